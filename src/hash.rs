@@ -1,0 +1,53 @@
+//! The one hash of trainmesh: short, stable, independent of key order.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// How many hexadecimal digits a hash shows: 48 bits tell apart more configurations than anyone keeps.
+const DIGITS: usize = 12;
+
+/// The first 12 hexadecimal digits of SHA-256 over the compact JSON of `value` with sorted keys.
+#[must_use]
+pub fn of(value: &Value) -> String {
+    let digest = Sha256::digest(sorted(value).to_string().as_bytes());
+    let mut text = String::with_capacity(2 * digest.len());
+    for byte in digest {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.truncate(DIGITS);
+    text
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let ordered: BTreeMap<&String, &Value> = map.iter().collect();
+            Value::Object(ordered.into_iter().map(|(key, item)| (key.clone(), sorted(item))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        scalar => scalar.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::of;
+
+    #[test]
+    fn the_order_of_keys_does_not_matter() {
+        assert_eq!(of(&json!({"a": 1, "b": {"c": 2, "d": 3}})), of(&json!({"b": {"d": 3, "c": 2}, "a": 1})));
+        assert_ne!(of(&json!({"a": [1, 2]})), of(&json!({"a": [2, 1]})));
+    }
+
+    #[test]
+    fn a_hash_is_twelve_digits_of_sha256() {
+        // printf '{}' | sha256sum
+        assert_eq!(of(&json!({})), "44136fa355b3");
+    }
+}

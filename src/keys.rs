@@ -1,0 +1,35 @@
+//! Names of the labels and annotations that trainmesh reads or writes, ours and those of others.
+
+/// Namespace label that opts in (`enabled`, `audit`), and pod label that opts out (`disabled`).
+pub const INJECT: &str = "trainmesh.dev/inject";
+/// Namespace label of datastrophic/istio-aux, whose users we serve unchanged.
+pub const ISTIO_AUX: &str = "io.datastrophic/istio-aux";
+/// Namespace or pod label that keeps the payload's traffic out of Envoy.
+pub const MESH_TRAFFIC: &str = "trainmesh.dev/mesh-traffic";
+/// Pod annotation that we write: the rules that changed the pod.
+pub const APPLIED: &str = "trainmesh.dev/applied";
+
+/// Pod annotation with a YAML text that the injector merges into the proxy's configuration.
+pub const PROXY_CONFIG: &str = "proxy.istio.io/config";
+/// Pod annotation in which the injector lists what it added.
+pub const SIDECAR_STATUS: &str = "sidecar.istio.io/status";
+/// Pod label (and deprecated annotation) that turns injection on or off for one pod.
+pub const SIDECAR_INJECT: &str = "sidecar.istio.io/inject";
+/// Pod annotation that chooses a native or a classic sidecar (Istio 1.24 and newer).
+pub const NATIVE_SIDECAR: &str = "sidecar.istio.io/nativeSidecar";
+/// Namespace label that turns injection on or off; beats [`ISTIO_REVISION`].
+pub const ISTIO_INJECTION: &str = "istio-injection";
+/// Namespace or pod label that names the revision of Istio which injects.
+pub const ISTIO_REVISION: &str = "istio.io/rev";
+/// Namespace or pod label that puts a pod into the ambient mesh.
+pub const DATAPLANE_MODE: &str = "istio.io/dataplane-mode";
+/// Pod annotation that names the injection templates, `grpc-agent` among them.
+pub const INJECT_TEMPLATES: &str = "inject.istio.io/templates";
+/// Prefix of the annotations that steer which traffic Envoy captures.
+pub const TRAFFIC_PREFIX: &str = "traffic.sidecar.istio.io/";
+
+/// Annotation of a static pod's image at the apiserver; its source is a file on the node.
+pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
+/// Annotations of YuniKorn's placeholder pods, today's and that of older releases.
+pub const YUNIKORN_PLACEHOLDERS: [&str; 2] =
+    ["yunikorn.apache.org/placeholder", "internal.yunikorn.apache.org/placeholder"];

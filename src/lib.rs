@@ -1,0 +1,15 @@
+//! trainmesh repairs distributed training pods on Kubernetes with a service mesh, with no job manifest changed.
+//!
+//! Data flows one way: a manifest is read ([`manifest`]), becomes the pods that its operator would create
+//! ([`workload`]), each pod is looked at ([`pod`]) and a patch is planned for it ([`mutate`]) under a configuration
+//! ([`config`]); [`cli`] shows the result. `docs/architecture.md` is the map.
+
+pub mod cli;
+pub mod config;
+pub mod hash;
+pub mod keys;
+pub mod manifest;
+pub mod mutate;
+pub mod pod;
+pub mod workload;
+pub mod yaml;

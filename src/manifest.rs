@@ -1,0 +1,1 @@
+//! Reads manifests from files, directories and standard input.

@@ -1,0 +1,203 @@
+//! The containers of a pod, with the kind that the kubelet gives them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::Pod;
+
+/// One container of a pod.
+#[derive(Clone, Copy, Debug)]
+pub struct Container<'a> {
+    /// Which list it stands in and how the kubelet runs it.
+    pub kind: ContainerKind,
+    /// Position in its list.
+    pub index: usize,
+    raw: &'a Value,
+    pod_policy: RestartPolicy,
+}
+
+/// How the kubelet runs a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContainerKind {
+    /// Runs to completion before the next one starts.
+    Init,
+    /// An init container with `restartPolicy: Always`: starts in order, lives as long as the pod (KEP-753).
+    NativeSidecar,
+    /// In `spec.containers`.
+    App,
+    /// In `spec.ephemeralContainers`; never part of the payload.
+    Ephemeral,
+}
+
+/// When the kubelet starts a container again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestartPolicy {
+    /// After every exit.
+    Always,
+    /// After an exit code other than 0.
+    OnFailure,
+    /// Not at all.
+    Never,
+}
+
+impl RestartPolicy {
+    /// Reads the JSON value of a `restartPolicy` field; anything but the three names is absent.
+    #[must_use]
+    pub fn parse(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "Always" => Some(Self::Always),
+            "OnFailure" => Some(Self::OnFailure),
+            "Never" => Some(Self::Never),
+            _ => None,
+        }
+    }
+}
+
+impl ContainerKind {
+    /// The list in `spec` that holds containers of this kind.
+    #[must_use]
+    pub fn list(self) -> &'static str {
+        match self {
+            Self::Init | Self::NativeSidecar => "initContainers",
+            Self::App => "containers",
+            Self::Ephemeral => "ephemeralContainers",
+        }
+    }
+}
+
+impl<'a> Container<'a> {
+    /// The JSON below the view.
+    #[must_use]
+    pub fn raw(self) -> &'a Value {
+        self.raw
+    }
+
+    /// The container's name; empty where there is none.
+    #[must_use]
+    pub fn name(self) -> &'a str {
+        self.raw.get("name").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The JSON pointer of the container in its pod.
+    #[must_use]
+    pub fn pointer(self) -> String {
+        format!("/spec/{}/{}", self.kind.list(), self.index)
+    }
+
+    /// The policy that the kubelet follows: the container's own (KEP-5307), else the pod's. Init containers without
+    /// one of their own are run again until they succeed unless the pod says `Never`.
+    #[must_use]
+    pub fn restart_policy(self) -> RestartPolicy {
+        let own = self.raw.get("restartPolicy").and_then(RestartPolicy::parse);
+        match (own, self.kind) {
+            (Some(policy), _) => policy,
+            (None, ContainerKind::Init) if self.pod_policy == RestartPolicy::Always => RestartPolicy::OnFailure,
+            (None, ContainerKind::Ephemeral) => RestartPolicy::Never,
+            (None, _) => self.pod_policy,
+        }
+    }
+
+    /// The literal value of environment variable `name`; the last entry wins, as it does in the kubelet. `None` also
+    /// where the value comes from elsewhere (`valueFrom`).
+    #[must_use]
+    pub fn env(self, name: &str) -> Option<&'a str> {
+        let entries = self.raw.get("env")?.as_array()?;
+        let entry = entries.iter().rev().find(|entry| entry.get("name").and_then(Value::as_str) == Some(name))?;
+        entry.get("value")?.as_str()
+    }
+}
+
+impl<'a> Pod<'a> {
+    /// Every container of the pod: init containers and native sidecars in order, then the application's, then
+    /// ephemeral ones.
+    pub fn containers(self) -> impl Iterator<Item = Container<'a>> {
+        let pod_policy = self.restart_policy();
+        let list = move |kind: ContainerKind| {
+            self.spec()
+                .and_then(|spec| spec.get(kind.list()))
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .enumerate()
+                .filter(|(_, raw)| raw.is_object())
+                .map(move |(index, raw)| Container { kind: kind.of(raw), index, raw, pod_policy })
+        };
+        list(ContainerKind::Init).chain(list(ContainerKind::App)).chain(list(ContainerKind::Ephemeral))
+    }
+}
+
+impl ContainerKind {
+    fn of(self, raw: &Value) -> Self {
+        let always = raw.get("restartPolicy").and_then(RestartPolicy::parse) == Some(RestartPolicy::Always);
+        if self == Self::Init && always { Self::NativeSidecar } else { self }
+    }
+}
+
+impl fmt::Display for RestartPolicy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Always => "Always",
+            Self::OnFailure => "OnFailure",
+            Self::Never => "Never",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn kinds_and_pointers_follow_the_lists() {
+        let raw = json!({"spec": {
+            "initContainers": [{"name": "fetch"}, {"name": "proxy", "restartPolicy": "Always"}],
+            "containers": [{"name": "train"}],
+            "ephemeralContainers": [{"name": "debug"}],
+        }});
+        let seen: Vec<_> = Pod::new(&raw).containers().map(|c| (c.name(), c.kind, c.pointer())).collect();
+        assert_eq!(
+            seen,
+            [
+                ("fetch", ContainerKind::Init, "/spec/initContainers/0".to_owned()),
+                ("proxy", ContainerKind::NativeSidecar, "/spec/initContainers/1".to_owned()),
+                ("train", ContainerKind::App, "/spec/containers/0".to_owned()),
+                ("debug", ContainerKind::Ephemeral, "/spec/ephemeralContainers/0".to_owned()),
+            ]
+        );
+    }
+
+    #[rstest]
+    #[case::the_pods(json!("OnFailure"), "containers", json!({"name": "a"}), RestartPolicy::OnFailure)]
+    #[case::its_own(json!("Never"), "containers", json!({"name": "a", "restartPolicy": "OnFailure"}), RestartPolicy::OnFailure)]
+    #[case::the_default(Value::Null, "containers", json!({"name": "a"}), RestartPolicy::Always)]
+    #[case::unknown_word(json!("Sometimes"), "containers", json!({"name": "a"}), RestartPolicy::Always)]
+    #[case::init_of_always(json!("Always"), "initContainers", json!({"name": "a"}), RestartPolicy::OnFailure)]
+    #[case::init_of_never(json!("Never"), "initContainers", json!({"name": "a"}), RestartPolicy::Never)]
+    #[case::native(json!("Never"), "initContainers", json!({"name": "a", "restartPolicy": "Always"}), RestartPolicy::Always)]
+    fn effective_restart_policy(
+        #[case] pod: Value,
+        #[case] list: &str,
+        #[case] container: Value,
+        #[case] expected: RestartPolicy,
+    ) {
+        let raw = json!({"spec": {"restartPolicy": pod, list: [container]}});
+        let found = Pod::new(&raw).containers().next().map(Container::restart_policy);
+        assert_eq!(found, Some(expected));
+    }
+
+    #[test]
+    fn the_last_of_two_entries_is_the_one_that_counts() {
+        let raw = json!({"spec": {"containers": [{"name": "a", "env": [
+            {"name": "MASTER_PORT", "value": "1"}, {"name": "MASTER_PORT", "value": "2"},
+            {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        ]}]}});
+        let container = Pod::new(&raw).containers().next().unwrap();
+        assert_eq!(container.env("MASTER_PORT"), Some("2"));
+        assert_eq!(container.env("IP"), None);
+        assert_eq!(container.env("RANK"), None);
+    }
+}

@@ -1,0 +1,1 @@
+//! From a pod template to a pod: the parts that every operator shares.
