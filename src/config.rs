@@ -1,1 +1,70 @@
-//! The configuration.
+//! The configuration: from text to values that hold for sure, with every mistake reported at once.
+//!
+//! A section is one file here: its type, which is also its form in the file, and the reading of its fields. The type's
+//! doc comments, names and defaults make the JSON Schema. A new section adds its file, a `mod` and a `pub use` line
+//! and, in [`Configuration`], a field and the line that reads it.
+//!
+//! Absent on purpose: reading files and watching them. Those who run a process decide where text comes from.
+
+mod choice;
+mod document;
+mod fields;
+mod mesh;
+mod problem;
+mod schema;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+pub use mesh::{Mesh, NativeSidecar, Traffic};
+pub use problem::{Problem, render};
+pub use schema::schema;
+
+use document::{API_VERSION, Document, KIND};
+use fields::{Fields, Section};
+
+use crate::hash;
+
+/// A valid configuration. Its default is `config/default.yaml`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Configuration {
+    /// Repairs of pods with an Istio sidecar.
+    pub mesh: Mesh,
+}
+
+impl Configuration {
+    /// The configuration of a process that was given none: the values of `config/default.yaml`, built into the binary.
+    #[must_use]
+    pub fn embedded() -> Self {
+        Self::default()
+    }
+
+    /// Reads the YAML of a configuration, or of the `ConfigMap` that holds it under `config.yaml`; the lines of problems
+    /// then count in the file of the `ConfigMap`. Absent and null fields take their default. All problems are returned, in
+    /// the order of their lines; only a syntax error or a duplicate key comes alone.
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        document::parse(text)
+    }
+
+    /// Tells configurations apart: the hash of the JSON form, `apiVersion` and `kind` aside.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        hash::of(&json!(self))
+    }
+
+    /// The complete YAML, defaults included, in the order of `config/default.yaml`.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        let document = Document { api_version: API_VERSION, kind: KIND, configuration: self };
+        // Writing strings and booleans to memory cannot fail.
+        serde_saphyr::to_string(&document).unwrap_or_default()
+    }
+}
+
+impl Section for Configuration {
+    fn read(fields: &mut Fields<'_>) -> Self {
+        Self { mesh: fields.section("mesh") }
+    }
+}

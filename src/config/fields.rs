@@ -1,0 +1,161 @@
+//! Reads typed fields from a positioned YAML mapping and collects every mistake on the way.
+//!
+//! A mistake never ends the reading: the field takes its default and the next one is read, so that one run reports
+//! all. What is read is used only when nothing was reported.
+
+use super::Problem;
+use crate::yaml::{Content, Key, Node};
+
+/// A mapping whose fields are being read.
+pub(super) struct Fields<'a> {
+    path: String,
+    line: u64,
+    entries: &'a [(Key, Node)],
+    known: Vec<&'static str>,
+    problems: &'a mut Vec<Problem>,
+}
+
+/// A mapping with a fixed set of fields.
+pub(super) trait Section: Default {
+    /// Reads every field of the section. A field that is not asked for here is unknown.
+    fn read(fields: &mut Fields<'_>) -> Self;
+}
+
+/// A field with one value.
+pub(super) trait Scalar: Sized {
+    /// Reads a value that is not null, or says what was expected and found.
+    fn read(content: &Content) -> Result<Self, String>;
+}
+
+/// Reads the whole of `root` by `read`.
+pub(super) fn read_root<T>(root: &Node, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let line = root.position.line;
+    let Content::Map(entries) = &root.content else {
+        let message = format!("expected a mapping, found {}", root.content.noun());
+        return Err(vec![Problem { line: Some(line), field: String::new(), message }]);
+    };
+    let mut fields = Fields { path: String::new(), line, entries, known: Vec::new(), problems: &mut problems };
+    let value = read(&mut fields);
+    fields.finish();
+    problems.sort_by_key(|problem| problem.line);
+    if problems.is_empty() { Ok(value) } else { Err(problems) }
+}
+
+impl Fields<'_> {
+    /// The value of field `name`; `default` where it is absent or null.
+    pub(super) fn scalar<T: Scalar>(&mut self, name: &'static str, default: T) -> T {
+        let Some((line, content)) = self.take(name) else { return default };
+        T::read(content).unwrap_or_else(|message| {
+            self.report(line, name, message);
+            default
+        })
+    }
+
+    /// The section below field `name`; its default where it is absent or null.
+    pub(super) fn section<S: Section>(&mut self, name: &'static str) -> S {
+        let Some((line, content)) = self.take(name) else { return S::default() };
+        let Content::Map(entries) = content else {
+            self.report(line, name, format!("expected a mapping, found {}", content.noun()));
+            return S::default();
+        };
+        let path = self.path_of(name);
+        let mut fields = Fields { path, line, entries, known: Vec::new(), problems: self.problems };
+        let section = S::read(&mut fields);
+        fields.finish();
+        section
+    }
+
+    /// Demands that field `name` is there and has the value `expected`.
+    pub(super) fn constant(&mut self, name: &'static str, expected: &str) {
+        match self.take(name) {
+            None => self.report(self.line, name, format!("missing: expected {expected}")),
+            Some((_, Content::String(found))) if found == expected => {}
+            Some((line, Content::String(found))) => {
+                self.report(line, name, format!("expected {expected}, found {found:?}"));
+            }
+            Some((line, other)) => self.report(line, name, format!("expected {expected}, found {}", other.noun())),
+        }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// The line of field `name`, its key's, and its content. Null counts as absent, as in the component
+    /// configurations of Kubernetes, whose decoder leaves the default in place.
+    fn take(&mut self, name: &'static str) -> Option<(u64, &'a Content)> {
+        self.known.push(name);
+        let (key, node) = self.entries.iter().find(|(key, _)| key.name == name)?;
+        (node.content != Content::Null).then_some((key.position.line, &node.content))
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    fn report(&mut self, line: u64, name: &str, message: String) {
+        let field = self.path_of(name);
+        self.problems.push(Problem { line: Some(line), field, message });
+    }
+
+    fn finish(mut self) {
+        for (key, _) in self.entries {
+            if !self.known.contains(&key.name.as_str()) {
+                let message = match nearest(&key.name, &self.known) {
+                    Some(name) => format!("unknown field: did you mean {name}?"),
+                    None => format!("unknown field: expected {}", one_of(&self.known)),
+                };
+                self.report(key.position.line, &key.name, message);
+            }
+        }
+    }
+}
+
+impl Scalar for bool {
+    fn read(content: &Content) -> Result<Self, String> {
+        match content {
+            Content::Bool(value) => Ok(*value),
+            Content::String(text) if matches!(text.as_str(), "true" | "false") => {
+                Err(format!("expected a boolean, found a string: write {text} without quotes"))
+            }
+            other => Err(format!("expected a boolean, found {}", other.noun())),
+        }
+    }
+}
+
+/// The names in the words of a message: `a, b or c`.
+pub(super) fn one_of(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// The known name that was probably meant: no more than a third of the typed one is wrong, the case of letters and
+/// the underscores of `snake_case` aside. Beyond that a hint misleads more often than it helps.
+fn nearest<'n>(typed: &str, known: &[&'n str]) -> Option<&'n str> {
+    let fold = |name: &str| name.replace('_', "").to_lowercase();
+    let typed = fold(typed);
+    let (distance, name) =
+        known.iter().map(|name| (strsim::osa_distance(&typed, &fold(name)), *name)).min_by_key(|found| found.0)?;
+    (3 * distance <= typed.chars().count()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::a_letter_missing("nativeSidcar", Some("nativeSidecar"))]
+    #[case::two_letters_swapped("hlod", Some("hold"))]
+    #[case::snake_case("native_sidecar", Some("nativeSidecar"))]
+    #[case::case_of_letters("HOLD", Some("hold"))]
+    #[case::another_word("bald", None)]
+    #[case::nothing_alike("replicas", None)]
+    #[case::empty("", None)]
+    fn a_hint_is_given_for_a_slip_only(#[case] typed: &str, #[case] expected: Option<&str>) {
+        assert_eq!(nearest(typed, &["enabled", "hold", "nativeSidecar", "traffic"]), expected);
+    }
+}
