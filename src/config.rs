@@ -21,7 +21,8 @@ pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use problem::{Problem, render};
 pub use schema::schema;
 
-use document::{API_VERSION, Document, KIND};
+pub use document::API_VERSION;
+use document::{Document, KIND};
 use fields::{Fields, Section};
 
 use crate::hash;

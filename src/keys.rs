@@ -30,6 +30,6 @@ pub const TRAFFIC_PREFIX: &str = "traffic.sidecar.istio.io/";
 
 /// Annotation of a static pod's image at the apiserver; its source is a file on the node.
 pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
-/// Annotations of YuniKorn's placeholder pods, today's and that of older releases.
+/// Annotations of `YuniKorn`'s placeholder pods, today's and that of older releases.
 pub const YUNIKORN_PLACEHOLDERS: [&str; 2] =
     ["yunikorn.apache.org/placeholder", "internal.yunikorn.apache.org/placeholder"];

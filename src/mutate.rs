@@ -1,1 +1,105 @@
-//! The engine.
+//! The engine: a pod and a snapshot go in, what every rule decided and the patch come out.
+//!
+//! Pure: no I/O, no clock, no client. The webhook and the preview call the same [`mutate`], so that what a person is
+//! shown is what a pod gets. Rules never write: they add to a [`Plan`], from which the operations are built and checked
+//! before anyone sees them.
+
+mod audit;
+mod outcome;
+mod patch;
+mod plan;
+pub mod proxy_config;
+mod reason;
+mod rules;
+mod snapshot;
+mod untouched;
+mod verify;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+pub use outcome::{Outcome, RuleOutcome, Verdict};
+pub use patch::Patch;
+pub use plan::Plan;
+pub use reason::Reason;
+pub use rules::RuleId;
+pub use snapshot::{Mode, NotCalled, Snapshot, selected_mode};
+pub use verify::{VerifyError, verify};
+
+use crate::keys;
+use crate::pod::Pod;
+use rules::{Facts, RULES, Ruling};
+
+/// What a pod would get, before it is checked.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// What every rule decided.
+    pub rules: Vec<RuleOutcome>,
+    /// What the user must be told.
+    pub warnings: Vec<String>,
+    /// What is to be written.
+    pub plan: Plan,
+}
+
+/// Runs every rule over `pod` and returns what is to be answered: the checked patch, or none where the snapshot is a
+/// rehearsal or the check failed.
+#[must_use]
+pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
+    let Draft { mut rules, mut warnings, plan } = draft(pod, snapshot);
+    let patch = patch::build(pod, &plan);
+    let checked = if patch.is_empty() { Ok(()) } else { verify(pod, &patch, &plan) };
+    let (patch, failure) = match checked {
+        Ok(()) => (patch, None),
+        Err(failure) => {
+            outcome::withdraw(&mut rules, &failure);
+            warnings.push(format!("no patch was made: {}", failure.chain()));
+            (Patch::default(), Some(failure))
+        }
+    };
+    let rehearsed = snapshot.mode == Mode::Audit && !patch.is_empty();
+    if rehearsed {
+        warnings.extend(outcome::rehearsal(&mut rules));
+    }
+    Outcome {
+        audit: audit::annotations(&rules, snapshot),
+        rules,
+        warnings,
+        patch: if rehearsed { Patch::default() } else { patch },
+        failure,
+    }
+}
+
+/// Decides without building or checking a patch.
+#[must_use]
+pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
+    let view = Pod::new(pod);
+    if let Some(reason) = untouched::reason(view) {
+        return passed_over(reason);
+    }
+    let facts = Facts::new(view, snapshot);
+    let mut draft = Draft { rules: Vec::with_capacity(RULES.len()), warnings: Vec::new(), plan: Plan::default() };
+    for rule in RULES {
+        let Ruling { verdict, reason, detail, field, warnings } = (rule.decide)(&facts, &mut draft.plan);
+        draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field));
+        draft.warnings.extend(warnings);
+    }
+    let applied: Vec<&str> =
+        draft.rules.iter().filter(|rule| rule.outcome == Verdict::Applied).map(|rule| rule.rule.name()).collect();
+    if !applied.is_empty() {
+        draft.plan.set_annotation(keys::APPLIED, applied.join(","));
+    }
+    draft
+}
+
+/// The outcome for a pod that the apiserver does not send to the webhook at all.
+#[must_use]
+pub fn not_called(why: NotCalled) -> Outcome {
+    let Draft { rules, warnings, .. } = passed_over(why.reason());
+    Outcome { rules, warnings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
+}
+
+fn passed_over(reason: Reason) -> Draft {
+    let rules = RULES.iter().map(|rule| RuleOutcome::new(rule.id, Verdict::Skipped, reason, None, None)).collect();
+    Draft { rules, warnings: Vec::new(), plan: Plan::default() }
+}

@@ -7,6 +7,7 @@
 
 mod kinds;
 mod member;
+mod several;
 mod template;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use thiserror::Error;
 
 pub use kinds::KINDS;
 pub use member::{Member, identify};
+pub use several::several_pods;
 
 use crate::pod::Pod;
 

@@ -8,7 +8,7 @@ use super::{Configuration, Problem};
 use crate::yaml::{self, Content, Node};
 
 /// `apiVersion` of a configuration.
-pub(super) const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
+pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 /// `kind` of a configuration.
 pub(super) const KIND: &str = "TrainmeshConfiguration";
 /// The key of a `ConfigMap` under which the text of a configuration stands.

@@ -79,7 +79,7 @@ impl<T> From<&Spanned<T>> for Position {
     fn from(spanned: &Spanned<T>) -> Self {
         let location = spanned.referenced;
         let offset = location.span().byte_offset().unwrap_or_default();
-        Self { line: location.line().into(), column: location.column().into(), offset: offset as usize }
+        Self { line: location.line(), column: location.column(), offset: usize::try_from(offset).unwrap_or(usize::MAX) }
     }
 }
 

@@ -1,11 +1,15 @@
 //! `v1` Pod: a manifest that is its own pod.
 
-use super::super::{Fidelity, Kind, Manifest, RenderError, Role};
+use super::super::{Fidelity, Kind, Role};
 
 /// The pod exactly as it came.
-pub(super) static KIND: Kind =
-    Kind { group: "", versions: &["v1"], kind: "Pod", fidelity: Fidelity::Exact, render, identify: |_| None };
-
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    Ok(vec![Role { name: "Pod".to_owned(), replicas: 1, pod: manifest.raw.clone(), notes: Vec::new() }])
-}
+pub(super) static KIND: Kind = Kind {
+    group: "",
+    versions: &["v1"],
+    kind: "Pod",
+    fidelity: Fidelity::Exact,
+    render: |manifest| {
+        Ok(vec![Role { name: "Pod".to_owned(), replicas: 1, pod: manifest.raw.clone(), notes: Vec::new() }])
+    },
+    identify: |_| None,
+};

@@ -1,0 +1,43 @@
+# Everything a newcomer needs: `make help`.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the binary (target/release/trainmesh)
+	$(CARGO) build --release --locked
+
+.PHONY: dist
+dist: ## Build the small binary that is shipped (target/dist/trainmesh)
+	$(CARGO) build --profile dist --locked
+
+.PHONY: test
+test: ## Run every test
+	@command -v go > /dev/null || { echo "error: the judge of YAML texts is a Go program: install Go 1.26 or newer" >&2; exit 1; }
+	$(CARGO) test --locked
+
+.PHONY: lint
+lint: ## Check format and lints
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
+
+.PHONY: deny
+deny: ## Check licences, sources and duplicates of dependencies
+	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny --locked check bans licenses sources
+
+.PHONY: bench
+bench: ## Measure (docs/performance.md says what and how)
+	$(CARGO) bench --locked
+
+.PHONY: golden
+golden: ## Renew the golden files after a change that is meant; read the diff before you commit it
+	INSTA_UPDATE=always $(CARGO) test --locked --test golden

@@ -1,0 +1,49 @@
+//! What the rules want written: the only thing that a rule may change.
+
+use json_patch::jsonptr::PointerBuf;
+use serde_json::Value;
+
+/// The writes that the rules asked for, in the order they asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    writes: Vec<Write>,
+}
+
+/// One value at one place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// Keys from the root of the pod, unescaped.
+    pub path: Vec<String>,
+    /// What is to stand there.
+    pub value: Value,
+}
+
+impl Plan {
+    /// Sets annotation `key`, and returns the field's JSON pointer.
+    pub fn set_annotation(&mut self, key: &str, value: impl Into<Value>) -> String {
+        self.write(["metadata", "annotations", key], value.into())
+    }
+
+    /// Sets label `key`, and returns the field's JSON pointer.
+    pub fn set_label(&mut self, key: &str, value: impl Into<Value>) -> String {
+        self.write(["metadata", "labels", key], value.into())
+    }
+
+    /// The value planned for label `key`.
+    #[must_use]
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let path = ["metadata", "labels", key];
+        self.writes.iter().find(|write| write.path == path)?.value.as_str()
+    }
+
+    /// The writes, in the order they were asked for.
+    #[must_use]
+    pub fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+
+    fn write(&mut self, path: [&str; 3], value: Value) -> String {
+        self.writes.push(Write { path: path.map(str::to_owned).to_vec(), value });
+        PointerBuf::from_tokens(path).to_string()
+    }
+}

@@ -1,0 +1,127 @@
+//! The rules: what each may see, what it answers, and the order in which they are asked.
+
+mod mesh;
+
+use serde::{Serialize, Serializer};
+
+use super::{Mode, Plan, Reason, Snapshot, Verdict};
+use crate::pod::{Injection, NotInjected, Pod, Proxy, injection};
+
+/// A rule.
+pub(super) struct Rule {
+    /// Its name.
+    pub(super) id: RuleId,
+    /// Decides, and adds to the plan what is to be written.
+    pub(super) decide: fn(&Facts<'_>, &mut Plan) -> Ruling,
+}
+
+/// The rules in the order in which they are asked: a rule may look at what the ones before it have planned.
+pub(super) static RULES: &[Rule] = &[
+    Rule { id: RuleId::MeshTraffic, decide: mesh::traffic::decide },
+    Rule { id: RuleId::MeshNative, decide: mesh::native::decide },
+    Rule { id: RuleId::MeshHold, decide: mesh::hold::decide },
+];
+
+/// The name of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RuleId {
+    /// Hold the application until the proxy is ready.
+    MeshHold,
+    /// Ask for a native sidecar.
+    MeshNative,
+    /// Keep the payload's traffic out of Envoy.
+    MeshTraffic,
+}
+
+/// What a rule sees: the pod, the snapshot, and what every rule would otherwise work out again.
+pub(super) struct Facts<'a> {
+    pub(super) pod: Pod<'a>,
+    pub(super) snapshot: &'a Snapshot<'a>,
+    /// The proxy of a pod that has been injected already.
+    pub(super) proxy: Option<Proxy<'a>>,
+    /// What Istio will do with a pod that has not.
+    pub(super) injection: Injection,
+}
+
+/// What a rule answers.
+pub(super) struct Ruling {
+    pub(super) verdict: Verdict,
+    pub(super) reason: Reason,
+    /// What is particular to this pod.
+    pub(super) detail: Option<String>,
+    /// JSON pointer of the field that the decision is about.
+    pub(super) field: Option<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl RuleId {
+    /// Every rule, in the order of the reference.
+    pub const ALL: [Self; 3] = [Self::MeshHold, Self::MeshNative, Self::MeshTraffic];
+
+    /// The name as configuration, metrics and reports write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MeshHold => "mesh.hold",
+            Self::MeshNative => "mesh.native",
+            Self::MeshTraffic => "mesh.traffic",
+        }
+    }
+}
+
+impl Serialize for RuleId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn new(pod: Pod<'a>, snapshot: &'a Snapshot<'a>) -> Self {
+        let injection = injection(pod, snapshot.namespace, snapshot.labels);
+        Self { pod, snapshot, proxy: pod.proxy(), injection }
+    }
+
+    /// Whether this is the drop-in for istio-aux, which knows no rule but the hold.
+    fn istio_aux(&self) -> bool {
+        self.snapshot.mode == Mode::IstioAux
+    }
+}
+
+impl Ruling {
+    fn applied(reason: Reason, field: String) -> Self {
+        Self { verdict: Verdict::Applied, reason, detail: None, field: Some(field), warnings: Vec::new() }
+    }
+
+    fn skipped(reason: Reason) -> Self {
+        Self { verdict: Verdict::Skipped, reason, detail: None, field: None, warnings: Vec::new() }
+    }
+
+    /// A refusal always says `warning` to the user.
+    fn refused(reason: Reason, detail: impl Into<String>, warning: String) -> Self {
+        let detail = Some(detail.into());
+        Self { verdict: Verdict::Refused, reason, detail, field: None, warnings: vec![warning] }
+    }
+
+    fn at(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    fn warn(mut self, warning: impl Into<String>) -> Self {
+        self.warnings.push(warning.into());
+        self
+    }
+}
+
+impl From<NotInjected> for Reason {
+    fn from(why: NotInjected) -> Self {
+        match why {
+            NotInjected::HostNetwork => Self::HostNetwork,
+            NotInjected::PodOptedOut => Self::InjectionOptedOut,
+            NotInjected::NamespaceOptedOut => Self::InjectionDisabled,
+            NotInjected::NotRequested => Self::InjectionNotRequested,
+            NotInjected::Ambient => Self::Ambient,
+            NotInjected::SystemNamespace => Self::SystemNamespace,
+        }
+    }
+}

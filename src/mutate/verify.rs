@@ -1,0 +1,192 @@
+//! The last look at a patch before it leaves: a wrong one would block the pod, none at all merely leaves it as it was.
+
+use k8s_openapi::api::core::v1::Pod as TypedPod;
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::plan::Write;
+use super::{Patch, Plan};
+
+/// The apiserver's limit on the sum of all annotation keys and values, in bytes.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+/// The longest label value, in bytes.
+const LABEL_VALUE_LIMIT: usize = 63;
+
+/// Why a patch is not sent.
+#[derive(Debug, Error)]
+pub enum VerifyError {
+    /// What came in is no Pod; the apiserver will say so.
+    #[error("the object does not decode as a Pod")]
+    Original(#[source] serde_json::Error),
+    /// An operation does not apply.
+    #[error("the patch does not apply")]
+    Apply(#[source] json_patch::PatchError),
+    /// What comes out is no Pod.
+    #[error("the patched object does not decode as a Pod")]
+    Patched(#[source] serde_json::Error),
+    /// A value that we wrote breaks the grammar of its field.
+    #[error("{pointer} would hold a value that the apiserver refuses")]
+    Grammar {
+        /// The field.
+        pointer: String,
+    },
+    /// The annotations would be larger than the apiserver allows.
+    #[error("the annotations would be {0} bytes, over the apiserver's limit of {ANNOTATIONS_LIMIT}")]
+    AnnotationsTooLarge(usize),
+    /// A field outside the plan changed.
+    #[error("a field outside the plan would change")]
+    OutsideThePlan,
+}
+
+impl VerifyError {
+    /// The error with its causes, in one line.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text = format!("{text}: {error}");
+            source = error.source();
+        }
+        text
+    }
+}
+
+/// Checks that `patch`, built from `plan`, turns `pod` into a Pod that differs in nothing but the plan.
+pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError> {
+    TypedPod::deserialize(pod).map_err(VerifyError::Original)?;
+    let mut patched = pod.clone();
+    patch.apply(&mut patched).map_err(VerifyError::Apply)?;
+    TypedPod::deserialize(&patched).map_err(VerifyError::Patched)?;
+    grammar(plan)?;
+    size(&patched)?;
+    let planned: Vec<&[String]> = plan.writes().iter().map(|write| write.path.as_slice()).collect();
+    if same_outside(Some(pod), Some(&patched), &planned) { Ok(()) } else { Err(VerifyError::OutsideThePlan) }
+}
+
+fn grammar(plan: &Plan) -> Result<(), VerifyError> {
+    let broken = plan.writes().iter().find(|write| !well_formed(write));
+    match broken {
+        None => Ok(()),
+        Some(write) => Err(VerifyError::Grammar { pointer: format!("/{}", write.path.join("/")) }),
+    }
+}
+
+fn well_formed(write: &Write) -> bool {
+    match (write.path.get(1).map(String::as_str), &write.value) {
+        (Some("annotations"), Value::String(_)) => true,
+        (Some("labels"), Value::String(value)) => is_label_value(value),
+        _ => false,
+    }
+}
+
+/// Label values: empty, or alphanumeric at both ends with `-`, `_` and `.` between.
+fn is_label_value(value: &str) -> bool {
+    let alphanumeric = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    let bytes = value.as_bytes();
+    bytes.len() <= LABEL_VALUE_LIMIT
+        && alphanumeric(bytes.first())
+        && alphanumeric(bytes.last())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
+fn size(patched: &Value) -> Result<(), VerifyError> {
+    let annotations = patched.get("metadata").and_then(|metadata| metadata.get("annotations"));
+    let total = annotations
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
+        .sum();
+    if total > ANNOTATIONS_LIMIT { Err(VerifyError::AnnotationsTooLarge(total)) } else { Ok(()) }
+}
+
+/// Whether `before` and `after` are equal but for the `planned` paths, which count from here.
+fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[&[String]]) -> bool {
+    if planned.is_empty() {
+        return before == after;
+    }
+    if planned.iter().any(|path| path.is_empty()) {
+        return true;
+    }
+    let empty = Map::new();
+    let (before, after) = match (before, after) {
+        (Some(Value::Object(before)), Some(Value::Object(after))) => (before, after),
+        // A parent that was absent has been made to hold what was planned, and nothing else.
+        (None | Some(Value::Null), Some(Value::Object(after))) => (&empty, after),
+        _ => return before == after,
+    };
+    let unplanned_kept = before.keys().all(|key| after.contains_key(key));
+    unplanned_kept
+        && after.iter().all(|(key, value)| {
+            let below: Vec<&[String]> = planned
+                .iter()
+                .filter_map(|path| path.split_first())
+                .filter(|(first, _)| *first == key)
+                .map(|(_, rest)| rest)
+                .collect();
+            same_outside(before.get(key), Some(value), &below)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::super::patch::build;
+    use super::*;
+
+    fn pod() -> Value {
+        json!({"metadata": {"name": "a", "future": {"kept": [1]}}, "spec": {"containers": [{"name": "a", "image": "i"}]}})
+    }
+
+    fn plan(value: Value) -> Plan {
+        let mut plan = Plan::default();
+        plan.set_annotation("a", value);
+        plan
+    }
+
+    #[test]
+    fn a_patch_of_the_plan_passes() {
+        let plan = plan(json!("1"));
+        assert!(verify(&pod(), &build(&pod(), &plan), &plan).is_ok());
+    }
+
+    #[rstest]
+    #[case::no_pod(json!({"metadata": {"labels": ["a"]}}), plan(json!("1")), "does not decode as a Pod")]
+    #[case::annotations_are_a_string(json!({"metadata": {"annotations": "a"}}), plan(json!("1")), "does not decode")]
+    #[case::a_number_as_annotation(pod(), plan(json!(1)), "the patched object does not decode")]
+    #[case::too_large(pod(), plan(json!("x".repeat(ANNOTATIONS_LIMIT))), "over the apiserver's limit")]
+    fn what_would_block_the_pod_is_caught(#[case] pod: Value, #[case] plan: Plan, #[case] expected: &str) {
+        let error = verify(&pod, &build(&pod, &plan), &plan).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+
+    #[test]
+    fn a_patch_for_another_pod_does_not_apply() {
+        let plan = plan(json!("1"));
+        let patch = build(&json!({"metadata": {"annotations": {"b": "2"}}}), &plan);
+        assert!(matches!(verify(&pod(), &patch, &plan), Err(VerifyError::Apply(_))));
+    }
+
+    #[test]
+    fn a_change_outside_the_plan_is_caught() {
+        let mut wider = plan(json!("1"));
+        wider.set_label("b", "2");
+        let patch = build(&pod(), &wider);
+        assert!(matches!(verify(&pod(), &patch, &plan(json!("1"))), Err(VerifyError::OutsideThePlan)));
+    }
+
+    #[rstest]
+    #[case("", true)]
+    #[case("false", true)]
+    #[case("a.b_c-9", true)]
+    #[case("-a", false)]
+    #[case("a b", false)]
+    #[case(&"x".repeat(64), false)]
+    fn label_values(#[case] value: &str, #[case] expected: bool) {
+        assert_eq!(is_label_value(value), expected);
+    }
+}

@@ -1,0 +1,184 @@
+//! Laws of the engine, over generated pods, malformed ones included.
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "a failed test says so by a panic, and tables of cases own their values"
+)]
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use trainmesh::config::{Configuration, NativeSidecar, Traffic};
+use trainmesh::mutate::{Mode, Outcome, Snapshot, Verdict, mutate};
+
+/// Keys that some rule reads or writes, and some that none does.
+const KEYS: [&str; 12] = [
+    "proxy.istio.io/config",
+    "sidecar.istio.io/inject",
+    "sidecar.istio.io/nativeSidecar",
+    "sidecar.istio.io/status",
+    "inject.istio.io/templates",
+    "traffic.sidecar.istio.io/includeInboundPorts",
+    "traffic.sidecar.istio.io/includeOutboundIPRanges",
+    "trainmesh.dev/mesh-traffic",
+    "trainmesh.dev/applied",
+    "istio.io/rev",
+    "kubernetes.io/config.mirror",
+    "example.com/a~b/c",
+];
+
+const VALUES: [&str; 14] = [
+    "",
+    "true",
+    "false",
+    "enabled",
+    "disableCapture",
+    "disableInjection",
+    "grpc-agent",
+    "mesh.hold",
+    "concurrency: 2\n",
+    "{\"concurrency\": 2}",
+    "holdApplicationUntilProxyStarts: false",
+    "holdApplicationUntilProxyStarts: true",
+    "[1]",
+    "a: b: c",
+];
+
+/// Anything at all, so that nothing relies on the shape of what comes in.
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "[a-z/~. ]{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("[a-z]{1,6}", inner), 0..4)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+fn map() -> impl Strategy<Value = Value> {
+    let entry = (prop::sample::select(&KEYS[..]), prop::sample::select(&VALUES[..]));
+    prop_oneof![
+        8 => prop::collection::vec(entry, 0..5).prop_map(|entries| {
+            Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect())
+        }),
+        1 => Just(Value::Null),
+        1 => anything(),
+    ]
+}
+
+fn container() -> impl Strategy<Value = Value> {
+    let name = prop::sample::select(&["train", "istio-proxy", "pytorch", "sidecar"][..]);
+    let hook = prop::option::of(Just(json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}})));
+    let gpus = prop::option::of(0_u64..9);
+    (name, hook, gpus, anything()).prop_map(|(name, hook, gpus, future)| {
+        let mut container = json!({"name": name, "image": "i", "fieldOfTheFuture": future});
+        if let Some(hook) = hook {
+            container["lifecycle"] = hook;
+        }
+        if let Some(gpus) = gpus {
+            container["resources"] = json!({"limits": {"nvidia.com/gpu": gpus.to_string()}});
+        }
+        container
+    })
+}
+
+fn pod() -> impl Strategy<Value = Value> {
+    let list = || prop_oneof![8 => prop::collection::vec(container(), 0..4).prop_map(Value::from), 1 => anything()];
+    (map(), map(), list(), list(), any::<bool>(), anything()).prop_map(|(labels, annotations, inits, apps, host, future)| {
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"labels": labels, "annotations": annotations, "fieldOfTheFuture": future},
+            "spec": {"initContainers": inits, "containers": apps, "hostNetwork": host, "schedulingGroup": {"podGroupName": "g"}},
+        })
+    })
+}
+
+#[derive(Clone, Debug)]
+struct World {
+    mode: Mode,
+    labels: BTreeMap<String, String>,
+    config: Configuration,
+}
+
+/// Labels of namespaces.
+const NAMESPACES: [&[(&str, &str)]; 4] =
+    [&[("istio-injection", "enabled")], &[("istio.io/rev", "r")], &[], &[("istio-injection", "disabled")]];
+
+fn world() -> impl Strategy<Value = World> {
+    let mode = prop::sample::select(&[Mode::Enabled, Mode::Audit, Mode::IstioAux][..]);
+    let native = prop::sample::select(&[NativeSidecar::Leave, NativeSidecar::Prefer][..]);
+    let traffic = prop::sample::select(&[Traffic::Leave, Traffic::DisableCapture, Traffic::DisableInjection][..]);
+    let labels = prop::sample::select(&NAMESPACES[..]);
+    (mode, native, traffic, labels).prop_map(|(mode, native, traffic, labels)| {
+        let mut config = Configuration::embedded();
+        config.mesh.native_sidecar = native;
+        config.mesh.traffic = traffic;
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        World { mode, labels, config }
+    })
+}
+
+fn run(world: &World, pod: &Value) -> Outcome {
+    let World { mode, labels, config } = world;
+    mutate(pod, &Snapshot { mode: *mode, namespace: "team-a", labels, config, config_hash: "" })
+}
+
+/// The pod without the two maps that a mesh rule may write to.
+fn without_metadata_maps(pod: &Value) -> Value {
+    let mut rest = pod.clone();
+    if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("labels");
+        metadata.remove("annotations");
+    }
+    rest
+}
+
+fn entries<'a>(pod: &'a Value, map: &str) -> Option<&'a Map<String, Value>> {
+    pod["metadata"][map].as_object()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_patch_applies_changes_only_what_was_planned_and_comes_to_rest(world in world(), pod in pod()) {
+        let outcome = run(&world, &pod);
+        let mut patched = pod.clone();
+        prop_assert!(outcome.patch.apply(&mut patched).is_ok());
+        prop_assert_eq!(without_metadata_maps(&patched), without_metadata_maps(&pod), "a field outside the plan");
+        for map in ["labels", "annotations"] {
+            for (key, value) in entries(&pod, map).into_iter().flatten() {
+                let kept = patched["metadata"][map].get(key) == Some(value);
+                let ours = ["trainmesh.dev/applied", "proxy.istio.io/config"].contains(&key.as_str());
+                prop_assert!(kept || ours, "{} was overridden", key);
+            }
+        }
+        prop_assert!(run(&world, &patched).patch.is_empty(), "not idempotent");
+        if world.mode == Mode::Audit {
+            prop_assert!(outcome.patch.is_empty(), "a rehearsal sends nothing");
+        }
+    }
+
+    #[test]
+    fn a_refusal_always_comes_with_a_warning_and_a_change_with_a_reason(world in world(), pod in pod()) {
+        let outcome = run(&world, &pod);
+        let refused = outcome.rules.iter().filter(|rule| rule.outcome == Verdict::Refused).count();
+        prop_assert!(refused == 0 || !outcome.warnings.is_empty());
+        let applied = outcome.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
+        prop_assert_eq!(applied && world.mode != Mode::Audit, !outcome.patch.is_empty());
+    }
+
+    #[test]
+    fn nothing_makes_the_engine_panic(world in world(), value in anything()) {
+        let outcome = run(&world, &value);
+        let mut patched = value.clone();
+        prop_assert!(outcome.patch.apply(&mut patched).is_ok());
+    }
+}
