@@ -173,6 +173,26 @@ fn long_texts_are_no_other() {
     assert_eq!(hold(Some(&"[".repeat(64_000))), Hold::Refused(Refusal::Syntax));
 }
 
+#[rstest]
+#[case::aliases(64, true)]
+#[case::too_many_aliases(65, false)]
+fn aliases_are_few_enough_for_istio(#[case] aliases: usize, #[case] merged: bool) {
+    let text = format!("a: &x [{}1]\nb: [{}]\n", "1, ".repeat(2_000), "*x, ".repeat(aliases));
+    assert_eq!(matches!(hold(Some(&text)), Hold::Missing { .. }), merged);
+    agreement::check_all(&JUDGE, &[&text]);
+}
+
+#[rstest]
+#[case::long(1_000, 1, true)]
+#[case::too_long(1_100, 1, false)]
+#[case::deep(1, 60, true)]
+#[case::too_deep(1, 70, false)]
+fn keys_are_short_and_shallow_enough(#[case] length: usize, #[case] depth: usize, #[case] merged: bool) {
+    let text = format!("{}1{}", format!("{{{}: ", "k".repeat(length)).repeat(depth), "}".repeat(depth));
+    assert_eq!(matches!(hold(Some(&text)), Hold::Missing { .. }), merged);
+    agreement::check_all(&JUDGE, &[&text]);
+}
+
 #[test]
 fn random_texts_read_as_istio_reads_them() {
     // A long run: `CASES=200000 cargo test --release --test proxy_config`; other texts: `SEED=2`.

@@ -2,8 +2,8 @@
 //!
 //! The text belongs to the user: every byte of it is kept (comments, order, quoting, line endings) and one entry is
 //! put into its top mapping. Istio reads it with `sigs.k8s.io/yaml`, a YAML 1.1 parser, and denies the pod when that
-//! fails; ours speaks YAML 1.2. So only texts that both read alike are touched ([`dialect`]), and what was merged is
-//! parsed again and compared before it is handed out ([`merge`]). In doubt the text is refused.
+//! fails; ours speaks YAML 1.2. So only texts that both read alike are touched (`dialect`), and what was merged is
+//! parsed again and compared before it is handed out (`merge`). In doubt the text is refused.
 
 mod dialect;
 mod merge;
