@@ -10,6 +10,9 @@ mod job;
 mod jobset;
 mod leaderworkerset;
 mod pod;
+mod raycluster;
+mod rayjob;
+mod rayservice;
 mod replicaset;
 mod replicationcontroller;
 mod statefulset;
@@ -20,6 +23,9 @@ mod volcano;
 pub static KINDS: &[&Kind] = &[
     &jobset::KIND,
     &leaderworkerset::KIND,
+    &rayservice::KIND,
+    &rayjob::KIND,
+    &raycluster::KIND,
     &volcano::KIND,
     &cronjob::KIND,
     &job::KIND,
