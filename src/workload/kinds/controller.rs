@@ -5,6 +5,8 @@
 //! suffixes) is shown as zeros; a digit 0 appears in no hash and in no suffix that Kubernetes makes, so zeros are
 //! never mistaken for real ones.
 
+#[cfg(test)]
+mod examples;
 mod field;
 mod list;
 #[cfg(test)]
