@@ -24,6 +24,8 @@ pub(super) static KIND: Kind = Kind {
 pub(super) const API_VERSION: &str = "ray.io/v1";
 /// The label on every pod that KubeRay makes for itself.
 pub(super) const CREATED_BY: &str = "app.kubernetes.io/created-by";
+/// The container that scales the cluster, always the last that KubeRay adds to a head.
+pub(super) const AUTOSCALER: &str = "autoscaler";
 
 const IS_RAY_NODE: &str = "ray.io/is-ray-node";
 const CLUSTER: &str = "ray.io/cluster";

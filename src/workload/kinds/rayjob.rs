@@ -5,9 +5,9 @@
 use serde_json::{Map, Value, json};
 
 use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Draft, Field, Owner, ZERO_SUFFIX, env, objects_mut, push};
+use super::controller::{Draft, Field, Owner, ZERO_SUFFIX, env, list_mut, objects_mut, push};
 use super::job::{self, CompletionMode};
-use super::raycluster::{API_VERSION, CREATED_BY, Cluster};
+use super::raycluster::{API_VERSION, AUTOSCALER, CREATED_BY, Cluster};
 use crate::pod::Pod;
 
 /// A `RayJob`.
@@ -92,7 +92,10 @@ fn submit_from_head(roles: &mut [Role], spec: &Field<'_>, job: &Owner<'_>, clust
     let Some(head) = roles.first_mut() else { return };
     let Some(pod) = head.pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
     address(&mut submitter, spec, job, cluster);
-    push(pod, "containers", Value::Object(submitter));
+    if let Some(containers) = list_mut(pod, "containers") {
+        let autoscaler = containers.iter().position(|container| container["name"] == AUTOSCALER);
+        containers.insert(autoscaler.unwrap_or(containers.len()), Value::Object(submitter));
+    }
     pod.insert("restartPolicy".to_owned(), "Never".into());
     head.notes.push("the `ray job submit` command of the container ray-job-submitter is not shown".to_owned());
 }
@@ -202,6 +205,14 @@ mod tests {
                 "/spec/containers/1/name": "ray-job-submitter",
                 "/spec/containers/1/env/0/name": "PYTHONUNBUFFERED",
             }),
+        );
+        let mut raw = ray_job(&json!({"submissionMode": "SidecarMode"}));
+        raw["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = true.into();
+        check(
+            &raw,
+            "head",
+            1,
+            &json!({"/spec/containers/1/name": "ray-job-submitter", "/spec/containers/2/name": "autoscaler"}),
         );
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::super::controller::{Draft, Field, env, env_from_field, has_env, list_mut, objects_mut, push};
-use super::{CLUSTER, Cluster, GROUP};
+use super::{AUTOSCALER, CLUSTER, Cluster, GROUP};
 
 const SHARED_MEMORY: &str = "/dev/shm";
 const FAULT_TOLERANT: &str = "ray.io/ft-enabled";
@@ -34,6 +34,7 @@ pub(super) fn worker(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>
     let ray = objects_mut(&mut draft.spec, "containers").next();
     if let Some(wait) = ray.map(|ray| wait_for_head(ray)) {
         push(&mut draft.spec, "initContainers", wait);
+        draft.note("the script of the init container wait-gcs-ready is not shown");
     }
     if let Some(ray) = objects_mut(&mut draft.spec, "containers").next() {
         if is_fault_tolerant(cluster) {
@@ -121,7 +122,7 @@ fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) {
     if draft.is_unset("serviceAccountName") {
         draft.set("serviceAccountName", cluster.owner.name.as_str());
     }
-    let container = json!({"name": "autoscaler", "image": image, "imagePullPolicy": policy, "resources": resources});
+    let container = json!({"name": AUTOSCALER, "image": image, "imagePullPolicy": policy, "resources": resources});
     push(&mut draft.spec, "containers", container);
     draft.note("the command and the variables of the container autoscaler are not shown");
 }
