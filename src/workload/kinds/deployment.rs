@@ -1,0 +1,86 @@
+//! `apps/v1` Deployment: the pods of the `ReplicaSet` that it creates.
+
+use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use super::controller::{Owner, ZERO_HASH, alike, owned_by, truncate};
+use crate::pod::Pod;
+
+/// A Deployment.
+pub(super) static KIND: Kind =
+    Kind { group: "apps", versions: &["v1"], kind: "Deployment", fidelity: Fidelity::Exact, render, identify };
+
+const TEMPLATE_HASH: &str = "pod-template-hash";
+/// The longest part of a Deployment's name that its `ReplicaSet` keeps: the hash and a dash follow.
+const LONGEST_BASE: usize = 253 - 1 - ZERO_HASH.len();
+
+fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+    let deployment = Owner::of(manifest, "apps/v1", "Deployment")?;
+    let name = format!("{}-{ZERO_HASH}", truncate(&deployment.name, LONGEST_BASE));
+    let (mut draft, replicas) = alike(manifest, &deployment.makes("apps/v1", "ReplicaSet", name))?;
+    draft.label(TEMPLATE_HASH, ZERO_HASH);
+    draft.note(format!(
+        "{TEMPLATE_HASH}, which also ends the ReplicaSet's name, is made in the cluster: {ZERO_HASH} stands for it"
+    ));
+    Ok(vec![draft.into_role("Pod", replicas)])
+}
+
+fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+    let set = owned_by(pod, "apps/v1", "ReplicaSet")?;
+    let job = set.strip_suffix(pod.label(TEMPLATE_HASH)?)?.strip_suffix('-')?;
+    Some(Member { kind: KIND.kind, job, role: None, index: None, training: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::super::controller::testing::{check, error};
+    use super::*;
+
+    #[rstest]
+    #[case::deployment("apps/v1", "Deployment", json!({
+        "/metadata/generateName": "web-0000000000-",
+        "/metadata/labels": {"app": "web", "pod-template-hash": "0000000000"},
+        "/metadata/annotations": {"note": "kept"},
+        "/metadata/finalizers": ["example.com/kept"],
+        "/metadata/name": null,
+        "/metadata/ownerReferences/0/kind": "ReplicaSet",
+        "/metadata/ownerReferences/0/name": "web-0000000000",
+        "/metadata/ownerReferences/0/uid": "00000000-0000-0000-0000-000000000000",
+        "/spec": {"containers": []},
+    }))]
+    #[case::replica_set("apps/v1", "ReplicaSet", json!({
+        "/metadata/generateName": "web-",
+        "/metadata/labels": {"app": "web"},
+        "/metadata/ownerReferences/0": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u1", "controller": true, "blockOwnerDeletion": true},
+    }))]
+    #[case::replication_controller("v1", "ReplicationController", json!({
+        "/metadata/generateName": "web-",
+        "/metadata/ownerReferences/0": {"apiVersion": "v1", "kind": "ReplicationController", "name": "web", "uid": "u1", "controller": true, "blockOwnerDeletion": true},
+    }))]
+    fn pods_that_are_all_alike(#[case] api_version: &str, #[case] kind: &str, #[case] expected: Value) {
+        let template = json!({
+            "metadata": {"name": "dropped", "labels": {"app": "web"}, "annotations": {"note": "kept"}, "finalizers": ["example.com/kept"]},
+            "spec": {"containers": []},
+        });
+        let mut raw = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "web", "uid": "u1"}, "spec": {"template": template}});
+        check(&raw, "Pod", 1, &expected);
+        raw["spec"]["replicas"] = 0.into();
+        check(&raw, "Pod", 0, &expected);
+        raw["spec"]["replicas"] = "2".into();
+        assert_eq!(error(&raw), "spec.replicas is \"2\": expected a whole number from 0 to 2147483647");
+        raw["spec"] = Value::Null;
+        assert_eq!(error(&raw), "spec.template is missing");
+    }
+
+    #[rstest]
+    #[case::deployment(json!({"pod-template-hash": "5d8f"}), "web-5d8f", Some("web"))]
+    #[case::lone_replica_set(json!({}), "web-5d8f", None)]
+    #[case::another_hash(json!({"pod-template-hash": "77"}), "web-5d8f", None)]
+    #[case::nothing_before_the_hash(json!({"pod-template-hash": "5d8f"}), "5d8f", None)]
+    fn membership(#[case] labels: Value, #[case] set: &str, #[case] expected: Option<&str>) {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": set, "controller": true});
+        let raw = json!({"metadata": {"labels": labels, "ownerReferences": [owner]}});
+        assert_eq!(identify(Pod::new(&raw)).map(|member| member.job), expected);
+    }
+}

@@ -1,0 +1,224 @@
+//! `leaderworkerset.x-k8s.io` LeaderWorkerSet: groups of a leader and its workers.
+//!
+//! Source of the rules: the controllers of LeaderWorkerSet 0.10, which make one `StatefulSet` for all leaders and one
+//! for the workers of each group. What its webhook for *pods* adds is left out: it is called after ours, whose
+//! configuration sorts first.
+
+use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use super::controller::{Draft, Field, Owner, ZERO_HASH, label_number, name_key};
+use super::statefulset::{self, Identity, POD_INDEX};
+use crate::pod::Pod;
+
+/// A LeaderWorkerSet.
+pub(super) static KIND: Kind = Kind {
+    group: "leaderworkerset.x-k8s.io",
+    versions: &["v1"],
+    kind: "LeaderWorkerSet",
+    fidelity: Fidelity::Documented,
+    render,
+    identify,
+};
+
+const NAME: &str = "leaderworkerset.sigs.k8s.io/name";
+const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
+const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
+const REVISION: &str = "leaderworkerset.sigs.k8s.io/template-revision-hash";
+const EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";
+const SUBGROUP_EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology";
+const UNIQUE_PER_REPLICA: &str = "UniquePerReplica";
+
+/// What leaders and workers have in common.
+struct Set<'a> {
+    owner: Owner<'a>,
+    namespace: &'a str,
+    annotations: Field<'a>,
+    group: Field<'a>,
+    size: u64,
+    subdomain_policy: Option<&'a str>,
+}
+
+fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+    let root = Field::root(manifest.raw);
+    let spec = root.get("spec");
+    let group = spec.get("leaderWorkerTemplate");
+    let groups = spec.get("replicas").count()?.unwrap_or(1);
+    let set = Set {
+        owner: Owner::of(manifest, "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")?,
+        namespace: manifest.namespace,
+        annotations: root.get("metadata").get("annotations"),
+        size: group.get("size").count()?.unwrap_or(1),
+        group,
+        subdomain_policy: spec.get("networkConfig").get("subdomainPolicy").text(),
+    };
+    Ok(vec![
+        set.leader()?.into_role("leader", groups),
+        set.worker()?.into_role("worker", groups * set.size.saturating_sub(1)),
+    ])
+}
+
+/// The label of the worker's index is set by a webhook that runs after ours; the number that the `StatefulSet`
+/// controller writes is the same, for workers start at 1.
+fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+    let job = pod.label(NAME)?;
+    let (role, index) = match pod.label(WORKER_INDEX) {
+        Some("0") => ("leader", Some(0)),
+        Some(index) => ("worker", index.parse().ok()),
+        None => ("worker", label_number(pod, POD_INDEX)),
+    };
+    // Groups serve models as often as they train them, and nothing in a pod says which.
+    Some(Member { kind: KIND.kind, job, role: Some(role), index, training: false })
+}
+
+impl Set<'_> {
+    fn leader(&self) -> Result<Draft, RenderError> {
+        let own = self.group.get("leaderTemplate");
+        let template = if own.value().is_some() { own } else { self.group.get("workerTemplate") };
+        let mut draft = self.pod(&template, self.owner.name.clone(), &self.owner.name, 0)?;
+        draft.label(WORKER_INDEX, "0");
+        if self.subdomain_policy == Some(UNIQUE_PER_REPLICA) {
+            draft.annotate("leaderworkerset.sigs.k8s.io/subdomainPolicy", UNIQUE_PER_REPLICA);
+        }
+        Ok(draft)
+    }
+
+    /// The first worker of the first group; the group's leader has index 0.
+    fn worker(&self) -> Result<Draft, RenderError> {
+        let leader = format!("{}-0", self.owner.name);
+        let unique = self.subdomain_policy == Some(UNIQUE_PER_REPLICA);
+        let service = if unique { &leader } else { &self.owner.name };
+        let mut draft = self.pod(&self.group.get("workerTemplate"), leader.clone(), service, 1)?;
+        draft.label(GROUP_INDEX, "0");
+        let key = name_key(self.namespace, &leader);
+        draft.label("leaderworkerset.sigs.k8s.io/group-key", key);
+        draft.annotate("leaderworkerset.sigs.k8s.io/leader-name", leader);
+        Ok(draft)
+    }
+
+    /// Pod `ordinal` of the `StatefulSet` called `set`.
+    fn pod(&self, template: &Field<'_>, set: String, service: &str, ordinal: u64) -> Result<Draft, RenderError> {
+        let owner = self.owner.makes("apps/v1", "StatefulSet", set);
+        let mut draft = Draft::new(template, &owner, self.namespace)?;
+        draft.label(NAME, self.owner.name.as_str());
+        draft.label(REVISION, ZERO_HASH);
+        draft.annotate("leaderworkerset.sigs.k8s.io/size", self.size.to_string());
+        self.forward(&mut draft, EXCLUSIVE);
+        let subgroup = self.group.get("subGroupPolicy");
+        if subgroup.value().is_some() {
+            let policy = subgroup.get("subGroupPolicyType").text().unwrap_or("LeaderWorker");
+            draft.annotate("leaderworkerset.sigs.k8s.io/subgroup-policy-type", policy);
+            if let Some(size) = subgroup.get("subGroupSize").count()? {
+                draft.annotate("leaderworkerset.sigs.k8s.io/subgroup-size", size.to_string());
+            }
+            self.forward(&mut draft, SUBGROUP_EXCLUSIVE);
+        }
+        let claims = self.group.get("volumeClaimTemplates");
+        statefulset::finish(&mut draft, &Identity { set: &owner.name, service: Some(service), ordinal, claims });
+        draft.note(format!("{REVISION} is made in the cluster: {ZERO_HASH} stands for it"));
+        draft.note(
+            "LeaderWorkerSet's own webhook adds LWS_LEADER_ADDRESS, LWS_GROUP_SIZE, LWS_WORKER_INDEX and its labels \
+             of place after trainmesh has seen the pod",
+        );
+        Ok(draft)
+    }
+
+    fn forward(&self, draft: &mut Draft, annotation: &str) {
+        if let Some(value) = self.annotations.get(annotation).text() {
+            draft.annotate(annotation, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::super::controller::testing::{check, error};
+    use super::*;
+
+    fn set(group: &Value) -> Value {
+        json!({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "vllm"},
+            "spec": {"replicas": 2, "leaderWorkerTemplate": group}})
+    }
+
+    fn groups_of_four() -> Value {
+        json!({
+            "size": 4,
+            "leaderTemplate": {"metadata": {"labels": {"role": "leader"}}, "spec": {}},
+            "workerTemplate": {"spec": {}},
+            "subGroupPolicy": {"subGroupSize": 2},
+        })
+    }
+
+    #[rstest]
+    #[case::leader("leader", 2, json!({
+        "/metadata/name": "vllm-0",
+        "/metadata/generateName": "vllm-",
+        "/metadata/ownerReferences/0/kind": "StatefulSet",
+        "/metadata/ownerReferences/0/name": "vllm",
+        "/metadata/labels": {
+            "role": "leader",
+            "leaderworkerset.sigs.k8s.io/name": "vllm",
+            "leaderworkerset.sigs.k8s.io/worker-index": "0",
+            "leaderworkerset.sigs.k8s.io/template-revision-hash": "0000000000",
+            "statefulset.kubernetes.io/pod-name": "vllm-0",
+            "apps.kubernetes.io/pod-index": "0",
+            "controller-revision-hash": "vllm-0000000000",
+        },
+        "/metadata/annotations": {
+            "leaderworkerset.sigs.k8s.io/size": "4",
+            "leaderworkerset.sigs.k8s.io/subgroup-policy-type": "LeaderWorker",
+            "leaderworkerset.sigs.k8s.io/subgroup-size": "2",
+        },
+        "/spec": {"hostname": "vllm-0", "subdomain": "vllm"},
+    }))]
+    #[case::worker("worker", 6, json!({
+        "/metadata/name": "vllm-0-1",
+        "/metadata/ownerReferences/0/name": "vllm-0",
+        "/metadata/labels": {
+            "leaderworkerset.sigs.k8s.io/name": "vllm",
+            "leaderworkerset.sigs.k8s.io/group-index": "0",
+            // printf team/vllm-0 | sha1sum
+            "leaderworkerset.sigs.k8s.io/group-key": "9981e96332f5a29f1bc8f3b17ed228273fd1b476",
+            "leaderworkerset.sigs.k8s.io/template-revision-hash": "0000000000",
+            "statefulset.kubernetes.io/pod-name": "vllm-0-1",
+            "apps.kubernetes.io/pod-index": "1",
+            "controller-revision-hash": "vllm-0-0000000000",
+        },
+        "/metadata/annotations/leaderworkerset.sigs.k8s.io~1leader-name": "vllm-0",
+        "/spec": {"hostname": "vllm-0-1", "subdomain": "vllm"},
+    }))]
+    fn pods(#[case] role: &str, #[case] replicas: u64, #[case] expected: Value) {
+        check(&set(&groups_of_four()), role, replicas, &expected);
+    }
+
+    #[test]
+    fn one_subdomain_for_each_group() {
+        let mut raw = set(&groups_of_four());
+        raw["spec"]["networkConfig"] = json!({"subdomainPolicy": "UniquePerReplica"});
+        check(&raw, "worker", 6, &json!({"/spec/subdomain": "vllm-0"}));
+        let annotation = "/metadata/annotations/leaderworkerset.sigs.k8s.io~1subdomainPolicy";
+        check(&raw, "leader", 2, &json!({"/spec/subdomain": "vllm", annotation: "UniquePerReplica"}));
+    }
+
+    #[test]
+    fn the_worker_template_serves_both() {
+        let raw = set(&json!({"workerTemplate": {"metadata": {"labels": {"role": "any"}}, "spec": {}}}));
+        check(&raw, "leader", 2, &json!({"/metadata/labels/role": "any"}));
+        check(&raw, "worker", 0, &json!({"/metadata/labels/role": "any"}));
+        let raw = set(&json!({"leaderTemplate": {"spec": {}}}));
+        assert_eq!(error(&raw), "spec.leaderWorkerTemplate.workerTemplate is missing");
+    }
+
+    #[rstest]
+    #[case::leader(json!({"leaderworkerset.sigs.k8s.io/worker-index": "0", "apps.kubernetes.io/pod-index": "7"}), "leader", Some(0))]
+    #[case::before_its_webhook(json!({"apps.kubernetes.io/pod-index": "2"}), "worker", Some(2))]
+    #[case::after_its_webhook(json!({"leaderworkerset.sigs.k8s.io/worker-index": "3"}), "worker", Some(3))]
+    fn membership(#[case] mut labels: Value, #[case] role: &str, #[case] index: Option<u64>) {
+        labels[NAME] = "vllm".into();
+        let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "vllm-0", "controller": true});
+        let raw = json!({"metadata": {"labels": labels, "ownerReferences": [owner]}});
+        let expected = Member { kind: "LeaderWorkerSet", job: "vllm", role: Some(role), index, training: false };
+        assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
+    }
+}

@@ -1,0 +1,180 @@
+//! What KubeRay adds to the spec of a head's or a worker's pod. The Ray container is the first one.
+
+use serde_json::{Map, Value, json};
+
+use super::super::controller::{Draft, Field, env, env_from_field, has_env, list_mut, objects_mut, push};
+use super::{AUTOSCALER, CLUSTER, Cluster, GROUP};
+
+const SHARED_MEMORY: &str = "/dev/shm";
+const FAULT_TOLERANT: &str = "ray.io/ft-enabled";
+const OWN_COMMAND: &str = "ray.io/overwrite-container-cmd";
+const METRICS_PORT: u64 = 8080;
+/// Requested by the init container, which only asks the head whether it is up.
+const WAIT_CPU: &str = "200m";
+const WAIT_MEMORY: &str = "256Mi";
+/// Fields of the Ray container that the init container shares with it.
+const SHARED: [&str; 5] = ["image", "imagePullPolicy", "securityContext", "env", "volumeMounts"];
+
+/// Completes the pod of the head.
+pub(super) fn head(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) {
+    let fault_tolerant = is_fault_tolerant(cluster);
+    draft.annotate(FAULT_TOLERANT, fault_tolerant.to_string());
+    if fault_tolerant {
+        draft.note("the variables and volumes of GCS fault tolerance are not shown");
+    }
+    if cluster.spec.get("enableInTreeAutoscaling").is_true() {
+        add_autoscaler(draft, cluster);
+    }
+    both(draft, cluster, group, "127.0.0.1");
+}
+
+/// Completes the pod of a worker.
+pub(super) fn worker(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) {
+    let head = cluster.head_service();
+    let ray = objects_mut(&mut draft.spec, "containers").next();
+    if let Some(wait) = ray.map(|ray| wait_for_head(ray)) {
+        push(&mut draft.spec, "initContainers", wait);
+        draft.note("the script of the init container wait-gcs-ready is not shown");
+    }
+    if let Some(ray) = objects_mut(&mut draft.spec, "containers").next() {
+        if is_fault_tolerant(cluster) {
+            set_env(ray, "RAY_gcs_rpc_server_reconnect_timeout_s", "600");
+        }
+        for variable in address_of_head(&head) {
+            push(ray, "env", variable);
+        }
+    }
+    if autoscaler_version(cluster) == Some("v2") && cluster.spec.get("enableInTreeAutoscaling").is_true() {
+        draft.set("restartPolicy", "Never");
+    }
+    both(draft, cluster, group, &head);
+}
+
+/// The part that heads and workers share; `address` is the head's as this pod sees it.
+fn both(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>, address: &str) {
+    if cluster.annotations.get(OWN_COMMAND).text().is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        draft.annotate(OWN_COMMAND, "true");
+    }
+    if group.get("rayStartParams").get("plasma-directory").value().is_none() {
+        share_memory(&mut draft.spec);
+    }
+    let service = cluster.head_service();
+    for container in objects_mut(&mut draft.spec, "initContainers") {
+        for variable in address_of_head(&service) {
+            push(container, "env", variable);
+        }
+    }
+    let start = cluster.spec.get("headGroupSpec").get("rayStartParams");
+    let port = start.get("port").text().unwrap_or("6379");
+    if let Some(ray) = objects_mut(&mut draft.spec, "containers").next() {
+        open_metrics(ray);
+        for (name, path) in [
+            ("RAY_CLUSTER_NAME", format!("metadata.labels['{CLUSTER}']")),
+            ("RAY_CLUSTER_NAMESPACE", "metadata.namespace".to_owned()),
+            ("RAY_CLOUD_INSTANCE_ID", "metadata.name".to_owned()),
+            ("RAY_NODE_TYPE_NAME", format!("metadata.labels['{GROUP}']")),
+        ] {
+            push(ray, "env", env_from_field(name, &path));
+        }
+        set_env(ray, "RAY_PORT", port);
+        if cluster.serves {
+            set_env(ray, "RAY_timeout_ms_task_wait_for_death_info", "0");
+            set_env(ray, "RAY_gcs_server_request_timeout_seconds", "5");
+            set_env(ray, "RAY_SERVE_KV_TIMEOUT_S", "5");
+        }
+        set_env(ray, "RAY_ADDRESS", &format!("{address}:{port}"));
+        set_env(ray, "RAY_USAGE_STATS_KUBERAY_IN_USE", "1");
+        set_env(ray, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", "1");
+    }
+    draft.note("the `ray start` command that KubeRay puts into the first container and the probes of it are not shown");
+    for feature in ["authOptions", "tlsOptions"] {
+        if cluster.spec.get(feature).value().is_some() {
+            draft.note(format!("what KubeRay adds for spec.{feature} is not shown"));
+        }
+    }
+}
+
+fn is_fault_tolerant(cluster: &Cluster<'_>) -> bool {
+    let asked = cluster.annotations.get(FAULT_TOLERANT).text().is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    asked || cluster.spec.get("gcsFaultToleranceOptions").value().is_some()
+}
+
+fn autoscaler_version<'a>(cluster: &Cluster<'a>) -> Option<&'a str> {
+    cluster.spec.get("autoscalerOptions").get("version").text()
+}
+
+/// The container that scales the cluster, beside Ray in the head.
+fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) {
+    let options = cluster.spec.get("autoscalerOptions");
+    let Some(ray) = objects_mut(&mut draft.spec, "containers").next() else { return };
+    let image = options.get("image").value().or_else(|| ray.get("image")).cloned().unwrap_or_default();
+    let policy = options.get("imagePullPolicy").text().unwrap_or("IfNotPresent");
+    let least = json!({"cpu": "500m", "memory": "512Mi"});
+    let resources = options.get("resources").value().cloned();
+    let resources = resources.unwrap_or_else(|| json!({"limits": least, "requests": least}));
+    let version = autoscaler_version(cluster);
+    if let Some(version) = version {
+        push(ray, "env", env("RAY_enable_autoscaler_v2", if version == "v2" { "true" } else { "false" }));
+    }
+    if version == Some("v2") {
+        draft.set("restartPolicy", "Never");
+    }
+    if draft.is_unset("serviceAccountName") {
+        draft.set("serviceAccountName", cluster.owner.name.as_str());
+    }
+    let container = json!({"name": AUTOSCALER, "image": image, "imagePullPolicy": policy, "resources": resources});
+    push(&mut draft.spec, "containers", container);
+    draft.note("the command and the variables of the container autoscaler are not shown");
+}
+
+/// The init container that waits until the head answers; its script is left out.
+fn wait_for_head(ray: &Map<String, Value>) -> Value {
+    let shared = SHARED.into_iter().filter_map(|key| Some((key.to_owned(), ray.get(key)?.clone())));
+    let mut container = Map::from_iter([("name".to_owned(), Value::from("wait-gcs-ready"))]);
+    container.extend(shared);
+    container.insert("command".to_owned(), json!(["/bin/bash", "-c", "--"]));
+    let least = json!({"cpu": WAIT_CPU, "memory": WAIT_MEMORY});
+    container.insert("resources".to_owned(), json!({"limits": least, "requests": least}));
+    Value::Object(container)
+}
+
+/// The head's Service, whole and without its domain.
+fn address_of_head(service: &str) -> [Value; 2] {
+    let name = service.split('.').next().unwrap_or_default();
+    [env("FQ_RAY_IP", service), env("RAY_IP", name)]
+}
+
+fn set_env(container: &mut Map<String, Value>, name: &str, value: &str) {
+    if !has_env(container, name) {
+        push(container, "env", env(name, value));
+    }
+}
+
+fn open_metrics(ray: &mut Map<String, Value>) {
+    if let Some(ports) = list_mut(ray, "ports")
+        && !ports.iter().any(|port| port["name"] == "metrics")
+    {
+        ports.push(json!({"name": "metrics", "containerPort": METRICS_PORT}));
+    }
+}
+
+/// Ray's object store lives in shared memory, which a container has 64 MiB of unless a volume says otherwise.
+fn share_memory(spec: &mut Map<String, Value>) {
+    let Some(ray) = objects_mut(spec, "containers").next() else { return };
+    let memory = |kind| ray.get("resources")?.get(kind)?.get("memory");
+    let limit = memory("limits").or_else(|| memory("requests")).cloned();
+    let Some(mounts) = list_mut(ray, "volumeMounts") else { return };
+    if mounts.iter().any(|mount| mount["mountPath"] == SHARED_MEMORY) {
+        return;
+    }
+    mounts.push(json!({"name": "shared-mem", "mountPath": SHARED_MEMORY}));
+    let mut source = json!({"medium": "Memory"});
+    if let Some(limit) = limit {
+        source["sizeLimit"] = limit;
+    }
+    if let Some(volumes) = list_mut(spec, "volumes")
+        && !volumes.iter().any(|volume| volume["name"] == "shared-mem")
+    {
+        volumes.push(json!({"name": "shared-mem", "emptyDir": source}));
+    }
+}

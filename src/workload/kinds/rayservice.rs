@@ -1,0 +1,34 @@
+//! `ray.io` `RayService`: the pods of the `RayCluster` that it creates.
+
+use super::super::{Fidelity, Kind, Manifest, RenderError, Role};
+use super::controller::{Field, Owner, ZERO_SUFFIX};
+use super::raycluster::{API_VERSION, Cluster};
+
+/// A `RayService`. Its pods name their `RayCluster` only, and are recognised as such.
+pub(super) static KIND: Kind = Kind {
+    group: "ray.io",
+    versions: &["v1", "v1alpha1"],
+    kind: "RayService",
+    fidelity: Fidelity::Documented,
+    render,
+    identify: |_| None,
+};
+
+fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+    let root = Field::root(manifest.raw);
+    let service = Owner::of(manifest, API_VERSION, "RayService")?;
+    let name = format!("{}-{ZERO_SUFFIX}", service.name);
+    let cluster = Cluster {
+        owner: service.makes(API_VERSION, "RayCluster", name),
+        namespace: manifest.namespace,
+        annotations: root.get("metadata").get("annotations"),
+        spec: root.get("spec").get("rayClusterConfig"),
+        serves: true,
+    };
+    cluster.spec.object()?;
+    let mut roles = cluster.roles()?;
+    for role in &mut roles {
+        role.notes.push(format!("the RayCluster's name ends in random characters: {ZERO_SUFFIX} stands for them"));
+    }
+    Ok(roles)
+}

@@ -1,0 +1,143 @@
+//! `apps/v1` `StatefulSet`, and what every kind that makes such sets shares with it.
+//!
+//! Source of the rules: the `StatefulSet` controller of Kubernetes 1.36.
+
+use serde_json::{Value, json};
+
+use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use super::controller::{Draft, Field, Owner, ZERO_HASH, alike, label_number, list_mut, owned_by};
+use crate::pod::Pod;
+
+/// A `StatefulSet`: pods with a number, a name and volumes of their own.
+pub(super) static KIND: Kind =
+    Kind { group: "apps", versions: &["v1"], kind: "StatefulSet", fidelity: Fidelity::Exact, render, identify };
+
+/// The label with a pod's number in its set.
+pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
+
+/// What gives one pod of a set its identity.
+#[derive(Clone, Debug)]
+pub(super) struct Identity<'a> {
+    /// Name of the set.
+    pub(super) set: &'a str,
+    /// The headless Service that gives the pods their DNS names.
+    pub(super) service: Option<&'a str>,
+    /// The pod's number.
+    pub(super) ordinal: u64,
+    /// The set's `volumeClaimTemplates`.
+    pub(super) claims: Field<'a>,
+}
+
+fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+    let owner = Owner::of(manifest, "apps/v1", "StatefulSet")?;
+    let spec = Field::root(manifest.raw).get("spec");
+    let (mut draft, replicas) = alike(manifest, &owner)?;
+    let identity = Identity {
+        set: &owner.name,
+        service: spec.get("serviceName").text(),
+        ordinal: spec.get("ordinals").get("start").count()?.unwrap_or(0),
+        claims: spec.get("volumeClaimTemplates"),
+    };
+    finish(&mut draft, &identity);
+    Ok(vec![draft.into_role("Pod", replicas)])
+}
+
+fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+    let job = owned_by(pod, "apps/v1", "StatefulSet")?;
+    Some(Member { kind: KIND.kind, job, role: None, index: label_number(pod, POD_INDEX), training: false })
+}
+
+/// What the controller adds to a pod of a set.
+pub(super) fn finish(draft: &mut Draft, identity: &Identity<'_>) {
+    let Identity { set, service, ordinal, claims } = identity;
+    let name = format!("{set}-{ordinal}");
+    draft.label("statefulset.kubernetes.io/pod-name", name.as_str());
+    draft.label(POD_INDEX, ordinal.to_string());
+    draft.label("controller-revision-hash", format!("{set}-{ZERO_HASH}"));
+    draft.note(format!("the hash in controller-revision-hash is made in the cluster: {ZERO_HASH} stands for it"));
+    draft.set("hostname", name.as_str());
+    draft.spec.shift_remove("subdomain");
+    if let Some(service) = service {
+        draft.set("subdomain", *service);
+    }
+    draft.name = Some(name);
+    mount(draft, claims, &format!("{set}-{ordinal}"));
+}
+
+/// Claimed volumes stand first, and a template's volume of the same name gives way.
+fn mount(draft: &mut Draft, claims: &Field<'_>, pod: &str) {
+    let mut volumes: Vec<Value> = Vec::new();
+    for name in claims.items().iter().filter_map(|claim| claim.get("metadata").get("name").text()) {
+        volumes.retain(|volume| volume["name"] != name);
+        volumes.push(json!({"name": name, "persistentVolumeClaim": {"claimName": format!("{name}-{pod}")}}));
+    }
+    if volumes.is_empty() {
+        return;
+    }
+    if let Some(list) = list_mut(&mut draft.spec, "volumes") {
+        list.retain(|known| volumes.iter().all(|claimed| Some(&claimed["name"]) != known.get("name")));
+        list.splice(0..0, volumes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::super::controller::testing::{check, error};
+    use super::*;
+
+    fn set(spec: &Value) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec})
+    }
+
+    #[rstest]
+    #[case::plain(json!({"serviceName": "db-headless", "replicas": 3, "template": {"spec": {"subdomain": "given way"}}}), 3, json!({
+        "/metadata/name": "db-0",
+        "/metadata/generateName": "db-",
+        "/metadata/labels": {
+            "statefulset.kubernetes.io/pod-name": "db-0",
+            "apps.kubernetes.io/pod-index": "0",
+            "controller-revision-hash": "db-0000000000",
+        },
+        "/spec": {"subdomain": "db-headless", "hostname": "db-0"},
+    }))]
+    #[case::no_service(json!({"template": {"spec": {"subdomain": "given way"}}}), 1, json!({"/spec": {"hostname": "db-0"}}))]
+    #[case::later_start(json!({"ordinals": {"start": 5}, "template": {"spec": {}}}), 1, json!({
+        "/metadata/name": "db-5",
+        "/metadata/labels/apps.kubernetes.io~1pod-index": "5",
+    }))]
+    #[case::claims(
+        json!({
+            "template": {"spec": {"volumes": [{"name": "scratch", "emptyDir": {}}, {"name": "data", "emptyDir": {}}]}},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}}, {"metadata": {"name": "logs"}}, {"metadata": null}],
+        }), 1,
+        json!({"/spec/volumes": [
+            {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-0"}},
+            {"name": "logs", "persistentVolumeClaim": {"claimName": "logs-db-0"}},
+            {"name": "scratch", "emptyDir": {}},
+        ]})
+    )]
+    #[case::odd_volumes(
+        json!({"template": {"spec": {"volumes": "x"}}, "volumeClaimTemplates": [{"metadata": {"name": "data"}}]}), 1,
+        json!({"/spec/volumes": "x"})
+    )]
+    fn pods(#[case] spec: Value, #[case] replicas: u64, #[case] expected: Value) {
+        check(&set(&spec), "Pod", replicas, &expected);
+    }
+
+    #[test]
+    fn an_odd_start_is_an_error() {
+        let raw = set(&json!({"ordinals": {"start": -1}, "template": {"spec": {}}}));
+        assert_eq!(error(&raw), "spec.ordinals.start is -1: expected a whole number from 0 to 2147483647");
+    }
+
+    #[test]
+    fn a_pod_knows_its_number() {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "controller": true});
+        let raw = json!({"metadata": {"labels": {"apps.kubernetes.io/pod-index": "2"}, "ownerReferences": [owner]}});
+        let member = identify(Pod::new(&raw)).unwrap();
+        assert_eq!((member.job, member.index, member.training), ("db", Some(2), false));
+    }
+}

@@ -1,0 +1,154 @@
+//! `batch.volcano.sh` Job, Volcano's own.
+//!
+//! Source of the rules: the Job controller of Volcano 1.15 and its webhook for Jobs.
+
+mod plugins;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value, json};
+
+use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use super::controller::{Draft, Field, Owner, label_number, objects_mut, push};
+use crate::pod::Pod;
+
+/// A Volcano Job: tasks that are scheduled as one gang.
+pub(super) static KIND: Kind = Kind {
+    group: "batch.volcano.sh",
+    versions: &["v1alpha1"],
+    kind: "Job",
+    fidelity: Fidelity::Documented,
+    render,
+    identify,
+};
+
+const JOB: &str = "volcano.sh/job-name";
+const TASK: &str = "volcano.sh/task-spec";
+const TASK_INDEX: &str = "volcano.sh/task-index";
+const QUEUE: &str = "volcano.sh/queue-name";
+/// Stands for the random end of a volume's name.
+const ZERO_VOLUME: &str = "000000000000";
+
+/// Annotations of the Job that its pods inherit.
+const INHERITED: [&str; 3] = ["volcano.sh/preemptable", "volcano.sh/cooldown-time", "volcano.sh/revocable-zone"];
+/// Disruption budgets: the first one that is there is inherited.
+const BUDGETS: [&str; 2] = ["volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"];
+/// Labels of the Job that its pods inherit.
+const INHERITED_LABELS: [&str; 2] = ["volcano.sh/preemptable", "volcano.sh/cooldown-time"];
+
+/// A Job, as its pods are made from it.
+struct Job<'a> {
+    owner: Owner<'a>,
+    namespace: &'a str,
+    metadata: Field<'a>,
+    spec: Field<'a>,
+    tasks: Vec<Task<'a>>,
+}
+
+/// One entry of `spec.tasks`.
+struct Task<'a> {
+    name: String,
+    replicas: u64,
+    field: Field<'a>,
+}
+
+fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+    let root = Field::root(manifest.raw);
+    let spec = root.get("spec");
+    let tasks = spec.get("tasks").required_items()?.into_iter().enumerate();
+    let tasks = tasks.map(|(index, field)| Task::read(index, field)).collect::<Result<_, _>>()?;
+    let owner = Owner::of(manifest, "batch.volcano.sh/v1alpha1", "Job")?;
+    let job = Job { owner, namespace: manifest.namespace, metadata: root.get("metadata"), spec, tasks };
+    job.tasks.iter().map(|task| Ok(job.pod(task)?.into_role(task.name.as_str(), task.replicas))).collect()
+}
+
+fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+    let job = pod.label(JOB)?;
+    Some(Member { kind: KIND.kind, job, role: pod.label(TASK), index: label_number(pod, TASK_INDEX), training: true })
+}
+
+impl<'a> Task<'a> {
+    fn read(index: usize, field: Field<'a>) -> Result<Self, RenderError> {
+        let name = field.get("name").text().map_or_else(|| format!("default{index}"), str::to_owned);
+        Ok(Self { name, replicas: field.get("replicas").count()?.unwrap_or(0), field })
+    }
+}
+
+impl Job<'_> {
+    fn pod(&self, task: &Task<'_>) -> Result<Draft, RenderError> {
+        let mut draft = Draft::new(&task.field.get("template"), &self.owner, self.namespace)?;
+        draft.generate_name = None;
+        draft.finalizers.clear();
+        draft.name = Some(format!("{}-{}-0", self.owner.name, task.name));
+        if draft.is_unset("schedulerName") {
+            draft.set("schedulerName", self.spec.get("schedulerName").text().unwrap_or("volcano"));
+        }
+        let priority = self.spec.get("priorityClassName").text();
+        if let Some(priority) = priority.filter(|_| draft.is_unset("priorityClassName")) {
+            draft.set("priorityClassName", priority);
+        }
+        let host_network = draft.spec.get("hostNetwork").and_then(Value::as_bool) == Some(true);
+        if host_network && draft.is_unset("dnsPolicy") {
+            draft.set("dnsPolicy", "ClusterFirstWithHostNet");
+        }
+        self.mount(&mut draft);
+        self.mark(&mut draft, task);
+        plugins::apply(&mut draft, self, task);
+        Ok(draft)
+    }
+
+    fn mark(&self, draft: &mut Draft, task: &Task<'_>) {
+        let name = self.owner.name.as_str();
+        draft.mark(TASK_INDEX, "0");
+        draft.mark(TASK, &task.name);
+        draft.mark(JOB, name);
+        draft.mark(QUEUE, self.spec.get("queue").text().unwrap_or("default"));
+        draft.label("volcano.sh/job-namespace", self.namespace);
+        draft.annotate("scheduling.k8s.io/group-name", format!("{name}-{}", self.owner.uid));
+        draft.annotate("volcano.sh/job-version", "0");
+        draft.annotate("volcano.sh/template-uid", format!("{name}-{}", task.name));
+        draft.annotate("volcano.sh/job-retry-count", "0");
+        if let Some(policy) = task.field.get("topologyPolicy").text() {
+            draft.annotate("volcano.sh/numa-topology-policy", policy);
+        }
+        if task.field.get("partitionPolicy").value().is_some() {
+            draft.label("volcano.sh/partition-id", "0");
+        }
+        let annotations = self.metadata.get("annotations");
+        let budget = BUDGETS.into_iter().find(|key| annotations.get(key).value().is_some());
+        for key in INHERITED.into_iter().chain(budget) {
+            if let Some(value) = annotations.get(key).value() {
+                draft.annotate(key, value.clone());
+            }
+        }
+        for key in INHERITED_LABELS {
+            if let Some(value) = self.metadata.get("labels").get(key).value() {
+                draft.label(key, value.clone());
+            }
+        }
+    }
+
+    /// The Job's volumes are mounted into every container of every task, init containers excepted.
+    fn mount(&self, draft: &mut Draft) {
+        let volumes = self.spec.get("volumes").items();
+        for (index, volume) in volumes.iter().enumerate() {
+            // The end of the name is random, twelve characters long; the index keeps the names apart here.
+            let name = format!("{}-{index:012}", self.owner.name);
+            let made = || format!("{}-volume-{ZERO_VOLUME}", self.owner.name);
+            let claim = volume.get("volumeClaimName").text().map_or_else(made, str::to_owned);
+            push(&mut draft.spec, "volumes", json!({"name": name, "persistentVolumeClaim": {"claimName": claim}}));
+            for container in objects_mut(&mut draft.spec, "containers") {
+                push(container, "volumeMounts", mount(&name, volume.get("mountPath").value()));
+            }
+        }
+        if !volumes.is_empty() {
+            draft.note(format!("the names of spec.volumes end in random characters: {ZERO_VOLUME} stands for them"));
+        }
+    }
+}
+
+fn mount(name: &str, path: Option<&Value>) -> Value {
+    let mut mount = Map::from_iter([("name".to_owned(), Value::from(name))]);
+    mount.extend(path.map(|path| ("mountPath".to_owned(), path.clone())));
+    Value::Object(mount)
+}
