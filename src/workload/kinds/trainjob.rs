@@ -196,6 +196,22 @@ mod tests {
     }
 
     #[rstest]
+    #[case::without_template(json!({}), "runtime r.spec.template.spec is missing")]
+    #[case::without_parts(json!({"template": {"spec": {"replicatedJobs": []}}}), "runtime r.spec.template.spec.replicatedJobs is missing")]
+    #[case::without_containers(
+        json!({"template": {"spec": {"replicatedJobs": [{"name": "node", "template": {}}]}}}),
+        "runtime r.spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers is missing"
+    )]
+    fn a_malformed_runtime_is_refused_with_its_path(#[case] spec: Value, #[case] message: &str) {
+        let runtimes = Runtimes { by_name: [((None, "r".to_owned()), json!({"spec": spec}))].into() };
+        let job = json!({
+            "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"},
+            "spec": {"runtimeRef": {"name": "r"}},
+        });
+        assert_eq!(render_with(&job, &runtimes).unwrap_err(), message);
+    }
+
+    #[rstest]
     #[case::marked(json!({ANCESTOR: "trainer", jobset::SET_NAME: "j", jobset::PART_NAME: "node"}), true)]
     #[case::plain_job_set(json!({jobset::SET_NAME: "j", jobset::PART_NAME: "node"}), false)]
     #[case::no_set(json!({ANCESTOR: "trainer"}), false)]

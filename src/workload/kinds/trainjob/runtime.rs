@@ -50,7 +50,7 @@ impl<'a> Runtime<'a> {
     /// Finds the runtime in the input, patches it and reads its parts.
     pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<Self, RenderError> {
         let job = Field::root(manifest.raw).at("spec");
-        let (name, found) = find(manifest, &job)?;
+        let found = find(manifest, &job)?;
         let template = found.at("template");
         let mut annotations = template.at("metadata").at("annotations").object()?.cloned().unwrap_or_default();
         let place = template.at("spec").path().to_owned();
@@ -65,7 +65,7 @@ impl<'a> Runtime<'a> {
             parts.push(Part::read(&part, &job, &found.at("mlPolicy"))?);
         }
         if parts.is_empty() {
-            return Err(RenderError::Missing(format!("{place}.replicatedJobs of runtime {name}")));
+            return Err(RenderError::Missing(format!("{place}.replicatedJobs")));
         }
         let (policy, pod_group) = (found.at("mlPolicy"), found.at("podGroupPolicy"));
         Ok(Self { job, policy, pod_group, annotations, place, set, parts })
@@ -165,7 +165,7 @@ fn variables(step: &Field<'_>) -> Result<Vec<Value>, RenderError> {
     Ok(step.at("env").items()?.iter().filter_map(Field::value).cloned().collect())
 }
 
-fn find<'a>(manifest: &Manifest<'a>, job: &Field<'a>) -> Result<(&'a str, Field<'a>), RenderError> {
+fn find<'a>(manifest: &Manifest<'a>, job: &Field<'a>) -> Result<Field<'a>, RenderError> {
     let reference = job.at("runtimeRef");
     let name = reference.at("name").text()?.ok_or_else(|| reference.at("name").missing())?;
     if reference.at("apiGroup").text()?.is_some_and(|group| group != "trainer.kubeflow.org") {
@@ -179,7 +179,7 @@ fn find<'a>(manifest: &Manifest<'a>, job: &Field<'a>) -> Result<(&'a str, Field<
     let found = manifest.runtimes.by_name.get(&(namespace, name.to_owned())).ok_or_else(|| {
         RenderError::Unresolved(format!("runtime {name} is in no document of the input: add its manifest"))
     })?;
-    Ok((name, Field::root(found).at("spec")))
+    Ok(Field::named(found, format!("runtime {name}")).at("spec"))
 }
 
 /// Patches the `JobSet`'s spec, and keeps its replicated jobs in their order: it is the order of their start.
