@@ -6,21 +6,38 @@ mod controller;
 mod cronjob;
 mod daemonset;
 mod deployment;
+mod jaxjob;
 mod job;
 mod jobset;
 mod leaderworkerset;
+mod mpijob_v1;
+mod mpijob_v2beta1;
+mod paddlejob;
 mod pod;
+mod pytorchjob;
 mod raycluster;
 mod rayjob;
 mod rayservice;
 mod replicaset;
 mod replicationcontroller;
 mod statefulset;
+mod tfjob;
+mod training_operator;
+mod trainjob;
 mod volcano;
+mod xgboostjob;
 
 /// Every kind of workload that trainmesh knows. Where operators are stacked the outer one stands first, so that a pod
 /// is recognised as the outermost (`TrainJob` before `JobSet` before `Job`).
 pub static KINDS: &[&Kind] = &[
+    &trainjob::KIND,
+    &pytorchjob::KIND,
+    &tfjob::KIND,
+    &xgboostjob::KIND,
+    &paddlejob::KIND,
+    &jaxjob::KIND,
+    &mpijob_v1::KIND,
+    &mpijob_v2beta1::KIND,
     &jobset::KIND,
     &leaderworkerset::KIND,
     &rayservice::KIND,

@@ -1,0 +1,70 @@
+//! `kubeflow.org/v1` `JAXJob` (training-operator v1.9).
+
+use super::super::template::{Draft, env};
+use super::super::{Fidelity, Kind, RenderError};
+use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+
+/// Workers, the first of which coordinates.
+pub(super) static KIND: Kind = Kind {
+    group: "kubeflow.org",
+    versions: &["v1"],
+    kind: "JAXJob",
+    fidelity: Fidelity::Exact,
+    render: |manifest| FRAMEWORK.render(manifest),
+    identify: |pod| FRAMEWORK.identify(pod),
+};
+
+static FRAMEWORK: Framework = Framework {
+    kind: "JAXJob",
+    controller: "jaxjob-controller",
+    specs: "jaxReplicaSpecs",
+    roles: Roles::Only(&["Worker"], "Worker"),
+    container: "jax",
+    port: ("jaxjob-port", 6666),
+    restart_policy: "Never",
+    is_master: |_, _| true,
+    connect,
+};
+
+fn connect(job: &Job<'_>, _: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+    add_env(
+        draft,
+        &[
+            env("PYTHONUNBUFFERED", "1"),
+            env("COORDINATOR_PORT", job.required("Worker")?.port.to_string()),
+            env("COORDINATOR_ADDRESS", job.pod_name("Worker", 0)),
+            env("NUM_PROCESSES", job.total().to_string()),
+            env("PROCESS_ID", "0"),
+        ],
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::super::template::testing::{env_of, render};
+
+    #[test]
+    fn every_container_learns_of_the_coordinator() {
+        let ports = json!([{"name": "jaxjob-port", "containerPort": 7000}]);
+        let template = json!({"spec": {"containers": [{"name": "jax", "ports": ports}, {"name": "helper"}]}});
+        let roles = render(&json!({
+            "apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "j"},
+            "spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 4, "template": template}}},
+        }));
+        let role = &roles.unwrap()[0];
+        let expected = [
+            "PYTHONUNBUFFERED=1",
+            "COORDINATOR_PORT=7000",
+            "COORDINATOR_ADDRESS=j-worker-0",
+            "NUM_PROCESSES=4",
+            "PROCESS_ID=0",
+        ];
+        assert_eq!(env_of(role, 0), expected);
+        assert_eq!(env_of(role, 1), expected);
+        assert_eq!(role.pod["spec"]["containers"][0]["ports"], ports);
+        assert_eq!(role.pod["spec"]["restartPolicy"], "Never");
+    }
+}

@@ -1,0 +1,78 @@
+//! `kubeflow.org/v1` `PaddleJob` (training-operator v1.9).
+
+use super::super::template::{Draft, env, env_of_field};
+use super::super::{Fidelity, Kind, RenderError};
+use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+
+/// Workers alone (collective mode), or with masters that are parameter servers.
+pub(super) static KIND: Kind = Kind {
+    group: "kubeflow.org",
+    versions: &["v1"],
+    kind: "PaddleJob",
+    fidelity: Fidelity::Exact,
+    render: |manifest| FRAMEWORK.render(manifest),
+    identify: |pod| FRAMEWORK.identify(pod),
+};
+
+static FRAMEWORK: Framework = Framework {
+    kind: "PaddleJob",
+    controller: "paddlejob-controller",
+    specs: "paddleReplicaSpecs",
+    roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
+    container: "paddle",
+    port: ("master", 36543),
+    restart_policy: "OnFailure",
+    is_master: |_, replica| replica.role == "Master",
+    connect,
+};
+
+fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+    let leader = match job.replica("Master") {
+        Some(master) => master,
+        None => job.required("Worker")?,
+    };
+    let mut variables = vec![
+        env("PYTHONUNBUFFERED", "1"),
+        env("PADDLE_JOB_ID", job.identity.name.as_str()),
+        env("PADDLE_NNODES", job.total().to_string()),
+    ];
+    if replica.role == leader.role {
+        // The first pod is the rendezvous itself, and binds to its own address.
+        variables.push(env_of_field("POD_IP_DUMMY", "status.podIP"));
+        variables.push(env("PADDLE_MASTER", format!("$(POD_IP_DUMMY):{}", leader.port)));
+    } else {
+        variables.push(env("PADDLE_MASTER", format!("{}:{}", job.pod_name(&leader.role, 0), leader.port)));
+    }
+    if leader.role == "Master" {
+        let count = if replica.role == "Master" { "PADDLE_SERVER_NUM" } else { "PADDLE_TRAINER_NUM" };
+        variables.push(env(count, "1"));
+    }
+    add_env(draft, &variables);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::super::super::template::testing::{env_of, render};
+
+    #[rstest]
+    #[case::collective(&[("Worker", 3)], &[
+        "PYTHONUNBUFFERED=1 PADDLE_JOB_ID=j PADDLE_NNODES=3 POD_IP_DUMMY<status.podIP PADDLE_MASTER=$(POD_IP_DUMMY):36543",
+    ])]
+    #[case::parameter_server(&[("Master", 1), ("Worker", 2)], &[
+        "PYTHONUNBUFFERED=1 PADDLE_JOB_ID=j PADDLE_NNODES=3 POD_IP_DUMMY<status.podIP PADDLE_MASTER=$(POD_IP_DUMMY):36543 PADDLE_SERVER_NUM=1",
+        "PYTHONUNBUFFERED=1 PADDLE_JOB_ID=j PADDLE_NNODES=3 PADDLE_MASTER=j-master-0:36543 PADDLE_TRAINER_NUM=1",
+    ])]
+    fn the_environment_follows_the_mode(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
+        let template = json!({"spec": {"containers": [{"name": "paddle"}]}});
+        let specs: Value =
+            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
+        let roles = render(&json!({
+            "apiVersion": "kubeflow.org/v1", "kind": "PaddleJob", "metadata": {"name": "j"}, "spec": {"paddleReplicaSpecs": specs},
+        }));
+        assert_eq!(roles.unwrap().iter().map(|role| env_of(role, 0).join(" ")).collect::<Vec<_>>(), expected);
+    }
+}

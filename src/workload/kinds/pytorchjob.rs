@@ -1,0 +1,194 @@
+//! `kubeflow.org/v1` `PyTorchJob` (training-operator v1.9).
+
+use serde_json::{Value, json};
+
+use super::super::template::{Draft, Field, append, env};
+use super::super::{Fidelity, Kind, RenderError};
+use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+
+/// Master and workers under torchrun's variables, or workers alone with an elastic policy.
+pub(super) static KIND: Kind = Kind {
+    group: "kubeflow.org",
+    versions: &["v1"],
+    kind: "PyTorchJob",
+    fidelity: Fidelity::Exact,
+    render: |manifest| FRAMEWORK.render(manifest),
+    identify: |pod| FRAMEWORK.identify(pod),
+};
+
+static FRAMEWORK: Framework = Framework {
+    kind: "PyTorchJob",
+    controller: "pytorchjob-controller",
+    specs: "pytorchReplicaSpecs",
+    roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
+    container: "pytorch",
+    port: ("pytorchjob-port", 23456),
+    restart_policy: "OnFailure",
+    is_master: |job, replica| replica.role == "Master" || job.replica("Master").is_none(),
+    connect,
+};
+
+fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+    let elastic = job.spec.at("elasticPolicy");
+    let mut variables = vec![env("PYTHONUNBUFFERED", "1")];
+    let processes = processes_per_node(job, &elastic)?;
+    if let Some(master) = job.replica("Master") {
+        let port = master.port.to_string();
+        let address = job.pod_name("Master", 0);
+        // "auto" and its like are counted at run time, where nobody reads WORLD_SIZE.
+        let per_node = processes.and_then(|text| text.parse::<i64>().ok()).unwrap_or(1);
+        let world = i128::from(job.total()) * i128::from(per_node);
+        let rank = if replica.role == "Worker" { "1" } else { "0" };
+        variables.extend([
+            env("MASTER_PORT", port.as_str()),
+            env("PET_MASTER_PORT", port),
+            env("MASTER_ADDR", address.as_str()),
+            env("PET_MASTER_ADDR", address.as_str()),
+            env("WORLD_SIZE", world.to_string()),
+            env("RANK", rank),
+            env("PET_NODE_RANK", rank),
+        ]);
+        if replica.role == "Worker" {
+            append(&mut draft.spec, "initContainers", [wait_for(&address)]);
+        }
+    }
+    variables.extend(processes.map(|count| env("PET_NPROC_PER_NODE", count)));
+    if elastic.is_present() {
+        variables.extend(rendezvous(job, &elastic)?);
+    } else {
+        variables.push(env("PET_NNODES", job.total().to_string()));
+    }
+    add_env(draft, &variables);
+    Ok(())
+}
+
+/// `nprocPerNode`; the elastic policy's own, older field keeps the default away.
+fn processes_per_node<'a>(job: &Job<'a>, elastic: &Field<'a>) -> Result<Option<&'a str>, RenderError> {
+    let set = job.spec.at("nprocPerNode").text()?;
+    Ok(set.or(if elastic.at("nProcPerNode").is_present() { None } else { Some("auto") }))
+}
+
+fn rendezvous(job: &Job<'_>, elastic: &Field<'_>) -> Result<Vec<Value>, RenderError> {
+    let worker = job.required("Worker")?;
+    let host = elastic.at("rdzvHost").text()?.map_or_else(|| job.pod_name("Worker", 0), str::to_owned);
+    let port = elastic.at("rdzvPort").count()?.unwrap_or(worker.port);
+    let (least, most) = (elastic.at("minReplicas").count()?, elastic.at("maxReplicas").count()?);
+    let least_nodes = least.or(most).unwrap_or(worker.count);
+    let most_nodes = most.or(least).unwrap_or(worker.count);
+    let mut variables = vec![
+        env("PET_RDZV_ENDPOINT", format!("{host}:{port}")),
+        env("PET_RDZV_BACKEND", elastic.at("rdzvBackend").text()?.unwrap_or("c10d")),
+        env("PET_NNODES", format!("{least_nodes}:{most_nodes}")),
+    ];
+    variables.extend(elastic.at("maxRestarts").count()?.map(|count| env("PET_MAX_RESTARTS", count.to_string())));
+    variables.extend(elastic.at("nProcPerNode").count()?.map(|count| env("PET_NPROC_PER_NODE", count.to_string())));
+    variables.extend(elastic.at("rdzvId").text()?.map(|id| env("PET_RDZV_ID", id)));
+    let mut pairs = Vec::new();
+    for entry in elastic.at("rdzvConf").items()? {
+        pairs.push(format!(
+            "{}={}",
+            entry.at("key").text()?.unwrap_or_default(),
+            entry.at("value").text()?.unwrap_or_default()
+        ));
+    }
+    if !pairs.is_empty() {
+        variables.push(env("PET_RDZV_CONF", pairs.join(",")));
+    }
+    if elastic.at("standalone").flag()? == Some(true) {
+        variables.push(env("PET_STANDALONE", ""));
+    }
+    Ok(variables)
+}
+
+/// The operator's init container, which ends when the master's name resolves.
+fn wait_for(master: &str) -> Value {
+    let script = format!(
+        "err=1;for i in $(seq 100); do if nslookup {master}; then err=0 && break; fi;echo waiting for master; sleep 2; done; exit $err"
+    );
+    json!({
+        "name": "init-pytorch",
+        "image": "alpine:3.10",
+        "command": ["sh", "-c", script],
+        "resources": {
+            "limits": {"cpu": "100m", "memory": "20Mi"},
+            "requests": {"cpu": "50m", "memory": "10Mi"},
+        },
+        "imagePullPolicy": "IfNotPresent",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::super::super::template::testing::{env_of, render};
+    use super::*;
+
+    fn job(spec: &Value, roles: &[(&str, u64)]) -> Value {
+        let template = json!({"spec": {"containers": [{"name": "pytorch"}]}});
+        let specs: Value =
+            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
+        let mut job =
+            json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "j"}, "spec": spec});
+        job["spec"]["pytorchReplicaSpecs"] = specs;
+        job
+    }
+
+    const PAIR: &[(&str, u64)] = &[("Master", 1), ("Worker", 3)];
+    const WORKERS: &[(&str, u64)] = &[("Worker", 3)];
+
+    #[rstest]
+    #[case::master(json!({"nprocPerNode": "8"}), PAIR, 0, &[
+        "PYTHONUNBUFFERED=1", "MASTER_PORT=23456", "PET_MASTER_PORT=23456", "MASTER_ADDR=j-master-0", "PET_MASTER_ADDR=j-master-0",
+        "WORLD_SIZE=32", "RANK=0", "PET_NODE_RANK=0", "PET_NPROC_PER_NODE=8", "PET_NNODES=4",
+    ])]
+    #[case::worker_of_a_master(json!({}), PAIR, 1, &[
+        "PYTHONUNBUFFERED=1", "MASTER_PORT=23456", "PET_MASTER_PORT=23456", "MASTER_ADDR=j-master-0", "PET_MASTER_ADDR=j-master-0",
+        "WORLD_SIZE=4", "RANK=1", "PET_NODE_RANK=1", "PET_NPROC_PER_NODE=auto", "PET_NNODES=4",
+    ])]
+    #[case::elastic_by_default(json!({"elasticPolicy": {}}), WORKERS, 0, &[
+        "PYTHONUNBUFFERED=1", "PET_NPROC_PER_NODE=auto", "PET_RDZV_ENDPOINT=j-worker-0:23456", "PET_RDZV_BACKEND=c10d", "PET_NNODES=3:3",
+    ])]
+    #[case::elastic_in_full(
+        json!({"elasticPolicy": {
+            "maxReplicas": 5, "rdzvBackend": "etcd", "rdzvHost": "etcd", "rdzvPort": 2379, "rdzvId": "r", "maxRestarts": 7, "nProcPerNode": 4,
+            "rdzvConf": [{"key": "a", "value": "1"}, {"key": "b", "value": "2"}], "standalone": true,
+        }}),
+        WORKERS,
+        0,
+        &[
+            "PYTHONUNBUFFERED=1", "PET_RDZV_ENDPOINT=etcd:2379", "PET_RDZV_BACKEND=etcd", "PET_NNODES=5:5", "PET_MAX_RESTARTS=7",
+            "PET_NPROC_PER_NODE=4", "PET_RDZV_ID=r", "PET_RDZV_CONF=a=1,b=2", "PET_STANDALONE=",
+        ]
+    )]
+    fn the_environment_follows_the_job(
+        #[case] spec: Value,
+        #[case] roles: &[(&str, u64)],
+        #[case] role: usize,
+        #[case] expected: &[&str],
+    ) {
+        let roles = render(&job(&spec, roles)).unwrap();
+        assert_eq!(env_of(&roles[role], 0), expected);
+    }
+
+    #[test]
+    fn only_workers_of_a_master_wait_for_it() {
+        let roles = render(&job(&json!({}), PAIR)).unwrap();
+        let waits =
+            |role: usize| roles[role].pod["spec"].get("initContainers").map(|list| list[0]["command"][2].to_string());
+        assert_eq!(waits(0), None);
+        assert!(waits(1).unwrap().contains("nslookup j-master-0;"));
+        assert_eq!(render(&job(&json!({}), WORKERS)).unwrap()[0].pod["spec"].get("initContainers"), None);
+    }
+
+    #[rstest]
+    #[case::number(json!({"nprocPerNode": 8}), PAIR, "spec.nprocPerNode is 8: expected a string")]
+    #[case::elastic_without_workers(json!({"elasticPolicy": {}}), &[("Master", 1)], "spec.pytorchReplicaSpecs.Worker is missing")]
+    fn what_the_operator_refuses_is_an_error(
+        #[case] spec: Value,
+        #[case] roles: &[(&str, u64)],
+        #[case] message: &str,
+    ) {
+        assert_eq!(render(&job(&spec, roles)).unwrap_err(), message);
+    }
+}

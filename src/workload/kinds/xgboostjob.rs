@@ -1,0 +1,79 @@
+//! `kubeflow.org/v1` `XGBoostJob` (training-operator v1.9).
+
+use super::super::template::{Draft, env};
+use super::super::{Fidelity, Kind, RenderError};
+use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+
+/// A master that tracks and workers that train.
+pub(super) static KIND: Kind = Kind {
+    group: "kubeflow.org",
+    versions: &["v1"],
+    kind: "XGBoostJob",
+    fidelity: Fidelity::Exact,
+    render: |manifest| FRAMEWORK.render(manifest),
+    identify: |pod| FRAMEWORK.identify(pod),
+};
+
+static FRAMEWORK: Framework = Framework {
+    kind: "XGBoostJob",
+    controller: "xgboostjob-controller",
+    specs: "xgbReplicaSpecs",
+    roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
+    container: "xgboost",
+    port: ("xgboostjob-port", 9999),
+    restart_policy: "Never",
+    is_master: |_, replica| replica.role == "Master",
+    connect,
+};
+
+fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+    let master = job.required("Master")?;
+    let total = job.listed_total()?;
+    let rank = if replica.role == "Worker" { master.count } else { 0 };
+    let mut variables = vec![
+        env("MASTER_PORT", master.port.to_string()),
+        env("MASTER_ADDR", job.pod_name("Master", 0)),
+        env("WORLD_SIZE", total.to_string()),
+        env("RANK", rank.to_string()),
+        env("PYTHONUNBUFFERED", "1"),
+    ];
+    if total > 1 {
+        // For LightGBM, which wants to know every worker.
+        let workers: Vec<_> = (0..total - 1).map(|index| job.pod_name("Worker", index)).collect();
+        variables.push(env("WORKER_PORT", job.required("Worker")?.port.to_string()));
+        variables.push(env("WORKER_ADDRS", workers.join(",")));
+    }
+    add_env(draft, &variables);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::super::super::template::testing::{env_of, render};
+
+    #[rstest]
+    #[case::master_alone(&[("Master", 1)], &["MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=1 RANK=0 PYTHONUNBUFFERED=1"])]
+    #[case::with_workers(&[("Master", 1), ("Worker", 2)], &[
+        "MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=3 RANK=0 PYTHONUNBUFFERED=1 WORKER_PORT=9999 WORKER_ADDRS=j-worker-0,j-worker-1",
+        "MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=3 RANK=1 PYTHONUNBUFFERED=1 WORKER_PORT=9999 WORKER_ADDRS=j-worker-0,j-worker-1",
+    ])]
+    fn the_environment_follows_the_job(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
+        let roles = render(&job(roles)).unwrap();
+        assert_eq!(roles.iter().map(|role| env_of(role, 0).join(" ")).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_job_without_master_is_refused() {
+        assert_eq!(render(&job(&[("Worker", 1)])).unwrap_err(), "spec.xgbReplicaSpecs.Master is missing");
+    }
+
+    fn job(roles: &[(&str, u64)]) -> serde_json::Value {
+        let template = json!({"spec": {"containers": [{"name": "xgboost"}]}});
+        let specs: serde_json::Value =
+            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
+        json!({"apiVersion": "kubeflow.org/v1", "kind": "XGBoostJob", "metadata": {"name": "j"}, "spec": {"xgbReplicaSpecs": specs}})
+    }
+}
