@@ -19,7 +19,12 @@ choose_addresses() {
   die network "all of 198.51.100.0/24 is in use" "take down clusters of other folders"
 }
 
-netns_works() { is_root && command -v ip >/dev/null && ip netns add "$NAME-probe" 2>/dev/null && ip netns del "$NAME-probe"; }
+# (The first namespace of a machine makes the folder /run/netns and mounts it on itself.)
+netns_works() {
+  is_root && command -v ip >/dev/null || return 1
+  [ -d /run/netns ] || echo /run/netns >>"$RUN/made-folders"
+  ip netns add "$NAME-probe" 2>/dev/null && ip netns del "$NAME-probe"
+}
 
 # Only the network is entered. (`ip netns exec` also mounts a fresh /sys, without the
 # control groups that a node needs.)
@@ -50,6 +55,7 @@ remove_network() {
   [ ! -e "/sys/class/net/$LINK_HOST" ] || ip link del "$LINK_HOST"
   [ ! -e "/run/netns/$NAME" ] || ip netns del "$NAME"
   [ ! -e "/run/netns/$NAME-probe" ] || ip netns del "$NAME-probe"
+  if grep -qsx /run/netns "$RUN/made-folders" && [ -z "$(ls -A /run/netns)" ]; then umount /run/netns 2>/dev/null || true; fi
 }
 
 # Without a namespace the ports are the host's: take free ones, on loopback only.

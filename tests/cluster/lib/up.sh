@@ -66,11 +66,11 @@ up() {
     down_all
   fi
 
+  mkdir -p "$RUN" "$LOGS" "$PIDS"
+  trap up_failed EXIT
   choose_mode
   if [ "$MODE" = node ]; then need_sets etcd kubernetes images; else need_sets etcd kubernetes; fi
   started=$(now_ms)
-  mkdir -p "$RUN" "$LOGS" "$PIDS"
-  trap up_failed EXIT
   NODE_IP=198.51.100.2 # without a network of our own: only a name in the kubernetes Service
   choose_ports
   if [ "$MODE" = node ]; then
@@ -151,16 +151,16 @@ down() {
 down_all() {
   local component
   # Clients first, etcd last: fewer complaints, and nothing is written anew.
-  for component in $(recorded | grep -vxE 'etcd|kube-apiserver|containerd|mounts') ; do end_process "$component" & done
+  for component in $(recorded | grep -vxE 'etcd|kube-apiserver|containerd|mounts') ; do end_process "$component" 1 & done
   wait
-  for component in kube-apiserver containerd etcd; do end_process "$component" & done
+  for component in kube-apiserver containerd etcd; do end_process "$component" 1 & done
   wait
   if is_root; then
     end_cgroups
     end_process mounts 0
-    remove_node
     restore_kernel_settings
     remove_network
+    remove_node
   fi
   rm -rf "$RUN"
 }
