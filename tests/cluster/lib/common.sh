@@ -11,6 +11,8 @@ PKI="$RUN/pki"
 ID="$(printf '%s' "$HERE" | sha256sum | cut -c1-8)"
 NAME="trainmesh-$ID"
 
+exec {TERMINAL}>&2
+
 say() { printf '%s\n' "$*" >&2; }
 note() { printf '  %s\n' "$*" >&2; }
 

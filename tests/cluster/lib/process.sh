@@ -28,6 +28,7 @@ spawn() {
   mkdir -p "$PIDS" "$LOGS"
   (
     [ -z "${LOCK_FD:-}" ] || exec {LOCK_FD}>&-
+    exec {TERMINAL}>&- # else `cluster up | less` would wait for the daemons
     [ ! -w "$(daemon_cgroup)/cgroup.procs" ] || echo "$BASHPID" >"$(daemon_cgroup)/cgroup.procs"
     exec setsid "$@"
   ) >>"$LOGS/$component.log" 2>&1 </dev/null &

@@ -120,6 +120,7 @@ up() {
 up_failed() {
   local status=$?
   trap - EXIT
+  exec 2>&"$TERMINAL" # a signal may come while some command's output is thrown away
   set +e
   [ -z "${FAILED:-}" ] || show_log "$FAILED" 25
   rm -rf "$CACHE/failed-logs"
