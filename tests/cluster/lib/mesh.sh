@@ -27,7 +27,7 @@ make_proxy_image() {
   fetch_envoy
   file=$(image_file "$PROXY_IMAGE")
   stamp="$file.key"
-  key="$(tool_key mesh) $ENVOY"
+  key="$(tool_key mesh) ${ENVOY##*/}"
   if [ ! -e "$file" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$key" ]; then
     rm -rf "$root"
     mkdir -p "$root"/usr/local/bin "$root"/etc/istio/proxy "$root"/tmp
