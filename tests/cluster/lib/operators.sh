@@ -74,18 +74,19 @@ operator_stop() {
   rm -f "$RUN/operators/$1.yaml"
 }
 
+# The binary, and files of config/NAME where the operator expects some.
 operator_image() {
-  local root="$RUN/rootfs-operator" file binary
+  local root="$RUN/rootfs-operator" file extra="$HERE/config/$1" key
   file=$(image_file "$1:1")
-  binary=$(command -v "$OP_BINARY")
-  # The binary lies in a folder named after its content: newer means other.
-  if [ ! -e "$file" ] || [ "$binary" -nt "$file" ]; then
-    mkdir -p "$root"
-    cp "$binary" "$root/manager"
+  key="$(tool_key "$1") $([ ! -d "$extra" ] || tar -C "$extra" --sort=name --mtime=@0 -c . | sha256sum)"
+  if [ ! -e "$file" ] || [ "$(cat "$file.key" 2>/dev/null)" != "$key" ]; then
     mkdir -p "$root/tmp"
     chmod 777 "$root/tmp"
+    [ ! -d "$extra" ] || cp -r "$extra/." "$root/"
+    cp "$(command -v "$OP_BINARY")" "$root/manager"
     make_image "$1:1" "$root" /manager
     rm -rf "$root"
+    printf '%s' "$key" >"$file.key"
   fi
   import_image "$1:1"
 }

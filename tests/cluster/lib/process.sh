@@ -75,7 +75,7 @@ make_cgroups() {
       cat "$mount/cpuset.mems" >"$mount/$NAME/cpuset.mems"
     fi
   done
-  mkdir -p "$(daemon_cgroup)"
+  mkdir -p "$(daemon_cgroup)" || die cgroups "no control group can be made here" "use: cluster up --control-plane"
 }
 
 cgroup_pids() {
