@@ -64,7 +64,20 @@ operator_start() {
     kube -n "$OP_SPACE" logs "deployment/$OP_DEPLOY" --tail 15 >&2 || kube -n "$OP_SPACE" describe pods >&2
     die operator "$name does not become ready" "read the lines above; then: cluster operator $name stop"
   fi
+  [ -z "$OP_SERVICE" ] || operator_answers
   say "$name is ready after $(seconds $(($(now_ms) - started))) s (namespace $OP_SPACE)"
+}
+
+# A pod is Ready a moment before kube-proxy sends its Service's connections there; a job
+# created in between would be refused by the webhook's failurePolicy.
+operator_answers() {
+  local address deadline
+  address=$(kube -n "$OP_SPACE" get service "$OP_SERVICE" -o 'jsonpath={.spec.clusterIP}')
+  deadline=$(($(now_ms) + 30000))
+  until in_net bash -c "exec 3<>/dev/tcp/$address/443" 2>/dev/null; do
+    [ "$(now_ms)" -lt "$deadline" ] || die operator "Service $OP_SERVICE does not answer" "see: cluster logs kube-proxy"
+    sleep 0.1
+  done
 }
 
 operator_stop() {
