@@ -1,0 +1,46 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # what one part sets, another reads
+# Container images from local files. Names get the domain trainmesh.test, so that no
+# client completes them to some registry's.
+
+IMAGES="$CACHE/images"
+
+image_name() { case "${1%%/*}" in *.*) printf '%s' "$1" ;; *) printf 'trainmesh.test/%s' "$1" ;; esac; }
+
+# image_file NAME:TAG: where its archive lies.
+image_file() { printf '%s/%s.tar' "$IMAGES" "$(image_name "$1" | tr '/:' '__')"; }
+
+# import_image NAME:TAG [FILE]
+import_image() {
+  in_node ctr --namespace k8s.io images import "${2:-$(image_file "$1")}" >>"$LOGS/images.log" 2>&1 ||
+    die image "containerd could not import '$1'" "see .run/logs/images.log and: cluster logs containerd"
+}
+
+# make_image NAME:TAG DIR [ENTRYPOINT…]
+make_image() {
+  local name file
+  name=$(image_name "$1")
+  file=$(image_file "$1")
+  [ -d "$2" ] || die image "'$2' is no folder" "give the folder that becomes the image's root"
+  mkdir -p "$IMAGES"
+  shift
+  ociimage "$file" "$name" "$@"
+}
+
+# The two images without which no pod runs. Small: made anew for each cluster.
+make_base_images() {
+  local root="$RUN/rootfs" applet
+  mkdir -p "$root"/{pause,busybox/bin,busybox/tmp,busybox/etc}
+  cp "$(command -v pause)" "$root/pause/pause"
+  make_image pause:1 "$root/pause" /pause
+  cp /bin/busybox "$root/busybox/bin/busybox"
+  for applet in $(/bin/busybox --list); do
+    [ "$applet" = busybox ] || ln -sf busybox "$root/busybox/bin/$applet"
+  done
+  chmod 777 "$root/busybox/tmp"
+  echo 'root:x:0:0:root:/:/bin/sh' >"$root/busybox/etc/passwd"
+  make_image busybox:1 "$root/busybox" /bin/sh
+  rm -rf "$root"
+}
+
+import_base_images() { import_image pause:1; import_image busybox:1; }

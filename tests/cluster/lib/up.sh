@@ -1,0 +1,169 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # what one part sets, another reads
+# Starting and ending a cluster as a whole.
+
+CONTROL_COMPONENTS=(etcd kube-apiserver kube-controller-manager kube-scheduler)
+NODE_COMPONENTS=(mounts containerd kubelet kube-proxy)
+
+# load_state: what the running cluster was started with. Fails when there is none.
+load_state() {
+  [ -r "$RUN/state" ] || return 1
+  # shellcheck source=/dev/null # written by save_state
+  . "$RUN/state"
+  set_prefixes
+}
+
+need_cluster() { load_state || die "${1:-cluster}" "no cluster runs here" "start one: tests/cluster/cluster up"; }
+
+save_state() {
+  printf '%s=%q\n' MODE "$MODE" NODE_IP "$NODE_IP" HOST_IP "${HOST_IP:-}" SERVER "$SERVER" \
+    ETCD_PORT "$ETCD_PORT" API_PORT "$API_PORT" >"$RUN/state"
+}
+
+set_prefixes() {
+  NET=() NODE=()
+  [ "$MODE" = node ] || return 0
+  NET=(nsenter "--net=/run/netns/$NAME" --)
+  ! alive mounts || enter_node
+}
+
+components() { echo "${CONTROL_COMPONENTS[@]}"; [ "$MODE" != node ] || echo "${NODE_COMPONENTS[@]}"; }
+
+dead_components() { local c; for c in $(components); do alive "$c" || printf '%s ' "$c"; done; }
+
+choose_mode() {
+  MODE=control-plane
+  if [ "$WANTED" = control-plane ]; then
+    say "control plane alone, as asked: pods are made and scheduled nowhere, nothing runs in them"
+  elif ! is_root; then
+    say "not root: the control plane alone starts (no node: pods stay Pending, no exec, no logs)"
+    [ -z "$(missing_packages)" ] || note "a node would also need, as root: apt-get install -y --no-install-recommends $(missing_packages)"
+  else
+    install_packages
+    if netns_works; then
+      MODE=node
+    else
+      say "no network namespace can be made here: the control plane alone starts, on the host's loopback"
+    fi
+  fi
+  command -v openssl >/dev/null || die packages "openssl is not installed" "apt-get install openssl"
+}
+
+up() {
+  local started dead
+  lock cluster
+  if load_state; then
+    dead=$(dead_components)
+    if [ -z "$dead" ]; then
+      say "the cluster is already running"
+      usage_hint
+      return 0
+    fi
+    say "a cluster was started here, but these have ended: $dead- starting anew"
+    down_all
+  elif [ -e "$RUN" ]; then
+    say "a start was interrupted here: cleaning up first"
+    down_all
+  fi
+
+  mkdir -p "$RUN" "$LOGS" "$PIDS"
+  trap up_failed EXIT
+  choose_mode
+  if [ "$MODE" = node ]; then need_sets etcd kubernetes images; else need_sets etcd kubernetes; fi
+  started=$(now_ms)
+  NODE_IP=198.51.100.2 # without a network of our own: only a name in the kubernetes Service
+  choose_ports
+  if [ "$MODE" = node ]; then
+    make_network
+    make_cgroups
+    save_kernel_settings
+    SERVER="https://$NODE_IP:$API_PORT"
+  else
+    SERVER="https://127.0.0.1:$API_PORT"
+  fi
+  set_prefixes
+  start_etcd
+  if [ "$MODE" = node ]; then
+    make_mounts
+    enter_node
+    start_containerd
+  fi
+  make_pki
+  wait_for etcd 20 "etcd listens" port_open "$ETCD_PORT"
+  start_apiserver
+  if [ "$MODE" = node ]; then
+    make_base_images
+    wait_for containerd 20 "containerd answers" containerd_ready
+    import_base_images
+  fi
+  wait_for kube-apiserver 60 "the apiserver is ready" api_ready
+  note "apiserver ready after $(seconds $(($(now_ms) - started))) s"
+  start_controllers
+  if [ "$MODE" = node ]; then
+    start_kubelet
+    start_proxy
+    wait_for kubelet 60 "node $NODE_NAME is Ready" node_ready
+  fi
+  wait_for kube-controller-manager 30 "the default ServiceAccount exists" default_account
+  dead=$(dead_components)
+  if [ -n "$dead" ]; then
+    FAILED=${dead%% *}
+    die up "ended right after the start: $dead" "read the log below"
+  fi
+  save_state
+  trap - EXIT
+  say "cluster up after $(seconds $(($(now_ms) - started))) s ($MODE)"
+  usage_hint
+}
+
+# Runs when up ends by an error or a signal: shows why, keeps the logs, leaves nothing.
+up_failed() {
+  local status=$?
+  trap - EXIT
+  exec 2>&"$TERMINAL" # a signal may come while some command's output is thrown away
+  set +e
+  [ -z "${FAILED:-}" ] || show_log "$FAILED" 25
+  rm -rf "$CACHE/failed-logs"
+  cp -r "$LOGS" "$CACHE/failed-logs" && say "the start failed; all its logs: tests/cluster/.cache/failed-logs"
+  down_all
+  exit $((status == 0 ? 1 : status))
+}
+
+usage_hint() {
+  say "use it:"
+  say "  eval \"\$(tests/cluster/cluster env)\"; kubectl get nodes"
+  say "  tests/cluster/cluster kubectl get nodes"
+  say "  tests/cluster/cluster exec -- CMD…    (inside the cluster's network)"
+  say "  tests/cluster/cluster down"
+}
+
+down() {
+  lock cluster
+  if [ ! -e "$RUN" ] && [ ! -e "/run/netns/$NAME" ] && [ ! -d "$(daemon_cgroup)" ]; then
+    say "no cluster runs here"
+    return 0
+  fi
+  down_all
+  say "cluster down: nothing is left"
+}
+
+# Needs no state: works from the recorded ids and this folder's names, so also after a
+# start that was killed half-way.
+down_all() {
+  local component
+  # Clients first, etcd last: fewer complaints, and nothing is written anew.
+  for component in $(recorded | grep -vxE 'etcd|kube-apiserver|containerd|mounts') ; do end_process "$component" 1 & done
+  wait
+  for component in kube-apiserver containerd etcd; do end_process "$component" 1 & done
+  wait
+  if is_root; then
+    end_cgroups
+    end_process mounts 0
+    restore_kernel_settings
+    remove_network
+    remove_node
+  fi
+  rm -rf "$RUN"
+}
+
+recorded() { [ ! -d "$PIDS" ] || (cd "$PIDS" && find . -type f -printf '%P\n'); }

@@ -1,0 +1,3 @@
+module trainmesh.test/tools/images
+
+go 1.26.0

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+type object = map[string]any
+
+type injector struct {
+	image  string
+	native bool
+}
+
+const (
+	proxyName        = "istio-proxy"
+	statusAnnotation = "sidecar.istio.io/status"
+	configAnnotation = "proxy.istio.io/config"
+	nativeAnnotation = "sidecar.istio.io/nativeSidecar"
+	injectKey        = "sidecar.istio.io/inject"
+)
+
+// inject changes the pod in place. It works on plain JSON, so that no field that it does
+// not know is lost. A pod that was injected before is stripped first: the result is the
+// same.
+func (config injector) inject(pod object, namespace string) (bool, error) {
+	metadata, spec := child(pod, "metadata"), child(pod, "spec")
+	labels, annotations := child(metadata, "labels"), child(metadata, "annotations")
+	if spec["hostNetwork"] == true {
+		return false, nil
+	}
+	// The selectors have judged the label; without it the old annotation counts.
+	if _, labelled := labels[injectKey]; !labelled && text(annotations, injectKey) == "false" {
+		return false, nil
+	}
+	proxyConfig, err := readConfig(text(annotations, configAnnotation))
+	if err != nil {
+		return false, err
+	}
+	strip(spec, text(annotations, statusAnnotation))
+
+	native := config.native
+	if value := text(annotations, nativeAnnotation); value != "" {
+		native = value != "false"
+	}
+	if first := list(spec, "containers"); len(first) > 0 {
+		name := text(first[0].(object), "name")
+		setDefault(annotations, "kubectl.kubernetes.io/default-container", name)
+		setDefault(annotations, "kubectl.kubernetes.io/default-logs-container", name)
+	}
+	proxy := config.container(proxyConfig)
+	status := object{"initContainers": nil, "containers": nil, "volumes": []any{"istio-envoy"}, "imagePullSecrets": nil, "revision": "default"}
+	switch {
+	case native:
+		proxy["restartPolicy"] = "Always"
+		proxy["lifecycle"] = object{"preStop": execute("pilot-agent", "request", "--debug-port=15020", "POST", "drain")}
+		spec["initContainers"] = append([]any{proxy}, list(spec, "initContainers")...)
+		status["initContainers"] = []any{proxyName}
+	case proxyConfig.hold:
+		proxy["lifecycle"] = object{"postStart": execute("pilot-agent", "wait")}
+		spec["containers"] = append([]any{proxy}, list(spec, "containers")...)
+		status["containers"] = []any{proxyName}
+	default:
+		spec["containers"] = append(list(spec, "containers"), proxy)
+		status["containers"] = []any{proxyName}
+	}
+	spec["volumes"] = append([]any{object{"name": "istio-envoy", "emptyDir": object{"medium": "Memory"}}}, list(spec, "volumes")...)
+
+	encoded, err := json.Marshal(status)
+	if err != nil {
+		return false, err
+	}
+	annotations[statusAnnotation] = string(encoded)
+	annotations["istio.io/rev"] = "default"
+	setDefault(labels, "security.istio.io/tlsMode", "istio")
+	setDefault(labels, "service.istio.io/canonical-name", canonicalName(metadata, labels))
+	setDefault(labels, "service.istio.io/canonical-revision", "latest")
+	metadata["labels"], metadata["annotations"] = labels, annotations
+	return true, nil
+}
+
+func (config injector) container(proxyConfig proxyConfig) object {
+	environment := []any{object{"name": "PROXY_CONFIG", "value": proxyConfig.json}}
+	for _, name := range proxyConfig.metadataNames {
+		environment = append(environment, object{"name": name, "value": proxyConfig.metadata[name]})
+	}
+	probe := func(period, failures int) object {
+		return object{
+			"httpGet":       object{"path": "/healthz/ready", "port": 15021},
+			"periodSeconds": period, "timeoutSeconds": 3, "failureThreshold": failures,
+		}
+	}
+	return object{
+		"name":            proxyName,
+		"image":           config.image,
+		"imagePullPolicy": "Never", // no registry can be reached from the test node
+		"args":            []any{"proxy", "sidecar"},
+		"env":             environment,
+		"ports":           []any{object{"containerPort": 15090, "protocol": "TCP", "name": "http-envoy-prom"}},
+		"startupProbe":    probe(1, 600),
+		"readinessProbe":  probe(15, 4),
+		"resources":       object{"requests": object{"cpu": "10m", "memory": "40Mi"}, "limits": object{"cpu": "2", "memory": "1Gi"}},
+		"securityContext": object{
+			"allowPrivilegeEscalation": false, "privileged": false, "readOnlyRootFilesystem": true,
+			"runAsNonRoot": true, "runAsUser": 1337, "runAsGroup": 1337, "capabilities": object{"drop": []any{"ALL"}},
+		},
+		"volumeMounts": []any{object{"name": "istio-envoy", "mountPath": "/etc/istio/proxy"}},
+	}
+}
+
+type proxyConfig struct {
+	hold          bool
+	json          string
+	metadata      map[string]string
+	metadataNames []string
+}
+
+// readConfig reads the annotation as Istio does: Istio's own YAML parser, both spellings
+// of a name, unknown fields allowed, and an error where a known field has another type.
+func readConfig(annotation string) (proxyConfig, error) {
+	result := proxyConfig{json: "{}"}
+	if annotation == "" {
+		return result, nil
+	}
+	refuse := func(err error) (proxyConfig, error) {
+		return result, fmt.Errorf("failed to convert to proto: annotation %s: %w", configAnnotation, err)
+	}
+	converted, err := yaml.YAMLToJSON([]byte(annotation))
+	if err != nil {
+		return refuse(err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(converted, &fields); err != nil {
+		return refuse(err)
+	}
+	known := []struct {
+		names  []string
+		target any
+	}{
+		{[]string{"holdApplicationUntilProxyStarts", "hold_application_until_proxy_starts"}, &result.hold},
+		{[]string{"proxyMetadata", "proxy_metadata"}, &result.metadata},
+		{[]string{"terminationDrainDuration", "termination_drain_duration"}, new(string)},
+	}
+	for _, field := range known {
+		for _, name := range field.names {
+			raw, given := fields[name]
+			if !given {
+				continue
+			}
+			if err := json.Unmarshal(raw, field.target); err != nil {
+				return refuse(fmt.Errorf("%s: %w", name, err))
+			}
+			// The proxy reads the first spelling alone.
+			delete(fields, name)
+			fields[field.names[0]] = raw
+		}
+	}
+	for name := range result.metadata {
+		result.metadataNames = append(result.metadataNames, name)
+	}
+	slices.Sort(result.metadataNames)
+	rendered, err := json.Marshal(fields)
+	if err != nil {
+		return refuse(err)
+	}
+	result.json = string(rendered)
+	return result, nil
+}
+
+// strip removes what an earlier injection added, as its status annotation lists it.
+func strip(spec object, status string) {
+	var added map[string]any
+	if json.Unmarshal([]byte(status), &added) != nil {
+		return
+	}
+	for _, field := range []string{"initContainers", "containers", "volumes"} {
+		names := list(added, field)
+		items := list(spec, field)
+		items = slices.DeleteFunc(items, func(item any) bool { return slices.Contains(names, item.(object)["name"]) })
+		if items != nil {
+			spec[field] = items
+		}
+	}
+}
+
+func canonicalName(metadata, labels object) string {
+	for _, key := range []string{"app.kubernetes.io/name", "app"} {
+		if value := text(labels, key); value != "" {
+			return value
+		}
+	}
+	for _, owner := range list(metadata, "ownerReferences") {
+		if name := text(owner.(object), "name"); name != "" {
+			return name
+		}
+	}
+	// A generated name has no end yet; a label must not end in a dash.
+	return strings.TrimRight(podName(object{"metadata": metadata}), "-.")
+}
+
+func podName(pod object) string {
+	metadata := child(pod, "metadata")
+	if name := text(metadata, "name"); name != "" {
+		return name
+	}
+	return text(metadata, "generateName")
+}
+
+func execute(command ...string) object { return object{"exec": object{"command": command}} }
+
+func child(parent object, key string) object {
+	if value, ok := parent[key].(object); ok {
+		return value
+	}
+	return object{}
+}
+
+func list(parent object, key string) []any {
+	value, _ := parent[key].([]any)
+	return value
+}
+
+func text(parent object, key string) string {
+	value, _ := parent[key].(string)
+	return value
+}
+
+func setDefault(target object, key, value string) {
+	if _, given := target[key]; !given && value != "" {
+		target[key] = value
+	}
+}

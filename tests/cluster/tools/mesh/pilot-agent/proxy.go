@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+const (
+	adminPort  = 15000
+	statusPort = 15020
+	readyPort  = 15021
+	envoyPath  = "/usr/local/bin/envoy"
+)
+
+// The readiness port is a listener of Envoy that forwards to the status server, as in
+// Istio: it answers only when Envoy really serves. The configuration needs no file, so
+// the image's file system can be read-only.
+const bootstrap = `
+node: {id: trainmesh-test, cluster: trainmesh-test}
+admin: {address: {socket_address: {address: 127.0.0.1, port_value: 15000}}}
+static_resources:
+  clusters:
+  - name: agent
+    type: STATIC
+    connect_timeout: 1s
+    load_assignment:
+      cluster_name: agent
+      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 15020}}}}]}]
+  listeners:
+  - address: {socket_address: {address: 0.0.0.0, port_value: 15021}}
+    filter_chains:
+    - filters:
+      - name: envoy.filters.network.http_connection_manager
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: agent
+          route_config:
+            virtual_hosts:
+            - {name: backend, domains: ["*"], routes: [{match: {prefix: /healthz/ready}, route: {cluster: agent}}]}
+          http_filters:
+          - name: envoy.filters.http.router
+            typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
+`
+
+// settings are the parts of PROXY_CONFIG (the merged proxy configuration that the
+// injector writes as JSON) which this program honours.
+type settings struct {
+	TerminationDrainDuration string
+	drain                    time.Duration
+}
+
+func readSettings() (settings, error) {
+	result := settings{drain: 5 * time.Second}
+	if text := os.Getenv("PROXY_CONFIG"); text != "" {
+		if err := json.Unmarshal([]byte(text), &result); err != nil {
+			return result, fmt.Errorf("PROXY_CONFIG: %w", err)
+		}
+	}
+	if result.TerminationDrainDuration != "" {
+		drain, err := time.ParseDuration(result.TerminationDrainDuration)
+		if err != nil {
+			return result, fmt.Errorf("terminationDrainDuration: %w", err)
+		}
+		result.drain = drain
+	}
+	return result, nil
+}
+
+// proxy runs Envoy until it ends or is ended. It exits 0 in every such case, a crash of
+// Envoy included: that is what Istio's does, and what hides a dead proxy.
+func proxy() error {
+	settings, err := readSettings()
+	if err != nil {
+		return err
+	}
+	quit := make(chan struct{}, 1)
+	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", statusPort))
+	if err != nil {
+		return err
+	}
+	go func() { log.Fatal(http.Serve(listener, statusServer(quit))) }()
+
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+
+	// For tests of what happens before a proxy is ready.
+	if text := os.Getenv("TEST_START_DELAY"); text != "" {
+		delay, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("TEST_START_DELAY: %w", err)
+		}
+		select {
+		case <-time.After(delay):
+		case <-signals:
+			return nil
+		case <-quit:
+			return nil
+		}
+	}
+
+	envoy := exec.Command(envoyPath, "--config-yaml", bootstrap, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning")
+	envoy.Stdout, envoy.Stderr = os.Stdout, os.Stderr
+	if err := envoy.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- envoy.Wait() }()
+
+	select {
+	case err := <-ended:
+		if err != nil {
+			log.Printf("Envoy exited with error: %v", err)
+		} else {
+			log.Print("Envoy exited normally")
+		}
+		return nil
+	case <-signals:
+		log.Printf("Graceful termination period is %v, starting...", settings.drain)
+		drainListeners()
+		select {
+		case <-time.After(settings.drain):
+		case <-ended:
+			return nil
+		}
+	case <-quit:
+		log.Print("Exit requested, the drain is skipped")
+	}
+	log.Print("Aborting proxy")
+	envoy.Process.Kill()
+	<-ended
+	return nil
+}
+
+func statusServer(quit chan<- struct{}) http.Handler {
+	admin := &http.Client{Timeout: time.Second}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready(admin, fmt.Sprintf("http://127.0.0.1:%d/ready", adminPort)); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("/quitquitquit", func(w http.ResponseWriter, r *http.Request) {
+		if refused(w, r) {
+			return
+		}
+		w.Write([]byte("OK"))
+		log.Print("handling /quitquitquit, notifying pilot-agent to exit")
+		select {
+		case quit <- struct{}{}:
+		default: // asked before
+		}
+	})
+	mux.HandleFunc("/drain", func(w http.ResponseWriter, r *http.Request) {
+		if refused(w, r) {
+			return
+		}
+		drainListeners()
+		w.Write([]byte("OK"))
+	})
+	return mux
+}
+
+// refused answers requests from elsewhere than this pod, and other methods than POST.
+func refused(w http.ResponseWriter, r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil || !net.ParseIP(host).IsLoopback() {
+		http.Error(w, "Only requests from localhost are allowed", http.StatusForbidden)
+		return true
+	}
+	if r.Method != http.MethodPost {
+		http.Error(w, "Method not allowed", http.StatusMethodNotAllowed)
+		return true
+	}
+	return false
+}
+
+func drainListeners() {
+	client := &http.Client{Timeout: time.Second}
+	answer, err := client.Post(fmt.Sprintf("http://127.0.0.1:%d/drain_listeners?graceful", adminPort), "text/plain", nil)
+	if err != nil {
+		log.Printf("drain: %v", err)
+		return
+	}
+	answer.Body.Close()
+}
