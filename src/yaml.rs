@@ -1,7 +1,30 @@
-//! YAML in and out: the one place that knows the YAML library.
+//! YAML in and out: the one place that knows the YAML libraries.
+//!
+//! [`parse`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2) and [`to_string`] writes one as
+//! kubectl prints it; `tests/yaml_output.rs` holds both against the original. [`Node`] is the same document with
+//! positions, for messages that point at a field of a configuration.
+//!
+//! Known differences from Kubernetes, all on the strict side:
+//! - a key that stands twice is an error; Kubernetes keeps the last one and drops the others,
+//! - a second document behind `...` is an error; Kubernetes drops it,
+//! - `!!binary` is an error; Kubernetes stores the decoded bytes as text, which no field expects,
+//! - more than [`MAX_DEPTH`] levels or [`MAX_NODES`] nodes are errors; Kubernetes has wider limits,
+//! - `!!timestamp` is read as text without a check of its form.
+//!
+//! The scanner follows YAML 1.2, Kubernetes' libyaml 1.1. They differ in a few odd texts: `[a:]` is a mapping here and
+//! the text `a:` there, `[-]` is an error here and a text there, anchors may hold any character here, an escaped pair
+//! of surrogates is a character here and an error there, and U+0085, U+2028 and U+2029 are characters here and line
+//! breaks there.
 
+mod compose;
+mod emit;
+mod parse;
 mod read_tree;
+mod scalar;
 mod tree;
 
+pub use emit::to_string;
+pub use parse::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, parse};
 pub use read_tree::{TreeError, tree};
+pub use scalar::number;
 pub use tree::{Content, Key, Node, Position};

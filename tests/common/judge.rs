@@ -1,10 +1,10 @@
-//! The Rust side of `tests/judge`: YAML as Istio and kubectl read it.
+//! The Rust side of `tests/judge`: YAML as Istio and kubectl read it, JSON patches as the apiserver applies them.
 
-#![allow(clippy::expect_used, reason = "a helper of tests fails them by panicking")]
+#![allow(clippy::expect_used, dead_code, reason = "a helper fails its test by panicking; each test uses some of it")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -12,6 +12,13 @@ use serde_json::{Value, json};
 /// A built judge.
 pub(crate) struct Judge {
     program: PathBuf,
+}
+
+/// A judge that is asked one question after another.
+pub(crate) struct Session {
+    process: Child,
+    requests: Option<ChildStdin>,
+    verdicts: BufReader<ChildStdout>,
 }
 
 impl Judge {
@@ -36,23 +43,61 @@ impl Judge {
 
     /// The value of each text, or the parser's complaint. `strict`: duplicate keys are errors, as kubectl has them.
     pub(crate) fn read_all(&self, texts: &[&str], strict: bool) -> Vec<Result<Value, String>> {
+        let request = |(id, text): (usize, &&str)| json!({"id": id, "yaml": text, "strict": strict});
+        self.ask(texts.iter().enumerate().map(request).collect())
+    }
+
+    /// Each document after its patch, as the apiserver's own library applies it.
+    pub(crate) fn apply_all(&self, patches: &[(&Value, &Value)]) -> Vec<Result<Value, String>> {
+        let request = |(id, (document, patch)): (usize, &(&Value, &Value))| json!({"id": id, "document": document, "patch": patch});
+        self.ask(patches.iter().enumerate().map(request).collect())
+    }
+
+    /// Starts a session.
+    pub(crate) fn session(&self) -> Session {
+        let mut process =
+            Command::new(&self.program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start the judge");
+        let verdicts = BufReader::new(process.stdout.take().expect("the judge's output"));
+        Session { requests: process.stdin.take(), process, verdicts }
+    }
+
+    fn ask(&self, questions: Vec<Value>) -> Vec<Result<Value, String>> {
+        let count = questions.len();
         let mut child =
             Command::new(&self.program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start the judge");
         let mut requests = child.stdin.take().expect("the judge's input");
         let verdicts = BufReader::new(child.stdout.take().expect("the judge's output"));
         let verdicts: Vec<_> = thread::scope(|scope| {
             scope.spawn(move || {
-                for (id, text) in texts.iter().enumerate() {
-                    let request = json!({"id": id, "yaml": text, "strict": strict});
-                    writeln!(requests, "{request}").expect("ask the judge");
+                for question in questions {
+                    writeln!(requests, "{question}").expect("ask the judge");
                 }
             });
             let lines = verdicts.lines().map(|line| line.expect("read a verdict"));
             lines.enumerate().map(|(id, line)| verdict(id, &line)).collect()
         });
         assert!(child.wait().expect("wait for the judge").success(), "the judge failed");
-        assert_eq!(verdicts.len(), texts.len(), "the judge left texts unanswered");
+        assert_eq!(verdicts.len(), count, "the judge left questions unanswered");
         verdicts
+    }
+}
+
+impl Session {
+    /// The value of `text`, or the parser's complaint.
+    pub(crate) fn read(&mut self, text: &str) -> Result<Value, String> {
+        let requests = self.requests.as_mut().expect("the session is open");
+        writeln!(requests, "{}", json!({"id": 0, "yaml": text, "strict": false})).expect("ask the judge");
+        let mut line = String::new();
+        self.verdicts.read_line(&mut line).expect("read a verdict");
+        verdict(0, &line)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The judge ends with its input.
+        drop(self.requests.take());
+        let _ = self.process.wait();
     }
 }
 

@@ -2,6 +2,9 @@ module trainmesh.dev/tests/judge
 
 go 1.26
 
-require sigs.k8s.io/yaml v1.6.0
+require (
+	gopkg.in/evanphx/json-patch.v4 v4.13.0
+	sigs.k8s.io/yaml v1.6.0
+)
 
 require go.yaml.in/yaml/v2 v2.4.3 // indirect

@@ -1,0 +1,269 @@
+//! From the events of the scanner to a JSON value: anchors, merge keys, duplicate keys and limits.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use granit_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
+use serde_json::map::Entry;
+use serde_json::{Map, Value};
+
+use super::parse::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
+use super::scalar::Scalar;
+
+/// The namespace of the tags that are written with `!!`.
+const CORE_TAGS: &str = "tag:yaml.org,2002:";
+
+/// Builds the value of one document.
+pub(super) struct Composer<'text> {
+    events: Parser<'text, StrInput<'text>>,
+    /// Line of the event that was read last.
+    line: usize,
+    nodes: usize,
+    /// Bytes of text that anchors and aliases have copied.
+    copied: usize,
+    anchors: HashMap<usize, Value>,
+}
+
+/// The entries of a mapping while it is read.
+#[derive(Default)]
+struct Entries {
+    map: Map<String, Value>,
+    /// Keys that only a merge has set: the mapping may still set them itself.
+    merged: HashSet<String>,
+}
+
+/// What a copy of a value costs.
+#[derive(Default)]
+struct Extent {
+    nodes: usize,
+    bytes: usize,
+    depth: usize,
+}
+
+impl<'text> Composer<'text> {
+    pub(super) fn new(events: Parser<'text, StrInput<'text>>) -> Self {
+        Self { events, line: 1, nodes: 0, copied: 0, anchors: HashMap::new() }
+    }
+
+    /// The value of the only document.
+    pub(super) fn document(mut self) -> Result<Value, Error> {
+        let mut document = None;
+        loop {
+            match self.next()? {
+                Event::StreamStart | Event::DocumentEnd => {}
+                Event::DocumentStart(..) if document.is_none() => {
+                    let event = self.next()?;
+                    document = Some(self.value(event, 0)?);
+                }
+                Event::StreamEnd => return Ok(document.unwrap_or_default()),
+                _ => return Err(self.error("a second document begins here: separate documents with `---`")),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Event<'text>, Error> {
+        let Some(next) = self.events.next() else { return Ok(Event::StreamEnd) };
+        let (event, span) = next?;
+        self.line = span.start.line();
+        Ok(event)
+    }
+
+    fn value(&mut self, event: Event<'text>, depth: usize) -> Result<Value, Error> {
+        self.count(1)?;
+        let (value, anchor) = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let scalar = self.scalar(&text, style, tag.as_deref())?;
+                let value = match scalar {
+                    Scalar::Text => Value::String(text.into_owned()),
+                    _ => scalar.into_value("").ok_or_else(|| self.error(format!("`{text}` has no form in JSON")))?,
+                };
+                (value, anchor)
+            }
+            Event::SequenceStart(_, anchor, _) => (self.sequence(self.below(depth)?)?, anchor),
+            Event::MappingStart(_, anchor, _) => (self.mapping(self.below(depth)?)?, anchor),
+            Event::Alias(id) => (self.alias(id, depth)?, 0),
+            _ => return Err(self.error("a value is missing here")),
+        };
+        if anchor != 0 {
+            let copy = self.copy(&value, 0)?;
+            self.anchors.insert(anchor, copy);
+        }
+        Ok(value)
+    }
+
+    fn sequence(&mut self, depth: usize) -> Result<Value, Error> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                Event::SequenceEnd => return Ok(Value::Array(items)),
+                event => items.push(self.value(event, depth)?),
+            }
+        }
+    }
+
+    fn mapping(&mut self, depth: usize) -> Result<Value, Error> {
+        let mut entries = Entries::default();
+        loop {
+            let event = self.next()?;
+            match event {
+                Event::MappingEnd => return Ok(Value::Object(entries.map)),
+                event if is_merge(&event) => {
+                    let event = self.next()?;
+                    let by_alias = matches!(event, Event::Alias(_));
+                    let source = self.value(event, depth)?;
+                    self.merge(&mut entries, source, by_alias)?;
+                }
+                event => {
+                    let key = self.key(event)?;
+                    let line = self.line;
+                    let event = self.next()?;
+                    let value = self.value(event, depth)?;
+                    entries
+                        .set(key, value)
+                        .map_err(|key| Error::new(line, format!("the key `{key}` stands twice in its mapping")))?;
+                }
+            }
+        }
+    }
+
+    fn key(&mut self, event: Event<'text>) -> Result<String, Error> {
+        self.count(1)?;
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let scalar = self.scalar(&text, style, tag.as_deref())?;
+                if anchor != 0 {
+                    let value = scalar.into_value(&*text).unwrap_or_default();
+                    let copy = self.copy(&value, 0)?;
+                    self.anchors.insert(anchor, copy);
+                }
+                match scalar {
+                    Scalar::Text => Ok(text.into_owned()),
+                    _ => scalar.into_key("").map_err(|reason| self.error(reason)),
+                }
+            }
+            Event::Alias(id) => match self.alias(id, 0)? {
+                Value::String(text) => Ok(text),
+                value @ (Value::Bool(_) | Value::Number(_)) => Ok(value.to_string()),
+                _ => Err(self.error("a key must be a scalar")),
+            },
+            _ => Err(self.error("a key must be a scalar")),
+        }
+    }
+
+    fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, Error> {
+        let Some(tag) = tag else {
+            return Ok(if style == ScalarStyle::Plain { Scalar::of(text) } else { Scalar::Text });
+        };
+        let Some(tag) = tag.suffix_in_namespace(CORE_TAGS) else { return Ok(Scalar::Text) };
+        if tag == "binary" {
+            return Err(self.error("`!!binary` has no form in JSON: write the Base64 text without the tag"));
+        }
+        let scalar = Scalar::of(text).tagged(&tag);
+        scalar.map_err(|noun| self.error(format!("`{text}` is not {noun}, as its tag `!!{tag}` says")))
+    }
+
+    fn alias(&mut self, id: usize, depth: usize) -> Result<Value, Error> {
+        // An anchor is known to the scanner when it opens, and to us when its value is complete.
+        let Some(value) = self.anchors.remove(&id) else {
+            return Err(self.error("the value of the anchor contains itself"));
+        };
+        let copy = self.copy(&value, depth);
+        self.anchors.insert(id, value);
+        copy
+    }
+
+    /// Go-yaml sets the keys in the order of the text, so that a merge behind a key beats it.
+    fn merge(&self, entries: &mut Entries, source: Value, by_alias: bool) -> Result<(), Error> {
+        let sources = match source {
+            Value::Object(source) => vec![Value::Object(source)],
+            Value::Array(sources) if !by_alias => sources,
+            _ => vec![Value::Null],
+        };
+        // Of a list, the first mapping wins.
+        for source in sources.into_iter().rev() {
+            let Value::Object(source) = source else {
+                return Err(self.error("`<<` takes a mapping or a list of mappings"));
+            };
+            for (key, value) in source {
+                if !entries.map.contains_key(&key) {
+                    entries.merged.insert(key.clone());
+                }
+                entries.map.insert(key, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// A clone of `value` for `depth`, counted as if its text stood there again.
+    fn copy(&mut self, value: &Value, depth: usize) -> Result<Value, Error> {
+        let mut extent = Extent::default();
+        extent.add(value, depth);
+        self.count(extent.nodes)?;
+        if extent.depth > MAX_DEPTH {
+            return Err(Error::too_deep(self.line));
+        }
+        self.copied += extent.bytes;
+        if self.copied > MAX_EXPANSION {
+            return Err(self.error(format!("aliases repeat more than the limit of {} MiB", MAX_EXPANSION >> 20)));
+        }
+        Ok(value.clone())
+    }
+
+    fn below(&self, depth: usize) -> Result<usize, Error> {
+        if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(Error::too_deep(self.line)) }
+    }
+
+    fn count(&mut self, nodes: usize) -> Result<(), Error> {
+        self.nodes += nodes;
+        if self.nodes > MAX_NODES {
+            return Err(self.error(format!("holds more than the limit of {MAX_NODES} nodes, aliases expanded")));
+        }
+        Ok(())
+    }
+
+    fn error(&self, message: impl Into<Cow<'static, str>>) -> Error {
+        Error::new(self.line, message.into())
+    }
+}
+
+impl Entries {
+    /// Sets a key that the mapping itself names; gives it back when it has named it before.
+    fn set(&mut self, key: String, value: Value) -> Result<(), String> {
+        match self.map.entry(key) {
+            Entry::Vacant(entry) => _ = entry.insert(value),
+            Entry::Occupied(mut entry) if self.merged.remove(entry.key()) => _ = entry.insert(value),
+            Entry::Occupied(entry) => return Err(entry.key().clone()),
+        }
+        Ok(())
+    }
+}
+
+impl Extent {
+    fn add(&mut self, value: &Value, depth: usize) {
+        self.nodes += 1;
+        match value {
+            Value::String(text) => self.bytes += text.len(),
+            Value::Array(items) => {
+                self.depth = self.depth.max(depth + 1);
+                for item in items {
+                    self.add(item, depth + 1);
+                }
+            }
+            Value::Object(entries) => {
+                self.depth = self.depth.max(depth + 1);
+                for (key, value) in entries {
+                    self.nodes += 1;
+                    self.bytes += key.len();
+                    self.add(value, depth + 1);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+fn is_merge(event: &Event<'_>) -> bool {
+    let Event::Scalar(text, style, _, tag) = event else { return false };
+    let tagged = tag.as_deref().is_some_and(|tag| tag.suffix_in_namespace(CORE_TAGS).as_deref() == Some("merge"));
+    text == "<<" && (tagged || tag.is_none() && *style == ScalarStyle::Plain)
+}

@@ -1,0 +1,72 @@
+//! Writes YAML as kubectl prints it.
+
+use serde::ser::{Serialize, Serializer};
+use serde_json::Value;
+use serde_saphyr::{DoubleQuoted, SerializerOptions};
+
+/// `value` as a block of YAML that every reader of YAML 1.1 or 1.2 takes for the same value: lists are not indented
+/// below their key, long lines are not folded, and text of several lines becomes a `|` block.
+#[must_use]
+pub fn to_string(value: &Value) -> String {
+    let mut text = String::new();
+    // A JSON value has string keys only and a `String` takes all that is written: neither side can fail.
+    serde_saphyr::to_fmt_writer_with_options(&mut text, &Written(value), options()).ok();
+    without_blank_indentation(text)
+}
+
+/// A value as it is to be written, where the library's own choice of style is not kubectl's.
+struct Written<'value>(&'value Value);
+
+fn options() -> SerializerOptions {
+    serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX }
+}
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::String(text) if is_quoted(text) => DoubleQuoted(text).serialize(serializer),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Written)),
+            Value::Object(entries) => serializer.collect_map(entries.iter().map(|(key, value)| (key, Written(value)))),
+            value => value.serialize(serializer),
+        }
+    }
+}
+
+/// Whether text of several lines is quoted all the same: a tab at the start of a block is indentation to libyaml, and
+/// blanks at the end of a line are to be seen.
+fn is_quoted(text: &str) -> bool {
+    text.contains('\n')
+        && (text.trim_start_matches('\n').starts_with('\t') || text.split('\n').any(|line| line.ends_with([' ', '\t'])))
+}
+
+/// `text` with nothing on the empty lines of its blocks, which the library indents like the others.
+fn without_blank_indentation(text: String) -> String {
+    if !text.contains(" \n") {
+        return text;
+    }
+    text.split_inclusive('\n').map(|line| if line.trim_start_matches(' ') == "\n" { "\n" } else { line }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case::nested(json!({"a": {"b": [{"c": 1, "d": [true, null]}, "e"]}}),
+        "a:\n  b:\n  - c: 1\n    d:\n    - true\n    - null\n  - e\n")]
+    #[case::empty(json!({"a": {}, "b": [], "c": ""}), "a: {}\nb: []\nc: \"\"\n")]
+    #[case::block(json!({"a": "x\ny\n", "b": "x\ny", "c": [" x\ny\n\n"]}),
+        "a: |\n  x\n  y\nb: |-\n  x\n  y\nc:\n- |2+\n   x\n  y\n\n")]
+    #[case::long(json!({"a": "word ".repeat(100) + "end"}), &format!("a: {}end\n", "word ".repeat(100)))]
+    #[case::script(json!({"a": "set -e\n\n  b\n"}), "a: |\n  set -e\n\n    b\n")]
+    #[case::blanks(json!({"a": "x \ny\n"}), "a: \"x \\ny\\n\"\n")]
+    #[case::tab(json!({"a": "\tx\ny"}), "a: \"\\tx\\ny\"\n")]
+    #[case::words(json!({"on": "y", "1": "1"}), "\"on\": \"y\"\n\"1\": \"1\"\n")]
+    #[case::image(json!({"image": "ghcr.io/a/b:1.2@sha256:0f"}), "image: ghcr.io/a/b:1.2@sha256:0f\n")]
+    fn writes(#[case] value: Value, #[case] expected: &str) {
+        assert_eq!(to_string(&value), expected);
+    }
+}

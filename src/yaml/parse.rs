@@ -1,0 +1,172 @@
+//! The entry to the parser, its limits and its error.
+
+use std::fmt;
+
+use granit_parser::{ErrorKind, Options, Parser, ScanError};
+use memchr::{memchr, memchr_iter};
+use serde_json::Value;
+
+use super::compose::Composer;
+
+/// Levels of nesting in a document. The deepest kind of Kubernetes, a `CustomResourceDefinition`, stays below 40; the
+/// recursive steps behind the parser must never be driven to the end of their stack by a text.
+pub const MAX_DEPTH: usize = 64;
+
+/// Scalars, lists, mappings and keys in a document, aliases expanded: some 5 MB of ordinary manifest. It bounds the
+/// memory of a document to a small multiple of its text, whatever its aliases say.
+pub const MAX_NODES: usize = 250_000;
+
+/// Bytes of text that the aliases of a document may repeat: as much as a document itself may hold.
+pub const MAX_EXPANSION: usize = 16 << 20;
+
+/// Why a text is not a YAML document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Line in the text, counted from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// Reads one YAML document as Kubernetes would; an empty text is `null`.
+pub fn parse(text: &str) -> Result<Value, Error> {
+    if let Some(offset) = memchr(0, text.as_bytes()) {
+        // The scanner would take it for the end of the text.
+        let line = 1 + memchr_iter(b'\n', &text.as_bytes()[..offset]).count();
+        return Err(Error::new(line, "holds a NUL byte: not text"));
+    }
+    Composer::new(Parser::new_from_str_with_options(text, options())).document()
+}
+
+/// How the library is to read every document.
+fn options() -> Options {
+    granit_parser::options! {
+        emit_comments: false,
+        flow_nesting_limit: MAX_DEPTH,
+        block_nesting_limit: MAX_DEPTH,
+    }
+}
+
+impl Error {
+    pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
+        Self { line: line as u64, message: message.into() }
+    }
+
+    pub(super) fn too_deep(line: usize) -> Self {
+        Self::new(line, format!("nested deeper than the limit of {MAX_DEPTH} levels"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<ScanError> for Error {
+    fn from(error: ScanError) -> Self {
+        let line = error.marker().line();
+        match error.kind() {
+            ErrorKind::RecursionLimitExceeded => Self::too_deep(line),
+            _ => Self::new(line, error.info()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case::empty("", json!(null))]
+    #[case::comment("# nothing\n", json!(null))]
+    #[case::booleans("[y, Yes, ON, n, No, off, true, FALSE, yEs]",
+        json!([true, true, true, false, false, false, true, false, "yEs"]))]
+    #[case::nulls("[~, null, Null, NULL, nULL]", json!([null, null, null, null, "nULL"]))]
+    #[case::octal("[0644, 0o17, 08, 0o8, 00]", json!([420, 15, 8, "0o8", 0]))]
+    #[case::radix("[0x1F, -0x10, 0b11, 0b-1, 0x, 0xg]", json!([31, -16, 3, -1, "0x", "0xg"]))]
+    #[case::underscores("[1_000, 1__0, _1, .5_0, ._5]", json!([1000, 10, "_1", 0.5, "._5"]))]
+    #[case::sexagesimal("[1:20, 190:20:30]", json!(["1:20", "190:20:30"]))]
+    #[case::floats("[1.0, 1e3, .5, 5., 1.25, 1e999, 1e21]", json!([1, 1000, 0.5, 5, 1.25, "1e999", 1e21]))]
+    #[case::extremes("[9223372036854775807, -9223372036854775808, 18446744073709551615, 18446744073709551616]",
+        json!([i64::MAX, i64::MIN, u64::MAX, 18_446_744_073_709_551_616_f64]))]
+    #[case::timestamps("[2001-12-14, 2001-12-14T21:59:43Z]", json!(["2001-12-14", "2001-12-14T21:59:43Z"]))]
+    #[case::quoted("['1', \"yes\", '']", json!(["1", "yes", ""]))]
+    #[case::tags("[!!str 1, !!int '5', !!float 3, !!bool yes, !mine 12, ! 12, !!null '']",
+        json!(["1", 5, 3, true, "12", "12", null]))]
+    #[case::keys("{1: a, 0x10: b, yes: c, 1.5e10: d, 1e6: e, 'no': g}",
+        json!({"1": "a", "16": "b", "true": "c", "1.5e+10": "d", "1e+06": "e", "no": "g"}))]
+    #[case::aliases("a: &a {x: 1}\nb: *a\nc: &k name\n*k : 2", json!({"a": {"x": 1}, "b": {"x": 1}, "c": "name", "name": 2}))]
+    #[case::merge("b: &b {x: 1, z: 2}\nc: {<<: *b, x: 3}", json!({"b": {"x": 1, "z": 2}, "c": {"x": 3, "z": 2}}))]
+    #[case::merge_behind("b: &b {x: 1}\nc: {x: 3, <<: *b}", json!({"b": {"x": 1}, "c": {"x": 1}}))]
+    #[case::merge_list("c: {<<: [{x: 1}, {x: 2, z: 2}]}", json!({"c": {"x": 1, "z": 2}}))]
+    #[case::merge_quoted("c: {'<<': 1}", json!({"c": {"<<": 1}}))]
+    #[case::block("a: |\n  x\n  y\nb: >-\n  x\n  y\n", json!({"a": "x\ny\n", "b": "x y"}))]
+    #[case::end_marker("a: 1\n...\n# bye\n", json!({"a": 1}))]
+    fn reads(#[case] text: &str, #[case] expected: Value) {
+        assert_eq!(parse(text), Ok(expected));
+    }
+
+    #[rstest]
+    #[case::duplicate("a: 1\nb: 2\na: 3", 3, "`a` stands twice")]
+    #[case::duplicate_by_value("1: a\n0x1: b", 2, "`1` stands twice")]
+    #[case::infinite("a:\n- .inf", 2, "`.inf` has no form in JSON")]
+    #[case::nan("a: .NaN", 1, "`.NaN` has no form in JSON")]
+    #[case::null_key("a: 1\n~: 1", 2, "null cannot be a key")]
+    #[case::big_key("18446744073709551615: x", 1, "quote")]
+    #[case::list_key("[a]: x", 1, "must be a scalar")]
+    #[case::binary("a: !!binary aGk=", 1, "`!!binary`")]
+    #[case::tag("a: !!int x", 1, "`x` is not an integer, as its tag `!!int` says")]
+    #[case::second("a: 1\n...\nb: 2", 3, "second document")]
+    #[case::unknown_alias("a: *b", 1, "anchor")]
+    #[case::own_alias("a: &a [*a]", 1, "contains itself")]
+    #[case::merge_scalar("{<<: 1}", 1, "`<<` takes")]
+    #[case::merge_alias_of_list("a: &a [{x: 1}]\nb: {<<: *a}", 2, "`<<` takes")]
+    #[case::unclosed("a: 1\nb: [1,\n  2\nc: 3\n", 4, "")]
+    #[case::nul("a: 1\nb: \0\n", 2, "NUL")]
+    #[case::tab("a:\n\tb: 1\n", 2, "tab")]
+    fn refuses(#[case] text: &str, #[case] line: u64, #[case] message: &str) {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.line, line, "{error}");
+        assert!(error.message.contains(message), "{error}");
+    }
+
+    #[rstest]
+    #[case::flow("[".repeat(MAX_DEPTH) + &"]".repeat(MAX_DEPTH), true)]
+    #[case::flow_beyond("[".repeat(MAX_DEPTH + 1) + &"]".repeat(MAX_DEPTH + 1), false)]
+    #[case::flow_far_beyond("[".repeat(100_000), false)]
+    #[case::flow_maps("{a: ".repeat(100_000), false)]
+    #[case::block("- ".repeat(MAX_DEPTH) + "x", true)]
+    #[case::block_beyond("- ".repeat(MAX_DEPTH + 1) + "x", false)]
+    #[case::block_far_beyond("- ".repeat(100_000) + "x", false)]
+    #[case::block_maps((0..1_000).fold(String::new(), |text, depth| text + &" ".repeat(depth) + "a:\n"), false)]
+    #[case::mixed("- ".repeat(40) + &"[".repeat(24) + &"]".repeat(24), true)]
+    #[case::mixed_beyond("- ".repeat(40) + &"[".repeat(25) + &"]".repeat(25), false)]
+    #[case::by_alias(format!("- &a {}{}\n- {}*a{}", "[".repeat(40), "]".repeat(40), "[".repeat(40), "]".repeat(40)), false)]
+    fn depth_is_limited(#[case] text: String, #[case] accepted: bool) {
+        match parse(&text) {
+            Ok(_) => assert!(accepted),
+            Err(error) => assert!(!accepted && error.message.contains("64 levels"), "{error}"),
+        }
+    }
+
+    #[rstest]
+    #[case::nodes("- x\n".repeat(MAX_NODES), "250000 nodes")]
+    #[case::laughs((1..12).fold("a0: &a0 [x]\n".to_owned(), |text, level| {
+        let last = level - 1;
+        text + &format!("a{level}: &a{level} [*a{last}, *a{last}, *a{last}, *a{last}, *a{last}, *a{last}, *a{last}, *a{last}]\n")
+    }), "250000 nodes")]
+    #[case::long_laughs(format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), "*a, ".repeat(40)), "16 MiB")]
+    #[case::nested_anchors((0..60).fold(String::new(), |text, n| text + &format!("- &a{n}
+{}", " ".repeat(n + 1)))
+        + &"x".repeat(1 << 20), "16 MiB")]
+    fn size_is_limited(#[case] text: String, #[case] limit: &str) {
+        let error = parse(&text).unwrap_err();
+        assert!(error.message.contains(limit), "{error}");
+    }
+}

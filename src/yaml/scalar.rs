@@ -1,0 +1,206 @@
+//! The type of a plain scalar, by the rules of go-yaml v2, down to its accidents: what Kubernetes reads is the truth.
+
+use serde_json::{Number, Value};
+
+/// A scalar once its type is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Scalar {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    /// Only what is too large for an `i64`.
+    Unsigned(u64),
+    Float(f64),
+    /// Any other: the text itself.
+    Text,
+}
+
+/// The number of a float as it reaches the apiserver: Kubernetes turns YAML into JSON, where `1.0` becomes `1`.
+/// `None` when it is infinite or not a number.
+#[must_use]
+pub fn number(float: f64) -> Option<Number> {
+    let integral = float.fract() == 0.0 && !(float == 0.0 && float.is_sign_negative());
+    if integral {
+        // The shortest digits that name the float, filled up with zeros, as Go writes it.
+        let digits = float.to_string();
+        if let Ok(integer) = digits.parse::<i64>() {
+            return Some(integer.into());
+        }
+        if let Ok(integer) = digits.parse::<u64>() {
+            return Some(integer.into());
+        }
+    }
+    Number::from_f64(float)
+}
+
+impl Scalar {
+    /// The type of an unquoted, untagged scalar.
+    pub(super) fn of(text: &str) -> Self {
+        match text.as_bytes().first() {
+            None => Self::Null,
+            Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => word(text),
+            Some(b'.') => dotted(text),
+            Some(b'0'..=b'9' | b'+' | b'-') => numeric(text),
+            Some(_) => Self::Text,
+        }
+    }
+
+    /// The scalar under a core tag such as `int`; the error is the noun that the tag calls for.
+    pub(super) fn tagged(self, tag: &str) -> Result<Self, &'static str> {
+        match (tag, self) {
+            ("null", Self::Null)
+            | ("bool", Self::Bool(_))
+            | ("int", Self::Integer(_) | Self::Unsigned(_))
+            | ("float", Self::Float(_)) => Ok(self),
+            #[expect(clippy::cast_precision_loss, reason = "what the tag asks for")]
+            ("float", Self::Integer(integer)) => Ok(Self::Float(integer as f64)),
+            ("null", _) => Err("null"),
+            ("bool", _) => Err("a boolean"),
+            ("int", _) => Err("an integer"),
+            ("float", _) => Err("a float"),
+            // `str`, and tags that have no form of their own here.
+            _ => Ok(Self::Text),
+        }
+    }
+
+    /// The JSON value; `None` when JSON has no form for it.
+    pub(super) fn into_value(self, text: impl Into<String>) -> Option<Value> {
+        Some(match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => value.into(),
+            Self::Integer(value) => value.into(),
+            Self::Unsigned(value) => value.into(),
+            Self::Float(value) => Value::Number(number(value)?),
+            Self::Text => Value::String(text.into()),
+        })
+    }
+
+    /// The key of a JSON object; the error says why the scalar is none.
+    pub(super) fn into_key(self, text: impl Into<String>) -> Result<String, &'static str> {
+        match self {
+            Self::Null => Err("null cannot be a key: quote it"),
+            Self::Unsigned(_) => Err("so large a number cannot be a key: quote it"),
+            Self::Bool(value) => Ok(value.to_string()),
+            Self::Integer(value) => Ok(value.to_string()),
+            Self::Float(value) => Ok(float_key(value)),
+            Self::Text => Ok(text.into()),
+        }
+    }
+}
+
+fn word(text: &str) -> Scalar {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Scalar::Bool(true),
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Scalar::Bool(false),
+        "~" | "null" | "Null" | "NULL" => Scalar::Null,
+        _ => Scalar::Text,
+    }
+}
+
+fn dotted(text: &str) -> Scalar {
+    if let Some(special) = non_finite(text) {
+        return special;
+    }
+    let bytes = text.as_bytes();
+    let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    let separated =
+        (0..bytes.len()).all(|at| bytes[at] != b'_' || digit(at.checked_sub(1)) && digit(at.checked_add(1)));
+    if separated { float(&text.replace('_', "")) } else { Scalar::Text }
+}
+
+fn non_finite(text: &str) -> Option<Scalar> {
+    let float = match text {
+        ".nan" | ".NaN" | ".NAN" => f64::NAN,
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => f64::INFINITY,
+        "-.inf" | "-.Inf" | "-.INF" => f64::NEG_INFINITY,
+        _ => return None,
+    };
+    Some(Scalar::Float(float))
+}
+
+fn numeric(text: &str) -> Scalar {
+    if let Some(special) = non_finite(text) {
+        return special;
+    }
+    if text.contains('_') {
+        return unseparated(&text.replace('_', ""));
+    }
+    unseparated(text)
+}
+
+fn unseparated(text: &str) -> Scalar {
+    let (negative, digits) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let integer = magnitude(digits).and_then(|magnitude| signed(magnitude, negative));
+    if let Some(integer) = integer {
+        return Scalar::Integer(integer);
+    }
+    // Only an unsigned spelling may exceed the signed range.
+    if let (true, Some(magnitude)) = (digits.len() == text.len(), magnitude(digits)) {
+        return Scalar::Unsigned(magnitude);
+    }
+    match float(text) {
+        Scalar::Text => binary_with_inner_sign(text),
+        float => float,
+    }
+}
+
+/// The value of digits with the prefixes of Go: `0x`, `0o`, `0b`, and a bare `0` for octal.
+fn magnitude(digits: &str) -> Option<u64> {
+    let (radix, digits) = match digits.as_bytes() {
+        [b'0'] => return Some(0),
+        [b'0', b'x' | b'X', _, ..] => (16, &digits[2..]),
+        [b'0', b'o' | b'O', _, ..] => (8, &digits[2..]),
+        [b'0', b'b' | b'B', _, ..] => (2, &digits[2..]),
+        [b'0', ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    };
+    // The library takes a sign here, Go does not.
+    digits.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric).then_some(())?;
+    u64::from_str_radix(digits, radix).ok()
+}
+
+fn signed(magnitude: u64, negative: bool) -> Option<i64> {
+    if negative { 0_i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
+}
+
+/// `0b-1`: go-yaml looks at binary numbers a second time and finds the sign behind the prefix.
+fn binary_with_inner_sign(text: &str) -> Scalar {
+    let digits = text.strip_prefix("0b").filter(|digits| digits.starts_with(['+', '-']));
+    let value = digits.and_then(|digits| i64::from_str_radix(digits, 2).ok());
+    value.map_or(Scalar::Text, Scalar::Integer)
+}
+
+/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`; what overflows stays text.
+fn float(text: &str) -> Scalar {
+    let plausible = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'+' | b'-' | b'e' | b'E'));
+    match text.parse::<f64>() {
+        Ok(value) if plausible && value.is_finite() => Scalar::Float(value),
+        _ => Scalar::Text,
+    }
+}
+
+/// A float as `sigs.k8s.io/yaml` spells it in a key: the shortest digits of single precision, in Go's format `g`.
+fn float_key(value: f64) -> String {
+    if value.is_nan() {
+        return ".nan".to_owned();
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "single precision is the rule")]
+    let single = value as f32;
+    if single.is_infinite() {
+        return if single > 0.0 { ".inf" } else { "-.inf" }.to_owned();
+    }
+    let scientific = format!("{single:e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    match exponent.parse::<i32>() {
+        // Where Go leaves the plain notation.
+        Ok(exponent) if !(-4..6).contains(&exponent) => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", exponent.abs())
+        }
+        _ => single.to_string(),
+    }
+}
