@@ -1,1 +1,132 @@
-//! The command line.
+//! The command line: one file a command. Owns text and exit codes, and no logic.
+
+mod completion;
+mod config;
+mod output;
+mod preview;
+mod progress;
+mod version;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anstream::{AutoStream, ColorChoice};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use output::style;
+
+/// Exit code where `--exit-code` is given and some pod would be changed.
+const CHANGED: u8 = 1;
+/// Exit code of an error.
+const FAILED: u8 = 2;
+
+const EXAMPLES: &str = "\
+Examples:
+  # What would the pods of this job get, and why?
+  trainmesh preview -f pytorchjob.yaml
+
+  # The same for everything below a folder, as JSON
+  trainmesh preview -f jobs/ -R -o json
+
+  # From a pipe; exit code 1 when some pod would be changed
+  kubectl get pytorchjob llama -o yaml | trainmesh preview -f - --exit-code";
+
+/// Distributed training on Kubernetes with a service mesh, with no job manifest changed.
+#[derive(Debug, Parser)]
+#[command(name = "trainmesh", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 120)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Preview(preview::Arguments),
+    Config(config::Arguments),
+    Completion(completion::Arguments),
+    Version(version::Arguments),
+}
+
+/// How a command ended, short of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    /// As asked.
+    Done,
+    /// As asked, and the user wants to know by the exit code that something would be changed.
+    Changed,
+    /// Something failed that has been reported already.
+    Failed,
+}
+
+/// Runs the command that `arguments` name, and returns the exit code of the process.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let parsed = command(arguments.first())
+        .try_get_matches_from(&arguments)
+        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    let parsed = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // Help on a closed pipe has nobody to be told of it.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS };
+        }
+    };
+    match run(parsed.command) {
+        Ok(Status::Done) => ExitCode::SUCCESS,
+        Ok(Status::Changed) => ExitCode::from(CHANGED),
+        Ok(Status::Failed) => ExitCode::from(FAILED),
+        // Whoever reads our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&mut stderr(ColorChoice::Auto), format_args!("{error:#}"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Status> {
+    match command {
+        Command::Preview(arguments) => preview::run(&arguments),
+        Command::Config(arguments) => config::run(&arguments),
+        Command::Completion(arguments) => completion::run(&arguments),
+        Command::Version(arguments) => version::run(&arguments),
+    }
+}
+
+/// The command tree, named as the user called it: `kubectl` finds plug-ins by the name `kubectl-trainmesh`.
+fn command(called_as: Option<&OsString>) -> clap::Command {
+    let plugin = called_as.and_then(|path| Path::new(path).file_stem()).is_some_and(|name| name == "kubectl-trainmesh");
+    let command = Arguments::command();
+    if plugin { command.bin_name("kubectl trainmesh").display_name("kubectl trainmesh") } else { command }
+}
+
+fn stdout(color: ColorChoice) -> impl Write {
+    io::BufWriter::with_capacity(64 * 1024, AutoStream::new(io::stdout(), color))
+}
+
+fn stderr(color: ColorChoice) -> impl Write {
+    AutoStream::new(io::stderr(), color)
+}
+
+/// Writes an error for people.
+fn complain(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
+    let bad = style::BAD;
+    // Where standard error is closed there is nowhere left to say so.
+    let _ = writeln!(stderr, "{bad}error{bad:#}: {message}");
+}
+
+/// Writes a note for people.
+fn note(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
+    let quiet = style::NOTE;
+    // As above.
+    let _ = writeln!(stderr, "{quiet}note{quiet:#}: {message}");
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe))
+}

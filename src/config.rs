@@ -25,7 +25,7 @@ pub use document::API_VERSION;
 use document::{Document, KIND};
 use fields::{Fields, Section};
 
-use crate::hash;
+use crate::{hash, yaml};
 
 /// A valid configuration. Its default is `config/default.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -59,8 +59,7 @@ impl Configuration {
     #[must_use]
     pub fn to_yaml(&self) -> String {
         let document = Document { api_version: API_VERSION, kind: KIND, configuration: self };
-        // Writing strings and booleans to memory cannot fail.
-        serde_saphyr::to_string(&document).unwrap_or_default()
+        yaml::to_string(&json!(document))
     }
 }
 

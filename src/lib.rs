@@ -11,5 +11,6 @@ pub mod keys;
 pub mod manifest;
 pub mod mutate;
 pub mod pod;
+pub mod preview;
 pub mod workload;
 pub mod yaml;

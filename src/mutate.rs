@@ -84,6 +84,8 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
         draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field));
         draft.warnings.extend(warnings);
     }
+    // Told in the order of the reference, whatever order the decisions need.
+    draft.rules.sort_by_key(|rule| rule.rule);
     let applied: Vec<&str> =
         draft.rules.iter().filter(|rule| rule.outcome == Verdict::Applied).map(|rule| rule.rule.name()).collect();
     if !applied.is_empty() {
@@ -100,6 +102,7 @@ pub fn not_called(why: NotCalled) -> Outcome {
 }
 
 fn passed_over(reason: Reason) -> Draft {
-    let rules = RULES.iter().map(|rule| RuleOutcome::new(rule.id, Verdict::Skipped, reason, None, None)).collect();
+    let rules =
+        RuleId::ALL.into_iter().map(|rule| RuleOutcome::new(rule, Verdict::Skipped, reason, None, None)).collect();
     Draft { rules, warnings: Vec::new(), plan: Plan::default() }
 }

@@ -319,7 +319,7 @@ fn the_audit_log_gets_mode_configuration_and_every_rule() {
     assert_eq!(audit["config"], Configuration::embedded().hash());
     assert_eq!(
         audit["rules"],
-        "mesh.traffic=skipped:TrafficLeft,mesh.native=skipped:NativeLeft,mesh.hold=applied:HoldAdded"
+        "mesh.hold=applied:HoldAdded,mesh.native=skipped:NativeLeft,mesh.traffic=skipped:TrafficLeft"
     );
 }
 

@@ -22,7 +22,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule { id: RuleId::MeshHold, decide: mesh::hold::decide },
 ];
 
-/// The name of a rule.
+/// The name of a rule; their order is that of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuleId {
     /// Hold the application until the proxy is ready.

@@ -1,0 +1,91 @@
+//! `trainmesh config validate|schema|show`.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anstream::ColorChoice;
+use anyhow::Context as _;
+use clap::Subcommand;
+
+use super::{Status, complain};
+use crate::config::{self, Configuration};
+
+/// Check, describe and show configurations.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  # Every problem of a configuration (or of the ConfigMap that holds it) at once, with field and line
+  trainmesh config validate my-config.yaml
+
+  # The JSON Schema, for an editor
+  trainmesh config schema > trainmesh.schema.json
+
+  # What is in force: the file's fields over the defaults
+  trainmesh config show --config my-config.yaml")]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Report every problem of a configuration: exit code 0 without, 2 with
+    Validate {
+        /// The configuration, or the manifest of its config map; `-` reads standard input
+        #[arg(value_name = "FILE", required_unless_present = "config")]
+        file: Option<PathBuf>,
+        /// The same as FILE
+        #[arg(long, value_name = "FILE", conflicts_with = "file")]
+        config: Option<PathBuf>,
+    },
+    /// Print the JSON Schema of the configuration
+    Schema,
+    /// Print the configuration in force, complete with defaults
+    Show {
+        /// The configuration; the embedded default without
+        #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
+        config: Option<PathBuf>,
+    },
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let mut stdout = io::stdout();
+    match &arguments.command {
+        Command::Validate { file, config } => {
+            let Some(path) = file.as_deref().or(config.as_deref()) else { return Ok(Status::Failed) };
+            let Some(configuration) = load(path)? else { return Ok(Status::Failed) };
+            writeln!(stdout, "{}: valid, hash {}", path.display(), configuration.hash())?;
+        }
+        Command::Schema => writeln!(stdout, "{:#}", config::schema())?,
+        Command::Show { config } => {
+            let Some(configuration) = load_or_default(config.as_deref())? else { return Ok(Status::Failed) };
+            write!(stdout, "{}", configuration.to_yaml())?;
+        }
+    }
+    Ok(Status::Done)
+}
+
+/// The configuration in `path`, or the embedded one. `None`: its problems have been reported.
+pub(super) fn load_or_default(path: Option<&Path>) -> anyhow::Result<Option<Configuration>> {
+    path.map_or_else(|| Ok(Some(Configuration::embedded())), load)
+}
+
+fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(path)
+    };
+    let text = text.with_context(|| format!("reading the configuration {}", path.display()))?;
+    match Configuration::parse(&text) {
+        Ok(configuration) => Ok(Some(configuration)),
+        Err(problems) => {
+            let mut stderr = super::stderr(ColorChoice::Auto);
+            for problem in config::render(&path.display().to_string(), &problems).lines() {
+                complain(&mut stderr, format_args!("{problem}"));
+            }
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The forms in which a preview is printed: one file each.
+
+mod diff;
+mod explain;
+mod json;
+mod patch;
+pub(super) mod style;
+mod yaml;
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+
+use crate::manifest::DocumentError;
+use crate::preview::{PodReport, Preview};
+
+/// A form of output.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Format {
+    /// A unified diff of each role's pod, with the rules' reasons
+    Diff,
+    /// The patched pods
+    Yaml,
+    /// Everything, for machines
+    Json,
+    /// The JSON patch of the one pod
+    Patch,
+    /// A table of the rules
+    Explain,
+}
+
+/// Takes reports one by one, so that an input of any size streams.
+pub(super) trait Sink {
+    /// Prints one report.
+    fn report(&mut self, report: &PodReport) -> anyhow::Result<()>;
+
+    /// Ends the output. The errors have been told on standard error; only a form for machines repeats them.
+    fn finish(&mut self, errors: &[DocumentError]) -> anyhow::Result<()>;
+}
+
+impl Format {
+    /// The sink that prints this form to `out`.
+    pub(super) fn sink<'a>(self, out: impl Write + 'a, preview: &'a Preview) -> Box<dyn Sink + 'a> {
+        match self {
+            Self::Diff => Box::new(diff::Diff::new(out)),
+            Self::Yaml => Box::new(yaml::Yaml::new(out)),
+            Self::Json => Box::new(json::Json::new(out, preview.config_hash())),
+            Self::Patch => Box::new(patch::OnePatch::new(out)),
+            Self::Explain => Box::new(explain::Explain::new(out)),
+        }
+    }
+}
+
+/// The line above each role: `PyTorchJob default/llama · Worker ×3`.
+fn heading(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
+    let PodReport { kind, namespace, name, role, replicas, .. } = report;
+    let strong = style::HEADING;
+    write!(out, "{strong}{kind} {namespace}/{name}")?;
+    if role != "Pod" {
+        write!(out, " · {role}")?;
+    }
+    if *replicas != 1 {
+        write!(out, " ×{replicas}")?;
+    }
+    writeln!(out, "{strong:#}")
+}
+
+/// The warnings of a report, one line each.
+fn warnings(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
+    let caution = style::CAUTION;
+    report.warnings.iter().try_for_each(|warning| writeln!(out, "  {caution}warning{caution:#} {warning}"))
+}

@@ -1,0 +1,57 @@
+//! `-o explain`: a table of the rules: outcome, reason and field.
+
+use std::io::Write;
+
+use super::{Sink, heading, style, warnings};
+use crate::manifest::DocumentError;
+use crate::preview::PodReport;
+
+pub(super) struct Explain<W> {
+    out: W,
+    first: bool,
+}
+
+impl<W: Write> Explain<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, first: true }
+    }
+}
+
+impl<W: Write> Sink for Explain<W> {
+    fn report(&mut self, report: &PodReport) -> anyhow::Result<()> {
+        if !std::mem::take(&mut self.first) {
+            writeln!(self.out)?;
+        }
+        heading(&mut self.out, report)?;
+        let field = |field: &Option<String>| field.clone().unwrap_or_else(|| "-".to_owned());
+        let widest = |header: &str, cells: &mut dyn Iterator<Item = usize>| {
+            cells.chain([header.len()]).max().unwrap_or_default()
+        };
+        let reasons = widest("REASON", &mut report.rules.iter().map(|rule| rule.reason.code().len()));
+        let fields = widest("FIELD", &mut report.rules.iter().map(|rule| field(&rule.field).len()));
+        let strong = style::HEADING;
+        writeln!(
+            self.out,
+            "  {strong}{:<12}  {:<7}  {:<reasons$}  {:<fields$}  WHY{strong:#}",
+            "RULE", "OUTCOME", "REASON", "FIELD"
+        )?;
+        for rule in &report.rules {
+            let shade = style::verdict(rule.outcome);
+            writeln!(
+                self.out,
+                "  {:<12}  {shade}{:<7}{shade:#}  {:<reasons$}  {:<fields$}  {}",
+                rule.rule.name(),
+                rule.outcome.name(),
+                rule.reason.code(),
+                field(&rule.field),
+                rule.message
+            )?;
+        }
+        warnings(&mut self.out, report)?;
+        Ok(())
+    }
+
+    fn finish(&mut self, _errors: &[DocumentError]) -> anyhow::Result<()> {
+        Ok(self.out.flush()?)
+    }
+}

@@ -1,0 +1,39 @@
+//! `-o patch`: the one RFC 6902 array, ready for `kubectl patch --type=json`.
+
+use std::io::Write;
+
+use anyhow::bail;
+
+use super::Sink;
+use crate::manifest::DocumentError;
+use crate::mutate::Patch;
+use crate::preview::PodReport;
+
+pub(super) struct OnePatch<W> {
+    out: W,
+    patch: Option<Patch>,
+}
+
+impl<W: Write> OnePatch<W> {
+    pub(super) fn new(out: W) -> Self {
+        Self { out, patch: None }
+    }
+}
+
+impl<W: Write> Sink for OnePatch<W> {
+    fn report(&mut self, report: &PodReport) -> anyhow::Result<()> {
+        if self.patch.is_some() {
+            bail!("-o patch prints the patch of one pod and the input makes more: use -o json, or give one role alone");
+        }
+        self.patch = Some(report.patch.clone());
+        Ok(())
+    }
+
+    fn finish(&mut self, _errors: &[DocumentError]) -> anyhow::Result<()> {
+        if let Some(patch) = &self.patch {
+            serde_json::to_writer_pretty(&mut self.out, patch)?;
+            writeln!(self.out)?;
+        }
+        Ok(self.out.flush()?)
+    }
+}

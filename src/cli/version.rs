@@ -1,0 +1,44 @@
+//! `trainmesh version`.
+
+use std::io::Write as _;
+
+use clap::ValueEnum;
+use serde_json::json;
+
+use super::Status;
+use crate::config;
+
+/// The Kubernetes release whose Pod a patch is checked against.
+const KUBERNETES: &str = "1.36";
+
+/// Print the version of trainmesh, of its configuration and of the Kubernetes API that it is built for.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For machines
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let mut stdout = std::io::stdout();
+    let version = env!("CARGO_PKG_VERSION");
+    match arguments.output {
+        Format::Text => {
+            writeln!(stdout, "trainmesh {version}\nconfiguration {}\nkubernetes {KUBERNETES}", config::API_VERSION)?;
+        }
+        Format::Json => writeln!(
+            stdout,
+            "{}",
+            json!({"version": version, "configuration": config::API_VERSION, "kubernetes": KUBERNETES})
+        )?,
+    }
+    Ok(Status::Done)
+}

@@ -1,0 +1,115 @@
+//! The commonest mistakes around a workload's pods, told while they cost nothing.
+
+use serde_json::Value;
+
+use crate::keys;
+use crate::mutate::{Outcome, Reason, RuleId};
+use crate::pod::{ContainerKind, Pod};
+use crate::workload::Role;
+
+/// Keys that act on pods and do nothing on the workload itself.
+const POD_KEYS: [&str; 3] = [keys::SIDECAR_INJECT, keys::PROXY_CONFIG, keys::NATIVE_SIDECAR];
+/// Prefix of our own keys, which act on pods and namespaces.
+const OWN_PREFIX: &str = "trainmesh.dev/";
+/// Init containers by which an operator makes a pod wait for another one over the network.
+const WAITING: [&str; 4] = ["init-pytorch", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];
+
+/// Labels and annotations on the workload's own metadata that belong on its pod templates, each with the right place.
+pub(super) fn misplaced(manifest: &Value) -> Vec<String> {
+    let templates = templates(manifest);
+    let Some(first) = templates.first() else { return Vec::new() };
+    ["labels", "annotations"]
+        .into_iter()
+        .flat_map(|map| {
+            let entries = manifest.get("metadata").and_then(|metadata| metadata.get(map)).and_then(Value::as_object);
+            entries.into_iter().flat_map(|entries| entries.keys()).map(move |key| (map, key))
+        })
+        .filter(|(_, key)| POD_KEYS.contains(&key.as_str()) || key.starts_with(OWN_PREFIX))
+        .map(|(map, key)| {
+            let others = if templates.len() > 1 { " (and of the other roles)" } else { "" };
+            format!("{key} in .metadata.{map} does nothing there: move it to {first}.metadata.{map}{others}")
+        })
+        .collect()
+}
+
+/// An operator's init container that waits for another pod has no network before a classic proxy is up.
+pub(super) fn early_network(role: &Role, outcome: &Outcome) -> Option<String> {
+    let held = outcome.rules.iter().find(|rule| rule.rule == RuleId::MeshHold)?;
+    if !matches!(held.reason, Reason::HoldAdded | Reason::HoldAlreadyRequested | Reason::HoldDeclined) {
+        return None;
+    }
+    let pod = Pod::new(&role.pod);
+    if pod.annotation(keys::NATIVE_SIDECAR) == Some("true") {
+        return None;
+    }
+    let waiting = pod
+        .containers()
+        .find(|container| container.kind == ContainerKind::Init && WAITING.contains(&container.name()))?;
+    Some(format!(
+        "init container {} needs the network before a classic istio-proxy is up: prefer native sidecars \
+         (mesh.nativeSidecar: prefer)",
+        waiting.name()
+    ))
+}
+
+/// Paths of the pod templates in `manifest`, as `kubectl explain` writes them.
+fn templates(manifest: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(spec) = manifest.get("spec") {
+        collect(spec, ".spec", &mut found);
+    }
+    found
+}
+
+fn collect(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            let is_template = map.get("spec").and_then(|spec| spec.get("containers")).is_some();
+            if is_template {
+                found.push(path.to_owned());
+                return;
+            }
+            for (key, item) in map {
+                collect(item, &format!("{path}.{key}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect(item, &format!("{path}[{index}]"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn job(metadata: &Value) -> Value {
+        let template = json!({"template": {"spec": {"containers": []}}});
+        json!({"metadata": metadata, "spec": {"pytorchReplicaSpecs": {"Master": template, "Worker": template}}})
+    }
+
+    #[rstest]
+    #[case::nothing(job(&json!({"labels": {"app": "a"}})), &[])]
+    #[case::label(
+        job(&json!({"labels": {"sidecar.istio.io/inject": "false"}})),
+        &["sidecar.istio.io/inject in .metadata.labels does nothing there: move it to .spec.pytorchReplicaSpecs.Master.template.metadata.labels (and of the other roles)"]
+    )]
+    #[case::ours(
+        json!({"metadata": {"annotations": {"trainmesh.dev/settle": "1s"}}, "spec": {"template": {"spec": {"containers": []}}}}),
+        &["trainmesh.dev/settle in .metadata.annotations does nothing there: move it to .spec.template.metadata.annotations"]
+    )]
+    #[case::a_pod_is_its_own_template(json!({"metadata": {"labels": {"trainmesh.dev/inject": "disabled"}}, "spec": {"containers": []}}), &[])]
+    #[case::in_a_list(
+        json!({"metadata": {"labels": {"trainmesh.dev/inject": "disabled"}}, "spec": {"tasks": [{"template": {"spec": {"containers": []}}}]}}),
+        &["trainmesh.dev/inject in .metadata.labels does nothing there: move it to .spec.tasks[0].template.metadata.labels"]
+    )]
+    fn keys_on_the_wrong_level(#[case] manifest: Value, #[case] expected: &[&str]) {
+        assert_eq!(misplaced(&manifest), *expected);
+    }
+}

@@ -1,0 +1,73 @@
+//! What the rest of the input says of a document: labels of namespaces and training runtimes, wherever they stand.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::keys;
+use crate::manifest::Document;
+use crate::workload::Runtimes;
+
+/// The kinds that [`Surroundings`] collects: only documents that mention one of them are worth parsing for it.
+pub const SURROUNDING_KINDS: [&str; 3] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime"];
+
+/// Labels of namespaces, and training runtimes.
+#[derive(Debug)]
+pub struct Surroundings {
+    given: Option<BTreeMap<String, String>>,
+    by_namespace: BTreeMap<String, BTreeMap<String, String>>,
+    /// A namespace of which nothing is known is taken as opted in and injected: that is what a preview is asked about.
+    unknown: BTreeMap<String, String>,
+    runtimes: Runtimes,
+}
+
+impl Surroundings {
+    /// Nothing known yet; `given` are the labels of all namespaces, whatever the input says.
+    #[must_use]
+    pub fn new(given: Option<BTreeMap<String, String>>) -> Self {
+        let unknown = [(keys::INJECT, "enabled"), (keys::ISTIO_INJECTION, "enabled")];
+        Self {
+            given,
+            by_namespace: BTreeMap::new(),
+            unknown: unknown.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            runtimes: Runtimes::default(),
+        }
+    }
+
+    /// Takes note of `document` if it is of one of [`SURROUNDING_KINDS`]. `namespace` is that of documents without one.
+    pub fn note(&mut self, document: &Document, namespace: &str) {
+        let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
+        let Some(name) = text("/metadata/name") else { return };
+        let group = text("/apiVersion").and_then(|version| version.split_once('/')).map(|(group, _)| group);
+        match (group, text("/kind")) {
+            (None, Some("Namespace")) => {
+                self.by_namespace.insert(name.to_owned(), labels(&document.value));
+            }
+            (Some("trainer.kubeflow.org"), Some("TrainingRuntime")) => {
+                let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
+                self.runtimes.by_name.insert((Some(namespace), name.to_owned()), document.value.clone());
+            }
+            (Some("trainer.kubeflow.org"), Some("ClusterTrainingRuntime")) => {
+                self.runtimes.by_name.insert((None, name.to_owned()), document.value.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// The labels of `namespace`.
+    #[must_use]
+    pub fn labels(&self, namespace: &str) -> &BTreeMap<String, String> {
+        self.given.as_ref().or_else(|| self.by_namespace.get(namespace)).unwrap_or(&self.unknown)
+    }
+
+    /// The training runtimes of the input.
+    #[must_use]
+    pub fn runtimes(&self) -> &Runtimes {
+        &self.runtimes
+    }
+}
+
+fn labels(namespace: &Value) -> BTreeMap<String, String> {
+    let labels = namespace.pointer("/metadata/labels").and_then(Value::as_object);
+    labels.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
