@@ -21,6 +21,8 @@ use output::style;
 const CHANGED: u8 = 1;
 /// Exit code of an error.
 const FAILED: u8 = 2;
+/// A pod fits in, so that most are written by one call.
+const BUFFER: usize = 64 * 1024;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,8 +105,14 @@ fn command(called_as: Option<&OsString>) -> clap::Command {
     if plugin { command.bin_name("kubectl trainmesh").display_name("kubectl trainmesh") } else { command }
 }
 
-fn stdout(color: ColorChoice) -> impl Write {
-    io::BufWriter::with_capacity(64 * 1024, AutoStream::new(io::stdout(), color))
+/// Standard output for people: colours as asked for and possible.
+fn painted(color: ColorChoice) -> impl Write {
+    io::BufWriter::with_capacity(BUFFER, AutoStream::new(io::stdout(), color))
+}
+
+/// Standard output for machines, untouched: whoever strips colours has to look at every byte.
+fn plain() -> impl Write {
+    io::BufWriter::with_capacity(BUFFER, io::stdout())
 }
 
 fn stderr(color: ColorChoice) -> impl Write {

@@ -9,8 +9,10 @@ mod yaml;
 
 use std::io::{self, Write};
 
+use anstream::ColorChoice;
 use clap::ValueEnum;
 
+use super::{painted, plain};
 use crate::manifest::DocumentError;
 use crate::preview::{PodReport, Preview};
 
@@ -39,14 +41,14 @@ pub(super) trait Sink {
 }
 
 impl Format {
-    /// The sink that prints this form to `out`.
-    pub(super) fn sink<'a>(self, out: impl Write + 'a, preview: &'a Preview) -> Box<dyn Sink + 'a> {
+    /// The sink that prints this form to standard output.
+    pub(super) fn sink(self, color: ColorChoice, preview: &Preview) -> Box<dyn Sink + '_> {
         match self {
-            Self::Diff => Box::new(diff::Diff::new(out)),
-            Self::Yaml => Box::new(yaml::Yaml::new(out)),
-            Self::Json => Box::new(json::Json::new(out, preview.config_hash())),
-            Self::Patch => Box::new(patch::OnePatch::new(out)),
-            Self::Explain => Box::new(explain::Explain::new(out)),
+            Self::Diff => Box::new(diff::Diff::new(painted(color))),
+            Self::Explain => Box::new(explain::Explain::new(painted(color))),
+            Self::Yaml => Box::new(yaml::Yaml::new(plain())),
+            Self::Json => Box::new(json::Json::new(plain(), preview.config_hash())),
+            Self::Patch => Box::new(patch::OnePatch::new(plain())),
         }
     }
 }

@@ -1,16 +1,21 @@
 //! `trainmesh preview`: what a manifest's pods would get, and why, offline.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
 
 use clap::ValueEnum;
 
-use super::output::{Format, Sink};
+use super::output::Format;
 use super::progress::Progress;
 use super::{Status, complain, config, note};
 use crate::manifest::{Document, DocumentError, Inputs};
 use crate::preview::{Preview, Previewed, SURROUNDING_KINDS, Surroundings};
+
+/// How many documents are read while one is shown. One keeps both busy, and documents may be large.
+const READ_AHEAD: usize = 2;
 
 /// Show the patch that the pods of a manifest would get, and why.
 ///
@@ -82,7 +87,7 @@ struct Tally {
     changed: bool,
     errors: Vec<DocumentError>,
     /// Notes that have been said: one is enough for a thousand jobs.
-    said: std::collections::BTreeSet<String>,
+    said: BTreeSet<String>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
@@ -90,14 +95,18 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let inputs = Inputs::open(&arguments.filename, arguments.recursive, io::stdin())?;
     let surroundings = survey(&inputs, arguments);
     let preview = Preview::new(configuration, surroundings, arguments.namespace.clone());
-    let color = arguments.color.into();
-    let mut stderr = super::stderr(color);
-    let mut sink = arguments.output.sink(super::stdout(color), &preview);
-    let tally = show(arguments, &inputs, &preview, &mut *sink, &mut stderr)?;
-    sink.finish(&tally.errors)?;
-    if tally.pods == 0 && tally.errors.is_empty() {
-        note(&mut stderr, format_args!("no document of the input makes pods"));
-    }
+    let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
+    let tally = thread::scope(|scope| {
+        let shown = scope.spawn(|| show(arguments, documents, &preview));
+        for document in inputs.documents() {
+            if sender.send(document).is_err() {
+                // Showing has ended early, with an error that it returns.
+                break;
+            }
+        }
+        drop(sender);
+        shown.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
     Ok(match (tally.errors.is_empty(), tally.changed && arguments.exit_code) {
         (false, _) => Status::Failed,
         (true, true) => Status::Changed,
@@ -118,14 +127,15 @@ fn survey(inputs: &Inputs, arguments: &Arguments) -> Surroundings {
 /// The second pass: every document, in the order of the input.
 fn show(
     arguments: &Arguments,
-    inputs: &Inputs,
+    documents: mpsc::Receiver<Result<Document, DocumentError>>,
     preview: &Preview,
-    sink: &mut dyn Sink,
-    stderr: &mut impl Write,
 ) -> anyhow::Result<Tally> {
+    let color = arguments.color.into();
+    let stderr = &mut super::stderr(color);
+    let mut sink = arguments.output.sink(color, preview);
     let mut tally = Tally::default();
     let mut progress = Progress::new();
-    for document in inputs.documents() {
+    for document in documents {
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
             previewed.map_err(|error| failed(&document, &error)).map(|previewed| (document, previewed))
@@ -156,6 +166,10 @@ fn show(
                 }
             }
         }
+    }
+    sink.finish(&tally.errors)?;
+    if tally.pods == 0 && tally.errors.is_empty() {
+        note(stderr, format_args!("no document of the input makes pods"));
     }
     Ok(tally)
 }
