@@ -5,7 +5,10 @@ mod config;
 mod output;
 mod preview;
 mod progress;
+mod server;
+mod signals;
 mod version;
+mod webhook;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -46,6 +49,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Preview(preview::Arguments),
+    Webhook(webhook::Arguments),
     Config(config::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
@@ -92,6 +96,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(command: Command) -> anyhow::Result<Status> {
     match command {
         Command::Preview(arguments) => preview::run(&arguments),
+        Command::Webhook(arguments) => webhook::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),

@@ -5,12 +5,18 @@
 //! ([`config`]); [`cli`] shows the result. `docs/architecture.md` is the map.
 
 pub mod cli;
+pub mod cluster;
 pub mod config;
+pub mod files;
 pub mod hash;
 pub mod keys;
 pub mod manifest;
 pub mod mutate;
 pub mod pod;
 pub mod preview;
+pub mod reload;
+pub mod serve;
+pub mod telemetry;
+pub mod webhook;
 pub mod workload;
 pub mod yaml;

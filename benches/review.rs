@@ -1,0 +1,96 @@
+//! A whole review, from the bytes of the call to the bytes of the answer: parse, rules, check, encode.
+//!
+//! `cargo bench --bench review`. The aim is 300 µs for the injected pod, on one core.
+
+#![expect(clippy::unwrap_used, reason = "a benchmark that fails has no figure")]
+
+use std::collections::BTreeMap;
+
+use divan::{Bencher, black_box};
+use serde_json::{Value, json};
+use trainmesh::config::Configuration;
+use trainmesh::mutate::{Mode, Snapshot};
+use trainmesh::webhook::answer::answer;
+use trainmesh::webhook::review::Review;
+
+fn main() {
+    divan::main();
+}
+
+/// A training pod as its operator creates it, some 3 KB.
+#[divan::bench]
+fn uninjected_3_kb(bencher: Bencher<'_, '_>) {
+    run(bencher, &review(&payload(20), 3_000));
+}
+
+/// A GPU pod that the sidecar injector has seen already, some 17 KB.
+#[divan::bench]
+fn injected_17_kb(bencher: Bencher<'_, '_>) {
+    let mut pod = payload(173);
+    pod["metadata"]["annotations"] = json!({"sidecar.istio.io/status": "{\"containers\":[\"istio-proxy\"]}"});
+    let proxy = container("istio-proxy", "proxyv2", 60);
+    if let Some(containers) = pod["spec"]["containers"].as_array_mut() {
+        containers.push(proxy);
+    }
+    run(bencher, &review(&pod, 17_000));
+}
+
+/// As large, but with a patch to make and to check.
+#[divan::bench]
+fn uninjected_17_kb(bencher: Bencher<'_, '_>) {
+    run(bencher, &review(&payload(240), 17_000));
+}
+
+fn run(bencher: Bencher<'_, '_>, body: &[u8]) {
+    let labels = BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]);
+    let config = Configuration::embedded();
+    let config_hash = config.hash();
+    bencher.bench(|| {
+        let review = Review::parse(black_box(body)).unwrap();
+        let new = review.new_pod().unwrap().unwrap();
+        let snapshot = Snapshot {
+            mode: Mode::Enabled,
+            namespace: new.namespace,
+            labels: &labels,
+            config: &config,
+            config_hash: &config_hash,
+        };
+        answer(&review, new.pod, &snapshot).unwrap().body
+    });
+}
+
+/// The review of `pod`; its size is checked, so that the figure stays what its name says.
+fn review(pod: &Value, size: usize) -> Vec<u8> {
+    let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "operation": "CREATE", "namespace": "team-a",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "userInfo": {"username": "system:serviceaccount:kubeflow:training-operator", "groups": ["system:authenticated"]},
+        "object": pod, "oldObject": null, "dryRun": false, "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"}}});
+    let body = serde_json::to_vec(&review).unwrap();
+    assert!((size * 9 / 10..size * 11 / 10).contains(&body.len()), "{} bytes, not some {size}", body.len());
+    body
+}
+
+fn payload(variables: usize) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"generateName": "llama-worker-0-", "labels": {
+            "training.kubeflow.org/job-name": "llama", "training.kubeflow.org/replica-type": "worker",
+            "training.kubeflow.org/replica-index": "0", "training.kubeflow.org/operator-name": "pytorchjob-controller"},
+            "ownerReferences": [{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "llama",
+                "uid": "d9607e19-f88f-11e6-a518-42010a800195", "controller": true, "blockOwnerDeletion": true}]},
+        "spec": {"restartPolicy": "Never", "serviceAccountName": "default", "schedulerName": "default-scheduler",
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}],
+            "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+            "containers": [container("pytorch", "train", variables)]}})
+}
+
+fn container(name: &str, image: &str, variables: usize) -> Value {
+    let env: Vec<Value> = (0..variables)
+        .map(|number| json!({"name": format!("SETTING_NUMBER_{number}"), "value": "a value of usual length"}))
+        .collect();
+    json!({"name": name, "image": format!("images.test/{image}:1.0"), "env": env, "args": ["--epochs", "10", "--batch-size", "64"],
+        "resources": {"limits": {"nvidia.com/gpu": "8", "memory": "512Gi"}, "requests": {"cpu": "32", "memory": "512Gi"}},
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}, {"name": "shm", "mountPath": "/dev/shm"}],
+        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "imagePullPolicy": "IfNotPresent"})
+}

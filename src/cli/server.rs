@@ -1,0 +1,45 @@
+//! What the two servers have in common on the command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::telemetry::{self, Format, Levels};
+
+/// Flags of every server.
+#[derive(Debug, Args)]
+pub(super) struct ServerArguments {
+    /// Plain address for /healthz, /readyz and /metrics; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080", env = "TRAINMESH_ADMIN_LISTEN")]
+    pub(super) admin_listen: SocketAddr,
+    /// Configuration file, read again when it changes [default: trainmesh-config in the cluster, watched]
+    #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
+    pub(super) config: Option<PathBuf>,
+    /// Cluster to talk to [default: KUBECONFIG, ~/.kube/config, the service account of the pod]
+    #[arg(long, value_name = "FILE", env = "TRAINMESH_KUBECONFIG")]
+    pub(super) kubeconfig: Option<PathBuf>,
+    /// Namespace that trainmesh is installed in
+    #[arg(long, default_value = "trainmesh-system", env = "TRAINMESH_NAMESPACE")]
+    pub(super) namespace: String,
+    /// How log events are written to standard error
+    #[arg(long, value_enum, default_value_t = Format::Text, env = "TRAINMESH_LOG_FORMAT")]
+    log_format: Format,
+    /// A level (off, error, warn, info, debug, trace), or levels by target such as info,kube=debug
+    #[arg(long, value_name = "LEVEL", default_value = "info", env = "TRAINMESH_LOG")]
+    log_level: Levels,
+}
+
+impl ServerArguments {
+    /// Sends the log where the flags say.
+    pub(super) fn start_log(&self) {
+        telemetry::start(self.log_format, self.log_level.clone());
+    }
+}
+
+/// Reads a duration as manifests write it: `10s`, `1m30s`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let duration: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
+}

@@ -1,0 +1,138 @@
+//! `trainmesh webhook`: puts the admission server together and keeps it until a signal ends it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use futures::StreamExt as _;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Status;
+use super::server::{ServerArguments, duration};
+use super::signals::Signals;
+use crate::cluster::namespaces::NamespaceCache;
+use crate::cluster::{client, config_map};
+use crate::files;
+use crate::reload::{self, Settings};
+use crate::telemetry::{Metrics, Readiness};
+use crate::webhook::{CertificateFiles, Drain, Parts, Webhook};
+
+/// Serve admission reviews
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Address for the apiserver's calls over TLS; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10250", env = "TRAINMESH_LISTEN")]
+    listen: SocketAddr,
+    /// Certificate with its chain, PEM; read again when it changes
+    #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_CERT")]
+    tls_cert: PathBuf,
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_KEY")]
+    tls_key: PathBuf,
+    /// After the signal to end: how long to serve on, no longer ready, until nobody calls here any more
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, env = "TRAINMESH_DRAIN")]
+    drain: Duration,
+    /// After that: how long calls may take to finish before they are cut off
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, env = "TRAINMESH_GRACE")]
+    grace: Duration,
+    #[command(flatten)]
+    server: ServerArguments,
+}
+
+/// Tasks that must last as long as the server; each ends with its name.
+struct Background {
+    tasks: JoinSet<&'static str>,
+    stop: CancellationToken,
+}
+
+/// Serves until a signal has ended it in good order.
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    arguments.server.start_log();
+    let runtime = tokio::runtime::Runtime::new().context("could not start the runtime")?;
+    let ended = runtime.block_on(serve(arguments));
+    // A review that is still being worked on has nobody left to wait for it.
+    runtime.shutdown_background();
+    ended.map(|()| Status::Done)
+}
+
+async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
+    let Arguments { listen, tls_cert, tls_key, drain, grace, server } = arguments;
+    let mut signals = Signals::new().context("could not listen for signals")?;
+    let metrics = Arc::new(Metrics::default());
+    let certificate = CertificateFiles::load(tls_cert.clone(), tls_key.clone(), Arc::clone(&metrics)).await?;
+    let client = client::connect(server.kubeconfig.as_deref()).await?;
+    let namespaces = Arc::new(NamespaceCache::new(client.clone()));
+    let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
+    let shutdown = CancellationToken::new();
+    let filled = Arc::clone(&namespaces);
+    let parts = Parts {
+        listener: bind(*listen).await?,
+        admin: bind(server.admin_listen).await?,
+        served: certificate.served(),
+        namespaces: Arc::clone(&namespaces) as _,
+        settings: Arc::clone(&settings),
+        metrics,
+        readiness: Readiness::default().with("namespaces", move || filled.filled()),
+        clock: SystemTime::now,
+        drain: Drain { wait: *drain, grace: *grace },
+    };
+    let webhook = Webhook::new(parts, shutdown.clone())?;
+
+    let mut background = Background { tasks: JoinSet::new(), stop: CancellationToken::new() };
+    let stop = background.stop.clone();
+    background.spawn("certificate", certificate.follow(files::INTERVAL, stop.clone()));
+    background.spawn("namespaces", {
+        let stop = stop.clone();
+        async move { namespaces.run(stop).await }
+    });
+    if let Some(path) = &server.config {
+        let name = path.display().to_string();
+        let mut offers = Box::pin(reload::file(path.clone(), files::INTERVAL));
+        // The first one is waited for: a file that is bad from the start is told at once, by the exit code.
+        if let Some(offer) = offers.next().await {
+            settings.take(&offer, &name)?;
+        }
+        background.spawn("configuration", async move { settings.follow(offers, &name, stop).await });
+    } else {
+        let name = format!("ConfigMap {}/{}", server.namespace, config_map::NAME);
+        let offers = config_map::offers(client, &server.namespace);
+        background.spawn("configuration", async move { settings.follow(offers, &name, stop).await });
+    }
+
+    let orders = async {
+        signals.next().await;
+        shutdown.cancel();
+        signals.next().await;
+    };
+    tokio::select! {
+        biased;
+        () = orders => bail!("ended by a second signal before calls in flight had finished"),
+        ended = background.tasks.join_next() => bail!("the task {} ended", ended.transpose()?.unwrap_or_default()),
+        () = webhook.run() => {}
+    }
+    background.end().await;
+    Ok(())
+}
+
+async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("could not listen on {address}"))
+}
+
+impl Background {
+    fn spawn(&mut self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(async move {
+            task.await;
+            name
+        });
+    }
+
+    async fn end(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}

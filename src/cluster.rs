@@ -1,0 +1,5 @@
+//! The only place that talks to the apiserver: the client, the namespaces, the configuration.
+
+pub mod client;
+pub mod config_map;
+pub mod namespaces;

@@ -1,0 +1,45 @@
+//! The client: from a kubeconfig, by the usual rules, or from the service account of the pod.
+
+use std::path::{Path, PathBuf};
+
+use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use thiserror::Error;
+
+/// Why there is no client.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The kubeconfig that was named is of no use.
+    #[error("could not use the kubeconfig {}", path.display())]
+    Kubeconfig {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        source: Box<KubeconfigError>,
+    },
+    /// None was named, and neither the usual places nor the service account gave one.
+    #[error("found no cluster: name one with --kubeconfig or KUBECONFIG")]
+    Infer(#[source] Box<InferConfigError>),
+    /// The configuration makes no client.
+    #[error("could not make a client of the cluster's configuration")]
+    Client(#[source] Box<kube::Error>),
+}
+
+/// Makes a client. Nothing is sent yet.
+///
+/// The client does not try again by itself: a lookup for a pod that waits must be one call, and a watch has its own
+/// back-off.
+pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> {
+    let mut config = match kubeconfig {
+        Some(path) => named(path)
+            .await
+            .map_err(|source| ConnectError::Kubeconfig { path: path.to_owned(), source: Box::new(source) })?,
+        None => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
+    };
+    config.default_retry = false;
+    Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
+}
+
+async fn named(path: &Path) -> Result<Config, KubeconfigError> {
+    Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &KubeConfigOptions::default()).await
+}

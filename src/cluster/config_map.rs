@@ -1,0 +1,90 @@
+//! The `ConfigMap` with the configuration, watched.
+
+use futures::{Stream, StreamExt as _, future, stream};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+
+use crate::reload::Offer;
+use crate::telemetry::chain;
+
+/// Name of the `ConfigMap`.
+pub const NAME: &str = "trainmesh-config";
+/// The key that holds the configuration.
+const KEY: &str = "config.yaml";
+
+/// What the `ConfigMap` of `namespace` holds: now, and whenever it changes. Ends only when it is dropped.
+pub fn offers(client: Client, namespace: &str) -> impl Stream<Item = Offer> + use<> {
+    let only = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
+    let events = watcher(Api::namespaced(client, namespace), only).default_backoff();
+    let events = events.filter_map(|event| {
+        future::ready(event.inspect_err(|error| tracing::warn!("watch of {NAME} failed: {}", chain(error))).ok())
+    });
+    collect(events)
+}
+
+/// From the events of the watch to offers: a list counts when it is complete.
+fn collect(events: impl Stream<Item = Event<ConfigMap>>) -> impl Stream<Item = Offer> {
+    let offers = events.scan(Offer::Absent, |listed, event| {
+        future::ready(Some(match event {
+            Event::Init => {
+                *listed = Offer::Absent;
+                None
+            }
+            Event::InitApply(found) => {
+                *listed = offer(found);
+                None
+            }
+            Event::InitDone => Some(listed.clone()),
+            Event::Apply(found) => Some(offer(found)),
+            Event::Delete(_) => Some(Offer::Absent),
+        }))
+    });
+    offers.flat_map(stream::iter)
+}
+
+fn offer(found: ConfigMap) -> Offer {
+    match found.data.and_then(|mut data| data.remove(KEY)) {
+        Some(text) => Offer::Text(text),
+        None => Offer::Unreadable(format!("it has no key {KEY}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rstest::rstest;
+
+    use super::*;
+
+    fn with(key: &str, text: &str) -> ConfigMap {
+        ConfigMap { data: Some(BTreeMap::from([(key.to_owned(), text.to_owned())])), ..ConfigMap::default() }
+    }
+
+    fn text(text: &str) -> Offer {
+        Offer::Text(text.to_owned())
+    }
+
+    #[rstest]
+    #[case::absent(vec![Event::Init, Event::InitDone], vec![Offer::Absent])]
+    #[case::there(vec![Event::Init, Event::InitApply(with(KEY, "a")), Event::InitDone], vec![text("a")])]
+    #[case::list_not_complete(vec![Event::Init, Event::InitApply(with(KEY, "a"))], vec![])]
+    #[case::changed_and_deleted(
+        vec![Event::Apply(with(KEY, "a")), Event::Apply(with(KEY, "b")), Event::Delete(with(KEY, "b"))],
+        vec![text("a"), text("b"), Offer::Absent]
+    )]
+    #[case::gone_while_the_watch_was_down(
+        vec![Event::Init, Event::InitApply(with(KEY, "a")), Event::InitDone, Event::Init, Event::InitDone],
+        vec![text("a"), Offer::Absent]
+    )]
+    #[case::another_key(
+        vec![Event::Apply(with("config.yml", "a"))],
+        vec![Offer::Unreadable("it has no key config.yaml".to_owned())]
+    )]
+    #[tokio::test]
+    async fn what_is_offered(#[case] events: Vec<Event<ConfigMap>>, #[case] expected: Vec<Offer>) {
+        assert_eq!(collect(stream::iter(events)).collect::<Vec<_>>().await, expected);
+    }
+}

@@ -1,0 +1,190 @@
+//! The labels of all namespaces: a watched cache of labels alone, and one bounded call where it lacks one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, ResourceExt as _};
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use crate::telemetry::chain;
+
+/// How long a pod may wait for the labels of a namespace that the watch has not brought yet. The watch lags by
+/// milliseconds; an apiserver that needs longer than this for one GET is in no state to be asked more.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Labels of a namespace.
+pub type Labels = BTreeMap<String, String>;
+
+/// Where the labels of namespaces come from.
+pub trait Namespaces: Send + Sync {
+    /// The labels as far as they are known without a call.
+    fn known(&self, namespace: &str) -> Option<Arc<Labels>>;
+
+    /// Asks for the labels, in one bounded call.
+    fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>>;
+}
+
+/// The labels of a namespace are not to be had.
+#[derive(Debug, Error)]
+pub enum LookupError {
+    /// The apiserver said no.
+    #[error("could not read namespace {namespace}")]
+    Failed {
+        /// The namespace.
+        namespace: String,
+        /// What the apiserver said.
+        source: Box<kube::Error>,
+    },
+    /// The apiserver said nothing.
+    #[error("could not read namespace {0} within {LOOKUP_TIMEOUT:?}")]
+    TimedOut(String),
+}
+
+/// All namespaces, kept by a watch.
+pub struct NamespaceCache {
+    api: Api<PartialObjectMeta<Namespace>>,
+    store: Store,
+}
+
+/// What the watch has told.
+#[derive(Default)]
+struct Store {
+    labels: RwLock<HashMap<String, Arc<Labels>>>,
+    filled: AtomicBool,
+}
+
+impl NamespaceCache {
+    /// An empty cache; [`Self::run`] fills it.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { api: Api::all(client), store: Store::default() }
+    }
+
+    /// Whether every namespace that there was at the start is known.
+    #[must_use]
+    pub fn filled(&self) -> bool {
+        self.store.filled.load(Ordering::Acquire)
+    }
+
+    /// Keeps the cache until `stop`.
+    pub async fn run(&self, stop: CancellationToken) {
+        let mut events = watcher(self.api.clone(), watcher::Config::default()).default_backoff().boxed();
+        // A list replaces the cache only when it is complete.
+        let mut listed = HashMap::new();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                // Cancelled only on the way out: nobody reads the cache any more.
+                event = events.next() => event,
+            };
+            match event {
+                Some(Ok(event)) => self.store.apply(event, &mut listed),
+                Some(Err(error)) => tracing::warn!("watch of the namespaces failed: {}", chain(&error)),
+                None => return,
+            }
+        }
+    }
+}
+
+impl Namespaces for NamespaceCache {
+    fn known(&self, namespace: &str) -> Option<Arc<Labels>> {
+        self.store.known(namespace)
+    }
+
+    fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>> {
+        async move {
+            let answer = tokio::time::timeout(LOOKUP_TIMEOUT, self.api.get(namespace)).await;
+            match answer {
+                Ok(Ok(found)) => Ok(Arc::new(found.metadata.labels.unwrap_or_default())),
+                Ok(Err(error)) => Err(LookupError::Failed { namespace: namespace.to_owned(), source: Box::new(error) }),
+                Err(_) => Err(LookupError::TimedOut(namespace.to_owned())),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Store {
+    fn known(&self, namespace: &str) -> Option<Arc<Labels>> {
+        self.labels.read().unwrap_or_else(PoisonError::into_inner).get(namespace).cloned()
+    }
+
+    fn apply(&self, event: Event<PartialObjectMeta<Namespace>>, listed: &mut HashMap<String, Arc<Labels>>) {
+        match event {
+            Event::Init => listed.clear(),
+            Event::InitApply(found) => {
+                listed.insert(found.name_any(), labels(&found));
+            }
+            Event::InitDone => {
+                *self.change() = std::mem::take(listed);
+                self.filled.store(true, Ordering::Release);
+            }
+            Event::Apply(found) => {
+                self.change().insert(found.name_any(), labels(&found));
+            }
+            Event::Delete(gone) => {
+                self.change().remove(&gone.name_any());
+            }
+        }
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<Labels>>> {
+        self.labels.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn labels(namespace: &PartialObjectMeta<Namespace>) -> Arc<Labels> {
+    Arc::new(namespace.labels().clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::{ObjectMeta, PartialObjectMetaExt as _};
+
+    use super::*;
+
+    fn namespace(name: &str, inject: &str) -> PartialObjectMeta<Namespace> {
+        let labels = BTreeMap::from([("trainmesh.dev/inject".to_owned(), inject.to_owned())]);
+        ObjectMeta { name: Some(name.to_owned()), labels: Some(labels), ..ObjectMeta::default() }
+            .into_response_partial()
+    }
+
+    #[test]
+    fn the_cache_follows_the_watch() {
+        let store = Store::default();
+        let mut listed = HashMap::new();
+        let mut tell = |event| store.apply(event, &mut listed);
+        let inject = |name| store.known(name).map(|labels| labels["trainmesh.dev/inject"].clone());
+
+        tell(Event::Init);
+        tell(Event::InitApply(namespace("a", "enabled")));
+        assert_eq!(inject("a"), None, "a list counts when it is complete");
+        assert!(!store.filled.load(Ordering::Acquire));
+        tell(Event::InitDone);
+        assert!(store.filled.load(Ordering::Acquire));
+        assert_eq!(inject("a").as_deref(), Some("enabled"));
+
+        tell(Event::Apply(namespace("a", "audit")));
+        tell(Event::Apply(namespace("b", "enabled")));
+        assert_eq!(inject("a").as_deref(), Some("audit"));
+        tell(Event::Delete(namespace("a", "audit")));
+        assert_eq!(inject("a"), None);
+
+        tell(Event::Init);
+        assert_eq!(inject("b").as_deref(), Some("enabled"), "the old list serves while the new one comes");
+        tell(Event::InitApply(namespace("c", "enabled")));
+        tell(Event::InitDone);
+        assert_eq!(inject("b"), None, "deleted while the watch was down");
+        assert_eq!(inject("c").as_deref(), Some("enabled"));
+    }
+}

@@ -1,0 +1,105 @@
+//! Mounted files that change while we run.
+//!
+//! The files are read again and again and their bytes compared. File system events would miss what matters most: the
+//! kubelet replaces a mounted `ConfigMap` or `Secret` by swapping a symlink of a parent folder.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// How often files are read: all replicas shall change within a second of each other.
+pub const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Some files that belong together.
+#[derive(Debug)]
+pub struct Files<const N: usize> {
+    paths: [PathBuf; N],
+    last: Option<Result<[Vec<u8>; N], io::ErrorKind>>,
+}
+
+/// A file could not be read.
+#[derive(Debug, Error)]
+#[error("could not read {}", path.display())]
+pub struct ReadError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl<const N: usize> Files<N> {
+    /// Looks at nothing yet.
+    #[must_use]
+    pub fn new(paths: [PathBuf; N]) -> Self {
+        Self { paths, last: None }
+    }
+
+    /// The paths.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf; N] {
+        &self.paths
+    }
+
+    /// The bytes of all files.
+    pub async fn read(&mut self) -> Result<[Vec<u8>; N], ReadError> {
+        let read = read(&self.paths).await;
+        self.last = Some(read.as_ref().map_err(|error| error.source.kind()).cloned());
+        read
+    }
+
+    /// The bytes of all files when one of them differs from the last time, or an error that was not there the last
+    /// time: neither is told twice.
+    pub async fn changed(&mut self) -> Result<Option<[Vec<u8>; N]>, ReadError> {
+        let before = self.last.take();
+        let read = self.read().await;
+        if before == self.last { Ok(None) } else { read.map(Some) }
+    }
+}
+
+async fn read<const N: usize>(paths: &[PathBuf; N]) -> Result<[Vec<u8>; N], ReadError> {
+    let mut all = [const { Vec::new() }; N];
+    for (path, bytes) in paths.iter().zip(&mut all) {
+        *bytes = tokio::fs::read(path).await.map_err(|source| ReadError { path: path.clone(), source })?;
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_swapped_symlink_is_seen_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (version, text) in [("..1", "one"), ("..2", "two")] {
+            fs::create_dir(at(version)).unwrap();
+            fs::write(at(version).join("config.yaml"), text).unwrap();
+        }
+        symlink("..1", at("..data")).unwrap();
+        symlink("..data/config.yaml", at("config.yaml")).unwrap();
+
+        let mut files = Files::new([at("config.yaml")]);
+        assert_eq!(files.changed().await.unwrap(), Some([b"one".to_vec()]));
+        assert_eq!(files.changed().await.unwrap(), None);
+        symlink("..2", at("..next")).unwrap();
+        fs::rename(at("..next"), at("..data")).unwrap();
+        assert_eq!(files.changed().await.unwrap(), Some([b"two".to_vec()]));
+        assert_eq!(files.changed().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_is_told_once_and_its_return_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tls.crt");
+        let mut files = Files::new([path.clone()]);
+        let error = files.changed().await.unwrap_err();
+        assert!(error.to_string().ends_with("tls.crt"), "{error}");
+        assert_eq!(files.changed().await.unwrap(), None);
+        fs::write(&path, "pem").unwrap();
+        assert_eq!(files.changed().await.unwrap(), Some([b"pem".to_vec()]));
+    }
+}

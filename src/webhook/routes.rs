@@ -1,0 +1,22 @@
+//! Which path is served, and in which mode.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::routing::{MethodRouter, post};
+
+use super::admission::Admission;
+use crate::mutate::Mode;
+
+/// One path for each mode: the selectors of the registration decide which one the apiserver calls.
+pub(super) fn router(admission: &Arc<Admission>) -> Router {
+    let call = |mode| -> MethodRouter {
+        let admission = Arc::clone(admission);
+        post(move |request: Request| async move { admission.call(mode, request).await })
+    };
+    Router::new()
+        .route("/mutate", call(Mode::Enabled))
+        .route("/audit", call(Mode::Audit))
+        .route("/istio-aux", call(Mode::IstioAux))
+}

@@ -1,0 +1,69 @@
+//! An apiserver of a few lines: two namespaces, and a `ConfigMap` if there is one.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use futures::stream;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use trainmesh::serve::{Server, Stop};
+use trainmesh::telemetry::Metrics;
+
+/// An apiserver that runs as long as the test.
+pub(crate) struct Apiserver {
+    pub(crate) address: SocketAddr,
+    /// How often a single namespace was asked for.
+    pub(crate) lookups: Arc<AtomicUsize>,
+}
+
+/// It lists `team-a` alone; `late` is there when asked for, as a namespace that the watch has not told of yet.
+pub(crate) async fn start(config: Option<&str>) -> Apiserver {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let config_maps = match config {
+        None => json!([]),
+        Some(text) => {
+            json!([{"metadata": {"name": "trainmesh-config", "resourceVersion": "1"}, "data": {"config.yaml": text}}])
+        }
+    };
+    let (counted, namespaces) = (Arc::clone(&lookups), json!([namespace("team-a")]));
+    let router = Router::new().fallback(move |request: Request| async move {
+        let watch = request.uri().query().unwrap_or_default().contains("watch=true");
+        match request.uri().path() {
+            "/api/v1/namespaces" => answer(watch, "PartialObjectMetadataList", "meta.k8s.io/v1", &namespaces),
+            "/api/v1/namespaces/trainmesh-system/configmaps" => answer(watch, "ConfigMapList", "v1", &config_maps),
+            "/api/v1/namespaces/late" => {
+                counted.fetch_add(1, Ordering::Relaxed);
+                namespace("late").to_string().into_response()
+            }
+            _ => StatusCode::NOT_FOUND.into_response(),
+        }
+    });
+    let server = Server::plain(listener, router, Arc::new(Metrics::default()));
+    tokio::spawn(server.run(Stop::default(), Duration::ZERO));
+    Apiserver { address, lookups }
+}
+
+/// A list, or a watch in which nothing happens.
+fn answer(watch: bool, kind: &str, api_version: &str, items: &Value) -> Response {
+    if watch {
+        return Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>()).into_response();
+    }
+    json!({"kind": kind, "apiVersion": api_version, "metadata": {"resourceVersion": "1"}, "items": items})
+        .to_string()
+        .into_response()
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"name": name, "resourceVersion": "1", "labels": {"istio-injection": "enabled"}}})
+}
