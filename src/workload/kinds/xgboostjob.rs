@@ -1,18 +1,11 @@
 //! `kubeflow.org/v1` `XGBoostJob` (training-operator v1.9).
 
-use super::super::template::{Draft, env};
-use super::super::{Fidelity, Kind, RenderError};
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use crate::workload::template::{Draft, env};
+use crate::workload::{Kind, RenderError};
 
 /// A master that tracks and workers that train.
-pub(super) static KIND: Kind = Kind {
-    group: "kubeflow.org",
-    versions: &["v1"],
-    kind: "XGBoostJob",
-    fidelity: Fidelity::Exact,
-    render: |manifest| FRAMEWORK.render(manifest),
-    identify: |pod| FRAMEWORK.identify(pod),
-};
+pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "XGBoostJob",
@@ -52,7 +45,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use super::super::super::template::testing::{env_of, render};
+    use crate::workload::template::testing::{env_of, error, render};
 
     #[rstest]
     #[case::master_alone(&[("Master", 1)], &["MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=1 RANK=0 PYTHONUNBUFFERED=1"])]
@@ -67,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_job_without_master_is_refused() {
-        assert_eq!(render(&job(&[("Worker", 1)])).unwrap_err(), "spec.xgbReplicaSpecs.Master is missing");
+        assert_eq!(error(&job(&[("Worker", 1)])), "spec.xgbReplicaSpecs.Master is missing");
     }
 
     fn job(roles: &[(&str, u64)]) -> serde_json::Value {

@@ -1,8 +1,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::controller::testing::{check, error, render};
 use super::*;
+use crate::workload::template::testing::{check, error, render};
 
 /// A driver, and two workers of four pods each in a group of their own.
 fn set() -> Value {

@@ -1,8 +1,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::controller::testing::{check, error, render};
 use super::*;
+use crate::workload::template::testing::{check, error, render};
 
 fn spec() -> Value {
     let ray = json!({"name": "ray", "image": "rayproject/ray:2.44", "resources": {"limits": {"memory": "8Gi"}}});

@@ -1,8 +1,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::controller::testing::{check, error, render};
 use super::*;
+use crate::workload::template::testing::{check, error, render};
 
 fn job() -> Value {
     json!({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job",
@@ -94,7 +94,6 @@ fn every_pod_tells_its_place() {
     "/spec/containers/0/env/8": {"name": "RANK", "value": "1"},
 }))]
 #[case::pytorch_without_master(json!({"pytorch": ["--master=chief"]}), json!({"/spec/containers/0/ports": null}))]
-#[case::odd(json!("svc"), json!({"/spec/hostname": null}))]
 fn parts_of_plugins(#[case] plugins: Value, #[case] expected: Value) {
     check(&with("/spec/plugins", plugins), "worker", 3, &expected);
 }
@@ -140,6 +139,7 @@ fn a_task_without_a_name_is_counted() {
 #[rstest]
 #[case::no_tasks("/spec/tasks", Value::Null, "spec.tasks is missing")]
 #[case::no_template("/spec/tasks/1/template", Value::Null, "spec.tasks[1].template is missing")]
+#[case::odd_plugins("/spec/plugins", json!("svc"), "spec.plugins is \"svc\": expected an object")]
 #[case::negative("/spec/tasks/1/replicas", json!(-3), "spec.tasks[1].replicas is -3: expected a whole number from 0 to 2147483647")]
 fn errors(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
     assert_eq!(error(&with(pointer, value)), expected);
