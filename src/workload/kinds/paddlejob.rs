@@ -47,8 +47,10 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
+    use super::super::training_operator::testing::job;
+    use super::FRAMEWORK;
     use crate::workload::template::testing::{env_of, render};
 
     #[rstest]
@@ -60,12 +62,7 @@ mod tests {
         "PYTHONUNBUFFERED=1 PADDLE_JOB_ID=j PADDLE_NNODES=3 PADDLE_MASTER=j-master-0:36543 PADDLE_TRAINER_NUM=1",
     ])]
     fn the_environment_follows_the_mode(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
-        let template = json!({"spec": {"containers": [{"name": "paddle"}]}});
-        let specs: Value =
-            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
-        let roles = render(&json!({
-            "apiVersion": "kubeflow.org/v1", "kind": "PaddleJob", "metadata": {"name": "j"}, "spec": {"paddleReplicaSpecs": specs},
-        }));
+        let roles = render(&job(&FRAMEWORK, &json!({}), roles));
         assert_eq!(roles.unwrap().iter().map(|role| env_of(role, 0).join(" ")).collect::<Vec<_>>(), expected);
     }
 }

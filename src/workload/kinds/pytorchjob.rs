@@ -114,18 +114,9 @@ fn wait_for(master: &str) -> Value {
 mod tests {
     use rstest::rstest;
 
+    use super::super::training_operator::testing::job;
     use super::*;
     use crate::workload::template::testing::{env_of, error, render};
-
-    fn job(spec: &Value, roles: &[(&str, u64)]) -> Value {
-        let template = json!({"spec": {"containers": [{"name": "pytorch"}]}});
-        let specs: Value =
-            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
-        let mut job =
-            json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "j"}, "spec": spec});
-        job["spec"]["pytorchReplicaSpecs"] = specs;
-        job
-    }
 
     const PAIR: &[(&str, u64)] = &[("Master", 1), ("Worker", 3)];
     const WORKERS: &[(&str, u64)] = &[("Worker", 3)];
@@ -160,18 +151,18 @@ mod tests {
         #[case] role: usize,
         #[case] expected: &[&str],
     ) {
-        let roles = render(&job(&spec, roles)).unwrap();
+        let roles = render(&job(&FRAMEWORK, &spec, roles)).unwrap();
         assert_eq!(env_of(&roles[role], 0), expected);
     }
 
     #[test]
     fn only_workers_of_a_master_wait_for_it() {
-        let roles = render(&job(&json!({}), PAIR)).unwrap();
+        let roles = render(&job(&FRAMEWORK, &json!({}), PAIR)).unwrap();
         let waits =
             |role: usize| roles[role].pod["spec"].get("initContainers").map(|list| list[0]["command"][2].to_string());
         assert_eq!(waits(0), None);
         assert!(waits(1).unwrap().contains("nslookup j-master-0;"));
-        assert_eq!(render(&job(&json!({}), WORKERS)).unwrap()[0].pod["spec"].get("initContainers"), None);
+        assert_eq!(render(&job(&FRAMEWORK, &json!({}), WORKERS)).unwrap()[0].pod["spec"].get("initContainers"), None);
     }
 
     #[rstest]
@@ -182,6 +173,6 @@ mod tests {
         #[case] roles: &[(&str, u64)],
         #[case] message: &str,
     ) {
-        assert_eq!(error(&job(&spec, roles)), message);
+        assert_eq!(error(&job(&FRAMEWORK, &spec, roles)), message);
     }
 }

@@ -85,18 +85,13 @@ fn address(job: &Job<'_>, replica: &Replica, index: u64) -> String {
 mod tests {
     use rstest::rstest;
 
+    use super::super::training_operator::testing;
     use super::*;
     use crate::workload::Role;
     use crate::workload::template::testing::{env_of, error, render};
 
     fn job(dynamic: bool, roles: &[(&str, u64)]) -> Value {
-        let template = json!({"spec": {"containers": [{"name": "helper"}, {"name": "tensorflow"}]}});
-        let specs: Value =
-            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
-        json!({
-            "apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "j"},
-            "spec": {"enableDynamicWorker": dynamic, "tfReplicaSpecs": specs},
-        })
+        testing::job(&FRAMEWORK, &json!({"enableDynamicWorker": dynamic}), roles)
     }
 
     const CLUSTER: &[(&str, u64)] = &[("worker", 2), ("PS", 1), ("Chief", 1)];
@@ -131,9 +126,9 @@ mod tests {
         #[case] config: Option<&str>,
     ) {
         let roles = render(&job(dynamic, roles)).unwrap();
-        assert_eq!(env_of(&roles[role], 0), Vec::<String>::new());
+        assert_eq!(env_of(&roles[role], 1), Vec::<String>::new());
         assert_eq!(
-            env_of(&roles[role], 1),
+            env_of(&roles[role], 0),
             config.map(|config| format!("TF_CONFIG={config}")).into_iter().collect::<Vec<_>>()
         );
     }

@@ -3,6 +3,11 @@
 //! The operator appends to the environment of a container without a look at what is there: names can stand twice,
 //! and then the last one counts.
 
+#[cfg(test)]
+pub(super) mod testing;
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Value, json};
 
 use crate::pod::Pod;
@@ -245,6 +250,3 @@ pub(super) fn member<'a>(kind: &'static str, operator: &str, role: &str, pod: Po
         training: true,
     })
 }
-
-#[cfg(test)]
-mod tests;

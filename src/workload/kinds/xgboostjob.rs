@@ -45,6 +45,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
+    use super::super::training_operator::testing::job;
+    use super::FRAMEWORK;
     use crate::workload::template::testing::{env_of, error, render};
 
     #[rstest]
@@ -54,19 +56,12 @@ mod tests {
         "MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=3 RANK=1 PYTHONUNBUFFERED=1 WORKER_PORT=9999 WORKER_ADDRS=j-worker-0,j-worker-1",
     ])]
     fn the_environment_follows_the_job(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
-        let roles = render(&job(roles)).unwrap();
+        let roles = render(&job(&FRAMEWORK, &json!({}), roles)).unwrap();
         assert_eq!(roles.iter().map(|role| env_of(role, 0).join(" ")).collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn a_job_without_master_is_refused() {
-        assert_eq!(error(&job(&[("Worker", 1)])), "spec.xgbReplicaSpecs.Master is missing");
-    }
-
-    fn job(roles: &[(&str, u64)]) -> serde_json::Value {
-        let template = json!({"spec": {"containers": [{"name": "xgboost"}]}});
-        let specs: serde_json::Value =
-            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
-        json!({"apiVersion": "kubeflow.org/v1", "kind": "XGBoostJob", "metadata": {"name": "j"}, "spec": {"xgbReplicaSpecs": specs}})
+        assert_eq!(error(&job(&FRAMEWORK, &json!({}), &[("Worker", 1)])), "spec.xgbReplicaSpecs.Master is missing");
     }
 }

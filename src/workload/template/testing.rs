@@ -15,6 +15,13 @@ pub(in crate::workload) fn render_with(raw: &Value, runtimes: &Runtimes) -> Resu
     (kind.render)(&Manifest { raw, namespace: "team", runtimes })
 }
 
+/// The manifest `raw` with `value` at a JSON pointer.
+pub(in crate::workload) fn with(mut raw: Value, pointer: &str, value: Value) -> Value {
+    let (parent, field) = pointer.rsplit_once('/').unwrap();
+    raw.pointer_mut(parent).unwrap()[field] = value;
+    raw
+}
+
 /// The message of the error that `raw` renders to.
 #[track_caller]
 pub(in crate::workload) fn error(raw: &Value) -> String {
