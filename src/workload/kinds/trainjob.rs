@@ -1,8 +1,8 @@
 //! `trainer.kubeflow.org/v1alpha1` `TrainJob` (Kubeflow Trainer v2.3): a runtime's `JobSet`, filled in.
 //!
 //! Three controllers stand in a row: Trainer fills in the runtime's template ([`runtime`], [`policy`]),
-//! [`jobset`](super::jobset) makes a Job of each part, and the Job controller makes the pods. Trainer's optional status
-//! reporting, off by default, is not rendered.
+//! [`jobset`] makes a Job of each part, and the Job controller makes the pods. Trainer's optional status reporting, off
+//! by default, is not rendered.
 
 mod merge;
 mod policy;

@@ -63,3 +63,26 @@ impl<'a> Owner<'a> {
         if self.name.len() < LONGEST_NAME { format!("{}-", self.name) } else { self.name.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::workload::Runtimes;
+
+    #[rstest]
+    #[case::whole(json!({"name": "llama", "uid": "u1"}), "llama", "u1")]
+    #[case::generated(json!({"generateName": "llama-"}), "llama-00000", ZERO_UID)]
+    #[case::empty_name(json!({"name": "", "generateName": "llama-"}), "llama-00000", ZERO_UID)]
+    #[case::cut_by_the_apiserver(
+        json!({"generateName": "n".repeat(60)}), &format!("{}00000", "n".repeat(58)), ZERO_UID
+    )]
+    fn names(#[case] metadata: Value, #[case] name: &str, #[case] uid: &str) {
+        let raw = json!({"metadata": metadata});
+        let manifest = Manifest { raw: &raw, namespace: "team", runtimes: &Runtimes::default() };
+        let owner = Owner::of(&manifest, "batch/v1", "Job").unwrap();
+        assert_eq!((owner.name.as_str(), owner.uid), (name, uid));
+        assert_eq!(owner.makes("v1", "Pod", "made".to_owned()).uid, ZERO_UID);
+    }
+}

@@ -121,6 +121,23 @@ fn options(#[case] pointer: &str, #[case] value: Value, #[case] expected: Value)
 }
 
 #[test]
+fn a_roles_selector_serves_the_topology_of_the_set() {
+    let exclusive = json!({"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"});
+    let own = json!({"annotations": {"alpha.jobset.sigs.k8s.io/node-selector": "x"}});
+    let raw = with(set(), "/metadata/annotations", exclusive);
+    check(
+        &with(raw, "/spec/replicatedJobs/1/template/metadata", own),
+        "workers",
+        8,
+        &json!({
+            "/metadata/annotations/alpha.jobset.sigs.k8s.io~1exclusive-topology": "rack",
+            "/metadata/annotations/alpha.jobset.sigs.k8s.io~1node-selector": null,
+            "/spec/nodeSelector": {"alpha.jobset.sigs.k8s.io/namespaced-job": "team_llama-workers-0"},
+        }),
+    );
+}
+
+#[test]
 fn roles_that_wait_say_so() {
     let roles = render(&set()).unwrap();
     assert_eq!(roles[0].notes, [""; 0]);
