@@ -5,6 +5,8 @@
 //! ([`Kind::identify`]). Nothing here reads a cluster, and nothing guesses: what a manifest does not say and the
 //! operator does not default is left out and said in a note.
 
+#[cfg(test)]
+mod examples;
 mod kinds;
 mod member;
 mod several;

@@ -1,8 +1,8 @@
-//! The list of kinds: one line each.
+//! The list of kinds: one line and one file each. Two files hold what kinds have in common by their origin:
+//! `training_operator` and `mpi`.
 
 use super::Kind;
 
-mod controller;
 mod cronjob;
 mod daemonset;
 mod deployment;
@@ -10,6 +10,7 @@ mod jaxjob;
 mod job;
 mod jobset;
 mod leaderworkerset;
+mod mpi;
 mod mpijob_v1;
 mod mpijob_v2beta1;
 mod paddlejob;

@@ -24,3 +24,19 @@ pub struct Member<'a> {
 pub fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     KINDS.iter().find_map(|kind| (kind.identify)(pod))
 }
+
+/// The workload that owns its pods itself and tells nothing else in them.
+pub(super) fn by_owner<'a>(pod: Pod<'a>, api_version: &str, kind: &'static str) -> Option<Member<'a>> {
+    let job = owned_by(pod, api_version, kind)?;
+    Some(Member { kind, job, role: None, index: None, training: false })
+}
+
+/// The name of the pod's controlling owner, when that is a `kind` of `api_version`.
+pub(super) fn owned_by<'a>(pod: Pod<'a>, api_version: &str, kind: &str) -> Option<&'a str> {
+    pod.controller().filter(|owner| owner.api_version == api_version && owner.kind == kind).map(|owner| owner.name)
+}
+
+/// A label that holds a number.
+pub(super) fn label_number(pod: Pod<'_>, key: &str) -> Option<u64> {
+    pod.label(key)?.parse().ok()
+}

@@ -1,8 +1,8 @@
 //! `batch/v1` `CronJob`: the pods of the Job that it creates at each tick.
 
-use super::super::{Fidelity, Kind, Manifest, RenderError, Role};
-use super::controller::{Field, Owner};
 use super::job;
+use crate::workload::template::{Field, Owner};
+use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
 
 /// A `CronJob`. Its pods carry no trace of it: they are recognised as their Job's.
 pub(super) static KIND: Kind =
@@ -13,11 +13,11 @@ const ZERO_TICK: &str = "00000000";
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let cron = Owner::of(manifest, "batch/v1", "CronJob")?;
-    let owner = cron.makes("batch/v1", "Job", format!("{}-{ZERO_TICK}", cron.name));
+    let owner = job::made_by(&cron, format!("{}-{ZERO_TICK}", cron.name));
     let spec = Field::root(manifest.raw).get("spec");
     let mut role = job::role(&spec.get("jobTemplate").get("spec"), &owner, manifest.namespace)?;
     role.notes.push(format!("the Job's name ends with the time of its tick: {ZERO_TICK} stands for it"));
-    if spec.get("suspend").is_true() {
+    if spec.get("suspend").is_true()? {
         role.notes.push("the CronJob is suspended: it starts no Job until it is resumed".to_owned());
     }
     Ok(vec![role])
@@ -28,7 +28,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    use super::super::controller::testing::{check, error};
+    use crate::workload::template::testing::{check, error};
 
     fn cron(job: &Value) -> Value {
         json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly", "uid": "u1"}, "spec": {"jobTemplate": {"metadata": {"labels": {"of": "the Job"}}, "spec": job}}})

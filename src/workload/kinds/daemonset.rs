@@ -4,13 +4,19 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Draft, Field, Owner, ZERO_HASH, list_mut, object_mut, owned_by};
-use crate::pod::Pod;
+use crate::workload::member::by_owner;
+use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut, object_mut};
+use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
 
 /// A `DaemonSet`: one pod for each node.
-pub(super) static KIND: Kind =
-    Kind { group: "apps", versions: &["v1"], kind: "DaemonSet", fidelity: Fidelity::Exact, render, identify };
+pub(super) static KIND: Kind = Kind {
+    group: "apps",
+    versions: &["v1"],
+    kind: "DaemonSet",
+    fidelity: Fidelity::Exact,
+    render,
+    identify: |pod| by_owner(pod, "apps/v1", "DaemonSet"),
+};
 
 /// Stands for the node that a pod is made for.
 const NODE: &str = "unknown-node";
@@ -33,11 +39,10 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let owner = Owner::of(manifest, "apps/v1", "DaemonSet")?;
     let root = Field::root(manifest.raw);
     let mut draft = Draft::new(&root.get("spec").get("template"), &owner, manifest.namespace)?;
-    let generation = root.get("metadata").get("annotations").get(GENERATION).text().unwrap_or("1");
+    let generation = root.get("metadata").get("annotations").get(GENERATION).text()?.unwrap_or("1");
     draft.label("pod-template-generation", generation);
     draft.label("controller-revision-hash", ZERO_HASH);
-    let host_network = draft.spec.get("hostNetwork").and_then(Value::as_bool) == Some(true);
-    for taint in TOLERATED.into_iter().chain(host_network.then_some(TOLERATED_BY_HOST_NETWORK)) {
+    for taint in TOLERATED.into_iter().chain(draft.host_network().then_some(TOLERATED_BY_HOST_NETWORK)) {
         tolerate(&mut draft.spec, taint);
     }
     bind(&mut draft.spec);
@@ -45,11 +50,6 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     draft.note(format!("the node is known only in the cluster: {NODE} stands for it"));
     draft.note(format!("controller-revision-hash is made in the cluster: {ZERO_HASH} stands for it"));
     Ok(vec![draft.into_role("Pod", 1)])
-}
-
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    let job = owned_by(pod, "apps/v1", "DaemonSet")?;
-    Some(Member { kind: KIND.kind, job, role: None, index: None, training: false })
 }
 
 /// Adds a toleration; one of the same taint that differs only in its duration is replaced where it stands.
@@ -86,8 +86,8 @@ fn bind(spec: &mut Map<String, Value>) {
 mod tests {
     use rstest::rstest;
 
-    use super::super::controller::testing::check;
     use super::*;
+    use crate::workload::template::testing::check;
 
     fn toleration(name: &str, effect: &str) -> Value {
         json!({"key": format!("node.kubernetes.io/{name}"), "operator": "Exists", "effect": effect})

@@ -1,8 +1,10 @@
 //! `apps/v1` Deployment: the pods of the `ReplicaSet` that it creates.
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Owner, ZERO_HASH, alike, owned_by, truncate};
+use super::replicaset::alike;
 use crate::pod::Pod;
+use crate::workload::member::by_owner;
+use crate::workload::template::{Owner, ZERO_HASH, truncate};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// A Deployment.
 pub(super) static KIND: Kind =
@@ -24,9 +26,9 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    let set = owned_by(pod, "apps/v1", "ReplicaSet")?;
-    let job = set.strip_suffix(pod.label(TEMPLATE_HASH)?)?.strip_suffix('-')?;
-    Some(Member { kind: KIND.kind, job, role: None, index: None, training: false })
+    let set = by_owner(pod, "apps/v1", "ReplicaSet")?;
+    let job = set.job.strip_suffix(pod.label(TEMPLATE_HASH)?)?.strip_suffix('-')?;
+    Some(Member { kind: KIND.kind, job, ..set })
 }
 
 #[cfg(test)]
@@ -34,8 +36,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    use super::super::controller::testing::{check, error};
     use super::*;
+    use crate::workload::template::testing::{check, error};
 
     #[rstest]
     #[case::deployment("apps/v1", "Deployment", json!({

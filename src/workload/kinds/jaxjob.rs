@@ -1,18 +1,11 @@
 //! `kubeflow.org/v1` `JAXJob` (training-operator v1.9).
 
-use super::super::template::{Draft, env};
-use super::super::{Fidelity, Kind, RenderError};
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use crate::workload::template::{Draft, env};
+use crate::workload::{Kind, RenderError};
 
 /// Workers, the first of which coordinates.
-pub(super) static KIND: Kind = Kind {
-    group: "kubeflow.org",
-    versions: &["v1"],
-    kind: "JAXJob",
-    fidelity: Fidelity::Exact,
-    render: |manifest| FRAMEWORK.render(manifest),
-    identify: |pod| FRAMEWORK.identify(pod),
-};
+pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "JAXJob",
@@ -44,7 +37,7 @@ fn connect(job: &Job<'_>, _: &Replica, draft: &mut Draft) -> Result<(), RenderEr
 mod tests {
     use serde_json::json;
 
-    use super::super::super::template::testing::{env_of, render};
+    use crate::workload::template::testing::{env_of, render};
 
     #[test]
     fn every_container_learns_of_the_coordinator() {

@@ -1,4 +1,4 @@
-//! `jobset.x-k8s.io` JobSet: the pods of its Jobs.
+//! `jobset.x-k8s.io` JobSet: the pods of its Jobs, and what a kind that makes a JobSet shares with it.
 //!
 //! Source of the rules: the controller and the webhook of JobSet 0.12. What JobSet's webhook for *pods* adds is left
 //! out: it is called after ours, whose configuration sorts first.
@@ -6,12 +6,13 @@
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Draft, Field, Owner, label_number, name_key, object_mut, objects_mut, push};
-use super::job::{self, CompletionMode};
+use super::job::{self, CompletionMode, Settings};
 use crate::pod::Pod;
+use crate::workload::member::label_number;
+use crate::workload::template::{Draft, Field, Owner, append, every_container, has_entry, name_key, object_mut};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// A JobSet: Jobs that belong together, each a role of some replicas.
 pub(super) static KIND: Kind = Kind {
@@ -23,8 +24,12 @@ pub(super) static KIND: Kind = Kind {
     identify,
 };
 
-const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
-const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
+/// The label, and annotation, with the name of a pod's JobSet.
+pub(super) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
+/// The label, and annotation, with the name of a pod's replicated Job.
+pub(super) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
+
+const API_VERSION: &str = "jobset.x-k8s.io/v1alpha2";
 const JOBS_OF_ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
 const EXCLUSIVE: &str = "alpha.jobset.sigs.k8s.io/exclusive-topology";
 /// Exclusive placement by labels on the nodes instead of affinity; its value does not matter.
@@ -40,23 +45,19 @@ struct ReplicatedJob<'a> {
     depends_on: Vec<&'a str>,
 }
 
-/// What all Jobs of a JobSet have in common.
-struct Set<'a> {
+/// A JobSet, as its pods are made from it.
+pub(super) struct Set<'a> {
     owner: Owner<'a>,
     namespace: &'a str,
-    root: Field<'a>,
+    annotations: Field<'a>,
     spec: Field<'a>,
     jobs: Vec<ReplicatedJob<'a>>,
 }
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let root = Field::root(manifest.raw);
-    let spec = root.get("spec");
-    let jobs =
-        spec.get("replicatedJobs").required_items()?.iter().map(ReplicatedJob::read).collect::<Result<_, _>>()?;
-    let owner = Owner::of(manifest, "jobset.x-k8s.io/v1alpha2", "JobSet")?;
-    let set = Set { owner, namespace: manifest.namespace, root, spec, jobs };
-    (0..set.jobs.len()).map(|place| set.role(place)).collect()
+    let owner = Owner::of(manifest, API_VERSION, "JobSet")?;
+    Set::read(owner, manifest.namespace, root.get("metadata").get("annotations"), root.get("spec"))?.roles()
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
@@ -66,42 +67,67 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     Some(Member { kind: KIND.kind, job, role: pod.label(ROLE), index, training: true })
 }
 
+/// The JobSet that another workload creates under its own name.
+pub(super) fn made_by<'a>(workload: &Owner<'a>) -> Owner<'a> {
+    workload.makes(API_VERSION, "JobSet", workload.name.clone())
+}
+
 impl<'a> ReplicatedJob<'a> {
     fn read(field: &Field<'a>) -> Result<Self, RenderError> {
+        let depends_on = field.get("dependsOn").items()?;
         Ok(Self {
             name: field.get("name").required_text()?,
-            group: field.get("groupName").text().unwrap_or(DEFAULT_GROUP),
+            group: field.get("groupName").text()?.unwrap_or(DEFAULT_GROUP),
             replicas: field.get("replicas").count()?.unwrap_or(1),
             template: field.get("template"),
-            depends_on: field.get("dependsOn").items().iter().filter_map(|other| other.get("name").text()).collect(),
+            depends_on: depends_on
+                .iter()
+                .filter_map(|other| other.get("name").text().transpose())
+                .collect::<Result<_, _>>()?,
         })
     }
 
-    fn annotation(&self, key: &str) -> Option<&'a str> {
-        self.template.get("metadata").get("annotations").get(key).value()?.as_str()
+    /// The annotations of each of its Jobs.
+    fn annotations(&self) -> Field<'a> {
+        self.template.get("metadata").get("annotations")
     }
 }
 
 impl<'a> Set<'a> {
+    /// Reads the JobSet with these `annotations` and this `spec`.
+    pub(super) fn read(
+        owner: Owner<'a>,
+        namespace: &'a str,
+        annotations: Field<'a>,
+        spec: Field<'a>,
+    ) -> Result<Self, RenderError> {
+        let jobs = spec.get("replicatedJobs").required_items()?;
+        let jobs = jobs.iter().map(ReplicatedJob::read).collect::<Result<_, _>>()?;
+        Ok(Self { owner, namespace, annotations, spec, jobs })
+    }
+
+    /// One role for each replicated Job.
+    pub(super) fn roles(&self) -> Result<Vec<Role>, RenderError> {
+        (0..self.jobs.len()).map(|place| self.role(place)).collect()
+    }
+
     /// The role at `place`: the pod of index 0 in the first of its Jobs.
     fn role(&self, place: usize) -> Result<Role, RenderError> {
         let job = &self.jobs[place];
         let spec = job.template.get("spec");
-        let mode = CompletionMode::read(&spec, CompletionMode::Indexed);
-        let pods = job::at_once(&spec, mode)?;
-        let owner = self.owner.makes("batch/v1", "Job", format!("{}-{}-0", self.owner.name, job.name));
+        let settings = Settings::read(&spec, CompletionMode::Indexed)?;
+        let pods = settings.pods_at_once(&spec)?;
+        let owner = job::made_by(&self.owner, format!("{}-{}-0", self.owner.name, job.name));
         let mut draft = Draft::new(&spec.get("template"), &owner, self.namespace)?;
-        if draft.is_unset("restartPolicy") {
-            draft.set("restartPolicy", "OnFailure");
+        draft.set_default("restartPolicy", "OnFailure");
+        self.mark(&mut draft, place, &owner.name)?;
+        self.place_exclusively(&mut draft, job, &owner.name)?;
+        if self.spec.get("network").get("enableDNSHostnames").flag()? != Some(false) {
+            draft.set("subdomain", self.subdomain()?);
         }
-        self.mark(&mut draft, place, &owner.name);
-        self.place_exclusively(&mut draft, job, &owner.name);
-        if self.spec.get("network").get("enableDNSHostnames").value().is_none_or(|enabled| *enabled == true) {
-            draft.set("subdomain", self.subdomain());
-        }
-        self.mount_claims(&mut draft);
-        job::finish(&mut draft, &spec, &owner, mode);
-        if self.spec.get("suspend").is_true() {
+        self.mount_claims(&mut draft)?;
+        settings.finish(&mut draft, &owner);
+        if self.spec.get("suspend").is_true()? {
             draft.note("the JobSet is suspended: its pods are created when it is resumed");
         }
         if !job.depends_on.is_empty() {
@@ -110,7 +136,8 @@ impl<'a> Set<'a> {
         Ok(draft.into_role(job.name, job.replicas * pods))
     }
 
-    fn mark(&self, draft: &mut Draft, place: usize, job_name: &str) {
+    /// Where the pod stands in its set, as labels and as annotations.
+    fn mark(&self, draft: &mut Draft, place: usize, job_name: &str) -> Result<(), RenderError> {
         let job = &self.jobs[place];
         let jobs_of = |jobs: &[ReplicatedJob<'_>], group: Option<&str>| -> String {
             let counted = jobs.iter().filter(|job| group.is_none_or(|group| job.group == group));
@@ -134,64 +161,70 @@ impl<'a> Set<'a> {
         ] {
             draft.mark(name, value);
         }
-        if let Some(coordinator) = self.coordinator() {
+        if let Some(coordinator) = self.coordinator()? {
             draft.mark("jobset.sigs.k8s.io/coordinator", &coordinator);
         }
+        Ok(())
     }
 
     /// DNS name of the pod that leads the set.
-    fn coordinator(&self) -> Option<String> {
+    fn coordinator(&self) -> Result<Option<String>, RenderError> {
         let coordinator = self.spec.get("coordinator");
-        let index = |key| coordinator.get(key).value().and_then(Value::as_u64).unwrap_or(0);
-        let role = coordinator.get("replicatedJob").text()?;
-        let set = &self.owner.name;
-        Some(format!("{set}-{role}-{}-{}.{}", index("jobIndex"), index("podIndex"), self.subdomain()))
+        let Some(role) = coordinator.get("replicatedJob").text()? else { return Ok(None) };
+        let job = coordinator.get("jobIndex").count()?.unwrap_or(0);
+        let pod = coordinator.get("podIndex").count()?.unwrap_or(0);
+        Ok(Some(format!("{}-{role}-{job}-{pod}.{}", self.owner.name, self.subdomain()?)))
     }
 
-    fn subdomain(&self) -> &str {
-        self.spec.get("network").get("subdomain").text().unwrap_or(&self.owner.name)
+    fn subdomain(&self) -> Result<&str, RenderError> {
+        Ok(self.spec.get("network").get("subdomain").text()?.unwrap_or(&self.owner.name))
     }
 
     /// One Job for each topology domain. The annotations of the role beat those of the set.
-    fn place_exclusively(&self, draft: &mut Draft, job: &ReplicatedJob<'a>, job_name: &str) {
-        let of_set = |key: &str| self.root.get("metadata").get("annotations").get(key).value()?.as_str();
-        let Some(topology) = job.annotation(EXCLUSIVE).or_else(|| of_set(EXCLUSIVE)) else { return };
-        let of_set = of_set(EXCLUSIVE).and_then(|_| of_set(BY_NODE_SELECTOR));
-        let own = job.annotation(BY_NODE_SELECTOR);
-        draft.annotate(EXCLUSIVE, topology);
-        if let Some(selector) = job.annotation(EXCLUSIVE).and(own).or(of_set) {
-            draft.annotate(BY_NODE_SELECTOR, selector);
+    fn place_exclusively(&self, draft: &mut Draft, job: &ReplicatedJob<'a>, job_name: &str) -> Result<(), RenderError> {
+        let own = job.annotations();
+        // A Job keeps its own annotations, whether or not it asks for a topology itself.
+        let mut by_node_selector = own.get(BY_NODE_SELECTOR).is_present();
+        let mut is_exclusive = false;
+        for annotations in [&self.annotations, &own] {
+            let Some(topology) = annotations.get(EXCLUSIVE).text_as_given()? else { continue };
+            is_exclusive = true;
+            draft.annotate(EXCLUSIVE, topology);
+            if let Some(selector) = annotations.get(BY_NODE_SELECTOR).text_as_given()? {
+                draft.annotate(BY_NODE_SELECTOR, selector);
+                by_node_selector = true;
+            }
         }
-        if own.or(of_set).is_none() {
+        if !is_exclusive {
+            return Ok(());
+        }
+        if !by_node_selector {
             draft
                 .note("JobSet's own webhook adds the affinity of exclusive placement after trainmesh has seen the pod");
-            return;
+            return Ok(());
         }
         if let Some(nodes) = object_mut(&mut draft.spec, "nodeSelector") {
             let value = format!("{}_{job_name}", self.namespace);
             nodes.insert("alpha.jobset.sigs.k8s.io/namespaced-job".to_owned(), value.into());
         }
         let taint = "alpha.jobset.sigs.k8s.io/no-schedule";
-        push(&mut draft.spec, "tolerations", json!({"key": taint, "operator": "Exists", "effect": "NoSchedule"}));
+        append(&mut draft.spec, "tolerations", [json!({"key": taint, "operator": "Exists", "effect": "NoSchedule"})]);
+        Ok(())
     }
 
     /// The set's claims become volumes of the pods that mount them.
-    fn mount_claims(&self, draft: &mut Draft) {
-        for claim in self.spec.get("volumeClaimPolicies").items().iter().flat_map(|p| p.get("templates").items()) {
-            let Some(name) = claim.get("metadata").get("name").text() else { continue };
-            let mounted = ["containers", "initContainers"]
-                .into_iter()
-                .any(|list| objects_mut(&mut draft.spec, list).any(|container| mounts(container, name)));
-            if mounted {
-                let claim = format!("{name}-{}", self.owner.name);
-                let volume = json!({"name": name, "persistentVolumeClaim": {"claimName": claim}});
-                push(&mut draft.spec, "volumes", volume);
+    fn mount_claims(&self, draft: &mut Draft) -> Result<(), RenderError> {
+        for policy in self.spec.get("volumeClaimPolicies").items()? {
+            for claim in policy.get("templates").items()? {
+                let Some(name) = claim.get("metadata").get("name").text()? else { continue };
+                let mounts = |container: &mut Map<_, _>| has_entry(container, "volumeMounts", "name", name);
+                if every_container(&mut draft.spec).any(mounts) {
+                    let claim = format!("{name}-{}", self.owner.name);
+                    let volume = json!({"name": name, "persistentVolumeClaim": {"claimName": claim}});
+                    append(&mut draft.spec, "volumes", [volume]);
+                }
             }
         }
+        Ok(())
     }
-}
-
-fn mounts(container: &Map<String, Value>, volume: &str) -> bool {
-    let mounts = container.get("volumeMounts").and_then(Value::as_array).into_iter().flatten();
-    mounts.filter_map(|mount| mount.get("name")).any(|name| name == volume)
 }

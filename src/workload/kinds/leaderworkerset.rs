@@ -4,10 +4,11 @@
 //! for the workers of each group. What its webhook for *pods* adds is left out: it is called after ours, whose
 //! configuration sorts first.
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Draft, Field, Owner, ZERO_HASH, label_number, name_key};
 use super::statefulset::{self, Identity, POD_INDEX};
 use crate::pod::Pod;
+use crate::workload::member::label_number;
+use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, name_key};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// A LeaderWorkerSet.
 pub(super) static KIND: Kind = Kind {
@@ -48,7 +49,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
         annotations: root.get("metadata").get("annotations"),
         size: group.get("size").count()?.unwrap_or(1),
         group,
-        subdomain_policy: spec.get("networkConfig").get("subdomainPolicy").text(),
+        subdomain_policy: spec.get("networkConfig").get("subdomainPolicy").text()?,
     };
     Ok(vec![
         set.leader()?.into_role("leader", groups),
@@ -72,7 +73,7 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
 impl Set<'_> {
     fn leader(&self) -> Result<Draft, RenderError> {
         let own = self.group.get("leaderTemplate");
-        let template = if own.value().is_some() { own } else { self.group.get("workerTemplate") };
+        let template = if own.is_present() { own } else { self.group.get("workerTemplate") };
         let mut draft = self.pod(&template, self.owner.name.clone(), &self.owner.name, 0)?;
         draft.label(WORKER_INDEX, "0");
         if self.subdomain_policy == Some(UNIQUE_PER_REPLICA) {
@@ -101,18 +102,18 @@ impl Set<'_> {
         draft.label(NAME, self.owner.name.as_str());
         draft.label(REVISION, ZERO_HASH);
         draft.annotate("leaderworkerset.sigs.k8s.io/size", self.size.to_string());
-        self.forward(&mut draft, EXCLUSIVE);
+        self.forward(&mut draft, EXCLUSIVE)?;
         let subgroup = self.group.get("subGroupPolicy");
-        if subgroup.value().is_some() {
-            let policy = subgroup.get("subGroupPolicyType").text().unwrap_or("LeaderWorker");
+        if subgroup.is_present() {
+            let policy = subgroup.get("subGroupPolicyType").text()?.unwrap_or("LeaderWorker");
             draft.annotate("leaderworkerset.sigs.k8s.io/subgroup-policy-type", policy);
             if let Some(size) = subgroup.get("subGroupSize").count()? {
                 draft.annotate("leaderworkerset.sigs.k8s.io/subgroup-size", size.to_string());
             }
-            self.forward(&mut draft, SUBGROUP_EXCLUSIVE);
+            self.forward(&mut draft, SUBGROUP_EXCLUSIVE)?;
         }
         let claims = self.group.get("volumeClaimTemplates");
-        statefulset::finish(&mut draft, &Identity { set: &owner.name, service: Some(service), ordinal, claims });
+        statefulset::finish(&mut draft, &Identity { set: &owner.name, service: Some(service), ordinal, claims })?;
         draft.note(format!("{REVISION} is made in the cluster: {ZERO_HASH} stands for it"));
         draft.note(
             "LeaderWorkerSet's own webhook adds LWS_LEADER_ADDRESS, LWS_GROUP_SIZE, LWS_WORKER_INDEX and its labels \
@@ -121,10 +122,11 @@ impl Set<'_> {
         Ok(draft)
     }
 
-    fn forward(&self, draft: &mut Draft, annotation: &str) {
-        if let Some(value) = self.annotations.get(annotation).text() {
+    fn forward(&self, draft: &mut Draft, annotation: &str) -> Result<(), RenderError> {
+        if let Some(value) = self.annotations.get(annotation).text()? {
             draft.annotate(annotation, value);
         }
+        Ok(())
     }
 }
 
@@ -133,8 +135,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    use super::super::controller::testing::{check, error};
     use super::*;
+    use crate::workload::template::testing::{check, error};
 
     fn set(group: &Value) -> Value {
         json!({"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "vllm"},

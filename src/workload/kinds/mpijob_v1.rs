@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::template::{Draft, Field, Identity, PodName, append, env, is_empty, text};
-use super::super::{Fidelity, Kind, Manifest, RenderError, Role};
+use super::mpi::{CONFIG, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, config_volume, no_gpus, replica_specs};
 use super::training_operator::{
-    API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, member, restart_policy,
+    API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, kubelet_policy, member, unknown_role,
 };
+use crate::workload::template::{Draft, Owner, append, containers, ensure_env, env, is_empty, require_containers};
+use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
 
 /// The `MPIJob` of the training-operator; [`mpijob_v2beta1`](super::mpijob_v2beta1) is another operator's.
 pub(super) static KIND: Kind = Kind {
@@ -19,99 +20,79 @@ pub(super) static KIND: Kind = Kind {
 };
 
 const CONTROLLER: &str = "mpijob-controller";
-const CONFIG: &str = "mpi-job-config";
-const CONFIG_PATH: &str = "/etc/mpi";
 const KUBECTL: &str = "mpi-job-kubectl";
 const KUBECTL_PATH: &str = "/opt/kube";
-const KUBEXEC: &str = "kubexec.sh";
+/// The script of the configuration that stands in for `rsh`.
+const KUBEXEC: (&str, u32) = ("kubexec.sh", 0o555);
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let identity = Identity::read(manifest)?;
-    let specs = Field::root(manifest.raw).at("spec").at("mpiReplicaSpecs");
-    specs.required_object()?;
-    if !specs.at("Launcher").is_present() {
-        return Err(specs.at("Launcher").missing());
-    }
+    let owner = Owner::of(manifest, API_VERSION, "MPIJob")?;
     let mut roles = Vec::new();
-    for (role, spec) in specs.entries()? {
-        let mut draft = Draft::read(&spec.at("template"))?;
+    for (role, spec) in replica_specs(manifest)? {
+        let template = spec.get("template");
+        require_containers(&template)?;
+        let mut draft = Draft::new(&template, &owner, manifest.namespace)?;
         draft.finalizers.clear();
         draft.label(OPERATOR_NAME, CONTROLLER);
-        draft.label(JOB_NAME, identity.name.as_str());
+        draft.label(JOB_NAME, owner.name.as_str());
         draft.label(REPLICA_TYPE, role.to_lowercase());
-        let replicas = spec.at("replicas").count()?;
-        let (name, replicas) = match role {
-            "Launcher" if replicas.is_some_and(|count| count != 1) => return Err(spec.at("replicas").invalid("1")),
+        let replicas = match role {
             "Launcher" => {
-                launcher(&mut draft, &identity.name, manifest.namespace);
-                (format!("{}-launcher", identity.name), 1)
+                launcher(&mut draft, &owner.name, manifest.namespace);
+                1
             }
             "Worker" => {
-                worker(&mut draft, &identity.name);
-                (format!("{}-worker-0", identity.name), replicas.unwrap_or(0))
+                worker(&mut draft, &owner.name);
+                spec.get("replicas").count()?.unwrap_or(0)
             }
-            _ => return Err(unknown(&spec)),
+            _ => return Err(unknown_role(&spec, "Launcher or Worker")),
         };
-        draft.restart(restart_policy(&spec)?.unwrap_or("Never"));
-        let owner = identity.owner(API_VERSION, "MPIJob");
-        let pod = draft.into_pod(PodName::Fixed(name), manifest.namespace, owner);
-        roles.push(Role { name: role.to_owned(), replicas, pod, notes: identity.notes.clone() });
+        draft.set("restartPolicy", kubelet_policy(spec.get("restartPolicy").text()?.unwrap_or("Never")));
+        roles.push(draft.into_role(role, replicas));
     }
     Ok(roles)
 }
 
-fn unknown(spec: &Field<'_>) -> RenderError {
-    let found = "an unknown replica type".to_owned();
-    RenderError::Invalid { path: spec.path().to_owned(), found, expected: "Launcher or Worker" }
-}
-
 fn worker(draft: &mut Draft, job: &str) {
+    draft.rename(format!("{job}-worker-0"));
     draft.label(REPLICA_INDEX, "0");
-    for container in draft.containers().take(1) {
+    if let Some(container) = containers(&mut draft.spec).next() {
         if is_empty(container, "command") {
             container.insert("command".to_owned(), json!(["sleep"]));
             container.insert("args".to_owned(), json!(["365d"]));
         }
         append(container, "volumeMounts", [json!({"name": CONFIG, "mountPath": CONFIG_PATH})]);
     }
-    append(&mut draft.spec, "volumes", [config_volume(job, &[(KUBEXEC, 0o555)])]);
+    append(&mut draft.spec, "volumes", [config_volume(job, &[KUBEXEC])]);
 }
 
 fn launcher(draft: &mut Draft, job: &str, namespace: &str) {
+    draft.rename(format!("{job}-launcher"));
     draft.label(JOB_ROLE, "master");
-    if text(&draft.spec, "serviceAccountName").is_empty() {
-        draft.set("serviceAccountName", format!("{job}-launcher"));
-    }
-    let has_gpu = draft.containers().any(|container| asks_for_gpu(container));
+    draft.set_default("serviceAccountName", format!("{job}-launcher"));
+    let has_gpu = containers(&mut draft.spec).any(|container| asks_for_gpu(container));
     let mounts =
         [json!({"name": KUBECTL, "mountPath": KUBECTL_PATH}), json!({"name": CONFIG, "mountPath": CONFIG_PATH})];
     append(&mut draft.spec, "initContainers", [kubectl_delivery(namespace, &mounts)]);
-    for container in draft.containers().take(1) {
-        append(container, "env", launcher_env(has_gpu));
-        for (name, value) in [
-            ("I_MPI_HYDRA_BOOTSTRAP", "rsh".to_owned()),
-            ("I_MPI_HYDRA_BOOTSTRAP_EXEC", format!("{CONFIG_PATH}/{KUBEXEC}")),
-        ] {
-            if !has_env(container, name) {
-                append(container, "env", [env(name, value)]);
-            }
+    if let Some(container) = containers(&mut draft.spec).next() {
+        let kubexec = format!("{CONFIG_PATH}/{}", KUBEXEC.0);
+        append(
+            container,
+            "env",
+            [
+                env("OMPI_MCA_plm_rsh_agent", kubexec.as_str()),
+                env("OMPI_MCA_orte_default_hostfile", format!("{CONFIG_PATH}/{}", HOSTFILE.0)),
+            ],
+        );
+        if !has_gpu {
+            append(container, "env", no_gpus());
         }
+        ensure_env(container, env("I_MPI_HYDRA_BOOTSTRAP", "rsh"));
+        ensure_env(container, env("I_MPI_HYDRA_BOOTSTRAP_EXEC", kubexec));
         append(container, "volumeMounts", mounts.clone());
     }
-    let files = [(KUBEXEC, 0o555), ("hostfile", 0o444), ("discover_hosts.sh", 0o555)];
-    append(&mut draft.spec, "volumes", [json!({"name": KUBECTL, "emptyDir": {}}), config_volume(job, &files)]);
-}
-
-fn launcher_env(has_gpu: bool) -> Vec<Value> {
-    let mut variables = vec![
-        env("OMPI_MCA_plm_rsh_agent", format!("{CONFIG_PATH}/{KUBEXEC}")),
-        env("OMPI_MCA_orte_default_hostfile", format!("{CONFIG_PATH}/hostfile")),
-    ];
-    if !has_gpu {
-        // Keeps the container runtime from showing the node's GPUs to a launcher that did not ask for one.
-        variables.extend([env("NVIDIA_VISIBLE_DEVICES", ""), env("NVIDIA_DRIVER_CAPABILITIES", "")]);
-    }
-    variables
+    let config = config_volume(job, &[KUBEXEC, HOSTFILE, DISCOVER_HOSTS]);
+    append(&mut draft.spec, "volumes", [json!({"name": KUBECTL, "emptyDir": {}}), config]);
 }
 
 fn kubectl_delivery(namespace: &str, mounts: &[Value]) -> Value {
@@ -126,27 +107,17 @@ fn kubectl_delivery(namespace: &str, mounts: &[Value]) -> Value {
     })
 }
 
-fn config_volume(job: &str, files: &[(&str, u32)]) -> Value {
-    let items: Vec<_> = files.iter().map(|(file, mode)| json!({"key": file, "path": file, "mode": mode})).collect();
-    json!({"name": CONFIG, "configMap": {"name": format!("{job}-config"), "items": items}})
-}
-
 fn asks_for_gpu(container: &Map<String, Value>) -> bool {
     let limits = container.get("resources").and_then(|resources| resources.get("limits")).and_then(Value::as_object);
     limits.is_some_and(|limits| limits.keys().any(|resource| resource.contains("gpu")))
-}
-
-fn has_env(container: &Map<String, Value>, name: &str) -> bool {
-    let variables = container.get("env").and_then(Value::as_array);
-    variables.is_some_and(|variables| variables.iter().any(|variable| variable["name"] == name))
 }
 
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
 
-    use super::super::super::template::testing::{env_of, render};
     use super::*;
+    use crate::workload::template::testing::{env_of, error, render};
 
     fn job(specs: &Value) -> Value {
         json!({"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "metadata": {"name": "j"}, "spec": {"mpiReplicaSpecs": specs}})
@@ -200,7 +171,7 @@ mod tests {
             })
         );
         assert_eq!(launcher["spec"]["serviceAccountName"], "j-launcher");
-        assert_eq!(launcher["spec"]["initContainers"][0]["env"][1], json!({"name": "NAMESPACE", "value": "ml"}));
+        assert_eq!(launcher["spec"]["initContainers"][0]["env"][1], json!({"name": "NAMESPACE", "value": "team"}));
         assert_eq!(launcher["spec"]["volumes"][0], json!({"name": "mpi-job-kubectl", "emptyDir": {}}));
         assert_eq!(
             launcher["spec"]["volumes"][1]["configMap"]["items"][1],
@@ -235,6 +206,6 @@ mod tests {
         "spec.mpiReplicaSpecs.Boss is an unknown replica type: expected Launcher or Worker"
     )]
     fn what_the_operator_refuses_is_an_error(#[case] specs: Value, #[case] message: &str) {
-        assert_eq!(render(&job(&specs)).unwrap_err(), message);
+        assert_eq!(error(&job(&specs)), message);
     }
 }

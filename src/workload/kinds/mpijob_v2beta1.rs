@@ -1,10 +1,17 @@
 //! `kubeflow.org/v2beta1` `MPIJob` (mpi-operator v0.8): a launcher Job that reaches its workers by SSH.
 
-use serde_json::{Map, Value, json};
+#[cfg(test)]
+mod tests;
 
-use super::super::template::{BatchJob, Draft, Field, Identity, PodName, append, env, is_empty};
-use super::super::{Fidelity, Kind, Manifest, RenderError, Role};
-use super::training_operator::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, member, restart_policy};
+use serde_json::{Value, json};
+
+use super::job::{self, Settings};
+use super::mpi::{CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, config_volume, no_gpus, replica_specs};
+use super::training_operator::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, member};
+use crate::workload::template::{
+    Draft, Field, Owner, append, containers, env, is_empty, object_mut, require_containers,
+};
+use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
 
 /// The `MPIJob` of the mpi-operator.
 pub(super) static KIND: Kind = Kind {
@@ -17,15 +24,11 @@ pub(super) static KIND: Kind = Kind {
 };
 
 const OPERATOR: &str = "mpi-operator";
-const CONFIG: &str = "mpi-job-config";
-const CONFIG_PATH: &str = "/etc/mpi";
-const HOSTFILE: &str = "/etc/mpi/hostfile";
-const SSH: &str = "ssh-auth";
 const ROOT_SSH_PATH: &str = "/root/.ssh";
 
 /// The parts of the spec that shape pods, after the operator's defaults.
 struct Job<'a> {
-    identity: Identity,
+    owner: Owner<'a>,
     namespace: &'a str,
     slots: u64,
     ssh_path: &'a str,
@@ -34,108 +37,86 @@ struct Job<'a> {
 }
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let spec = Field::root(manifest.raw).at("spec");
+    let spec = Field::root(manifest.raw).get("spec");
     let job = Job::read(manifest, &spec)?;
-    let specs = spec.at("mpiReplicaSpecs");
-    specs.required_object()?;
-    if !specs.at("Launcher").is_present() {
-        return Err(specs.at("Launcher").missing());
-    }
-    let mut notes = job.identity.notes.clone();
+    let mut ignored = Vec::new();
     let mut roles = Vec::new();
-    for (role, spec) in specs.entries()? {
+    for (role, spec) in replica_specs(manifest)? {
         match role {
             "Launcher" => roles.push(job.launcher(&spec)?),
             "Worker" => roles.push(job.worker(&spec)?),
-            _ => notes.push(format!("The operator makes no pods of {}.", spec.path())),
+            _ => ignored.push(format!("the operator makes no pods of {}", spec.path())),
         }
     }
     for role in &mut roles {
-        role.notes.clone_from(&notes);
+        role.notes.extend_from_slice(&ignored);
     }
     Ok(roles)
 }
 
 impl<'a> Job<'a> {
     fn read(manifest: &Manifest<'a>, spec: &Field<'a>) -> Result<Self, RenderError> {
-        let or_default = |field: Field<'a>, default| {
-            Ok::<&str, RenderError>(field.text()?.filter(|text| !text.is_empty()).unwrap_or(default))
-        };
         Ok(Self {
-            identity: Identity::read(manifest)?,
+            owner: Owner::of(manifest, "kubeflow.org/v2beta1", "MPIJob")?,
             namespace: manifest.namespace,
-            slots: spec.at("slotsPerWorker").count()?.unwrap_or(1),
-            ssh_path: or_default(spec.at("sshAuthMountPath"), ROOT_SSH_PATH)?,
-            implementation: match or_default(spec.at("mpiImplementation"), "OpenMPI")? {
+            slots: spec.get("slotsPerWorker").count()?.unwrap_or(1),
+            ssh_path: spec.get("sshAuthMountPath").text()?.unwrap_or(ROOT_SSH_PATH),
+            implementation: match spec.get("mpiImplementation").text()?.unwrap_or("OpenMPI") {
                 known @ ("OpenMPI" | "Intel" | "MPICH") => known,
-                _ => return Err(spec.at("mpiImplementation").invalid("OpenMPI, Intel or MPICH")),
+                _ => return Err(spec.get("mpiImplementation").invalid("OpenMPI, Intel or MPICH")),
             },
-            launcher_works: spec.at("runLauncherAsWorker").flag()?.unwrap_or_default(),
+            launcher_works: spec.get("runLauncherAsWorker").is_true()?,
         })
     }
 
     fn launcher(&self, spec: &Field<'_>) -> Result<Role, RenderError> {
-        if spec.at("replicas").count()?.is_some_and(|count| count != 1) {
-            return Err(spec.at("replicas").invalid("1"));
-        }
-        let name = format!("{}-launcher", self.identity.name);
-        let mut draft = self.draft(spec, "launcher", &name)?;
+        let owner = job::made_by(&self.owner, format!("{}-launcher", self.owner.name));
+        let mut draft = self.draft(spec, &owner, "launcher", &owner.name)?;
         if self.launcher_works {
             draft.label(REPLICA_INDEX, "0");
         }
-        for container in draft.containers().take(1) {
+        if let Some(container) = containers(&mut draft.spec).next() {
             append(container, "env", self.launcher_env());
         }
         self.mount_ssh(&mut draft);
-        draft.restart(policy(spec, "OnFailure")?);
-        append(
-            &mut draft.spec,
-            "volumes",
-            [json!({"name": CONFIG, "configMap": {
-                "name": format!("{}-config", self.identity.name),
-                "items": [
-                    {"key": "hostfile", "path": "hostfile", "mode": 0o444},
-                    {"key": "discover_hosts.sh", "path": "discover_hosts.sh", "mode": 0o555},
-                ],
-            }})],
-        );
-        mount(&mut draft, CONFIG, CONFIG_PATH);
-        let pod = BatchJob { name: &name, indexed: false, counts_failures: false }.pod(draft, self.namespace);
-        Ok(Role { name: "Launcher".to_owned(), replicas: 1, pod, notes: Vec::new() })
+        draft.set("restartPolicy", restart_policy(spec, "OnFailure")?);
+        mount(&mut draft, config_volume(&self.owner.name, &[HOSTFILE, DISCOVER_HOSTS]), CONFIG_PATH);
+        Settings::default().finish(&mut draft, &owner);
+        Ok(draft.into_role("Launcher", 1))
     }
 
     fn worker(&self, spec: &Field<'_>) -> Result<Role, RenderError> {
-        let name = format!("{}-worker-0", self.identity.name);
-        let mut draft = self.draft(spec, "worker", &name)?;
+        let name = format!("{}-worker-0", self.owner.name);
+        let mut draft = self.draft(spec, &self.owner, "worker", &name)?;
+        draft.rename(name);
         // A launcher that works is number 0 itself.
         draft.label(REPLICA_INDEX, if self.launcher_works { "1" } else { "0" });
-        self.search_domain(&mut draft.spec);
-        draft.restart(policy(spec, "Never")?);
-        for container in draft.containers().take(1) {
+        self.search_domain(&mut draft);
+        draft.set("restartPolicy", restart_policy(spec, "Never")?);
+        if let Some(container) = containers(&mut draft.spec).next() {
             if is_empty(container, "command") && is_empty(container, "args") {
                 container.insert("command".to_owned(), json!(["/usr/sbin/sshd", "-De"]));
             }
             append(container, "env", [env("K_MPI_JOB_ROLE", "worker")]);
         }
         self.mount_ssh(&mut draft);
-        let owner = self.identity.owner("kubeflow.org/v2beta1", "MPIJob");
-        let pod = draft.into_pod(PodName::Fixed(name), self.namespace, owner);
-        let replicas = spec.at("replicas").count()?.unwrap_or(0);
-        Ok(Role { name: "Worker".to_owned(), replicas, pod, notes: Vec::new() })
+        Ok(draft.into_role("Worker", spec.get("replicas").count()?.unwrap_or(0)))
     }
 
     /// What launcher and workers have in common.
-    fn draft(&self, spec: &Field<'_>, role: &str, hostname: &str) -> Result<Draft, RenderError> {
-        let mut draft = Draft::read(&spec.at("template"))?;
-        spec.at("template").at("spec").at("dnsConfig").at("searches").items()?;
-        spec.at("template").at("spec").at("dnsConfig").object()?;
+    fn draft(&self, spec: &Field<'_>, owner: &Owner<'_>, role: &str, hostname: &str) -> Result<Draft, RenderError> {
+        let template = spec.get("template");
+        require_containers(&template)?;
+        template.get("spec").get("dnsConfig").get("searches").items()?;
+        template.get("spec").get("dnsConfig").object()?;
+        let mut draft = Draft::new(&template, owner, self.namespace)?;
         draft.finalizers.clear();
         draft.label(OPERATOR_NAME, OPERATOR);
-        draft.label(JOB_NAME, self.identity.name.as_str());
+        draft.label(JOB_NAME, self.owner.name.as_str());
         draft.label(JOB_ROLE, role);
         draft.set("hostname", hostname);
-        draft.set("subdomain", self.identity.name.as_str());
-        if draft.spec.get("hostNetwork") == Some(&Value::Bool(true)) {
+        draft.set("subdomain", self.owner.name.as_str());
+        if draft.host_network() {
             draft.set("dnsPolicy", "ClusterFirstWithHostNet");
         }
         Ok(draft)
@@ -145,30 +126,30 @@ impl<'a> Job<'a> {
         let mut variables = vec![env("K_MPI_JOB_ROLE", "launcher")];
         let patience = "-o ConnectionAttempts=10";
         let slots = self.slots.to_string();
+        let hostfile = format!("{CONFIG_PATH}/{}", HOSTFILE.0);
         match self.implementation {
             "Intel" => variables.extend([
-                env("I_MPI_HYDRA_HOST_FILE", HOSTFILE),
+                env("I_MPI_HYDRA_HOST_FILE", hostfile),
                 env("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", patience),
                 env("I_MPI_PERHOST", slots),
             ]),
-            "MPICH" => variables.extend([env("HYDRA_HOST_FILE", HOSTFILE), env("HYDRA_LAUNCH_EXTRA_ARGS", patience)]),
+            "MPICH" => variables.extend([env("HYDRA_HOST_FILE", hostfile), env("HYDRA_LAUNCH_EXTRA_ARGS", patience)]),
             _ => variables.extend([
                 env("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
-                env("OMPI_MCA_orte_default_hostfile", HOSTFILE),
+                env("OMPI_MCA_orte_default_hostfile", hostfile),
                 env("OMPI_MCA_plm_rsh_args", patience),
                 env("OMPI_MCA_orte_set_default_slots", slots),
             ]),
         }
         if !self.launcher_works {
-            // Keeps the container runtime from showing the node's GPUs to a launcher that does not compute.
-            variables.extend([env("NVIDIA_VISIBLE_DEVICES", ""), env("NVIDIA_DRIVER_CAPABILITIES", "")]);
+            variables.extend(no_gpus());
         }
         variables
     }
 
     fn mount_ssh(&self, draft: &mut Draft) {
         let mut secret = json!({
-            "secretName": format!("{}-ssh", self.identity.name),
+            "secretName": format!("{}-ssh", self.owner.name),
             "items": [
                 {"key": "ssh-privatekey", "path": "id_rsa"},
                 {"key": "ssh-publickey", "path": "id_rsa.pub"},
@@ -178,34 +159,30 @@ impl<'a> Job<'a> {
         if self.ssh_path == ROOT_SSH_PATH {
             secret["defaultMode"] = 0o600.into();
         }
-        append(&mut draft.spec, "volumes", [json!({"name": SSH, "secret": secret})]);
-        mount(draft, SSH, self.ssh_path);
+        mount(draft, json!({"name": "ssh-auth", "secret": secret}), self.ssh_path);
     }
 
     /// Intel MPI and MPICH call the launcher back by its bare hostname.
-    fn search_domain(&self, spec: &mut Map<String, Value>) {
-        let domain = json!(format!("{}.{}.svc.cluster.local", self.identity.name, self.namespace));
-        match spec.get_mut("dnsConfig").and_then(Value::as_object_mut) {
-            Some(config) => append(config, "searches", [domain]),
-            None => {
-                spec.insert("dnsConfig".to_owned(), json!({"searches": [domain]}));
-            }
+    fn search_domain(&self, draft: &mut Draft) {
+        if let Some(config) = object_mut(&mut draft.spec, "dnsConfig") {
+            let domain = format!("{}.{}.svc.cluster.local", self.owner.name, self.namespace);
+            append(config, "searches", [domain.into()]);
         }
     }
 }
 
-fn mount(draft: &mut Draft, volume: &str, path: &str) {
-    for container in draft.containers().take(1) {
-        append(container, "volumeMounts", [json!({"name": volume, "mountPath": path})]);
+/// Adds a volume, and mounts it into the first container.
+fn mount(draft: &mut Draft, volume: Value, path: &str) {
+    let mount = json!({"name": volume["name"], "mountPath": path});
+    append(&mut draft.spec, "volumes", [volume]);
+    if let Some(container) = containers(&mut draft.spec).next() {
+        append(container, "volumeMounts", [mount]);
     }
 }
 
-fn policy<'a>(spec: &Field<'a>, default: &'static str) -> Result<&'a str, RenderError> {
-    match restart_policy(spec)?.unwrap_or(default) {
+fn restart_policy<'a>(spec: &Field<'a>, default: &'static str) -> Result<&'a str, RenderError> {
+    match spec.get("restartPolicy").text()?.unwrap_or(default) {
         policy @ ("Never" | "OnFailure") => Ok(policy),
-        _ => Err(spec.at("restartPolicy").invalid("Never or OnFailure")),
+        _ => Err(spec.get("restartPolicy").invalid("Never or OnFailure")),
     }
 }
-
-#[cfg(test)]
-mod tests;

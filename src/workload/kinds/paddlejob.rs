@@ -1,18 +1,11 @@
 //! `kubeflow.org/v1` `PaddleJob` (training-operator v1.9).
 
-use super::super::template::{Draft, env, env_of_field};
-use super::super::{Fidelity, Kind, RenderError};
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use crate::workload::template::{Draft, env, env_from_field};
+use crate::workload::{Kind, RenderError};
 
 /// Workers alone (collective mode), or with masters that are parameter servers.
-pub(super) static KIND: Kind = Kind {
-    group: "kubeflow.org",
-    versions: &["v1"],
-    kind: "PaddleJob",
-    fidelity: Fidelity::Exact,
-    render: |manifest| FRAMEWORK.render(manifest),
-    identify: |pod| FRAMEWORK.identify(pod),
-};
+pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "PaddleJob",
@@ -33,12 +26,12 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
     };
     let mut variables = vec![
         env("PYTHONUNBUFFERED", "1"),
-        env("PADDLE_JOB_ID", job.identity.name.as_str()),
+        env("PADDLE_JOB_ID", job.owner.name.as_str()),
         env("PADDLE_NNODES", job.total().to_string()),
     ];
     if replica.role == leader.role {
         // The first pod is the rendezvous itself, and binds to its own address.
-        variables.push(env_of_field("POD_IP_DUMMY", "status.podIP"));
+        variables.push(env_from_field("POD_IP_DUMMY", "status.podIP"));
         variables.push(env("PADDLE_MASTER", format!("$(POD_IP_DUMMY):{}", leader.port)));
     } else {
         variables.push(env("PADDLE_MASTER", format!("{}:{}", job.pod_name(&leader.role, 0), leader.port)));
@@ -54,9 +47,11 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
-    use super::super::super::template::testing::{env_of, render};
+    use super::super::training_operator::testing::job;
+    use super::FRAMEWORK;
+    use crate::workload::template::testing::{env_of, render};
 
     #[rstest]
     #[case::collective(&[("Worker", 3)], &[
@@ -67,12 +62,7 @@ mod tests {
         "PYTHONUNBUFFERED=1 PADDLE_JOB_ID=j PADDLE_NNODES=3 PADDLE_MASTER=j-master-0:36543 PADDLE_TRAINER_NUM=1",
     ])]
     fn the_environment_follows_the_mode(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
-        let template = json!({"spec": {"containers": [{"name": "paddle"}]}});
-        let specs: Value =
-            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
-        let roles = render(&json!({
-            "apiVersion": "kubeflow.org/v1", "kind": "PaddleJob", "metadata": {"name": "j"}, "spec": {"paddleReplicaSpecs": specs},
-        }));
+        let roles = render(&job(&FRAMEWORK, &json!({}), roles));
         assert_eq!(roles.unwrap().iter().map(|role| env_of(role, 0).join(" ")).collect::<Vec<_>>(), expected);
     }
 }

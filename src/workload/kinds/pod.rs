@@ -1,6 +1,6 @@
 //! `v1` Pod: a manifest that is its own pod.
 
-use super::super::{Fidelity, Kind, Role};
+use crate::workload::{Fidelity, Kind, Role};
 
 /// The pod exactly as it came.
 pub(super) static KIND: Kind = Kind {

@@ -2,19 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::template::{Draft, Field, append, env};
-use super::super::{Fidelity, Kind, RenderError};
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use crate::workload::template::{Draft, Field, append, env};
+use crate::workload::{Kind, RenderError};
 
 /// Master and workers under torchrun's variables, or workers alone with an elastic policy.
-pub(super) static KIND: Kind = Kind {
-    group: "kubeflow.org",
-    versions: &["v1"],
-    kind: "PyTorchJob",
-    fidelity: Fidelity::Exact,
-    render: |manifest| FRAMEWORK.render(manifest),
-    identify: |pod| FRAMEWORK.identify(pod),
-};
+pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "PyTorchJob",
@@ -29,7 +22,7 @@ static FRAMEWORK: Framework = Framework {
 };
 
 fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
-    let elastic = job.spec.at("elasticPolicy");
+    let elastic = job.spec.get("elasticPolicy");
     let mut variables = vec![env("PYTHONUNBUFFERED", "1")];
     let processes = processes_per_node(job, &elastic)?;
     if let Some(master) = job.replica("Master") {
@@ -64,37 +57,37 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
 
 /// `nprocPerNode`; the elastic policy's own, older field keeps the default away.
 fn processes_per_node<'a>(job: &Job<'a>, elastic: &Field<'a>) -> Result<Option<&'a str>, RenderError> {
-    let set = job.spec.at("nprocPerNode").text()?;
-    Ok(set.or(if elastic.at("nProcPerNode").is_present() { None } else { Some("auto") }))
+    let set = job.spec.get("nprocPerNode").text_as_given()?;
+    Ok(set.or(if elastic.get("nProcPerNode").is_present() { None } else { Some("auto") }))
 }
 
 fn rendezvous(job: &Job<'_>, elastic: &Field<'_>) -> Result<Vec<Value>, RenderError> {
     let worker = job.required("Worker")?;
-    let host = elastic.at("rdzvHost").text()?.map_or_else(|| job.pod_name("Worker", 0), str::to_owned);
-    let port = elastic.at("rdzvPort").count()?.unwrap_or(worker.port);
-    let (least, most) = (elastic.at("minReplicas").count()?, elastic.at("maxReplicas").count()?);
+    let host = elastic.get("rdzvHost").text_as_given()?.map_or_else(|| job.pod_name("Worker", 0), str::to_owned);
+    let port = elastic.get("rdzvPort").count()?.unwrap_or(worker.port);
+    let (least, most) = (elastic.get("minReplicas").count()?, elastic.get("maxReplicas").count()?);
     let least_nodes = least.or(most).unwrap_or(worker.count);
     let most_nodes = most.or(least).unwrap_or(worker.count);
     let mut variables = vec![
         env("PET_RDZV_ENDPOINT", format!("{host}:{port}")),
-        env("PET_RDZV_BACKEND", elastic.at("rdzvBackend").text()?.unwrap_or("c10d")),
+        env("PET_RDZV_BACKEND", elastic.get("rdzvBackend").text_as_given()?.unwrap_or("c10d")),
         env("PET_NNODES", format!("{least_nodes}:{most_nodes}")),
     ];
-    variables.extend(elastic.at("maxRestarts").count()?.map(|count| env("PET_MAX_RESTARTS", count.to_string())));
-    variables.extend(elastic.at("nProcPerNode").count()?.map(|count| env("PET_NPROC_PER_NODE", count.to_string())));
-    variables.extend(elastic.at("rdzvId").text()?.map(|id| env("PET_RDZV_ID", id)));
+    variables.extend(elastic.get("maxRestarts").count()?.map(|count| env("PET_MAX_RESTARTS", count.to_string())));
+    variables.extend(elastic.get("nProcPerNode").count()?.map(|count| env("PET_NPROC_PER_NODE", count.to_string())));
+    variables.extend(elastic.get("rdzvId").text_as_given()?.map(|id| env("PET_RDZV_ID", id)));
     let mut pairs = Vec::new();
-    for entry in elastic.at("rdzvConf").items()? {
+    for entry in elastic.get("rdzvConf").items()? {
         pairs.push(format!(
             "{}={}",
-            entry.at("key").text()?.unwrap_or_default(),
-            entry.at("value").text()?.unwrap_or_default()
+            entry.get("key").text()?.unwrap_or_default(),
+            entry.get("value").text()?.unwrap_or_default()
         ));
     }
     if !pairs.is_empty() {
         variables.push(env("PET_RDZV_CONF", pairs.join(",")));
     }
-    if elastic.at("standalone").flag()? == Some(true) {
+    if elastic.get("standalone").is_true()? {
         variables.push(env("PET_STANDALONE", ""));
     }
     Ok(variables)
@@ -121,18 +114,9 @@ fn wait_for(master: &str) -> Value {
 mod tests {
     use rstest::rstest;
 
-    use super::super::super::template::testing::{env_of, render};
+    use super::super::training_operator::testing::job;
     use super::*;
-
-    fn job(spec: &Value, roles: &[(&str, u64)]) -> Value {
-        let template = json!({"spec": {"containers": [{"name": "pytorch"}]}});
-        let specs: Value =
-            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
-        let mut job =
-            json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "j"}, "spec": spec});
-        job["spec"]["pytorchReplicaSpecs"] = specs;
-        job
-    }
+    use crate::workload::template::testing::{env_of, error, render};
 
     const PAIR: &[(&str, u64)] = &[("Master", 1), ("Worker", 3)];
     const WORKERS: &[(&str, u64)] = &[("Worker", 3)];
@@ -167,18 +151,18 @@ mod tests {
         #[case] role: usize,
         #[case] expected: &[&str],
     ) {
-        let roles = render(&job(&spec, roles)).unwrap();
+        let roles = render(&job(&FRAMEWORK, &spec, roles)).unwrap();
         assert_eq!(env_of(&roles[role], 0), expected);
     }
 
     #[test]
     fn only_workers_of_a_master_wait_for_it() {
-        let roles = render(&job(&json!({}), PAIR)).unwrap();
+        let roles = render(&job(&FRAMEWORK, &json!({}), PAIR)).unwrap();
         let waits =
             |role: usize| roles[role].pod["spec"].get("initContainers").map(|list| list[0]["command"][2].to_string());
         assert_eq!(waits(0), None);
         assert!(waits(1).unwrap().contains("nslookup j-master-0;"));
-        assert_eq!(render(&job(&json!({}), WORKERS)).unwrap()[0].pod["spec"].get("initContainers"), None);
+        assert_eq!(render(&job(&FRAMEWORK, &json!({}), WORKERS)).unwrap()[0].pod["spec"].get("initContainers"), None);
     }
 
     #[rstest]
@@ -189,6 +173,6 @@ mod tests {
         #[case] roles: &[(&str, u64)],
         #[case] message: &str,
     ) {
-        assert_eq!(render(&job(&spec, roles)).unwrap_err(), message);
+        assert_eq!(error(&job(&FRAMEWORK, &spec, roles)), message);
     }
 }

@@ -6,9 +6,10 @@ mod node;
 #[cfg(test)]
 mod tests;
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Draft, Field, Owner, ZERO_SUFFIX, label_number, truncate};
 use crate::pod::Pod;
+use crate::workload::member::label_number;
+use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, truncate};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// A Ray cluster: a head and groups of workers.
 pub(super) static KIND: Kind = Kind {
@@ -26,6 +27,9 @@ pub(super) const API_VERSION: &str = "ray.io/v1";
 pub(super) const CREATED_BY: &str = "app.kubernetes.io/created-by";
 /// The container that scales the cluster, always the last that KubeRay adds to a head.
 pub(super) const AUTOSCALER: &str = "autoscaler";
+
+/// What a reader must know of a cluster that another workload creates: its name ends in `ZERO_SUFFIX`.
+pub(super) const NAME_IS_RANDOM: &str = "the RayCluster's name ends in random characters: 00000 stands for them";
 
 const IS_RAY_NODE: &str = "ray.io/is-ray-node";
 const CLUSTER: &str = "ray.io/cluster";
@@ -61,7 +65,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
         serves: false,
     };
     let mut roles = cluster.roles()?;
-    if root.get("spec").get("suspend").is_true() {
+    if root.get("spec").get("suspend").is_true()? {
         for role in &mut roles {
             role.notes.push("the RayCluster is suspended: its pods are created when it is resumed".to_owned());
         }
@@ -89,7 +93,7 @@ impl<'a> Cluster<'a> {
     /// The head, then each group of workers.
     pub(super) fn roles(&self) -> Result<Vec<Role>, RenderError> {
         let mut roles = vec![self.head()?.into_role("head", 1)];
-        for group in self.spec.get("workerGroupSpecs").items() {
+        for group in self.spec.get("workerGroupSpecs").items()? {
             let name = group.get("groupName").required_text()?;
             let (replicas, hosts) = size(&group)?;
             roles.push(self.worker(&group, name, hosts)?.into_role(name, replicas * hosts));
@@ -98,27 +102,27 @@ impl<'a> Cluster<'a> {
     }
 
     /// The Service before the head. `RayCluster` lets its user name it.
-    pub(super) fn head_service(&self) -> String {
-        let named = self.spec.get("headGroupSpec").get("headService").get("metadata").get("name").text();
+    pub(super) fn head_service(&self) -> Result<String, RenderError> {
+        let named = self.spec.get("headGroupSpec").get("headService").get("metadata").get("name").text()?;
         let name = named.map_or_else(|| format!("{}-head-svc", self.owner.name), str::to_owned);
-        format!("{name}.{}.svc.cluster.local", self.namespace)
+        Ok(format!("{name}.{}.svc.cluster.local", self.namespace))
     }
 
     fn head(&self) -> Result<Draft, RenderError> {
         let group = self.spec.get("headGroupSpec");
-        group.object()?;
+        group.required_object()?;
         let mut draft = self.pod(&group, &self.owner.name, "head")?;
-        self.label(&mut draft, &group, "head", "headgroup");
+        self.label(&mut draft, &group, "head", "headgroup")?;
         if self.serves {
             draft.label(SERVE, "false");
         }
-        node::head(&mut draft, self, &group);
+        node::head(&mut draft, self, &group)?;
         Ok(draft)
     }
 
     fn worker(&self, group: &Field<'a>, name: &str, hosts: u64) -> Result<Draft, RenderError> {
         let mut draft = self.pod(group, &format!("{}-{name}", self.owner.name), "worker")?;
-        self.label(&mut draft, group, "worker", name);
+        self.label(&mut draft, group, "worker", name)?;
         draft.label(REPLICA_INDEX, "0");
         if hosts > 1 {
             draft.label("ray.io/worker-group-replica-name", format!("{name}-{ZERO_SUFFIX}"));
@@ -127,7 +131,7 @@ impl<'a> Cluster<'a> {
         if self.serves {
             draft.label(SERVE, "true");
         }
-        node::worker(&mut draft, self, group);
+        node::worker(&mut draft, self, group)?;
         Ok(draft)
     }
 
@@ -139,9 +143,15 @@ impl<'a> Cluster<'a> {
     }
 
     /// The user's labels beat KubeRay's, but for those that tell the pods of a cluster apart.
-    fn label(&self, draft: &mut Draft, group: &Field<'a>, node_type: &str, group_name: &str) {
+    fn label(
+        &self,
+        draft: &mut Draft,
+        group: &Field<'a>,
+        node_type: &str,
+        group_name: &str,
+    ) -> Result<(), RenderError> {
         let cluster = self.owner.name.as_str();
-        draft.labels.extend(group.get("labels").map());
+        draft.labels.extend(group.get("labels").copied_object()?);
         let identifier = format!("{cluster}-{node_type}");
         for (key, value) in [
             (IS_RAY_NODE, "yes"),
@@ -154,6 +164,7 @@ impl<'a> Cluster<'a> {
         draft.label(CLUSTER, cluster);
         draft.label(NODE_TYPE, node_type);
         draft.label(GROUP, group_name);
+        Ok(())
     }
 }
 
@@ -165,7 +176,7 @@ fn size(group: &Field<'_>) -> Result<(u64, u64), RenderError> {
     let replicas = bound("replicas")?.unwrap_or(0);
     let hosts = bound("numOfHosts")?.unwrap_or(1);
     let replicas = if replicas < least { least } else { replicas.min(most) };
-    Ok((if group.get("suspend").is_true() { 0 } else { replicas }, hosts))
+    Ok((if group.get("suspend").is_true()? { 0 } else { replicas }, hosts))
 }
 
 /// The end of a text that a label can hold.

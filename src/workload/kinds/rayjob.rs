@@ -2,13 +2,16 @@
 //!
 //! Source of the rules: the `RayJob` controller of KubeRay 1.7 with its default settings.
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Map, Value, json};
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Draft, Field, Owner, ZERO_SUFFIX, env, list_mut, objects_mut, push};
-use super::job::{self, CompletionMode};
-use super::raycluster::{API_VERSION, AUTOSCALER, CREATED_BY, Cluster};
+use super::job::{self, Settings};
+use super::raycluster::{API_VERSION, AUTOSCALER, CREATED_BY, Cluster, NAME_IS_RANDOM};
 use crate::pod::Pod;
+use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, append, containers, env, list_mut};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// A `RayJob`.
 pub(super) static KIND: Kind = Kind {
@@ -29,7 +32,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let root = Field::root(manifest.raw);
     let spec = root.get("spec");
     let job = Owner::of(manifest, API_VERSION, "RayJob")?;
-    let selected = spec.get("clusterSelector").get("ray.io/cluster").text();
+    let selected = spec.get("clusterSelector").get("ray.io/cluster").text()?;
     let name = selected.map_or_else(|| format!("{}-{ZERO_SUFFIX}", job.name), str::to_owned);
     let cluster = Cluster {
         owner: job.makes(API_VERSION, "RayCluster", name),
@@ -40,19 +43,19 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     };
     let mut roles = Vec::new();
     if selected.is_none() {
-        cluster.spec.object()?;
+        cluster.spec.required_object()?;
         roles = cluster.roles()?;
     }
-    match spec.get("submissionMode").text() {
+    match spec.get("submissionMode").text()? {
         None | Some("K8sJobMode") => roles.push(submitter(&spec, &job, &cluster)?.into_role(SUBMITTER, 1)),
-        Some("SidecarMode") => submit_from_head(&mut roles, &spec, &job, &cluster),
+        Some("SidecarMode") => submit_from_head(&mut roles, &spec, &job, &cluster)?,
         Some(_) => {}
     }
     for role in &mut roles {
         if selected.is_none() {
-            role.notes.push(format!("the RayCluster's name ends in random characters: {ZERO_SUFFIX} stands for them"));
+            role.notes.push(NAME_IS_RANDOM.to_owned());
         }
-        if spec.get("suspend").is_true() {
+        if spec.get("suspend").is_true()? {
             role.notes.push("the RayJob is suspended: its pods are created when it is resumed".to_owned());
         }
     }
@@ -73,37 +76,43 @@ fn submitter(spec: &Field<'_>, job: &Owner<'_>, cluster: &Cluster<'_>) -> Result
         None => Some(json!({"spec": {"containers": [container(cluster)?], "restartPolicy": "Never"}})),
     };
     let template = made.as_ref().map_or(own, Field::root);
-    let owner = job.makes("batch/v1", "Job", job.name.clone());
+    let owner = job::made_by(job, job.name.clone());
     let mut draft = Draft::new(&template, &owner, cluster.namespace)?;
     draft.label(ORIGIN, job.name.as_str());
     draft.label(ORIGIN_KIND, KIND.kind);
     draft.label(CREATED_BY, "kuberay-operator");
-    if let Some(container) = objects_mut(&mut draft.spec, "containers").next() {
-        address(container, spec, job, cluster);
+    if let Some(container) = containers(&mut draft.spec).next() {
+        address(container, spec, job, cluster)?;
     }
     draft.note("the `ray job submit` command that KubeRay writes where the template has none is not shown");
-    job::finish(&mut draft, &Field::root(&Value::Null), &owner, CompletionMode::NonIndexed);
+    Settings::default().finish(&mut draft, &owner);
     Ok(draft)
 }
 
 /// In sidecar mode the submitter is a container of the head, whose pod then ends with it.
-fn submit_from_head(roles: &mut [Role], spec: &Field<'_>, job: &Owner<'_>, cluster: &Cluster<'_>) {
-    let Ok(Value::Object(mut submitter)) = container(cluster) else { return };
-    let Some(head) = roles.first_mut() else { return };
-    let Some(pod) = head.pod.get_mut("spec").and_then(Value::as_object_mut) else { return };
-    address(&mut submitter, spec, job, cluster);
+fn submit_from_head(
+    roles: &mut [Role],
+    spec: &Field<'_>,
+    job: &Owner<'_>,
+    cluster: &Cluster<'_>,
+) -> Result<(), RenderError> {
+    let Ok(Value::Object(mut submitter)) = container(cluster) else { return Ok(()) };
+    let Some(head) = roles.first_mut() else { return Ok(()) };
+    let Some(pod) = head.pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
+    address(&mut submitter, spec, job, cluster)?;
     if let Some(containers) = list_mut(pod, "containers") {
         let autoscaler = containers.iter().position(|container| container["name"] == AUTOSCALER);
         containers.insert(autoscaler.unwrap_or(containers.len()), Value::Object(submitter));
     }
     pod.insert("restartPolicy".to_owned(), "Never".into());
     head.notes.push("the `ray job submit` command of the container ray-job-submitter is not shown".to_owned());
+    Ok(())
 }
 
 /// The container of a submitter that the user has not described. It takes the head's image.
 fn container(cluster: &Cluster<'_>) -> Result<Value, RenderError> {
     let head = cluster.spec.get("headGroupSpec").get("template").get("spec");
-    let Some(ray) = head.get("containers").items().into_iter().next() else {
+    let Some(ray) = head.get("containers").items()?.into_iter().next() else {
         return Err(RenderError::Unresolved(
             "the submitter takes its image from the RayCluster that spec.clusterSelector names, which the manifest \
              does not hold: set spec.submitterPodTemplate"
@@ -121,116 +130,18 @@ fn container(cluster: &Cluster<'_>) -> Result<Value, RenderError> {
 }
 
 /// Where to submit, and under which name.
-fn address(container: &mut Map<String, Value>, spec: &Field<'_>, job: &Owner<'_>, cluster: &Cluster<'_>) {
-    let id = spec.get("jobId").text().map_or_else(|| format!("{}-{ZERO_SUFFIX}", job.name), str::to_owned);
-    push(container, "env", env("PYTHONUNBUFFERED", "1"));
-    push(container, "env", env("RAY_DASHBOARD_ADDRESS", format!("{}:{DASHBOARD_PORT}", cluster.head_service())));
-    push(container, "env", env("RAY_JOB_SUBMISSION_ID", id));
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::super::controller::testing::{check, error, render};
-    use super::*;
-
-    fn ray_job(spec: &Value) -> Value {
-        let pod = json!({"spec": {"containers": [{"name": "ray", "image": "rayproject/ray:2.44"}]}});
-        let mut raw = json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "tune"}, "spec": {
-            "entrypoint": "python train.py",
-            "rayClusterSpec": {
-                "headGroupSpec": {"template": pod},
-                "workerGroupSpecs": [{"groupName": "gpu", "replicas": 2, "template": pod}],
-            },
-        }});
-        raw["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
-        raw
-    }
-
-    #[rstest]
-    #[case::made_by_kuberay(json!({}), json!({
-        "/metadata/generateName": "tune-",
-        "/metadata/ownerReferences/0/apiVersion": "batch/v1",
-        "/metadata/ownerReferences/0/name": "tune",
-        "/metadata/finalizers": ["batch.kubernetes.io/job-tracking"],
-        "/metadata/labels/job-name": "tune",
-        "/metadata/labels/ray.io~1originated-from-cr-name": "tune",
-        "/metadata/labels/ray.io~1originated-from-crd": "RayJob",
-        "/metadata/labels/app.kubernetes.io~1created-by": "kuberay-operator",
-        "/spec/restartPolicy": "Never",
-        "/spec/containers/0/name": "ray-job-submitter",
-        "/spec/containers/0/image": "rayproject/ray:2.44",
-        "/spec/containers/0/env": [
-            {"name": "PYTHONUNBUFFERED", "value": "1"},
-            {"name": "RAY_DASHBOARD_ADDRESS", "value": "tune-00000-head-svc.team.svc.cluster.local:8265"},
-            {"name": "RAY_JOB_SUBMISSION_ID", "value": "tune-00000"},
-        ],
-    }))]
-    #[case::own_template(
-        json!({"jobId": "id", "submitterPodTemplate": {"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "mine"}]}}}),
-        json!({
-            "/spec/restartPolicy": "OnFailure",
-            "/spec/containers/0/name": "mine",
-            "/spec/containers/0/env/2": {"name": "RAY_JOB_SUBMISSION_ID", "value": "id"},
-        })
-    )]
-    #[case::an_existing_cluster(
-        json!({"rayClusterSpec": null, "clusterSelector": {"ray.io/cluster": "old"}, "submitterPodTemplate": {"spec": {"containers": [{}]}}}),
-        json!({"/spec/containers/0/env/1/value": "old-head-svc.team.svc.cluster.local:8265"})
-    )]
-    fn the_submitter(#[case] spec: Value, #[case] expected: Value) {
-        check(&ray_job(&spec), "submitter", 1, &expected);
-    }
-
-    #[rstest]
-    #[case::by_job(json!({}), &["head", "gpu", "submitter"])]
-    #[case::by_request(json!({"submissionMode": "HTTPMode"}), &["head", "gpu"])]
-    #[case::by_sidecar(json!({"submissionMode": "SidecarMode"}), &["head", "gpu"])]
-    #[case::by_user(json!({"submissionMode": "InteractiveMode"}), &["head", "gpu"])]
-    fn roles(#[case] spec: Value, #[case] expected: &[&str]) {
-        let roles = render(&ray_job(&spec)).unwrap();
-        assert_eq!(roles.iter().map(|role| role.name.as_str()).collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn a_sidecar_submits_from_the_head() {
-        check(
-            &ray_job(&json!({"submissionMode": "SidecarMode"})),
-            "head",
-            1,
-            &json!({
-                "/metadata/generateName": "tune-00000-head-",
-                "/spec/restartPolicy": "Never",
-                "/spec/containers/1/name": "ray-job-submitter",
-                "/spec/containers/1/env/0/name": "PYTHONUNBUFFERED",
-            }),
-        );
-        let mut raw = ray_job(&json!({"submissionMode": "SidecarMode"}));
-        raw["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = true.into();
-        check(
-            &raw,
-            "head",
-            1,
-            &json!({"/spec/containers/1/name": "ray-job-submitter", "/spec/containers/2/name": "autoscaler"}),
-        );
-    }
-
-    #[rstest]
-    #[case::no_cluster(json!({"rayClusterSpec": null}), "spec.rayClusterSpec is missing")]
-    #[case::no_image(
-        json!({"rayClusterSpec": null, "clusterSelector": {"ray.io/cluster": "old"}}),
-        "the submitter takes its image from the RayCluster that spec.clusterSelector names, which the manifest does not hold: set spec.submitterPodTemplate"
-    )]
-    fn errors(#[case] spec: Value, #[case] expected: &str) {
-        assert_eq!(error(&ray_job(&spec)), expected);
-    }
-
-    #[test]
-    fn a_submitter_is_the_ray_jobs() {
-        let labels = json!({"ray.io/originated-from-cr-name": "tune", "ray.io/originated-from-crd": "RayJob", "batch.kubernetes.io/job-name": "tune"});
-        let raw = json!({"metadata": {"labels": labels}});
-        let expected = Member { kind: "RayJob", job: "tune", role: Some("submitter"), index: Some(0), training: true };
-        assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
-    }
+fn address(
+    container: &mut Map<String, Value>,
+    spec: &Field<'_>,
+    job: &Owner<'_>,
+    cluster: &Cluster<'_>,
+) -> Result<(), RenderError> {
+    let id = spec.get("jobId").text()?.map_or_else(|| format!("{}-{ZERO_SUFFIX}", job.name), str::to_owned);
+    let variables = [
+        env("PYTHONUNBUFFERED", "1"),
+        env("RAY_DASHBOARD_ADDRESS", format!("{}:{DASHBOARD_PORT}", cluster.head_service()?)),
+        env("RAY_JOB_SUBMISSION_ID", id),
+    ];
+    append(container, "env", variables);
+    Ok(())
 }

@@ -1,8 +1,8 @@
 //! `ray.io` `RayService`: the pods of the `RayCluster` that it creates.
 
-use super::super::{Fidelity, Kind, Manifest, RenderError, Role};
-use super::controller::{Field, Owner, ZERO_SUFFIX};
-use super::raycluster::{API_VERSION, Cluster};
+use super::raycluster::{API_VERSION, Cluster, NAME_IS_RANDOM};
+use crate::workload::template::{Field, Owner, ZERO_SUFFIX};
+use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
 
 /// A `RayService`. Its pods name their `RayCluster` only, and are recognised as such.
 pub(super) static KIND: Kind = Kind {
@@ -25,10 +25,10 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
         spec: root.get("spec").get("rayClusterConfig"),
         serves: true,
     };
-    cluster.spec.object()?;
+    cluster.spec.required_object()?;
     let mut roles = cluster.roles()?;
     for role in &mut roles {
-        role.notes.push(format!("the RayCluster's name ends in random characters: {ZERO_SUFFIX} stands for them"));
+        role.notes.push(NAME_IS_RANDOM.to_owned());
     }
     Ok(roles)
 }

@@ -1,20 +1,32 @@
-//! `apps/v1` `ReplicaSet`.
+//! `apps/v1` `ReplicaSet`, and what every kind whose pods are all alike shares with it.
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Owner, alike, owned_by};
-use crate::pod::Pod;
+use crate::workload::member::by_owner;
+use crate::workload::template::{Draft, Field, Owner};
+use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
 
 /// A `ReplicaSet`: pods that are all alike.
-pub(super) static KIND: Kind =
-    Kind { group: "apps", versions: &["v1"], kind: "ReplicaSet", fidelity: Fidelity::Exact, render, identify };
+pub(super) static KIND: Kind = Kind {
+    group: "apps",
+    versions: &["v1"],
+    kind: "ReplicaSet",
+    fidelity: Fidelity::Exact,
+    render: |manifest| render(manifest, "apps/v1", "ReplicaSet"),
+    identify: |pod| by_owner(pod, "apps/v1", "ReplicaSet"),
+};
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let owner = Owner::of(manifest, "apps/v1", "ReplicaSet")?;
-    let (draft, replicas) = alike(manifest, &owner)?;
+/// The pods of a workload that makes them itself, all alike.
+pub(super) fn render(
+    manifest: &Manifest<'_>,
+    api_version: &'static str,
+    kind: &'static str,
+) -> Result<Vec<Role>, RenderError> {
+    let (draft, replicas) = alike(manifest, &Owner::of(manifest, api_version, kind)?)?;
     Ok(vec![draft.into_role("Pod", replicas)])
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    let job = owned_by(pod, "apps/v1", "ReplicaSet")?;
-    Some(Member { kind: KIND.kind, job, role: None, index: None, training: false })
+/// `spec.replicas` pods of `spec.template`.
+pub(super) fn alike(manifest: &Manifest<'_>, owner: &Owner<'_>) -> Result<(Draft, u64), RenderError> {
+    let spec = Field::root(manifest.raw).get("spec");
+    let replicas = spec.get("replicas").count()?.unwrap_or(1);
+    Ok((Draft::new(&spec.get("template"), owner, manifest.namespace)?, replicas))
 }

@@ -4,9 +4,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Draft, Field, Owner, ZERO_HASH, alike, label_number, list_mut, owned_by};
+use super::replicaset::alike;
 use crate::pod::Pod;
+use crate::workload::member::{by_owner, label_number};
+use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// A `StatefulSet`: pods with a number, a name and volumes of their own.
 pub(super) static KIND: Kind =
@@ -34,21 +36,20 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let (mut draft, replicas) = alike(manifest, &owner)?;
     let identity = Identity {
         set: &owner.name,
-        service: spec.get("serviceName").text(),
+        service: spec.get("serviceName").text()?,
         ordinal: spec.get("ordinals").get("start").count()?.unwrap_or(0),
         claims: spec.get("volumeClaimTemplates"),
     };
-    finish(&mut draft, &identity);
+    finish(&mut draft, &identity)?;
     Ok(vec![draft.into_role("Pod", replicas)])
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    let job = owned_by(pod, "apps/v1", "StatefulSet")?;
-    Some(Member { kind: KIND.kind, job, role: None, index: label_number(pod, POD_INDEX), training: false })
+    Some(Member { index: label_number(pod, POD_INDEX), ..by_owner(pod, "apps/v1", "StatefulSet")? })
 }
 
 /// What the controller adds to a pod of a set.
-pub(super) fn finish(draft: &mut Draft, identity: &Identity<'_>) {
+pub(super) fn finish(draft: &mut Draft, identity: &Identity<'_>) -> Result<(), RenderError> {
     let Identity { set, service, ordinal, claims } = identity;
     let name = format!("{set}-{ordinal}");
     draft.label("statefulset.kubernetes.io/pod-name", name.as_str());
@@ -60,24 +61,27 @@ pub(super) fn finish(draft: &mut Draft, identity: &Identity<'_>) {
     if let Some(service) = service {
         draft.set("subdomain", *service);
     }
+    mount(draft, claims, &name)?;
     draft.name = Some(name);
-    mount(draft, claims, &format!("{set}-{ordinal}"));
+    Ok(())
 }
 
 /// Claimed volumes stand first, and a template's volume of the same name gives way.
-fn mount(draft: &mut Draft, claims: &Field<'_>, pod: &str) {
+fn mount(draft: &mut Draft, claims: &Field<'_>, pod: &str) -> Result<(), RenderError> {
     let mut volumes: Vec<Value> = Vec::new();
-    for name in claims.items().iter().filter_map(|claim| claim.get("metadata").get("name").text()) {
+    for claim in claims.items()? {
+        let Some(name) = claim.get("metadata").get("name").text()? else { continue };
         volumes.retain(|volume| volume["name"] != name);
         volumes.push(json!({"name": name, "persistentVolumeClaim": {"claimName": format!("{name}-{pod}")}}));
     }
     if volumes.is_empty() {
-        return;
+        return Ok(());
     }
     if let Some(list) = list_mut(&mut draft.spec, "volumes") {
         list.retain(|known| volumes.iter().all(|claimed| Some(&claimed["name"]) != known.get("name")));
         list.splice(0..0, volumes);
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -85,8 +89,8 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use super::super::controller::testing::{check, error};
     use super::*;
+    use crate::workload::template::testing::{check, error};
 
     fn set(spec: &Value) -> Value {
         json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": spec})

@@ -2,19 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::template::{Draft, append, env};
-use super::super::{Fidelity, Kind, RenderError};
 use super::training_operator::{Framework, Job, Replica, Roles};
+use crate::workload::template::{Draft, append, container_named, env};
+use crate::workload::{Kind, RenderError};
 
 /// Chief, workers, parameter servers and evaluator, who find each other through `TF_CONFIG`.
-pub(super) static KIND: Kind = Kind {
-    group: "kubeflow.org",
-    versions: &["v1"],
-    kind: "TFJob",
-    fidelity: Fidelity::Exact,
-    render: |manifest| FRAMEWORK.render(manifest),
-    identify: |pod| FRAMEWORK.identify(pod),
-};
+pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "TFJob",
@@ -46,12 +39,9 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
     if is_alone {
         return Ok(());
     }
-    let config = if job.spec.at("enableDynamicWorker").flag()? == Some(true) {
-        sparse_config(job, replica)
-    } else {
-        config(job, replica)
-    };
-    if let Some(container) = draft.container(FRAMEWORK.container) {
+    let config =
+        if job.spec.get("enableDynamicWorker").is_true()? { sparse_config(job, replica) } else { config(job, replica) };
+    if let Some(container) = container_named(&mut draft.spec, FRAMEWORK.container) {
         append(container, "env", [env("TF_CONFIG", config.to_string())]);
     }
     Ok(())
@@ -95,17 +85,13 @@ fn address(job: &Job<'_>, replica: &Replica, index: u64) -> String {
 mod tests {
     use rstest::rstest;
 
-    use super::super::super::template::testing::{env_of, render};
+    use super::super::training_operator::testing;
     use super::*;
+    use crate::workload::Role;
+    use crate::workload::template::testing::{env_of, error, render};
 
     fn job(dynamic: bool, roles: &[(&str, u64)]) -> Value {
-        let template = json!({"spec": {"containers": [{"name": "helper"}, {"name": "tensorflow"}]}});
-        let specs: Value =
-            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
-        json!({
-            "apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "j"},
-            "spec": {"enableDynamicWorker": dynamic, "tfReplicaSpecs": specs},
-        })
+        testing::job(&FRAMEWORK, &json!({"enableDynamicWorker": dynamic}), roles)
     }
 
     const CLUSTER: &[(&str, u64)] = &[("worker", 2), ("PS", 1), ("Chief", 1)];
@@ -113,16 +99,16 @@ mod tests {
     #[rstest]
     #[case::alone(false, &[("Worker", 1)], 0, None)]
     #[case::whole_cluster(false, CLUSTER, 0, Some(
-        r#"{"cluster":{"chief":["j-chief-0.ml.svc:2222"],"ps":["j-ps-0.ml.svc:2222"],"worker":["j-worker-0.ml.svc:2222","j-worker-1.ml.svc:2222"]},"task":{"type":"worker","index":0},"environment":"cloud"}"#
+        r#"{"cluster":{"chief":["j-chief-0.team.svc:2222"],"ps":["j-ps-0.team.svc:2222"],"worker":["j-worker-0.team.svc:2222","j-worker-1.team.svc:2222"]},"task":{"type":"worker","index":0},"environment":"cloud"}"#
     ))]
     #[case::dynamic_worker(true, CLUSTER, 0, Some(
-        r#"{"cluster":{"worker":{"0":"j-worker-0.ml.svc:2222"},"ps":["j-ps-0.ml.svc:2222"]},"task":{"type":"worker","index":0}}"#
+        r#"{"cluster":{"worker":{"0":"j-worker-0.team.svc:2222"},"ps":["j-ps-0.team.svc:2222"]},"task":{"type":"worker","index":0}}"#
     ))]
     #[case::dynamic_server(
         true,
         CLUSTER,
         1,
-        Some(r#"{"cluster":{"worker":{},"ps":["j-ps-0.ml.svc:2222"]},"task":{"type":"ps","index":0}}"#)
+        Some(r#"{"cluster":{"worker":{},"ps":["j-ps-0.team.svc:2222"]},"task":{"type":"ps","index":0}}"#)
     )]
     #[case::dynamic_chief(
         true,
@@ -131,7 +117,7 @@ mod tests {
         Some(r#"{"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}}"#)
     )]
     #[case::dynamic_without_servers(true, &[("Worker", 2)], 0, Some(
-        r#"{"cluster":{"worker":{"0":"j-worker-0.ml.svc:2222"},"ps":null},"task":{"type":"worker","index":0}}"#
+        r#"{"cluster":{"worker":{"0":"j-worker-0.team.svc:2222"},"ps":null},"task":{"type":"worker","index":0}}"#
     ))]
     fn the_cluster_is_written_as_go_does(
         #[case] dynamic: bool,
@@ -140,9 +126,9 @@ mod tests {
         #[case] config: Option<&str>,
     ) {
         let roles = render(&job(dynamic, roles)).unwrap();
-        assert_eq!(env_of(&roles[role], 0), Vec::<String>::new());
+        assert_eq!(env_of(&roles[role], 1), Vec::<String>::new());
         assert_eq!(
-            env_of(&roles[role], 1),
+            env_of(&roles[role], 0),
             config.map(|config| format!("TF_CONFIG={config}")).into_iter().collect::<Vec<_>>()
         );
     }
@@ -154,9 +140,7 @@ mod tests {
     #[case::a_type_of_ones_own(&[("Reader", 1), ("master", 1)], &["Master"])]
     fn one_role_leads(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
         let roles = render(&job(false, roles)).unwrap();
-        let leads = |role: &&super::super::super::Role| {
-            role.pod["metadata"]["labels"].get("training.kubeflow.org/job-role").is_some()
-        };
+        let leads = |role: &&Role| role.pod["metadata"]["labels"].get("training.kubeflow.org/job-role").is_some();
         assert_eq!(roles.iter().filter(leads).map(|role| role.name.as_str()).collect::<Vec<_>>(), expected);
     }
 
@@ -164,7 +148,7 @@ mod tests {
     #[case::two_leaders(&[("Chief", 1), ("Master", 1)], "expected either Chief or Master")]
     #[case::too_many_to_list(&[("Worker", 2_000_000_000)], "expected at most 50000, as each pod lists all others")]
     fn what_cannot_be_is_an_error(#[case] roles: &[(&str, u64)], #[case] message: &str) {
-        let error = render(&job(false, roles)).unwrap_err();
+        let error = error(&job(false, roles));
         assert!(error.ends_with(message), "{error}");
     }
 }

@@ -3,11 +3,17 @@
 //! The operator appends to the environment of a container without a look at what is there: names can stand twice,
 //! and then the last one counts.
 
+#[cfg(test)]
+pub(super) mod testing;
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Value, json};
 
-use super::super::template::{Draft, Field, Identity, PodName, append};
-use super::super::{Manifest, Member, RenderError, Role};
 use crate::pod::Pod;
+use crate::workload::member::label_number;
+use crate::workload::template::{Draft, Field, Owner, append, container_named, containers, require_containers};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// Label with the name of the controller that made a pod.
 pub(super) const OPERATOR_NAME: &str = "training.kubeflow.org/operator-name";
@@ -61,8 +67,8 @@ pub(super) enum Roles {
 /// A job after the operator's defaults.
 #[derive(Debug)]
 pub(super) struct Job<'a> {
-    /// Name and uid.
-    pub(super) identity: Identity,
+    /// The job as its pods refer to it.
+    pub(super) owner: Owner<'a>,
     /// Its namespace.
     pub(super) namespace: &'a str,
     /// `spec`.
@@ -87,6 +93,15 @@ pub(super) struct Replica {
 }
 
 impl Framework {
+    /// The entry of this framework's kind.
+    pub(super) const fn kind(
+        &self,
+        render: fn(&Manifest<'_>) -> Result<Vec<Role>, RenderError>,
+        identify: for<'a> fn(Pod<'a>) -> Option<Member<'a>>,
+    ) -> Kind {
+        Kind { group: "kubeflow.org", versions: &["v1"], kind: self.kind, fidelity: Fidelity::Exact, render, identify }
+    }
+
     /// Renders the first pod of every replica type.
     pub(super) fn render(&self, manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
         let job = self.read(manifest)?;
@@ -99,46 +114,39 @@ impl Framework {
     }
 
     fn read<'a>(&self, manifest: &Manifest<'a>) -> Result<Job<'a>, RenderError> {
-        let identity = Identity::read(manifest)?;
-        let spec = Field::root(manifest.raw).at("spec");
-        let specs = spec.at(self.specs);
-        let replicas: Vec<_> = specs
-            .entries()?
-            .into_iter()
-            .map(|(role, spec)| self.replica(&specs, role, &spec))
-            .collect::<Result<_, _>>()?;
+        let owner = Owner::of(manifest, API_VERSION, self.kind)?;
+        let spec = Field::root(manifest.raw).get("spec");
+        let specs = spec.get(self.specs);
+        let mut replicas = Vec::new();
+        for (role, spec) in specs.entries()? {
+            let role = self.roles.spelling(role, &spec)?;
+            let template = spec.get("template");
+            require_containers(&template)?;
+            replicas.push(self.replica(role, &spec, Draft::new(&template, &owner, manifest.namespace)?)?);
+        }
         if replicas.is_empty() {
             return Err(specs.missing());
         }
-        Ok(Job { identity, namespace: manifest.namespace, spec, specs, replicas })
+        Ok(Job { owner, namespace: manifest.namespace, spec, specs, replicas })
     }
 
-    fn replica(&self, specs: &Field<'_>, role: &str, spec: &Field<'_>) -> Result<Replica, RenderError> {
-        let role = self.roles.spelling(role).ok_or_else(|| match self.roles {
-            Roles::Only(_, expected) => RenderError::Invalid {
-                path: specs.at(role).path().to_owned(),
-                found: "an unknown replica type".to_owned(),
-                expected,
-            },
-            Roles::Any(_) => specs.missing(),
-        })?;
-        let mut draft = Draft::read(&spec.at("template"))?;
+    fn replica(&self, role: &str, spec: &Field<'_>, mut draft: Draft) -> Result<Replica, RenderError> {
         let port = self.port(&mut draft).ok_or_else(|| {
-            let containers = spec.at("template").at("spec").at("containers");
+            let containers = spec.get("template").get("spec").get("containers");
             RenderError::Missing(format!("a container named {} in {}", self.container, containers.path()))
         })?;
         Ok(Replica {
             role: role.to_owned(),
-            count: spec.at("replicas").count()?.unwrap_or(1),
+            count: spec.get("replicas").count()?.unwrap_or(1),
             port,
-            restart_policy: restart_policy(spec)?.unwrap_or(self.restart_policy).to_owned(),
+            restart_policy: spec.get("restartPolicy").text()?.unwrap_or(self.restart_policy).to_owned(),
             draft,
         })
     }
 
     /// Finds the framework's port, or adds it to the container that trains.
     fn port(&self, draft: &mut Draft) -> Option<u64> {
-        let container = draft.container(self.container)?;
+        let container = container_named(&mut draft.spec, self.container)?;
         let (name, number) = self.port;
         let ports = container.get("ports").and_then(Value::as_array);
         if let Some(port) = ports.and_then(|ports| ports.iter().find(|port| port["name"] == name)) {
@@ -151,30 +159,29 @@ impl Framework {
     fn role(&self, job: &Job<'_>, replica: &Replica) -> Result<Role, RenderError> {
         let mut draft = replica.draft.clone();
         draft.label(OPERATOR_NAME, self.controller);
-        draft.label(JOB_NAME, job.identity.name.as_str());
+        draft.label(JOB_NAME, job.owner.name.as_str());
         draft.label(REPLICA_TYPE, replica.role.to_lowercase());
         draft.label(REPLICA_INDEX, "0");
         if (self.is_master)(job, replica) {
             draft.label(JOB_ROLE, "master");
         }
         (self.connect)(job, replica, &mut draft)?;
-        draft.restart(&replica.restart_policy);
-        let name = PodName::Fixed(job.pod_name(&replica.role, 0));
-        let owner = job.identity.owner(API_VERSION, self.kind);
-        Ok(Role {
-            name: replica.role.clone(),
-            replicas: replica.count,
-            pod: draft.into_pod(name, job.namespace, owner),
-            notes: job.identity.notes.clone(),
-        })
+        draft.set("restartPolicy", kubelet_policy(&replica.restart_policy));
+        draft.rename(job.pod_name(&replica.role, 0));
+        Ok(draft.into_role(replica.role.as_str(), replica.count))
     }
 }
 
 impl Roles {
-    fn spelling<'a>(&self, role: &'a str) -> Option<&'a str> {
+    fn spelling<'a>(&self, role: &'a str, spec: &Field<'_>) -> Result<&'a str, RenderError> {
         match self {
-            Self::Only(roles, _) => roles.iter().find(|known| **known == role).copied(),
-            Self::Any(roles) => roles.iter().find(|known| known.eq_ignore_ascii_case(role)).copied().or(Some(role)),
+            Self::Only(roles, expected) => {
+                let known = roles.iter().find(|known| **known == role);
+                known.copied().ok_or_else(|| unknown_role(spec, expected))
+            }
+            Self::Any(roles) => {
+                Ok(roles.iter().find(|known| known.eq_ignore_ascii_case(role)).copied().unwrap_or(role))
+            }
         }
     }
 }
@@ -187,7 +194,7 @@ impl Job<'_> {
 
     /// The replica type that the framework cannot do without.
     pub(super) fn required(&self, role: &str) -> Result<&Replica, RenderError> {
-        self.replica(role).ok_or_else(|| self.specs.at(role).missing())
+        self.replica(role).ok_or_else(|| self.specs.get(role).missing())
     }
 
     /// Pods of all types together.
@@ -211,18 +218,25 @@ impl Job<'_> {
 
     /// The name of a pod, and of its Service.
     pub(super) fn pod_name(&self, role: &str, index: u64) -> String {
-        format!("{}-{}-{index}", self.identity.name, role.to_lowercase())
+        format!("{}-{}-{index}", self.owner.name, role.to_lowercase())
     }
 }
 
 /// Adds the same variables to every container.
 pub(super) fn add_env(draft: &mut Draft, variables: &[Value]) {
-    draft.containers().for_each(|container| append(container, "env", variables.iter().cloned()));
+    containers(&mut draft.spec).for_each(|container| append(container, "env", variables.iter().cloned()));
 }
 
-/// `restartPolicy` of a replica spec.
-pub(super) fn restart_policy<'a>(spec: &Field<'a>) -> Result<Option<&'a str>, RenderError> {
-    Ok(spec.at("restartPolicy").text()?.filter(|policy| !policy.is_empty()))
+/// The pod's restart policy for that of a replica spec. `ExitCode` is the operators' own word: they judge the exit
+/// code, the kubelet must not restart.
+pub(super) fn kubelet_policy(policy: &str) -> &str {
+    if policy == "ExitCode" { "Never" } else { policy }
+}
+
+/// The error for a replica type that its operator refuses.
+pub(super) fn unknown_role(spec: &Field<'_>, expected: &'static str) -> RenderError {
+    let found = "an unknown replica type".to_owned();
+    RenderError::Invalid { path: spec.path().to_owned(), found, expected }
 }
 
 /// Recognises a pod by the labels that Kubeflow's operators share.
@@ -232,10 +246,7 @@ pub(super) fn member<'a>(kind: &'static str, operator: &str, role: &str, pod: Po
         kind,
         job: pod.label(JOB_NAME)?,
         role: pod.label(role),
-        index: pod.label(REPLICA_INDEX).and_then(|index| index.parse().ok()),
+        index: label_number(pod, REPLICA_INDEX),
         training: true,
     })
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,18 +1,24 @@
 //! `trainer.kubeflow.org/v1alpha1` `TrainJob` (Kubeflow Trainer v2.3): a runtime's `JobSet`, filled in.
 //!
-//! Three controllers stand in a row: Trainer fills in the runtime's template ([`runtime`], [`policy`]), `JobSet` makes
-//! a Job of each part ([`jobset`]), and the Job controller makes the pods. Trainer's optional status reporting, off by
-//! default, is not rendered.
+//! Three controllers stand in a row: Trainer fills in the runtime's template ([`runtime`], [`policy`]),
+//! [`jobset`] makes a Job of each part, and the Job controller makes the pods. Trainer's optional status reporting, off
+//! by default, is not rendered.
 
-mod jobset;
+mod merge;
 mod policy;
+mod quantity;
 mod resources;
 mod runtime;
+#[cfg(test)]
+mod tests;
 
-use super::super::template::Identity;
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use crate::pod::Pod;
 use runtime::Runtime;
+
+use super::{job, jobset};
+use crate::pod::Pod;
+use crate::workload::member::label_number;
+use crate::workload::template::{Field, Owner};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// A training job on a runtime, which must be in the same input.
 pub(super) static KIND: Kind = Kind {
@@ -24,6 +30,8 @@ pub(super) static KIND: Kind = Kind {
     identify,
 };
 
+const API_VERSION: &str = "trainer.kubeflow.org/v1alpha1";
+
 /// Label that ties a part of the runtime to a step of the `TrainJob`.
 const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 
@@ -34,20 +42,19 @@ const TRAINER: &str = "trainer";
 const NODE: &str = "node";
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let identity = Identity::read(manifest)?;
+    let owner = Owner::of(manifest, API_VERSION, KIND.kind)?;
     let mut runtime = Runtime::resolve(manifest)?;
-    let mut notes = identity.notes.clone();
-    notes.extend(policy::enforce(&identity.name, &mut runtime)?);
+    let note = policy::enforce(&owner.name, &mut runtime)?;
     runtime.fill_in()?;
-    let set = jobset::Set::new(&identity.name, manifest.namespace, &runtime);
-    let pods = runtime.parts.iter().map(|part| Ok((part, set.pod(&runtime, part)?)));
-    let role = |(part, pod): (&runtime::Part<'_>, _)| Role {
-        name: part.name.clone(),
-        replicas: part.replicas.saturating_mul(part.nodes),
-        pod,
-        notes: notes.clone(),
-    };
-    pods.map(|pod: Result<_, RenderError>| pod.map(role)).collect()
+    let (place, job_set) = runtime.into_job_set(&owner.name)?;
+    let job_set = Field::named(&job_set, place);
+    let (annotations, spec) = (job_set.get("metadata").get("annotations"), job_set.get("spec"));
+    let job_set = jobset::Set::read(jobset::made_by(&owner), manifest.namespace, annotations, spec)?;
+    let mut roles = job_set.roles()?;
+    for role in &mut roles {
+        role.notes.extend(note.clone());
+    }
+    Ok(roles)
 }
 
 /// Trainer marks the Jobs; their pods carry the mark only where the runtime repeats it in the pod's template. Without
@@ -55,167 +62,10 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     pod.label(ANCESTOR)?;
     Some(Member {
-        kind: "TrainJob",
-        job: pod.label(jobset::SET_NAME)?,
-        role: pod.label(jobset::PART_NAME),
-        index: pod.label("batch.kubernetes.io/job-completion-index").and_then(|index| index.parse().ok()),
+        kind: KIND.kind,
+        job: pod.label(jobset::NAME)?,
+        role: pod.label(jobset::ROLE),
+        index: label_number(pod, job::COMPLETION_INDEX),
         training: true,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-    use serde_json::{Value, json};
-
-    use super::super::super::Runtimes;
-    use super::super::super::template::testing::{env_of, render_with};
-    use super::*;
-
-    /// A runtime with one node, and a job on it.
-    fn render(policy: &Value, node: &Value, job: &Value) -> Result<Vec<Role>, String> {
-        let part = |name: &str, ancestor: Option<&str>, container: &Value| {
-            let labels = ancestor.map_or(json!({}), |ancestor| json!({ANCESTOR: ancestor}));
-            json!({"name": name, "template": {"metadata": {"labels": labels}, "spec": {"template": {"spec": {"containers": [container]}}}}})
-        };
-        let mut parts = vec![part("node", Some(TRAINER), node)];
-        if policy.get("mpi").is_some() {
-            parts = vec![part("launcher", Some(TRAINER), &json!({"name": "node"})), part("node", None, node)];
-        }
-        let runtime = json!({"spec": {"mlPolicy": policy, "template": {"spec": {"replicatedJobs": parts}}}});
-        let runtimes = Runtimes { by_name: [((None, "r".to_owned()), runtime)].into() };
-        let mut spec = job.clone();
-        spec["runtimeRef"] = json!({"name": "r"});
-        render_with(
-            &json!({
-                "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"}, "spec": spec,
-            }),
-            &runtimes,
-        )
-    }
-
-    const INDEX: &str = "JOB_COMPLETION_INDEX<metadata.labels['batch.kubernetes.io/job-completion-index']";
-
-    #[rstest]
-    #[case::torch_by_cpu(
-        json!({"numNodes": 2, "torch": {}}), json!({"resources": {"requests": {"cpu": "3500m"}}}), json!({"trainer": {}}), 0,
-        &["PET_NNODES=2", "PET_NPROC_PER_NODE=4", "PET_NODE_RANK<metadata.annotations['batch.kubernetes.io/job-completion-index']",
-          "PET_MASTER_ADDR=j-node-0-0.j", "PET_MASTER_PORT=29500"]
-    )]
-    #[case::torch_by_gpu(
-        json!({"torch": {}}), json!({"env": [{"name": "B", "value": "0"}]}),
-        json!({"trainer": {"numNodes": 3, "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}}}), 0,
-        &["B=2", "A=1", "PET_NNODES=3", "PET_NPROC_PER_NODE=auto", "PET_NODE_RANK<metadata.annotations['batch.kubernetes.io/job-completion-index']",
-          "PET_MASTER_ADDR=j-node-0-0.j", "PET_MASTER_PORT=29500"]
-    )]
-    #[case::torch_untouched(json!({"torch": {}}), json!({}), json!({}), 0, &[])]
-    #[case::plain(json!({}), json!({}), json!({"trainer": {"env": [{"name": "A", "value": "1"}]}}), 0, &["A=1"])]
-    #[case::jax(
-        json!({"jax": {}}), json!({}), json!({"trainer": {"numNodes": 2, "env": [{"name": "A", "value": "1"}]}}), 0,
-        &["JAX_NUM_PROCESSES=2", "JAX_PROCESS_ID<metadata.annotations['batch.kubernetes.io/job-completion-index']",
-          "JAX_COORDINATOR_ADDRESS=j-node-0-0.j:29500", "A=1"]
-    )]
-    #[case::xgboost(
-        json!({"xgboost": {}}), json!({"resources": {"limits": {"nvidia.com/gpu": "4"}}}), json!({"trainer": {"numNodes": 2}}), 0,
-        &["DMLC_TRACKER_URI=j-node-0-0.j", "DMLC_TRACKER_PORT=29500",
-          "DMLC_TASK_ID<metadata.annotations['batch.kubernetes.io/job-completion-index']", "DMLC_NUM_WORKER=8"]
-    )]
-    #[case::mpi_launcher(
-        json!({"mpi": {}}), json!({}), json!({"trainer": {"env": [{"name": "A", "value": "1"}], "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}}}}), 0,
-        &["OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile", "OMPI_MCA_orte_keep_fqdn_hostnames=true",
-          "OMPI_MCA_orte_set_default_slots=2", "OMPI_MCA_plm_rsh_args=-o ConnectionAttempts=10", "A=1"]
-    )]
-    #[case::mpi_node(json!({"mpi": {}}), json!({}), json!({"trainer": {"env": [{"name": "A", "value": "1"}]}}), 1, &[])]
-    #[case::mpi_node_of_a_working_launcher(
-        json!({"mpi": {"runLauncherAsNode": true}}), json!({}), json!({"trainer": {"env": [{"name": "A", "value": "1"}]}}), 1, &["A=1"]
-    )]
-    fn the_environment_follows_the_policy(
-        #[case] policy: Value,
-        #[case] node: Value,
-        #[case] job: Value,
-        #[case] role: usize,
-        #[case] expected: &[&str],
-    ) {
-        let mut node = node;
-        node["name"] = json!("node");
-        let roles = render(&policy, &node, &job).unwrap();
-        let mut expected = expected.to_vec();
-        expected.push(INDEX);
-        assert_eq!(env_of(&roles[role], 0), expected);
-    }
-
-    #[test]
-    fn the_pod_carries_the_marks_of_job_and_set() {
-        let node =
-            json!({"name": "node", "ports": [{"containerPort": 80}], "resources": {"limits": {"memory": "1Gi"}}});
-        let job =
-            json!({"trainer": {"numNodes": 2, "image": "i", "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}}});
-        let roles = render(&json!({"torch": {}}), &node, &job).unwrap();
-        let pod = &roles[0].pod;
-        assert_eq!(roles[0].replicas, 2);
-        assert_eq!(pod["metadata"]["generateName"], "j-node-0-0-");
-        let labels = &pod["metadata"]["labels"];
-        for (key, value) in [
-            ("jobset-name", "j"),
-            ("replicatedjob-name", "node"),
-            ("replicatedjob-replicas", "1"),
-            ("global-replicas", "1"),
-            ("job-index", "0"),
-            ("job-global-index", "0"),
-            ("group-name", "default"),
-            ("group-replicas", "1"),
-            ("job-group-index", "0"),
-            ("restart-attempt", "0"),
-            // printf ml/j-node-0 | sha1sum
-            ("job-key", "64b7aa43ffcc3d5cd53cf24d759b913d55d2eadd"),
-        ] {
-            let key = format!("jobset.sigs.k8s.io/{key}");
-            assert_eq!(labels[&key], pod["metadata"]["annotations"][&key]);
-            assert!(labels[&key].as_str().unwrap().starts_with(value), "{key} is {}", labels[&key]);
-        }
-        assert_eq!(labels["batch.kubernetes.io/job-completion-index"], "0");
-        assert_eq!(labels["batch.kubernetes.io/job-name"], "j-node-0");
-        let spec = &pod["spec"];
-        assert_eq!(
-            (&spec["hostname"], &spec["subdomain"], &spec["restartPolicy"]),
-            (&json!("j-node-0-0"), &json!("j"), &json!("OnFailure"))
-        );
-        assert_eq!(spec["containers"][0]["image"], "i");
-        assert_eq!(spec["containers"][0]["ports"], json!([{"containerPort": 29500}]));
-        assert_eq!(spec["containers"][0]["resources"], json!({"limits": {"memory": "1Gi", "nvidia.com/gpu": 1}}));
-    }
-
-    #[test]
-    fn a_runtime_that_is_not_in_the_input_is_named() {
-        let job = json!({
-            "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"},
-            "spec": {"runtimeRef": {"name": "torch-distributed"}},
-        });
-        let error = render_with(&job, &Runtimes::default()).unwrap_err();
-        assert_eq!(error, "runtime torch-distributed is in no document of the input: add its manifest");
-    }
-
-    #[rstest]
-    #[case::without_template(json!({}), "runtime r.spec.template.spec is missing")]
-    #[case::without_parts(json!({"template": {"spec": {"replicatedJobs": []}}}), "runtime r.spec.template.spec.replicatedJobs is missing")]
-    #[case::without_containers(
-        json!({"template": {"spec": {"replicatedJobs": [{"name": "node", "template": {}}]}}}),
-        "runtime r.spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers is missing"
-    )]
-    fn a_malformed_runtime_is_refused_with_its_path(#[case] spec: Value, #[case] message: &str) {
-        let runtimes = Runtimes { by_name: [((None, "r".to_owned()), json!({"spec": spec}))].into() };
-        let job = json!({
-            "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"},
-            "spec": {"runtimeRef": {"name": "r"}},
-        });
-        assert_eq!(render_with(&job, &runtimes).unwrap_err(), message);
-    }
-
-    #[rstest]
-    #[case::marked(json!({ANCESTOR: "trainer", jobset::SET_NAME: "j", jobset::PART_NAME: "node"}), true)]
-    #[case::plain_job_set(json!({jobset::SET_NAME: "j", jobset::PART_NAME: "node"}), false)]
-    #[case::no_set(json!({ANCESTOR: "trainer"}), false)]
-    fn a_pod_is_recognised_by_mark_and_set(#[case] labels: Value, #[case] expected: bool) {
-        assert_eq!(identify(Pod::new(&json!({"metadata": {"labels": labels}}))).is_some(), expected);
-    }
 }

@@ -8,9 +8,10 @@ mod tests;
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Fidelity, Kind, Manifest, Member, RenderError, Role};
-use super::controller::{Draft, Field, Owner, label_number, objects_mut, push};
 use crate::pod::Pod;
+use crate::workload::member::label_number;
+use crate::workload::template::{Draft, Field, Owner, append, containers};
+use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// A Volcano Job: tasks that are scheduled as one gang.
 pub(super) static KIND: Kind = Kind {
@@ -69,7 +70,7 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
 
 impl<'a> Task<'a> {
     fn read(index: usize, field: Field<'a>) -> Result<Self, RenderError> {
-        let name = field.get("name").text().map_or_else(|| format!("default{index}"), str::to_owned);
+        let name = field.get("name").text()?.map_or_else(|| format!("default{index}"), str::to_owned);
         Ok(Self { name, replicas: field.get("replicas").count()?.unwrap_or(0), field })
     }
 }
@@ -77,45 +78,40 @@ impl<'a> Task<'a> {
 impl Job<'_> {
     fn pod(&self, task: &Task<'_>) -> Result<Draft, RenderError> {
         let mut draft = Draft::new(&task.field.get("template"), &self.owner, self.namespace)?;
-        draft.generate_name = None;
+        draft.rename(format!("{}-{}-0", self.owner.name, task.name));
         draft.finalizers.clear();
-        draft.name = Some(format!("{}-{}-0", self.owner.name, task.name));
-        if draft.is_unset("schedulerName") {
-            draft.set("schedulerName", self.spec.get("schedulerName").text().unwrap_or("volcano"));
+        draft.set_default("schedulerName", self.spec.get("schedulerName").text()?.unwrap_or("volcano"));
+        if let Some(priority) = self.spec.get("priorityClassName").text()? {
+            draft.set_default("priorityClassName", priority);
         }
-        let priority = self.spec.get("priorityClassName").text();
-        if let Some(priority) = priority.filter(|_| draft.is_unset("priorityClassName")) {
-            draft.set("priorityClassName", priority);
+        if draft.host_network() {
+            draft.set_default("dnsPolicy", "ClusterFirstWithHostNet");
         }
-        let host_network = draft.spec.get("hostNetwork").and_then(Value::as_bool) == Some(true);
-        if host_network && draft.is_unset("dnsPolicy") {
-            draft.set("dnsPolicy", "ClusterFirstWithHostNet");
-        }
-        self.mount(&mut draft);
-        self.mark(&mut draft, task);
-        plugins::apply(&mut draft, self, task);
+        self.mount(&mut draft)?;
+        self.mark(&mut draft, task)?;
+        plugins::apply(&mut draft, self, task)?;
         Ok(draft)
     }
 
-    fn mark(&self, draft: &mut Draft, task: &Task<'_>) {
+    fn mark(&self, draft: &mut Draft, task: &Task<'_>) -> Result<(), RenderError> {
         let name = self.owner.name.as_str();
         draft.mark(TASK_INDEX, "0");
         draft.mark(TASK, &task.name);
         draft.mark(JOB, name);
-        draft.mark(QUEUE, self.spec.get("queue").text().unwrap_or("default"));
+        draft.mark(QUEUE, self.spec.get("queue").text()?.unwrap_or("default"));
         draft.label("volcano.sh/job-namespace", self.namespace);
         draft.annotate("scheduling.k8s.io/group-name", format!("{name}-{}", self.owner.uid));
         draft.annotate("volcano.sh/job-version", "0");
         draft.annotate("volcano.sh/template-uid", format!("{name}-{}", task.name));
         draft.annotate("volcano.sh/job-retry-count", "0");
-        if let Some(policy) = task.field.get("topologyPolicy").text() {
+        if let Some(policy) = task.field.get("topologyPolicy").text()? {
             draft.annotate("volcano.sh/numa-topology-policy", policy);
         }
-        if task.field.get("partitionPolicy").value().is_some() {
+        if task.field.get("partitionPolicy").is_present() {
             draft.label("volcano.sh/partition-id", "0");
         }
         let annotations = self.metadata.get("annotations");
-        let budget = BUDGETS.into_iter().find(|key| annotations.get(key).value().is_some());
+        let budget = BUDGETS.into_iter().find(|key| annotations.get(key).is_present());
         for key in INHERITED.into_iter().chain(budget) {
             if let Some(value) = annotations.get(key).value() {
                 draft.annotate(key, value.clone());
@@ -126,24 +122,26 @@ impl Job<'_> {
                 draft.label(key, value.clone());
             }
         }
+        Ok(())
     }
 
     /// The Job's volumes are mounted into every container of every task, init containers excepted.
-    fn mount(&self, draft: &mut Draft) {
-        let volumes = self.spec.get("volumes").items();
+    fn mount(&self, draft: &mut Draft) -> Result<(), RenderError> {
+        let volumes = self.spec.get("volumes").items()?;
         for (index, volume) in volumes.iter().enumerate() {
             // The end of the name is random, twelve characters long; the index keeps the names apart here.
             let name = format!("{}-{index:012}", self.owner.name);
             let made = || format!("{}-volume-{ZERO_VOLUME}", self.owner.name);
-            let claim = volume.get("volumeClaimName").text().map_or_else(made, str::to_owned);
-            push(&mut draft.spec, "volumes", json!({"name": name, "persistentVolumeClaim": {"claimName": claim}}));
-            for container in objects_mut(&mut draft.spec, "containers") {
-                push(container, "volumeMounts", mount(&name, volume.get("mountPath").value()));
+            let claim = volume.get("volumeClaimName").text()?.map_or_else(made, str::to_owned);
+            append(&mut draft.spec, "volumes", [json!({"name": name, "persistentVolumeClaim": {"claimName": claim}})]);
+            for container in containers(&mut draft.spec) {
+                append(container, "volumeMounts", [mount(&name, volume.get("mountPath").value())]);
             }
         }
         if !volumes.is_empty() {
             draft.note(format!("the names of spec.volumes end in random characters: {ZERO_VOLUME} stands for them"));
         }
+        Ok(())
     }
 }
 

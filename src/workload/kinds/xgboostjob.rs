@@ -1,18 +1,11 @@
 //! `kubeflow.org/v1` `XGBoostJob` (training-operator v1.9).
 
-use super::super::template::{Draft, env};
-use super::super::{Fidelity, Kind, RenderError};
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use crate::workload::template::{Draft, env};
+use crate::workload::{Kind, RenderError};
 
 /// A master that tracks and workers that train.
-pub(super) static KIND: Kind = Kind {
-    group: "kubeflow.org",
-    versions: &["v1"],
-    kind: "XGBoostJob",
-    fidelity: Fidelity::Exact,
-    render: |manifest| FRAMEWORK.render(manifest),
-    identify: |pod| FRAMEWORK.identify(pod),
-};
+pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "XGBoostJob",
@@ -52,7 +45,9 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use super::super::super::template::testing::{env_of, render};
+    use super::super::training_operator::testing::job;
+    use super::FRAMEWORK;
+    use crate::workload::template::testing::{env_of, error, render};
 
     #[rstest]
     #[case::master_alone(&[("Master", 1)], &["MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=1 RANK=0 PYTHONUNBUFFERED=1"])]
@@ -61,19 +56,12 @@ mod tests {
         "MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=3 RANK=1 PYTHONUNBUFFERED=1 WORKER_PORT=9999 WORKER_ADDRS=j-worker-0,j-worker-1",
     ])]
     fn the_environment_follows_the_job(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
-        let roles = render(&job(roles)).unwrap();
+        let roles = render(&job(&FRAMEWORK, &json!({}), roles)).unwrap();
         assert_eq!(roles.iter().map(|role| env_of(role, 0).join(" ")).collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn a_job_without_master_is_refused() {
-        assert_eq!(render(&job(&[("Worker", 1)])).unwrap_err(), "spec.xgbReplicaSpecs.Master is missing");
-    }
-
-    fn job(roles: &[(&str, u64)]) -> serde_json::Value {
-        let template = json!({"spec": {"containers": [{"name": "xgboost"}]}});
-        let specs: serde_json::Value =
-            roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
-        json!({"apiVersion": "kubeflow.org/v1", "kind": "XGBoostJob", "metadata": {"name": "j"}, "spec": {"xgbReplicaSpecs": specs}})
+        assert_eq!(error(&job(&FRAMEWORK, &json!({}), &[("Worker", 1)])), "spec.xgbReplicaSpecs.Master is missing");
     }
 }

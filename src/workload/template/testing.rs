@@ -1,19 +1,44 @@
-//! What the tests of the kinds share.
+//! What the tests of all kinds share.
 
 use serde_json::Value;
 
-use super::super::{Manifest, Role, Runtimes, find};
+use crate::workload::{Manifest, RenderError, Role, Runtimes, find};
 
-/// Renders `manifest` in namespace `ml`, with `runtimes` of the same input.
-pub(in crate::workload) fn render_with(manifest: &Value, runtimes: &Runtimes) -> Result<Vec<Role>, String> {
-    let text = |key: &str| manifest[key].as_str().unwrap();
-    let kind = find(text("apiVersion"), text("kind")).unwrap();
-    (kind.render)(&Manifest { raw: manifest, namespace: "ml", runtimes }).map_err(|error| error.to_string())
+/// Renders a manifest in namespace `team`.
+pub(in crate::workload) fn render(raw: &Value) -> Result<Vec<Role>, RenderError> {
+    render_with(raw, &Runtimes::default())
 }
 
-/// Renders `manifest` in namespace `ml`.
-pub(in crate::workload) fn render(manifest: &Value) -> Result<Vec<Role>, String> {
-    render_with(manifest, &Runtimes::default())
+/// Renders a manifest in namespace `team`, with `runtimes` of the same input.
+pub(in crate::workload) fn render_with(raw: &Value, runtimes: &Runtimes) -> Result<Vec<Role>, RenderError> {
+    let kind = find(raw["apiVersion"].as_str().unwrap(), raw["kind"].as_str().unwrap()).unwrap();
+    (kind.render)(&Manifest { raw, namespace: "team", runtimes })
+}
+
+/// The manifest `raw` with `value` at a JSON pointer.
+pub(in crate::workload) fn with(mut raw: Value, pointer: &str, value: Value) -> Value {
+    let (parent, field) = pointer.rsplit_once('/').unwrap();
+    raw.pointer_mut(parent).unwrap()[field] = value;
+    raw
+}
+
+/// The message of the error that `raw` renders to.
+#[track_caller]
+pub(in crate::workload) fn error(raw: &Value) -> String {
+    render(raw).expect_err("an error").to_string()
+}
+
+/// Renders `raw` and compares the role called `role` with `expected`: its number of replicas and, for each JSON
+/// pointer into its pod, what stands there (`null`: nothing).
+#[track_caller]
+pub(in crate::workload) fn check(raw: &Value, role: &str, replicas: u64, expected: &Value) {
+    let roles = render(raw).unwrap();
+    let role = roles.iter().find(|found| found.name == role).expect("a role of this name");
+    assert_eq!(role.replicas, replicas);
+    for (pointer, value) in expected.as_object().unwrap() {
+        let found = role.pod.pointer(pointer).unwrap_or(&Value::Null);
+        assert_eq!(found, value, "{pointer} in {:#}", role.pod);
+    }
 }
 
 /// The environment of a container of a role, one line a variable: `NAME=value`, or `NAME<path` for a field.

@@ -1,8 +1,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::controller::testing::{check, error, render};
 use super::*;
+use crate::workload::template::testing::{check, error, render, with};
 
 /// A driver, and two workers of four pods each in a group of their own.
 fn set() -> Value {
@@ -117,10 +117,24 @@ fn every_pod_tells_its_place() {
     json!({"/metadata/annotations/alpha.jobset.sigs.k8s.io~1node-selector": null, "/spec/nodeSelector": null})
 )]
 fn options(#[case] pointer: &str, #[case] value: Value, #[case] expected: Value) {
-    let mut raw = set();
-    let (parent, field) = pointer.rsplit_once('/').unwrap();
-    raw.pointer_mut(parent).unwrap()[field] = value;
-    check(&raw, "workers", 8, &expected);
+    check(&with(set(), pointer, value), "workers", 8, &expected);
+}
+
+#[test]
+fn a_roles_selector_serves_the_topology_of_the_set() {
+    let exclusive = json!({"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"});
+    let own = json!({"annotations": {"alpha.jobset.sigs.k8s.io/node-selector": "x"}});
+    let raw = with(set(), "/metadata/annotations", exclusive);
+    check(
+        &with(raw, "/spec/replicatedJobs/1/template/metadata", own),
+        "workers",
+        8,
+        &json!({
+            "/metadata/annotations/alpha.jobset.sigs.k8s.io~1exclusive-topology": "rack",
+            "/metadata/annotations/alpha.jobset.sigs.k8s.io~1node-selector": null,
+            "/spec/nodeSelector": {"alpha.jobset.sigs.k8s.io/namespaced-job": "team_llama-workers-0"},
+        }),
+    );
 }
 
 #[test]
@@ -137,9 +151,7 @@ fn roles_that_wait_say_so() {
 #[case::no_template(json!({"replicatedJobs": [{"name": "a"}]}), "spec.replicatedJobs[0].template.spec.template is missing")]
 #[case::negative(json!({"replicatedJobs": [{"name": "a", "replicas": -2}]}), "spec.replicatedJobs[0].replicas is -2: expected a whole number from 0 to 2147483647")]
 fn errors(#[case] spec: Value, #[case] expected: &str) {
-    let mut raw = set();
-    raw["spec"] = spec;
-    assert_eq!(error(&raw), expected);
+    assert_eq!(error(&with(set(), "/spec", spec)), expected);
 }
 
 #[rstest]

@@ -1,9 +1,9 @@
 use rstest::rstest;
 
-use super::super::super::identify;
-use super::super::super::template::testing::{env_of, render};
 use super::*;
 use crate::pod::Pod;
+use crate::workload::identify;
+use crate::workload::template::testing::{env_of, error, render};
 
 fn job(spec: &Value) -> Value {
     let template = json!({"spec": {"containers": [{"name": "main"}, {"name": "helper"}]}});
@@ -42,7 +42,7 @@ fn the_worker_is_as_the_operator_creates_it() {
         json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {
-                "name": "j-worker-0", "namespace": "ml",
+                "name": "j-worker-0", "namespace": "team",
                 "labels": {OPERATOR_NAME: OPERATOR, JOB_NAME: "j", JOB_ROLE: "worker", REPLICA_INDEX: "0"},
                 "ownerReferences": [{
                     "apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "name": "j",
@@ -58,7 +58,7 @@ fn the_worker_is_as_the_operator_creates_it() {
                     {"name": "helper"},
                 ],
                 "hostname": "j-worker-0", "subdomain": "j",
-                "dnsConfig": {"searches": ["j.ml.svc.cluster.local"]},
+                "dnsConfig": {"searches": ["j.team.svc.cluster.local"]},
                 "restartPolicy": "Never",
                 "volumes": [{"name": "ssh-auth", "secret": {"secretName": "j-ssh", "defaultMode": 384, "items": [
                     {"key": "ssh-privatekey", "path": "id_rsa"},
@@ -99,7 +99,7 @@ fn what_the_operator_refuses_is_an_error(#[case] pointer: &str, #[case] value: V
     let mut job = job(&json!({"mpiImplementation": ""}));
     job["spec"]["mpiReplicaSpecs"]["Worker"]["restartPolicy"] = json!("");
     *job.pointer_mut(pointer).unwrap() = value;
-    assert_eq!(render(&job).unwrap_err(), message);
+    assert_eq!(error(&job), message);
 }
 
 #[test]
@@ -108,5 +108,5 @@ fn a_type_that_the_operator_ignores_is_noted() {
     job["spec"]["mpiReplicaSpecs"]["Chief"] = json!({});
     let roles = render(&job).unwrap();
     assert_eq!(roles.len(), 2);
-    assert_eq!(roles[0].notes, ["The operator makes no pods of spec.mpiReplicaSpecs.Chief."]);
+    assert_eq!(roles[0].notes, ["the operator makes no pods of spec.mpiReplicaSpecs.Chief"]);
 }

@@ -2,8 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::controller::{Draft, Field, env, env_from_field, has_env, list_mut, objects_mut, push};
 use super::{AUTOSCALER, CLUSTER, Cluster, GROUP};
+use crate::workload::RenderError;
+use crate::workload::template::{
+    Draft, Field, append, containers, ensure_env, env, env_from_field, has_entry, init_containers,
+};
 
 const SHARED_MEMORY: &str = "/dev/shm";
 const FAULT_TOLERANT: &str = "ray.io/ft-enabled";
@@ -16,57 +19,53 @@ const WAIT_MEMORY: &str = "256Mi";
 const SHARED: [&str; 5] = ["image", "imagePullPolicy", "securityContext", "env", "volumeMounts"];
 
 /// Completes the pod of the head.
-pub(super) fn head(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) {
-    let fault_tolerant = is_fault_tolerant(cluster);
+pub(super) fn head(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) -> Result<(), RenderError> {
+    let fault_tolerant = is_fault_tolerant(cluster)?;
     draft.annotate(FAULT_TOLERANT, fault_tolerant.to_string());
     if fault_tolerant {
         draft.note("the variables and volumes of GCS fault tolerance are not shown");
     }
-    if cluster.spec.get("enableInTreeAutoscaling").is_true() {
-        add_autoscaler(draft, cluster);
+    if cluster.spec.get("enableInTreeAutoscaling").is_true()? {
+        add_autoscaler(draft, cluster)?;
     }
-    both(draft, cluster, group, "127.0.0.1");
+    both(draft, cluster, group, "127.0.0.1")
 }
 
 /// Completes the pod of a worker.
-pub(super) fn worker(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) {
-    let head = cluster.head_service();
-    let ray = objects_mut(&mut draft.spec, "containers").next();
+pub(super) fn worker(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) -> Result<(), RenderError> {
+    let head = cluster.head_service()?;
+    let ray = containers(&mut draft.spec).next();
     if let Some(wait) = ray.map(|ray| wait_for_head(ray)) {
-        push(&mut draft.spec, "initContainers", wait);
+        append(&mut draft.spec, "initContainers", [wait]);
         draft.note("the script of the init container wait-gcs-ready is not shown");
     }
-    if let Some(ray) = objects_mut(&mut draft.spec, "containers").next() {
-        if is_fault_tolerant(cluster) {
-            set_env(ray, "RAY_gcs_rpc_server_reconnect_timeout_s", "600");
+    if let Some(ray) = containers(&mut draft.spec).next() {
+        if is_fault_tolerant(cluster)? {
+            ensure_env(ray, env("RAY_gcs_rpc_server_reconnect_timeout_s", "600"));
         }
-        for variable in address_of_head(&head) {
-            push(ray, "env", variable);
-        }
+        append(ray, "env", address_of_head(&head));
     }
-    if autoscaler_version(cluster) == Some("v2") && cluster.spec.get("enableInTreeAutoscaling").is_true() {
+    if autoscaler_version(cluster)? == Some("v2") && cluster.spec.get("enableInTreeAutoscaling").is_true()? {
         draft.set("restartPolicy", "Never");
     }
-    both(draft, cluster, group, &head);
+    both(draft, cluster, group, &head)
 }
 
 /// The part that heads and workers share; `address` is the head's as this pod sees it.
-fn both(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>, address: &str) {
-    if cluster.annotations.get(OWN_COMMAND).text().is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+fn both(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>, address: &str) -> Result<(), RenderError> {
+    if is_asked(cluster, OWN_COMMAND)? {
         draft.annotate(OWN_COMMAND, "true");
     }
-    if group.get("rayStartParams").get("plasma-directory").value().is_none() {
+    if !group.get("rayStartParams").get("plasma-directory").is_present() {
         share_memory(&mut draft.spec);
     }
-    let service = cluster.head_service();
-    for container in objects_mut(&mut draft.spec, "initContainers") {
-        for variable in address_of_head(&service) {
-            push(container, "env", variable);
-        }
+    let service = cluster.head_service()?;
+    for container in init_containers(&mut draft.spec) {
+        append(container, "env", address_of_head(&service));
     }
     let start = cluster.spec.get("headGroupSpec").get("rayStartParams");
-    let port = start.get("port").text().unwrap_or("6379");
-    if let Some(ray) = objects_mut(&mut draft.spec, "containers").next() {
+    let port = start.get("port").text()?.unwrap_or("6379");
+    if let Some(ray) = containers(&mut draft.spec).next() {
         open_metrics(ray);
         for (name, path) in [
             ("RAY_CLUSTER_NAME", format!("metadata.labels['{CLUSTER}']")),
@@ -74,57 +73,61 @@ fn both(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>, address: &s
             ("RAY_CLOUD_INSTANCE_ID", "metadata.name".to_owned()),
             ("RAY_NODE_TYPE_NAME", format!("metadata.labels['{GROUP}']")),
         ] {
-            push(ray, "env", env_from_field(name, &path));
+            append(ray, "env", [env_from_field(name, &path)]);
         }
-        set_env(ray, "RAY_PORT", port);
+        ensure_env(ray, env("RAY_PORT", port));
         if cluster.serves {
-            set_env(ray, "RAY_timeout_ms_task_wait_for_death_info", "0");
-            set_env(ray, "RAY_gcs_server_request_timeout_seconds", "5");
-            set_env(ray, "RAY_SERVE_KV_TIMEOUT_S", "5");
+            ensure_env(ray, env("RAY_timeout_ms_task_wait_for_death_info", "0"));
+            ensure_env(ray, env("RAY_gcs_server_request_timeout_seconds", "5"));
+            ensure_env(ray, env("RAY_SERVE_KV_TIMEOUT_S", "5"));
         }
-        set_env(ray, "RAY_ADDRESS", &format!("{address}:{port}"));
-        set_env(ray, "RAY_USAGE_STATS_KUBERAY_IN_USE", "1");
-        set_env(ray, "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", "1");
+        ensure_env(ray, env("RAY_ADDRESS", format!("{address}:{port}")));
+        ensure_env(ray, env("RAY_USAGE_STATS_KUBERAY_IN_USE", "1"));
+        ensure_env(ray, env("RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", "1"));
     }
     draft.note("the `ray start` command that KubeRay puts into the first container and the probes of it are not shown");
     for feature in ["authOptions", "tlsOptions"] {
-        if cluster.spec.get(feature).value().is_some() {
+        if cluster.spec.get(feature).is_present() {
             draft.note(format!("what KubeRay adds for spec.{feature} is not shown"));
         }
     }
+    Ok(())
 }
 
-fn is_fault_tolerant(cluster: &Cluster<'_>) -> bool {
-    let asked = cluster.annotations.get(FAULT_TOLERANT).text().is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    asked || cluster.spec.get("gcsFaultToleranceOptions").value().is_some()
+fn is_fault_tolerant(cluster: &Cluster<'_>) -> Result<bool, RenderError> {
+    Ok(is_asked(cluster, FAULT_TOLERANT)? || cluster.spec.get("gcsFaultToleranceOptions").is_present())
 }
 
-fn autoscaler_version<'a>(cluster: &Cluster<'a>) -> Option<&'a str> {
+/// Whether an annotation of the cluster says `true`.
+fn is_asked(cluster: &Cluster<'_>, annotation: &str) -> Result<bool, RenderError> {
+    Ok(cluster.annotations.get(annotation).text()?.is_some_and(|value| value.eq_ignore_ascii_case("true")))
+}
+
+fn autoscaler_version<'a>(cluster: &Cluster<'a>) -> Result<Option<&'a str>, RenderError> {
     cluster.spec.get("autoscalerOptions").get("version").text()
 }
 
 /// The container that scales the cluster, beside Ray in the head.
-fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) {
+fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) -> Result<(), RenderError> {
     let options = cluster.spec.get("autoscalerOptions");
-    let Some(ray) = objects_mut(&mut draft.spec, "containers").next() else { return };
+    let Some(ray) = containers(&mut draft.spec).next() else { return Ok(()) };
     let image = options.get("image").value().or_else(|| ray.get("image")).cloned().unwrap_or_default();
-    let policy = options.get("imagePullPolicy").text().unwrap_or("IfNotPresent");
+    let policy = options.get("imagePullPolicy").text()?.unwrap_or("IfNotPresent");
     let least = json!({"cpu": "500m", "memory": "512Mi"});
     let resources = options.get("resources").value().cloned();
     let resources = resources.unwrap_or_else(|| json!({"limits": least, "requests": least}));
-    let version = autoscaler_version(cluster);
+    let version = autoscaler_version(cluster)?;
     if let Some(version) = version {
-        push(ray, "env", env("RAY_enable_autoscaler_v2", if version == "v2" { "true" } else { "false" }));
+        append(ray, "env", [env("RAY_enable_autoscaler_v2", if version == "v2" { "true" } else { "false" })]);
     }
     if version == Some("v2") {
         draft.set("restartPolicy", "Never");
     }
-    if draft.is_unset("serviceAccountName") {
-        draft.set("serviceAccountName", cluster.owner.name.as_str());
-    }
+    draft.set_default("serviceAccountName", cluster.owner.name.as_str());
     let container = json!({"name": AUTOSCALER, "image": image, "imagePullPolicy": policy, "resources": resources});
-    push(&mut draft.spec, "containers", container);
+    append(&mut draft.spec, "containers", [container]);
     draft.note("the command and the variables of the container autoscaler are not shown");
+    Ok(())
 }
 
 /// The init container that waits until the head answers; its script is left out.
@@ -144,37 +147,26 @@ fn address_of_head(service: &str) -> [Value; 2] {
     [env("FQ_RAY_IP", service), env("RAY_IP", name)]
 }
 
-fn set_env(container: &mut Map<String, Value>, name: &str, value: &str) {
-    if !has_env(container, name) {
-        push(container, "env", env(name, value));
-    }
-}
-
 fn open_metrics(ray: &mut Map<String, Value>) {
-    if let Some(ports) = list_mut(ray, "ports")
-        && !ports.iter().any(|port| port["name"] == "metrics")
-    {
-        ports.push(json!({"name": "metrics", "containerPort": METRICS_PORT}));
+    if !has_entry(ray, "ports", "name", "metrics") {
+        append(ray, "ports", [json!({"name": "metrics", "containerPort": METRICS_PORT})]);
     }
 }
 
 /// Ray's object store lives in shared memory, which a container has 64 MiB of unless a volume says otherwise.
 fn share_memory(spec: &mut Map<String, Value>) {
-    let Some(ray) = objects_mut(spec, "containers").next() else { return };
+    let Some(ray) = containers(spec).next() else { return };
     let memory = |kind| ray.get("resources")?.get(kind)?.get("memory");
     let limit = memory("limits").or_else(|| memory("requests")).cloned();
-    let Some(mounts) = list_mut(ray, "volumeMounts") else { return };
-    if mounts.iter().any(|mount| mount["mountPath"] == SHARED_MEMORY) {
+    if has_entry(ray, "volumeMounts", "mountPath", SHARED_MEMORY) {
         return;
     }
-    mounts.push(json!({"name": "shared-mem", "mountPath": SHARED_MEMORY}));
+    append(ray, "volumeMounts", [json!({"name": "shared-mem", "mountPath": SHARED_MEMORY})]);
     let mut source = json!({"medium": "Memory"});
     if let Some(limit) = limit {
         source["sizeLimit"] = limit;
     }
-    if let Some(volumes) = list_mut(spec, "volumes")
-        && !volumes.iter().any(|volume| volume["name"] == "shared-mem")
-    {
-        volumes.push(json!({"name": "shared-mem", "emptyDir": source}));
+    if !has_entry(spec, "volumes", "name", "shared-mem") {
+        append(spec, "volumes", [json!({"name": "shared-mem", "emptyDir": source})]);
     }
 }

@@ -1,8 +1,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::controller::testing::{check, error, render};
 use super::*;
+use crate::workload::template::testing::{check, error, render, with};
 
 fn spec() -> Value {
     let ray = json!({"name": "ray", "image": "rayproject/ray:2.44", "resources": {"limits": {"memory": "8Gi"}}});
@@ -124,10 +124,7 @@ fn options(
     #[case] replicas: u64,
     #[case] expected: Value,
 ) {
-    let mut raw = cluster();
-    let (parent, field) = pointer.rsplit_once('/').unwrap();
-    raw.pointer_mut(parent).unwrap()[field] = value;
-    check(&raw, role, replicas, &expected);
+    check(&with(cluster(), pointer, value), role, replicas, &expected);
 }
 
 #[test]
@@ -158,16 +155,12 @@ fn a_service() {
     "spec.workerGroupSpecs[0].numOfHosts is -1: expected a whole number from 0 to 2147483647"
 )]
 fn errors(#[case] spec: Value, #[case] expected: &str) {
-    let mut raw = cluster();
-    raw["spec"] = spec;
-    assert_eq!(error(&raw), expected);
+    assert_eq!(error(&with(cluster(), "/spec", spec)), expected);
 }
 
 #[test]
 fn a_suspended_cluster_says_so() {
-    let mut raw = cluster();
-    raw["spec"]["suspend"] = true.into();
-    let roles = render(&raw).unwrap();
+    let roles = render(&with(cluster(), "/spec/suspend", true.into())).unwrap();
     assert!(roles.iter().all(|role| role.notes.iter().any(|note| note.contains("is suspended"))));
 }
 

@@ -1,8 +1,8 @@
 use rstest::rstest;
 
-use super::super::super::identify;
-use super::super::super::template::testing::render;
 use super::*;
+use crate::workload::identify;
+use crate::workload::template::testing::{error, render};
 
 fn job(specs: &Value) -> Value {
     json!({
@@ -30,7 +30,7 @@ fn the_whole_pod_is_as_the_operator_creates_it() {
     let expected = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
-            "name": "llama-worker-0", "namespace": "ml",
+            "name": "llama-worker-0", "namespace": "team",
             "labels": {
                 "app": "x",
                 "training.kubeflow.org/operator-name": "pytorchjob-controller",
@@ -75,7 +75,7 @@ fn the_whole_pod_is_as_the_operator_creates_it() {
     "spec.pytorchReplicaSpecs.Worker.replicas is -1: expected a whole number from 0 to 2147483647"
 )]
 fn what_the_operator_refuses_is_an_error(#[case] specs: Value, #[case] message: &str) {
-    assert_eq!(render(&job(&specs)).unwrap_err(), message);
+    assert_eq!(error(&job(&specs)), message);
 }
 
 #[rstest]

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::RenderError;
-use super::super::super::template::{append, env, env_of_field, text, upsert};
 use super::NODE;
 use super::resources::{self, PerNode};
 use super::runtime::{Part, Runtime};
+use crate::workload::RenderError;
+use crate::workload::template::{append, container_named, env, env_from_field, init_containers, text, upsert};
 
 /// The port where a job's nodes meet.
 const PORT: u64 = 29500;
@@ -15,24 +15,24 @@ const PORT: u64 = 29500;
 const RANK: &str = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
 
 /// What a reader must know of a Flux runtime.
-const FLUX: &str = "What the runtime's flux policy adds (an installer, volumes, a wrapped command) is not shown.";
+const FLUX: &str = "what the runtime's flux policy adds (an installer, volumes, a wrapped command) is not shown";
 
 /// What a reader must know of torchtune.
-const TORCHTUNE: &str = "The recipe and configuration that Trainer adds to the command of torchtune are not shown.";
+const TORCHTUNE: &str = "the recipe and configuration that Trainer adds to the command of torchtune are not shown";
 
 /// Applies the runtime's policy, and says what of it is not shown.
 pub(super) fn enforce(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderError> {
     resources::merge(runtime)?;
     let policy = runtime.policy.clone();
-    let is_mpi = policy.at("mpi").is_present();
+    let is_mpi = policy.get("mpi").is_present();
     if !is_mpi {
-        let nodes = runtime.job.at("trainer").at("numNodes").count()?;
+        let nodes = runtime.job.get("trainer").get("numNodes").count()?;
         if let (Some(nodes), Some(part)) = (nodes, runtime.trainer()) {
             part.nodes = nodes;
         }
     }
     let known = ["torch", "mpi", "jax", "xgboost", "flux"];
-    match known.into_iter().find(|framework| policy.at(framework).is_present()) {
+    match known.into_iter().find(|framework| policy.get(framework).is_present()) {
         Some("torch") => return torch(job, runtime),
         Some("mpi") => mpi(job, runtime)?,
         Some("jax") => jax(job, runtime)?,
@@ -49,9 +49,9 @@ fn first_node(job: &str) -> String {
 }
 
 fn torch(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderError> {
-    let trainer = runtime.job.at("trainer");
+    let trainer = runtime.job.get("trainer");
     let node = PerNode::read(runtime)?;
-    let processes = match trainer.at("numProcPerNode").count()? {
+    let processes = match trainer.get("numProcPerNode").count()? {
         Some(count) => count.to_string(),
         None if node.gpus() == 0 => node.cpus().max(1).to_string(),
         None => "auto".to_owned(),
@@ -60,10 +60,10 @@ fn torch(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderE
     let shape = [
         env("PET_NNODES", nodes.to_string()),
         env("PET_NPROC_PER_NODE", processes),
-        env_of_field("PET_NODE_RANK", RANK),
+        env_from_field("PET_NODE_RANK", RANK),
     ];
     let master = [env("PET_MASTER_ADDR", first_node(job)), env("PET_MASTER_PORT", PORT.to_string())];
-    let is_torchtune = trainer.at("command").value() == Some(&json!(["tune", "run"]));
+    let is_torchtune = trainer.get("command").value() == Some(&json!(["tune", "run"]));
     if let (true, Some(part)) = (trainer.is_present(), runtime.trainer()) {
         part.trainer_env()?;
         part.set_env(NODE, shape.clone());
@@ -72,9 +72,9 @@ fn torch(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderE
         }
         open_port(part);
     }
-    for target in runtime.policy.at("torch").at("envInjection").at("targets").items()? {
-        let name = target.at("jobName").text()?;
-        for container in target.at("containerNames").items()? {
+    for target in runtime.policy.get("torch").get("envInjection").get("targets").items()? {
+        let name = target.get("jobName").text()?;
+        for container in target.get("containerNames").items()? {
             let container = container.text()?.unwrap_or_default();
             if let Some(part) = runtime.parts.iter_mut().find(|part| Some(part.name.as_str()) == name) {
                 inject(part, container, shape.iter().chain(&master));
@@ -86,12 +86,11 @@ fn torch(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderE
 
 /// Sets variables of a container, or else of the init container of that name.
 fn inject<'a>(part: &mut Part<'_>, name: &str, variables: impl Iterator<Item = &'a Value>) {
-    let draft = &mut part.draft;
-    let is_init = draft.container(name).is_none();
+    let is_init = container_named(&mut part.pod, name).is_none();
     let container = if is_init {
-        draft.init_containers().find(|container| text(container, "name") == name)
+        init_containers(&mut part.pod).find(|container| text(container, "name") == name)
     } else {
-        draft.container(name)
+        container_named(&mut part.pod, name)
     };
     if let Some(container) = container {
         variables.for_each(|variable| upsert(container, "env", "name", variable.clone()));
@@ -99,11 +98,11 @@ fn inject<'a>(part: &mut Part<'_>, name: &str, variables: impl Iterator<Item = &
 }
 
 fn jax(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
-    let is_filled_in = runtime.job.at("trainer").object()?.is_some();
+    let is_filled_in = runtime.job.get("trainer").object()?.is_some();
     if let (true, Some(part)) = (is_filled_in, runtime.trainer()) {
         let variables = [
             env("JAX_NUM_PROCESSES", part.nodes.to_string()),
-            env_of_field("JAX_PROCESS_ID", RANK),
+            env_from_field("JAX_PROCESS_ID", RANK),
             env("JAX_COORDINATOR_ADDRESS", format!("{}:{PORT}", first_node(job))),
         ];
         part.set_env(NODE, variables);
@@ -113,7 +112,7 @@ fn jax(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
 }
 
 fn xgboost(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
-    let is_filled_in = runtime.job.at("trainer").object()?.is_some();
+    let is_filled_in = runtime.job.get("trainer").object()?.is_some();
     let workers = PerNode::read(runtime)?.gpus().max(1);
     if let (true, Some(part)) = (is_filled_in, runtime.trainer()) {
         // Trainer runs two plugins here, in no fixed order; the variables may also come first.
@@ -121,7 +120,7 @@ fn xgboost(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
         let variables = [
             env("DMLC_TRACKER_URI", first_node(job)),
             env("DMLC_TRACKER_PORT", PORT.to_string()),
-            env_of_field("DMLC_TASK_ID", RANK),
+            env_from_field("DMLC_TASK_ID", RANK),
             env("DMLC_NUM_WORKER", part.nodes.saturating_mul(workers).to_string()),
         ];
         part.set_env(NODE, variables);
@@ -132,7 +131,7 @@ fn xgboost(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
 
 /// Opens [`PORT`]. Trainer takes two ports without a name for the same one.
 fn open_port(part: &mut Part<'_>) {
-    let Some(container) = part.draft.container(NODE) else { return };
+    let Some(container) = container_named(&mut part.pod, NODE) else { return };
     let ours = json!({"containerPort": PORT});
     let ports = container.get_mut("ports").and_then(Value::as_array_mut);
     let same = |port: &&mut Value| port["containerPort"] == PORT || port.get("name").is_none();
@@ -143,19 +142,19 @@ fn open_port(part: &mut Part<'_>) {
 }
 
 fn mpi(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
-    let (policy, trainer) = (runtime.policy.at("mpi"), runtime.job.at("trainer"));
-    if !matches!(policy.at("mpiImplementation").text()?, None | Some("OpenMPI")) {
-        return Err(policy.at("mpiImplementation").invalid("OpenMPI"));
+    let (policy, trainer) = (runtime.policy.get("mpi"), runtime.job.get("trainer"));
+    if !matches!(policy.get("mpiImplementation").text_as_given()?, None | Some("OpenMPI")) {
+        return Err(policy.get("mpiImplementation").invalid("OpenMPI"));
     }
-    let ssh_path = policy.at("sshAuthMountPath").text()?.unwrap_or("/root/.ssh");
-    let of_runtime = policy.at("numProcPerNode").count()?.unwrap_or(1);
-    let slots = match trainer.at("numProcPerNode").count()? {
+    let ssh_path = policy.get("sshAuthMountPath").text_as_given()?.unwrap_or("/root/.ssh");
+    let of_runtime = policy.get("numProcPerNode").count()?.unwrap_or(1);
+    let slots = match trainer.get("numProcPerNode").count()? {
         Some(count) => count,
         None if of_runtime == 1 => PerNode::read(runtime)?.gpus().max(1),
         None => of_runtime,
     };
     let launcher_works = runtime.launcher_works()?;
-    let nodes = trainer.at("numNodes").count()?;
+    let nodes = trainer.get("numNodes").count()?;
     for part in &mut runtime.parts {
         match (part.name.as_str(), nodes) {
             (NODE, Some(nodes)) => part.nodes = if launcher_works { nodes.saturating_sub(1).max(1) } else { nodes },
@@ -163,11 +162,11 @@ fn mpi(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
             _ => continue,
         }
         let is_launcher = part.name == "launcher";
-        upsert(&mut part.draft.spec, "volumes", "name", keys(job));
+        upsert(&mut part.pod, "volumes", "name", keys(job));
         if is_launcher {
-            upsert(&mut part.draft.spec, "volumes", "name", hosts(job));
+            upsert(&mut part.pod, "volumes", "name", hosts(job));
         }
-        let Some(container) = part.draft.container(NODE) else { continue };
+        let Some(container) = container_named(&mut part.pod, NODE) else { continue };
         upsert(container, "volumeMounts", "mountPath", json!({"name": "mpi-ssh-auth", "mountPath": ssh_path}));
         if is_launcher {
             upsert(container, "volumeMounts", "mountPath", json!({"name": "mpi-hostfile", "mountPath": "/etc/mpi"}));

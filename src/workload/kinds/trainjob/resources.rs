@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::super::super::RenderError;
-use super::super::super::template::{Field, strategic_merge, whole_units};
+use super::merge::strategic_merge;
+use super::quantity::whole_units;
 use super::runtime::{Part, Runtime};
 use super::{NODE, TRAINER};
+use crate::workload::RenderError;
+use crate::workload::template::{Field, container_named};
 
 /// The resources that Trainer counts processes from.
 #[derive(Debug)]
@@ -16,12 +18,13 @@ pub(super) struct PerNode {
 impl PerNode {
     /// `spec.trainer.resourcesPerNode`, else the resources of the runtime's container.
     pub(super) fn read(runtime: &mut Runtime<'_>) -> Result<Self, RenderError> {
-        let own = runtime.job.at("trainer").at("resourcesPerNode");
+        let own = runtime.job.get("trainer").get("resourcesPerNode");
         if let Some(resources) = own.object()? {
             return Ok(Self { resources: Value::Object(resources.clone()) });
         }
         let trains = |part: &&mut Part<'_>| part.name == NODE || part.ancestor.as_deref() == Some(TRAINER);
-        let mut containers = runtime.parts.iter_mut().filter(trains).filter_map(|part| part.draft.container(NODE));
+        let mut containers =
+            runtime.parts.iter_mut().filter(trains).filter_map(|part| container_named(&mut part.pod, NODE));
         let resources = containers.next().and_then(|container| container.get("resources")).cloned();
         Ok(Self { resources: resources.unwrap_or(Value::Null) })
     }
@@ -44,12 +47,12 @@ impl PerNode {
 
 /// Lays `spec.trainer.resourcesPerNode` over the container that trains. Claims get lost, as in Trainer.
 pub(super) fn merge(runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
-    let own = runtime.job.at("trainer").at("resourcesPerNode");
+    let own = runtime.job.get("trainer").get("resourcesPerNode");
     let (Some(_), true) = (own.object()?, runtime.policy.is_present()) else { return Ok(()) };
     let launcher_works = runtime.launcher_works()?;
     for part in &mut runtime.parts {
         let trains = part.ancestor.as_deref() == Some(TRAINER) || launcher_works && part.name == NODE;
-        if let (true, Some(container)) = (trains, part.draft.container(NODE)) {
+        if let (true, Some(container)) = (trains, container_named(&mut part.pod, NODE)) {
             let merged = merged(container.get("resources"), &own)?;
             container.insert("resources".to_owned(), Value::Object(merged));
         }
@@ -61,7 +64,7 @@ fn merged(present: Option<&Value>, own: &Field<'_>) -> Result<Map<String, Value>
     let mut merged = Map::new();
     for list in ["limits", "requests"] {
         let mut amounts = present.and_then(|present| present.get(list)).cloned().unwrap_or(Value::Null);
-        if let Some(own) = own.at(list).object()? {
+        if let Some(own) = own.get(list).object()? {
             strategic_merge(&mut amounts, &Value::Object(own.clone()));
         }
         if amounts.is_object() {

@@ -1,8 +1,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::super::controller::testing::{check, error, render};
 use super::*;
+use crate::workload::template::testing::{check, error, render, with};
 
 fn job() -> Value {
     json!({"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job",
@@ -12,13 +12,6 @@ fn job() -> Value {
         {"name": "worker", "replicas": 3, "template": {"metadata": {"labels": {"app": "llama"}, "finalizers": ["dropped"]},
             "spec": {"initContainers": [{"name": "fetch"}], "containers": [{"name": "train", "env": [{"name": "A", "value": "1"}]}]}}},
     ]}})
-}
-
-fn with(pointer: &str, value: Value) -> Value {
-    let mut raw = job();
-    let (parent, field) = pointer.rsplit_once('/').unwrap();
-    raw.pointer_mut(parent).unwrap()[field] = value;
-    raw
 }
 
 #[test]
@@ -94,20 +87,20 @@ fn every_pod_tells_its_place() {
     "/spec/containers/0/env/8": {"name": "RANK", "value": "1"},
 }))]
 #[case::pytorch_without_master(json!({"pytorch": ["--master=chief"]}), json!({"/spec/containers/0/ports": null}))]
-#[case::odd(json!("svc"), json!({"/spec/hostname": null}))]
 fn parts_of_plugins(#[case] plugins: Value, #[case] expected: Value) {
-    check(&with("/spec/plugins", plugins), "worker", 3, &expected);
+    check(&with(job(), "/spec/plugins", plugins), "worker", 3, &expected);
 }
 
 #[test]
 fn an_unknown_plugin_is_said() {
-    let roles = render(&with("/spec/plugins", json!({"hcclrank": []}))).unwrap();
+    let roles = render(&with(job(), "/spec/plugins", json!({"hcclrank": []}))).unwrap();
     assert_eq!(roles[0].notes, ["what Volcano's plugin hcclrank adds to the pod is not shown"]);
 }
 
 #[test]
 fn volumes_of_the_job_reach_every_container() {
-    let raw = with("/spec/volumes", json!([{"mountPath": "/data", "volumeClaimName": "data"}, {"mountPath": "/out"}]));
+    let raw =
+        with(job(), "/spec/volumes", json!([{"mountPath": "/data", "volumeClaimName": "data"}, {"mountPath": "/out"}]));
     check(
         &raw,
         "master",
@@ -126,7 +119,7 @@ fn volumes_of_the_job_reach_every_container() {
 #[case::priority("/spec/priorityClassName", json!("high"), json!({"/spec/priorityClassName": "high"}))]
 #[case::numa("/spec/tasks/0/topologyPolicy", json!("best-effort"), json!({"/metadata/annotations/volcano.sh~1numa-topology-policy": "best-effort"}))]
 fn options(#[case] pointer: &str, #[case] value: Value, #[case] expected: Value) {
-    check(&with(pointer, value), "master", 1, &expected);
+    check(&with(job(), pointer, value), "master", 1, &expected);
 }
 
 #[test]
@@ -140,9 +133,10 @@ fn a_task_without_a_name_is_counted() {
 #[rstest]
 #[case::no_tasks("/spec/tasks", Value::Null, "spec.tasks is missing")]
 #[case::no_template("/spec/tasks/1/template", Value::Null, "spec.tasks[1].template is missing")]
+#[case::odd_plugins("/spec/plugins", json!("svc"), "spec.plugins is \"svc\": expected an object")]
 #[case::negative("/spec/tasks/1/replicas", json!(-3), "spec.tasks[1].replicas is -3: expected a whole number from 0 to 2147483647")]
 fn errors(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
-    assert_eq!(error(&with(pointer, value)), expected);
+    assert_eq!(error(&with(job(), pointer, value)), expected);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// A quantity in whole units, rounded up as Go's `Quantity.Value` does; `None` where it is no quantity.
-pub(in crate::workload) fn whole_units(quantity: &Value) -> Option<u64> {
+pub(super) fn whole_units(quantity: &Value) -> Option<u64> {
     let text = match quantity {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),

@@ -16,7 +16,7 @@ const MERGED_LISTS: [(&str, &str); 9] = [
 ];
 
 /// Lays `patch` over `target`. `null` deletes.
-pub(in crate::workload) fn strategic_merge(target: &mut Value, patch: &Value) {
+pub(super) fn strategic_merge(target: &mut Value, patch: &Value) {
     let (Value::Object(present), Value::Object(changes)) = (&mut *target, patch) else {
         *target = patch.clone();
         return;

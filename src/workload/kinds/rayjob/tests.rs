@@ -1,0 +1,103 @@
+use rstest::rstest;
+
+use super::*;
+use crate::workload::template::testing::{check, error, render};
+
+fn ray_job(spec: &Value) -> Value {
+    let pod = json!({"spec": {"containers": [{"name": "ray", "image": "rayproject/ray:2.44"}]}});
+    let mut raw = json!({"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": "tune"}, "spec": {
+        "entrypoint": "python train.py",
+        "rayClusterSpec": {
+            "headGroupSpec": {"template": pod},
+            "workerGroupSpecs": [{"groupName": "gpu", "replicas": 2, "template": pod}],
+        },
+    }});
+    raw["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    raw
+}
+
+#[rstest]
+#[case::made_by_kuberay(json!({}), json!({
+    "/metadata/generateName": "tune-",
+    "/metadata/ownerReferences/0/apiVersion": "batch/v1",
+    "/metadata/ownerReferences/0/name": "tune",
+    "/metadata/finalizers": ["batch.kubernetes.io/job-tracking"],
+    "/metadata/labels/job-name": "tune",
+    "/metadata/labels/ray.io~1originated-from-cr-name": "tune",
+    "/metadata/labels/ray.io~1originated-from-crd": "RayJob",
+    "/metadata/labels/app.kubernetes.io~1created-by": "kuberay-operator",
+    "/spec/restartPolicy": "Never",
+    "/spec/containers/0/name": "ray-job-submitter",
+    "/spec/containers/0/image": "rayproject/ray:2.44",
+    "/spec/containers/0/env": [
+        {"name": "PYTHONUNBUFFERED", "value": "1"},
+        {"name": "RAY_DASHBOARD_ADDRESS", "value": "tune-00000-head-svc.team.svc.cluster.local:8265"},
+        {"name": "RAY_JOB_SUBMISSION_ID", "value": "tune-00000"},
+    ],
+}))]
+#[case::own_template(
+    json!({"jobId": "id", "submitterPodTemplate": {"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "mine"}]}}}),
+    json!({
+        "/spec/restartPolicy": "OnFailure",
+        "/spec/containers/0/name": "mine",
+        "/spec/containers/0/env/2": {"name": "RAY_JOB_SUBMISSION_ID", "value": "id"},
+    })
+)]
+#[case::an_existing_cluster(
+    json!({"rayClusterSpec": null, "clusterSelector": {"ray.io/cluster": "old"}, "submitterPodTemplate": {"spec": {"containers": [{}]}}}),
+    json!({"/spec/containers/0/env/1/value": "old-head-svc.team.svc.cluster.local:8265"})
+)]
+fn the_submitter(#[case] spec: Value, #[case] expected: Value) {
+    check(&ray_job(&spec), "submitter", 1, &expected);
+}
+
+#[rstest]
+#[case::by_job(json!({}), &["head", "gpu", "submitter"])]
+#[case::by_request(json!({"submissionMode": "HTTPMode"}), &["head", "gpu"])]
+#[case::by_sidecar(json!({"submissionMode": "SidecarMode"}), &["head", "gpu"])]
+#[case::by_user(json!({"submissionMode": "InteractiveMode"}), &["head", "gpu"])]
+fn roles(#[case] spec: Value, #[case] expected: &[&str]) {
+    let roles = render(&ray_job(&spec)).unwrap();
+    assert_eq!(roles.iter().map(|role| role.name.as_str()).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_sidecar_submits_from_the_head() {
+    check(
+        &ray_job(&json!({"submissionMode": "SidecarMode"})),
+        "head",
+        1,
+        &json!({
+            "/metadata/generateName": "tune-00000-head-",
+            "/spec/restartPolicy": "Never",
+            "/spec/containers/1/name": "ray-job-submitter",
+            "/spec/containers/1/env/0/name": "PYTHONUNBUFFERED",
+        }),
+    );
+    let mut raw = ray_job(&json!({"submissionMode": "SidecarMode"}));
+    raw["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = true.into();
+    check(
+        &raw,
+        "head",
+        1,
+        &json!({"/spec/containers/1/name": "ray-job-submitter", "/spec/containers/2/name": "autoscaler"}),
+    );
+}
+
+#[rstest]
+#[case::no_cluster(json!({"rayClusterSpec": null}), "spec.rayClusterSpec is missing")]
+#[case::no_image(
+    json!({"rayClusterSpec": null, "clusterSelector": {"ray.io/cluster": "old"}}),
+    "the submitter takes its image from the RayCluster that spec.clusterSelector names, which the manifest does not hold: set spec.submitterPodTemplate"
+)]
+fn errors(#[case] spec: Value, #[case] expected: &str) {
+    assert_eq!(error(&ray_job(&spec)), expected);
+}
+
+#[test]
+fn a_submitter_is_the_ray_jobs() {
+    let labels = json!({"ray.io/originated-from-cr-name": "tune", "ray.io/originated-from-crd": "RayJob", "batch.kubernetes.io/job-name": "tune"});
+    let raw = json!({"metadata": {"labels": labels}});
+    let expected = Member { kind: "RayJob", job: "tune", role: Some("submitter"), index: Some(0), training: true };
+    assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
+}

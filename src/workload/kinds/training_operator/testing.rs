@@ -1,0 +1,15 @@
+//! What the tests of the frameworks share.
+
+use serde_json::{Value, json};
+
+use super::{API_VERSION, Framework};
+
+/// A job called `j` with this `spec` and these roles, whose pods have the framework's container and a helper.
+pub(in crate::workload::kinds) fn job(framework: &Framework, spec: &Value, roles: &[(&str, u64)]) -> Value {
+    let template = json!({"spec": {"containers": [{"name": framework.container}, {"name": "helper"}]}});
+    let specs: Value =
+        roles.iter().map(|(role, count)| (*role, json!({"replicas": count, "template": template}))).collect();
+    let mut job = json!({"apiVersion": API_VERSION, "kind": framework.kind, "metadata": {"name": "j"}, "spec": spec});
+    job["spec"][framework.specs] = specs;
+    job
+}

@@ -1,0 +1,167 @@
+//! A pod in the making: a template's labels, annotations, finalizers and spec under the name, the namespace and the
+//! reference of an owner.
+//!
+//! Source of the rules: `GetPodFromTemplate` of Kubernetes 1.36.
+
+use serde_json::{Map, Value, json};
+
+use super::{Field, Owner, ZERO_SUFFIX, text};
+use crate::workload::{RenderError, Role};
+
+/// A pod in the making.
+#[derive(Clone, Debug)]
+pub(in crate::workload) struct Draft {
+    /// `metadata.name`, where the operator gives one.
+    pub(in crate::workload) name: Option<String>,
+    /// `metadata.generateName`: at first the owner's name and a dash.
+    pub(in crate::workload) generate_name: Option<String>,
+    /// The pod's labels, the template's first.
+    pub(in crate::workload) labels: Map<String, Value>,
+    /// The pod's annotations, the template's first.
+    pub(in crate::workload) annotations: Map<String, Value>,
+    /// The pod's finalizers. Operators that build the pod by hand drop the template's.
+    pub(in crate::workload) finalizers: Vec<Value>,
+    /// The pod's spec, in the order of the template.
+    pub(in crate::workload) spec: Map<String, Value>,
+    namespace: String,
+    owner: Value,
+    notes: Vec<String>,
+}
+
+impl Draft {
+    /// The pod that a built-in controller would make from `template`.
+    pub(in crate::workload) fn new(
+        template: &Field<'_>,
+        owner: &Owner<'_>,
+        namespace: &str,
+    ) -> Result<Self, RenderError> {
+        template.required_object()?;
+        let spec = template.get("spec").required_object()?.clone();
+        let metadata = template.get("metadata");
+        let mut notes = Vec::new();
+        if owner.name_is_generated {
+            notes.push(format!("the apiserver completes metadata.generateName: {ZERO_SUFFIX} stands for its suffix"));
+        }
+        Ok(Self {
+            name: None,
+            generate_name: Some(owner.generate_name()),
+            labels: metadata.get("labels").copied_object()?,
+            annotations: metadata.get("annotations").copied_object()?,
+            finalizers: metadata.get("finalizers").items()?.iter().filter_map(Field::value).cloned().collect(),
+            spec,
+            namespace: namespace.to_owned(),
+            owner: owner.reference(),
+            notes,
+        })
+    }
+
+    /// Gives the pod its whole name, as operators do that build it by hand.
+    pub(in crate::workload) fn rename(&mut self, name: impl Into<String>) {
+        self.name = Some(name.into());
+        self.generate_name = None;
+    }
+
+    /// Sets a label.
+    pub(in crate::workload) fn label(&mut self, key: &str, value: impl Into<Value>) {
+        self.labels.insert(key.to_owned(), value.into());
+    }
+
+    /// Sets an annotation.
+    pub(in crate::workload) fn annotate(&mut self, key: &str, value: impl Into<Value>) {
+        self.annotations.insert(key.to_owned(), value.into());
+    }
+
+    /// Sets the same text as label and as annotation.
+    pub(in crate::workload) fn mark(&mut self, key: &str, value: &str) {
+        self.label(key, value);
+        self.annotate(key, value);
+    }
+
+    /// Sets a field of the pod's spec.
+    pub(in crate::workload) fn set(&mut self, field: &str, value: impl Into<Value>) {
+        self.spec.insert(field.to_owned(), value.into());
+    }
+
+    /// Sets a text field of the pod's spec that is absent or empty, which is one to the operators.
+    pub(in crate::workload) fn set_default(&mut self, field: &str, value: impl Into<Value>) {
+        if text(&self.spec, field).is_empty() {
+            self.set(field, value);
+        }
+    }
+
+    /// Whether the pod is on its node's own network.
+    pub(in crate::workload) fn host_network(&self) -> bool {
+        self.spec.get("hostNetwork").and_then(Value::as_bool) == Some(true)
+    }
+
+    /// Tells the reader something about this pod.
+    pub(in crate::workload) fn note(&mut self, sentence: impl Into<String>) {
+        self.notes.push(sentence.into());
+    }
+
+    /// The finished pod as a role of its workload.
+    pub(in crate::workload) fn into_role(self, name: impl Into<String>, replicas: u64) -> Role {
+        let fields = [
+            ("name", self.name.map(Value::String)),
+            ("generateName", self.generate_name.map(Value::String)),
+            ("namespace", Some(Value::String(self.namespace))),
+            ("labels", (!self.labels.is_empty()).then_some(Value::Object(self.labels))),
+            ("annotations", (!self.annotations.is_empty()).then_some(Value::Object(self.annotations))),
+            ("ownerReferences", Some(Value::Array(vec![self.owner]))),
+            ("finalizers", (!self.finalizers.is_empty()).then_some(Value::Array(self.finalizers))),
+        ];
+        let metadata: Map<String, Value> =
+            fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": self.spec});
+        Role { name: name.into(), replicas, pod, notes: self.notes }
+    }
+}
+
+/// Refuses a template that has no container, or whose containers are of the wrong shape where operators add to them.
+/// For operators that look into the containers themselves, before a pod is made.
+pub(in crate::workload) fn require_containers(template: &Field<'_>) -> Result<(), RenderError> {
+    template.object()?;
+    let spec = template.get("spec");
+    template.get("metadata").object()?;
+    spec.object()?;
+    let containers = spec.get("containers");
+    if containers.items()?.is_empty() {
+        return Err(containers.missing());
+    }
+    for list in [spec.get("initContainers"), containers] {
+        for container in list.items()? {
+            container.required_object()?;
+            for part in ["env", "envFrom", "ports", "volumeMounts", "command", "args"] {
+                container.get(part).items()?;
+            }
+        }
+    }
+    spec.get("volumes").items()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::workload::{Manifest, Runtimes};
+
+    #[rstest]
+    #[case::containers_null(json!({"spec": {"containers": null}}), "t.spec.containers is missing")]
+    #[case::no_spec(json!({}), "t.spec.containers is missing")]
+    #[case::not_an_object(json!("x"), "t is \"x\": expected an object")]
+    #[case::spec_is_a_list(json!({"spec": []}), "t.spec is []: expected an object")]
+    #[case::container_is_text(json!({"spec": {"containers": ["a"]}}), "t.spec.containers[0] is \"a\": expected an object")]
+    #[case::env_is_an_object(json!({"spec": {"containers": [{"env": {"A": "1"}}]}}), "t.spec.containers[0].env is {\"A\":\"1\"}: expected a list")]
+    #[case::volumes_are_text(json!({"spec": {"containers": [{}], "volumes": "v"}}), "t.spec.volumes is \"v\": expected a list")]
+    #[case::labels_are_a_list(json!({"metadata": {"labels": ["a"]}, "spec": {"containers": [{}]}}), "t.metadata.labels is [\"a\"]: expected an object")]
+    fn a_malformed_template_is_refused_with_its_path(#[case] template: Value, #[case] message: &str) {
+        let raw = json!({"metadata": {"name": "j"}});
+        let manifest = Manifest { raw: &raw, namespace: "team", runtimes: &Runtimes::default() };
+        let owner = Owner::of(&manifest, "batch/v1", "Job").unwrap();
+        let template = Field::named(&template, "t");
+        let error = require_containers(&template).and_then(|()| Draft::new(&template, &owner, "team")).unwrap_err();
+        assert_eq!(error.to_string(), message);
+    }
+}
