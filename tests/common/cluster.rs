@@ -1,0 +1,120 @@
+//! The real cluster of `tests/cluster`, for the tests that run inside its network.
+//!
+//! ```text
+//! tests/cluster/cluster up
+//! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test operators
+//! ```
+//!
+//! Everything goes through `kubectl`, as a person would do it; one call costs 0.1 s and more, so several objects go into
+//! one [`List`](list). Each test makes its own namespace. A helper that cannot do its work fails the test; nothing is
+//! skipped.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    unreachable_pub,
+    reason = "a helper fails its test by panicking; each test uses some of it"
+)]
+
+#[path = "cluster/audit.rs"]
+mod audit;
+#[path = "cli.rs"]
+mod cli;
+#[path = "cluster/kubectl.rs"]
+mod kubectl;
+#[path = "cluster/namespace.rs"]
+mod namespace;
+#[path = "cluster/wait.rs"]
+mod wait;
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+pub use audit::AuditLog;
+pub use cli::trainmesh;
+pub use kubectl::{Applied, list};
+pub use namespace::Namespace;
+pub use wait::{PATIENCE, eventually};
+
+/// The two operators whose CRDs have the same name, `mpijobs.kubeflow.org`.
+const RIVALS: [&str; 2] = ["training-operator", "mpi-operator"];
+
+/// The running cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    logs: PathBuf,
+    /// Operators that this process has started, or found started.
+    operators: Mutex<BTreeSet<String>>,
+}
+
+impl Cluster {
+    /// The cluster that `tests/cluster/cluster exec` runs this test in.
+    pub fn get() -> &'static Self {
+        static CLUSTER: OnceLock<Cluster> = OnceLock::new();
+        CLUSTER.get_or_init(|| Self { logs: variable("TRAINMESH_CLUSTER_LOGS").into(), operators: Mutex::default() })
+    }
+
+    /// A new namespace with these labels, in which pods can be made at once.
+    pub fn namespace(&self, labels: &[(&str, &str)]) -> Namespace {
+        Namespace::with_labels(self.audit_from_now(), labels)
+    }
+
+    /// Creates or changes objects that live in no namespace: YAML or JSON, one or many.
+    pub fn apply(&self, manifest: &(impl Display + ?Sized)) -> Applied {
+        self.kubectl(&["apply", "-f", "-"], manifest)
+    }
+
+    /// As [`Cluster::apply`], by `kubectl create`.
+    pub fn create(&self, manifest: &(impl Display + ?Sized)) -> Applied {
+        self.kubectl(&["create", "-f", "-"], manifest)
+    }
+
+    /// Runs `kubectl` with `input` on standard input.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> Applied {
+        kubectl::run(arguments, &input.to_string())
+    }
+
+    /// Has a real operator running: one of `tests/cluster/cluster help`. The first call for each takes some 15 s.
+    pub fn operator(&self, name: &str) {
+        let mut started = self.operators.lock().unwrap_or_else(PoisonError::into_inner);
+        if started.contains(name) {
+            return;
+        }
+        if RIVALS.contains(&name) {
+            for rival in RIVALS.into_iter().filter(|rival| *rival != name) {
+                assert!(!started.contains(rival), "{name} and {rival} exclude each other: give them own test targets");
+                cluster(&["operator", rival, "stop"]);
+            }
+        }
+        cluster(&["operator", name, "start"]);
+        started.insert(name.to_owned());
+    }
+
+    /// What the apiserver writes into its audit log from now on.
+    pub fn audit_from_now(&self) -> AuditLog {
+        AuditLog::from_now(self.logs.join("audit.log"))
+    }
+}
+
+/// Runs the command that owns the cluster.
+fn cluster(arguments: &[&str]) {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/cluster");
+    let output = Command::new(program).args(arguments).output().expect("start tests/cluster/cluster");
+    assert!(output.status.success(), "cluster {arguments:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!(
+            "{name} is not set: this test needs the test cluster and runs inside its network:\n  \
+             tests/cluster/cluster up\n  \
+             tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test {}",
+            env!("CARGO_CRATE_NAME")
+        )
+    })
+}
