@@ -42,7 +42,7 @@ start_apiserver() {
     --client-ca-file "$PKI/ca.crt" --tls-cert-file "$PKI/apiserver.crt" --tls-private-key-file "$PKI/apiserver.key" \
     --service-account-issuer https://kubernetes.default.svc --service-account-key-file "$PKI/sa.pub" \
     --service-account-signing-key-file "$PKI/sa.key" \
-    --audit-policy-file "$HERE/config/audit-policy.yaml" --audit-log-path "$LOGS/audit.log" \
+    --audit-log-maxsize 0 --audit-policy-file "$HERE/config/audit-policy.yaml" --audit-log-path "$LOGS/audit.log" \
     --feature-gates="$GATES" --runtime-config=scheduling.k8s.io/v1alpha2=true "${node[@]}"
 }
 
