@@ -4,8 +4,8 @@
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test operators
 //! ```
 //!
-//! The examples stand here as they are, so that what users see is what is checked; a variant that no example shows has
-//! a manifest of its own in `tests/operators`. The jobs never run: there are no GPUs and no such images.
+//! The examples stand here as they are, so that what users see is what is checked; variants that no example
+//! shows have manifests of their own in `tests/operators`. The jobs never run: there are no GPUs and no such images.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,7 +43,6 @@ const KUBEFLOW: &str = "training-operator";
 #[case::replicationcontroller(Case::new("examples/replicationcontroller.yaml"))]
 #[case::pytorchjob(Case::with_operator("examples/pytorchjob.yaml", KUBEFLOW))]
 #[case::pytorchjob_elastic(Case::with_operator("examples/pytorchjob-elastic.yaml", KUBEFLOW))]
-#[case::pytorchjob_without_master(Case::with_operator("tests/operators/pytorchjob-workers.yaml", KUBEFLOW))]
 #[case::tfjob(Case::with_operator("examples/tfjob.yaml", KUBEFLOW))]
 #[case::mpijob(Case::with_operator("examples/mpijob-v1.yaml", KUBEFLOW))]
 #[case::xgboostjob(Case::with_operator("examples/xgboostjob.yaml", KUBEFLOW))]
@@ -58,6 +57,7 @@ const KUBEFLOW: &str = "training-operator";
     ..Case::with_operator("examples/trainjob.yaml", "trainer")
 })]
 #[case::builtin_variants(Case { help: a_tick_is_due, ..Case::new("tests/operators/builtin.yaml") })]
+#[case::pytorchjob_variants(Case::with_operator("tests/operators/pytorchjob.yaml", KUBEFLOW))]
 #[case::kubeflow_variants(Case::with_operator("tests/operators/kubeflow.yaml", KUBEFLOW))]
 #[case::jobset_variants(Case::with_operator("tests/operators/jobset.yaml", "jobset"))]
 #[case::trainjob_variants(Case::with_operator("tests/operators/trainjob.yaml", "trainer"))]
