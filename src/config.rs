@@ -10,6 +10,7 @@ mod choice;
 mod document;
 mod fields;
 mod mesh;
+mod period;
 mod problem;
 mod schema;
 
@@ -18,6 +19,7 @@ use serde::Serialize;
 use serde_json::json;
 
 pub use mesh::{Mesh, NativeSidecar, Traffic};
+pub use period::Period;
 pub use problem::{Problem, render};
 pub use schema::schema;
 

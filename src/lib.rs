@@ -7,6 +7,7 @@
 pub mod cli;
 pub mod cluster;
 pub mod config;
+pub mod duration;
 pub mod files;
 pub mod hash;
 pub mod keys;

@@ -1,8 +1,10 @@
 //! Configurations as users write them: what is accepted, and what is said about the rest.
 
+use std::time::Duration;
+
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::{Configuration, Mesh, NativeSidecar, Traffic, schema};
+use trainmesh::config::{Configuration, Mesh, NativeSidecar, Period, Traffic, schema};
 
 const DEFAULT: &str = include_str!("../config/default.yaml");
 const SCHEMA: &str = include_str!("../config/schema.json");
@@ -24,7 +26,7 @@ fn check_text(text: &str, expected: &[&str]) {
 #[case::nothing_more("", &[])]
 #[case::unknown_field(
     "mesh:\n  replicas: 3\n",
-    &["line 4: mesh.replicas: unknown field: expected enabled, hold, nativeSidecar or traffic"]
+    &["line 4: mesh.replicas: unknown field: expected enabled, hold, waitTimeout, nativeSidecar or traffic"]
 )]
 #[case::misspelt_field(
     "mesh:\n  nativeSidcar: prefer\n",
@@ -54,6 +56,10 @@ fn check_text(text: &str, expected: &[&str]) {
 #[case::number_for_a_boolean("mesh: {hold: 1}\n", &["line 3: mesh.hold: expected a boolean, found a number"])]
 #[case::mapping_for_a_boolean("mesh:\n  hold:\n    x: 1\n", &["line 4: mesh.hold: expected a boolean, found a mapping"])]
 #[case::scalar_for_a_section("mesh: true\n", &["line 3: mesh: expected a mapping, found a boolean"])]
+#[case::no_duration(
+    "mesh:\n  waitTimeout: 90\n",
+    &["line 4: mesh.waitTimeout: expected a duration such as 90s or 1m30s, found a number"]
+)]
 #[case::all_at_once(
     "mesh:\n  enabeld: true\n  hold: 'false'\n  # a comment\n  traffic: none\n",
     &[
@@ -149,7 +155,8 @@ fn what_is_shown_is_read_back(
     #[values(NativeSidecar::Leave, NativeSidecar::Prefer)] native_sidecar: NativeSidecar,
     #[values(Traffic::Leave, Traffic::DisableCapture, Traffic::DisableInjection)] traffic: Traffic,
 ) {
-    let configuration = Configuration { mesh: Mesh { enabled, hold, native_sidecar, traffic } };
+    let wait_timeout = hold.then_some(Period(Duration::from_secs(90)));
+    let configuration = Configuration { mesh: Mesh { enabled, hold, wait_timeout, native_sidecar, traffic } };
     assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration.clone()));
     assert_eq!(Traffic::parse(&traffic.to_string()), Some(traffic));
     let same = configuration == Configuration::embedded();
@@ -168,8 +175,8 @@ fn traffic_has_the_names_of_its_label() {
 
 #[test]
 fn the_hash_of_the_default_is_that_of_its_json() {
-    // printf '{"mesh":{"enabled":true,"hold":true,"nativeSidecar":"leave","traffic":"leave"}}' | sha256sum
-    assert_eq!(Configuration::embedded().hash(), "c552d3c4eaa5");
+    // printf '{"mesh":{"enabled":true,"hold":true,"nativeSidecar":"leave","traffic":"leave","waitTimeout":null}}' | sha256sum
+    assert_eq!(Configuration::embedded().hash(), "bf42dadaa38a");
 }
 
 /// The three places that state a default: the code, the file and the schema.
@@ -198,7 +205,7 @@ fn the_schema_file_is_fresh() {
 fn the_schema_and_the_parser_agree(
     #[values(
         json!(null), json!(true), json!(0), json!(1.5), json!("true"), json!(""), json!("leave"), json!("prefer"),
-        json!("disableCapture"), json!("disableInjection"), json!("Leave"), json!([]), json!(["leave"]), json!({"a": 1})
+        json!("disableCapture"), json!("disableInjection"), json!("Leave"), json!([]), json!(["leave"]), json!({"a": 1}), json!("90s"), json!("1 s")
     )]
     value: Value,
 ) {
@@ -245,7 +252,11 @@ fn accepts(schema: &Value, value: &Value) -> bool {
         }
         _ => true,
     };
+    let pattern_fits = match (value.as_str(), schema["pattern"].as_str()) {
+        (Some(text), Some(pattern)) => regex::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text)),
+        _ => true,
+    };
     let value_fits = schema.get("const").is_none_or(|only| only == value);
     let variant_fits = schema["oneOf"].as_array().is_none_or(|all| all.iter().any(|schema| accepts(schema, value)));
-    type_fits && fields_fit && value_fits && variant_fits
+    type_fits && fields_fit && pattern_fits && value_fits && variant_fits
 }

@@ -6,10 +6,11 @@
 )]
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::{Configuration, NativeSidecar, Traffic};
+use trainmesh::config::{Configuration, NativeSidecar, Period, Traffic};
 use trainmesh::mutate::{Mode, Outcome, RuleId, Snapshot, mutate};
 
 const HELD: &str = "holdApplicationUntilProxyStarts: true";
@@ -295,6 +296,27 @@ fn traffic(
     #[case] warnings: &[&str],
 ) {
     check(&world, &pod, RuleId::MeshTraffic, expected, written, warnings);
+}
+
+#[rstest]
+#[case::raised(Some(300), json!(["pilot-agent", "wait"]), "applied WaitRaised", json!(["pilot-agent", "wait", "--timeoutSeconds", "300"]))]
+#[case::not_asked_for(None, json!(["pilot-agent", "wait"]), "skipped HoldRendered", json!(["pilot-agent", "wait"]))]
+#[case::never_shortened(Some(30), json!(["pilot-agent", "wait"]), "skipped HoldRendered", json!(["pilot-agent", "wait"]))]
+#[case::another_command(
+    Some(300),
+    json!(["pilot-agent", "wait", "--url", "u"]),
+    "skipped HoldRendered",
+    json!(["pilot-agent", "wait", "--url", "u"])
+)]
+fn wait_timeout(#[case] seconds: Option<u64>, #[case] command: Value, #[case] expected: &str, #[case] after: Value) {
+    let world = World::config(|config| config.mesh.wait_timeout = seconds.map(Duration::from_secs).map(Period));
+    let proxy = json!({"name": "istio-proxy", "lifecycle": {"postStart": {"exec": {"command": command}}}});
+    let pod =
+        injected(json!({"annotations": {"proxy.istio.io/config": HELD, "trainmesh.dev/applied": "mesh.hold"}}), proxy);
+    check(&world, &pod, RuleId::MeshHold, expected, json!({}), &[]);
+    let mut patched = pod.clone();
+    world.run(&pod).patch.apply(&mut patched).unwrap();
+    assert_eq!(patched["spec"]["containers"][0]["lifecycle"]["postStart"]["exec"]["command"], after);
 }
 
 #[test]

@@ -40,6 +40,5 @@ impl ServerArguments {
 
 /// Reads a duration as manifests write it: `10s`, `1m30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let duration: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Duration::try_from(duration).map_err(|_| "a duration cannot be negative".to_owned())
+    crate::duration::parse(text)
 }

@@ -110,6 +110,12 @@ impl<'a> Fields<'a> {
     }
 }
 
+impl<T: Scalar> Scalar for Option<T> {
+    fn read(content: &Content) -> Result<Self, String> {
+        T::read(content).map(Some)
+    }
+}
+
 impl Scalar for bool {
     fn read(content: &Content) -> Result<Self, String> {
         match content {

@@ -5,8 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::choice;
 use super::fields::{Fields, Scalar, Section};
+use super::{Period, choice};
 use crate::yaml::Content;
 
 /// Repairs of pods with an Istio sidecar.
@@ -17,6 +17,10 @@ pub struct Mesh {
     pub enabled: bool,
     /// Hold the application until istio-proxy is ready (`holdApplicationUntilProxyStarts`).
     pub hold: bool,
+    /// How long `pilot-agent wait` may hold the application, where the injector rendered it without a time-out of its
+    /// own. Null: Istio's minute.
+    #[schemars(with = "Period")]
+    pub wait_timeout: Option<Period>,
     /// Whether a pod gets its proxy as a native sidecar.
     pub native_sidecar: NativeSidecar,
     /// Which traffic of a pod goes through Envoy. The label `trainmesh.dev/mesh-traffic` beats this value.
@@ -47,16 +51,23 @@ pub enum Traffic {
 
 impl Default for Mesh {
     fn default() -> Self {
-        Self { enabled: true, hold: true, native_sidecar: NativeSidecar::Leave, traffic: Traffic::Leave }
+        Self {
+            enabled: true,
+            hold: true,
+            wait_timeout: None,
+            native_sidecar: NativeSidecar::Leave,
+            traffic: Traffic::Leave,
+        }
     }
 }
 
 impl Section for Mesh {
     fn read(fields: &mut Fields<'_>) -> Self {
-        let Self { enabled, hold, native_sidecar, traffic } = Self::default();
+        let Self { enabled, hold, wait_timeout, native_sidecar, traffic } = Self::default();
         Self {
             enabled: fields.scalar("enabled", enabled),
             hold: fields.scalar("hold", hold),
+            wait_timeout: fields.scalar("waitTimeout", wait_timeout),
             native_sidecar: fields.scalar("nativeSidecar", native_sidecar),
             traffic: fields.scalar("traffic", traffic),
         }

@@ -77,7 +77,10 @@ impl<'a> Builder<'a> {
 }
 
 fn lookup<'a>(pod: &'a Value, path: &[String]) -> Option<&'a Value> {
-    path.iter().try_fold(pod, |value, key| value.get(key))
+    path.iter().try_fold(pod, |value, key| match value {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        other => other.get(key),
+    })
 }
 
 #[cfg(test)]

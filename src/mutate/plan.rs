@@ -12,7 +12,7 @@ pub struct Plan {
 /// One value at one place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
-    /// Keys from the root of the pod, unescaped.
+    /// Keys, and indices of lists, from the root of the pod, unescaped.
     pub path: Vec<String>,
     /// What is to stand there.
     pub value: Value,
@@ -21,12 +21,18 @@ pub struct Write {
 impl Plan {
     /// Sets annotation `key`, and returns the field's JSON pointer.
     pub fn set_annotation(&mut self, key: &str, value: impl Into<Value>) -> String {
-        self.write(["metadata", "annotations", key], value.into())
+        self.set(&["metadata", "annotations", key], value)
     }
 
     /// Sets label `key`, and returns the field's JSON pointer.
     pub fn set_label(&mut self, key: &str, value: impl Into<Value>) -> String {
-        self.write(["metadata", "labels", key], value.into())
+        self.set(&["metadata", "labels", key], value)
+    }
+
+    /// Sets what stands at `path`, the keys and list indices from the root of the pod, and returns the field's JSON pointer.
+    pub fn set(&mut self, path: &[&str], value: impl Into<Value>) -> String {
+        self.writes.push(Write { path: path.iter().map(|key| (*key).to_owned()).collect(), value: value.into() });
+        PointerBuf::from_tokens(path.iter().copied()).to_string()
     }
 
     /// The value planned for label `key`.
@@ -40,10 +46,5 @@ impl Plan {
     #[must_use]
     pub fn writes(&self) -> &[Write] {
         &self.writes
-    }
-
-    fn write(&mut self, path: [&str; 3], value: Value) -> String {
-        self.writes.push(Write { path: path.map(str::to_owned).to_vec(), value });
-        PointerBuf::from_tokens(path).to_string()
     }
 }

@@ -78,6 +78,8 @@ reasons! {
     ProxyConfigRefused => "proxy.istio.io/config is left as it is",
     /// An injected pod whose proxy holds the application.
     HoldRendered => "istio-proxy holds the application",
+    /// An injected pod whose proxy may hold the application for longer now.
+    WaitRaised => "istio-proxy may hold the application for as long as mesh.waitTimeout says",
     /// An injected pod whose proxy does not.
     HoldNotRendered => "the pod was injected without the hold",
     /// A native sidecar starts before the application anyway.

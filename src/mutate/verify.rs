@@ -77,6 +77,9 @@ fn well_formed(write: &Write) -> bool {
     match (write.path.get(1).map(String::as_str), &write.value) {
         (Some("annotations"), Value::String(_)) => true,
         (Some("labels"), Value::String(value)) => is_label_value(value),
+        (_, Value::Array(words)) => {
+            write.path.last().is_some_and(|key| key == "command") && words.iter().all(Value::is_string)
+        }
         _ => false,
     }
 }
@@ -112,22 +115,26 @@ fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[&[Stri
     }
     let empty = Map::new();
     let (before, after) = match (before, after) {
+        (Some(Value::Array(before)), Some(Value::Array(after))) => {
+            let mut items = before.iter().zip(after).enumerate();
+            return before.len() == after.len()
+                && items.all(|(index, (before, after))| {
+                    same_outside(Some(before), Some(after), &below(planned, &index.to_string()))
+                });
+        }
         (Some(Value::Object(before)), Some(Value::Object(after))) => (before, after),
         // A parent that was absent has been made to hold what was planned, and nothing else.
         (None | Some(Value::Null), Some(Value::Object(after))) => (&empty, after),
         _ => return before == after,
     };
     let unplanned_kept = before.keys().all(|key| after.contains_key(key));
-    unplanned_kept
-        && after.iter().all(|(key, value)| {
-            let below: Vec<&[String]> = planned
-                .iter()
-                .filter_map(|path| path.split_first())
-                .filter(|(first, _)| *first == key)
-                .map(|(_, rest)| rest)
-                .collect();
-            same_outside(before.get(key), Some(value), &below)
-        })
+    unplanned_kept && after.iter().all(|(key, value)| same_outside(before.get(key), Some(value), &below(planned, key)))
+}
+
+/// The planned paths that go through `key`, counted from there.
+fn below<'a>(planned: &[&'a [String]], key: &str) -> Vec<&'a [String]> {
+    let through = planned.iter().filter_map(|path| path.split_first()).filter(|(first, _)| *first == key);
+    through.map(|(_, rest)| rest).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! mesh.hold: the application starts when istio-proxy is ready, so that its first connections are not refused.
 
-use serde_json::Value;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use super::super::{Facts, Ruling};
 use super::annotation_pointer;
@@ -8,6 +10,9 @@ use crate::keys;
 use crate::mutate::proxy_config::{self, Hold};
 use crate::mutate::{Plan, Reason};
 use crate::pod::{Injection, Proxy, ProxyKind};
+
+/// How long `pilot-agent wait` holds the application when it is not told.
+const ISTIO_WAIT: Duration = Duration::from_mins(1);
 
 pub(in crate::mutate::rules) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
     let mesh = &facts.snapshot.config.mesh;
@@ -18,7 +23,7 @@ pub(in crate::mutate::rules) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ru
         return Ruling::skipped(Reason::HoldOff);
     }
     if let Some(proxy) = facts.proxy {
-        return injected(facts, proxy);
+        return injected(facts, proxy, plan);
     }
     match facts.injection {
         Injection::NotExpected(why) => Ruling::skipped(why.into()),
@@ -53,17 +58,39 @@ fn request(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
 }
 
 /// After injection the annotation is no longer read: only what was rendered counts.
-fn injected(facts: &Facts<'_>, proxy: Proxy<'_>) -> Ruling {
+fn injected(facts: &Facts<'_>, proxy: Proxy<'_>, plan: &mut Plan) -> Ruling {
     match proxy.kind {
         ProxyKind::Native => Ruling::skipped(Reason::NativeSidecar).at(proxy.container.pointer()),
         ProxyKind::GrpcAgent => Ruling::skipped(Reason::GrpcAgent).at(proxy.container.pointer()),
-        ProxyKind::Classic if waits(proxy) => Ruling::skipped(Reason::HoldRendered).at(proxy.container.pointer()),
+        ProxyKind::Classic if waits(proxy) => match longer_wait(facts, proxy) {
+            Some(command) => {
+                Ruling::applied(Reason::WaitRaised, plan.set(&hook(&proxy.container.index.to_string()), command))
+            }
+            None => Ruling::skipped(Reason::HoldRendered).at(proxy.container.pointer()),
+        },
         ProxyKind::Classic => {
             let cause = cause(facts);
             let warning = format!("mesh.hold: injected without the hold: {cause}");
             Ruling::refused(Reason::HoldNotRendered, cause, warning).at(proxy.container.pointer())
         }
     }
+}
+
+/// Where the command of a postStart hook stands, in the application container at `index`.
+fn hook(index: &str) -> [&str; 7] {
+    ["spec", "containers", index, "lifecycle", "postStart", "exec", "command"]
+}
+
+/// The hook's command with the configured time-out, where that is longer than what was rendered. Only the exact command
+/// of Istio's template is known to have no time-out of its own, and a shorter one would make the pod worse.
+fn longer_wait(facts: &Facts<'_>, proxy: Proxy<'_>) -> Option<Value> {
+    let timeout = facts.snapshot.config.mesh.wait_timeout?.0;
+    let rendered = proxy.container.raw().pointer("/lifecycle/postStart/exec/command")?;
+    if timeout <= ISTIO_WAIT || *rendered != json!(["pilot-agent", "wait"]) {
+        return None;
+    }
+    let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
+    Some(json!(["pilot-agent", "wait", "--timeoutSeconds", seconds.to_string()]))
 }
 
 /// Whether the proxy stands first, so that the kubelet waits for its postStart hook before it starts the others, and

@@ -1,0 +1,40 @@
+//! Fields that hold a duration.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use super::fields::Scalar;
+use crate::duration;
+use crate::yaml::Content;
+
+/// A duration in a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period(pub Duration);
+
+impl Scalar for Period {
+    fn read(content: &Content) -> Result<Self, String> {
+        match content {
+            Content::String(text) => duration::parse(text).map(Self),
+            other => Err(format!("expected a duration such as 90s or 1m30s, found {}", other.noun())),
+        }
+    }
+}
+
+impl Serialize for Period {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&duration::format(self.0))
+    }
+}
+
+impl JsonSchema for Period {
+    fn schema_name() -> Cow<'static, str> {
+        "Period".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": duration::PATTERN})
+    }
+}
