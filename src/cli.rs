@@ -2,6 +2,7 @@
 
 mod completion;
 mod config;
+mod live;
 mod output;
 mod preview;
 mod progress;
@@ -129,6 +130,13 @@ fn complain(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
     let bad = style::BAD;
     // Where standard error is closed there is nowhere left to say so.
     let _ = writeln!(stderr, "{bad}error{bad:#}: {message}");
+}
+
+/// Writes what differs between a preview and a cluster.
+fn differ(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
+    let caution = style::CAUTION;
+    // As above.
+    let _ = writeln!(stderr, "{caution}difference{caution:#}: {message}");
 }
 
 /// Writes a note for people.

@@ -2,4 +2,5 @@
 
 pub mod client;
 pub mod config_map;
+pub mod live;
 pub mod namespaces;

@@ -1,5 +1,6 @@
 //! What the pods of a manifest would get: the webhook's engine over the pods that the manifest's operator would create.
 
+mod drift;
 mod hints;
 mod report;
 mod surroundings;
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use drift::{Drift, drift, probe};
 pub use report::PodReport;
 pub use surroundings::{SURROUNDING_KINDS, Surroundings};
 
@@ -61,7 +63,7 @@ impl Preview {
         let Some(known) = workload::find(api_version, kind) else {
             return Ok(Previewed::PassedOver(format!("{api_version} {kind}")));
         };
-        let namespace = self.namespace_of(document);
+        let namespace = namespace_of(document, &self.namespace).to_owned();
         let runtimes = self.surroundings.runtimes();
         let roles = (known.render)(&Manifest { raw: &document.value, namespace: &namespace, runtimes })?;
         let mut notes: Vec<String> =
@@ -81,11 +83,6 @@ impl Preview {
         Ok(Previewed::Pods { reports, notes })
     }
 
-    fn namespace_of(&self, document: &Document) -> String {
-        let own = document.value.pointer("/metadata/namespace").and_then(Value::as_str).filter(|name| !name.is_empty());
-        own.or(document.namespace.as_deref()).unwrap_or(&self.namespace).to_owned()
-    }
-
     fn outcome(&self, pod: &Value, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
         match selected_mode(Pod::new(pod), namespace, labels) {
             Err(why) => not_called(why),
@@ -95,6 +92,13 @@ impl Preview {
             }
         }
     }
+}
+
+/// The namespace that `document` is created in: its own, that of the review it came in, else `default`.
+#[must_use]
+pub fn namespace_of<'a>(document: &'a Document, default: &'a str) -> &'a str {
+    let own = document.value.pointer("/metadata/namespace").and_then(Value::as_str).filter(|name| !name.is_empty());
+    own.or(document.namespace.as_deref()).unwrap_or(default)
 }
 
 fn report(document: &Document, known: &Kind, namespace: &str, role: Role, outcome: Outcome) -> PodReport {

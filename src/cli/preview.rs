@@ -1,5 +1,7 @@
 //! `trainmesh preview`: what a manifest's pods would get, and why, offline.
 
+mod show;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
@@ -8,11 +10,12 @@ use std::thread;
 
 use clap::ValueEnum;
 
+use super::live::Live;
 use super::output::Format;
-use super::progress::Progress;
-use super::{Status, complain, config, note};
-use crate::manifest::{Document, DocumentError, Inputs};
-use crate::preview::{Preview, Previewed, SURROUNDING_KINDS, Surroundings};
+use super::{Status, config};
+use crate::manifest::Inputs;
+use crate::preview::{Preview, SURROUNDING_KINDS, Surroundings, namespace_of};
+use show::show;
 
 /// How many documents are read while one is shown. One keeps both busy, and documents may be large.
 const READ_AHEAD: usize = 2;
@@ -24,6 +27,7 @@ const READ_AHEAD: usize = 2;
 ///
 /// Namespace documents in the input give the labels of their namespace. A namespace of which nothing is known is taken
 /// as opted in and injected (trainmesh.dev/inject=enabled,istio-injection=enabled).
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,6 +39,9 @@ Examples:
 
   # The patched pods, from a pipe
   kubectl create job x --image=i --dry-run=client -o yaml | trainmesh preview -f - -o yaml
+
+  # Does the cluster do what is shown?
+  trainmesh preview -f pytorchjob.yaml --cluster
 
   # In a namespace that another revision of Istio injects
   trainmesh preview -f jobs/ -R --namespace-labels trainmesh.dev/inject=enabled,istio.io/rev=canary
@@ -56,6 +63,12 @@ pub(super) struct Arguments {
     /// The labels of every namespace, completely; empty for none
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = labels)]
     namespace_labels: Option<BTreeMap<String, String>>,
+    /// Read labels and configuration from the cluster, and compare with what it would make of each pod (a dry run)
+    #[arg(long, conflicts_with_all = ["namespace_labels", "config"])]
+    cluster: bool,
+    /// The context of the kubeconfig to use instead of the current one
+    #[arg(long, value_name = "CONTEXT", requires = "cluster")]
+    context: Option<String>,
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Format::Diff)]
     output: Format,
@@ -80,24 +93,19 @@ enum Color {
     Never,
 }
 
-/// What the whole run came to.
-#[derive(Debug, Default)]
-struct Tally {
-    pods: usize,
-    changed: bool,
-    errors: Vec<DocumentError>,
-    /// Notes that have been said: one is enough for a thousand jobs.
-    said: BTreeSet<String>,
-}
-
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Some(configuration) = config::load_or_default(arguments.config.as_deref())? else { return Ok(Status::Failed) };
+    let live = arguments.cluster.then(|| Live::connect(arguments.context.as_deref())).transpose()?;
+    let configuration = match &live {
+        Some(live) => Some(live.configuration()?),
+        None => config::load_or_default(arguments.config.as_deref())?,
+    };
+    let Some(configuration) = configuration else { return Ok(Status::Failed) };
     let inputs = Inputs::open(&arguments.filename, arguments.recursive, io::stdin())?;
-    let surroundings = survey(&inputs, arguments);
+    let surroundings = survey(&inputs, arguments, live.as_ref())?;
     let preview = Preview::new(configuration, surroundings, arguments.namespace.clone());
     let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
     let tally = thread::scope(|scope| {
-        let shown = scope.spawn(|| show(arguments, documents, &preview));
+        let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));
         for document in inputs.documents() {
             if sender.send(document).is_err() {
                 // Showing has ended early, with an error that it returns.
@@ -107,7 +115,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         drop(sender);
         shown.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    Ok(match (tally.errors.is_empty(), tally.changed && arguments.exit_code) {
+    Ok(match (tally.errors.is_empty() && !tally.unanswered, tally.changed && arguments.exit_code) {
         (false, _) => Status::Failed,
         (true, true) => Status::Changed,
         (true, false) => Status::Done,
@@ -115,74 +123,23 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// The first pass: what the input says of namespaces and runtimes, wherever it stands. Errors are left to the second.
-fn survey(inputs: &Inputs, arguments: &Arguments) -> Surroundings {
+fn survey(inputs: &Inputs, arguments: &Arguments, live: Option<&Live>) -> anyhow::Result<Surroundings> {
     let mut surroundings = Surroundings::new(arguments.namespace_labels.clone());
     let words = SURROUNDING_KINDS.map(str::as_bytes);
     for document in inputs.documents_mentioning(&words).flatten() {
         surroundings.note(&document, &arguments.namespace);
     }
-    surroundings
-}
-
-/// The second pass: every document, in the order of the input.
-fn show(
-    arguments: &Arguments,
-    documents: mpsc::Receiver<Result<Document, DocumentError>>,
-    preview: &Preview,
-) -> anyhow::Result<Tally> {
-    let color = arguments.color.into();
-    let stderr = &mut super::stderr(color);
-    let mut sink = arguments.output.sink(color, preview);
-    let mut tally = Tally::default();
-    let mut progress = Progress::new();
-    for document in documents {
-        let previewed = document.and_then(|document| {
-            let previewed = preview.document(&document);
-            previewed.map_err(|error| failed(&document, &error)).map(|previewed| (document, previewed))
-        });
-        match previewed {
-            Err(error) => {
-                complain(stderr, format_args!("{error}"));
-                tally.errors.push(error);
-            }
-            Ok((document, Previewed::PassedOver(kind))) => {
-                if arguments.verbose {
-                    let Document { source, document, .. } = &document;
-                    note(stderr, format_args!("{source}: document {}: {kind} makes no pods", document + 1));
-                }
-            }
-            Ok((_, Previewed::Pods { reports, notes })) => {
-                for report in &reports {
-                    progress.tick();
-                    sink.report(report)?;
-                    tally.pods += 1;
-                    tally.changed |= report.changed;
-                }
-                for text in notes {
-                    if !tally.said.contains(&text) {
-                        note(stderr, format_args!("{text}"));
-                        tally.said.insert(text);
-                    }
-                }
+    if let Some(live) = live {
+        let documents = inputs.documents().flatten();
+        let namespaces: BTreeSet<String> =
+            documents.map(|document| namespace_of(&document, &arguments.namespace).to_owned()).collect();
+        for namespace in namespaces {
+            if let Some(labels) = live.labels(&namespace)? {
+                surroundings.set(namespace, labels);
             }
         }
     }
-    sink.finish(&tally.errors)?;
-    if tally.pods == 0 && tally.errors.is_empty() {
-        note(stderr, format_args!("no document of the input makes pods"));
-    }
-    Ok(tally)
-}
-
-/// An error that the manifest's kind found, with the document's place.
-fn failed(document: &Document, error: &crate::workload::RenderError) -> DocumentError {
-    let kind = document.value.get("kind").and_then(serde_json::Value::as_str).unwrap_or_default();
-    DocumentError {
-        source: document.source.clone(),
-        document: document.document,
-        line: Some(document.line),
-        message: format!("{kind}: {error}"),
-    }
+    Ok(surroundings)
 }
 
 fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {

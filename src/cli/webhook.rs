@@ -65,7 +65,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let mut signals = Signals::new().context("could not listen for signals")?;
     let metrics = Arc::new(Metrics::default());
     let certificate = CertificateFiles::load(tls_cert.clone(), tls_key.clone(), Arc::clone(&metrics)).await?;
-    let client = client::connect(server.kubeconfig.as_deref()).await?;
+    let client = client::connect(server.kubeconfig.as_deref(), None).await?;
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();

@@ -17,6 +17,14 @@ pub enum ConnectError {
         /// Why.
         source: Box<KubeconfigError>,
     },
+    /// The context that was named is of no use.
+    #[error("could not use the context {context} of the kubeconfig")]
+    Context {
+        /// Its name.
+        context: String,
+        /// Why.
+        source: Box<KubeconfigError>,
+    },
     /// None was named, and neither the usual places nor the service account gave one.
     #[error("found no cluster: name one with --kubeconfig or KUBECONFIG")]
     Infer(#[source] Box<InferConfigError>),
@@ -25,21 +33,25 @@ pub enum ConnectError {
     Client(#[source] Box<kube::Error>),
 }
 
-/// Makes a client. Nothing is sent yet.
+/// Makes a client of `kubeconfig` or the usual places, and of `context` or the current one. Nothing is sent yet.
 ///
 /// The client does not try again by itself: a lookup for a pod that waits must be one call, and a watch has its own
 /// back-off.
-pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> {
-    let mut config = match kubeconfig {
-        Some(path) => named(path)
+pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, ConnectError> {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let mut config = match (kubeconfig, context) {
+        (Some(path), _) => named(path, &options)
             .await
             .map_err(|source| ConnectError::Kubeconfig { path: path.to_owned(), source: Box::new(source) })?,
-        None => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
+        (None, Some(context)) => Config::from_kubeconfig(&options)
+            .await
+            .map_err(|source| ConnectError::Context { context: context.to_owned(), source: Box::new(source) })?,
+        (None, None) => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
     };
     config.default_retry = false;
     Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
 }
 
-async fn named(path: &Path) -> Result<Config, KubeconfigError> {
-    Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, &KubeConfigOptions::default()).await
+async fn named(path: &Path, options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
+    Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, options).await
 }

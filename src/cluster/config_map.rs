@@ -12,7 +12,7 @@ use crate::telemetry::chain;
 /// Name of the `ConfigMap`.
 pub const NAME: &str = "trainmesh-config";
 /// The key that holds the configuration.
-const KEY: &str = "config.yaml";
+pub const KEY: &str = "config.yaml";
 
 /// What the `ConfigMap` of `namespace` holds: now, and whenever it changes. Ends only when it is dropped.
 pub fn offers(client: Client, namespace: &str) -> impl Stream<Item = Offer> + use<> {

@@ -54,6 +54,11 @@ impl Surroundings {
         }
     }
 
+    /// Sets the labels of `namespace`, whatever the input says of it.
+    pub fn set(&mut self, namespace: String, labels: BTreeMap<String, String>) {
+        self.by_namespace.insert(namespace, labels);
+    }
+
     /// The labels of `namespace`.
     #[must_use]
     pub fn labels(&self, namespace: &str) -> &BTreeMap<String, String> {

@@ -1,0 +1,52 @@
+//! `--cluster`: a preview held against a live cluster.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use kube::Client;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::cluster::{client, live};
+use crate::config::{Configuration, render};
+use crate::preview::{Drift, PodReport, drift, probe};
+
+/// A cluster that is asked one question after another.
+pub(super) struct Live {
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Live {
+    /// Connects by the usual kubeconfig rules, to `context` or the current one.
+    pub(super) fn connect(context: Option<&str>) -> anyhow::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .context("could not start the runtime")?;
+        let client = runtime.block_on(client::connect(None, context))?;
+        Ok(Self { runtime, client })
+    }
+
+    /// The configuration in force; the embedded one where the cluster has none.
+    pub(super) fn configuration(&self) -> anyhow::Result<Configuration> {
+        let Some(text) = self.runtime.block_on(live::configuration(&self.client))? else {
+            return Ok(Configuration::embedded());
+        };
+        Configuration::parse(&text).map_err(|problems| {
+            anyhow::anyhow!("the cluster's configuration is refused:\n{}", render("config.yaml", &problems))
+        })
+    }
+
+    /// The labels of `namespace`; `None` where the cluster has no such namespace.
+    pub(super) fn labels(&self, namespace: &str) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+        Ok(self.runtime.block_on(live::labels(&self.client, namespace))?)
+    }
+
+    /// In what the cluster's own answer for the pod of `report` differs from the preview.
+    pub(super) fn compare(&self, report: &PodReport) -> anyhow::Result<Vec<Drift>> {
+        let pod = probe(&report.original);
+        let created = self.runtime.block_on(live::dry_run(&self.client, &report.namespace, &pod))?;
+        Ok(drift(report, &created))
+    }
+}

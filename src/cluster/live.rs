@@ -1,0 +1,56 @@
+//! What a live cluster says: labels of namespaces, the configuration in force, and what becomes of a pod at creation.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use kube::api::{ApiResource, DynamicObject, PostParams};
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::config_map::{KEY, NAME};
+
+/// Where trainmesh is installed unless its operator says otherwise.
+pub const INSTALLED_IN: &str = "trainmesh-system";
+
+/// A question to the apiserver that failed.
+#[derive(Debug, Error)]
+#[error("could not {step}")]
+pub struct LiveError {
+    step: String,
+    source: Box<kube::Error>,
+}
+
+/// The labels of `namespace`; `None` where there is no such namespace.
+pub async fn labels(client: &Client, namespace: &str) -> Result<Option<BTreeMap<String, String>>, LiveError> {
+    let api: Api<Namespace> = Api::all(client.clone());
+    let found: Option<PartialObjectMeta<Namespace>> =
+        api.get_metadata_opt(namespace).await.map_err(failed(|| format!("read namespace {namespace}")))?;
+    Ok(found.map(|namespace| namespace.labels().clone()))
+}
+
+/// The text of the configuration in force; `None` where the cluster has none.
+pub async fn configuration(client: &Client) -> Result<Option<String>, LiveError> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), INSTALLED_IN);
+    let found = api.get_opt(NAME).await.map_err(failed(|| format!("read ConfigMap {INSTALLED_IN}/{NAME}")))?;
+    Ok(found.and_then(|map| map.data?.remove(KEY)))
+}
+
+/// `pod` as the apiserver would store it, had it been created in `namespace`: defaulted, and changed by every webhook.
+/// Nothing is created.
+pub async fn dry_run(client: &Client, namespace: &str, pod: &Value) -> Result<Value, LiveError> {
+    let pods = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &pods);
+    let fail = failed(|| format!("create a pod in namespace {namespace} as a dry run"));
+    let object: DynamicObject =
+        serde_json::from_value(pod.clone()).map_err(|error| fail(kube::Error::SerdeError(error)))?;
+    let parameters = PostParams { dry_run: true, ..PostParams::default() };
+    let fail = failed(|| format!("create a pod in namespace {namespace} as a dry run"));
+    let created = api.create(&parameters, &object).await.map_err(fail)?;
+    Ok(serde_json::to_value(created).unwrap_or_default())
+}
+
+fn failed(step: impl FnOnce() -> String) -> impl FnOnce(kube::Error) -> LiveError {
+    move |source| LiveError { step: step(), source: Box::new(source) }
+}
