@@ -19,9 +19,20 @@ dist: ## Build the small binary that is shipped (target/dist/trainmesh)
 	$(CARGO) build --profile dist --locked
 
 .PHONY: test
-test: ## Run every test
-	@command -v go > /dev/null || { echo "error: the judge of YAML texts is a Go program: install Go 1.26 or newer" >&2; exit 1; }
+test: ## Run every test, as root on a real cluster too (the first run builds it: some 20 minutes)
+	tests/run
+
+.PHONY: test-quick
+test-quick: ## Run the tests that need no cluster
 	$(CARGO) test --locked
+
+.PHONY: cluster
+cluster: ## Start a real Kubernetes from nothing, and say how to use it
+	tests/cluster/cluster up
+
+.PHONY: cluster-down
+cluster-down: ## End it; leaves nothing behind
+	tests/cluster/cluster down
 
 .PHONY: lint
 lint: ## Check format and lints
