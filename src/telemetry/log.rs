@@ -1,5 +1,6 @@
 //! Logs: one event a line on standard error, as text or as JSON.
 
+use std::io::IsTerminal as _;
 use std::str::FromStr;
 
 use tracing::level_filters::LevelFilter;
@@ -40,7 +41,8 @@ impl FromStr for Levels {
 /// Sends events and panics to standard error from here on. Does nothing when logs are sent somewhere already.
 pub fn start(format: Format, Levels(targets): Levels) {
     let registry = tracing_subscriber::registry().with(targets);
-    let layer = fmt::layer().with_writer(std::io::stderr);
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     // An error here means that there is a subscriber, as in a test that runs two servers.
     let _ = match format {
         Format::Text => registry.with(layer).try_init(),
