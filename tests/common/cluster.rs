@@ -14,6 +14,7 @@
     clippy::panic,
     dead_code,
     unreachable_pub,
+    unused_imports,
     reason = "a helper fails its test by panicking; each test uses some of it"
 )]
 
@@ -93,6 +94,12 @@ impl Cluster {
         }
         cluster(&["operator", name, "start"]);
         started.insert(name.to_owned());
+    }
+
+    /// Has the test mesh running: pods of namespaces with `istio-injection=enabled` are injected.
+    pub fn mesh(&self) {
+        static STARTED: OnceLock<()> = OnceLock::new();
+        STARTED.get_or_init(|| cluster(&["mesh", "start"]));
     }
 
     /// What the apiserver writes into its audit log from now on.

@@ -1,0 +1,29 @@
+//! The webhook behind a real apiserver.
+//!
+//! ```text
+//! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test admission
+//! ```
+//!
+//! Each test registers a webhook of its own, in namespaces of its own. What the apiserver did is read from its audit
+//! log, which names every webhook that it has asked.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    unreachable_pub,
+    reason = "a failed test says so by a panic; the parts are of no library"
+)]
+
+#[path = "common/cluster.rs"]
+mod cluster;
+#[path = "common/webhook.rs"]
+mod webhook;
+
+#[path = "admission/answers.rs"]
+mod answers;
+#[path = "admission/liar.rs"]
+mod liar;
+#[path = "admission/pods.rs"]
+mod pods;
+#[path = "admission/selectors.rs"]
+mod selectors;

@@ -1,0 +1,106 @@
+//! The real binary, `trainmesh webhook`, registered with the real apiserver.
+//!
+//! Each [`Webhook`] is a process of its own under a registration of its own, a copy of `config/registration.yaml` that
+//! only sees the namespaces made by [`Webhook::namespace`]: tests run side by side and share nothing. When it is
+//! dropped, the registration goes and the process ends.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    dead_code,
+    unreachable_pub,
+    unused_imports,
+    reason = "a helper fails its test by panicking; each test uses some of it"
+)]
+
+#[path = "webhook/call.rs"]
+mod call;
+#[path = "webhook/certificate.rs"]
+mod certificate;
+#[path = "webhook/process.rs"]
+mod process;
+#[path = "webhook/registration.rs"]
+mod registration;
+#[path = "webhook/tls.rs"]
+mod tls;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+pub use call::{Call, calls, failed_open};
+pub use certificate::{Certificate, base64};
+pub use process::Process;
+pub use registration::{Registration, Scope};
+pub use tls::{Reply, Tls, connect, post};
+
+use crate::cluster::Namespace;
+
+/// How a webhook is started and registered.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// Begin of the registration's name, which decides its place in the order of webhooks.
+    pub name: &'a str,
+    /// What the apiserver does when a call fails.
+    pub policy: &'a str,
+    /// More flags.
+    pub arguments: &'a [&'a str],
+    /// Another kubeconfig than the cluster's.
+    pub kubeconfig: Option<&'a Path>,
+}
+
+/// A running webhook that the apiserver asks.
+#[derive(Debug)]
+pub struct Webhook {
+    // Dropped first: nobody is sent to a process that has ended.
+    pub registration: Registration,
+    pub process: Process,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self { name: "0-trainmesh", policy: "Ignore", arguments: &[], kubeconfig: None }
+    }
+}
+
+impl Webhook {
+    /// As it is installed.
+    pub fn start() -> Self {
+        Self::with(&Options::default())
+    }
+
+    /// Another way; returns when it is ready and the apiserver asks it.
+    pub fn with(options: &Options<'_>) -> Self {
+        let scope = Scope::new();
+        let process = Process::start(&scope.0, options);
+        let certificate = process.certificate.pem.clone();
+        let registration = Registration::new(
+            scope,
+            options.name,
+            manifest(
+                options.policy,
+                |path| json!({"url": format!("https://{}{path}", process.listen), "caBundle": base64(&certificate)}),
+            ),
+        );
+        Self { registration, process }
+    }
+
+    /// A new namespace whose pods this webhook may be asked about, if `labels` opt in.
+    pub fn namespace(&self, labels: &[(&str, &str)]) -> Namespace {
+        self.registration.namespace(labels)
+    }
+}
+
+/// The webhooks of `config/registration.yaml`, with another client configuration for each path.
+fn manifest(policy: &str, client: impl Fn(&str) -> Value) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
+    let text = std::fs::read_to_string(path).expect("read config/registration.yaml");
+    let mut registration: Value = trainmesh::yaml::parse(&text).expect("the registration is YAML");
+    let Value::Array(mut webhooks) = registration["webhooks"].take() else { panic!("no webhooks") };
+    for webhook in &mut webhooks {
+        let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path").to_owned();
+        webhook["clientConfig"] = client(&path);
+        webhook["failurePolicy"] = policy.into();
+    }
+    webhooks
+}
