@@ -1,4 +1,4 @@
-//! Pods that the real controllers make of manifests, beside the preview's.
+//! Pods that the real controllers make of manifests, and what the real webhook makes of those, beside the preview's.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test operators
@@ -21,10 +21,13 @@ mod chance;
 mod cluster;
 #[path = "operators/compare.rs"]
 mod compare;
+#[path = "common/webhook.rs"]
+mod webhook;
 
 use case::{Case, a_node_is_labelled, a_tick_is_due, pods_are_ready, pods_have_succeeded};
-use compare::{Created, ORIGINAL};
+use compare::{Created, ORIGINAL, PATCHED};
 use rstest::rstest;
+use webhook::Webhook;
 
 const KUBEFLOW: &str = "training-operator";
 
@@ -61,6 +64,9 @@ const KUBEFLOW: &str = "training-operator";
 #[case::kubeflow_variants(Case::with_operator("tests/operators/kubeflow.yaml", KUBEFLOW))]
 #[case::jobset_variants(Case::with_operator("tests/operators/jobset.yaml", "jobset"))]
 #[case::trainjob_variants(Case::with_operator("tests/operators/trainjob.yaml", "trainer"))]
-fn the_preview_shows_what_the_controller_creates(#[case] case: Case) {
-    Created::new(&case, &[]).check(ORIGINAL);
+fn the_preview_shows_what_the_controller_creates_and_the_webhook_makes_of_it(#[case] case: Case) {
+    let webhook = Webhook::start();
+    let created = Created::new(&case, &webhook);
+    created.check(ORIGINAL);
+    created.check(PATCHED);
 }

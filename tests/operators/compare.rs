@@ -10,6 +10,7 @@ use trainmesh::yaml;
 use crate::case::{Case, prepare};
 use crate::chance::{reasons, settle};
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually, list, trainmesh};
+use crate::webhook::Webhook;
 
 /// Which pod of the preview must equal what of the cluster.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,12 @@ pub struct Expectation {
 
 /// The pod as its controller has sent it.
 pub const ORIGINAL: Expectation = Expectation { shown: "original", real: as_sent };
+
+/// The pod as the webhook has made it.
+pub const PATCHED: Expectation = Expectation { shown: "pod", real: as_patched };
+
+/// Opted in, and injected by a revision that nobody has installed: only trainmesh changes the pods.
+const LABELS: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio.io/rev", "none")];
 
 /// A workload that was created, and previewed.
 #[derive(Debug)]
@@ -41,13 +48,12 @@ struct CreatedRole {
 }
 
 impl Created {
-    /// Creates the workload in a new namespace with these labels and waits for a pod of each role.
-    pub fn new(case: &Case, labels: &[(&str, &str)]) -> Self {
-        let cluster = Cluster::get();
-        case.start(cluster);
-        let namespace = cluster.namespace(labels);
+    /// Creates the workload in a new namespace that `webhook` serves, and waits for a pod of each role.
+    pub fn new(case: &Case, webhook: &Webhook) -> Self {
+        case.start(Cluster::get());
+        let namespace = webhook.namespace(&LABELS);
         let manifest = case.manifest(&namespace.name);
-        let results = preview(&manifest, labels);
+        let results = preview(&manifest, &LABELS);
         prepare(&manifest, &namespace);
         let generated = generated(&create(&namespace, &manifest), &results);
         let events = eventually(PATIENCE, "a pod of each role", || {
@@ -96,6 +102,22 @@ fn as_sent(event: &Value) -> Value {
     let mut pod = event["requestObject"].clone();
     if pod["metadata"]["namespace"].is_null() {
         pod["metadata"]["namespace"] = event["objectRef"]["namespace"].clone();
+    }
+    pod
+}
+
+/// The pod after the patches that the apiserver has written down.
+fn as_patched(event: &Value) -> Value {
+    let mut pod = as_sent(event);
+    for (key, text) in event["annotations"].as_object().into_iter().flatten() {
+        if !key.starts_with("patch.webhook.admission.k8s.io/") {
+            continue;
+        }
+        let written: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+        if written["configuration"].as_str().is_some_and(|name| name.starts_with("0-trainmesh")) {
+            let patch: json_patch::Patch = serde_json::from_value(written["patch"].clone()).unwrap();
+            json_patch::patch(&mut pod, &patch).unwrap();
+        }
     }
     pod
 }
