@@ -21,9 +21,21 @@ mod webhook;
 
 #[path = "admission/answers.rs"]
 mod answers;
+#[path = "admission/drain.rs"]
+mod drain;
+#[path = "admission/faults.rs"]
+mod faults;
 #[path = "admission/liar.rs"]
 mod liar;
+#[path = "admission/order.rs"]
+mod order;
 #[path = "admission/pods.rs"]
 mod pods;
+#[path = "admission/relay.rs"]
+mod relay;
+#[path = "admission/reload.rs"]
+mod reload;
+#[path = "admission/seen.rs"]
+mod seen;
 #[path = "admission/selectors.rs"]
 mod selectors;

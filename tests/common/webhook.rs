@@ -24,7 +24,9 @@ mod registration;
 #[path = "webhook/tls.rs"]
 mod tls;
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -34,7 +36,7 @@ pub use process::Process;
 pub use registration::{Registration, Scope};
 pub use tls::{Reply, Tls, connect, post};
 
-use crate::cluster::Namespace;
+use crate::cluster::{Cluster, Namespace};
 
 /// How a webhook is started and registered.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +45,7 @@ pub struct Options<'a> {
     pub name: &'a str,
     /// What the apiserver does when a call fails.
     pub policy: &'a str,
-    /// More flags.
+    /// More flags; how it drains is among them.
     pub arguments: &'a [&'a str],
     /// Another kubeconfig than the cluster's.
     pub kubeconfig: Option<&'a Path>,
@@ -55,11 +57,13 @@ pub struct Webhook {
     // Dropped first: nobody is sent to a process that has ended.
     pub registration: Registration,
     pub process: Process,
+    /// The namespace that its configuration is read from.
+    pub home: Namespace,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { name: "0-trainmesh", policy: "Ignore", arguments: &[], kubeconfig: None }
+        Self { name: "0-trainmesh", policy: "Ignore", arguments: &["--drain", "0s"], kubeconfig: None }
     }
 }
 
@@ -72,17 +76,11 @@ impl Webhook {
     /// Another way; returns when it is ready and the apiserver asks it.
     pub fn with(options: &Options<'_>) -> Self {
         let scope = Scope::new();
-        let process = Process::start(&scope.0, options);
-        let certificate = process.certificate.pem.clone();
-        let registration = Registration::new(
-            scope,
-            options.name,
-            manifest(
-                options.policy,
-                |path| json!({"url": format!("https://{}{path}", process.listen), "caBundle": base64(&certificate)}),
-            ),
-        );
-        Self { registration, process }
+        let home = Cluster::get().namespace(&[]);
+        let process = Process::start(&home.name, Arc::new(Certificate::new()), options);
+        let webhooks = manifest(options.policy, process.listen, &process.certificate);
+        let registration = Registration::new(scope, options.name, webhooks);
+        Self { registration, process, home }
     }
 
     /// A new namespace whose pods this webhook may be asked about, if `labels` opt in.
@@ -91,15 +89,16 @@ impl Webhook {
     }
 }
 
-/// The webhooks of `config/registration.yaml`, with another client configuration for each path.
-fn manifest(policy: &str, client: impl Fn(&str) -> Value) -> Vec<Value> {
+/// The webhooks of `config/registration.yaml`, to be called at `address`.
+pub fn manifest(policy: &str, address: SocketAddr, certificate: &Certificate) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
     let text = std::fs::read_to_string(path).expect("read config/registration.yaml");
     let mut registration: Value = trainmesh::yaml::parse(&text).expect("the registration is YAML");
     let Value::Array(mut webhooks) = registration["webhooks"].take() else { panic!("no webhooks") };
     for webhook in &mut webhooks {
-        let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path").to_owned();
-        webhook["clientConfig"] = client(&path);
+        let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path");
+        let url = format!("https://{address}{path}");
+        webhook["clientConfig"] = json!({"url": url, "caBundle": base64(&certificate.pem)});
         webhook["failurePolicy"] = policy.into();
     }
     webhooks

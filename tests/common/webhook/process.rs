@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -19,16 +20,15 @@ pub struct Process {
     pub listen: SocketAddr,
     /// Where it tells of itself.
     pub admin: SocketAddr,
-    pub certificate: Certificate,
+    pub certificate: Arc<Certificate>,
     child: Child,
     folder: TempDir,
 }
 
 impl Process {
     /// Starts it and waits until it is ready; its configuration is that of namespace `home`.
-    pub fn start(home: &str, options: &Options<'_>) -> Self {
+    pub fn start(home: &str, certificate: Arc<Certificate>, options: &Options<'_>) -> Self {
         let folder = tempfile::tempdir().expect("make a folder");
-        let certificate = Certificate::new();
         let write = |name: &str, text: &str| -> PathBuf {
             let path = folder.path().join(name);
             fs::write(&path, text).expect("write a file");
@@ -38,7 +38,7 @@ impl Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trainmesh"));
         command
             .args(["webhook", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--namespace", home])
-            .args(["--log-format", "json", "--log-level", "debug", "--drain", "0s", "--grace", "2s"])
+            .args(["--log-format", "json", "--log-level", "debug", "--grace", "2s"])
             .arg("--tls-cert")
             .arg(write("tls.crt", &certificate.pem))
             .arg("--tls-key")

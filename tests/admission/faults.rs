@@ -1,0 +1,182 @@
+//! A webhook that fails, and clients that are hostile: under `Ignore` no pod waits for us longer than the time-out.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
+use crate::pods::{SERVED, creation, held, pod};
+use crate::relay::Relay;
+use crate::webhook::{Certificate, Options, Process, Webhook, base64, connect, failed_open, post};
+
+/// The registration gives us 5 s, and the apiserver asks again after Istio has changed the pod: a webhook that hangs costs
+/// a pod twice that, and `kubectl` its own time on a busy machine.
+const TWO_TIME_OUTS: Duration = Duration::from_secs(10 + 5);
+const CONNECTIONS: usize = 1000;
+
+/// Creates a pod, whatever state the webhook is in.
+fn create(namespace: &Namespace, name: &str) -> Value {
+    let began = Instant::now();
+    let _ = namespace.create(&pod(name)).success();
+    assert!(began.elapsed() < TWO_TIME_OUTS, "{name} took {:?}", began.elapsed());
+    creation(namespace, name)
+}
+
+fn check_failed_open(request: &Value) {
+    let failed = failed_open(request);
+    // In each round.
+    assert_eq!(failed, ["inject.trainmesh.dev"; 2], "{}", request["annotations"]);
+    assert!(!held(&request["responseObject"]), "{}", request["responseObject"]["metadata"]);
+}
+
+fn check_served(request: &Value) {
+    assert_eq!(failed_open(request), [""; 0], "{}", request["annotations"]);
+    assert!(held(&request["responseObject"]), "{}", request["responseObject"]["metadata"]);
+}
+
+#[rstest]
+#[case::killed("KILL")]
+#[case::hung("STOP")]
+fn a_webhook_that_does_not_answer_costs_no_pod(#[case] signal: &str) {
+    Cluster::get().mesh();
+    let webhook = Webhook::start();
+    let namespace = webhook.namespace(&SERVED);
+    check_served(&create(&namespace, "before"));
+    webhook.process.signal(signal);
+    check_failed_open(&create(&namespace, "meanwhile"));
+    if signal == "STOP" {
+        webhook.process.signal("CONT");
+        eventually(PATIENCE, "it answers again", || match webhook.process.get("/readyz") {
+            (200, _) => Ok(()),
+            (status, _) => Err(status),
+        });
+        check_served(&create(&namespace, "after"));
+    }
+}
+
+#[test]
+fn a_certificate_that_the_registration_does_not_name_costs_no_pod() {
+    Cluster::get().mesh();
+    let webhook = Webhook::start();
+    let namespace = webhook.namespace(&SERVED);
+    let other = base64(&Certificate::new().pem);
+    let replace =
+        |index| json!({"op": "replace", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": other});
+    let patch = Value::from_iter([0, 1, 2].map(replace)).to_string();
+    let name = &webhook.registration.name;
+    let _ = Cluster::get()
+        .kubectl(&["patch", "mutatingwebhookconfiguration", name, "--type=json", "-p", &patch], "")
+        .success();
+    // The apiserver learns of it by a watch.
+    let request = eventually(PATIENCE, "calls fail", || {
+        let _ = namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &pod("train")).success();
+        let request = creation(&namespace, "train");
+        if failed_open(&request).is_empty() { Err("a call succeeded") } else { Ok(request) }
+    });
+    check_failed_open(&request);
+    assert!(webhook.process.metric("trainmesh_tls_handshake_failures_total") > 0);
+}
+
+#[rstest]
+#[case::admitted_unchanged("Ignore")]
+#[case::refused("Fail")]
+fn without_the_labels_of_the_namespace_the_policy_decides(#[case] policy: &str) {
+    Cluster::get().mesh();
+    let server = std::env::var("TRAINMESH_CLUSTER_SERVER").expect("the harness has checked for the cluster");
+    let server = server.trim_start_matches("https://");
+    let relay = Relay::to(server.parse().expect("the apiserver's address"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let kubeconfig = fs::read_to_string(std::env::var("KUBECONFIG").expect("KUBECONFIG")).unwrap();
+    fs::write(&path, kubeconfig.replace(server, &relay.address.to_string())).unwrap();
+    let webhook = Webhook::with(&Options { policy, kubeconfig: Some(&path), ..Options::default() });
+    // It can neither learn of this namespace by its watch nor ask for it.
+    relay.cut();
+    let namespace = webhook.namespace(&SERVED);
+    let created = namespace.create(&pod("train"));
+    if policy == "Ignore" {
+        let _ = created.success();
+        check_failed_open(&creation(&namespace, "train"));
+    } else {
+        assert!(created.stderr.contains("the labels of the namespace are not known"), "{}", created.stderr);
+    }
+    assert!(webhook.process.metric("trainmesh_admission_reviews_total{outcome=\"namespace_failed\"}") > 0);
+}
+
+/// What a bad client does, while pods are created; returns when it is under way.
+type Attack = fn(&Process) -> Vec<Box<dyn Send>>;
+
+#[rstest]
+#[case::half_a_handshake(half_a_handshake)]
+#[case::half_a_head(half_a_head)]
+#[case::garbage(garbage)]
+#[case::large_bodies(large_bodies)]
+#[case::many_connections(many_connections)]
+fn bad_clients_keep_no_pod_waiting(#[case] attack: Attack) {
+    Cluster::get().mesh();
+    let webhook = Webhook::start();
+    let namespace = webhook.namespace(&SERVED);
+    let held_open = attack(&webhook.process);
+    for name in ["first", "second"] {
+        check_served(&create(&namespace, name));
+    }
+    drop(held_open);
+    check_served(&create(&namespace, "after"));
+}
+
+fn half_a_handshake(process: &Process) -> Vec<Box<dyn Send>> {
+    let half = |_| {
+        let mut stream = TcpStream::connect(process.listen).unwrap();
+        stream.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00]).unwrap();
+        Box::new(stream) as _
+    };
+    (0..100).map(half).collect()
+}
+
+fn half_a_head(process: &Process) -> Vec<Box<dyn Send>> {
+    let half = |_| {
+        let mut stream = connect(process).unwrap();
+        stream.write_all(b"POST /mutate HTTP/1.1\r\nContent-Length: 8").unwrap();
+        Box::new(stream) as _
+    };
+    (0..100).map(half).collect()
+}
+
+fn garbage(process: &Process) -> Vec<Box<dyn Send>> {
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(process.listen).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        // An alert, or the end of the connection.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert_eq!(process.metric("trainmesh_tls_handshake_failures_total"), 100);
+    Vec::new()
+}
+
+fn large_bodies(process: &Process) -> Vec<Box<dyn Send>> {
+    let mut body = br#"{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"#.to_vec();
+    body.resize(8 * 1024 * 1024, b' ');
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let reply = post(&mut connect(process).unwrap(), "/mutate", &body).unwrap();
+                assert_eq!(reply.status, 400, "{}", reply.body);
+            });
+        }
+    });
+    Vec::new()
+}
+
+fn many_connections(process: &Process) -> Vec<Box<dyn Send>> {
+    let calls = |_| {
+        let mut stream = connect(process).unwrap();
+        assert_eq!(post(&mut stream, "/mutate", b"{}").unwrap().status, 400);
+        Box::new(stream) as _
+    };
+    (0..CONNECTIONS).map(calls).collect()
+}
