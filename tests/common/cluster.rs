@@ -96,6 +96,7 @@ impl Cluster {
         started.insert(name.to_owned());
     }
 
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
     /// Has the test mesh running: pods of namespaces with `istio-injection=enabled` are injected.
     pub fn mesh(&self) {
         static STARTED: OnceLock<()> = OnceLock::new();

@@ -1,0 +1,133 @@
+//! No pod is blocked: what the apiserver accepts without trainmesh it accepts with it, and what it refuses it refuses
+//! in the same way.
+//!
+//! ```text
+//! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test corpus
+//! ```
+//!
+//! `CORPUS=10000` makes more pods (`make soak`), `FIRST=…` starts with another number. A failure names the pod's
+//! number: `FIRST=number CORPUS=1` has it alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stderr,
+    dead_code,
+    unreachable_pub,
+    reason = "a failed test says so by a panic; parts are shared with other tests"
+)]
+
+#[path = "corpus/apiserver.rs"]
+mod apiserver;
+#[allow(unused_imports, reason = "it is shared with other tests")]
+#[path = "common/cluster.rs"]
+mod cluster;
+#[path = "common/dice.rs"]
+mod dice;
+#[path = "corpus/mutations.rs"]
+mod mutations;
+#[path = "common/originals.rs"]
+mod originals;
+#[path = "corpus/server.rs"]
+mod server;
+#[path = "proxy_config/texts.rs"]
+mod texts;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use apiserver::{Answer, Verdict, post};
+use cluster::{Cluster, Namespace, PATIENCE, eventually};
+use mutations::Pods;
+use serde_json::{Value, json};
+use server::Server;
+use tokio::runtime::Runtime;
+
+/// Pods in a usual run.
+const SHORT: u64 = 600;
+/// Of this many pods at least one must be accepted, and at least one changed: else the corpus tells nothing.
+const WORTH: usize = 5;
+
+#[test]
+fn no_pod_is_blocked() {
+    let labels = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
+    let [without, ignore, fail] = [(); 3].map(|()| Cluster::get().namespace(&labels));
+    let mut server = Server::start();
+    server.register(&ignore.name, "Ignore");
+    server.register(&fail.name, "Fail");
+    for namespace in [&ignore, &fail] {
+        eventually(PATIENCE, "the registration is in force", || is_in_force(namespace));
+    }
+
+    let pods = Pods::new();
+    let first = number("FIRST", 0);
+    let numbers = first..first + number("CORPUS", SHORT);
+    let mut tally = Tally::default();
+    let began = Instant::now();
+    Runtime::new().unwrap().block_on(async {
+        let client = trainmesh::cluster::client::connect(None).await.unwrap();
+        let namespaces = [&without, &ignore, &fail].map(|namespace| namespace.name.as_str());
+        let corpus = numbers.clone().map(|number| pods.pod(number));
+        post(&client, namespaces, corpus, |index, answers| tally.judge(first + index as u64, answers)).await;
+    });
+    tally.tell(began.elapsed(), &server);
+    assert!(tally.broken.is_empty(), "{} pods were judged otherwise:\n{}", tally.broken.len(), tally.broken.join("\n"));
+    let failed = server.log("review failed");
+    assert!(failed.is_empty(), "{} reviews failed:\n{}", failed.len(), failed.join("\n"));
+    if numbers.end - numbers.start >= SHORT {
+        let enough = |count: usize| count * WORTH >= tally.pods;
+        assert!(enough(tally.accepted) && enough(tally.patched), "the corpus tells nothing: {tally:?}");
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    pods: usize,
+    accepted: usize,
+    patched: usize,
+    verdicts: BTreeMap<String, usize>,
+    broken: Vec<String>,
+}
+
+impl Tally {
+    fn judge(&mut self, number: u64, [without, ignore, fail]: &[Answer; 3]) {
+        let Verdict { status, reason } = &without.verdict;
+        self.pods += 1;
+        self.accepted += usize::from(without.accepted());
+        self.patched += usize::from(fail.patched());
+        *self.verdicts.entry(format!("{status} {reason}")).or_default() += 1;
+        for (policy, with) in [("Ignore", ignore), ("Fail", fail)] {
+            if with.verdict != without.verdict {
+                let message = &with.body["message"];
+                self.broken
+                    .push(format!("pod {number}, {policy}: {:?} for {:?}: {message}", with.verdict, without.verdict));
+            }
+        }
+        if ignore.patched() != fail.patched() {
+            self.broken.push(format!("pod {number}: changed under one failure policy only"));
+        }
+    }
+
+    fn tell(&self, took: Duration, server: &Server) {
+        let Self { pods, accepted, patched, verdicts, broken } = self;
+        let held_back = server.log("patch held back").len();
+        eprintln!(
+            "{pods} pods in {took:.1?}: {accepted} accepted, {patched} changed, {} judged otherwise; \
+             {held_back} patches held back; {verdicts:?}",
+            broken.len()
+        );
+    }
+}
+
+fn is_in_force(namespace: &Namespace) -> Result<(), String> {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "first-"},
+        "spec": {"containers": [{"name": "train", "image": "i"}]}});
+    let created: Value =
+        namespace.kubectl(&["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod).success().object();
+    let applied = &created["metadata"]["annotations"]["trainmesh.dev/applied"];
+    if applied.is_string() { Ok(()) } else { Err(created.to_string()) }
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("a number of pods"))
+}
