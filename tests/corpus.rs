@@ -19,7 +19,6 @@
 
 #[path = "corpus/apiserver.rs"]
 mod apiserver;
-#[allow(unused_imports, reason = "it is shared with other tests")]
 #[path = "common/cluster.rs"]
 mod cluster;
 #[path = "common/dice.rs"]
@@ -65,7 +64,7 @@ fn no_pod_is_blocked() {
     let mut tally = Tally::default();
     let began = Instant::now();
     Runtime::new().unwrap().block_on(async {
-        let client = trainmesh::cluster::client::connect(None).await.unwrap();
+        let client = trainmesh::cluster::client::connect(None, None).await.unwrap();
         let namespaces = [&without, &ignore, &fail].map(|namespace| namespace.name.as_str());
         let corpus = numbers.clone().map(|number| pods.pod(number));
         post(&client, namespaces, corpus, |index, answers| tally.judge(first + index as u64, answers)).await;

@@ -9,7 +9,12 @@ use super::plan::Write;
 use super::{Patch, Plan};
 
 /// The apiserver's limit on the sum of all annotation keys and values, in bytes.
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+const APISERVER_ANNOTATIONS_LIMIT: usize = 256 * 1024;
+/// Room for what other webhooks write after us: Istio's injector adds some hundred bytes, and a pod that passed without
+/// our annotation must pass with it.
+const OTHERS_ROOM: usize = 16 * 1024;
+/// How large the annotations may be after us.
+const ANNOTATIONS_LIMIT: usize = APISERVER_ANNOTATIONS_LIMIT - OTHERS_ROOM;
 /// The longest label value, in bytes.
 const LABEL_VALUE_LIMIT: usize = 63;
 
@@ -32,7 +37,9 @@ pub enum VerifyError {
         pointer: String,
     },
     /// The annotations would be larger than the apiserver allows.
-    #[error("the annotations would be {0} bytes, over the apiserver's limit of {ANNOTATIONS_LIMIT}")]
+    #[error(
+        "the annotations would be {0} bytes: over {ANNOTATIONS_LIMIT} there is no room left for those of other webhooks"
+    )]
     AnnotationsTooLarge(usize),
     /// A field outside the plan changed.
     #[error("a field outside the plan would change")]
@@ -165,7 +172,7 @@ mod tests {
     #[case::no_pod(json!({"metadata": {"labels": ["a"]}}), plan(json!("1")), "does not decode as a Pod")]
     #[case::annotations_are_a_string(json!({"metadata": {"annotations": "a"}}), plan(json!("1")), "does not decode")]
     #[case::a_number_as_annotation(pod(), plan(json!(1)), "the patched object does not decode")]
-    #[case::too_large(pod(), plan(json!("x".repeat(ANNOTATIONS_LIMIT))), "over the apiserver's limit")]
+    #[case::too_large(pod(), plan(json!("x".repeat(ANNOTATIONS_LIMIT))), "no room left")]
     fn what_would_block_the_pod_is_caught(#[case] pod: Value, #[case] plan: Plan, #[case] expected: &str) {
         let error = verify(&pod, &build(&pod, &plan), &plan).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
