@@ -39,6 +39,7 @@ fn run(bencher: Bencher<'_, '_>, name: &str, work: impl Fn(&Value, &Snapshot<'_>
         labels: &labels,
         config: &config,
         config_hash: &config_hash,
+        replicas: None,
     };
     bencher.counter(BytesCount::new(pod.to_string().len())).bench(|| work(&pod, &snapshot));
 }

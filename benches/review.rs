@@ -54,6 +54,7 @@ fn run(bencher: Bencher<'_, '_>, body: &[u8]) {
             labels: &labels,
             config: &config,
             config_hash: &config_hash,
+            replicas: None,
         };
         answer(&review, new.pod, &snapshot).unwrap().body
     });

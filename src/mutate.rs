@@ -62,7 +62,7 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
         warnings.extend(outcome::rehearsal(&mut rules));
     }
     Outcome {
-        audit: audit::annotations(&rules, snapshot),
+        audit: audit::annotations(Pod::new(pod), &rules, snapshot),
         rules,
         warnings,
         patch: if rehearsed { Patch::default() } else { patch },

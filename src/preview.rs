@@ -41,6 +41,8 @@ pub enum Previewed {
     },
     /// It makes no pods: `apiVersion` and `kind` are named.
     PassedOver(String),
+    /// It may make pods, but not of a kind that is known here.
+    Unknown(String),
 }
 
 impl Preview {
@@ -61,19 +63,20 @@ impl Preview {
         let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let Some(known) = workload::find(api_version, kind) else {
-            return Ok(Previewed::PassedOver(format!("{api_version} {kind}")));
+            return passed_over(document, api_version, kind);
         };
         let namespace = namespace_of(document, &self.namespace).to_owned();
         let runtimes = self.surroundings.runtimes();
         let roles = (known.render)(&Manifest { raw: &document.value, namespace: &namespace, runtimes })?;
-        let mut notes: Vec<String> =
-            hints::misplaced(&document.value).into_iter().map(|note| format!("{kind}: {note}")).collect();
+        let name = name_of(document);
+        let misplaced = hints::misplaced(&document.value).into_iter();
+        let mut notes: Vec<String> = misplaced.map(|note| format!("{kind} {namespace}/{name}: {note}")).collect();
         if known.fidelity == Fidelity::Documented {
             notes.push(format!("{kind}: the pods hold what the operator is documented to set; it may set more"));
         }
         let labels = self.surroundings.labels(&namespace);
         let reports = roles.into_iter().map(|role| {
-            let outcome = self.outcome(&role.pod, &namespace, labels);
+            let outcome = self.outcome(&role, &namespace, labels);
             let subject = if role.name == "Pod" { kind.to_owned() } else { format!("{kind} {}", role.name) };
             let early = hints::early_network(&role, &outcome);
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
@@ -83,15 +86,36 @@ impl Preview {
         Ok(Previewed::Pods { reports, notes })
     }
 
-    fn outcome(&self, pod: &Value, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
-        match selected_mode(Pod::new(pod), namespace, labels) {
+    fn outcome(&self, role: &Role, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
+        match selected_mode(Pod::new(&role.pod), namespace, labels) {
             Err(why) => not_called(why),
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
-                mutate(pod, &Snapshot { mode, namespace, labels, config, config_hash })
+                let replicas = Some(role.replicas);
+                mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas })
             }
         }
     }
+}
+
+/// What is said of a document of no known kind.
+fn passed_over(document: &Document, api_version: &str, kind: &str) -> Result<Previewed, RenderError> {
+    let name = format!("{api_version} {kind}");
+    let group = |api_version: &str| api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
+    let namesakes = || workload::KINDS.iter().filter(|known| known.kind.eq_ignore_ascii_case(kind));
+    if let Some(known) = namesakes().find(|known| known.group == group(api_version)) {
+        return Err(RenderError::Version { found: name, known: known.name() });
+    }
+    if (api_version, kind) == ("v1", "Namespace") {
+        surroundings::check(&document.value)?;
+    }
+    if let Some(known) = namesakes().next() {
+        return Ok(Previewed::Unknown(format!("{name} is not known: did you mean {}?", known.name())));
+    }
+    if hints::makes_pods(&document.value) {
+        return Ok(Previewed::Unknown(format!("{name} is not known: its pods are not shown")));
+    }
+    Ok(Previewed::PassedOver(name))
 }
 
 /// The namespace that `document` is created in: its own, that of the review it came in, else `default`.
@@ -101,8 +125,13 @@ pub fn namespace_of<'a>(document: &'a Document, default: &'a str) -> &'a str {
     own.or(document.namespace.as_deref()).unwrap_or(default)
 }
 
-fn report(document: &Document, known: &Kind, namespace: &str, role: Role, outcome: Outcome) -> PodReport {
+/// Name or `generateName` of the object.
+fn name_of(document: &Document) -> &str {
     let metadata = |key: &str| document.value.get("metadata")?.get(key)?.as_str();
+    metadata("name").or_else(|| metadata("generateName")).unwrap_or_default()
+}
+
+fn report(document: &Document, known: &Kind, namespace: &str, role: Role, outcome: Outcome) -> PodReport {
     let mut pod = role.pod.clone();
     // The engine has applied this very patch to this very pod before it let it out.
     let applied = outcome.patch.apply(&mut pod);
@@ -114,7 +143,7 @@ fn report(document: &Document, known: &Kind, namespace: &str, role: Role, outcom
         api_version: document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
         kind: known.kind,
         namespace: namespace.to_owned(),
-        name: metadata("name").or_else(|| metadata("generateName")).unwrap_or_default().to_owned(),
+        name: name_of(document).to_owned(),
         role: role.name,
         replicas: role.replicas,
         changed: !outcome.patch.is_empty(),

@@ -19,7 +19,7 @@ use thiserror::Error;
 
 pub use kinds::KINDS;
 pub use member::{Member, identify};
-pub use several::several_pods;
+pub use several::{several_pods, stands_apart};
 
 use crate::pod::Pod;
 
@@ -96,9 +96,30 @@ pub enum RenderError {
         /// What the API accepts.
         expected: &'static str,
     },
+    /// The kind is known, but not in this version.
+    #[error("{found} is not known: write {known}")]
+    Version {
+        /// `apiVersion` and kind of the manifest.
+        found: String,
+        /// Those that are known.
+        known: String,
+    },
     /// The manifest refers to another one that is not in the input.
     #[error("{0}")]
     Unresolved(String),
+}
+
+impl Kind {
+    /// `apiVersion` and kind, as a manifest writes them.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let versions: Vec<String> = self
+            .versions
+            .iter()
+            .map(|version| format!("{}{}{version}", self.group, if self.group.is_empty() { "" } else { "/" }))
+            .collect();
+        format!("{} {}", versions.join(" or "), self.kind)
+    }
 }
 
 /// The entry of a manifest's `apiVersion` and `kind`.

@@ -127,7 +127,7 @@ fn world() -> impl Strategy<Value = World> {
 
 fn run(world: &World, pod: &Value) -> Outcome {
     let World { mode, labels, config } = world;
-    mutate(pod, &Snapshot { mode: *mode, namespace: "team-a", labels, config, config_hash: "" })
+    mutate(pod, &Snapshot { mode: *mode, namespace: "team-a", labels, config, config_hash: "", replicas: None })
 }
 
 /// The pod without the two maps that a mesh rule may write to.

@@ -54,6 +54,7 @@ impl World {
                 labels: &labels,
                 config: &self.config,
                 config_hash: &config_hash,
+                replicas: None,
             },
         )
     }
@@ -343,6 +344,8 @@ fn the_audit_log_gets_mode_configuration_and_every_rule() {
         audit["rules"],
         "mesh.hold=applied:HoldAdded,mesh.native=skipped:NativeLeft,mesh.traffic=skipped:TrafficLeft"
     );
+    let again = World::default().run(&pod(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}))).audit;
+    assert!(again.contains_key("rules-again") && !again.contains_key("rules"), "{again:?}");
 }
 
 #[test]

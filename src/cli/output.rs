@@ -53,13 +53,19 @@ impl Format {
     }
 }
 
+/// `text` without control characters: a name in a manifest must not steer the terminal or forge a line.
+pub(super) fn printable(text: &str) -> String {
+    let shown = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
+    text.chars().map(shown).collect()
+}
+
 /// The line above each role: `PyTorchJob default/llama · Worker ×3`.
 fn heading(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
     let PodReport { kind, namespace, name, role, replicas, .. } = report;
     let strong = style::HEADING;
-    write!(out, "{strong}{kind} {namespace}/{name}")?;
+    write!(out, "{strong}{kind} {}/{}", printable(namespace), printable(name))?;
     if role != "Pod" {
-        write!(out, " · {role}")?;
+        write!(out, " · {}", printable(role))?;
     }
     if *replicas != 1 {
         write!(out, " ×{replicas}")?;

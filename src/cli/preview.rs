@@ -100,9 +100,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         None => config::load_or_default(arguments.config.as_deref())?,
     };
     let Some(configuration) = configuration else { return Ok(Status::Failed) };
+    let namespace = if arguments.namespace.is_empty() { "default" } else { &arguments.namespace };
     let inputs = Inputs::open(&arguments.filename, arguments.recursive, io::stdin())?;
-    let surroundings = survey(&inputs, arguments, live.as_ref())?;
-    let preview = Preview::new(configuration, surroundings, arguments.namespace.clone());
+    let surroundings = survey(&inputs, arguments, namespace, live.as_ref())?;
+    let preview = Preview::new(configuration, surroundings, namespace.to_owned());
     let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
     let tally = thread::scope(|scope| {
         let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));
@@ -123,16 +124,21 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// The first pass: what the input says of namespaces and runtimes, wherever it stands. Errors are left to the second.
-fn survey(inputs: &Inputs, arguments: &Arguments, live: Option<&Live>) -> anyhow::Result<Surroundings> {
+fn survey(
+    inputs: &Inputs,
+    arguments: &Arguments,
+    namespace: &str,
+    live: Option<&Live>,
+) -> anyhow::Result<Surroundings> {
     let mut surroundings = Surroundings::new(arguments.namespace_labels.clone());
     let words = SURROUNDING_KINDS.map(str::as_bytes);
     for document in inputs.documents_mentioning(&words).flatten() {
-        surroundings.note(&document, &arguments.namespace);
+        surroundings.note(&document, namespace);
     }
     if let Some(live) = live {
         let documents = inputs.documents().flatten();
         let namespaces: BTreeSet<String> =
-            documents.map(|document| namespace_of(&document, &arguments.namespace).to_owned()).collect();
+            documents.map(|document| namespace_of(&document, namespace).to_owned()).collect();
         for namespace in namespaces {
             if let Some(labels) = live.labels(&namespace)? {
                 surroundings.set(namespace, labels);

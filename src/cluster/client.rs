@@ -26,8 +26,8 @@ pub enum ConnectError {
         source: Box<KubeconfigError>,
     },
     /// None was named, and neither the usual places nor the service account gave one.
-    #[error("found no cluster: name one with --kubeconfig or KUBECONFIG")]
-    Infer(#[source] Box<InferConfigError>),
+    #[error("found no cluster (is KUBECONFIG set?): {0}")]
+    Infer(Box<InferConfigError>),
     /// The configuration makes no client.
     #[error("could not make a client of the cluster's configuration")]
     Client(#[source] Box<kube::Error>),

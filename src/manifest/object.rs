@@ -51,7 +51,7 @@ fn collect(value: Value, item: Option<usize>, inherited: Inherited<'_>, found: &
             Value::Null => {}
             other => found.push(Err(format!("{place}`items` of the {kind} is {}, not a list", noun(&other)))),
         }
-    } else if kind == "AdmissionReview" && version.starts_with("admission.k8s.io/") {
+    } else if kind == "AdmissionReview" && version == "admission.k8s.io/v1" {
         found.push(reviewed(object, item).map_err(|error| place + &error));
     } else {
         found.push(Ok(Object { item, namespace: None, value: Value::Object(object) }));
@@ -63,6 +63,11 @@ fn reviewed(mut review: Map<String, Value>, item: Option<usize>) -> Result<Objec
     let Some(Value::Object(mut request)) = review.remove("request") else {
         return Err("the AdmissionReview has no `request`: it is an answer".to_owned());
     };
+    if let Some(operation) = name(&request, "operation")
+        && operation != "CREATE"
+    {
+        return Err(format!("the AdmissionReview is about {operation}: the webhook is asked at CREATE only"));
+    }
     let object = match request.remove("object") {
         Some(Value::Object(object)) => object,
         None | Some(Value::Null) => {

@@ -2,19 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use super::{RuleOutcome, Snapshot, Verdict};
+use super::{RuleOutcome, Snapshot};
+use crate::keys;
+use crate::pod::Pod;
 
 /// The audit annotations of a review. The apiserver prefixes each key with the name of the webhook.
-pub(super) fn annotations(rules: &[RuleOutcome], snapshot: &Snapshot<'_>) -> BTreeMap<&'static str, String> {
+///
+/// The apiserver takes a key once for each request and complains of another value. A pod that carries our mark is in its
+/// second round, which therefore writes under a key of its own.
+pub(super) fn annotations(
+    pod: Pod<'_>,
+    rules: &[RuleOutcome],
+    snapshot: &Snapshot<'_>,
+) -> BTreeMap<&'static str, String> {
     let decided: Vec<String> = rules
         .iter()
         .map(|rule| format!("{}={}:{}", rule.rule.name(), rule.outcome.name(), rule.reason.code()))
         .collect();
-    let changes = rules.iter().any(|rule| rule.outcome == Verdict::Applied);
+    let key = if pod.annotation(keys::APPLIED).is_some() { "rules-again" } else { "rules" };
     BTreeMap::from([
         ("mode", snapshot.mode.name().to_owned()),
         ("config", snapshot.config_hash.to_owned()),
-        ("rules", decided.join(",")),
-        ("changes", changes.to_string()),
+        (key, decided.join(",")),
     ])
 }

@@ -78,14 +78,9 @@ impl Verdict {
 
 /// Takes back what the rules applied, because the patch may not be sent.
 pub(super) fn withdraw(rules: &mut [RuleOutcome], failure: &VerifyError) {
+    let reason = if matches!(failure, VerifyError::Original(_)) { Reason::NotAPod } else { Reason::PatchWithheld };
     for rule in rules.iter_mut().filter(|rule| rule.outcome == Verdict::Applied) {
-        *rule = RuleOutcome::new(
-            rule.rule,
-            Verdict::Refused,
-            Reason::PatchWithheld,
-            Some(failure.to_string()),
-            rule.field.take(),
-        );
+        *rule = RuleOutcome::new(rule.rule, Verdict::Refused, reason, Some(failure.chain()), rule.field.take());
     }
 }
 

@@ -42,6 +42,8 @@ reasons! {
     WindowsPod => "a Windows pod",
     /// Too late for any change.
     BeingDeleted => "the pod is being deleted",
+    /// What came in does not decode.
+    NotAPod => "the object is no Pod that the apiserver would take",
     /// The check of the finished patch failed.
     PatchWithheld => "the patch did not pass its own check and was withheld",
     /// Configuration: `mesh.enabled: false`.

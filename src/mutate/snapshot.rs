@@ -23,6 +23,8 @@ pub struct Snapshot<'a> {
     pub config: &'a Configuration,
     /// Its hash, for the audit log.
     pub config_hash: &'a str,
+    /// How many pods of its role the pod is known to be one of; a review does not tell.
+    pub replicas: Option<u64>,
 }
 
 /// What we are asked to do. In a cluster the path of the request tells; the apiserver's selectors decide it.

@@ -76,7 +76,7 @@ mod tests {
         let document = Document { source: "a".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
         match Preview::new(Configuration::embedded(), surroundings, "team".to_owned()).document(&document).unwrap() {
             Previewed::Pods { mut reports, .. } => reports.remove(0),
-            Previewed::PassedOver(kind) => panic!("{kind}"),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -52,6 +52,11 @@ pub(super) fn early_network(role: &Role, outcome: &Outcome) -> Option<String> {
     ))
 }
 
+/// Whether `manifest` holds a pod template.
+pub(super) fn makes_pods(manifest: &Value) -> bool {
+    !templates(manifest).is_empty()
+}
+
 /// Paths of the pod templates in `manifest`, as `kubectl explain` writes them.
 fn templates(manifest: &Value) -> Vec<String> {
     let mut found = Vec::new();

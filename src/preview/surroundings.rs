@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::keys;
 use crate::manifest::Document;
-use crate::workload::Runtimes;
+use crate::workload::{RenderError, Runtimes};
 
 /// The kinds that [`Surroundings`] collects: only documents that mention one of them are worth parsing for it.
 pub const SURROUNDING_KINDS: [&str; 3] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime"];
@@ -69,6 +69,20 @@ impl Surroundings {
     #[must_use]
     pub fn runtimes(&self) -> &Runtimes {
         &self.runtimes
+    }
+}
+
+/// Refuses a `Namespace` whose labels are none: they decide what every pod in it gets.
+pub(super) fn check(namespace: &Value) -> Result<(), RenderError> {
+    let expected = "a mapping of strings";
+    let invalid = |path: String, found: &Value| RenderError::Invalid { path, found: found.to_string(), expected };
+    match namespace.pointer("/metadata/labels") {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::Object(labels)) => match labels.iter().find(|(_, value)| !value.is_string()) {
+            None => Ok(()),
+            Some((key, value)) => Err(invalid(format!("metadata.labels[{key}]"), value)),
+        },
+        Some(other) => Err(invalid("metadata.labels".to_owned(), other)),
     }
 }
 

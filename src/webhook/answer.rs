@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::admitted::Admitted;
 use super::review::Review;
 use super::warnings;
-use crate::mutate::{Mode, Outcome, Snapshot, Verdict, mutate};
+use crate::mutate::{Mode, Outcome, Snapshot, Verdict, VerifyError, mutate};
 
 /// The answer to one review.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Answered {
 
     fn of(outcome: &Outcome, mode: Mode) -> Self {
         let applied = || outcome.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
-        if outcome.failure.is_some() {
+        if outcome.failure.as_ref().is_some_and(|failure| !matches!(failure, VerifyError::Original(_))) {
             Self::Withheld
         } else if !outcome.patch.is_empty() {
             Self::Patched
@@ -103,8 +103,14 @@ mod tests {
         let pod = review.new_pod().unwrap().unwrap();
         let labels = BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]);
         let config = Configuration::embedded();
-        let snapshot =
-            Snapshot { mode, namespace: pod.namespace, labels: &labels, config: &config, config_hash: "0123456789ab" };
+        let snapshot = Snapshot {
+            mode,
+            namespace: pod.namespace,
+            labels: &labels,
+            config: &config,
+            config_hash: "0123456789ab",
+            replicas: None,
+        };
         let answer = answer(&review, pod.pod, &snapshot).unwrap();
         let body: Value = serde_json::from_slice(&answer.body).unwrap();
         (answer.result, body["response"].clone())
@@ -120,8 +126,8 @@ mod tests {
     #[case::rehearsed(Mode::Audit, pod(&json!({})), Answered::Rehearsed, "audit")]
     #[case::nothing_to_do(Mode::Enabled, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), Answered::Unchanged, "enabled")]
     #[case::nothing_to_rehearse(Mode::Audit, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), Answered::Unchanged, "audit")]
-    #[case::not_a_pod(Mode::Enabled, json!({"spec": {"containers": "none"}}), Answered::Withheld, "enabled")]
-    #[case::not_an_object(Mode::Enabled, json!("pod"), Answered::Withheld, "enabled")]
+    #[case::not_a_pod(Mode::Enabled, json!({"spec": {"containers": "none"}}), Answered::Unchanged, "enabled")]
+    #[case::not_an_object(Mode::Enabled, json!("pod"), Answered::Unchanged, "enabled")]
     fn every_pod_is_admitted(
         #[case] mode: Mode,
         #[case] pod: Value,

@@ -10,6 +10,15 @@ const SIGNS_OF_PEERS: [&str; 2] = ["K_MPI_JOB_ROLE", "OMPI_MCA_orte_default_host
 /// Annotations and labels that hold a number of pods or jobs.
 const COUNTS: [&str; 2] = ["leaderworkerset.sigs.k8s.io/size", "jobset.sigs.k8s.io/global-replicas"];
 
+/// Roles, in the words of the operators' labels, that prepare, start or judge the work and take no part in it.
+const ROLES_APART: [&str; 5] = ["dataset-initializer", "model-initializer", "launcher", "evaluator", "submittergroup"];
+
+/// Whether the pods of `member`'s role take no part in the collective work of the others.
+#[must_use]
+pub fn stands_apart(member: Member<'_>) -> bool {
+    member.role.is_some_and(|role| ROLES_APART.contains(&role))
+}
+
 /// Whether `pod`, a part of `member`'s workload, is one of several. `false` also where nothing tells.
 #[must_use]
 pub fn several_pods(pod: Pod<'_>, member: Member<'_>) -> bool {

@@ -13,7 +13,7 @@ fn declining(mut pod: Value) -> Value {
     pod
 }
 
-fn workload(api_version: &str, kind: &str, spec: Value) -> Value {
+fn workload(api_version: &str, kind: &str, spec: &Value) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "train"}, "spec": spec})
 }
 
@@ -27,21 +27,25 @@ fn deployment() -> Value {
     workload(
         "apps/v1",
         "Deployment",
-        json!({"replicas": 2, "selector": {"matchLabels": {"app": "train"}}, "template": template}),
+        &json!({"replicas": 2, "selector": {"matchLabels": {"app": "train"}}, "template": template}),
     )
 }
 
 fn job() -> Value {
-    workload("batch/v1", "Job", json!({"template": template()}))
+    workload("batch/v1", "Job", &json!({"template": template()}))
 }
 
 fn indexed_job() -> Value {
     let spec = json!({"completionMode": "Indexed", "completions": 2, "parallelism": 2, "template": template()});
-    workload("batch/v1", "Job", spec)
+    workload("batch/v1", "Job", &spec)
 }
 
 fn cron_job() -> Value {
-    workload("batch/v1", "CronJob", json!({"schedule": "* * * * *", "jobTemplate": {"spec": {"template": template()}}}))
+    workload(
+        "batch/v1",
+        "CronJob",
+        &json!({"schedule": "* * * * *", "jobTemplate": {"spec": {"template": template()}}}),
+    )
 }
 
 fn generated() -> Value {

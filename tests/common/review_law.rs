@@ -44,8 +44,14 @@ pub fn check(body: &[u8]) -> Answered {
         Ok(Some(new)) => {
             let hash = "0123456789ab";
             let namespace = new.namespace;
-            let snapshot =
-                Snapshot { mode: Mode::Enabled, namespace, labels: &LABELS, config: &CONFIG, config_hash: hash };
+            let snapshot = Snapshot {
+                mode: Mode::Enabled,
+                namespace,
+                labels: &LABELS,
+                config: &CONFIG,
+                config_hash: hash,
+                replicas: None,
+            };
             (answer(&review, new.pod, &snapshot), Some(new.pod))
         }
     };

@@ -41,7 +41,8 @@ impl<W: Write> Sink for Json<'_, W> {
             writeln!(self.out, ",")?;
         }
         self.results += 1;
-        Ok(serde_json::to_writer(&mut self.out, report)?)
+        // As an error of I/O a closed pipe is known for what it is.
+        Ok(serde_json::to_writer(&mut self.out, report).map_err(std::io::Error::from)?)
     }
 
     fn finish(&mut self, errors: &[DocumentError]) -> anyhow::Result<()> {

@@ -29,9 +29,10 @@ impl<W: Write> Sink for OnePatch<W> {
         Ok(())
     }
 
-    fn finish(&mut self, _errors: &[DocumentError]) -> anyhow::Result<()> {
-        if let Some(patch) = &self.patch {
-            serde_json::to_writer_pretty(&mut self.out, patch)?;
+    fn finish(&mut self, errors: &[DocumentError]) -> anyhow::Result<()> {
+        // A document that could not be read may hold another pod.
+        if let Some(patch) = self.patch.as_ref().filter(|_| errors.is_empty()) {
+            serde_json::to_writer_pretty(&mut self.out, patch).map_err(std::io::Error::from)?;
             writeln!(self.out)?;
         }
         Ok(self.out.flush()?)

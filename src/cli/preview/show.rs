@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use serde_json::Value;
 
 use super::super::live::Live;
+use super::super::output::printable;
 use super::super::progress::Progress;
 use super::super::{complain, differ, note, stderr};
 use super::Arguments;
@@ -51,8 +52,13 @@ pub(super) fn show(
             Ok((document, Previewed::PassedOver(kind))) => {
                 if arguments.verbose {
                     let Document { source, document, .. } = &document;
+                    let kind = printable(&kind);
                     note(stderr, format_args!("{source}: document {}: {kind} makes no pods", document + 1));
                 }
+            }
+            Ok((document, Previewed::Unknown(what))) => {
+                let Document { source, document, .. } = &document;
+                note(stderr, format_args!("{source}: document {}: {}", document + 1, printable(&what)));
             }
             Ok((_, Previewed::Pods { reports, notes })) => {
                 for report in &reports {
@@ -64,7 +70,7 @@ pub(super) fn show(
                 }
                 for text in notes {
                     if !tally.said.contains(&text) {
-                        note(stderr, format_args!("{text}"));
+                        note(stderr, format_args!("{}", printable(&text)));
                         tally.said.insert(text);
                     }
                 }
@@ -102,10 +108,14 @@ fn compare(live: &Live, report: &PodReport, stderr: &mut impl Write) -> bool {
 /// An error that the manifest's kind found, with the document's place.
 fn failed(document: &Document, error: &RenderError) -> DocumentError {
     let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let message = match error {
+        RenderError::Version { .. } => error.to_string(),
+        _ => format!("{kind}: {error}"),
+    };
     DocumentError {
         source: document.source.clone(),
         document: document.document,
         line: Some(document.line),
-        message: format!("{kind}: {error}"),
+        message: document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default() + &message,
     }
 }

@@ -7,7 +7,7 @@ use crate::config::Traffic;
 use crate::keys;
 use crate::mutate::{Plan, Reason};
 use crate::pod::Injection;
-use crate::workload;
+use crate::workload::{self, Member};
 
 /// One direction of traffic: the annotation that empties its capture, and those by which a user steers it.
 struct Direction {
@@ -70,11 +70,16 @@ fn leave(facts: &Facts<'_>, decided: bool) -> Ruling {
         return ruling;
     }
     match workload::identify(facts.pod) {
-        Some(member) if member.training && workload::several_pods(facts.pod, member) => ruling.warn(
+        Some(member) if member.training && one_of_several(facts, member) => ruling.warn(
             "FP021: NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture",
         ),
         _ => ruling,
     }
+}
+
+fn one_of_several(facts: &Facts<'_>, member: Member<'_>) -> bool {
+    let known = facts.snapshot.replicas.is_some_and(|replicas| replicas > 1);
+    !workload::stands_apart(member) && (known || workload::several_pods(facts.pod, member))
 }
 
 fn disable_capture(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
