@@ -37,13 +37,16 @@ func main() {
 	flag.DurationVar(&o.second, "round", 3*time.Second, "length of a round")
 	flag.Parse()
 
+	// Servers are killed with the thread that started them: this one, which lasts as long as the run.
+	runtime.LockOSThread()
 	began := time.Now()
 	fmt.Printf("%d cores, load average before: %s\n\n", runtime.NumCPU(), loadAverage())
 	pair := makePair()
 	defer os.RemoveAll(pair.folder)
 	api := connect()
-	world := register(api, pair, o)
+	world := &world{api: api, pair: pair}
 	defer world.remove()
+	world.register(o)
 
 	measureCreates(api, world.ways, o.creates)
 	measurePort(pair, world, o)

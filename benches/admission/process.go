@@ -66,6 +66,7 @@ func start(prefix, environment []string, program string, arguments ...string) *p
 	line := append(append(prefix, program), arguments...)
 	command := exec.Command(line[0], line[1:]...)
 	command.Env = append(os.Environ(), environment...)
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	log := must(command.StderrPipe())
 	p := &process{command: command, began: time.Now()}
 	check(command.Start())

@@ -33,15 +33,16 @@ type world struct {
 }
 
 // register makes the namespaces, starts the servers and has the apiserver ask them.
-func register(api *apiserver, pair pair, o options) *world {
-	w := &world{api: api}
+func (w *world) register(o options) {
+	pair := w.pair
 	run := fmt.Sprintf("bench-%x", time.Now().UnixMilli())
 	patch := "PATCH=" + `[{"op":"add","path":"/metadata/annotations","value":{}},` +
 		`{"op":"add","path":"/metadata/annotations/proxy.istio.io~1config","value":"holdApplicationUntilProxyStarts: true\n"},` +
 		`{"op":"add","path":"/metadata/annotations/trainmesh.dev~1applied","value":"mesh.hold"}]`
-	w.noop, w.pair = start(nil, []string{patch}, o.noop, pair.certificate, pair.key), pair
+	w.noop = start(nil, []string{patch}, o.noop, pair.certificate, pair.key)
+	w.processes = append(w.processes, w.noop)
 	trainmesh := start(nil, nil, o.trainmesh, webhookArguments(pair, o)...)
-	w.processes = []*process{w.noop, trainmesh}
+	w.processes = append(w.processes, trainmesh)
 
 	held := func(pod []byte) bool { return bytes.Contains(pod, []byte(`"`+hold+`":`)) }
 	called := func(pod []byte) bool { return w.calls() > 0 }
@@ -60,8 +61,7 @@ func register(api *apiserver, pair pair, o options) *world {
 		}
 		w.create("/api/v1/namespaces", way.namespace, object{"apiVersion": "v1", "kind": "Namespace",
 			"metadata": object{"name": way.namespace, "labels": labels}})
-		api.create("/api/v1/namespaces/"+way.namespace+"/serviceaccounts", object{"apiVersion": "v1",
-			"kind": "ServiceAccount", "metadata": object{"name": "default"}})
+		w.awaitAccount(way.namespace)
 		w.ways = append(w.ways, way)
 	}
 	w.webhook(run+"-noop", w.noop.address+"/noop", pair)
@@ -72,7 +72,6 @@ func register(api *apiserver, pair pair, o options) *world {
 	for _, way := range w.ways {
 		w.await(way)
 	}
-	return w
 }
 
 func (w *world) create(collection, name string, made object) {
@@ -118,6 +117,19 @@ func (w *world) policy(namespace string) {
 func podsAtCreate() object {
 	return object{"apiGroups": []string{""}, "apiVersions": []string{"v1"}, "operations": []string{"CREATE"},
 		"resources": []string{"pods"}, "scope": "Namespaced"}
+}
+
+// awaitAccount waits for the service account that every pod of a new namespace needs; its controller makes it.
+func (w *world) awaitAccount(namespace string) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		_, err := w.api.ask("GET", "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", nil)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			check(err)
+		}
+	}
 }
 
 // await creates pods for show until the way is in force.
