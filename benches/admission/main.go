@@ -31,7 +31,7 @@ func main() {
 	flag.StringVar(&o.trainmesh, "trainmesh", "", "the binary to measure")
 	flag.StringVar(&o.noop, "noop", "", "the webhook that does nothing")
 	flag.StringVar(&o.config, "config", "", "trainmesh's configuration")
-	flag.IntVar(&o.creates, "creates", 2000, "pods to create in each way")
+	flag.IntVar(&o.creates, "creates", 1000, "pods to create in each way")
 	flag.IntVar(&o.starts, "starts", 10, "starts to time")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of load for each body")
 	flag.DurationVar(&o.second, "round", 3*time.Second, "length of a round")
