@@ -1,0 +1,3 @@
+module trainmesh.test/admission
+
+go 1.26
