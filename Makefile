@@ -45,6 +45,20 @@ deny: ## Check licences, sources and duplicates of dependencies
 	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny --locked check bans licenses sources
 
+.PHONY: soak
+soak: ## Hold 10,000 generated pods against the apiserver's verdicts (needs `make cluster`)
+	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test corpus -- --nocapture
+
+.PHONY: fuzz
+fuzz: ## Fuzz the body of a review for FUZZ_SECONDS (nightly Rust)
+	@command -v cargo-fuzz > /dev/null || $(CARGO) install --locked cargo-fuzz
+	cd fuzz && cargo +nightly run --locked --example seed
+	cargo +nightly fuzz run review -- -max_total_time=$${FUZZ_SECONDS:-300} -max_len=65536
+
+.PHONY: bench-cluster
+bench-cluster: dist ## Measure behind the apiserver (needs `make cluster`)
+	tests/cluster/cluster exec -- benches/admission/run
+
 .PHONY: bench
 bench: ## Measure (docs/performance.md says what and how)
 	$(CARGO) bench --locked

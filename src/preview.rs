@@ -112,7 +112,7 @@ fn passed_over(document: &Document, api_version: &str, kind: &str) -> Result<Pre
     if let Some(known) = namesakes().next() {
         return Ok(Previewed::Unknown(format!("{name} is not known: did you mean {}?", known.name())));
     }
-    if hints::makes_pods(&document.value) {
+    if !SURROUNDING_KINDS.contains(&kind) && hints::makes_pods(&document.value) {
         return Ok(Previewed::Unknown(format!("{name} is not known: its pods are not shown")));
     }
     Ok(Previewed::PassedOver(name))

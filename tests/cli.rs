@@ -44,6 +44,50 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     &[],
     "replicas"
 )]
+#[case::another_version(
+    &["preview", "-f", "-"],
+    "apiVersion: kubeflow.org/v2\nkind: PyTorchJob\nmetadata: {name: a}\n",
+    2,
+    &[],
+    "kubeflow.org/v2 PyTorchJob is not known: write kubeflow.org/v1 PyTorchJob"
+)]
+#[case::another_group(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Deployment\nmetadata: {name: a}\n",
+    0,
+    &[],
+    "did you mean apps/v1 Deployment?"
+)]
+#[case::unknown_with_pods(
+    &["preview", "-f", "-"],
+    "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: a}\nspec: {template: {spec: {containers: []}}}\n",
+    0,
+    &[],
+    "its pods are not shown"
+)]
+#[case::labels_of_a_namespace(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {trainmesh.dev/inject: true}}\n",
+    2,
+    &[],
+    "metadata.labels[trainmesh.dev/inject] is true"
+)]
+#[case::review_of_an_update(
+    &["preview", "-f", "-"],
+    r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"UPDATE","object":{}}}"#,
+    2,
+    &[],
+    "asked at CREATE only"
+)]
+#[case::no_pod(&["preview", "-f", "-"], "apiVersion: v1\nkind: Pod\nspec: 5\n", 0, &["refused NotAPod"], "")]
+#[case::names_do_not_steer_the_terminal(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\\u001b[31m\\nPod x/y\"}\nspec: {containers: []}\n",
+    0,
+    &["Pod default/a\u{fffd}[31m\u{fffd}Pod x/y"],
+    ""
+)]
+#[case::patch_beside_an_error(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\na: [\n"), 2, &[], "document 2")]
 #[case::version(&["version"], "", 0, &["trainmesh ", "config.trainmesh.dev/v1alpha1"], "")]
 #[case::version_for_machines(&["version", "-o", "json"], "", 0, &["\"version\":"], "")]
 #[case::completion(&["completion", "bash"], "", 0, &["_trainmesh"], "")]

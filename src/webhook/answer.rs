@@ -28,6 +28,8 @@ pub enum Answered {
     Unchanged,
     /// Without one: the namespace rehearses, and a patch was ready.
     Rehearsed,
+    /// What came is no Pod: the apiserver will say so.
+    NotAPod,
     /// Without one: the patch did not pass its own check.
     Withheld,
     /// Without a look at the rules: not a new pod.
@@ -65,6 +67,7 @@ impl Answered {
             Self::Patched => "patched",
             Self::Unchanged => "unchanged",
             Self::Rehearsed => "rehearsed",
+            Self::NotAPod => "not_a_pod",
             Self::Withheld => "withheld",
             Self::PassedOver => "passed_over",
         }
@@ -72,7 +75,9 @@ impl Answered {
 
     fn of(outcome: &Outcome, mode: Mode) -> Self {
         let applied = || outcome.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
-        if outcome.failure.as_ref().is_some_and(|failure| !matches!(failure, VerifyError::Original(_))) {
+        if let Some(VerifyError::Original(_)) = outcome.failure {
+            Self::NotAPod
+        } else if outcome.failure.is_some() {
             Self::Withheld
         } else if !outcome.patch.is_empty() {
             Self::Patched
@@ -126,8 +131,8 @@ mod tests {
     #[case::rehearsed(Mode::Audit, pod(&json!({})), Answered::Rehearsed, "audit")]
     #[case::nothing_to_do(Mode::Enabled, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), Answered::Unchanged, "enabled")]
     #[case::nothing_to_rehearse(Mode::Audit, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), Answered::Unchanged, "audit")]
-    #[case::not_a_pod(Mode::Enabled, json!({"spec": {"containers": "none"}}), Answered::Unchanged, "enabled")]
-    #[case::not_an_object(Mode::Enabled, json!("pod"), Answered::Unchanged, "enabled")]
+    #[case::not_a_pod(Mode::Enabled, json!({"spec": {"containers": "none"}}), Answered::NotAPod, "enabled")]
+    #[case::not_an_object(Mode::Enabled, json!("pod"), Answered::NotAPod, "enabled")]
     fn every_pod_is_admitted(
         #[case] mode: Mode,
         #[case] pod: Value,
@@ -143,7 +148,7 @@ mod tests {
         let patched = expected == Answered::Patched;
         assert_eq!(response.get("patch").is_some(), patched);
         assert_eq!(response.get("patchType"), patched.then_some(&json!("JSONPatch")));
-        let told = matches!(expected, Answered::Rehearsed | Answered::Withheld);
+        let told = matches!(expected, Answered::Rehearsed | Answered::NotAPod | Answered::Withheld);
         assert_eq!(response.get("warnings").is_some(), told, "{response}");
     }
 

@@ -24,7 +24,7 @@ pub fn originals(examples: &Path) -> Vec<Value> {
     let previewed = documents.map(|document| preview.document(&document).expect("the examples can be shown"));
     let pods = previewed.flat_map(|previewed| match previewed {
         Previewed::Pods { reports, .. } => reports,
-        Previewed::PassedOver(_) => Vec::new(),
+        Previewed::PassedOver(_) | Previewed::Unknown(_) => Vec::new(),
     });
     pods.map(|report| report.original).collect()
 }

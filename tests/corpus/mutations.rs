@@ -85,7 +85,7 @@ impl Pods {
             }
             6 | 7 => {
                 let into = if dice.once_in(2) { "annotations" } else { "labels" };
-                set(pod, into, *dice.pick::<&str>(&KEYS), (*dice.pick(&VALUES)).to_owned());
+                set(pod, into, dice.pick::<&str>(&KEYS), (*dice.pick(&VALUES)).to_owned());
             }
             8 => fill_annotations(pod, dice),
             9 => add_proxy(pod, dice),
