@@ -27,6 +27,8 @@ mod drain;
 mod faults;
 #[path = "admission/liar.rs"]
 mod liar;
+#[path = "admission/live.rs"]
+mod live;
 #[path = "admission/order.rs"]
 mod order;
 #[path = "admission/pods.rs"]

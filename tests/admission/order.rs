@@ -1,5 +1,7 @@
 //! Our place before Istio: its injector reads the annotation only while it injects.
 
+use std::path::Path;
+
 use rstest::rstest;
 use serde_json::Value;
 
@@ -18,9 +20,9 @@ struct Seen {
 }
 
 impl Seen {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, arguments: &[&str]) -> Self {
         Cluster::get().mesh();
-        let webhook = Webhook::with(&Options { name, ..Options::default() });
+        let webhook = Webhook::with(&Options { name, arguments, ..Options::default() });
         let namespace = webhook.namespace(&SERVED);
         let created = namespace.create(&pod("train")).success();
         let request = creation(&namespace, "train");
@@ -39,7 +41,7 @@ impl Seen {
 
 #[test]
 fn the_injector_renders_the_hold_that_we_ask_for() {
-    let seen = Seen::new("0-trainmesh");
+    let seen = Seen::new("0-trainmesh", &[]);
     let first = &seen.pod["spec"]["containers"][0];
     assert_eq!(first["name"], "istio-proxy");
     assert_eq!(first["lifecycle"]["postStart"]["exec"]["command"], serde_json::json!(["pilot-agent", "wait"]));
@@ -49,11 +51,23 @@ fn the_injector_renders_the_hold_that_we_ask_for() {
     assert_eq!(seen.calls, expected.map(|(name, round, changed)| (name.to_owned(), round, changed)));
 }
 
+#[test]
+fn the_second_round_gives_the_hold_more_time() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wait-timeout.yaml");
+    let text = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nmesh: {waitTimeout: 5m}\n";
+    std::fs::write(&file, text).expect("write the configuration");
+    let seen = Seen::new("0-trainmesh", &["--config", file.to_str().expect("a path of text")]);
+    let command = &seen.pod["spec"]["containers"][0]["lifecycle"]["postStart"]["exec"]["command"];
+    assert_eq!(*command, serde_json::json!(["pilot-agent", "wait", "--timeoutSeconds", "300"]));
+    let expected = [("0-trainmesh", 0, true), (ISTIO, 0, true), ("0-trainmesh", 1, true)];
+    assert_eq!(seen.calls, expected.map(|(name, round, changed)| (name.to_owned(), round, changed)));
+}
+
 #[rstest]
 #[case::behind_the_injector("zz-trainmesh")]
 #[case::just_behind("istio-t")]
 fn behind_the_injector_we_come_too_late_and_say_so(#[case] name: &str) {
-    let seen = Seen::new(name);
+    let seen = Seen::new(name, &[]);
     let containers = seen.pod["spec"]["containers"].as_array().expect("containers");
     assert!(containers.iter().all(|container| container["lifecycle"].is_null()), "{containers:?}");
     assert_eq!(seen.warnings.len(), 1, "{:?}", seen.warnings);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, PATIENCE, eventually};
 use crate::pods::{SERVED, creation, held, pod, spec};
-use crate::webhook::Webhook;
+use crate::webhook::{Options, Webhook};
 
 /// Makes the pod say no to the hold, which is warned of.
 fn declining(mut pod: Value) -> Value {
@@ -122,4 +122,21 @@ fn a_rehearsal_tells_and_changes_nothing() {
     assert!(annotations["trainmesh.dev/applied"].is_null(), "{annotations}");
     assert!(annotations["proxy.istio.io/config"].is_null(), "{annotations}");
     check_audit(&creation(&namespace, "train"), "audit.trainmesh.dev", "mesh.hold=applied:HoldAdded");
+}
+
+/// 100 containers and a megabyte: far beyond any real pod, and well within the apiserver's limit.
+#[test]
+fn a_huge_pod_is_patched_in_time() {
+    let webhook = Webhook::with(&Options { policy: "Fail", ..Options::default() });
+    let namespace = webhook.namespace(&SERVED);
+    let mut huge = pod("huge");
+    let container = |number: u32| {
+        let entry = |place: u32| json!({"name": format!("SETTING_{place}"), "value": "x".repeat(1_100)});
+        let env: Vec<Value> = (0..10).map(entry).collect();
+        json!({"name": format!("train-{number}"), "image": "trainmesh.test/busybox:1", "env": env})
+    };
+    huge["spec"]["containers"] = (0..100).map(container).collect();
+    assert!(huge.to_string().len() > 1 << 20);
+    let created = namespace.kubectl(&["create", "--dry-run=server", "-o", "json", "-f", "-"], &huge).success();
+    assert!(held(&created.object()));
 }
