@@ -19,7 +19,7 @@ dist: ## Build the small binary that is shipped (target/dist/trainmesh)
 	$(CARGO) build --profile dist --locked
 
 .PHONY: test
-test: ## Run every test, as root on a real cluster too (the first run builds it: some 20 minutes)
+test: ## Run every test, as root on a real cluster too (the first run compiles Kubernetes)
 	tests/run
 
 .PHONY: test-quick
