@@ -17,7 +17,7 @@ use super::pool::Pool;
 use super::review::{NewPod, Review, ReviewError};
 use super::{body, deadline};
 use crate::cluster::namespaces::{Labels, Namespaces};
-use crate::mutate::{Mode, Outcome, Snapshot};
+use crate::mutate::{Mode, Outcome, Snapshot, VerifyError};
 use crate::pod::Pod;
 use crate::reload::{Active, Settings};
 use crate::telemetry::{Metrics, ReviewResult, chain};
@@ -88,8 +88,12 @@ fn decide(mode: Mode, review: &Review, labels: &Labels, active: &Active, began: 
 
 /// One line for each review, and one of another level when a patch was held back.
 fn log(review: &Review, pod: Pod<'_>, namespace: &str, outcome: &Outcome, took: Duration) {
-    if let Some(failure) = &outcome.failure {
-        tracing::error!(uid = review.uid, namespace, owner = owner(pod), "patch held back: {}", chain(failure));
+    match &outcome.failure {
+        // The apiserver tells the user what is wrong with an object that is no Pod.
+        None | Some(VerifyError::Original(_)) => {}
+        Some(failure) => {
+            tracing::error!(uid = review.uid, namespace, owner = owner(pod), "patch held back: {}", chain(failure));
+        }
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
         let rules = outcome.audit.get("rules").map_or("", String::as_str);

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use axum::http::Uri;
 
+use crate::duration;
+
 /// What the apiserver waits when a registration names no time-out.
 const DEFAULT: Duration = Duration::from_secs(10);
 /// The longest time-out that a registration may name.
@@ -22,8 +24,7 @@ pub(super) fn of(uri: &Uri) -> Duration {
 
 /// A duration as Go writes it: `5s`, `1m30s`.
 fn parse(text: &str) -> Option<Duration> {
-    let duration: jiff::SignedDuration = text.parse().ok()?;
-    Duration::try_from(duration).ok().filter(|duration| !duration.is_zero())
+    duration::parse(text).ok().filter(|duration| !duration.is_zero())
 }
 
 #[cfg(test)]
