@@ -22,7 +22,7 @@ pub(crate) fn injected_pod() -> Value {
     let hook = json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}});
     let proxy = json!({
         "name": "istio-proxy", "image": "docker.io/istio/proxyv2:1.30.3", "args": ["proxy", "sidecar", "--domain", "$(POD_NAMESPACE).svc.cluster.local"],
-        "env": environment("ISTIO_META_SETTING", 70), "lifecycle": hook,
+        "env": environment("ISTIO_META_SETTING", 112), "lifecycle": hook,
         "ports": [{"containerPort": 15090, "name": "http-envoy-prom", "protocol": "TCP"}],
         "readinessProbe": {"httpGet": {"path": "/healthz/ready", "port": 15021}, "periodSeconds": 15, "failureThreshold": 4},
         "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
