@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 
 use serde_json::{Value, json};
@@ -22,23 +23,10 @@ pub(crate) struct Session {
 }
 
 impl Judge {
-    /// Builds the judge, which needs Go.
+    /// The judge, built once for each process; that needs Go.
     pub(crate) fn build() -> Self {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let program = folder.join(concat!("judge-", env!("CARGO_CRATE_NAME")));
-        // Tests may run as processes side by side: none may find another's half-written program.
-        let fresh = folder.join(format!("judge-{}", std::process::id()));
-        let status = Command::new("go")
-            .args(["build", "-trimpath", "-buildvcs=false", "-o"])
-            .arg(&fresh)
-            .arg(".")
-            .current_dir(source)
-            .status()
-            .expect("this test needs Go: install it (tests/judge/go.mod names the version) so that `go` is found");
-        assert!(status.success(), "go build of tests/judge failed");
-        std::fs::rename(fresh, &program).expect("move the judge into place");
-        Self { program }
+        static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+        Self { program: PROGRAM.get_or_init(compile).clone() }
     }
 
     /// The value of each text, or the parser's complaint. `strict`: duplicate keys are errors, as kubectl has them.
@@ -99,6 +87,24 @@ impl Drop for Session {
         drop(self.requests.take());
         let _ = self.process.wait();
     }
+}
+
+fn compile() -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/judge");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join(concat!("judge-", env!("CARGO_CRATE_NAME")));
+    // Tests may run as processes side by side: none may find another's half-written program.
+    let fresh = folder.join(format!("judge-{}", std::process::id()));
+    let status = Command::new("go")
+        .args(["build", "-trimpath", "-buildvcs=false", "-o"])
+        .arg(&fresh)
+        .arg(".")
+        .current_dir(source)
+        .status()
+        .expect("this test needs Go: install it (tests/judge/go.mod names the version) so that `go` is found");
+    assert!(status.success(), "go build of tests/judge failed");
+    std::fs::rename(fresh, &program).expect("move the judge into place");
+    program
 }
 
 fn verdict(id: usize, line: &str) -> Result<Value, String> {
