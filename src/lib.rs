@@ -8,6 +8,7 @@ pub mod cli;
 pub mod cluster;
 pub mod config;
 pub mod duration;
+pub mod error;
 pub mod files;
 pub mod hash;
 pub mod keys;

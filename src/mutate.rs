@@ -27,6 +27,7 @@ pub use rules::RuleId;
 pub use snapshot::{Mode, NotCalled, Snapshot, selected_mode};
 pub use verify::{VerifyError, verify};
 
+use crate::error::chain;
 use crate::keys;
 use crate::pod::Pod;
 use rules::{Facts, RULES, Ruling};
@@ -53,7 +54,7 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
         Ok(()) => (patch, None),
         Err(failure) => {
             outcome::withdraw(&mut rules, &failure);
-            warnings.push(format!("no patch was made: {}", failure.chain()));
+            warnings.push(format!("no patch was made: {}", chain(&failure)));
             (Patch::default(), Some(failure))
         }
     };

@@ -16,8 +16,9 @@ use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Configuration;
+use crate::error::chain;
 use crate::files::{Files, ReadError};
-use crate::telemetry::{Metrics, ReloadResult, chain};
+use crate::telemetry::{Metrics, ReloadResult};
 
 /// The configuration in force; shared by all who act on it.
 #[derive(Debug)]

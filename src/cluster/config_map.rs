@@ -6,8 +6,8 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 
+use crate::error::chain;
 use crate::reload::Offer;
-use crate::telemetry::chain;
 
 /// Name of the `ConfigMap`.
 pub const NAME: &str = "trainmesh-config";

@@ -15,7 +15,7 @@ use kube::{Api, Client, ResourceExt as _};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::telemetry::chain;
+use crate::error::chain;
 
 /// How long a pod may wait for the labels of a namespace that the watch has not brought yet. The watch lags by
 /// milliseconds; an apiserver that needs longer than this for one GET is in no state to be asked more.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Patch, Reason, RuleId, VerifyError};
+use crate::error::chain;
 
 /// What a pod gets, and why.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ impl Verdict {
 pub(super) fn withdraw(rules: &mut [RuleOutcome], failure: &VerifyError) {
     let reason = if matches!(failure, VerifyError::Original(_)) { Reason::NotAPod } else { Reason::PatchWithheld };
     for rule in rules.iter_mut().filter(|rule| rule.outcome == Verdict::Applied) {
-        *rule = RuleOutcome::new(rule.rule, Verdict::Refused, reason, Some(failure.chain()), rule.field.take());
+        *rule = RuleOutcome::new(rule.rule, Verdict::Refused, reason, Some(chain(failure)), rule.field.take());
     }
 }
 

@@ -46,20 +46,6 @@ pub enum VerifyError {
     OutsideThePlan,
 }
 
-impl VerifyError {
-    /// The error with its causes, in one line.
-    #[must_use]
-    pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(error) = source {
-            text = format!("{text}: {error}");
-            source = error.source();
-        }
-        text
-    }
-}
-
 /// Checks that `patch`, built from `plan`, turns `pod` into a Pod that differs in nothing but the plan.
 pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError> {
     TypedPod::deserialize(pod).map_err(VerifyError::Original)?;

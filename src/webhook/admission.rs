@@ -17,10 +17,11 @@ use super::pool::Pool;
 use super::review::{NewPod, Review, ReviewError};
 use super::{body, deadline};
 use crate::cluster::namespaces::{Labels, Namespaces};
+use crate::error::chain;
 use crate::mutate::{Mode, Outcome, Snapshot, VerifyError};
 use crate::pod::Pod;
 use crate::reload::{Active, Settings};
-use crate::telemetry::{Metrics, ReviewResult, chain};
+use crate::telemetry::{Metrics, ReviewResult};
 use crate::workload;
 
 /// What a call is answered from.

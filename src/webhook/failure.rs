@@ -8,7 +8,7 @@ use super::answer::WriteError;
 use super::body::LIMIT;
 use super::review::ReviewError;
 use crate::cluster::namespaces::LookupError;
-use crate::telemetry::chain;
+use crate::error::chain;
 
 /// Why a call gets no review back. The apiserver treats all of them alike: it does what the `failurePolicy` says.
 #[derive(Debug, Error)]

@@ -11,7 +11,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
-use crate::webhook::Certificate;
+use crate::webhook::{Certificate, receive};
 
 /// What it does with a call.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ fn serve(mut stream: TcpStream, tls: Arc<ServerConfig>, lie: Lie) -> io::Result<
         return stream.write_all(b"SSH-2.0-none\r\n");
     }
     let mut stream = StreamOwned::new(ServerConnection::new(tls).map_err(io::Error::other)?, stream);
-    let review = read(&mut stream)?;
+    let review: Value = serde_json::from_slice(&receive(&mut stream)?.1)?;
     let (status, body) = match lie {
         Lie::Http(status, body) => (status, body.to_owned()),
         Lie::Response(fields) => (200, answer(&review, fields()).to_string()),
@@ -96,20 +96,6 @@ fn serve(mut stream: TcpStream, tls: Arc<ServerConfig>, lie: Lie) -> io::Result<
     stream.write_all((head + &body).as_bytes())?;
     stream.conn.send_close_notify();
     stream.flush()
-}
-
-fn read(stream: &mut impl io::Read) -> io::Result<Value> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut body)?;
-    Ok(serde_json::from_slice(&body)?)
 }
 
 fn answer(review: &Value, fields: Value) -> Value {

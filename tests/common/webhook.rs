@@ -34,7 +34,7 @@ pub use call::{Call, calls, failed_open};
 pub use certificate::{Certificate, base64};
 pub use process::Process;
 pub use registration::{Registration, Scope};
-pub use tls::{Reply, Tls, connect, post};
+pub use tls::{Reply, Tls, connect, post, receive};
 
 use crate::cluster::{Cluster, Namespace};
 

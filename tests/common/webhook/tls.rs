@@ -47,6 +47,13 @@ pub fn post(stream: &mut Tls, path: &str, body: &[u8]) -> io::Result<Reply> {
     write!(stream, "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", body.len())?;
     stream.write_all(body)?;
     stream.flush()?;
+    let (head, body) = receive(stream)?;
+    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    Ok(Reply { status, body: String::from_utf8_lossy(&body).into_owned() })
+}
+
+/// Reads one message: its head in lower case, and its body.
+pub fn receive(stream: &mut impl io::Read) -> io::Result<(String, Vec<u8>)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -57,6 +64,5 @@ pub fn post(stream: &mut Tls, path: &str, body: &[u8]) -> io::Result<Reply> {
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body)?;
-    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    Ok(Reply { status, body: String::from_utf8_lossy(&body).into_owned() })
+    Ok((head, body))
 }
