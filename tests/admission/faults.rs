@@ -68,11 +68,7 @@ fn a_certificate_that_the_registration_does_not_name_costs_no_pod() {
     let replace =
         |index| json!({"op": "replace", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": other});
     let patch = Value::from_iter([0, 1, 2].map(replace)).to_string();
-    let name = &webhook.registration.name;
-    let _ = Cluster::get()
-        .kubectl(&["patch", "mutatingwebhookconfiguration", name, "--type=json", "-p", &patch], "")
-        .success();
-    // The apiserver learns of it by a watch.
+    webhook.registration.patch(&patch);
     let request = eventually(PATIENCE, "calls fail", || {
         let _ = namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &pod("train")).success();
         let request = creation(&namespace, "train");

@@ -29,20 +29,16 @@ impl Process {
     /// Starts it and waits until it is ready; its configuration is that of namespace `home`.
     pub fn start(home: &str, certificate: Arc<Certificate>, options: &Options<'_>) -> Self {
         let folder = tempfile::tempdir().expect("make a folder");
-        let write = |name: &str, text: &str| -> PathBuf {
-            let path = folder.path().join(name);
-            fs::write(&path, text).expect("write a file");
-            path
-        };
+        let [chain, key] = write(&folder, &certificate);
         let log = File::create(folder.path().join("log")).expect("make a file for the log");
         let mut command = Command::new(env!("CARGO_BIN_EXE_trainmesh"));
         command
             .args(["webhook", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--namespace", home])
             .args(["--log-format", "json", "--log-level", "debug", "--grace", "2s"])
             .arg("--tls-cert")
-            .arg(write("tls.crt", &certificate.pem))
+            .arg(chain)
             .arg("--tls-key")
-            .arg(write("tls.key", &certificate.key.serialize_pem()))
+            .arg(key)
             .args(options.arguments)
             .env_remove("TRAINMESH_CONFIG")
             .stderr(Stdio::from(log));
@@ -74,6 +70,21 @@ impl Process {
         let (_, text) = self.get("/metrics");
         let values = text.lines().filter_map(|line| line.rsplit_once(' '));
         values.filter(|(found, _)| *found == series).find_map(|(_, value)| value.parse().ok()).unwrap_or(0)
+    }
+
+    /// Waits until that series has come to `expected`.
+    pub fn counts(&self, series: &str, expected: u64) {
+        eventually(PATIENCE, &format!("{series} is {expected}"), || match self.metric(series) {
+            found if found == expected => Ok(()),
+            found => Err(found),
+        });
+    }
+
+    /// Has it serve another certificate; returns when it does. As the files are written one after the other, it may see
+    /// half of the pair first.
+    pub fn renew(&self, certificate: &Certificate) {
+        let _ = write(&self.folder, certificate);
+        self.counts("trainmesh_certificate_expiry_timestamp_seconds{cert=\"leaf\"}", certificate.expires);
     }
 
     /// Sends it a signal: `KILL`, `STOP`, `CONT`, `TERM`.
@@ -108,6 +119,16 @@ impl Process {
     fn log_text(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("read the log")
     }
+}
+
+/// Writes the files of a certificate, one after the other: chain and key.
+fn write(folder: &TempDir, certificate: &Certificate) -> [PathBuf; 2] {
+    let files = [("tls.crt", certificate.pem.clone()), ("tls.key", certificate.key.serialize_pem())];
+    files.map(|(name, text)| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("write a file");
+        path
+    })
 }
 
 impl Drop for Process {
