@@ -51,7 +51,7 @@ fn no_call_is_lost_while_the_authority_changes() {
     let [mut old, mut new] = authorities.each_ref();
     let home = Cluster::get().namespace(&[]);
     let process = Process::start(&home.name, Arc::new(sign(old)), &Options::default());
-    let registration = Registration::new(Scope::new(), "0-trainmesh", manifest("Ignore", process.listen, &old.pem));
+    let registration = Registration::new(Scope::new(), "0-trainmesh", manifest(None, process.listen, &old.pem));
     let namespace = registration.namespace(&SERVED);
     let mut trust = Trust { registration: &registration, namespace: &namespace, changes: 0 };
 

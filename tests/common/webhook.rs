@@ -48,8 +48,8 @@ pub const REFUSED: &str = "trainmesh_config_reloads_total{result=\"refused\"}";
 pub struct Options<'a> {
     /// Begin of the registration's name, which decides its place in the order of webhooks.
     pub name: &'a str,
-    /// What the apiserver does when a call fails.
-    pub policy: &'a str,
+    /// What the apiserver does when a call fails, where that differs from what is shipped.
+    pub policy: Option<&'a str>,
     /// More flags; how it drains is among them.
     pub arguments: &'a [&'a str],
     /// Another kubeconfig than the cluster's.
@@ -68,7 +68,7 @@ pub struct Webhook {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { name: "0-trainmesh", policy: "Ignore", arguments: &["--drain", "0s"], kubeconfig: None }
+        Self { name: "0-trainmesh", policy: None, arguments: &["--drain", "0s"], kubeconfig: None }
     }
 }
 
@@ -103,7 +103,7 @@ impl Webhook {
 }
 
 /// The webhooks of `config/registration.yaml`, to be called at `address` with the authorities of `bundle`.
-pub fn manifest(policy: &str, address: SocketAddr, bundle: &str) -> Vec<Value> {
+pub fn manifest(policy: Option<&str>, address: SocketAddr, bundle: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
     let text = std::fs::read_to_string(path).expect("read config/registration.yaml");
     let mut registration: Value = trainmesh::yaml::parse(&text).expect("the registration is YAML");
@@ -112,7 +112,9 @@ pub fn manifest(policy: &str, address: SocketAddr, bundle: &str) -> Vec<Value> {
         let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path");
         let url = format!("https://{address}{path}");
         webhook["clientConfig"] = json!({"url": url, "caBundle": base64(bundle)});
-        webhook["failurePolicy"] = policy.into();
+        if let Some(policy) = policy {
+            webhook["failurePolicy"] = policy.into();
+        }
     }
     webhooks
 }
