@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-pub use audit::AuditLog;
+pub use audit::{AuditLog, creates_pod};
 pub use cli::trainmesh;
 pub use kubectl::{Applied, list};
 pub use namespace::Namespace;

@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cluster::{Namespace, PATIENCE, eventually};
+use crate::cluster::{Namespace, PATIENCE, creates_pod, eventually};
 
 /// The labels of a namespace that is served and injected.
 pub const SERVED: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
@@ -41,7 +41,7 @@ pub fn patched(namespace: &Namespace) -> bool {
 /// The finished requests that created these pods for good.
 pub fn creations(namespace: &Namespace, names: &[String]) -> Vec<Value> {
     eventually(PATIENCE, "the requests stand in the audit log", || {
-        let requests = namespace.audit(|event| creates(event) && event["responseStatus"]["code"] == 201);
+        let requests = namespace.audit(|event| creates_pod(event) && event["responseStatus"]["code"] == 201);
         let found = |name: &&String| requests.iter().any(|event| event["objectRef"]["name"] == **name);
         match names.iter().find(|name| !found(name)) {
             Some(missing) => Err(format!("nothing of {missing}")),
@@ -54,14 +54,9 @@ pub fn creations(namespace: &Namespace, names: &[String]) -> Vec<Value> {
 pub fn creation(namespace: &Namespace, name: &str) -> Value {
     eventually(PATIENCE, "the request stands in the audit log", || {
         let requests = namespace.audit(|event| {
-            creates(event)
+            creates_pod(event)
                 && (event["objectRef"]["name"] == name || event["responseObject"]["metadata"]["name"] == name)
         });
         requests.into_iter().next_back().ok_or("nothing of it")
     })
-}
-
-fn creates(event: &Value) -> bool {
-    let reference = &event["objectRef"];
-    event["verb"] == "create" && reference["resource"] == "pods" && reference["subresource"].is_null()
 }

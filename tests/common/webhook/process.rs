@@ -65,6 +65,12 @@ impl Process {
         self.log_text().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
+    /// The lines of the log whose message holds `text`.
+    pub fn told(&self, text: &str) -> Vec<Value> {
+        let holds = |event: &Value| event["message"].as_str().is_some_and(|message| message.contains(text));
+        self.log().into_iter().filter(holds).collect()
+    }
+
     /// The value of a metric's series, `name{labels}`; 0 where it is not there.
     pub fn metric(&self, series: &str) -> u64 {
         let (_, text) = self.get("/metrics");
