@@ -72,9 +72,9 @@ fn pods_with_a_story_come_to_their_end() {
         assert!(seen.delay(&["train"]).is_some_and(|delay| delay >= SignedDuration::ZERO), "{seen}");
     }
     let asked = asked_of_all(&world.namespace);
-    // Nobody can be asked while it waits for its next start.
+    // In each of its lives it may be asked in each way once; while it waits for the next one, nobody is there.
     let crashing = &asked["a-proxy-that-crashes"];
-    assert!(crashing.len() <= usize::try_from(CRASHES).unwrap() + 1, "{crashing:?}");
+    assert!(crashing.len() <= 3 * (usize::try_from(CRASHES).unwrap() + 1), "{crashing:?}");
     assert_eq!(asked["two-failures-then-success"], [Asked::proxy(ADMIN)]);
     assert_eq!(world.controller.metric("trainmesh_premature_end_total"), 0);
 }
