@@ -37,7 +37,8 @@ cluster-down: ## End it; leaves nothing behind
 .PHONY: lint
 lint: ## Check format and lints
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
+	$(CARGO) clippy --locked --test disturb --all-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
 .PHONY: deny

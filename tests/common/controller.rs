@@ -107,7 +107,7 @@ impl Group {
     /// As [`Group::start`], with more flags.
     pub fn start_with(&self, arguments: &[&str]) -> Controller {
         let folder = server::folder();
-        let config = server::file(&folder, "config.yaml", &self.config.to_string());
+        let config = server::file(folder.path(), "config.yaml", &self.config.to_string());
         let server = Server::start(folder, |command| {
             command.args(["controller", "--namespace", &self.home.name]).arg("--config").arg(config).args(arguments);
         });

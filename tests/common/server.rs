@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
@@ -26,8 +26,8 @@ pub fn folder() -> TempDir {
 }
 
 /// Writes a file into `folder`.
-pub fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
-    let path = folder.path().join(name);
+pub fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
     fs::write(&path, text).expect("write a file");
     path
 }
@@ -70,11 +70,25 @@ impl Server {
         self.log_text().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
+    /// The lines of the log whose message holds `text`.
+    pub fn told(&self, text: &str) -> Vec<Value> {
+        let holds = |event: &Value| event["message"].as_str().is_some_and(|message| message.contains(text));
+        self.log().into_iter().filter(holds).collect()
+    }
+
     /// The value of a metric's series, `name{labels}`; 0 where it is not there.
     pub fn metric(&self, series: &str) -> u64 {
         let (_, text) = self.get("/metrics");
         let values = text.lines().filter_map(|line| line.rsplit_once(' '));
         values.filter(|(found, _)| *found == series).find_map(|(_, value)| value.parse().ok()).unwrap_or(0)
+    }
+
+    /// Waits until that series has come to `expected`.
+    pub fn counts(&self, series: &str, expected: u64) {
+        eventually(PATIENCE, &format!("{series} is {expected}"), || match self.metric(series) {
+            found if found == expected => Ok(()),
+            found => Err(found),
+        });
     }
 
     /// Sends it a signal: `KILL`, `STOP`, `CONT`, `TERM`.
@@ -104,6 +118,11 @@ impl Server {
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         (status, body.to_owned())
+    }
+
+    /// The folder that it was started with.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     fn log_text(&self) -> String {

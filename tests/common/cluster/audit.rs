@@ -10,6 +10,12 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+/// Whether `event` is the creation of a pod, if only as a dry run.
+pub fn creates_pod(event: &Value) -> bool {
+    let object = &event["objectRef"];
+    event["verb"] == "create" && object["resource"] == "pods" && object["subresource"].is_null()
+}
+
 /// The audit log from some moment on.
 #[derive(Debug)]
 pub struct AuditLog {

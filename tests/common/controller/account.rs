@@ -33,7 +33,7 @@ impl Account {
         let token = home.kubectl(&["create", "token", name], "").success().stdout;
         let mut config = Cluster::get().kubectl(&["config", "view", "--raw", "-o", "json"], "").success().object();
         config["users"][0]["user"] = json!({"token": token.trim()});
-        let kubeconfig = server::file(folder, &format!("kubeconfig-{name}"), &config.to_string());
+        let kubeconfig = server::file(folder.path(), &format!("kubeconfig-{name}"), &config.to_string());
         let user = format!("system:serviceaccount:{}:{name}", home.name);
         Self { kubeconfig, user, name: name.to_owned() }
     }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::server::{self, Server};
@@ -20,8 +21,7 @@ impl Process {
     /// Starts it and waits until it is ready; its configuration is that of namespace `home`.
     pub fn start(home: &str, certificate: Arc<Certificate>, options: &Options<'_>) -> Self {
         let folder = server::folder();
-        let chain = server::file(&folder, "tls.crt", &certificate.pem);
-        let key = server::file(&folder, "tls.key", &certificate.key.serialize_pem());
+        let [chain, key] = write(folder.path(), &certificate);
         let server = Server::start(folder, |command| {
             command.args(["webhook", "--listen", "127.0.0.1:0", "--namespace", home, "--grace", "2s"]);
             command.arg("--tls-cert").arg(chain).arg("--tls-key").arg(key).args(options.arguments);
@@ -33,6 +33,19 @@ impl Process {
         server.ready();
         Self { listen, certificate, server }
     }
+
+    /// Has it serve another certificate; returns when it does. As the files are written one after the other, it may see
+    /// half of the pair first.
+    pub fn renew(&self, certificate: &Certificate) {
+        let _ = write(self.folder(), certificate);
+        self.counts("trainmesh_certificate_expiry_timestamp_seconds{cert=\"leaf\"}", certificate.expires);
+    }
+}
+
+/// Writes the files of a certificate, one after the other: chain and key.
+fn write(folder: &Path, certificate: &Certificate) -> [PathBuf; 2] {
+    let files = [("tls.crt", certificate.pem.clone()), ("tls.key", certificate.key.serialize_pem())];
+    files.map(|(name, text)| server::file(folder, name, &text))
 }
 
 impl Deref for Process {
