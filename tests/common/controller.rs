@@ -24,8 +24,6 @@ mod event;
 mod manifest;
 #[path = "controller/seen.rs"]
 mod seen;
-#[path = "server.rs"]
-mod server;
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -40,8 +38,8 @@ pub use asked::{ADMIN, Asked, STATUS, asked, asked_of_all};
 pub use event::{Event, events, told};
 pub use manifest::{Manifest, container, limited};
 pub use seen::{PROXY, Seen, State, see, watch};
-pub use server::Server;
 
+use crate::cluster::server::{self, Server};
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
 
 /// The labels of a namespace in which proxies are injected, and ended.

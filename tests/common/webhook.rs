@@ -21,8 +21,6 @@ mod certificate;
 mod process;
 #[path = "webhook/registration.rs"]
 mod registration;
-#[path = "server.rs"]
-mod server;
 #[path = "webhook/tls.rs"]
 mod tls;
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::server;
-use crate::cluster::{Cluster, Namespace, list};
+use crate::cluster::{Cluster, Namespace, list, server};
 
 /// An account of its own, until it is dropped.
 #[derive(Debug)]

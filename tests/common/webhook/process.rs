@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::server::{self, Server};
 use super::{Certificate, Options};
+use crate::cluster::server::{self, Server};
 
 /// A running `trainmesh webhook`, killed when it is dropped.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::cluster::{PATIENCE, eventually};
+use super::{PATIENCE, eventually};
 
 /// A running `trainmesh`, killed when it is dropped.
 #[derive(Debug)]
