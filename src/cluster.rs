@@ -2,5 +2,7 @@
 
 pub mod client;
 pub mod config_map;
+pub mod events;
+pub mod lease;
 pub mod live;
 pub mod namespaces;
