@@ -1,5 +1,6 @@
 //! The command line: one file a command. Owns text and exit codes, and no logic.
 
+mod background;
 mod completion;
 mod config;
 mod live;
