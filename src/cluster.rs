@@ -6,3 +6,4 @@ pub mod events;
 pub mod lease;
 pub mod live;
 pub mod namespaces;
+pub mod server;
