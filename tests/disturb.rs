@@ -16,6 +16,8 @@
 
 #[path = "common/cluster.rs"]
 mod cluster;
+#[path = "common/controller.rs"]
+mod controller;
 #[path = "common/load.rs"]
 mod load;
 #[path = "common/pods.rs"]
@@ -25,3 +27,5 @@ mod webhook;
 
 #[path = "disturb/apiserver.rs"]
 mod apiserver;
+#[path = "disturb/outage.rs"]
+mod outage;

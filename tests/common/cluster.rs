@@ -26,6 +26,8 @@ mod cli;
 mod kubectl;
 #[path = "cluster/namespace.rs"]
 mod namespace;
+#[path = "cluster/server.rs"]
+pub mod server;
 #[path = "cluster/wait.rs"]
 mod wait;
 
