@@ -114,7 +114,6 @@ fn a_pod_that_takes_the_place_of_another_keeps_its_proxy() {
     let pod = |script| world.group.pod("train").runs("train", script);
     world.create(&pod("true"));
     watch(&world.namespace, "train", "the payload has ended", |seen| seen.ended("train").is_some());
-    world.controller.counts("trainmesh_pods{state=\"Settling\"}", 1);
     // Deaf, it still knows the old pod when it wakes up.
     world.controller.signal("STOP");
     let _ = world.namespace.kubectl(&["delete", "pod", "train", "--force", "--grace-period=0"], "").success();

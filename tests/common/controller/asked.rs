@@ -10,7 +10,7 @@ use crate::cluster::Namespace;
 pub const ADMIN: &str = "pilot-agent request POST quitquitquit";
 
 /// The next one, through the agent.
-pub const STATUS: &str = "pilot-agent request --debug-port=15020 POST quitquitquit";
+pub const STATUS: &str = "pilot-agent request --debug-port 15020 POST quitquitquit";
 
 /// One request to reach into a pod, however it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
