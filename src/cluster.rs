@@ -1,6 +1,11 @@
-//! The only place that talks to the apiserver: the client, the namespaces, the configuration.
+//! The only place that talks to the apiserver: the client, the namespaces, the configuration, the certificates.
 
+pub mod ask;
+mod changes;
 pub mod client;
+pub mod clock;
 pub mod config_map;
 pub mod live;
 pub mod namespaces;
+pub mod registration;
+pub mod secret;

@@ -102,6 +102,11 @@ impl Metrics {
         self.certificate_expiry.get_or_create(&CertificateLabels { cert: "leaf" }).set(seconds);
     }
 
+    /// Keeps the time, in seconds since 1970, at which the CA expires that signs certificates.
+    pub fn authority_expiry(&self, seconds: i64) {
+        self.certificate_expiry.get_or_create(&CertificateLabels { cert: "ca" }).set(seconds);
+    }
+
     /// All metrics in the `OpenMetrics` text format.
     #[must_use]
     pub fn encode(&self) -> String {
@@ -145,7 +150,7 @@ impl Default for Metrics {
         registry.register("config_reloads", "Configurations offered by what became of them", config_reloads.clone());
         registry.register_with_unit(
             "certificate_expiry_timestamp",
-            "When the certificate that is served expires",
+            "When the certificate that is served, and its CA, expire",
             Unit::Seconds,
             certificate_expiry.clone(),
         );
