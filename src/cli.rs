@@ -1,5 +1,7 @@
 //! The command line: one file a command. Owns text and exit codes, and no logic.
 
+mod background;
+mod certs;
 mod completion;
 mod config;
 mod live;
@@ -51,6 +53,7 @@ struct Arguments {
 enum Command {
     Preview(preview::Arguments),
     Webhook(webhook::Arguments),
+    Certs(certs::Arguments),
     Config(config::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
@@ -98,6 +101,7 @@ fn run(command: Command) -> anyhow::Result<Status> {
     match command {
         Command::Preview(arguments) => preview::run(&arguments),
         Command::Webhook(arguments) => webhook::run(&arguments),
+        Command::Certs(arguments) => certs::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),

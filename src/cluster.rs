@@ -5,6 +5,8 @@ mod changes;
 pub mod client;
 pub mod clock;
 pub mod config_map;
+pub mod events;
+pub mod lease;
 pub mod live;
 pub mod namespaces;
 pub mod registration;

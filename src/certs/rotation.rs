@@ -123,11 +123,11 @@ impl<S: Store> Rotation<S> {
         }
         self.missing = missing;
         if let Some(leaf) = facts.serving.as_ref().and_then(|serving| serving.leaf) {
-            self.metrics.certificate_expiry(leaf.dates.not_after.as_second());
+            self.metrics.certificates.leaf_expires(leaf.dates.not_after.as_second());
         }
         let signing = facts.record.iter().flat_map(|pile| &pile.authorities).filter(|it| it.keyed);
         if let Some(last) = signing.map(|it| it.dates.not_after).max() {
-            self.metrics.authority_expiry(last.as_second());
+            self.metrics.certificates.authority_expires(last.as_second());
         }
     }
 }

@@ -13,6 +13,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use thiserror::Error;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::chain;
@@ -60,6 +61,7 @@ pub struct NamespaceCache {
 struct Store {
     labels: RwLock<HashMap<String, Arc<Labels>>>,
     filled: AtomicBool,
+    changed: watch::Sender<()>,
 }
 
 impl NamespaceCache {
@@ -73,6 +75,12 @@ impl NamespaceCache {
     #[must_use]
     pub fn filled(&self) -> bool {
         self.store.filled.load(Ordering::Acquire)
+    }
+
+    /// Tells whenever the labels of some namespace have changed, or may have.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.store.changed.subscribe()
     }
 
     /// Keeps the cache until `stop`.
@@ -128,9 +136,15 @@ impl Store {
             Event::InitDone => {
                 *self.change() = std::mem::take(listed);
                 self.filled.store(true, Ordering::Release);
+                self.changed.send_replace(());
             }
             Event::Apply(found) => {
-                self.change().insert(found.name_any(), labels(&found));
+                let labels = labels(&found);
+                let before = self.change().insert(found.name_any(), Arc::clone(&labels));
+                // Annotations and status change more often than labels.
+                if before != Some(labels) {
+                    self.changed.send_replace(());
+                }
             }
             Event::Delete(gone) => {
                 self.change().remove(&gone.name_any());
@@ -174,8 +188,14 @@ mod tests {
         assert!(store.filled.load(Ordering::Acquire));
         assert_eq!(inject("a").as_deref(), Some("enabled"));
 
+        let mut changed = store.changed.subscribe();
+        tell(Event::Apply(namespace("a", "enabled")));
+        assert!(!changed.has_changed().unwrap(), "the same labels");
         tell(Event::Apply(namespace("a", "audit")));
+        assert!(changed.has_changed().unwrap());
+        changed.mark_unchanged();
         tell(Event::Apply(namespace("b", "enabled")));
+        assert!(changed.has_changed().unwrap(), "a new namespace");
         assert_eq!(inject("a").as_deref(), Some("audit"));
         tell(Event::Delete(namespace("a", "audit")));
         assert_eq!(inject("a"), None);

@@ -51,13 +51,13 @@ impl Admission {
         match answered {
             Ok(answer) => {
                 if let Some(outcome) = &answer.outcome {
-                    self.metrics.outcome(outcome);
+                    self.metrics.admission.outcome(outcome);
                 }
-                self.metrics.review(ReviewResult(answer.result.name()), began.elapsed());
+                self.metrics.admission.review(ReviewResult(answer.result.name()), began.elapsed());
                 ([(header::CONTENT_TYPE, "application/json")], answer.body).into_response()
             }
             Err(failure) => {
-                self.metrics.review(ReviewResult(failure.name()), began.elapsed());
+                self.metrics.admission.review(ReviewResult(failure.name()), began.elapsed());
                 tracing::warn!(mode = mode.name(), "review failed: {}", chain(&failure));
                 failure.into_response()
             }

@@ -1,0 +1,2 @@
+//! The shell of the controller.
+pub mod quit;
