@@ -1,15 +1,18 @@
 //! The command line: one file a command. Owns text and exit codes, and no logic.
 
 mod background;
+mod certificates;
 mod certs;
 mod completion;
 mod config;
+mod controller;
 mod live;
 mod output;
 mod preview;
 mod progress;
 mod server;
 mod signals;
+mod sweep;
 mod version;
 mod webhook;
 
@@ -53,6 +56,8 @@ struct Arguments {
 enum Command {
     Preview(preview::Arguments),
     Webhook(webhook::Arguments),
+    Controller(controller::Arguments),
+    Sweep(sweep::Arguments),
     Certs(certs::Arguments),
     Config(config::Arguments),
     Completion(completion::Arguments),
@@ -101,6 +106,8 @@ fn run(command: Command) -> anyhow::Result<Status> {
     match command {
         Command::Preview(arguments) => preview::run(&arguments),
         Command::Webhook(arguments) => webhook::run(&arguments),
+        Command::Controller(arguments) => controller::run(&arguments),
+        Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Certs(arguments) => certs::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),

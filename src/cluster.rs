@@ -1,4 +1,4 @@
-//! The only place that talks to the apiserver: the client, the namespaces, the configuration, the certificates.
+//! The only place that talks to the apiserver: the client, the namespaces, the configuration, the lease, the certificates.
 
 pub mod ask;
 mod changes;
@@ -11,3 +11,4 @@ pub mod live;
 pub mod namespaces;
 pub mod registration;
 pub mod secret;
+pub mod server;

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Configuration;
 use crate::error::chain;
 use crate::files::{Files, ReadError};
+use crate::lifecycle::Catalogue;
 use crate::telemetry::{Metrics, ReloadResult};
 
 /// The configuration in force; shared by all who act on it.
@@ -37,6 +38,8 @@ pub struct Active {
     pub config: Configuration,
     /// Its hash, for the audit log.
     pub hash: String,
+    /// The helpers that can be ended under it.
+    pub catalogue: Catalogue,
 }
 
 /// What a source has.
@@ -97,7 +100,8 @@ impl Settings {
             Ok(config) => {
                 let hash = config.hash();
                 tracing::info!(source = source_name, hash, "configuration in force");
-                self.active.store(Some(Arc::new(Active { config, hash })));
+                let catalogue = Catalogue::new(&config.termination);
+                self.active.store(Some(Arc::new(Active { config, hash, catalogue })));
                 self.metrics.config_reload(ReloadResult::Applied);
                 self.judged.send_replace(None);
                 Ok(())

@@ -8,18 +8,18 @@
 //! Absent on purpose: a way back to standby. A process that has lost the lease may have work in flight that it should
 //! not do any more; it ends, and starts anew with nothing in hand.
 
+mod claim;
 mod transition;
 
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{ObjectMeta, PostParams};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::PostParams;
 use kube::{Api, Client};
 use thiserror::Error;
 
 use crate::error::chain;
+use claim::claim;
 use transition::{Observed, Step, next};
 
 /// Name of the `Lease`.
@@ -209,7 +209,7 @@ impl Candidate {
 
     /// Writes this candidate's name into the lease, unless somebody has written since it was read.
     async fn write(&mut self) -> Result<(), CallError> {
-        let mine = self.claim();
+        let mine = claim(self.lease.clone(), &self.identity, self.timing.term);
         let params = PostParams::default();
         let sent = Instant::now();
         let written = if mine.metadata.resource_version.is_some() {
@@ -225,28 +225,6 @@ impl Candidate {
         })?);
         self.renewed = sent;
         Ok(())
-    }
-
-    /// The lease as this candidate would have it. The times are for people: nobody counts from another's clock.
-    fn claim(&self) -> Lease {
-        let now = MicroTime(Timestamp::now());
-        let mut lease = self.lease.clone().unwrap_or_else(|| Lease {
-            metadata: ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() },
-            ..Lease::default()
-        });
-        let mut spec = lease.spec.take().unwrap_or_default();
-        if spec.holder_identity.as_ref() != Some(&self.identity) {
-            spec.lease_transitions = Some(spec.lease_transitions.unwrap_or_default().saturating_add(1));
-            spec.acquire_time = Some(now.clone());
-        }
-        let term = i32::try_from(self.timing.term.as_secs()).unwrap_or(i32::MAX);
-        lease.spec = Some(LeaseSpec {
-            holder_identity: Some(self.identity.clone()),
-            lease_duration_seconds: Some(term.max(1)),
-            renew_time: Some(now),
-            ..spec
-        });
-        lease
     }
 
     fn holder(&self) -> Option<&str> {

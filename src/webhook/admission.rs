@@ -79,7 +79,7 @@ impl Admission {
 
 fn decide(mode: Mode, review: &Review, labels: &Labels, active: &Active, began: Instant) -> Result<Answer, Failure> {
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
-    let Active { config, hash } = active;
+    let Active { config, hash, catalogue: _ } = active;
     let answer = answer(review, pod, &Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None })?;
     if let Some(outcome) = &answer.outcome {
         log(review, Pod::new(pod), namespace, outcome, began.elapsed());
