@@ -9,19 +9,27 @@
 mod choice;
 mod document;
 mod fields;
+mod helpers;
 mod mesh;
+mod names;
 mod period;
 mod problem;
 mod schema;
+mod selector;
+mod termination;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
+pub use helpers::{Argv, Helper, HelperMethod, HttpPost};
 pub use mesh::{Mesh, NativeSidecar, Traffic};
+pub use names::{ContainerName, LabelSelector};
 pub use period::Period;
 pub use problem::{Problem, render};
 pub use schema::schema;
+pub(crate) use termination::LONGEST_SETTLE;
+pub use termination::Termination;
 
 pub use document::API_VERSION;
 use document::{Document, KIND};
@@ -35,6 +43,8 @@ use crate::{hash, yaml};
 pub struct Configuration {
     /// Repairs of pods with an Istio sidecar.
     pub mesh: Mesh,
+    /// Ending the proxy and other helpers of pods whose payload has ended.
+    pub termination: Termination,
 }
 
 impl Configuration {
@@ -67,6 +77,6 @@ impl Configuration {
 
 impl Section for Configuration {
     fn read(fields: &mut Fields<'_>) -> Self {
-        Self { mesh: fields.section("mesh") }
+        Self { mesh: fields.section("mesh"), termination: fields.section("termination") }
     }
 }

@@ -6,12 +6,15 @@
 
 pub mod cli;
 pub mod cluster;
+mod codes;
 pub mod config;
 pub mod duration;
 pub mod error;
 pub mod files;
 pub mod hash;
 pub mod keys;
+pub mod labels;
+pub mod lifecycle;
 pub mod manifest;
 pub mod mutate;
 pub mod pod;

@@ -3,7 +3,11 @@
 //! A mistake never ends the reading: the field takes its default and the next one is read, so that one run reports
 //! all. What is read is used only when nothing was reported.
 
-use super::Problem;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::{Period, Problem};
+use crate::duration;
 use crate::yaml::{Content, Key, Node};
 
 /// A mapping whose fields are being read.
@@ -55,15 +59,62 @@ impl Fields<'_> {
     /// The section below field `name`; its default where it is absent or null.
     pub(super) fn section<S: Section>(&mut self, name: &'static str) -> S {
         let Some((line, content)) = self.take(name) else { return S::default() };
-        let Content::Map(entries) = content else {
-            self.report(line, name, format!("expected a mapping, found {}", content.noun()));
-            return S::default();
+        self.mapping(name, line, content, S::read).unwrap_or_default()
+    }
+
+    /// The duration of field `name`, within `range`; `default` where it is absent or null.
+    pub(super) fn period(&mut self, name: &'static str, default: Period, range: RangeInclusive<Duration>) -> Period {
+        let period = self.scalar(name, default);
+        if !range.contains(&period.0) {
+            let [least, most] = [range.start(), range.end()].map(|bound| duration::format(*bound));
+            self.fault(name, format!("expected {least} to {most}, found {}", duration::format(period.0)));
+        }
+        period
+    }
+
+    /// The value of field `name`, which must be there: `expected` says what.
+    pub(super) fn required<T: Scalar>(&mut self, name: &'static str, expected: &str) -> Option<T> {
+        if !self.has(name) {
+            self.known.push(name);
+            self.report(self.line, name, format!("missing: expected {expected}"));
+        }
+        self.scalar(name, None)
+    }
+
+    /// The items of the list below field `name`, each a mapping that `read` reads; none where it is absent or null. An
+    /// item of which `read` has reported that it is none is left out.
+    pub(super) fn list<T>(&mut self, name: &'static str, mut read: impl FnMut(&mut Fields<'_>) -> Option<T>) -> Vec<T> {
+        let Some((line, content)) = self.take(name) else { return Vec::new() };
+        let Content::List(nodes) = content else {
+            self.report(line, name, format!("expected a list, found {}", content.noun()));
+            return Vec::new();
         };
-        let path = self.path_of(name);
-        let mut fields = Fields { path, line, entries, known: Vec::new(), problems: self.problems };
-        let section = S::read(&mut fields);
-        fields.finish();
-        section
+        let items = nodes.iter().enumerate().filter_map(|(index, node)| {
+            self.mapping(&format!("{name}[{index}]"), node.position.line, &node.content, &mut read).flatten()
+        });
+        items.collect()
+    }
+
+    /// What `read` makes of the mapping below field `name`; nothing where it is absent or null.
+    pub(super) fn below<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Fields<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let (line, content) = self.take(name)?;
+        self.mapping(name, line, content, read).flatten()
+    }
+
+    /// Whether field `name` is there and not null.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.iter().any(|(key, node)| key.name == name && node.content != Content::Null)
+    }
+
+    /// Reports what is wrong with field `name`, on its line, or on the mapping's where it is absent.
+    pub(super) fn fault(&mut self, name: &str, message: String) {
+        let found = self.entries.iter().find(|(key, _)| key.name == name);
+        let line = found.map_or(self.line, |(key, _)| key.position.line);
+        self.report(line, name, message);
     }
 
     /// Demands that field `name` is there and has the value `expected`.
@@ -86,6 +137,25 @@ impl<'a> Fields<'a> {
         self.known.push(name);
         let (key, node) = self.entries.iter().find(|(key, _)| key.name == name)?;
         (node.content != Content::Null).then_some((key.position.line, &node.content))
+    }
+
+    /// What `read` makes of `content`, which stands at `name`; nothing where it is no mapping.
+    fn mapping<T>(
+        &mut self,
+        name: &str,
+        line: u64,
+        content: &Content,
+        read: impl FnOnce(&mut Fields<'_>) -> T,
+    ) -> Option<T> {
+        let Content::Map(entries) = content else {
+            self.report(line, name, format!("expected a mapping, found {}", content.noun()));
+            return None;
+        };
+        let path = self.path_of(name);
+        let mut fields = Fields { path, line, entries, known: Vec::new(), problems: self.problems };
+        let value = read(&mut fields);
+        fields.finish();
+        Some(value)
     }
 
     fn path_of(&self, name: &str) -> String {

@@ -2,114 +2,94 @@
 
 use serde::{Serialize, Serializer};
 
-macro_rules! reasons {
-    ($($(#[doc = $doc:literal])+ $name:ident => $text:literal,)+) => {
-        /// Why a rule decided as it did. The code is the variant's name.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Reason { $($(#[doc = $doc])+ $name,)+ }
+use crate::codes::codes;
 
-        impl Reason {
-            /// Every reason, in the order of the reference.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+codes! {
+    /// Why a rule decided as it did.
+    pub enum Reason {
+        /// The apiserver never asks about pods of this namespace.
+        NamespaceNotOptedIn => "the namespace is not labelled trainmesh.dev/inject=enabled or audit",
+        /// The apiserver never asks about this pod.
+        PodOptedOut => "the pod is labelled trainmesh.dev/inject=disabled",
+        /// `kube-system` and our own namespace are never served.
+        ExcludedNamespace => "pods of this namespace are never changed",
+        /// A static pod's image at the apiserver.
+        MirrorPod => "a mirror pod follows a file on its node",
+        /// The stand-in of `YuniKorn` for a pod to come.
+        PlaceholderPod => "a placeholder of YuniKorn only reserves room",
+        /// Neither Istio nor RDMA is there on Windows.
+        WindowsPod => "a Windows pod",
+        /// Too late for any change.
+        BeingDeleted => "the pod is being deleted",
+        /// What came in does not decode.
+        NotAPod => "the object is no Pod that the apiserver would take",
+        /// The check of the finished patch failed.
+        PatchWithheld => "the patch did not pass its own check and was withheld",
+        /// Configuration: `mesh.enabled: false`.
+        MeshOff => "mesh rules are switched off in the configuration",
+        /// Only the hold is served there.
+        IstioAuxNamespace => "a namespace labelled for istio-aux gets the hold alone",
 
-            /// The code: stable, CamelCase, a metric's label.
-            #[must_use]
-            pub fn code(self) -> &'static str {
-                match self { $(Self::$name => stringify!($name),)+ }
-            }
+        /// Istio leaves pods with `hostNetwork` alone.
+        HostNetwork => "Istio does not inject pods with hostNetwork",
+        /// By label or annotation `sidecar.istio.io/inject`.
+        InjectionOptedOut => "the pod says sidecar.istio.io/inject: \"false\"",
+        /// By the namespace label `istio-injection`.
+        InjectionDisabled => "the namespace label istio-injection is not enabled",
+        /// Nobody asked for injection.
+        InjectionNotRequested => "neither namespace nor pod asks Istio for a sidecar",
+        /// There is no sidecar to wait for.
+        Ambient => "the pod is in the ambient mesh and gets no sidecar",
+        /// Istio ignores these namespaces.
+        SystemNamespace => "Istio ignores this namespace",
+        /// The rule mesh.traffic has switched injection off.
+        InjectionSwitchedOff => "mesh.traffic switches injection off for this pod",
+        /// The pod already has its proxy.
+        AlreadyInjected => "the pod has been injected already",
 
-            /// The reason in words: a lowercase fragment.
-            #[must_use]
-            pub fn text(self) -> &'static str {
-                match self { $(Self::$name => $text,)+ }
-            }
-        }
-    };
-}
+        /// `holdApplicationUntilProxyStarts: true` was written.
+        HoldAdded => "the application is held until istio-proxy is ready (has effect on a classic sidecar only)",
+        /// The user's text asks for it already.
+        HoldAlreadyRequested => "proxy.istio.io/config asks for the hold already",
+        /// The user's text says no.
+        HoldDeclined => "proxy.istio.io/config says holdApplicationUntilProxyStarts: false",
+        /// Configuration: `mesh.hold: false`.
+        HoldOff => "mesh.hold is switched off in the configuration",
+        /// The text cannot be merged without a risk.
+        ProxyConfigRefused => "proxy.istio.io/config is left as it is",
+        /// An injected pod whose proxy holds the application.
+        HoldRendered => "istio-proxy holds the application",
+        /// An injected pod whose proxy may hold the application for longer now.
+        WaitRaised => "istio-proxy may hold the application for as long as mesh.waitTimeout says",
+        /// An injected pod whose proxy does not.
+        HoldNotRendered => "the pod was injected without the hold",
+        /// A native sidecar starts before the application anyway.
+        NativeSidecar => "a native sidecar starts before the application without a hold",
+        /// The gRPC agent has no Envoy to wait for.
+        GrpcAgent => "the grpc-agent template runs no Envoy to wait for",
 
-reasons! {
-    /// The apiserver never asks about pods of this namespace.
-    NamespaceNotOptedIn => "the namespace is not labelled trainmesh.dev/inject=enabled or audit",
-    /// The apiserver never asks about this pod.
-    PodOptedOut => "the pod is labelled trainmesh.dev/inject=disabled",
-    /// `kube-system` and our own namespace are never served.
-    ExcludedNamespace => "pods of this namespace are never changed",
-    /// A static pod's image at the apiserver.
-    MirrorPod => "a mirror pod follows a file on its node",
-    /// The stand-in of `YuniKorn` for a pod to come.
-    PlaceholderPod => "a placeholder of YuniKorn only reserves room",
-    /// Neither Istio nor RDMA is there on Windows.
-    WindowsPod => "a Windows pod",
-    /// Too late for any change.
-    BeingDeleted => "the pod is being deleted",
-    /// What came in does not decode.
-    NotAPod => "the object is no Pod that the apiserver would take",
-    /// The check of the finished patch failed.
-    PatchWithheld => "the patch did not pass its own check and was withheld",
-    /// Configuration: `mesh.enabled: false`.
-    MeshOff => "mesh rules are switched off in the configuration",
-    /// Only the hold is served there.
-    IstioAuxNamespace => "a namespace labelled for istio-aux gets the hold alone",
+        /// `sidecar.istio.io/nativeSidecar: "true"` was written.
+        NativePreferred => "a native sidecar is asked for",
+        /// Configuration: `mesh.nativeSidecar: leave`.
+        NativeLeft => "mesh.nativeSidecar leaves the choice to Istio",
+        /// The user has chosen.
+        NativeSetByUser => "the pod sets sidecar.istio.io/nativeSidecar itself",
 
-    /// Istio leaves pods with `hostNetwork` alone.
-    HostNetwork => "Istio does not inject pods with hostNetwork",
-    /// By label or annotation `sidecar.istio.io/inject`.
-    InjectionOptedOut => "the pod says sidecar.istio.io/inject: \"false\"",
-    /// By the namespace label `istio-injection`.
-    InjectionDisabled => "the namespace label istio-injection is not enabled",
-    /// Nobody asked for injection.
-    InjectionNotRequested => "neither namespace nor pod asks Istio for a sidecar",
-    /// There is no sidecar to wait for.
-    Ambient => "the pod is in the ambient mesh and gets no sidecar",
-    /// Istio ignores these namespaces.
-    SystemNamespace => "Istio ignores this namespace",
-    /// The rule mesh.traffic has switched injection off.
-    InjectionSwitchedOff => "mesh.traffic switches injection off for this pod",
-    /// The pod already has its proxy.
-    AlreadyInjected => "the pod has been injected already",
-
-    /// `holdApplicationUntilProxyStarts: true` was written.
-    HoldAdded => "the application is held until istio-proxy is ready (has effect on a classic sidecar only)",
-    /// The user's text asks for it already.
-    HoldAlreadyRequested => "proxy.istio.io/config asks for the hold already",
-    /// The user's text says no.
-    HoldDeclined => "proxy.istio.io/config says holdApplicationUntilProxyStarts: false",
-    /// Configuration: `mesh.hold: false`.
-    HoldOff => "mesh.hold is switched off in the configuration",
-    /// The text cannot be merged without a risk.
-    ProxyConfigRefused => "proxy.istio.io/config is left as it is",
-    /// An injected pod whose proxy holds the application.
-    HoldRendered => "istio-proxy holds the application",
-    /// An injected pod whose proxy may hold the application for longer now.
-    WaitRaised => "istio-proxy may hold the application for as long as mesh.waitTimeout says",
-    /// An injected pod whose proxy does not.
-    HoldNotRendered => "the pod was injected without the hold",
-    /// A native sidecar starts before the application anyway.
-    NativeSidecar => "a native sidecar starts before the application without a hold",
-    /// The gRPC agent has no Envoy to wait for.
-    GrpcAgent => "the grpc-agent template runs no Envoy to wait for",
-
-    /// `sidecar.istio.io/nativeSidecar: "true"` was written.
-    NativePreferred => "a native sidecar is asked for",
-    /// Configuration: `mesh.nativeSidecar: leave`.
-    NativeLeft => "mesh.nativeSidecar leaves the choice to Istio",
-    /// The user has chosen.
-    NativeSetByUser => "the pod sets sidecar.istio.io/nativeSidecar itself",
-
-    /// Capture was switched off.
-    CaptureDisabled => "no traffic is captured by istio-proxy",
-    /// It is off already.
-    CaptureAlreadyDisabled => "istio-proxy captures no traffic already",
-    /// The pod steers capture by itself.
-    TrafficSetByUser => "the pod sets traffic.sidecar.istio.io annotations itself",
-    /// The injection label was written.
-    InjectionTurnedOff => "injection is switched off for this pod",
-    /// The pod says itself whether it is injected.
-    InjectionSetByUser => "the pod sets sidecar.istio.io/inject itself",
-    /// Nothing to do.
-    TrafficLeft => "mesh.traffic leaves the traffic to Istio",
-    /// A label with a value that we do not know.
-    UnknownTrafficMode => "label trainmesh.dev/mesh-traffic has an unknown value",
+        /// Capture was switched off.
+        CaptureDisabled => "no traffic is captured by istio-proxy",
+        /// It is off already.
+        CaptureAlreadyDisabled => "istio-proxy captures no traffic already",
+        /// The pod steers capture by itself.
+        TrafficSetByUser => "the pod sets traffic.sidecar.istio.io annotations itself",
+        /// The injection label was written.
+        InjectionTurnedOff => "injection is switched off for this pod",
+        /// The pod says itself whether it is injected.
+        InjectionSetByUser => "the pod sets sidecar.istio.io/inject itself",
+        /// Nothing to do.
+        TrafficLeft => "mesh.traffic leaves the traffic to Istio",
+        /// A label with a value that we do not know.
+        UnknownTrafficMode => "label trainmesh.dev/mesh-traffic has an unknown value",
+    }
 }
 
 impl Serialize for Reason {

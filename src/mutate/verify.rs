@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::plan::Write;
 use super::{Patch, Plan};
+use crate::labels;
 
 /// The apiserver's limit on the sum of all annotation keys and values, in bytes.
 const APISERVER_ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -15,8 +16,6 @@ const APISERVER_ANNOTATIONS_LIMIT: usize = 256 * 1024;
 const OTHERS_ROOM: usize = 16 * 1024;
 /// How large the annotations may be after us.
 const ANNOTATIONS_LIMIT: usize = APISERVER_ANNOTATIONS_LIMIT - OTHERS_ROOM;
-/// The longest label value, in bytes.
-const LABEL_VALUE_LIMIT: usize = 63;
 
 /// Why a patch is not sent.
 #[derive(Debug, Error)]
@@ -69,22 +68,12 @@ fn grammar(plan: &Plan) -> Result<(), VerifyError> {
 fn well_formed(write: &Write) -> bool {
     match (write.path.get(1).map(String::as_str), &write.value) {
         (Some("annotations"), Value::String(_)) => true,
-        (Some("labels"), Value::String(value)) => is_label_value(value),
+        (Some("labels"), Value::String(value)) => labels::is_value(value),
         (_, Value::Array(words)) => {
             write.path.last().is_some_and(|key| key == "command") && words.iter().all(Value::is_string)
         }
         _ => false,
     }
-}
-
-/// Label values: empty, or alphanumeric at both ends with `-`, `_` and `.` between.
-fn is_label_value(value: &str) -> bool {
-    let alphanumeric = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
-    let bytes = value.as_bytes();
-    bytes.len() <= LABEL_VALUE_LIMIT
-        && alphanumeric(bytes.first())
-        && alphanumeric(bytes.last())
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 fn size(patched: &Value) -> Result<(), VerifyError> {
@@ -177,16 +166,5 @@ mod tests {
         wider.set_label("b", "2");
         let patch = build(&pod(), &wider);
         assert!(matches!(verify(&pod(), &patch, &plan(json!("1"))), Err(VerifyError::OutsideThePlan)));
-    }
-
-    #[rstest]
-    #[case("", true)]
-    #[case("false", true)]
-    #[case("a.b_c-9", true)]
-    #[case("-a", false)]
-    #[case("a b", false)]
-    #[case(&"x".repeat(64), false)]
-    fn label_values(#[case] value: &str, #[case] expected: bool) {
-        assert_eq!(is_label_value(value), expected);
     }
 }

@@ -1,0 +1,161 @@
+//! A list of helpers: containers that serve the payload, and how each is ended.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+
+use super::ContainerName;
+use super::fields::{Fields, Scalar};
+use crate::yaml::Content;
+
+/// A container that serves the payload and is ended with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Helper {
+    /// The container's name; also the entry's, for the annotation `trainmesh.dev/helper-containers`.
+    pub name: ContainerName,
+    /// How it is ended.
+    #[serde(flatten)]
+    pub method: HelperMethod,
+}
+
+/// How a helper is ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HelperMethod {
+    /// By a command in its container.
+    Exec(Argv),
+    /// By a POST to a port of the pod's loopback.
+    Http(HttpPost),
+}
+
+/// A command and its arguments; no shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Argv(pub Vec<String>);
+
+/// A POST without a body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HttpPost {
+    /// The port, 1 to 65535.
+    pub port: u16,
+    /// The path, from its `/`.
+    pub path: String,
+}
+
+struct Port(u16);
+
+struct Path(String);
+
+/// Reads the list below field `name`.
+pub(super) fn read(fields: &mut Fields<'_>, name: &'static str) -> Vec<Helper> {
+    let mut seen: Vec<ContainerName> = Vec::new();
+    fields.list(name, |fields| {
+        let helper = read_helper(fields)?;
+        if seen.contains(&helper.name) {
+            fields.fault("name", format!("a second entry for {}: the names differ", helper.name));
+        }
+        seen.push(helper.name.clone());
+        Some(helper)
+    })
+}
+
+fn read_helper(fields: &mut Fields<'_>) -> Option<Helper> {
+    let name = fields.required("name", "the name of a container");
+    let exec = fields.scalar("exec", None).map(HelperMethod::Exec);
+    let has_http = fields.has("http");
+    let http = fields.below("http", |fields| {
+        let port = fields.required("port", "a port");
+        let path = fields.required("path", "a path such as /quitquitquit");
+        let (Port(port), Path(path)) = (port?, path?);
+        Some(HelperMethod::Http(HttpPost { port, path }))
+    });
+    match (fields.has("exec"), has_http) {
+        (true, true) => fields.fault("http", "beside exec: expected one of both".to_owned()),
+        (false, false) => fields.fault("exec", "missing: expected exec or http".to_owned()),
+        _ => {}
+    }
+    Some(Helper { name: name?, method: exec.or(http)? })
+}
+
+impl Scalar for Argv {
+    fn read(content: &Content) -> Result<Self, String> {
+        let expected = "expected a list of words such as [kill, \"1\"]";
+        let Content::List(nodes) = content else { return Err(format!("{expected}, found {}", content.noun())) };
+        let words: Result<Vec<String>, String> = nodes
+            .iter()
+            .map(|node| match &node.content {
+                Content::String(word) => Ok(word.clone()),
+                other => Err(format!("{expected}, found {} in it: write it in quotes", other.noun())),
+            })
+            .collect();
+        match words? {
+            words if words.first().is_none_or(String::is_empty) => Err(format!("{expected}, found no command")),
+            words => Ok(Self(words)),
+        }
+    }
+}
+
+impl Scalar for Port {
+    fn read(content: &Content) -> Result<Self, String> {
+        let expected = "expected a port from 1 to 65535";
+        match content {
+            Content::Number(number) => number
+                .as_u64()
+                .and_then(|number| u16::try_from(number).ok())
+                .filter(|port| *port > 0)
+                .map(Self)
+                .ok_or_else(|| format!("{expected}, found {number}")),
+            other => Err(format!("{expected}, found {}", other.noun())),
+        }
+    }
+}
+
+impl Scalar for Path {
+    fn read(content: &Content) -> Result<Self, String> {
+        let expected = "expected a path such as /quitquitquit";
+        match content {
+            Content::String(text) if text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Ok(Self(text.clone()))
+            }
+            Content::String(text) => Err(format!("{expected}, found {text:?}")),
+            other => Err(format!("{expected}, found {}", other.noun())),
+        }
+    }
+}
+
+impl JsonSchema for Helper {
+    fn schema_name() -> Cow<'static, str> {
+        "Helper".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let name = ContainerName::json_schema(generator);
+        json_schema!({
+            "type": "object",
+            "description": "A container, and how it is ended: by exec or by http.",
+            "additionalProperties": false,
+            "required": ["name"],
+            "oneOf": [{"required": ["exec"]}, {"required": ["http"]}],
+            "properties": {
+                "name": name,
+                "exec": {
+                    "type": "array",
+                    "description": "A command in its container; no shell.",
+                    "minItems": 1,
+                    "items": {"type": "string"}
+                },
+                "http": {
+                    "type": "object",
+                    "description": "A POST without a body, to the pod's loopback.",
+                    "additionalProperties": false,
+                    "required": ["port", "path"],
+                    "properties": {
+                        "port": {"type": "integer", "minimum": 1, "maximum": 65535},
+                        "path": {"type": "string", "pattern": "^/[!-~]*$"}
+                    }
+                }
+            }
+        })
+    }
+}

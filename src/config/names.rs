@@ -1,0 +1,110 @@
+//! Fields that hold a name or a selector of Kubernetes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+
+use super::fields::Scalar;
+use super::selector;
+use crate::yaml::Content;
+
+/// The name of a container: a DNS label.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ContainerName(Box<str>);
+
+/// A label selector, as `kubectl get -l` takes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct LabelSelector(Box<str>);
+
+/// The longest DNS label, in bytes.
+const DNS_LABEL_LIMIT: usize = 63;
+
+impl ContainerName {
+    /// `text`, where it can be a container's name.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
+        let bytes = text.as_bytes();
+        let bounded = (1..=DNS_LABEL_LIMIT).contains(&bytes.len());
+        let ends = bytes.first() != Some(&b'-') && bytes.last() != Some(&b'-');
+        (bounded && ends && bytes.iter().all(inner)).then(|| Self(text.into()))
+    }
+
+    /// A name in this program's own text, which a test has seen to be one.
+    pub(super) fn literal(text: &'static str) -> Self {
+        Self(text.into())
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl LabelSelector {
+    /// `text`, where it is a selector; the error says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        selector::check(text).map(|()| Self(text.into()))
+    }
+
+    /// A selector in this program's own text, which a test has seen to be one.
+    pub(super) fn literal(text: &'static str) -> Self {
+        Self(text.into())
+    }
+
+    /// The selector.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ContainerName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Scalar for ContainerName {
+    fn read(content: &Content) -> Result<Self, String> {
+        let expected = "expected the name of a container such as istio-proxy";
+        match content {
+            Content::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
+            other => Err(format!("{expected}, found {}", other.noun())),
+        }
+    }
+}
+
+impl Scalar for LabelSelector {
+    fn read(content: &Content) -> Result<Self, String> {
+        match content {
+            Content::String(text) => Self::parse(text),
+            other => Err(format!("expected a label selector such as app=a,!canary, found {}", other.noun())),
+        }
+    }
+}
+
+impl JsonSchema for ContainerName {
+    fn schema_name() -> Cow<'static, str> {
+        "ContainerName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"})
+    }
+}
+
+impl JsonSchema for LabelSelector {
+    fn schema_name() -> Cow<'static, str> {
+        "LabelSelector".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": selector::PATTERN})
+    }
+}

@@ -1,0 +1,88 @@
+//! The grammar of label selectors, as the apiserver reads them.
+
+use crate::labels;
+
+/// What a selector must at least look like, as JSON Schema has it; [`check`] is stricter.
+pub(super) const PATTERN: &str = r"^[-A-Za-z0-9_./!=,() ]+$";
+
+/// Whether `text` is a selector that selects by something: requirements with commas between them.
+pub(super) fn check(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Err("expected a label selector, found nothing: every pod of the cluster would be watched".to_owned());
+    }
+    split(text).into_iter().try_for_each(|requirement| {
+        let requirement = requirement.trim();
+        if is_requirement(requirement) {
+            Ok(())
+        } else {
+            Err(format!("expected a label selector such as app=a,!canary, found {requirement:?}"))
+        }
+    })
+}
+
+/// Splits at the commas outside brackets.
+fn split(text: &str) -> Vec<&str> {
+    let mut depth = 0_u32;
+    text.split(|character| {
+        match character {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ',' && depth == 0
+    })
+    .collect()
+}
+
+fn is_requirement(text: &str) -> bool {
+    if let Some(key) = text.strip_prefix('!') {
+        return labels::is_key(key.trim());
+    }
+    if let Some((key, rest)) = text.split_once('(') {
+        return rest.strip_suffix(')').is_some_and(|values| is_set(key, values));
+    }
+    // The longer operators first: `a==b` is not `a` equal to `=b`.
+    match ["!=", "==", "="].into_iter().find_map(|operator| text.split_once(operator)) {
+        Some((key, value)) => labels::is_key(key.trim()) && labels::is_value(value.trim()),
+        None => labels::is_key(text),
+    }
+}
+
+/// `key in (a, b)` and `key notin (a, b)`.
+fn is_set(head: &str, values: &str) -> bool {
+    let words: Vec<&str> = head.split_whitespace().collect();
+    let [key, "in" | "notin"] = words[..] else { return false };
+    labels::is_key(key) && values.split(',').all(|value| labels::is_value(value.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::exists("service.istio.io/canonical-name", true)]
+    #[case::absent("!canary", true)]
+    #[case::equal("app=a", true)]
+    #[case::twice_equal("app==a", true)]
+    #[case::not_equal("app!=a", true)]
+    #[case::empty_value("app=", true)]
+    #[case::spaces("app = a , b != c", true)]
+    #[case::set("app in (a, b),tier notin (c)", true)]
+    #[case::several("a,!b,c=d,e in (f,g)", true)]
+    #[case::empty("", false)]
+    #[case::blank("  ", false)]
+    #[case::trailing_comma("a,", false)]
+    #[case::bad_key("a b", false)]
+    #[case::bad_prefix("a_b.example/c", false)]
+    #[case::two_slashes("a/b/c", false)]
+    #[case::bad_value("app=a b", false)]
+    #[case::no_values("app in", false)]
+    #[case::open_bracket("app in (a", false)]
+    #[case::other_operator("app within (a)", false)]
+    #[case::greater("app>1", false)]
+    fn selectors(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(check(text).is_ok(), expected, "{:?}", check(text));
+    }
+}

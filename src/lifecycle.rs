@@ -1,0 +1,14 @@
+//! When a pod's proxy and helpers are to be ended, and how: decisions only.
+//!
+//! [`PodFacts`] is what a decision needs of a pod, [`History`] what has been tried with it before. Pure: no client, no
+//! runtime, no clock; the time is an argument. `controller` watches, acts and tells.
+
+mod action;
+mod decision;
+mod facts;
+mod history;
+
+pub use action::{Action, Attempt, AttemptResult, Method, Step};
+pub use decision::{Decision, Ended, Finding, Report, Role, Skip, Target, Why};
+pub use facts::{Agent, ContainerFacts, Declared, Phase, PodFacts, RestartRule, RuleAction, State};
+pub use history::History;
