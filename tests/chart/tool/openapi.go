@@ -1,9 +1,3 @@
-// Command openapi turns the forms of objects that projects publish into JSON schemas for kubeconform:
-//
-//	openapi OUT FILE…
-//
-// A FILE is Kubernetes' swagger.json or the manifest of a CustomResourceDefinition. The schemas are strict: an object
-// with a field that its version of the API does not know is refused, as `kubectl apply --validate=strict` would.
 package main
 
 import (
@@ -20,20 +14,16 @@ type schema = map[string]any
 
 const quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 
-func main() {
-	if len(os.Args) < 3 {
-		fail("usage: openapi OUT FILE…")
-	}
-	for _, file := range os.Args[2:] {
-		if err := convert(os.Args[1], file); err != nil {
-			fail(fmt.Sprintf("%s: %v", file, err))
+// openapi turns the forms of objects that projects publish into JSON schemas for kubeconform. A file is Kubernetes'
+// swagger.json or the manifest of a CustomResourceDefinition. The schemas are strict: an object with a field that its
+// version of the API does not know is refused, as `kubectl apply --validate=strict` would.
+func openapi(out string, files []string) error {
+	for _, file := range files {
+		if err := convert(out, file); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
-}
-
-func fail(message string) {
-	fmt.Fprintln(os.Stderr, "error: "+message)
-	os.Exit(1)
+	return nil
 }
 
 func convert(out, file string) error {

@@ -1,4 +1,4 @@
-module trainmesh.test/openapi
+module trainmesh.test/chart
 
 go 1.26.0
 
