@@ -6,6 +6,14 @@ pub const INJECT: &str = "trainmesh.dev/inject";
 pub const ISTIO_AUX: &str = "io.datastrophic/istio-aux";
 /// Namespace or pod label that keeps the payload's traffic out of Envoy.
 pub const MESH_TRAFFIC: &str = "trainmesh.dev/mesh-traffic";
+/// Pod annotation: the containers that must have ended before the proxy is ended.
+pub const PAYLOAD_CONTAINERS: &str = "trainmesh.dev/payload-containers";
+/// Pod annotation: containers that serve the payload, and perhaps the entry of the catalogue that ends each.
+pub const HELPER_CONTAINERS: &str = "trainmesh.dev/helper-containers";
+/// Pod annotation: how long after the payload's end the proxy is ended.
+pub const SETTLE: &str = "trainmesh.dev/settle";
+/// Pod label that we write: the pod is to be watched for helpers to end.
+pub const MANAGED: &str = "trainmesh.dev/managed";
 /// Pod annotation that we write: the rules that changed the pod.
 pub const APPLIED: &str = "trainmesh.dev/applied";
 
@@ -25,6 +33,10 @@ pub const ISTIO_REVISION: &str = "istio.io/rev";
 pub const DATAPLANE_MODE: &str = "istio.io/dataplane-mode";
 /// Pod annotation that names the injection templates, `grpc-agent` among them.
 pub const INJECT_TEMPLATES: &str = "inject.istio.io/templates";
+/// Pod annotation by which the ambient mesh says that it has taken the pod in.
+pub const AMBIENT_REDIRECTION: &str = "ambient.istio.io/redirection";
+/// Pod annotation that moves pilot-agent's status port.
+pub const STATUS_PORT: &str = "status.sidecar.istio.io/port";
 /// Prefix of the annotations that steer which traffic Envoy captures.
 pub const TRAFFIC_PREFIX: &str = "traffic.sidecar.istio.io/";
 

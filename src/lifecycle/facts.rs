@@ -1,5 +1,7 @@
 //! What decisions need of a pod, small enough to keep for every pod of a cluster.
 
+mod read;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,6 +9,7 @@ use jiff::Timestamp;
 use crate::pod::{ContainerKind, RestartPolicy};
 
 /// What decisions need of a pod.
+#[allow(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFacts {
     /// Namespace.

@@ -71,19 +71,24 @@ impl Mode {
     }
 }
 
-/// Which of the three webhooks the apiserver's selectors choose for `pod`. At most one matches:
-/// `trainmesh.dev/inject`, whatever its value, takes the namespace away from istio-aux's label.
+/// Which of the three webhooks the apiserver's selectors choose for `pod`.
 pub fn selected_mode(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Result<Mode, NotCalled> {
+    let mode = namespace_mode(namespace, labels)?;
+    if pod.label(keys::INJECT) == Some("disabled") { Err(NotCalled::PodOptedOut) } else { Ok(mode) }
+}
+
+/// What a namespace has opted into. At most one mode fits: `trainmesh.dev/inject`, whatever its value, takes the
+/// namespace away from istio-aux's label.
+pub fn namespace_mode(namespace: &str, labels: &BTreeMap<String, String>) -> Result<Mode, NotCalled> {
     if namespace == "kube-system" || namespace == OWN_NAMESPACE {
         return Err(NotCalled::ExcludedNamespace);
     }
-    let mode = match labels.get(keys::INJECT).map(String::as_str) {
-        Some("enabled") => Mode::Enabled,
-        Some("audit") => Mode::Audit,
-        None if labels.get(keys::ISTIO_AUX).is_some_and(|value| value == "enabled") => Mode::IstioAux,
-        _ => return Err(NotCalled::NamespaceNotOptedIn),
-    };
-    if pod.label(keys::INJECT) == Some("disabled") { Err(NotCalled::PodOptedOut) } else { Ok(mode) }
+    match labels.get(keys::INJECT).map(String::as_str) {
+        Some("enabled") => Ok(Mode::Enabled),
+        Some("audit") => Ok(Mode::Audit),
+        None if labels.get(keys::ISTIO_AUX).is_some_and(|value| value == "enabled") => Ok(Mode::IstioAux),
+        _ => Err(NotCalled::NamespaceNotOptedIn),
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,147 @@
+//! The helpers that we know how to end, in the order in which they are ended.
+
+use std::time::Duration;
+
+use super::{Action, Method, Step};
+use crate::config::{Argv, Helper, HelperMethod, HttpPost, Termination};
+
+/// How long a helper may take to end that says nothing else.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The grace period that consul-k8s gives to its sidecars, 30 s, and as much as any helper gets.
+const CONSUL_PATIENCE: Duration = Duration::from_secs(40);
+
+/// The helpers that we know how to end: those of the configuration, then the built-in ones, proxies last, because the
+/// others may need them to send what they still hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalogue {
+    entries: Vec<Entry>,
+}
+
+/// How one helper is ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its name, and the container's that it is for.
+    pub(super) name: Box<str>,
+    /// The one way to end it.
+    pub(super) step: Step,
+}
+
+impl Catalogue {
+    /// The catalogue under `settings`: an entry of theirs that has the name of a built-in one takes its place.
+    #[must_use]
+    pub fn new(settings: &Termination) -> Self {
+        let mut built_in = built_in();
+        let mut entries = Vec::with_capacity(built_in.len() + settings.helpers.len());
+        for entry in settings.helpers.iter().map(Entry::configured) {
+            match built_in.iter_mut().find(|known| known.name == entry.name) {
+                Some(known) => *known = entry,
+                None => entries.push(entry),
+            }
+        }
+        entries.append(&mut built_in);
+        Self { entries }
+    }
+
+    /// The entry called `name`, and its place in the order.
+    pub(super) fn find(&self, name: &str) -> Option<(usize, &Entry)> {
+        self.entries.iter().enumerate().find(|(_, entry)| *entry.name == *name)
+    }
+
+    /// Whether there is an entry called `name`.
+    #[must_use]
+    pub fn knows(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+}
+
+impl Entry {
+    fn configured(helper: &Helper) -> Self {
+        let (method, action) = match &helper.method {
+            HelperMethod::Exec(Argv(argv)) => (Method::HelperExec, Action::Exec { argv: argv.clone() }),
+            HelperMethod::Http(HttpPost { port, path }) => {
+                (Method::HelperPost, Action::Post { port: *port, path: path.clone() })
+            }
+        };
+        Self { name: helper.name.as_str().into(), step: Step { method, action, patience: PATIENCE } }
+    }
+
+    fn post(name: &str, port: u16, path: &str) -> Self {
+        let action = Action::Post { port, path: path.to_owned() };
+        Self { name: name.into(), step: Step { method: Method::HelperPost, action, patience: PATIENCE } }
+    }
+
+    /// SIGTERM to the main process, for those that offer nothing else. The image needs a `kill`: where it has none, the
+    /// event says so.
+    fn kill(name: &str) -> Self {
+        let argv = ["kill", "-TERM", "1"].map(str::to_owned).to_vec();
+        let action = Action::Exec { argv };
+        Self { name: name.into(), step: Step { method: Method::HelperExec, action, patience: PATIENCE } }
+    }
+
+    fn patience(mut self, patience: Duration) -> Self {
+        self.step.patience = patience;
+        self
+    }
+}
+
+fn built_in() -> Vec<Entry> {
+    vec![
+        // Started with --quitquitquit it listens on its admin port, and takes a POST since 2.8.
+        // https://github.com/GoogleCloudPlatform/cloud-sql-proxy/blob/main/docs/cmd/cloud-sql-proxy.md
+        Entry::post("cloud-sql-proxy", 9091, "/quitquitquit"),
+        // The container's name in the days of version 1, which many manifests have kept.
+        Entry::post("cloudsql-proxy", 9091, "/quitquitquit"),
+        // Annotation vault.hashicorp.com/agent-enable-quit, on the listener that the injector puts at 8200.
+        // https://developer.hashicorp.com/vault/docs/agent-and-proxy/agent#quit
+        Entry::post("vault-agent", 8200, "/agent/v1/quit"),
+        // https://docs.dapr.io/operations/hosting/kubernetes/kubernetes-job/
+        Entry::post("daprd", 3500, "/v1.0/shutdown"),
+        // Its HTTP server cannot end it; the -debug images have a kill, the others no command at all.
+        // https://docs.fluentbit.io/manual/installation/downloads/docker
+        Entry::kill("fluent-bit"),
+        // A sidecar of the OpenTelemetry operator, and the name that manifests use. There is no endpoint, and the
+        // official images hold the collector alone: for images with a kill.
+        // https://github.com/open-telemetry/opentelemetry-collector-releases/tree/main/distributions
+        Entry::kill("otc-container"),
+        Entry::kill("otel-collector"),
+        // With lifecycle management on; it answers at once and quits Envoy when its grace period is over.
+        // https://developer.hashicorp.com/consul/docs/reference/dataplane/cli
+        Entry::post("consul-dataplane", 20600, "/graceful_shutdown").patience(CONSUL_PATIENCE),
+        // Annotation config.linkerd.io/proxy-admin-shutdown: enabled (2.16 and newer).
+        // https://linkerd.io/2/tasks/graceful-shutdown/
+        Entry::post("linkerd-proxy", 4191, "/shutdown"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Configuration, ContainerName};
+
+    fn names(catalogue: &Catalogue) -> Vec<&str> {
+        catalogue.entries.iter().map(|entry| &*entry.name).collect()
+    }
+
+    #[test]
+    fn proxies_are_ended_last() {
+        let catalogue = Catalogue::new(&Configuration::embedded().termination);
+        let [.., consul, linkerd] = names(&catalogue)[..] else { panic!("too short") };
+        assert_eq!([consul, linkerd], ["consul-dataplane", "linkerd-proxy"]);
+    }
+
+    #[test]
+    fn an_entry_of_the_configuration_comes_first_or_takes_the_place_of_its_namesake() {
+        let mut settings = Configuration::embedded().termination;
+        let exec = |name: &str| Helper {
+            name: ContainerName::parse(name).unwrap(),
+            method: HelperMethod::Exec(Argv(vec!["stop".to_owned()])),
+        };
+        let before = names(&Catalogue::new(&settings)).len();
+        settings.helpers = vec![exec("daprd"), exec("cache")];
+        let catalogue = Catalogue::new(&settings);
+        assert_eq!(names(&catalogue).len(), before + 1);
+        assert_eq!(names(&catalogue)[0], "cache");
+        let (_, daprd) = catalogue.find("daprd").unwrap();
+        assert_eq!(daprd.step.action, Action::Exec { argv: vec!["stop".to_owned()] });
+    }
+}

@@ -1,0 +1,71 @@
+//! What has come of earlier actions, and of the proxy without any.
+
+use std::time::Duration;
+
+use super::Situation;
+use super::payload::{finished, last_end};
+use crate::lifecycle::finality::Outlook;
+use crate::lifecycle::history::Tries;
+use crate::lifecycle::roles::{Proxy, Roles};
+use crate::lifecycle::{AttemptResult, ContainerFacts, Ended, Finding, Phase, Report, Role, State};
+
+/// What is to be told of the containers that were told to end.
+pub(super) fn reports(situation: &Situation<'_>, roles: &Roles<'_>) -> Vec<Report> {
+    let Situation { facts, history, .. } = *situation;
+    let of = |container: &ContainerFacts| history.tries(&container.name).map(|tries| (container.clone(), tries));
+    let tried = facts.containers.iter().filter_map(of);
+    let about_containers = tried.filter_map(|(container, tries)| about(situation, roles, &container, tries));
+    premature(situation, roles).into_iter().chain(about_containers).collect()
+}
+
+/// The proxy's end while the payload still runs, where nothing brings it back and we have no part in it.
+pub(super) fn died_early(situation: &Situation<'_>, roles: &Roles<'_>) -> Option<Report> {
+    let Proxy::Classic(proxy) = roles.proxy else { return None };
+    let State::Terminated { exit_code, .. } = proxy.state else { return None };
+    let told_to_end = situation.history.tries(&proxy.name).is_some_and(Tries::may_be_obeyed);
+    let alive = roles.payload.iter().any(|container| container.outlook() != Outlook::Final);
+    let comes_back = situation.facts.containers.iter().any(|it| it.outlook() == Outlook::RestartsAll);
+    let died = proxy.outlook() == Outlook::Final && alive && !told_to_end && !comes_back;
+    died.then(|| Report::about(Finding::ProxyDiedEarly, &proxy.name).detail(format!("exit code {exit_code}")))
+}
+
+fn about(situation: &Situation<'_>, roles: &Roles<'_>, container: &ContainerFacts, tries: &Tries) -> Option<Report> {
+    let Situation { facts, now, .. } = *situation;
+    let report = |finding| Report::about(finding, &container.name);
+    let [ended, failed] = match tries.role() {
+        Role::Proxy => [Finding::ProxyEnded, Finding::ProxyEndFailed],
+        Role::Helper => [Finding::HelperEnded, Finding::HelperEndFailed],
+    };
+    let same = container.id.as_deref() == Some(tries.id());
+    if same && matches!(container.state, State::Terminated { .. }) {
+        let method = tries.delivered()?;
+        let delay = last_end(&roles.payload)
+            .zip(finished(container))
+            .and_then(|(payload, container)| Duration::try_from(container.duration_since(payload)).ok());
+        return Some(Report { ended: Some(Ended { method, delay }), ..report(ended).detail(method.name()) });
+    }
+    if facts.phase != Phase::Running || facts.deleting {
+        return None;
+    }
+    if !same && container.id.is_some() && tries.role() == Role::Proxy && tries.may_be_obeyed() {
+        return Some(report(Finding::ProxyRestarted).detail(format!("{} restarts", container.restarts)));
+    }
+    let (method, last) = tries.last();
+    if last.result == AttemptResult::Forbidden && !tries.overdue(now) {
+        let right = format!("needs create and get on {}", method.subresource());
+        return Some(report(Finding::Forbidden).detail(join(&right, &last.detail)));
+    }
+    let state = format!("{}: {}", method.name(), last.result.name());
+    tries.overdue(now).then(|| report(failed).detail(join(&state, &last.detail)))
+}
+
+/// The payload has been started again since we told something to end: what must never happen.
+fn premature(situation: &Situation<'_>, roles: &Roles<'_>) -> Option<Report> {
+    let before = situation.history.payload_restarts()?;
+    let again = roles.payload_restarts() > before && roles.payload.iter().any(|it| it.outlook() != Outlook::Final);
+    again.then(|| Report::new(Finding::PrematureEnd))
+}
+
+fn join(head: &str, detail: &str) -> String {
+    if detail.is_empty() { head.to_owned() } else { format!("{head}: {detail}") }
+}

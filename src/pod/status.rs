@@ -1,0 +1,48 @@
+//! What the kubelet has written about a pod.
+
+use serde_json::{Map, Value};
+
+use super::{Container, ContainerKind, Pod};
+
+impl ContainerKind {
+    /// The list in `status` that tells of containers of this kind.
+    fn statuses(self) -> &'static str {
+        match self {
+            Self::Init | Self::NativeSidecar => "initContainerStatuses",
+            Self::App => "containerStatuses",
+            Self::Ephemeral => "ephemeralContainerStatuses",
+        }
+    }
+}
+
+impl<'a> Pod<'a> {
+    /// `status`, when it is an object.
+    #[must_use]
+    pub fn status(self) -> Option<&'a Map<String, Value>> {
+        self.raw.get("status")?.as_object()
+    }
+
+    /// `status.phase`.
+    #[must_use]
+    pub fn phase(self) -> Option<&'a str> {
+        self.status()?.get("phase")?.as_str()
+    }
+
+    /// Whether the pod has condition `kind`, and it is true.
+    #[must_use]
+    pub fn has_condition(self, kind: &str) -> bool {
+        let conditions = self.status().and_then(|status| status.get("conditions")).and_then(Value::as_array);
+        conditions.into_iter().flatten().any(|condition| {
+            let is = |key: &str, text: &str| condition.get(key).and_then(Value::as_str) == Some(text);
+            is("type", kind) && is("status", "True")
+        })
+    }
+
+    /// The status of `container`, one of this pod's.
+    #[must_use]
+    pub fn container_status(self, container: Container<'a>) -> Option<&'a Map<String, Value>> {
+        let statuses = self.status()?.get(container.kind.statuses())?.as_array()?;
+        let named = |status: &&Value| status.get("name").and_then(Value::as_str) == Some(container.name());
+        statuses.iter().find(named)?.as_object()
+    }
+}

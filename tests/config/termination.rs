@@ -1,0 +1,95 @@
+//! The section `termination`.
+
+use rstest::rstest;
+use trainmesh::config::{Argv, Configuration, ContainerName, Helper, HelperMethod, HttpPost, LabelSelector};
+
+use super::check;
+
+#[rstest]
+#[case::all_of_it(
+    "termination: {enabled: false, settle: 0s, proxyContainer: mesh, podSelector: 'a,b in (c)', attemptTimeout: 1m, portForward: false, curl: true}\n",
+    &[]
+)]
+#[case::helpers("termination:\n  helpers:\n  - {name: a, exec: [kill, '1']}\n  - {name: b, http: {port: 1, path: /}}\n", &[])]
+#[case::no_selector(
+    "termination:\n  podSelector: 'a b'\n",
+    &[r#"line 4: termination.podSelector: expected a label selector such as app=a,!canary, found "a b""#]
+)]
+#[case::selects_all(
+    "termination:\n  podSelector: ''\n",
+    &["line 4: termination.podSelector: expected a label selector, found nothing: every pod of the cluster would be watched"]
+)]
+#[case::no_container_name(
+    "termination:\n  proxyContainer: Istio_Proxy\n",
+    &[r#"line 4: termination.proxyContainer: expected the name of a container such as istio-proxy, found "Istio_Proxy""#]
+)]
+#[case::settle_without_end("termination: {settle: 2h}\n", &["line 3: termination.settle: expected 0s to 3600s, found 7200s"])]
+#[case::no_time_for_an_attempt("termination: {attemptTimeout: 0s}\n", &["line 3: termination.attemptTimeout: expected 100ms to 300s, found 0s"])]
+#[case::no_list("termination: {helpers: {a: 1}}\n", &["line 3: termination.helpers: expected a list, found a mapping"])]
+#[case::no_mappings("termination:\n  helpers:\n  - a\n", &["line 5: termination.helpers[0]: expected a mapping, found a string"])]
+#[case::nameless("termination:\n  helpers:\n  - exec: [a]\n", &["line 5: termination.helpers[0].name: missing: expected the name of a container"])]
+#[case::no_method("termination:\n  helpers:\n  - name: a\n", &["line 5: termination.helpers[0].exec: missing: expected exec or http"])]
+#[case::both_methods(
+    "termination:\n  helpers:\n  - name: a\n    exec: [a]\n    http: {port: 1, path: /}\n",
+    &["line 7: termination.helpers[0].http: beside exec: expected one of both"]
+)]
+#[case::port_of_the_second(
+    "termination:\n  helpers:\n  - {name: a, exec: [a]}\n  - name: b\n    http:\n      path: /quit\n      port: 65536\n",
+    &["line 9: termination.helpers[1].http.port: expected a port from 1 to 65535, found 65536"]
+)]
+#[case::port_is_a_word(
+    "termination:\n  helpers:\n  - {name: a, http: {port: admin, path: /quit}}\n",
+    &["line 5: termination.helpers[0].http.port: expected a port from 1 to 65535, found a string"]
+)]
+#[case::no_port(
+    "termination:\n  helpers:\n  - {name: a, http: {path: /quit}}\n",
+    &["line 5: termination.helpers[0].http.port: missing: expected a port"]
+)]
+#[case::path_is_relative(
+    "termination:\n  helpers:\n  - {name: a, http: {port: 1, path: quit}}\n",
+    &[r#"line 5: termination.helpers[0].http.path: expected a path such as /quitquitquit, found "quit""#]
+)]
+#[case::empty_command(
+    "termination:\n  helpers:\n  - {name: a, exec: []}\n",
+    &[r#"line 5: termination.helpers[0].exec: expected a list of words such as [kill, "1"], found no command"#]
+)]
+#[case::a_number_as_a_word(
+    "termination:\n  helpers:\n  - {name: a, exec: [kill, 1]}\n",
+    &[r#"line 5: termination.helpers[0].exec: expected a list of words such as [kill, "1"], found a number in it: write it in quotes"#]
+)]
+#[case::a_shell_line(
+    "termination:\n  helpers:\n  - {name: a, exec: kill 1}\n",
+    &[r#"line 5: termination.helpers[0].exec: expected a list of words such as [kill, "1"], found a string"#]
+)]
+#[case::twice(
+    "termination:\n  helpers:\n  - {name: a, exec: [a]}\n  - {name: a, exec: [b]}\n",
+    &["line 6: termination.helpers[1].name: a second entry for a: the names differ"]
+)]
+#[case::unknown_fields(
+    "termination:\n  helpers:\n  - name: a\n    http: {port: 1, path: /, method: PUT}\n    order: 1\n",
+    &[
+        "line 6: termination.helpers[0].http.method: unknown field: expected port or path",
+        "line 7: termination.helpers[0].order: unknown field: expected name, exec or http",
+    ]
+)]
+fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[&str]) {
+    check(body, expected);
+}
+
+#[test]
+fn helpers_are_read_back_as_they_are_shown() {
+    let mut configuration = Configuration::embedded();
+    let name = |text| ContainerName::parse(text).unwrap();
+    configuration.termination.helpers = vec![
+        Helper { name: name("a"), method: HelperMethod::Exec(Argv(vec!["kill".to_owned(), "1".to_owned()])) },
+        Helper { name: name("b"), method: HelperMethod::Http(HttpPost { port: 8081, path: "/quit".to_owned() }) },
+    ];
+    assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration));
+}
+
+#[test]
+fn what_the_code_takes_for_granted_is_valid() {
+    let termination = Configuration::embedded().termination;
+    assert!(ContainerName::parse(termination.proxy_container.as_str()).is_some());
+    assert!(LabelSelector::parse(termination.pod_selector.as_str()).is_ok());
+}

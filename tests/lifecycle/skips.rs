@@ -1,0 +1,78 @@
+//! Every reason to leave a pod alone.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh::mutate::{Mode, NotCalled};
+
+use super::pod::{annotated, container, labelled, plain, pod, with};
+use super::{World, check};
+
+/// A pod whose proxy would be ended.
+fn hanging() -> Value {
+    plain("Never", &["train T0", "istio-proxy"])
+}
+
+#[rstest]
+#[case::none(hanging(), "end istio-proxy envoy-admin")]
+#[case::opted_out(labelled(hanging(), "trainmesh.dev/inject", "disabled"), "skip PodOptedOut")]
+#[case::opt_out_is_no_annotation(
+    annotated(hanging(), "trainmesh.dev/inject", "disabled"),
+    "end istio-proxy envoy-admin"
+)]
+#[case::deleting(with(hanging(), &["metadata", "deletionTimestamp"], json!("2026-01-01T00:00:00Z")), "skip BeingDeleted")]
+#[case::pending(with(hanging(), &["status", "phase"], json!("Pending")), "skip Pending")]
+#[case::succeeded(with(hanging(), &["status", "phase"], json!("Succeeded")), "skip Finished")]
+#[case::failed(with(hanging(), &["status", "phase"], json!("Failed")), "skip Finished")]
+#[case::unknown(with(hanging(), &["status", "phase"], json!("Unknown")), "skip PhaseUnknown")]
+#[case::no_phase(with(hanging(), &["status", "phase"], Value::Null), "skip PhaseUnknown")]
+#[case::no_status(with(hanging(), &["status"], Value::Null), "skip PhaseUnknown")]
+#[case::host_network(with(hanging(), &["spec", "hostNetwork"], json!(true)), "skip HostNetwork")]
+#[case::restarting(
+    with(hanging(), &["status", "conditions"], json!([{"type": "AllContainersRestarting", "status": "True"}])),
+    "skip Restarting"
+)]
+#[case::restarting_in_place(
+    with(hanging(), &["status", "conditions"], json!([{"type": "PodRestartInPlace", "status": "True"}])),
+    "skip Restarting"
+)]
+#[case::restarted(
+    with(hanging(), &["status", "conditions"], json!([{"type": "AllContainersRestarting", "status": "False"}])),
+    "end istio-proxy envoy-admin"
+)]
+#[case::no_proxy(plain("Never", &["train T0"]), "skip NothingToEnd")]
+#[case::native(pod("Never", [container("istio-proxy").native(), container("train T0")]), "skip NativeProxy")]
+#[case::ambient(annotated(plain("Never", &["train T0"]), "ambient.istio.io/redirection", "enabled"), "skip Ambient")]
+#[case::ambient_by_label(labelled(plain("Never", &["train T0"]), "istio.io/dataplane-mode", "ambient"), "skip Ambient")]
+#[case::nothing_but_a_proxy(plain("Never", &["istio-proxy"]), "skip NoPayload")]
+#[case::always(plain("Always", &["train T0", "istio-proxy"]), "skip PayloadNeverEnds")]
+#[case::ended(plain("Never", &["train T0", "istio-proxy T0"]), "skip Ended")]
+fn pods(#[case] pod: Value, #[case] expected: &str) {
+    check(World::default(), &pod, &[expected]);
+}
+
+#[rstest]
+#[case::enabled(Ok(Mode::Enabled), &["end istio-proxy envoy-admin"])]
+#[case::istio_aux(Ok(Mode::IstioAux), &["end istio-proxy envoy-admin"])]
+#[case::audit(Ok(Mode::Audit), &["report WouldEnd", "skip Audit"])]
+#[case::not_opted_in(Err(NotCalled::NamespaceNotOptedIn), &["skip NamespaceNotOptedIn"])]
+#[case::excluded(Err(NotCalled::ExcludedNamespace), &["skip ExcludedNamespace"])]
+#[case::pod(Err(NotCalled::PodOptedOut), &["skip PodOptedOut"])]
+fn modes(#[case] mode: Result<Mode, NotCalled>, #[case] expected: &[&str]) {
+    check(World::mode(mode), &hanging(), expected);
+}
+
+#[test]
+fn a_rehearsal_says_what_would_be_ended_and_says_it_once() {
+    let mut world = World::mode(Ok(Mode::Audit));
+    let pod = plain("Never", &["train T0", "daprd", "fluent-bit T0", "istio-proxy"]);
+    let trainmesh::lifecycle::Decision::Report(report) = world.decide(&pod) else { panic!("no report") };
+    assert_eq!(report.detail, "daprd, istio-proxy");
+    assert_eq!(world.decisions(&pod), ["report WouldEnd", "skip Audit"]);
+    assert_eq!(world.decisions(&pod), ["skip Audit"]);
+    assert_eq!(world.decisions(&plain("Never", &["train", "istio-proxy"])), ["wait PayloadRunning"]);
+}
+
+#[test]
+fn switched_off_is_off() {
+    check(World::settings(|settings| settings.enabled = false), &hanging(), &["skip TerminationOff"]);
+}
