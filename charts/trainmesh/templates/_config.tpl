@@ -20,6 +20,11 @@ takes its default, as in the binary.
 {{- include "trainmesh.config.field" (dict "root" . "section" "termination" "field" "portForward" "default" true) | trimAll "false" }}
 {{- end }}
 
+{{/* Not empty where the feature is on. */}}
+{{- define "trainmesh.curl" -}}
+{{- include "trainmesh.config.field" (dict "root" . "section" "termination" "field" "curl" "default" false) | trimAll "false" }}
+{{- end }}
+
 {{- define "trainmesh.proxyContainer" -}}
 {{- include "trainmesh.config.field" (dict "root" . "section" "termination" "field" "proxyContainer" "default" "istio-proxy") | trimAll "\"" }}
 {{- end }}

@@ -25,7 +25,8 @@ CEL of the exec policy. Words are compared one by one: a joined command line cou
 {{- define "trainmesh.cel.execs" -}}
 {{- $terms := list -}}
 {{- $proxy := include "trainmesh.cel.text" (include "trainmesh.proxyContainer" .) -}}
-{{- range (.Files.Get "files/catalogue.yaml" | fromYaml).proxy.exec -}}
+{{- $ladder := (.Files.Get "files/catalogue.yaml" | fromYaml).proxy -}}
+{{- range ternary (append $ladder.exec $ladder.curl) $ladder.exec (not (empty (include "trainmesh.curl" .))) -}}
 {{- $terms = append $terms (printf "variables.container == %s && %s" $proxy (include "trainmesh.cel.command" .)) -}}
 {{- end -}}
 {{- $extra := .Values.execPolicy.extraContainers -}}
@@ -41,8 +42,7 @@ CEL of the exec policy. Words are compared one by one: a joined command line cou
 
 {{/* The ports that it may forward, as in `1, 2`. */}}
 {{- define "trainmesh.cel.ports" -}}
-{{- $ports := list -}}
-{{- range (.Files.Get "files/catalogue.yaml" | fromYaml).proxy.ports }}{{ $ports = append $ports (int .) }}{{ end -}}
+{{- $ports := list (int (.Files.Get "files/catalogue.yaml" | fromYaml).proxy.port) -}}
 {{- range include "trainmesh.helpers" . | fromJsonArray }}{{ with .http }}{{ $ports = append $ports (int .port) }}{{ end }}{{ end -}}
 {{- range .Values.execPolicy.extraPorts }}{{ $ports = append $ports (int .) }}{{ end -}}
 {{ join ", " (uniq $ports) }}
