@@ -1,13 +1,16 @@
 //! The command line: one file a command. Owns text and exit codes, and no logic.
 
+mod background;
 mod completion;
 mod config;
+mod controller;
 mod live;
 mod output;
 mod preview;
 mod progress;
 mod server;
 mod signals;
+mod sweep;
 mod version;
 mod webhook;
 
@@ -51,6 +54,8 @@ struct Arguments {
 enum Command {
     Preview(preview::Arguments),
     Webhook(webhook::Arguments),
+    Controller(controller::Arguments),
+    Sweep(sweep::Arguments),
     Config(config::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
@@ -98,6 +103,8 @@ fn run(command: Command) -> anyhow::Result<Status> {
     match command {
         Command::Preview(arguments) => preview::run(&arguments),
         Command::Webhook(arguments) => webhook::run(&arguments),
+        Command::Controller(arguments) => controller::run(&arguments),
+        Command::Sweep(arguments) => sweep::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),

@@ -2,5 +2,8 @@
 
 pub mod client;
 pub mod config_map;
+pub mod events;
+pub mod lease;
 pub mod live;
 pub mod namespaces;
+pub mod server;

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod cluster;
 mod codes;
 pub mod config;
+pub mod controller;
 pub mod duration;
 pub mod error;
 pub mod files;

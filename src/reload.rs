@@ -13,17 +13,21 @@ use arc_swap::ArcSwapOption;
 use futures::{Stream, StreamExt as _, stream};
 use thiserror::Error;
 use tokio::pin;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Configuration;
 use crate::error::chain;
 use crate::files::{Files, ReadError};
+use crate::lifecycle::Catalogue;
 use crate::telemetry::{Metrics, ReloadResult};
 
 /// The configuration in force; shared by all who act on it.
 #[derive(Debug)]
 pub struct Settings {
     active: ArcSwapOption<Active>,
+    /// Tells of every offer that was judged.
+    judged: watch::Sender<Option<Arc<Refused>>>,
     metrics: Arc<Metrics>,
 }
 
@@ -34,6 +38,8 @@ pub struct Active {
     pub config: Configuration,
     /// Its hash, for the audit log.
     pub hash: String,
+    /// The helpers that can be ended under it.
+    pub catalogue: Catalogue,
 }
 
 /// What a source has.
@@ -48,7 +54,7 @@ pub enum Offer {
 }
 
 /// An offer was not taken: every problem of it, one on a line.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the configuration of {source_name} is refused{problems}")]
 pub struct Refused {
     source_name: String,
@@ -59,13 +65,19 @@ impl Settings {
     /// No configuration yet.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { active: ArcSwapOption::empty(), metrics }
+        Self { active: ArcSwapOption::empty(), judged: watch::Sender::new(None), metrics }
     }
 
     /// The configuration in force.
     #[must_use]
     pub fn active(&self) -> Option<Arc<Active>> {
         self.active.load_full()
+    }
+
+    /// Tells whenever an offer was taken, which is none, or refused, and why.
+    #[must_use]
+    pub fn judged(&self) -> watch::Receiver<Option<Arc<Refused>>> {
+        self.judged.subscribe()
     }
 
     /// Takes `offer`, made by the source called `source_name`, or refuses it and stays as it is.
@@ -88,12 +100,15 @@ impl Settings {
             Ok(config) => {
                 let hash = config.hash();
                 tracing::info!(source = source_name, hash, "configuration in force");
-                self.active.store(Some(Arc::new(Active { config, hash })));
+                let catalogue = Catalogue::new(&config.termination);
+                self.active.store(Some(Arc::new(Active { config, hash, catalogue })));
                 self.metrics.config_reload(ReloadResult::Applied);
+                self.judged.send_replace(None);
                 Ok(())
             }
             Err(refused) => {
                 self.metrics.config_reload(ReloadResult::Refused);
+                self.judged.send_replace(Some(Arc::new(refused.clone())));
                 Err(refused)
             }
         }
@@ -159,12 +174,15 @@ mod tests {
     #[test]
     fn a_bad_configuration_leaves_the_running_one() {
         let settings = settings();
+        let judged = settings.judged();
         assert!(settings.active().is_none());
         let refused = settings.take(&Offer::Text("kind: [".to_owned()), "team.yaml").unwrap_err();
         assert!(refused.to_string().starts_with("the configuration of team.yaml is refused\n  "), "{refused}");
         assert!(settings.active().is_none(), "nothing is in force before the first good one");
+        assert_eq!(judged.borrow().as_deref(), Some(&refused));
 
         settings.take(&Offer::Absent, "team.yaml").unwrap();
+        assert_eq!(*judged.borrow(), None);
         let hash = settings.active().unwrap().hash.clone();
         assert_eq!(hash, Configuration::embedded().hash());
         settings.take(&Offer::Unreadable("it has no key config.yaml".to_owned()), "team.yaml").unwrap_err();

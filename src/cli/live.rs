@@ -19,11 +19,7 @@ pub(super) struct Live {
 impl Live {
     /// Connects by the usual kubeconfig rules, to `context` or the current one.
     pub(super) fn connect(context: Option<&str>) -> anyhow::Result<Self> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .context("could not start the runtime")?;
+        let runtime = runtime()?;
         let client = runtime.block_on(client::connect(None, context))?;
         Ok(Self { runtime, client })
     }
@@ -49,4 +45,9 @@ impl Live {
         let created = self.runtime.block_on(live::dry_run(&self.client, &report.namespace, &pod))?;
         Ok(drift(report, &created))
     }
+}
+
+/// What a command asks a cluster with: calls that mostly wait.
+pub(super) fn runtime() -> anyhow::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build().context("could not start the runtime")
 }

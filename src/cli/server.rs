@@ -1,11 +1,20 @@
-//! What the two servers have in common on the command line.
+//! What the two servers have in common.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::Args;
+use futures::StreamExt as _;
+use kube::Client;
+use tokio::net::TcpListener;
 
+use super::background::Background;
+use crate::cluster::config_map;
+use crate::files;
+use crate::reload::{self, Settings};
 use crate::telemetry::{self, Format, Levels};
 
 /// Flags of every server.
@@ -36,6 +45,35 @@ impl ServerArguments {
     pub(super) fn start_log(&self) {
         telemetry::start(self.log_format, self.log_level.clone());
     }
+
+    /// Keeps `settings` as the file says, or else the cluster's `ConfigMap`.
+    pub(super) async fn follow_configuration(
+        &self,
+        client: Client,
+        settings: &Arc<Settings>,
+        background: &mut Background,
+    ) -> anyhow::Result<()> {
+        let settings = Arc::clone(settings);
+        if let Some(path) = &self.config {
+            let name = path.display().to_string();
+            let mut offers = Box::pin(reload::file(path.clone(), files::INTERVAL));
+            // The first one is waited for: a file that is bad from the start is told at once, by the exit code.
+            if let Some(offer) = offers.next().await {
+                settings.take(&offer, &name)?;
+            }
+            background.spawn("configuration", |stop| async move { settings.follow(offers, &name, stop).await });
+        } else {
+            let name = format!("ConfigMap {}/{}", self.namespace, config_map::NAME);
+            let offers = config_map::offers(client, &self.namespace);
+            background.spawn("configuration", |stop| async move { settings.follow(offers, &name, stop).await });
+        }
+        Ok(())
+    }
+}
+
+/// Listens on `address`.
+pub(super) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("could not listen on {address}"))
 }
 
 /// Reads a duration as manifests write it: `10s`, `1m30s`.

@@ -7,18 +7,16 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use futures::StreamExt as _;
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::Status;
-use super::server::{ServerArguments, duration};
+use super::background::Background;
+use super::server::{ServerArguments, bind, duration};
 use super::signals::Signals;
+use crate::cluster::client;
 use crate::cluster::namespaces::NamespaceCache;
-use crate::cluster::{client, config_map};
 use crate::files;
-use crate::reload::{self, Settings};
+use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
 use crate::webhook::{CertificateFiles, Drain, Parts, Webhook};
 
@@ -42,12 +40,6 @@ pub(super) struct Arguments {
     grace: Duration,
     #[command(flatten)]
     server: ServerArguments,
-}
-
-/// Tasks that must last as long as the server; each ends with its name.
-struct Background {
-    tasks: JoinSet<&'static str>,
-    stop: CancellationToken,
 }
 
 /// Serves until a signal has ended it in good order.
@@ -83,27 +75,10 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let webhook = Webhook::new(parts, shutdown.clone())?;
 
-    let mut background = Background { tasks: JoinSet::new(), stop: CancellationToken::new() };
-    let stop = background.stop.clone();
-    background.spawn("certificate", certificate.follow(files::INTERVAL, stop.clone()));
-    background.spawn("namespaces", {
-        let stop = stop.clone();
-        async move { namespaces.run(stop).await }
-    });
-    if let Some(path) = &server.config {
-        let name = path.display().to_string();
-        let mut offers = Box::pin(reload::file(path.clone(), files::INTERVAL));
-        // The first one is waited for: a file that is bad from the start is told at once, by the exit code.
-        if let Some(offer) = offers.next().await {
-            settings.take(&offer, &name)?;
-        }
-        background.spawn("configuration", async move { settings.follow(offers, &name, stop).await });
-    } else {
-        let name = format!("ConfigMap {}/{}", server.namespace, config_map::NAME);
-        let offers = config_map::offers(client, &server.namespace);
-        background.spawn("configuration", async move { settings.follow(offers, &name, stop).await });
-    }
-
+    let mut background = Background::default();
+    background.spawn("certificate", |stop| certificate.follow(files::INTERVAL, stop));
+    background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });
+    server.follow_configuration(client, &settings, &mut background).await?;
     let orders = async {
         signals.next().await;
         shutdown.cancel();
@@ -112,27 +87,9 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     tokio::select! {
         biased;
         () = orders => bail!("ended by a second signal before calls in flight had finished"),
-        ended = background.tasks.join_next() => bail!("the task {} ended", ended.transpose()?.unwrap_or_default()),
+        ended = background.ended() => return Err(ended),
         () = webhook.run() => {}
     }
     background.end().await;
     Ok(())
-}
-
-async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("could not listen on {address}"))
-}
-
-impl Background {
-    fn spawn(&mut self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(async move {
-            task.await;
-            name
-        });
-    }
-
-    async fn end(mut self) {
-        self.stop.cancel();
-        while self.tasks.join_next().await.is_some() {}
-    }
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use thiserror::Error;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::chain;
@@ -58,8 +60,17 @@ pub struct NamespaceCache {
 /// What the watch has told.
 #[derive(Default)]
 struct Store {
-    labels: RwLock<HashMap<String, Arc<Labels>>>,
+    namespaces: RwLock<HashMap<String, Known>>,
     filled: AtomicBool,
+    changed: watch::Sender<()>,
+}
+
+/// A namespace as the watch has told of it.
+#[derive(Clone)]
+struct Known {
+    labels: Arc<Labels>,
+    /// Since when they have been seen to be these, by our clock.
+    since: Timestamp,
 }
 
 impl NamespaceCache {
@@ -75,6 +86,18 @@ impl NamespaceCache {
         self.store.filled.load(Ordering::Acquire)
     }
 
+    /// Tells whenever the labels of some namespace have changed, or may have.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.store.changed.subscribe()
+    }
+
+    /// The labels of `namespace` as far as they are known, and since when this process has seen it with them.
+    #[must_use]
+    pub fn known_since(&self, namespace: &str) -> Option<(Arc<Labels>, Timestamp)> {
+        self.store.known(namespace).map(|Known { labels, since }| (labels, since))
+    }
+
     /// Keeps the cache until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
         let mut events = watcher(self.api.clone(), watcher::Config::default()).default_backoff().boxed();
@@ -88,7 +111,7 @@ impl NamespaceCache {
                 event = events.next() => event,
             };
             match event {
-                Some(Ok(event)) => self.store.apply(event, &mut listed),
+                Some(Ok(event)) => self.store.apply(event, &mut listed, Timestamp::now()),
                 Some(Err(error)) => tracing::warn!("watch of the namespaces failed: {}", chain(&error)),
                 None => return,
             }
@@ -98,7 +121,7 @@ impl NamespaceCache {
 
 impl Namespaces for NamespaceCache {
     fn known(&self, namespace: &str) -> Option<Arc<Labels>> {
-        self.store.known(namespace)
+        self.store.known(namespace).map(|known| known.labels)
     }
 
     fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>> {
@@ -115,22 +138,29 @@ impl Namespaces for NamespaceCache {
 }
 
 impl Store {
-    fn known(&self, namespace: &str) -> Option<Arc<Labels>> {
-        self.labels.read().unwrap_or_else(PoisonError::into_inner).get(namespace).cloned()
+    fn known(&self, namespace: &str) -> Option<Known> {
+        self.namespaces.read().unwrap_or_else(PoisonError::into_inner).get(namespace).cloned()
     }
 
-    fn apply(&self, event: Event<PartialObjectMeta<Namespace>>, listed: &mut HashMap<String, Arc<Labels>>) {
+    fn apply(&self, event: Event<PartialObjectMeta<Namespace>>, listed: &mut HashMap<String, Known>, now: Timestamp) {
         match event {
             Event::Init => listed.clear(),
             Event::InitApply(found) => {
-                listed.insert(found.name_any(), labels(&found));
+                listed.insert(found.name_any(), self.seen(&found, now));
             }
             Event::InitDone => {
                 *self.change() = std::mem::take(listed);
                 self.filled.store(true, Ordering::Release);
+                self.changed.send_replace(());
             }
             Event::Apply(found) => {
-                self.change().insert(found.name_any(), labels(&found));
+                let known = self.seen(&found, now);
+                // Annotations and status change more often than labels.
+                let changed = known.since == now;
+                self.change().insert(found.name_any(), known);
+                if changed {
+                    self.changed.send_replace(());
+                }
             }
             Event::Delete(gone) => {
                 self.change().remove(&gone.name_any());
@@ -138,13 +168,18 @@ impl Store {
         }
     }
 
-    fn change(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<Labels>>> {
-        self.labels.write().unwrap_or_else(PoisonError::into_inner)
+    /// The namespace as it is known now that it was seen again.
+    fn seen(&self, found: &PartialObjectMeta<Namespace>, now: Timestamp) -> Known {
+        let before = self.known(&found.name_any());
+        before.filter(|before| *before.labels == *found.labels()).unwrap_or_else(|| {
+            let labels = Arc::new(found.labels().clone());
+            Known { labels, since: now }
+        })
     }
-}
 
-fn labels(namespace: &PartialObjectMeta<Namespace>) -> Arc<Labels> {
-    Arc::new(namespace.labels().clone())
+    fn change(&self) -> RwLockWriteGuard<'_, HashMap<String, Known>> {
+        self.namespaces.write().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -163,8 +198,13 @@ mod tests {
     fn the_cache_follows_the_watch() {
         let store = Store::default();
         let mut listed = HashMap::new();
-        let mut tell = |event| store.apply(event, &mut listed);
-        let inject = |name| store.known(name).map(|labels| labels["trainmesh.dev/inject"].clone());
+        let mut second = 0;
+        let mut tell = |event| {
+            second += 1;
+            store.apply(event, &mut listed, Timestamp::from_second(second).unwrap());
+        };
+        let inject = |name| store.known(name).map(|known| known.labels["trainmesh.dev/inject"].clone());
+        let since = |name| store.known(name).map(|known| known.since.as_second());
 
         tell(Event::Init);
         tell(Event::InitApply(namespace("a", "enabled")));
@@ -174,8 +214,16 @@ mod tests {
         assert!(store.filled.load(Ordering::Acquire));
         assert_eq!(inject("a").as_deref(), Some("enabled"));
 
+        let mut changed = store.changed.subscribe();
+        tell(Event::Apply(namespace("a", "enabled")));
+        assert!(!changed.has_changed().unwrap(), "the same labels");
+        assert_eq!(since("a"), Some(2));
         tell(Event::Apply(namespace("a", "audit")));
+        assert!(changed.has_changed().unwrap());
+        assert_eq!(since("a"), Some(5));
+        changed.mark_unchanged();
         tell(Event::Apply(namespace("b", "enabled")));
+        assert!(changed.has_changed().unwrap(), "a new namespace");
         assert_eq!(inject("a").as_deref(), Some("audit"));
         tell(Event::Delete(namespace("a", "audit")));
         assert_eq!(inject("a"), None);

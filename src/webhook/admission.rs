@@ -51,13 +51,13 @@ impl Admission {
         match answered {
             Ok(answer) => {
                 if let Some(outcome) = &answer.outcome {
-                    self.metrics.outcome(outcome);
+                    self.metrics.admission.outcome(outcome);
                 }
-                self.metrics.review(ReviewResult(answer.result.name()), began.elapsed());
+                self.metrics.admission.review(ReviewResult(answer.result.name()), began.elapsed());
                 ([(header::CONTENT_TYPE, "application/json")], answer.body).into_response()
             }
             Err(failure) => {
-                self.metrics.review(ReviewResult(failure.name()), began.elapsed());
+                self.metrics.admission.review(ReviewResult(failure.name()), began.elapsed());
                 tracing::warn!(mode = mode.name(), "review failed: {}", chain(&failure));
                 failure.into_response()
             }
@@ -79,7 +79,7 @@ impl Admission {
 
 fn decide(mode: Mode, review: &Review, labels: &Labels, active: &Active, began: Instant) -> Result<Answer, Failure> {
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
-    let Active { config, hash } = active;
+    let Active { config, hash, catalogue: _ } = active;
     let answer = answer(review, pod, &Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None })?;
     if let Some(outcome) = &answer.outcome {
         log(review, Pod::new(pod), namespace, outcome, began.elapsed());

@@ -30,6 +30,7 @@ fn the_apiserver_takes_every_object_and_pod_security_every_pod(#[case] arguments
 #[test]
 fn pod_security_would_have_said_so() {
     let (warnings, errors) = dry_run(&["--set", "podSecurityContext.runAsNonRoot=false"]);
-    assert_eq!((warnings.len(), errors.len()), (2, 0), "{warnings:?} {errors:?}");
-    assert!(warnings.iter().all(|warning| warning.contains("would violate PodSecurity")), "{warnings:?}");
+    // Said of both Deployments in the same words, which kubectl prints once.
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("would violate PodSecurity") && errors.is_empty(), "{warning} {errors:?}");
 }

@@ -1,0 +1,32 @@
+//! The lease as a candidate writes it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+
+use super::NAME;
+
+/// `lease`, or a new one, held by `identity` for `term`. The times in it are for people: nobody counts from another's
+/// clock.
+pub(super) fn claim(lease: Option<Lease>, identity: &str, term: Duration) -> Lease {
+    let now = MicroTime(Timestamp::now());
+    let mut lease = lease.unwrap_or_else(|| Lease {
+        metadata: ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() },
+        ..Lease::default()
+    });
+    let mut spec = lease.spec.take().unwrap_or_default();
+    if spec.holder_identity.as_deref() != Some(identity) {
+        spec.lease_transitions = Some(spec.lease_transitions.unwrap_or_default().saturating_add(1));
+        spec.acquire_time = Some(now.clone());
+    }
+    lease.spec = Some(LeaseSpec {
+        holder_identity: Some(identity.to_owned()),
+        // Whole seconds, and at least one.
+        lease_duration_seconds: Some(i32::try_from(term.as_secs()).unwrap_or(i32::MAX).max(1)),
+        renew_time: Some(now),
+        ..spec
+    });
+    lease
+}

@@ -1,0 +1,160 @@
+//! What this process knows of each pod beside the pod: what was tried and told, and how it counts in the metrics.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+
+use crate::lifecycle::{Attempt, Decision, History, Skip, Step, Target, Why};
+use crate::telemetry::Metrics;
+
+/// The memory of all pods, by uid. Losing it is harmless, as at the start of a process.
+pub(super) struct Memory {
+    pods: Mutex<HashMap<Box<str>, Entry>>,
+    metrics: Arc<Metrics>,
+}
+
+/// The memory of one pod.
+#[derive(Default)]
+struct Entry {
+    history: History,
+    /// When something was decided about it last.
+    decided: Timestamp,
+    /// As which it counts.
+    state: Option<&'static str>,
+    /// The reason that was counted last.
+    skipped: Option<Skip>,
+    /// Whether the webhook's work on it was looked at.
+    looked_at: bool,
+}
+
+impl Memory {
+    pub(super) fn new(metrics: Arc<Metrics>) -> Self {
+        Self { pods: Mutex::default(), metrics }
+    }
+
+    /// Decides about the pod `uid` and notes it in one go, so that of two who ask at the same time only one is told to
+    /// act or to tell. `claim` says until when an action counts as under way; without it nothing is begun.
+    pub(super) fn decide(
+        &self,
+        uid: &str,
+        now: Timestamp,
+        claim: Option<Timestamp>,
+        decide: impl FnOnce(&History) -> Decision,
+    ) -> Decision {
+        let mut pods = self.pods();
+        let entry = pods.entry(uid.into()).or_default();
+        entry.decided = now;
+        let decision = decide(&entry.history);
+        match (&decision, claim) {
+            (Decision::End { .. }, Some(until)) => entry.history.begin(until),
+            (Decision::Report(report), _) => entry.history.tell(report),
+            _ => {}
+        }
+        self.count(entry, &decision);
+        decision
+    }
+
+    /// Notes what came of an action.
+    pub(super) fn record(&self, uid: &str, target: &Target, step: &Step, attempt: Attempt, now: Timestamp) {
+        // A pod that is gone by now needs no memory.
+        if let Some(entry) = self.pods().get_mut(uid) {
+            entry.history.record(target, step, attempt, fastrand::f64(), now);
+        }
+    }
+
+    /// Whether the webhook's work on the pod is still to be looked at.
+    pub(super) fn looks_due(&self, uid: &str) -> bool {
+        self.pods().get(uid).is_some_and(|entry| !entry.looked_at)
+    }
+
+    /// Notes that it was; whether that is new.
+    pub(super) fn looked_at(&self, uid: &str) -> bool {
+        self.pods().get_mut(uid).is_some_and(|entry| !std::mem::replace(&mut entry.looked_at, true))
+    }
+
+    /// Forgets a pod that is gone.
+    pub(super) fn forget(&self, uid: &str) {
+        if let Some(entry) = self.pods().remove(uid) {
+            self.metrics.lifecycle.state_changed(entry.state, None);
+        }
+    }
+
+    /// Forgets the pods about which nothing was decided since `then`: they went while nobody watched.
+    pub(super) fn forget_idle(&self, then: Timestamp) {
+        self.pods().retain(|_, entry| {
+            let stays = entry.decided >= then;
+            if !stays {
+                self.metrics.lifecycle.state_changed(entry.state, None);
+            }
+            stays
+        });
+    }
+
+    fn count(&self, entry: &mut Entry, decision: &Decision) {
+        if let Some(state) = state(decision) {
+            self.metrics.lifecycle.state_changed(entry.state, Some(state));
+            entry.state = Some(state);
+        }
+        let skip = if let Decision::Skip(skip) = decision { Some(*skip) } else { None };
+        if let Some(skip) = skip.filter(|skip| entry.skipped != Some(*skip)) {
+            self.metrics.lifecycle.skipped(skip.code());
+        }
+        entry.skipped = skip;
+    }
+
+    fn pods(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry>> {
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// As what a pod counts; what is told about it changes nothing.
+fn state(decision: &Decision) -> Option<&'static str> {
+    Some(match decision {
+        Decision::Wait { why: Why::GivenUp, .. } => "given-up",
+        Decision::Wait { why: Why::InFlight | Why::Ending | Why::BackingOff, .. } | Decision::End { .. } => "ending",
+        Decision::Wait { .. } => "waiting",
+        Decision::Skip(Skip::Ended | Skip::Finished) => "ended",
+        Decision::Skip(_) => "skipped",
+        Decision::Report(_) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_pod_counts_once() {
+        let metrics = Arc::new(Metrics::default());
+        let memory = Memory::new(Arc::clone(&metrics));
+        let running = Decision::Wait { until: None, why: Why::PayloadRunning };
+        for decision in [running, Decision::Skip(Skip::Ended), Decision::Skip(Skip::Ended)] {
+            memory.decide("1", second(9), None, |_| decision);
+        }
+        memory.decide("2", second(1), None, |_| Decision::Skip(Skip::HostNetwork));
+        let has = |line: &str| metrics.encode().lines().any(|found| found == line);
+        assert!(has("trainmesh_pods{state=\"waiting\"} 0"));
+        assert!(has("trainmesh_pods{state=\"ended\"} 1"));
+        assert!(has("trainmesh_pods{state=\"skipped\"} 1"));
+        assert!(has("trainmesh_skips_total{reason=\"Ended\"} 1"));
+        memory.forget_idle(second(9));
+        assert!(has("trainmesh_pods{state=\"skipped\"} 0"), "gone while nobody watched");
+        memory.forget("1");
+        assert!(has("trainmesh_pods{state=\"ended\"} 0"));
+    }
+
+    #[test]
+    fn a_pod_is_looked_at_once() {
+        let memory = Memory::new(Arc::default());
+        assert!(!memory.looks_due("1"), "nobody knows it");
+        memory.decide("1", second(0), None, |_| Decision::Skip(Skip::Ended));
+        assert!(memory.looks_due("1"));
+        assert!(memory.looked_at("1"));
+        assert!(!memory.looked_at("1") && !memory.looks_due("1"));
+    }
+}

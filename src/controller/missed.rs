@@ -1,0 +1,137 @@
+//! Pods that the webhook should have changed and never saw.
+//!
+//! A call that fails leaves a pod as it was, by our own registration; nobody but this would ever notice. A new pod that
+//! carries no mark of the webhook is run through the engine: what it would have done then, it was not asked. The engine
+//! must see the pod as it was before injection, because what it writes has no effect after that.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::Request;
+use kube::core::params::GetParams;
+use kube::{Client, Resource as _};
+use serde_json::Value;
+
+use crate::keys;
+use crate::lifecycle::PodFacts;
+use crate::mutate::{Mode, Reason, RuleId, Snapshot, Verdict, draft};
+use crate::pod::{self, ProxyKind};
+
+/// Whether the webhook should have left a mark on the pod, had it been asked. `since` is when this process began to see
+/// the namespace with its present labels: what was before that, it cannot know.
+pub(super) fn suspicious(facts: &PodFacts, mode: Mode, since: Timestamp) -> bool {
+    // In a rehearsal nothing is left.
+    let marks = mode != Mode::Audit;
+    // Times of creation are whole seconds.
+    let new = facts.created.is_some_and(|created| created.as_second() >= since.as_second());
+    marks && new && !facts.traced && !facts.deleting
+}
+
+/// The pod as it is, all of it.
+pub(super) async fn fetch(client: &Client, namespace: &str, name: &str) -> Result<Value, kube::Error> {
+    let request = Request::new(Pod::url_path(&(), Some(namespace)))
+        .get(name, &GetParams::default())
+        .map_err(kube::Error::BuildRequest)?;
+    client.request(request).await
+}
+
+/// The rules that the webhook would have applied to `pod`, and whose effect it lacks.
+pub(super) fn missed(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static str> {
+    let present = draft(pod, snapshot);
+    let before = draft(&before_injection(pod), snapshot);
+    // What a rule asks for may have come about without us: by a setting of the whole mesh, say.
+    let held = present.rules.iter().any(|rule| {
+        matches!(rule.reason, Reason::HoldRendered | Reason::WaitRaised | Reason::NativeSidecar | Reason::GrpcAgent)
+    });
+    let native = pod::Pod::new(pod).proxy().is_some_and(|proxy| proxy.kind == ProxyKind::Native);
+    let done = |rule: RuleId| match rule {
+        RuleId::MeshHold => held,
+        RuleId::MeshNative => native,
+        RuleId::MeshTraffic => false,
+    };
+    let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !done(rule.rule));
+    applied.map(|rule| rule.rule.name()).collect()
+}
+
+/// `pod` without what the injector says that it added. An annotation that does not say so leaves it as it is.
+fn before_injection(pod: &Value) -> Value {
+    let mut pod = pod.clone();
+    let Some(annotations) = pod.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else { return pod };
+    let status = annotations.remove(keys::SIDECAR_STATUS);
+    let status = status.as_ref().and_then(Value::as_str).and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let Some(status) = status else { return pod };
+    for list in ["initContainers", "containers", "volumes"] {
+        let Some(added) = status.get(list).and_then(Value::as_array) else { continue };
+        if let Some(items) = pod.pointer_mut(&format!("/spec/{list}")).and_then(Value::as_array_mut) {
+            items.retain(|item| item.get("name").is_none_or(|name| !added.contains(name)));
+        }
+    }
+    pod
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::Configuration;
+
+    /// A pod that was injected without us, with these annotations of its own and this hook of its proxy.
+    fn injected(annotations: &Value, hook: &Value) -> Value {
+        let mut pod = json!({
+            "metadata": {"name": "a", "annotations": annotations},
+            "spec": {
+                "initContainers": [{"name": "istio-init"}],
+                "containers": [{"name": "istio-proxy", "lifecycle": hook}, {"name": "train"}],
+                "volumes": [{"name": "istio-envoy"}, {"name": "data"}],
+            },
+        });
+        let status =
+            json!({"initContainers": ["istio-init"], "containers": ["istio-proxy"], "volumes": ["istio-envoy"]});
+        pod["metadata"]["annotations"][keys::SIDECAR_STATUS] = status.to_string().into();
+        pod
+    }
+
+    #[rstest]
+    #[case::no_hold(injected(&json!({}), &json!({})), &["mesh.hold"])]
+    #[case::asked_for_it_itself(
+        injected(&json!({"proxy.istio.io/config": "holdApplicationUntilProxyStarts: true"}), &json!({})), &[]
+    )]
+    #[case::held_by_the_whole_mesh(
+        injected(&json!({}), &json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}})), &[]
+    )]
+    #[case::native(
+        json!({"metadata": {"annotations": {}}, "spec": {
+            "initContainers": [{"name": "istio-proxy", "restartPolicy": "Always"}], "containers": [{"name": "train"}],
+        }}),
+        &[]
+    )]
+    #[case::windows(
+        json!({"metadata": {"annotations": {}}, "spec": {"os": {"name": "windows"}, "containers": [{"name": "a"}]}}), &[]
+    )]
+    fn what_was_missed(#[case] pod: Value, #[case] expected: &[&str]) {
+        let labels = BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]);
+        let config = Configuration::embedded();
+        let snapshot = Snapshot {
+            mode: Mode::Enabled,
+            namespace: "team-a",
+            labels: &labels,
+            config: &config,
+            config_hash: "",
+            replicas: None,
+        };
+        assert_eq!(missed(&pod, &snapshot), expected);
+    }
+
+    #[test]
+    fn what_the_injector_added_is_taken_off() {
+        let before = before_injection(&injected(&json!({"team": "a"}), &json!({})));
+        let expected = json!({
+            "metadata": {"name": "a", "annotations": {"team": "a"}},
+            "spec": {"initContainers": [], "containers": [{"name": "train"}], "volumes": [{"name": "data"}]},
+        });
+        assert_eq!(before, expected);
+    }
+}

@@ -1,0 +1,184 @@
+//! A command in a container, by the `exec` subresource.
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use kube::Api;
+use kube::api::{AttachParams, AttachedProcess};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::time::{Instant, timeout_at};
+
+use super::{Place, attempt, no_way, refusal};
+use crate::lifecycle::{Attempt, AttemptResult};
+
+/// How much of each stream is kept for people; the rest is read and dropped.
+const KEPT: usize = 1024;
+/// What container runtimes say when the program is not there, or is none.
+const NO_PROGRAM: [&str; 3] = ["executable file", "no such file or directory", "permission denied"];
+/// What they say when the container ended between our look and our call.
+const NOT_RUNNING: [&str; 4] = ["not running", "stopped container", "CONTAINER_EXITED", "container not found"];
+/// What a client says when its server ended instead of answering, as a proxy does that quits.
+const SERVER_ENDED: [&str; 2] = ["EOF", "connection reset by peer"];
+/// Exit code of a process that was killed: by the end of its container, which its own request may have brought about.
+const KILLED: i32 = 137;
+
+/// Runs `argv` until `deadline`.
+pub(super) async fn run(pods: &Api<Pod>, place: Place<'_>, argv: &[String], deadline: Instant) -> Attempt {
+    // Standard input would keep the call open; without a terminal the two streams stay apart.
+    let parameters =
+        AttachParams::default().container(place.container).stdin(false).tty(false).stdout(true).stderr(true);
+    let process = match timeout_at(deadline, pods.exec(place.pod, argv, &parameters)).await {
+        Ok(Ok(process)) => process,
+        Ok(Err(error)) => return refusal::classify(&error, "pods/exec"),
+        Err(_) => return no_way(),
+    };
+    // When time runs out the process is dropped with this future, and its connection with it.
+    match timeout_at(deadline, finish(process)).await {
+        Ok((status, output)) => classify(status.as_ref(), &output),
+        Err(_) => attempt(AttemptResult::TimedOut, format!("{} did not end in time", argv.join(" "))),
+    }
+}
+
+/// Waits for the end. Both streams are drained meanwhile: one that is full would stop the process.
+async fn finish(mut process: AttachedProcess) -> (Option<Status>, String) {
+    let status = process.take_status();
+    let (stdout, stderr) = (process.stdout(), process.stderr());
+    let status = async {
+        match status {
+            Some(status) => status.await,
+            None => None,
+        }
+    };
+    let (status, stdout, stderr) = tokio::join!(status, drain(stdout), drain(stderr));
+    let output = [stderr, stdout].map(|stream| String::from_utf8_lossy(&stream).trim().to_owned());
+    (status, output.into_iter().find(|text| !text.is_empty()).unwrap_or_default())
+}
+
+/// Reads all of `stream` and keeps its beginning.
+async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let Some(mut stream) = stream else { return kept };
+    let mut buffer = [0; KEPT];
+    while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+        kept.extend(buffer.iter().take(read.min(KEPT - kept.len())));
+    }
+    kept
+}
+
+fn classify(status: Option<&Status>, output: &str) -> Attempt {
+    // The stream ended without a word about the process: so it does when the container ends.
+    let Some(status) = status else { return attempt(AttemptResult::Sent, "the connection ended") };
+    if status.status.as_deref() == Some("Success") {
+        return attempt(AttemptResult::Sent, output);
+    }
+    let message = status.message.as_deref().unwrap_or_default();
+    let says = |text: &str, phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
+    let Some(code) = exit_code(status) else {
+        let result = if says(message, &NOT_RUNNING) {
+            AttemptResult::ContainerGone
+        } else if says(message, &NO_PROGRAM) {
+            AttemptResult::NotInImage
+        } else {
+            AttemptResult::Failed
+        };
+        // The cause stands at the end of a long chain.
+        let cause = message.rsplit_once("exec failed: ").map_or(message, |(_, cause)| cause);
+        return attempt(result, cause);
+    };
+    let result = match code {
+        126 | 127 => AttemptResult::NotInImage,
+        KILLED => AttemptResult::Sent,
+        _ if says(output, &SERVER_ENDED) => AttemptResult::Sent,
+        _ => AttemptResult::Refused,
+    };
+    attempt(result, if output.is_empty() { format!("exit code {code}") } else { format!("exit code {code}: {output}") })
+}
+
+/// The exit code of a process that ran.
+fn exit_code(status: &Status) -> Option<i32> {
+    let causes = status.details.as_ref()?.causes.as_ref()?;
+    let cause = causes.iter().find(|cause| cause.reason.as_deref() == Some("ExitCode"))?;
+    cause.message.as_ref()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// As containerd and runc under Kubernetes 1.36 answer.
+    #[rstest]
+    #[case::done(json!({"status": "Success"}), "OK", AttemptResult::Sent, "OK")]
+    #[case::no_word(Value::Null, "", AttemptResult::Sent, "the connection ended")]
+    #[case::killed_with_its_container(exited(137), "", AttemptResult::Sent, "exit code 137")]
+    #[case::answered_by_eof(
+        exited(1),
+        "Error: Post \"http://localhost:15000/quitquitquit\": EOF",
+        AttemptResult::Sent,
+        "exit code 1: Error: Post \"http://localhost:15000/quitquitquit\": EOF"
+    )]
+    #[case::refused(
+        exited(1),
+        "dial tcp [::1]:15000: connect: connection refused",
+        AttemptResult::Refused,
+        "exit code 1: dial tcp [::1]:15000: connect: connection refused"
+    )]
+    #[case::not_found_by_a_shell(
+        exited(127),
+        "sh: curl: not found",
+        AttemptResult::NotInImage,
+        "exit code 127: sh: curl: not found"
+    )]
+    #[case::no_program(
+        failed(
+            "Internal error occurred: OCI runtime exec failed: exec failed: unable to start container process: exec: \"x\": executable file not found in $PATH: unknown"
+        ),
+        "",
+        AttemptResult::NotInImage,
+        "unable to start container process: exec: \"x\": executable file not found in $PATH: unknown"
+    )]
+    #[case::no_program_at_its_path(
+        failed(
+            "OCI runtime exec failed: exec failed: unable to start container process: exec: \"/x\": stat /x: no such file or directory: unknown"
+        ),
+        "",
+        AttemptResult::NotInImage,
+        "unable to start container process: exec: \"/x\": stat /x: no such file or directory: unknown"
+    )]
+    #[case::ended_meanwhile(
+        failed("failed to exec in container: container is in CONTAINER_EXITED state"),
+        "",
+        AttemptResult::ContainerGone,
+        "failed to exec in container: container is in CONTAINER_EXITED state"
+    )]
+    #[case::anything_else(failed("out of file descriptors"), "", AttemptResult::Failed, "out of file descriptors")]
+    fn ends_of_a_command(
+        #[case] status: Value,
+        #[case] output: &str,
+        #[case] expected: AttemptResult,
+        #[case] detail: &str,
+    ) {
+        let status: Option<Status> = serde_json::from_value(status).unwrap();
+        assert_eq!(classify(status.as_ref(), output), Attempt { result: expected, detail: detail.to_owned() });
+    }
+
+    fn exited(code: i32) -> Value {
+        json!({
+            "status": "Failure", "reason": "NonZeroExitCode", "message": "command terminated with non-zero exit code",
+            "details": {"causes": [{"reason": "ExitCode", "message": code.to_string()}]}
+        })
+    }
+
+    fn failed(message: &str) -> Value {
+        json!({"status": "Failure", "reason": "InternalError", "code": 500, "message": message, "details": {"causes": [{"message": message}]}})
+    }
+
+    #[tokio::test]
+    async fn the_beginning_of_a_stream_is_kept_and_all_of_it_read() {
+        let text = vec![b'x'; 10 * KEPT];
+        let mut stream = text.as_slice();
+        assert_eq!(drain(Some(&mut stream)).await, vec![b'x'; KEPT]);
+        assert!(stream.is_empty());
+    }
+}

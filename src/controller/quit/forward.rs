@@ -1,0 +1,136 @@
+//! A POST to a port on a pod's loopback, by the `portforward` subresource.
+
+use std::time::Duration;
+
+use http_body_util::Empty;
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{CONNECTION, HOST};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::Portforwarder;
+use tokio::io::DuplexStream;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{Place, attempt, no_way, refusal};
+use crate::error::chain;
+use crate::lifecycle::{Attempt, AttemptResult};
+
+/// How long the reason for a stream that ended early may stay behind its end.
+const REASON_LAG: Duration = Duration::from_secs(1);
+
+/// A forwarder whose connection ends with it; by itself it would live on.
+struct Forwarder(Portforwarder);
+
+/// Posts to `path` at `port` until `deadline`.
+pub(super) async fn post(pods: &Api<Pod>, place: Place<'_>, port: u16, path: &str, deadline: Instant) -> Attempt {
+    let mut forwarder = match timeout_at(deadline, pods.portforward(place.pod, &[port])).await {
+        Ok(Ok(forwarder)) => Forwarder(forwarder),
+        Ok(Err(error)) => return refusal::classify(&error, "pods/portforward"),
+        Err(_) => return no_way(),
+    };
+    let (stream, refused) = (forwarder.0.take_stream(port), forwarder.0.take_error(port));
+    let (Some(stream), Some(refused)) = (stream, refused) else {
+        return attempt(AttemptResult::Failed, format!("no stream to port {port}"));
+    };
+    match timeout_at(deadline, exchange(stream, path)).await {
+        Ok(Ok(status)) if status.is_success() => attempt(AttemptResult::Sent, format!("HTTP {status}")),
+        Ok(Ok(status)) => attempt(AttemptResult::Refused, format!("HTTP {status}")),
+        Ok(Err(error)) => match timeout(REASON_LAG, refused).await {
+            Ok(Some(reason)) => not_connected(port, &reason),
+            _ => ended_early(&error),
+        },
+        Err(_) => attempt(AttemptResult::TimedOut, format!("no answer from port {port} in time")),
+    }
+}
+
+async fn exchange(stream: DuplexStream, path: &str) -> Result<StatusCode, ExchangeError> {
+    let request = Request::post(path).header(HOST, "localhost").header(CONNECTION, "close");
+    let request = request.body(Empty::<Bytes>::new()).map_err(ExchangeError::Request)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(ExchangeError::Stream)?;
+    // The answer's body is dropped with the answer, which lets the connection end.
+    let answer = async move { sender.send_request(request).await.map(|answer| answer.status()) };
+    let (answer, _) = tokio::join!(answer, connection);
+    answer.map_err(ExchangeError::Stream)
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ExchangeError {
+    #[error("could not make a request of the path")]
+    Request(#[source] hyper::http::Error),
+    #[error("the connection ended")]
+    Stream(#[source] hyper::Error),
+}
+
+/// The kubelet could not connect, and says why.
+fn not_connected(port: u16, reason: &str) -> Attempt {
+    if reason.contains("connection refused") {
+        return attempt(AttemptResult::Refused, format!("connection to port {port} refused"));
+    }
+    // The cause stands at the end of a long chain.
+    let cause = reason.rsplit_once("failed to ").map_or(reason, |(_, cause)| cause);
+    attempt(AttemptResult::Failed, format!("could not connect to port {port}: {cause}"))
+}
+
+/// Connected, and then no answer: so a proxy does that quits at once.
+fn ended_early(error: &ExchangeError) -> Attempt {
+    let result = match error {
+        ExchangeError::Stream(_) => AttemptResult::Sent,
+        ExchangeError::Request(_) => AttemptResult::Failed,
+    };
+    attempt(result, chain(error))
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// What is made of a server that reads the request, writes `answer` and ends.
+    #[rstest]
+    #[case::envoy("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nOK\n\r\n0\r\n\r\n", Ok(200))]
+    #[case::refused("HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nForbidden", Ok(403))]
+    #[case::body_that_never_comes("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", Ok(200))]
+    #[case::nothing("", Err(AttemptResult::Sent))]
+    #[case::half_a_head("HTTP/1.1 2", Err(AttemptResult::Sent))]
+    #[tokio::test]
+    async fn answers(#[case] answer: &str, #[case] expected: Result<u16, AttemptResult>) {
+        let (ours, mut theirs) = tokio::io::duplex(4096);
+        let server = async move {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(theirs.read_u8().await.unwrap());
+            }
+            theirs.write_all(answer.as_bytes()).await.unwrap();
+            String::from_utf8(head).unwrap()
+        };
+        let (found, head) = tokio::join!(exchange(ours, "/quitquitquit"), server);
+        assert!(head.starts_with("POST /quitquitquit HTTP/1.1\r\n"), "{head}");
+        assert_eq!(found.map(|status| status.as_u16()).map_err(|error| ended_early(&error).result), expected);
+    }
+
+    #[rstest]
+    #[case::nobody_listens(
+        "error forwarding port 15020 to pod 8ab, uid : failed to execute portforward: failed to connect to localhost:15020 inside namespace, IPv4: dial tcp4 127.0.0.1:15020: connect: connection refused",
+        AttemptResult::Refused,
+        "connection to port 15020 refused"
+    )]
+    #[case::anything_else(
+        "error forwarding port 15020 to pod 8ab, uid : failed to find sandbox",
+        AttemptResult::Failed,
+        "could not connect to port 15020: find sandbox"
+    )]
+    fn connections_that_fail(#[case] reason: &str, #[case] expected: AttemptResult, #[case] detail: &str) {
+        assert_eq!(not_connected(15020, reason), Attempt { result: expected, detail: detail.to_owned() });
+    }
+}

@@ -1,0 +1,169 @@
+//! One pod, from what is known of it to what is done: decide, look again, act, note, decide again.
+//!
+//! A cache may be old. So before anything is done the pod is read anew, and what was decided is decided once more about
+//! the pod as it is then: the same uid, the same instance of the container. Whether an action had an effect is seen in
+//! the pod's status, at its next change or when the decision asks for another look.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kube::runtime::controller::Action;
+use kube::{Api, Client};
+use tokio_util::sync::CancellationToken;
+
+use super::lanes::{Bucket, Lanes, Place};
+use super::memory::Memory;
+use super::missed;
+use super::pod::{Pods, Watched};
+use super::quit;
+use super::tell::tell;
+use crate::cluster::events::{self, Events, Told};
+use crate::cluster::namespaces::NamespaceCache;
+use crate::error::chain;
+use crate::lifecycle::{self, Decision, History, PodFacts, Situation, Step, Target};
+use crate::mutate::{Snapshot, namespace_mode};
+use crate::reload::{Active, Settings};
+use crate::telemetry::Metrics;
+
+/// How soon to come back where the namespace or the pod could not be read.
+const SOON: Duration = Duration::from_secs(1);
+/// How long reading one pod may take.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// How much longer than its time-out an action may count as under way: for what surrounds it.
+const SLACK: Duration = Duration::from_secs(5);
+
+/// What pods are decided and acted upon with.
+pub(super) struct Context {
+    pub(super) client: Client,
+    pub(super) namespaces: Arc<NamespaceCache>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) events: Events,
+    pub(super) memory: Memory,
+    pub(super) lanes: Lanes,
+    /// For looks at what the webhook has done.
+    pub(super) looks: Bucket,
+    /// No new action from then on.
+    pub(super) stop: CancellationToken,
+}
+
+impl Context {
+    /// Decides about the pod of `facts` now; `None` where its namespace is not known yet. See [`Memory::decide`].
+    fn decide(&self, facts: &PodFacts, active: &Active, claim: Option<Timestamp>) -> Option<Decision> {
+        let (labels, _) = self.namespaces.known_since(&facts.namespace)?;
+        let settings = &active.config.termination;
+        let (mode, now) = (namespace_mode(&facts.namespace, &labels), Timestamp::now());
+        let decide = |history: &History| {
+            lifecycle::decide(&Situation { facts, mode, settings, catalogue: &active.catalogue, history, now })
+        };
+        Some(self.memory.decide(&facts.uid, now, claim, decide))
+    }
+}
+
+/// Does what is to be done about `pod` now, and says when to ask again.
+pub(super) async fn reconcile(pod: Arc<Watched>, context: Arc<Context>) -> Result<Action, Infallible> {
+    let action = settle(&pod, &context).await;
+    look(&pod.facts, &context).await;
+    Ok(action)
+}
+
+async fn settle(pod: &Watched, context: &Context) -> Action {
+    let mut fresh: Option<Watched> = None;
+    // While there is a place, `fresh` is the pod as it is now.
+    let mut place: Option<Place> = None;
+    while !context.stop.is_cancelled() {
+        let facts = fresh.as_ref().map_or(&pod.facts, |fresh| &fresh.facts);
+        let Some(active) = context.settings.active() else { break };
+        let limit = active.config.termination.attempt_timeout.0;
+        let claim = place.is_some().then(|| Timestamp::now() + limit + SLACK);
+        match context.decide(facts, &active, claim) {
+            None => return Action::requeue(SOON),
+            Some(Decision::Wait { until, .. }) => return rest(until),
+            Some(Decision::Skip(_)) => return Action::await_change(),
+            Some(Decision::Report(report)) => {
+                place = None;
+                tell(&context.events, &context.metrics, facts, &report).await;
+            }
+            Some(Decision::End { step, target }) => match place.take() {
+                Some(place) => act(facts, &step, &target, limit, place, context).await,
+                None => match approach(facts, context).await {
+                    Ok((granted, read)) => {
+                        place = Some(granted);
+                        fresh = Some(read);
+                    }
+                    Err(action) => return action,
+                },
+            },
+        }
+    }
+    Action::await_change()
+}
+
+/// Waits for a place for an action on the pod, and reads it anew. `Err`: when to come back instead.
+async fn approach(facts: &PodFacts, context: &Context) -> Result<(Place, Watched), Action> {
+    let node = facts.node.as_deref().ok_or_else(Action::await_change)?;
+    let place = context.lanes.enter(node).await.map_err(Action::requeue)?;
+    let pods: Pods = Api::namespaced(context.client.clone(), &facts.namespace);
+    match tokio::time::timeout(READ_TIMEOUT, pods.get_opt(&facts.name)).await {
+        Ok(Ok(Some(read))) if read.facts.uid == facts.uid => Ok((place, read)),
+        // Gone, or another pod of the same name: about which there is a decision of its own.
+        Ok(Ok(_)) => Err(Action::await_change()),
+        Ok(Err(error)) => {
+            tracing::warn!(namespace = %facts.namespace, pod = %facts.name, "could not read the pod: {}", chain(&error));
+            Err(Action::requeue(SOON))
+        }
+        Err(_) => Err(Action::requeue(SOON)),
+    }
+}
+
+async fn act(facts: &PodFacts, step: &Step, target: &Target, limit: Duration, place: Place, context: &Context) {
+    let container = quit::Place { namespace: &facts.namespace, pod: &facts.name, container: &target.container };
+    let attempt = quit::perform(context.client.clone(), container, &step.action, limit).await;
+    drop(place);
+    let (method, result) = (step.method.name(), attempt.result.name());
+    tracing::debug!(
+        namespace = %facts.namespace, pod = %facts.name, container = %target.container, method, result,
+        "{}", attempt.detail
+    );
+    context.metrics.lifecycle.attempt(method, result);
+    if let Some(node) = &facts.node {
+        context.lanes.left(node, attempt.result, Instant::now());
+    }
+    context.memory.record(&facts.uid, target, step, attempt, Timestamp::now());
+}
+
+/// Looks whether the webhook has missed a new pod, unless many others are being looked at: then at the next occasion.
+async fn look(facts: &PodFacts, context: &Context) {
+    let Some(active) = context.settings.active() else { return };
+    let Some((labels, since)) = context.namespaces.known_since(&facts.namespace) else { return };
+    let Ok(mode) = namespace_mode(&facts.namespace, &labels) else { return };
+    if !missed::suspicious(facts, mode, since) || !context.memory.looks_due(&facts.uid) || !context.looks.try_take() {
+        return;
+    }
+    let fetch = missed::fetch(&context.client, &facts.namespace, &facts.name);
+    let Ok(Ok(pod)) = tokio::time::timeout(READ_TIMEOUT, fetch).await else { return };
+    if !context.memory.looked_at(&facts.uid) {
+        return;
+    }
+    let Active { config, hash, catalogue: _ } = &*active;
+    let snapshot =
+        Snapshot { mode, namespace: &facts.namespace, labels: &labels, config, config_hash: hash, replicas: None };
+    let missed = missed::missed(&pod, &snapshot);
+    if missed.is_empty() {
+        return;
+    }
+    context.metrics.lifecycle.missed();
+    let note =
+        format!("created without {}: did the call of the webhook fail, or is it not registered?", missed.join(", "));
+    tracing::warn!(namespace = %facts.namespace, pod = %facts.name, "{note}");
+    let told = Told { warning: true, reason: "PodMissedByWebhook", action: "Create", note };
+    context.events.tell(&events::pod(&facts.namespace, &facts.name, &facts.uid), told).await;
+}
+
+fn rest(until: Option<Timestamp>) -> Action {
+    let Some(until) = until else { return Action::await_change() };
+    // A time that has passed meanwhile is due at once.
+    Action::requeue(Duration::try_from(until.duration_since(Timestamp::now())).unwrap_or_default())
+}

@@ -1,0 +1,25 @@
+//! Tells of a configuration that was refused, on the `ConfigMap` that holds it.
+
+use std::sync::Arc;
+
+use super::reconcile::Context;
+use crate::cluster::events::{self, Told};
+
+/// Tells what is refused until told to end; `namespace` is that of the `ConfigMap`, none where a file is read.
+pub(super) async fn tell(context: Arc<Context>, namespace: Option<String>) {
+    let Some(namespace) = namespace else { return };
+    let mut judged = context.settings.judged();
+    loop {
+        let refused = judged.borrow_and_update().clone();
+        if let Some(refused) = refused {
+            let note = format!("{refused}\nthe running configuration is kept");
+            let told = Told { warning: true, reason: "ConfigRejected", action: "Reload", note };
+            context.events.tell(&events::configuration(&namespace), told).await;
+        }
+        tokio::select! {
+            biased;
+            () = context.stop.cancelled() => return,
+            changed = judged.changed() => if changed.is_err() { return },
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What the webhook counts.
+
+use std::fmt;
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::mutate::{Outcome, VerifyError};
+
+/// Upper bounds in seconds: a review takes a tenth of a millisecond, a lookup some, and 10 s is the longest that the
+/// apiserver waits unless it is told otherwise.
+const SECONDS: [f64; 16] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// Reviews, decisions and the certificate.
+#[derive(Debug)]
+pub struct AdmissionMetrics {
+    reviews: Family<ReviewLabels, Counter>,
+    duration: Histogram,
+    rules: Family<RuleLabels, Counter>,
+    verification_failures: Counter,
+    certificate_expiry: Family<CertificateLabels, Gauge>,
+}
+
+/// How a call of the webhook ended: one value for each way, made by the webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReviewResult(pub &'static str);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReviewLabels {
+    outcome: ReviewResult,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RuleLabels {
+    rule: &'static str,
+    outcome: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CertificateLabels {
+    cert: &'static str,
+}
+
+impl AdmissionMetrics {
+    /// Counts a call of the webhook and the time from its head to its answer.
+    pub fn review(&self, result: ReviewResult, took: Duration) {
+        self.reviews.get_or_create(&ReviewLabels { outcome: result }).inc();
+        self.duration.observe(took.as_secs_f64());
+    }
+
+    /// Counts what every rule decided.
+    pub fn outcome(&self, outcome: &Outcome) {
+        for rule in &outcome.rules {
+            let labels =
+                RuleLabels { rule: rule.rule.name(), outcome: rule.outcome.name(), reason: rule.reason.code() };
+            self.rules.get_or_create(&labels).inc();
+        }
+        // An object that is no Pod is nobody's patch gone wrong.
+        if outcome.failure.as_ref().is_some_and(|failure| !matches!(failure, VerifyError::Original(_))) {
+            self.verification_failures.inc();
+        }
+    }
+
+    /// Keeps the time, in seconds since 1970, at which the certificate that is served expires.
+    pub fn certificate_expiry(&self, seconds: i64) {
+        self.certificate_expiry.get_or_create(&CertificateLabels { cert: "leaf" }).set(seconds);
+    }
+
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let reviews = Family::default();
+        let duration = Histogram::new(SECONDS);
+        let rules = Family::default();
+        let verification_failures = Counter::default();
+        let certificate_expiry = Family::default();
+        registry.register("admission_reviews", "Calls of the webhook by how they ended", reviews.clone());
+        registry.register_with_unit(
+            "admission_duration",
+            "Time from the head of a call to its answer",
+            Unit::Seconds,
+            duration.clone(),
+        );
+        registry.register("rule_outcomes", "Decisions of the rules and their reasons", rules.clone());
+        registry.register(
+            "patch_verification_failures",
+            "Patches held back because they did not pass their own check",
+            verification_failures.clone(),
+        );
+        registry.register_with_unit(
+            "certificate_expiry_timestamp",
+            "When the certificate that is served expires",
+            Unit::Seconds,
+            certificate_expiry.clone(),
+        );
+        Self { reviews, duration, rules, verification_failures, certificate_expiry }
+    }
+}
+
+impl EncodeLabelValue for ReviewResult {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        self.0.encode(encoder)
+    }
+}
