@@ -1,6 +1,8 @@
 //! The command line: one file a command. Owns text and exit codes, and no logic.
 
 mod background;
+mod certificates;
+mod certs;
 mod completion;
 mod config;
 mod controller;
@@ -56,6 +58,7 @@ enum Command {
     Webhook(webhook::Arguments),
     Controller(controller::Arguments),
     Sweep(sweep::Arguments),
+    Certs(certs::Arguments),
     Config(config::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
@@ -105,6 +108,7 @@ fn run(command: Command) -> anyhow::Result<Status> {
         Command::Webhook(arguments) => webhook::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Sweep(arguments) => sweep::run(&arguments),
+        Command::Certs(arguments) => certs::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),

@@ -1,9 +1,14 @@
-//! The only place that talks to the apiserver: the client, the namespaces, the configuration.
+//! The only place that talks to the apiserver: the client, the namespaces, the configuration, the lease, the certificates.
 
+pub mod ask;
+mod changes;
 pub mod client;
+pub mod clock;
 pub mod config_map;
 pub mod events;
 pub mod lease;
 pub mod live;
 pub mod namespaces;
+pub mod registration;
+pub mod secret;
 pub mod server;

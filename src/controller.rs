@@ -30,6 +30,7 @@ pub use pod::Watched;
 use reconcile::Context;
 use watch::watch;
 
+use crate::certs::{InCluster, Rotation};
 use crate::cluster::events::Events;
 use crate::cluster::lease::{Candidate, Lost};
 use crate::cluster::namespaces::NamespaceCache;
@@ -59,6 +60,8 @@ pub struct Parts {
     pub readiness: Readiness,
     /// Who tells of pods.
     pub events: Events,
+    /// Who makes the certificates of the webhook, if the leader does.
+    pub certificates: Option<Rotation<InCluster>>,
     /// Who leads.
     pub candidate: Candidate,
     /// The namespace of the `ConfigMap`, where the configuration comes from one.
@@ -71,6 +74,7 @@ pub struct Parts {
 pub struct Controller {
     admin: Server,
     context: Arc<Context>,
+    certificates: Option<Rotation<InCluster>>,
     candidate: Candidate,
     configured_in: Option<String>,
     grace: Duration,
@@ -84,8 +88,19 @@ pub struct BuildError(#[source] std::io::Error);
 impl Controller {
     /// Puts the parts together and tells the address. `shutdown` ends [`Self::run`].
     pub fn new(parts: Parts, shutdown: CancellationToken) -> Result<Self, BuildError> {
-        let Parts { admin, client, namespaces, settings, metrics, readiness, events, candidate, configured_in, grace } =
-            parts;
+        let Parts {
+            admin,
+            client,
+            namespaces,
+            settings,
+            metrics,
+            readiness,
+            events,
+            certificates,
+            candidate,
+            configured_in,
+            grace,
+        } = parts;
         let address = admin.local_addr().map_err(BuildError)?;
         tracing::info!(target: LISTENING, admin = %address, "listening");
         let readiness = {
@@ -106,12 +121,12 @@ impl Controller {
             looks: Bucket::new(LOOKS.0, LOOKS.1),
             stop: shutdown,
         });
-        Ok(Self { admin, context, candidate, configured_in, grace })
+        Ok(Self { admin, context, certificates, candidate, configured_in, grace })
     }
 
     /// Stands by, leads, and ends when told to, or when the lease is lost.
     pub async fn run(self) -> Result<(), Lost> {
-        let Self { admin, context, mut candidate, configured_in, grace } = self;
+        let Self { admin, context, certificates, mut candidate, configured_in, grace } = self;
         let shutdown = context.stop.clone();
         let stop_admin = Stop::default();
         let work = async {
@@ -119,7 +134,7 @@ impl Controller {
                 biased;
                 () = shutdown.cancelled() => Ok(()),
                 // Cancelled, it may have won without knowing; giving up what one has covers that.
-                () = candidate.lead() => lead(&context, &mut candidate, configured_in, grace).await,
+                () = candidate.lead() => lead(&context, &mut candidate, certificates, configured_in, grace).await,
             };
             candidate.release().await;
             stop_admin.close();
@@ -135,6 +150,7 @@ impl Controller {
 async fn lead(
     context: &Arc<Context>,
     candidate: &mut Candidate,
+    certificates: Option<Rotation<InCluster>>,
     configured_in: Option<String>,
     grace: Duration,
 ) -> Result<(), Lost> {
@@ -144,6 +160,9 @@ async fn lead(
     let mut work = JoinSet::new();
     work.spawn(act(Arc::clone(context)));
     work.spawn(rejected::tell(Arc::clone(context), configured_in));
+    if let Some(certificates) = certificates {
+        work.spawn(certificates.run(shutdown.clone()));
+    }
     let out_of_time = async {
         shutdown.cancelled().await;
         tokio::time::sleep(grace).await;

@@ -4,6 +4,7 @@
 //! ([`workload`]), each pod is looked at ([`pod`]) and a patch is planned for it ([`mutate`]) under a configuration
 //! ([`config`]); [`cli`] shows the result. `docs/architecture.md` is the map.
 
+pub mod certs;
 pub mod cli;
 pub mod cluster;
 mod codes;

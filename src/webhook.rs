@@ -30,7 +30,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use admission::Admission;
-pub use certificate::{Certificate, CertificateError, CertificateFiles, LoadError, Served};
+pub use certificate::{Certificate, CertificateError, CertificateFiles, CertificateSecret, LoadError, Served};
 
 use crate::cluster::namespaces::Namespaces;
 use crate::reload::Settings;
@@ -46,7 +46,7 @@ pub struct Parts {
     pub listener: TcpListener,
     /// Where health, readiness and metrics are asked for.
     pub admin: TcpListener,
-    /// The certificate that is served.
+    /// The certificate that is served. Without one every handshake fails.
     pub served: Arc<Served>,
     /// The labels of namespaces.
     pub namespaces: Arc<dyn Namespaces>,
@@ -103,7 +103,7 @@ impl Webhook {
         let readiness = {
             let (settings, shutdown) = (Arc::clone(&settings), shutdown.clone());
             readiness
-                .with("certificate", move || served.current().valid_at(clock()))
+                .with("certificate", move || served.current().is_some_and(|it| it.valid_at(clock())))
                 .with("configuration", move || settings.active().is_some())
                 .with("shutting down", move || !shutdown.is_cancelled())
         };

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Status;
 use super::background::Background;
+use super::certificates::CertificateArguments;
 use super::server::{ServerArguments, bind, duration};
 use super::signals::Signals;
 use crate::cluster::client;
@@ -22,7 +23,7 @@ use crate::telemetry::{Metrics, Readiness};
 /// What this process is called where the system does not tell.
 const NAMELESS: &str = "trainmesh";
 
-/// End the proxies of pods whose payload has ended
+/// End the proxies of pods whose payload has ended, and keep the certificates of the webhook
 ///
 /// Several replicas may run: one acts, and another takes over when it ends.
 #[derive(Debug, Args)]
@@ -30,6 +31,8 @@ pub(super) struct Arguments {
     /// After the signal to end: how long actions in flight may take to finish
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, env = "TRAINMESH_GRACE")]
     grace: Duration,
+    #[command(flatten)]
+    certificates: CertificateArguments,
     #[command(flatten)]
     server: ServerArguments,
 }
@@ -45,12 +48,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 async fn control(arguments: &Arguments) -> anyhow::Result<()> {
-    let Arguments { grace, server } = arguments;
+    let Arguments { grace, certificates, server } = arguments;
     let mut signals = Signals::new().context("could not listen for signals")?;
     let metrics = Arc::new(Metrics::default());
     let client = client::connect(server.kubeconfig.as_deref(), None).await?;
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
+    let certificates = certificates.rotation(client.clone(), &server.namespace, Arc::clone(&metrics))?;
     let identity = lease::identity(&host());
     let shutdown = CancellationToken::new();
     let filled = Arc::clone(&namespaces);
@@ -62,6 +66,7 @@ async fn control(arguments: &Arguments) -> anyhow::Result<()> {
         metrics,
         readiness: Readiness::default().with("namespaces", move || filled.filled()),
         events: Events::new(client.clone(), identity.clone()),
+        certificates,
         candidate: Candidate::new(client.clone(), &server.namespace, identity, Timing::default()),
         configured_in: server.config.is_none().then(|| server.namespace.clone()),
         grace: *grace,

@@ -13,12 +13,14 @@ use super::Status;
 use super::background::Background;
 use super::server::{ServerArguments, bind, duration};
 use super::signals::Signals;
+use crate::certs;
 use crate::cluster::client;
 use crate::cluster::namespaces::NamespaceCache;
+use crate::cluster::secret::Secrets;
 use crate::files;
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
-use crate::webhook::{CertificateFiles, Drain, Parts, Webhook};
+use crate::webhook::{CertificateFiles, CertificateSecret, Drain, Parts, Served, Webhook};
 
 /// Serve admission reviews
 #[derive(Debug, Args)]
@@ -26,12 +28,15 @@ pub(super) struct Arguments {
     /// Address for the apiserver's calls over TLS; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10250", env = "TRAINMESH_LISTEN")]
     listen: SocketAddr,
-    /// Certificate with its chain, PEM; read again when it changes
-    #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_CERT")]
-    tls_cert: PathBuf,
+    /// Certificate with its chain, PEM; read again when it changes [default: Secret trainmesh-webhook-tls, watched]
+    #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_CERT", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
-    #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_KEY")]
-    tls_key: PathBuf,
+    #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_KEY", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Service that the apiserver calls; a certificate in the Secret must be made for it
+    #[arg(long, value_name = "NAME", default_value = certs::SERVICE, env = "TRAINMESH_SERVICE")]
+    service: String,
     /// After the signal to end: how long to serve on, no longer ready, until nobody calls here any more
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, env = "TRAINMESH_DRAIN")]
     drain: Duration,
@@ -40,6 +45,30 @@ pub(super) struct Arguments {
     grace: Duration,
     #[command(flatten)]
     server: ServerArguments,
+}
+
+/// Where the certificate comes from.
+enum Source {
+    /// Files that somebody else renews.
+    Files(CertificateFiles),
+    /// The Secret that our controller renews.
+    Secret(CertificateSecret),
+}
+
+impl Source {
+    fn served(&self) -> Arc<Served> {
+        match self {
+            Self::Files(files) => files.served(),
+            Self::Secret(secret) => secret.served(),
+        }
+    }
+
+    async fn follow(self, stop: CancellationToken) {
+        match self {
+            Self::Files(files) => files.follow(files::INTERVAL, stop).await,
+            Self::Secret(secret) => secret.follow(stop).await,
+        }
+    }
 }
 
 /// Serves until a signal has ended it in good order.
@@ -53,11 +82,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
-    let Arguments { listen, tls_cert, tls_key, drain, grace, server } = arguments;
+    let Arguments { listen, tls_cert, tls_key, service, drain, grace, server } = arguments;
     let mut signals = Signals::new().context("could not listen for signals")?;
     let metrics = Arc::new(Metrics::default());
-    let certificate = CertificateFiles::load(tls_cert.clone(), tls_key.clone(), Arc::clone(&metrics)).await?;
     let client = client::connect(server.kubeconfig.as_deref(), None).await?;
+    let certificate = if let (Some(chain), Some(key)) = (tls_cert, tls_key) {
+        Source::Files(CertificateFiles::load(chain.clone(), key.clone(), Arc::clone(&metrics)).await?)
+    } else {
+        let secrets = Secrets::new(client.clone(), &server.namespace);
+        let host = certs::host(service, &server.namespace);
+        Source::Secret(CertificateSecret::new(secrets, host, Arc::clone(&metrics), SystemTime::now))
+    };
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();
@@ -76,7 +111,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let webhook = Webhook::new(parts, shutdown.clone())?;
 
     let mut background = Background::default();
-    background.spawn("certificate", |stop| certificate.follow(files::INTERVAL, stop));
+    background.spawn("certificate", |stop| certificate.follow(stop));
     background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });
     server.follow_configuration(client, &settings, &mut background).await?;
     let orders = async {

@@ -6,6 +6,9 @@ use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigEr
 use kube::{Client, Config};
 use thiserror::Error;
 
+/// The name under which we own the fields that we write.
+pub(super) const MANAGER: &str = "trainmesh";
+
 /// Why there is no client.
 #[derive(Debug, Error)]
 pub enum ConnectError {

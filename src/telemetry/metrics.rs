@@ -1,6 +1,7 @@
 //! Metrics, in the names and units that Prometheus asks for: one registry, and one file for each part of the process.
 
 mod admission;
+mod certificates;
 mod lifecycle;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 pub use admission::{AdmissionMetrics, ReviewResult};
+pub use certificates::CertificateMetrics;
 pub use lifecycle::LifecycleMetrics;
 
 /// All metrics of the process. No globals: who counts is handed this.
@@ -21,6 +23,8 @@ pub struct Metrics {
     registry: Registry,
     /// What the webhook counts.
     pub admission: AdmissionMetrics,
+    /// What both tell of certificates.
+    pub certificates: CertificateMetrics,
     /// What the controller counts.
     pub lifecycle: LifecycleMetrics,
     handshake_failures: Counter,
@@ -76,8 +80,9 @@ impl Default for Metrics {
         );
         registry.register("config_reloads", "Configurations offered by what became of them", config_reloads.clone());
         let admission = AdmissionMetrics::register(&mut registry);
+        let certificates = CertificateMetrics::register(&mut registry);
         let lifecycle = LifecycleMetrics::register(&mut registry);
-        Self { registry, admission, lifecycle, handshake_failures, config_reloads }
+        Self { registry, admission, certificates, lifecycle, handshake_failures, config_reloads }
     }
 }
 
@@ -103,7 +108,8 @@ mod tests {
         metrics.admission.review(ReviewResult("patched"), Duration::from_micros(120));
         metrics.handshake_failure();
         metrics.config_reload(ReloadResult::Refused);
-        metrics.admission.certificate_expiry(1_800_000_000);
+        metrics.certificates.leaf_expires(1_800_000_000);
+        metrics.certificates.authority_expires(1_900_000_000);
         metrics.lifecycle.attempt("exec", "sent");
         metrics.lifecycle.proxy_ended("exec", Some(Duration::from_millis(1_100)));
         metrics.lifecycle.skipped("BeingDeleted");
@@ -123,6 +129,7 @@ mod tests {
             "trainmesh_tls_handshake_failures_total 1",
             "trainmesh_config_reloads_total{result=\"refused\"} 1",
             "trainmesh_certificate_expiry_timestamp_seconds{cert=\"leaf\"} 1800000000",
+            "trainmesh_certificate_expiry_timestamp_seconds{cert=\"ca\"} 1900000000",
             "trainmesh_proxy_end_total{method=\"exec\",result=\"sent\"} 1",
             "trainmesh_proxy_end_total{method=\"exec\",result=\"ended\"} 1",
             "trainmesh_proxy_end_delay_seconds_bucket{le=\"1.0\"} 0",

@@ -1,11 +1,12 @@
 //! The certificate that is served, and its renewal without a restart.
 
 mod files;
+mod secret;
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -15,6 +16,7 @@ use thiserror::Error;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 pub use files::{CertificateFiles, LoadError};
+pub use secret::CertificateSecret;
 
 /// A certificate with its chain and key.
 #[derive(Debug)]
@@ -25,9 +27,9 @@ pub struct Certificate {
     not_after: i64,
 }
 
-/// The certificate that is served now. Connections that are open keep the one they were opened with.
-#[derive(Debug)]
-pub struct Served(ArcSwap<Certificate>);
+/// The certificate that is served now, if there is one. Connections that are open keep the one they were opened with.
+#[derive(Debug, Default)]
+pub struct Served(ArcSwapOption<Certificate>);
 
 /// Why a pair is no certificate.
 #[derive(Debug, Error)]
@@ -81,24 +83,24 @@ impl Served {
     /// Serves `certificate`.
     #[must_use]
     pub fn new(certificate: Certificate) -> Self {
-        Self(ArcSwap::from_pointee(certificate))
+        Self(ArcSwapOption::from_pointee(certificate))
     }
 
     /// Serves `certificate` on every new connection.
     pub fn replace(&self, certificate: Certificate) {
-        self.0.store(Arc::new(certificate));
+        self.0.store(Some(Arc::new(certificate)));
     }
 
     /// What is served.
     #[must_use]
-    pub fn current(&self) -> Arc<Certificate> {
+    pub fn current(&self) -> Option<Arc<Certificate>> {
         self.0.load_full()
     }
 }
 
 impl ResolvesServerCert for Served {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.load().key))
+        self.0.load().as_ref().map(|certificate| Arc::clone(&certificate.key))
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
@@ -17,14 +16,13 @@ use crate::mutate::{Outcome, VerifyError};
 const SECONDS: [f64; 16] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Reviews, decisions and the certificate.
+/// Reviews and decisions.
 #[derive(Debug)]
 pub struct AdmissionMetrics {
     reviews: Family<ReviewLabels, Counter>,
     duration: Histogram,
     rules: Family<RuleLabels, Counter>,
     verification_failures: Counter,
-    certificate_expiry: Family<CertificateLabels, Gauge>,
 }
 
 /// How a call of the webhook ended: one value for each way, made by the webhook.
@@ -41,11 +39,6 @@ struct RuleLabels {
     rule: &'static str,
     outcome: &'static str,
     reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CertificateLabels {
-    cert: &'static str,
 }
 
 impl AdmissionMetrics {
@@ -68,17 +61,11 @@ impl AdmissionMetrics {
         }
     }
 
-    /// Keeps the time, in seconds since 1970, at which the certificate that is served expires.
-    pub fn certificate_expiry(&self, seconds: i64) {
-        self.certificate_expiry.get_or_create(&CertificateLabels { cert: "leaf" }).set(seconds);
-    }
-
     pub(super) fn register(registry: &mut Registry) -> Self {
         let reviews = Family::default();
         let duration = Histogram::new(SECONDS);
         let rules = Family::default();
         let verification_failures = Counter::default();
-        let certificate_expiry = Family::default();
         registry.register("admission_reviews", "Calls of the webhook by how they ended", reviews.clone());
         registry.register_with_unit(
             "admission_duration",
@@ -92,13 +79,7 @@ impl AdmissionMetrics {
             "Patches held back because they did not pass their own check",
             verification_failures.clone(),
         );
-        registry.register_with_unit(
-            "certificate_expiry_timestamp",
-            "When the certificate that is served expires",
-            Unit::Seconds,
-            certificate_expiry.clone(),
-        );
-        Self { reviews, duration, rules, verification_failures, certificate_expiry }
+        Self { reviews, duration, rules, verification_failures }
     }
 }
 

@@ -43,7 +43,7 @@ impl CertificateFiles {
         let mut files = Files::new([chain, key]);
         let bytes = files.read().await.map_err(LoadError::Read)?;
         let certificate = parse(&files, &bytes)?;
-        metrics.admission.certificate_expiry(certificate.expires());
+        metrics.certificates.leaf_expires(certificate.expires());
         Ok(Self { files, served: Arc::new(Served::new(certificate)), metrics })
     }
 
@@ -66,7 +66,7 @@ impl CertificateFiles {
                 Ok(None) => {}
                 Ok(Some(certificate)) => {
                     tracing::info!(expires = certificate.expires(), "another certificate is served");
-                    self.metrics.admission.certificate_expiry(certificate.expires());
+                    self.metrics.certificates.leaf_expires(certificate.expires());
                     self.served.replace(certificate);
                 }
                 Err(error) => tracing::error!("the running certificate is kept: {}", chain(&error)),

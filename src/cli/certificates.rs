@@ -1,0 +1,60 @@
+//! How the controller keeps certificates.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use kube::Client;
+
+use super::server::duration;
+use crate::certs::{self, InCluster, Rotation, Schedule, ScheduleError};
+use crate::telemetry::Metrics;
+
+/// Flags of whoever makes certificates.
+#[derive(Debug, Args)]
+pub(super) struct CertificateArguments {
+    /// Who makes the certificates of the webhook
+    #[arg(long, value_enum, value_name = "WHO", default_value_t = Mode::Own, env = "TRAINMESH_CERTIFICATES")]
+    certificates: Mode,
+    /// Service that the apiserver calls
+    #[arg(long, value_name = "NAME", default_value = certs::SERVICE, env = "TRAINMESH_SERVICE")]
+    service: String,
+    /// How long a CA is good; it is renewed when two thirds are over
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration, env = "TRAINMESH_CA_LIFETIME")]
+    ca_lifetime: Duration,
+    /// How long a certificate is good; it is renewed when two thirds are over
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "2160h",
+        value_parser = duration,
+        env = "TRAINMESH_CERTIFICATE_LIFETIME"
+    )]
+    certificate_lifetime: Duration,
+}
+
+/// Who makes certificates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// The leader, in the Secrets trainmesh-ca and trainmesh-webhook-tls, which must be there
+    #[value(name = "self")]
+    Own,
+    /// Somebody else
+    None,
+}
+
+impl CertificateArguments {
+    /// What the leader is to run for a webhook in `namespace`, if anything.
+    pub(super) fn rotation(
+        &self,
+        client: Client,
+        namespace: &str,
+        metrics: Arc<Metrics>,
+    ) -> Result<Option<Rotation<InCluster>>, ScheduleError> {
+        let Self { certificates, service, ca_lifetime, certificate_lifetime } = self;
+        let schedule = Schedule::new(*ca_lifetime, *certificate_lifetime)?;
+        let store = InCluster::new(client, namespace, certs::REGISTRATION);
+        let rotation = Rotation::new(store, certs::host(service, namespace), schedule, metrics);
+        Ok((*certificates == Mode::Own).then_some(rotation))
+    }
+}

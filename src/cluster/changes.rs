@@ -1,0 +1,30 @@
+//! That an object has changed, without what it holds: no key goes over a watch.
+
+use std::fmt::Debug;
+
+use futures::{Stream, StreamExt as _, future};
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Resource};
+
+use crate::error::chain;
+
+/// Tells of the object called `name`: that its watch has begun, and of each change. Ends only when it is dropped.
+pub(super) fn changes<K>(api: Api<PartialObjectMeta<K>>, name: &str) -> impl Stream<Item = ()> + Send + use<K>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+{
+    let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let name = name.to_owned();
+    watcher(api, only).default_backoff().filter_map(move |event| {
+        future::ready(match event {
+            Ok(Event::Init | Event::InitApply(_)) => None,
+            Ok(Event::InitDone | Event::Apply(_) | Event::Delete(_)) => Some(()),
+            Err(error) => {
+                tracing::warn!("watch of {name} failed: {}", chain(&error));
+                None
+            }
+        })
+    })
+}

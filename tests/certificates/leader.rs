@@ -1,0 +1,85 @@
+//! A leader of the rotation, in the test's own process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use futures::Stream;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use trainmesh::certs::{InCluster, Rotation, Schedule, Store, Stored, Write};
+use trainmesh::cluster::ask::{AskError, Written};
+use trainmesh::cluster::client;
+use trainmesh::telemetry::Metrics;
+
+use crate::installation::Installation;
+
+/// A leader, until it is dropped: then it is gone between two instructions.
+pub struct Leader {
+    task: JoinHandle<()>,
+    runtime: Runtime,
+}
+
+/// A store whose user hangs for ever after so many writes: it is to be dropped there.
+struct Deadly {
+    store: InCluster,
+    writes: AtomicU32,
+    dead: CancellationToken,
+}
+
+impl Leader {
+    /// Leads for good; lifetimes of CA and leaf in seconds.
+    pub fn start(installation: &Installation, lifetimes: (u64, u64)) -> Self {
+        Self::mortal(installation, lifetimes, u32::MAX).0
+    }
+
+    /// Ends right after so many writes, and tells when that has happened.
+    pub fn mortal(installation: &Installation, lifetimes: (u64, u64), writes: u32) -> (Self, CancellationToken) {
+        let runtime = Runtime::new().unwrap();
+        let schedule = schedule(lifetimes);
+        let client = runtime.block_on(client::connect(None, None)).unwrap();
+        let store = InCluster::new(client, &installation.home.name, &installation.registration.name);
+        let dead = CancellationToken::new();
+        let store = Deadly { store, writes: AtomicU32::new(writes), dead: dead.clone() };
+        let rotation = Rotation::new(store, installation.host(), schedule, Arc::new(Metrics::default()));
+        let task = runtime.spawn(rotation.run(CancellationToken::new()));
+        (Self { task, runtime }, dead)
+    }
+
+    /// Waits until it has died of its writes, and ends it there.
+    pub fn die(self, dead: &CancellationToken, patience: Duration) {
+        let died = self.runtime.block_on(async { tokio::time::timeout(patience, dead.cancelled()).await });
+        assert!(died.is_ok(), "there was nothing to write in {patience:?}");
+    }
+}
+
+/// Lifetimes of CA and leaf, in seconds.
+pub fn schedule((authority, leaf): (u64, u64)) -> Schedule {
+    Schedule::new(Duration::from_secs(authority), Duration::from_secs(leaf)).unwrap()
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Store for Deadly {
+    async fn read(&self) -> Result<Stored, AskError> {
+        self.store.read().await
+    }
+
+    async fn write(&self, stored: &Stored, write: Write) -> Result<Written, AskError> {
+        let written = self.store.write(stored, write).await?;
+        if written == Written::Done && self.writes.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.dead.cancel();
+            std::future::pending::<()>().await;
+        }
+        Ok(written)
+    }
+
+    fn changes(&self) -> impl Stream<Item = ()> + Send + use<> {
+        self.store.changes()
+    }
+}
