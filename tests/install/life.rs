@@ -1,5 +1,8 @@
 //! From installation to removal, with real pods.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -43,6 +46,7 @@ fn installed_upgraded_and_gone() {
     release.upgrade(&["webhook.replicas=3", "webhook.timeoutSeconds=3", "config.termination.settle=2s"]);
     release.ready();
     job_completes(&namespace, "second");
+    release.test();
 
     release.upgrade(&["config.termination.enabled=false", "execPolicy.enabled=false"]);
     release.ready();
@@ -87,4 +91,50 @@ fn an_upgrade_keeps_what_others_have_written(#[values("helm", "helm3")] helm: &'
         assert_eq!(webhook["clientConfig"]["caBundle"], bundle);
     }
     assert_eq!(release.home.get("secret", "trainmesh-ca").unwrap()["data"]["tls.key"], "eA==");
+}
+
+/// Says that the end has come, also where it comes by a failure: else the other thread would be waited for in vain.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Two replicas, one after the other: the apiserver always finds one, over connections that it knows or new ones.
+#[test]
+fn an_upgrade_under_load_misses_no_pod() {
+    let release = Release::started(&["webhook.podAnnotations.round=one"]);
+    let namespace = Cluster::get().namespace(&SERVED[..1]);
+    let ended = AtomicBool::new(false);
+    let made = thread::scope(|scope| {
+        let maker = scope.spawn(|| {
+            let mut made = 0;
+            while !ended.load(Ordering::Relaxed) {
+                let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("p{made}"),
+                    "labels": {"sidecar.istio.io/inject": "true"}}, "spec": {"schedulerName": "nobody",
+                    "containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
+                let _ = namespace.create(&pod).success();
+                made += 1;
+            }
+            made
+        });
+        let end = End(&ended);
+        release.upgrade(&["webhook.podAnnotations.round=two"]);
+        release.ready();
+        // The replicas that were replaced still drain.
+        let selector = "app.kubernetes.io/component=webhook";
+        eventually(PATIENCE, "only the new replicas are left", || {
+            let pods = release.home.pods(selector);
+            let old = pods.iter().filter(|pod| pod["metadata"]["annotations"]["round"] == "one").count();
+            if old == 0 { Ok(()) } else { Err(format!("{old} old ones")) }
+        });
+        drop(end);
+        maker.join().unwrap()
+    });
+    let pods = namespace.pods("");
+    let missed = pods.iter().filter(|pod| pod["metadata"]["annotations"]["trainmesh.dev/applied"] != "mesh.hold");
+    assert_eq!((pods.len(), missed.count()), (made, 0));
+    assert!(made > 10, "too few to show anything: {made}");
 }

@@ -55,6 +55,11 @@ impl Release {
         }
     }
 
+    /// Runs the chart's own test.
+    pub fn test(&self) {
+        self.run(&["test", NAME, "--timeout=60s"]);
+    }
+
     /// Uninstalls it.
     pub fn uninstall(&self) {
         self.run(&["uninstall", NAME]);
