@@ -1,5 +1,8 @@
 //! The helpers that we know how to end, in the order in which they are ended.
 
+#[cfg(test)]
+mod chart;
+
 use std::sync::LazyLock;
 use std::time::Duration;
 

@@ -125,6 +125,12 @@ impl Cluster {
         values.map(|value| value.parse::<u64>().expect("a count")).sum()
     }
 
+    /// Makes the image `trainmesh.test/NAME` of a program, for pods with `imagePullPolicy: Never`.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn image(&self, name: &str, program: &str) {
+        cluster(&["image", name, program]);
+    }
+
     /// What the apiserver writes into its audit log from now on.
     pub fn audit_from_now(&self) -> AuditLog {
         AuditLog::from_now(self.logs.join("audit.log"))
