@@ -18,6 +18,30 @@ build: ## Build the binary (target/release/trainmesh)
 dist: ## Build the small binary that is shipped (target/dist/trainmesh)
 	$(CARGO) build --profile dist --locked
 
+# What a static binary is linked with; `rustup target add` and Debian's musl-tools bring it.
+MUSL ?= $(shell uname -m)-unknown-linux-musl
+IMAGE ?= trainmesh:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+
+.PHONY: image
+image: ## Build the container image IMAGE into target/image.tar (buildah, rustup, musl-tools)
+	rustup target add $(MUSL)
+	$(CARGO) build --profile dist --locked --target $(MUSL)
+	mkdir -p target/image
+	cp target/$(MUSL)/dist/trainmesh target/image/
+	buildah --storage-driver vfs build --isolation chroot --tag $(IMAGE) --file Containerfile --timestamp $$(git log -1 --format=%ct) \
+	  --build-arg VERSION=$(lastword $(subst :, ,$(IMAGE))) --build-arg REVISION=$$(git rev-parse HEAD) \
+	  --build-arg CREATED=$$(git log -1 --format=%cI) target/image
+	rm -f target/image.tar
+	buildah --storage-driver vfs push $(IMAGE) oci-archive:target/image.tar:$(IMAGE)
+
+.PHONY: chart
+chart: ## Check the chart and config/kustomize without a cluster
+	tests/chart/run
+
+.PHONY: chart-update
+chart-update: ## Renew what is generated of the chart: schema, README, config/kustomize/base
+	tests/chart/run --update
+
 .PHONY: test
 test: ## Run every test, as root on a real cluster too (the first run compiles Kubernetes)
 	tests/run
@@ -37,7 +61,8 @@ cluster-down: ## End it; leaves nothing behind
 .PHONY: lint
 lint: ## Check format and lints
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
+	$(CARGO) clippy --locked --test disturb --all-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
 .PHONY: deny
@@ -56,8 +81,14 @@ fuzz: ## Fuzz the body of a review for FUZZ_SECONDS (nightly Rust)
 	cargo +nightly fuzz run review -- -max_total_time=$${FUZZ_SECONDS:-300} -max_len=65536
 
 .PHONY: bench-cluster
-bench-cluster: dist ## Measure behind the apiserver (needs `make cluster`)
-	tests/cluster/cluster exec -- benches/admission/run
+bench-cluster: dist ## Measure the webhook behind the apiserver (needs `make cluster`)
+	tests/cluster/cluster exec -- benches/cluster/run admission
+
+.PHONY: bench-controller
+bench-controller: dist ## Measure the controller, on real pods and on fake ones by the thousand (needs `make cluster`)
+	tests/cluster/cluster build mesh kwok
+	tests/cluster/cluster mesh image
+	tests/cluster/cluster exec -- benches/cluster/run controller
 
 .PHONY: bench
 bench: ## Measure (docs/performance.md says what and how)

@@ -27,6 +27,19 @@ make_image() {
   ociimage "$file" "$name" "$@"
 }
 
+# make_program_image NAME:TAG PROGRAM: a dynamically linked program, and the libraries that it needs at their own paths.
+make_program_image() {
+  local root="$RUN/rootfs-program" library name
+  name=$(basename "$2")
+  rm -rf "$root"
+  install -D -m 755 -s "$2" "$root/$name"
+  for library in $(ldd "$2" | grep -oE '/[^ ]+'); do
+    install -D -m 755 "$library" "$root$library"
+  done
+  make_image "$1" "$root" "/$name"
+  rm -rf "$root"
+}
+
 # The two images without which no pod runs. Small: made anew for each cluster.
 make_base_images() {
   local root="$RUN/rootfs" applet

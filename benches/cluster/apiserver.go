@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// Requests of ours at a time: as many as one apiserver on a small machine answers without a queue.
+const atOnce = 32
+
+type object = map[string]any
+
+// apiserver is a client with the rights of KUBECONFIG's user.
+type apiserver struct {
+	server string
+	client *http.Client
+}
+
+func connect() *apiserver {
+	var kubeconfig struct {
+		Clusters []struct {
+			Cluster struct {
+				Server string `json:"server"`
+				CA     []byte `json:"certificate-authority-data"`
+			} `json:"cluster"`
+		} `json:"clusters"`
+		Users []struct {
+			User struct {
+				Certificate []byte `json:"client-certificate-data"`
+				Key         []byte `json:"client-key-data"`
+			} `json:"user"`
+		} `json:"users"`
+	}
+	text := must(exec.Command("kubectl", "config", "view", "--raw", "--output=json").Output())
+	check(json.Unmarshal(text, &kubeconfig))
+	cluster, user := kubeconfig.Clusters[0].Cluster, kubeconfig.Users[0].User
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(cluster.CA)
+	config := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{must(tls.X509KeyPair(user.Certificate, user.Key))}}
+	transport := &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: atOnce}
+	return &apiserver{server: cluster.Server, client: &http.Client{Transport: transport}}
+}
+
+// ask sends one request and reads the whole answer.
+func (a *apiserver) ask(method, path string, body []byte) ([]byte, error) {
+	request, err := http.NewRequest(method, a.server+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	kind := "application/json"
+	if method == "PATCH" {
+		kind = "application/merge-patch+json"
+	}
+	request.Header.Set("Content-Type", kind)
+	answer, err := a.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode >= 300 {
+		err = fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, text)
+	}
+	return text, err
+}
+
+func (a *apiserver) create(path string, made object) {
+	must(a.ask("POST", path, must(json.Marshal(made))))
+}
+
+// awaitAccount waits for the service account that every pod of a new namespace needs; its controller makes it.
+func (a *apiserver) awaitAccount(namespace string) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		_, err := a.ask("GET", "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", nil)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			check(err)
+		}
+	}
+}
+
+// each does something for the numbers below count, some of them at once.
+func each(count int, do func(number int)) {
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range atOnce {
+		group.Go(func() {
+			for number := range next {
+				do(number)
+			}
+		})
+	}
+	for number := range count {
+		next <- number
+	}
+	close(next)
+	group.Wait()
+}

@@ -1,0 +1,159 @@
+// Package alerts evaluates the chart's alerts with Prometheus' own engine, once a minute, against series of its own
+// making. promtool would do, but one of the modules that it is linked with is not published.
+package alerts
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/rules"
+	"sigs.k8s.io/yaml"
+)
+
+const file = "../../../charts/trainmesh/files/alerts.yaml"
+
+type rule struct {
+	Alert       string            `json:"alert"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// Each alert once in trouble and once not, with the series as `load 1m` reads them: start, step, times.
+var cases = []struct {
+	alert, series string
+	after         time.Duration
+	// What its description must say; empty where it must not fire.
+	says string
+}{
+	{"TrainmeshReviewsFail", `
+		trainmesh_admission_reviews_total{outcome="patched"} 0+98x60
+		trainmesh_admission_reviews_total{outcome="internal"} 0+2x60`, 30 * time.Minute, "2%"},
+	{"TrainmeshReviewsFail", `
+		trainmesh_admission_reviews_total{outcome="patched"} 0+9x60
+		trainmesh_admission_reviews_total{outcome="withheld"} 0+1x60`, 30 * time.Minute, ""},
+	{"TrainmeshReviewsFail", `trainmesh_admission_reviews_total{outcome="internal"} 0x60`, 30 * time.Minute, ""},
+	{"TrainmeshReviewsSlow", `
+		trainmesh_admission_duration_seconds_bucket{le="0.5"} 0+90x60
+		trainmesh_admission_duration_seconds_bucket{le="1.0"} 0+100x60
+		trainmesh_admission_duration_seconds_bucket{le="+Inf"} 0+100x60`, 30 * time.Minute, "half a second"},
+	{"TrainmeshReviewsSlow", `
+		trainmesh_admission_duration_seconds_bucket{le="0.01"} 0+100x60
+		trainmesh_admission_duration_seconds_bucket{le="+Inf"} 0+100x60`, 30 * time.Minute, ""},
+	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 0x20 1x40`, 30 * time.Minute, "report"},
+	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 1x60`, 30 * time.Minute, ""},
+	{"TrainmeshHandshakesFail", `trainmesh_tls_handshake_failures_total{pod="w"} 0+60x60`, 30 * time.Minute, "certificate of w"},
+	{"TrainmeshHandshakesFail", `trainmesh_tls_handshake_failures_total{pod="w"} 0x10 30x50`, 30 * time.Minute, ""},
+	{"TrainmeshCertificateExpires", `trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 864000x90`, 80 * time.Minute, "In 9.9"},
+	{"TrainmeshCertificateExpires", `trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 2592000x90`, 80 * time.Minute, ""},
+	{"TrainmeshNoLeader", `
+		trainmesh_leader{pod="a"} 0x60
+		trainmesh_leader{pod="b"} 0x60`, 10 * time.Minute, "Lease"},
+	{"TrainmeshNoLeader", `
+		trainmesh_leader{pod="a"} 0x60
+		trainmesh_leader{pod="b"} 1x60`, 10 * time.Minute, ""},
+	{"TrainmeshProxiesHang", `trainmesh_pods{state="given-up"} 3x60`, 30 * time.Minute, "3 pods"},
+	{"TrainmeshProxiesHang", `trainmesh_pods{state="waiting"} 3x60`, 30 * time.Minute, ""},
+	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="envoy-admin",result="forbidden"} 0+1x60`, 20 * time.Minute, "envoy-admin"},
+	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="envoy-admin",result="sent"} 0+1x60`, 20 * time.Minute, ""},
+	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x20 1x40`, 30 * time.Minute, "must not happen"},
+	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x60`, 30 * time.Minute, ""},
+	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 0x20 2x40`, 30 * time.Minute, "PodMissedByWebhook"},
+	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 2x60`, 30 * time.Minute, ""},
+	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 0x20 1x40`, 30 * time.Minute, "validate"},
+	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="applied"} 0+1x60`, 30 * time.Minute, ""},
+}
+
+func TestAlerts(t *testing.T) {
+	alerts := read(t)
+	tested := map[string]bool{}
+	for _, c := range cases {
+		tested[c.alert] = true
+		name := c.alert + "/fires"
+		if c.says == "" {
+			name = c.alert + "/stays silent"
+		}
+		t.Run(name, func(t *testing.T) {
+			found := slices.IndexFunc(alerts, func(a rule) bool { return a.Alert == c.alert })
+			if found < 0 {
+				t.Fatalf("no alert %s in %s", c.alert, file)
+			}
+			said := firing(t, alerts[found], c.series, c.after)
+			if c.says == "" && len(said) > 0 {
+				t.Errorf("it fires: %q", said)
+			}
+			if c.says != "" && (len(said) != 1 || !strings.Contains(said[0], c.says)) {
+				t.Errorf("it says %q, expected one with %q", said, c.says)
+			}
+		})
+	}
+	for _, alert := range alerts {
+		if !tested[alert.Alert] {
+			t.Errorf("%s has no case", alert.Alert)
+		}
+	}
+}
+
+func read(t *testing.T) []rule {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			Rules []rule `json:"rules"`
+		} `json:"groups"`
+	}
+	if err := yaml.UnmarshalStrict(text, &groups); err != nil {
+		t.Fatal(err)
+	}
+	var all []rule
+	for _, group := range groups.Groups {
+		all = append(all, group.Rules...)
+	}
+	return all
+}
+
+// firing are the descriptions of the alerts that fire after this time.
+func firing(t *testing.T, alert rule, series string, after time.Duration) []string {
+	storage := promqltest.LoadedStorage(t, "load 1m\n"+strings.TrimSpace(series))
+	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 100_000)
+	expression, err := parser.ParseExpr(alert.Expr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := time.Duration(0)
+	if alert.For != "" {
+		parsed, err := model.ParseDuration(alert.For)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold = time.Duration(parsed)
+	}
+	evaluated := rules.NewAlertingRule(alert.Alert, expression, hold, 0, labels.FromMap(alert.Labels),
+		labels.FromMap(alert.Annotations), labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
+	query := rules.EngineQueryFunc(engine, storage)
+	for at := time.Duration(0); at <= after; at += time.Minute {
+		if _, err := evaluated.Eval(context.Background(), 0, time.Unix(0, 0).Add(at), query, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said []string
+	for _, active := range evaluated.ActiveAlerts() {
+		if active.State == rules.StateFiring {
+			said = append(said, active.Annotations.Get("description"))
+		}
+	}
+	return said
+}

@@ -1,0 +1,27 @@
+//! The chart in a real cluster, put there by Helm.
+//!
+//! ```text
+//! tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
+//!   cargo test --locked --features cluster-tests --test install
+//! ```
+//!
+//! Its names are fixed and some of its objects belong to the whole cluster: one release at a time.
+
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a failed test says so by a panic; the parts are of no library"
+)]
+
+#[path = "common/cluster.rs"]
+mod cluster;
+#[path = "install/life.rs"]
+mod life;
+#[path = "install/policy.rs"]
+mod policy;
+#[path = "install/release.rs"]
+mod release;
+#[path = "install/render.rs"]
+mod render;

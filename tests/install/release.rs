@@ -1,0 +1,112 @@
+//! One installation of the chart.
+
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::cluster::{Cluster, Namespace};
+
+/// Where the pods find the program that is tested.
+const IMAGE: [&str; 2] = ["image.repository=trainmesh.test/trainmesh,image.tag=test", "image.pullPolicy=Never"];
+/// The chart.
+pub const CHART: &str = "charts/trainmesh";
+const NAME: &str = "trainmesh";
+/// A namespace in which only pods of the restricted level are made.
+const RESTRICTED: [(&str, &str); 2] =
+    [("pod-security.kubernetes.io/enforce", "restricted"), ("pod-security.kubernetes.io/warn", "restricted")];
+
+/// The chart, installed; uninstalled when it is dropped.
+pub struct Release {
+    /// Helm 3 or 4.
+    helm: &'static str,
+    /// Where it is installed.
+    pub home: Namespace,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Release {
+    /// Installs the chart with these values; nobody waits for its pods.
+    pub fn install(helm: &'static str, values: &[&str]) -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let release = Self { helm, home: Cluster::get().namespace(&RESTRICTED), _alone: alone };
+        release.helm(&["install"], values);
+        release
+    }
+
+    /// As [`Release::install`], with the program that is tested; returns when all pods are ready.
+    pub fn started(values: &[&str]) -> Self {
+        Cluster::get().image("trainmesh:test", env!("CARGO_BIN_EXE_trainmesh"));
+        let values = [&IMAGE, values].concat();
+        let release = Self::install("helm", &values);
+        release.ready();
+        release
+    }
+
+    /// Upgrades it to the program that is tested, with these values.
+    pub fn upgrade(&self, values: &[&str]) {
+        self.helm(&["upgrade"], &[&IMAGE, values].concat());
+    }
+
+    /// Waits until every pod of the newest template is ready, and the others are gone.
+    pub fn ready(&self) {
+        for name in ["deployment/trainmesh-controller", "deployment/trainmesh-webhook"] {
+            let rolled = self.home.kubectl(&["rollout", "status", name, "--timeout=90s"], "");
+            assert!(rolled.status.success(), "{} {}\n{}", rolled.stdout, rolled.stderr, self.state());
+        }
+    }
+
+    /// Runs the chart's own test.
+    pub fn test(&self) {
+        self.run(&["test", NAME, "--timeout=60s"]);
+    }
+
+    /// Uninstalls it.
+    pub fn uninstall(&self) {
+        self.run(&["uninstall", NAME]);
+    }
+
+    /// The account of a component, as `kubectl --as` wants it.
+    pub fn account(&self, component: &str) -> String {
+        format!("system:serviceaccount:{}:trainmesh-{component}", self.home.name)
+    }
+
+    fn helm(&self, command: &[&str], values: &[&str]) {
+        let sets = values.iter().flat_map(|value| ["--set", value]);
+        self.run(&[command, &[NAME, CHART], &sets.collect::<Vec<_>>()].concat());
+    }
+
+    fn run(&self, arguments: &[&str]) {
+        let output = helm(self.helm, &[arguments, &["--namespace", &self.home.name]].concat());
+        assert!(output.1.is_empty(), "{} {arguments:?}: {}", self.helm, output.1);
+    }
+
+    /// What a person would look at when it does not start.
+    fn state(&self) -> String {
+        let pods = self.home.kubectl(&["get", "pods,events"], "").stdout;
+        let logs = ["controller", "webhook"].map(|component| {
+            let selector = format!("app.kubernetes.io/component={component}");
+            self.home.kubectl(&["logs", "--prefix", "--tail=20", "-l", &selector], "").stdout
+        });
+        pods + &logs.concat()
+    }
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        // A test that fails must say why; one that has uninstalled it has nothing left to do here.
+        let _ = helm(self.helm, &["uninstall", NAME, "--ignore-not-found", "--namespace", &self.home.name]);
+    }
+}
+
+/// What Helm prints, and what it complains of.
+pub fn helm(program: &str, arguments: &[&str]) -> (String, String) {
+    let output = Command::new(program)
+        .args(arguments)
+        // It must find no repositories or plugins of the person who runs this.
+        .envs(["HELM_CONFIG_HOME", "HELM_DATA_HOME", "HELM_CACHE_HOME"].map(|name| (name, env!("CARGO_TARGET_TMPDIR"))))
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}: run this under `tests/cluster/cluster with chart --`"));
+    let text = |bytes| String::from_utf8(bytes).expect("Helm prints UTF-8");
+    let complaint = if output.status.success() { String::new() } else { text(output.stderr) };
+    (text(output.stdout), complaint)
+}
