@@ -18,6 +18,7 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube::Client;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -182,13 +183,17 @@ async fn lead(
 
 /// Watches and acts as the configuration says, and anew when it says something else, until told to end.
 async fn act(context: Arc<Context>) {
-    let Context { client, settings, stop, .. } = &*context;
+    let Context { client, settings, memory, stop, .. } = &*context;
     let streams_lists = server::streams_lists(client).await;
     while !stop.is_cancelled() {
-        let selector = selector(settings);
+        let present = selector(settings);
+        if present.is_none() {
+            // Nobody watches: there is nothing to count.
+            memory.forget_idle(Timestamp::MAX);
+        }
         let over = stop.child_token();
         let mut watches = JoinSet::new();
-        if let Some(selector) = selector.clone() {
+        if let Some(selector) = present.clone() {
             for selector in [selector, format!("{}=true", keys::MANAGED)] {
                 watches.spawn(watch(Arc::clone(&context), selector, streams_lists, over.clone()));
             }
@@ -196,7 +201,7 @@ async fn act(context: Arc<Context>) {
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
-            () = other_selector(settings, selector.as_deref()) => over.cancel(),
+            () = other_selector(settings, present.as_deref()) => over.cancel(),
         }
         while watches.join_next().await.is_some() {}
     }

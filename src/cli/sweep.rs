@@ -18,6 +18,8 @@ use crate::controller::sweep::{Hanging, Sweeper, Swept};
 use crate::error::chain;
 use table::{age, table};
 
+/// Why a pod is left alone.
+const OPTED_OUT: &str = "left alone: the pod is labelled trainmesh.dev/inject=disabled";
 /// Pods that are ended at once.
 const AT_ONCE: usize = 16;
 
@@ -102,20 +104,18 @@ async fn end(sweeper: &Sweeper, hanging: &[Hanging]) -> Vec<Option<Swept>> {
     ended.buffered(AT_ONCE).inspect(|_| progress.tick()).collect().await
 }
 
+/// One row for each pod: why it hangs, or what came of ending it.
 fn show(hanging: &[Hanging], results: Option<&[Option<Swept>]>) -> anyhow::Result<()> {
     let now = Timestamp::now();
-    let mut header = vec!["NAMESPACE", "NAME", "SINCE", "WHY"];
-    if results.is_some() {
-        header.insert(3, "RESULT");
-    }
+    let header = ["NAMESPACE", "NAME", "SINCE", if results.is_some() { "RESULT" } else { "WHY" }];
     let rows = hanging.iter().enumerate().map(|(index, pod)| {
         let since = pod.since.map_or_else(|| "<unknown>".to_owned(), |since| age(now.duration_since(since)));
-        let why = if pod.opted_out { format!("{} (opted out: left alone)", pod.why) } else { pod.why.clone() };
-        let mut row = vec![pod.namespace.to_string(), pod.name.to_string(), since, why];
-        if let Some(results) = results {
-            row.insert(3, result(results.get(index).and_then(Option::as_ref)));
-        }
-        row
+        let last = match results {
+            Some(results) => result(results.get(index).and_then(Option::as_ref)),
+            None if pod.opted_out => format!("{}; {OPTED_OUT}", pod.why),
+            None => pod.why.clone(),
+        };
+        vec![pod.namespace.to_string(), pod.name.to_string(), since, last]
     });
     let text = table(&header, &rows.collect::<Vec<_>>());
     let mut stdout = plain();
@@ -126,7 +126,7 @@ fn show(hanging: &[Hanging], results: Option<&[Option<Swept>]>) -> anyhow::Resul
 
 fn result(swept: Option<&Swept>) -> String {
     match swept {
-        None => "left alone".to_owned(),
+        None => OPTED_OUT.to_owned(),
         Some(Swept::Ended) => "ended".to_owned(),
         Some(Swept::Changed(why)) => format!("nothing to do: {why}"),
         Some(Swept::Failed(why)) => format!("not ended: {why}"),

@@ -1,11 +1,14 @@
 //! The `ConfigMap` with the configuration, watched.
 
+use std::time::Duration;
+
 use futures::{Stream, StreamExt as _, future, stream};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 
+use super::events;
 use crate::error::chain;
 use crate::reload::Offer;
 
@@ -13,6 +16,8 @@ use crate::reload::Offer;
 pub const NAME: &str = "trainmesh-config";
 /// The key that holds the configuration.
 pub const KEY: &str = "config.yaml";
+/// How long an event may wait for the uid of what it is about.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the `ConfigMap` of `namespace` holds: now, and whenever it changes. Ends only when it is dropped.
 pub fn offers(client: Client, namespace: &str) -> impl Stream<Item = Offer> + use<> {
@@ -22,6 +27,14 @@ pub fn offers(client: Client, namespace: &str) -> impl Stream<Item = Offer> + us
         future::ready(event.inspect_err(|error| tracing::warn!("watch of {NAME} failed: {}", chain(error))).ok())
     });
     collect(events)
+}
+
+/// The `ConfigMap` of `namespace`, as events refer to it.
+pub async fn reference(client: &Client, namespace: &str) -> ObjectReference {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let found = tokio::time::timeout(READ_TIMEOUT, api.get_metadata_opt(NAME)).await;
+    let uid = found.ok().and_then(Result::ok).flatten().and_then(|found| found.metadata.uid);
+    events::reference::<ConfigMap>(namespace, NAME, uid.as_deref())
 }
 
 /// From the events of the watch to offers: a list counts when it is complete.

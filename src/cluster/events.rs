@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference, Pod};
+use k8s_openapi::api::core::v1::{ObjectReference, Pod};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 
-use super::config_map;
 use crate::error::chain;
 
 /// Whom events come from.
@@ -62,19 +61,9 @@ impl Events {
     }
 }
 
-/// A pod, as events refer to it.
+/// An object, as events refer to it. Without its uid they are not shown with it.
 #[must_use]
-pub fn pod(namespace: &str, name: &str, uid: &str) -> ObjectReference {
-    reference::<Pod>(namespace, name, Some(uid))
-}
-
-/// The `ConfigMap` with the configuration, as events refer to it.
-#[must_use]
-pub fn configuration(namespace: &str) -> ObjectReference {
-    reference::<ConfigMap>(namespace, config_map::NAME, None)
-}
-
-fn reference<K: Resource<DynamicType = ()>>(namespace: &str, name: &str, uid: Option<&str>) -> ObjectReference {
+pub fn reference<K: Resource<DynamicType = ()>>(namespace: &str, name: &str, uid: Option<&str>) -> ObjectReference {
     ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),
         kind: Some(K::kind(&()).into_owned()),
@@ -83,6 +72,12 @@ fn reference<K: Resource<DynamicType = ()>>(namespace: &str, name: &str, uid: Op
         uid: uid.map(str::to_owned),
         ..ObjectReference::default()
     }
+}
+
+/// A pod, as events refer to it.
+#[must_use]
+pub fn pod(namespace: &str, name: &str, uid: &str) -> ObjectReference {
+    reference::<Pod>(namespace, name, Some(uid))
 }
 
 /// At most as much of `text` as a note may have.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::reconcile::Context;
-use crate::cluster::events::{self, Told};
+use crate::cluster::config_map;
+use crate::cluster::events::Told;
 
 /// Tells what is refused until told to end; `namespace` is that of the `ConfigMap`, none where a file is read.
 pub(super) async fn tell(context: Arc<Context>, namespace: Option<String>) {
@@ -14,7 +15,8 @@ pub(super) async fn tell(context: Arc<Context>, namespace: Option<String>) {
         if let Some(refused) = refused {
             let note = format!("{refused}\nthe running configuration is kept");
             let told = Told { warning: true, reason: "ConfigRejected", action: "Reload", note };
-            context.events.tell(&events::configuration(&namespace), told).await;
+            let object = config_map::reference(&context.client, &namespace).await;
+            context.events.tell(&object, told).await;
         }
         tokio::select! {
             biased;

@@ -58,6 +58,10 @@ impl<'a> Roles<'a> {
             let in_payload = wanted.as_ref().map(|wanted| wanted.contains(&&*container.name));
             match (in_payload, by_author, catalogue.find(entry)) {
                 (Some(true), _, _) | (None, None, None) => roles.payload.push(container),
+                (_, _, Some(_)) if container.takes_all_when_ended() => {
+                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    roles.findings.push(report.detail("ending it would start all containers again"));
+                }
                 (_, _, Some((place, entry))) => helpers.push((place, container, entry)),
                 (_, Some(helper), None) => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);

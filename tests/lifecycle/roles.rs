@@ -22,6 +22,11 @@ fn status(pod: Value, text: &str) -> Value {
     annotated(pod, "sidecar.istio.io/status", text)
 }
 
+/// Starts all containers again after every exit code but `codes`.
+fn restart_all(codes: &[i32]) -> Value {
+    json!([{"action": "RestartAllContainers", "exitCodes": {"operator": "NotIn", "values": codes}}])
+}
+
 #[rstest]
 #[case::listed(r#"{"containers":["istio-proxy"]}"#, END)]
 #[case::not_listed(r#"{"containers":["other"]}"#, "skip NothingToEnd")]
@@ -95,6 +100,14 @@ fn payload_containers(#[case] pod: Value, #[case] expected: &[&str]) {
 #[case::no_such_entry(
     helpers(plain("Never", &["a", "log", "istio-proxy"]), "log=nothing"),
     &["report HelperHasNoMethod log", RUNNING]
+)]
+#[case::it_would_restart_all(
+    pod("Never", [container("a T0"), container("daprd").with("restartPolicyRules", restart_all(&[0])), container("istio-proxy")]),
+    &["report HelperHasNoMethod daprd", END]
+)]
+#[case::it_would_restart_all_by_itself_only(
+    pod("Never", [container("a T0"), container("daprd").with("restartPolicyRules", restart_all(&[0, 137, 143, 42])), container("istio-proxy")]),
+    &["end daprd helper-post"]
 )]
 #[case::no_such_container(
     helpers(plain("Never", &["a T0", "istio-proxy"]), "lgo"),

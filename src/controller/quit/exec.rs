@@ -28,7 +28,7 @@ pub(super) async fn run(pods: &Api<Pod>, place: Place<'_>, argv: &[String], dead
         AttachParams::default().container(place.container).stdin(false).tty(false).stdout(true).stderr(true);
     let process = match timeout_at(deadline, pods.exec(place.pod, argv, &parameters)).await {
         Ok(Ok(process)) => process,
-        Ok(Err(error)) => return refusal::classify(&error, "pods/exec"),
+        Ok(Err(error)) => return refusal::classify(&error),
         Err(_) => return no_way(),
     };
     // When time runs out the process is dropped with this future, and its connection with it.

@@ -28,7 +28,7 @@ struct Forwarder(Portforwarder);
 pub(super) async fn post(pods: &Api<Pod>, place: Place<'_>, port: u16, path: &str, deadline: Instant) -> Attempt {
     let mut forwarder = match timeout_at(deadline, pods.portforward(place.pod, &[port])).await {
         Ok(Ok(forwarder)) => Forwarder(forwarder),
-        Ok(Err(error)) => return refusal::classify(&error, "pods/portforward"),
+        Ok(Err(error)) => return refusal::classify(&error),
         Err(_) => return no_way(),
     };
     let (stream, refused) = (forwarder.0.take_stream(port), forwarder.0.take_error(port));

@@ -12,8 +12,9 @@ const NOT_RUNNING: [&str; 3] = ["container not found", "pod not found", "is not 
 /// What the apiserver says when it has no way to the kubelet.
 const NO_KUBELET: [&str; 2] = ["error dialing backend", "error trying to reach service"];
 
-/// The class of `error`, which came instead of a stream of `resource`, `pods/exec` say.
-pub(super) fn classify(error: &Error, resource: &str) -> Attempt {
+/// The class of `error`, which came instead of a stream. Which right is missing where one is says the decision: the
+/// apiserver's own message is empty where `create` alone is missing (seen on Kubernetes 1.36).
+pub(super) fn classify(error: &Error) -> Attempt {
     let (code, message, about_pod) = match error {
         Error::Api(status) => {
             let kind = status.details.as_ref().map(|details| details.kind.as_str());
@@ -26,11 +27,7 @@ pub(super) fn classify(error: &Error, resource: &str) -> Attempt {
     };
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
     let result = match code {
-        // The message itself may be empty where `create` is missing (seen on Kubernetes 1.36).
-        401 | 403 => {
-            let needed = format!("needs the verbs get and create on {resource}: {message}");
-            return attempt(AttemptResult::Forbidden, needed);
-        }
+        401 | 403 => AttemptResult::Forbidden,
         404 if about_pod => AttemptResult::PodGone,
         // The kubelet's own: it does not know the pod, or not yet after a restart.
         404 => AttemptResult::ContainerGone,
@@ -78,15 +75,8 @@ mod tests {
             details,
             ..Status::default()
         };
-        let found = classify(&Error::Api(Box::new(status)), "pods/exec");
+        let found = classify(&Error::Api(Box::new(status)));
         assert_eq!(found.result, expected, "{found:?}");
         assert!(found.detail.contains(message.trim_end()), "{found:?}");
-    }
-
-    #[test]
-    fn a_missing_right_is_named() {
-        let status = Status { code: 403, ..Status::default() };
-        let found = classify(&Error::Api(Box::new(status)), "pods/portforward");
-        assert_eq!(found.detail, "needs the verbs get and create on pods/portforward:");
     }
 }
