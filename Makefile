@@ -61,7 +61,8 @@ cluster-down: ## End it; leaves nothing behind
 .PHONY: lint
 lint: ## Check format and lints
 	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- --deny warnings
+	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
+	$(CARGO) clippy --locked --test disturb --all-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
 .PHONY: deny
@@ -80,8 +81,14 @@ fuzz: ## Fuzz the body of a review for FUZZ_SECONDS (nightly Rust)
 	cargo +nightly fuzz run review -- -max_total_time=$${FUZZ_SECONDS:-300} -max_len=65536
 
 .PHONY: bench-cluster
-bench-cluster: dist ## Measure behind the apiserver (needs `make cluster`)
-	tests/cluster/cluster exec -- benches/admission/run
+bench-cluster: dist ## Measure the webhook behind the apiserver (needs `make cluster`)
+	tests/cluster/cluster exec -- benches/cluster/run admission
+
+.PHONY: bench-controller
+bench-controller: dist ## Measure the controller, on real pods and on fake ones by the thousand (needs `make cluster`)
+	tests/cluster/cluster build mesh kwok
+	tests/cluster/cluster mesh image
+	tests/cluster/cluster exec -- benches/cluster/run controller
 
 .PHONY: bench
 bench: ## Measure (docs/performance.md says what and how)

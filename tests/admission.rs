@@ -16,6 +16,10 @@
 
 #[path = "common/cluster.rs"]
 mod cluster;
+#[path = "common/load.rs"]
+mod load;
+#[path = "common/pods.rs"]
+mod pods;
 #[path = "common/webhook.rs"]
 mod webhook;
 
@@ -31,12 +35,12 @@ mod liar;
 mod live;
 #[path = "admission/order.rs"]
 mod order;
-#[path = "admission/pods.rs"]
-mod pods;
 #[path = "admission/relay.rs"]
 mod relay;
 #[path = "admission/reload.rs"]
 mod reload;
+#[path = "admission/rotation.rs"]
+mod rotation;
 #[path = "admission/seen.rs"]
 mod seen;
 #[path = "admission/selectors.rs"]

@@ -25,8 +25,12 @@ mod harm;
 mod installation;
 #[path = "certificates/leader.rs"]
 mod leader;
+#[path = "certificates/ownership.rs"]
+mod ownership;
 #[path = "certificates/replica.rs"]
 mod replica;
+#[path = "certificates/rights.rs"]
+mod rights;
 #[path = "certificates/rotation.rs"]
 mod rotation;
 #[path = "certificates/witness.rs"]

@@ -27,20 +27,20 @@ mod dice;
 mod mutations;
 #[path = "common/originals.rs"]
 mod originals;
-#[path = "corpus/server.rs"]
-mod server;
 #[path = "proxy_config/texts.rs"]
 mod texts;
+#[path = "common/webhook.rs"]
+mod webhook;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apiserver::{Answer, Verdict, post};
-use cluster::{Cluster, Namespace, PATIENCE, eventually};
+use cluster::Cluster;
 use mutations::Pods;
-use serde_json::{Value, json};
-use server::Server;
 use tokio::runtime::Runtime;
+use webhook::{Certificate, Options, Process, Registration, Scope, manifest};
 
 /// Pods in a usual run.
 const SHORT: u64 = 600;
@@ -50,13 +50,14 @@ const WORTH: usize = 5;
 #[test]
 fn no_pod_is_blocked() {
     let labels = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
-    let [without, ignore, fail] = [(); 3].map(|()| Cluster::get().namespace(&labels));
-    let mut server = Server::start();
-    server.register(&ignore.name, "Ignore");
-    server.register(&fail.name, "Fail");
-    for namespace in [&ignore, &fail] {
-        eventually(PATIENCE, "the registration is in force", || is_in_force(namespace));
-    }
+    let home = Cluster::get().namespace(&[]);
+    let process = Process::start(&home.name, Arc::new(Certificate::new()), &Options::default());
+    let [ignore, fail] = ["Ignore", "Fail"].map(|policy| {
+        let webhooks = manifest(Some(policy), process.listen, &process.certificate.pem);
+        Registration::new(Scope::new(), "0-trainmesh", webhooks)
+    });
+    let without = Cluster::get().namespace(&labels);
+    let [ignore, fail] = [&ignore, &fail].map(|registration| registration.namespace(&labels));
 
     let pods = Pods::new();
     let first = number("FIRST", 0);
@@ -69,10 +70,10 @@ fn no_pod_is_blocked() {
         let corpus = numbers.clone().map(|number| pods.pod(number));
         post(&client, namespaces, corpus, |index, answers| tally.judge(first + index as u64, answers)).await;
     });
-    tally.tell(began.elapsed(), &server);
+    tally.tell(began.elapsed(), process.told("patch held back").len());
     assert!(tally.broken.is_empty(), "{} pods were judged otherwise:\n{}", tally.broken.len(), tally.broken.join("\n"));
-    let failed = server.log("review failed");
-    assert!(failed.is_empty(), "{} reviews failed:\n{}", failed.len(), failed.join("\n"));
+    let failed = process.told("review failed");
+    assert!(failed.is_empty(), "{} reviews failed: {failed:#?}", failed.len());
     if numbers.end - numbers.start >= SHORT {
         let enough = |count: usize| count * WORTH >= tally.pods;
         assert!(enough(tally.accepted) && enough(tally.patched), "the corpus tells nothing: {tally:?}");
@@ -107,24 +108,14 @@ impl Tally {
         }
     }
 
-    fn tell(&self, took: Duration, server: &Server) {
+    fn tell(&self, took: Duration, held_back: usize) {
         let Self { pods, accepted, patched, verdicts, broken } = self;
-        let held_back = server.log("patch held back").len();
         eprintln!(
             "{pods} pods in {took:.1?}: {accepted} accepted, {patched} changed, {} judged otherwise; \
              {held_back} patches held back; {verdicts:?}",
             broken.len()
         );
     }
-}
-
-fn is_in_force(namespace: &Namespace) -> Result<(), String> {
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "first-"},
-        "spec": {"containers": [{"name": "train", "image": "i"}]}});
-    let created: Value =
-        namespace.kubectl(&["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod).success().object();
-    let applied = &created["metadata"]["annotations"]["trainmesh.dev/applied"];
-    if applied.is_string() { Ok(()) } else { Err(created.to_string()) }
 }
 
 fn number(variable: &str, default: u64) -> u64 {

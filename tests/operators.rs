@@ -7,27 +7,13 @@
 //! The examples stand here as they are, so that what users see is what is checked; variants that no example
 //! shows have manifests of their own in `tests/operators`. The jobs never run: there are no GPUs and no such images.
 
-#![allow(
-    clippy::unwrap_used,
-    unreachable_pub,
-    reason = "a failed test says so by a panic; the parts are of no library"
-)]
+#[path = "operators/parts.rs"]
+mod parts;
 
-#[path = "operators/case.rs"]
-mod case;
-#[path = "operators/chance.rs"]
-mod chance;
-#[path = "common/cluster.rs"]
-mod cluster;
-#[path = "operators/compare.rs"]
-mod compare;
-#[path = "common/webhook.rs"]
-mod webhook;
-
-use case::{Case, a_node_is_labelled, a_tick_is_due, pods_are_ready, pods_have_succeeded};
-use compare::{Created, ORIGINAL, PATCHED};
+use parts::case::{Case, a_node_is_labelled, a_tick_is_due, pods_are_ready, pods_have_succeeded};
+use parts::compare::check;
+use parts::{case, chance, cluster, webhook};
 use rstest::rstest;
-use webhook::Webhook;
 
 const KUBEFLOW: &str = "training-operator";
 
@@ -65,8 +51,5 @@ const KUBEFLOW: &str = "training-operator";
 #[case::jobset_variants(Case::with_operator("tests/operators/jobset.yaml", "jobset"))]
 #[case::trainjob_variants(Case::with_operator("tests/operators/trainjob.yaml", "trainer"))]
 fn the_preview_shows_what_the_controller_creates_and_the_webhook_makes_of_it(#[case] case: Case) {
-    let webhook = Webhook::start();
-    let created = Created::new(&case, &webhook);
-    created.check(ORIGINAL);
-    created.check(PATCHED);
+    check(&case);
 }

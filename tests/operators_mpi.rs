@@ -4,34 +4,17 @@
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test operators_mpi
 //! ```
 
-#![allow(
-    clippy::unwrap_used,
-    unreachable_pub,
-    reason = "a failed test says so by a panic; the parts are of no library"
-)]
+#[path = "operators/parts.rs"]
+mod parts;
 
-#[path = "operators/case.rs"]
-mod case;
-#[path = "operators/chance.rs"]
-mod chance;
-#[path = "common/cluster.rs"]
-mod cluster;
-#[path = "operators/compare.rs"]
-mod compare;
-#[path = "common/webhook.rs"]
-mod webhook;
-
-use case::{Case, pods_are_ready};
-use compare::{Created, ORIGINAL, PATCHED};
+use parts::case::{Case, pods_are_ready};
+use parts::compare::check;
+use parts::{case, chance, cluster, webhook};
 use rstest::rstest;
-use webhook::Webhook;
 
 #[rstest]
 #[case::mpijob(Case { help: pods_are_ready, ..Case::with_operator("examples/mpijob-v2beta1.yaml", "mpi-operator") })]
 #[case::variants(Case { help: pods_are_ready, ..Case::with_operator("tests/operators/mpijob.yaml", "mpi-operator") })]
 fn the_preview_shows_what_the_controller_creates_and_the_webhook_makes_of_it(#[case] case: Case) {
-    let webhook = Webhook::start();
-    let created = Created::new(&case, &webhook);
-    created.check(ORIGINAL);
-    created.check(PATCHED);
+    check(&case);
 }

@@ -86,7 +86,7 @@ impl State {
 
 /// What all webhooks have in common.
 fn trusted(registration: &Registration) -> Option<Authorities> {
-    let mut bundles = registration.bundles.values();
+    let mut bundles = registration.bundles.iter();
     let mut common = Authorities::read(bundles.next()?, b"");
     for other in bundles {
         let other = Authorities::read(other, b"");

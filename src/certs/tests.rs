@@ -20,12 +20,12 @@ use crate::cluster::registration::Registration;
 use crate::cluster::secret::Secret;
 
 const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
-const WEBHOOKS: [&str; 3] = ["inject.trainmesh.dev", "audit.trainmesh.dev", "istio-aux.trainmesh.dev"];
+const WEBHOOKS: usize = 3;
 const DAY: i64 = 24 * 3600;
 
 /// A store in memory.
 struct Memory {
-    bundles: BTreeMap<String, Vec<u8>>,
+    bundles: Vec<Vec<u8>>,
     record: BTreeMap<String, Vec<u8>>,
     serving: BTreeMap<String, Vec<u8>>,
     second: i64,
@@ -34,7 +34,7 @@ struct Memory {
 impl Memory {
     /// As the chart makes it.
     fn installed() -> Self {
-        let bundles = WEBHOOKS.map(|name| (name.to_owned(), Vec::new())).into();
+        let bundles = vec![Vec::new(); WEBHOOKS];
         Self { bundles, record: BTreeMap::new(), serving: BTreeMap::new(), second: 1_800_000_000 }
     }
 
@@ -82,7 +82,7 @@ impl Memory {
                 self.record.extend([bytes(CA_CRT, &certificates), bytes(CA_KEY, keys.pem())]);
             }
             Write::Trust { certificates } => {
-                for bundle in self.bundles.values_mut() {
+                for bundle in &mut self.bundles {
                     *bundle = certificates.as_bytes().to_vec();
                 }
             }
@@ -113,7 +113,7 @@ impl Memory {
     }
 
     fn check_trusted(&self, leaf: &[u8]) {
-        for bundle in self.bundles.values() {
+        for bundle in &self.bundles {
             self.verify(leaf, bundle, HOST).unwrap();
         }
     }
@@ -124,8 +124,8 @@ fn from_nothing_to_a_leaf_that_clients_take() {
     let memory = Memory::settled();
     let leaf = &memory.serving[TLS_CRT];
     memory.check_trusted(leaf);
-    memory.verify(leaf, &Memory::settled().bundles[WEBHOOKS[0]], HOST).unwrap_err();
-    memory.verify(leaf, &memory.bundles[WEBHOOKS[0]], "trainmesh-webhook.another.svc").unwrap_err();
+    memory.verify(leaf, &Memory::settled().bundles[0], HOST).unwrap_err();
+    memory.verify(leaf, &memory.bundles[0], "trainmesh-webhook.another.svc").unwrap_err();
     let read = Leaf::read(leaf, &memory.serving[TLS_KEY]).unwrap();
     assert!(read.fits(HOST) && !read.fits("trainmesh-webhook.another.svc"));
     assert!(Authorities::read(&memory.serving[CA_CRT], b"").found[0].signed(&read));
@@ -134,7 +134,7 @@ fn from_nothing_to_a_leaf_that_clients_take() {
 #[test]
 fn a_rotation_keeps_the_old_one_until_it_expires() {
     let mut memory = Memory::settled();
-    let old = memory.bundles[WEBHOOKS[0]].clone();
+    let old = memory.bundles[0].clone();
     let check = |memory: &Memory, by_old: bool, keys: &[bool]| {
         memory.check_trusted(&memory.serving[TLS_CRT]);
         assert_eq!(memory.verify(&memory.serving[TLS_CRT], &old, HOST).is_ok(), by_old);
@@ -207,11 +207,11 @@ fn wipe_both(memory: &mut Memory) {
 }
 
 fn wipe_one_bundle(memory: &mut Memory) {
-    memory.bundles.insert(WEBHOOKS[1].to_owned(), Vec::new());
+    memory.bundles[1].clear();
 }
 
 fn foreign_bundle(memory: &mut Memory) {
-    memory.bundles.insert(WEBHOOKS[2].to_owned(), foreign().0);
+    memory.bundles[2] = foreign().0;
 }
 
 #[rstest]

@@ -44,17 +44,23 @@ enum Mode {
 }
 
 impl CertificateArguments {
+    /// How long certificates are to last, if that makes sense.
+    pub(super) fn schedule(&self) -> Result<Schedule, ScheduleError> {
+        Schedule::new(self.ca_lifetime, self.certificate_lifetime)
+    }
+
     /// What the leader is to run for a webhook in `namespace`, if anything.
     pub(super) fn rotation(
         &self,
+        schedule: Schedule,
         client: Client,
         namespace: &str,
         metrics: Arc<Metrics>,
-    ) -> Result<Option<Rotation<InCluster>>, ScheduleError> {
-        let Self { certificates, service, ca_lifetime, certificate_lifetime } = self;
-        let schedule = Schedule::new(*ca_lifetime, *certificate_lifetime)?;
-        let store = InCluster::new(client, namespace, certs::REGISTRATION);
-        let rotation = Rotation::new(store, certs::host(service, namespace), schedule, metrics);
-        Ok((*certificates == Mode::Own).then_some(rotation))
+    ) -> Option<Rotation<InCluster>> {
+        let rotation = || {
+            let store = InCluster::new(client, namespace, certs::REGISTRATION);
+            Rotation::new(store, certs::host(&self.service, namespace), schedule, metrics)
+        };
+        (self.certificates == Mode::Own).then(rotation)
     }
 }

@@ -51,10 +51,11 @@ async fn control(arguments: &Arguments) -> anyhow::Result<()> {
     let Arguments { grace, certificates, server } = arguments;
     let mut signals = Signals::new().context("could not listen for signals")?;
     let metrics = Arc::new(Metrics::default());
+    let schedule = certificates.schedule()?;
     let client = client::connect(server.kubeconfig.as_deref(), None).await?;
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
-    let certificates = certificates.rotation(client.clone(), &server.namespace, Arc::clone(&metrics))?;
+    let certificates = certificates.rotation(schedule, client.clone(), &server.namespace, Arc::clone(&metrics));
     let identity = lease::identity(&host());
     let shutdown = CancellationToken::new();
     let filled = Arc::clone(&namespaces);

@@ -1,13 +1,13 @@
 //! The registration of the webhook: whom its callers trust.
 
-use std::collections::BTreeMap;
-
 use futures::Stream;
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, PatchOperation};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::ask::{AskError, Written, found, written};
 use super::changes::changes;
@@ -23,8 +23,8 @@ pub struct Registrations {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     version: String,
-    /// The `caBundle` of each webhook, by the webhook's name; empty where it has none.
-    pub bundles: BTreeMap<String, Vec<u8>>,
+    /// The `caBundle` of each webhook, in their order; empty where it has none.
+    pub bundles: Vec<Vec<u8>>,
 }
 
 impl Registrations {
@@ -40,22 +40,20 @@ impl Registrations {
         let Some(object) = found(&step, self.api().get(&self.name)).await? else { return Ok(None) };
         let bundle = |config: Option<ByteString>| config.map(|bytes| bytes.0).unwrap_or_default();
         let webhooks = object.webhooks.unwrap_or_default().into_iter();
-        let bundles = webhooks.map(|webhook| (webhook.name, bundle(webhook.client_config.ca_bundle))).collect();
+        let bundles = webhooks.map(|webhook| bundle(webhook.client_config.ca_bundle)).collect();
         Ok(Some(Registration { version: object.metadata.resource_version.unwrap_or_default(), bundles }))
     }
 
     /// Has the callers of every webhook trust `certificates`, if the registration still is what `read` was. No other
     /// field is touched, or owned.
+    ///
+    /// Not by a server-side apply: whoever applies a field of a webhook owns the webhook too, and when the chart drops
+    /// one, its upgrade fails, because a webhook of a name and a `caBundle` is left over.
     pub async fn trust(&self, read: &Registration, certificates: &str) -> Result<Written, AskError> {
         let step = format!("write the caBundle of MutatingWebhookConfiguration {}", self.name);
-        let bundle = ByteString(certificates.as_bytes().to_vec());
-        let webhooks: Vec<Value> =
-            read.bundles.keys().map(|name| json!({"name": name, "clientConfig": {"caBundle": bundle}})).collect();
-        let fields = json!({
-            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-            "metadata": {"name": self.name, "resourceVersion": read.version}, "webhooks": webhooks});
-        let parameters = PatchParams::apply(MANAGER).force();
-        written(&step, self.api().patch_metadata(&self.name, &parameters, &Patch::Apply(fields))).await
+        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let patch = Patch::<()>::Json(patch(read, certificates));
+        written(&step, self.api().patch_metadata(&self.name, &parameters, &patch)).await
     }
 
     /// Tells whenever it has changed.
@@ -68,10 +66,23 @@ impl Registrations {
     }
 }
 
+/// Writes every `caBundle` of the object that was read: the version makes it a conflict to write another one, in which
+/// the webhooks may stand in another order.
+fn patch(read: &Registration, certificates: &str) -> json_patch::Patch {
+    let bundle = json!(ByteString(certificates.as_bytes().to_vec()));
+    let write = |(path, value)| PatchOperation::Add(AddOperation { path, value });
+    let version = (PointerBuf::from_tokens(["metadata", "resourceVersion"]), json!(read.version));
+    let bundles = (0..read.bundles.len()).map(|index| {
+        let tokens = ["webhooks", &index.to_string(), "clientConfig", "caBundle"];
+        (PointerBuf::from_tokens(tokens), bundle.clone())
+    });
+    json_patch::Patch([version].into_iter().chain(bundles).map(write).collect())
+}
+
 impl Registration {
     /// One as it might be read.
     #[must_use]
-    pub fn new(version: &str, bundles: BTreeMap<String, Vec<u8>>) -> Self {
+    pub fn new(version: &str, bundles: Vec<Vec<u8>>) -> Self {
         Self { version: version.to_owned(), bundles }
     }
 }

@@ -23,7 +23,8 @@ pub(super) fn suspicious(facts: &PodFacts, mode: Mode, since: Timestamp) -> bool
     let marks = mode != Mode::Audit;
     // Times of creation are whole seconds.
     let new = facts.created.is_some_and(|created| created.as_second() >= since.as_second());
-    marks && new && !facts.traced && !facts.deleting
+    // The apiserver's selector keeps opted-out pods from the webhook.
+    marks && new && !facts.traced && !facts.opted_out && !facts.deleting
 }
 
 /// The pod as it is, all of it.
@@ -46,7 +47,7 @@ pub(super) fn missed(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static str> 
     let done = |rule: RuleId| match rule {
         RuleId::MeshHold => held,
         RuleId::MeshNative => native,
-        RuleId::MeshTraffic => false,
+        RuleId::MeshTraffic | RuleId::TerminationManaged => false,
     };
     let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !done(rule.rule));
     applied.map(|rule| rule.rule.name()).collect()
@@ -92,6 +93,22 @@ mod tests {
             json!({"initContainers": ["istio-init"], "containers": ["istio-proxy"], "volumes": ["istio-envoy"]});
         pod["metadata"]["annotations"][keys::SIDECAR_STATUS] = status.to_string().into();
         pod
+    }
+
+    #[rstest]
+    #[case::new(json!({}), Mode::Enabled, true)]
+    #[case::in_a_rehearsal(json!({}), Mode::Audit, false)]
+    #[case::of_before(json!({"creationTimestamp": "2026-01-01T00:00:00Z"}), Mode::Enabled, false)]
+    #[case::marked(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}), Mode::Enabled, false)]
+    #[case::opted_out(json!({"labels": {"trainmesh.dev/inject": "disabled"}}), Mode::Enabled, false)]
+    #[case::being_deleted(json!({"deletionTimestamp": "2026-01-01T00:00:02Z"}), Mode::Enabled, false)]
+    fn which_pods_are_looked_at(#[case] particular: Value, #[case] mode: Mode, #[case] expected: bool) {
+        let mut pod = json!({"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:01Z"}});
+        for (key, value) in particular.as_object().unwrap() {
+            pod["metadata"][key] = value.clone();
+        }
+        let facts = PodFacts::read(pod::Pod::new(&pod));
+        assert_eq!(suspicious(&facts, mode, "2026-01-01T00:00:01.5Z".parse().unwrap()), expected);
     }
 
     #[rstest]

@@ -45,6 +45,15 @@ pub enum VerifyError {
     OutsideThePlan,
 }
 
+impl VerifyError {
+    /// Whether what came in is to blame, and not a patch of ours: the apiserver will tell the user, and nothing has gone
+    /// wrong here.
+    #[must_use]
+    pub fn is_of_the_input(&self) -> bool {
+        matches!(self, Self::Original(_))
+    }
+}
+
 /// Checks that `patch`, built from `plan`, turns `pod` into a Pod that differs in nothing but the plan.
 pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError> {
     TypedPod::deserialize(pod).map_err(VerifyError::Original)?;

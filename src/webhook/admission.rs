@@ -18,7 +18,7 @@ use super::review::{NewPod, Review, ReviewError};
 use super::{body, deadline};
 use crate::cluster::namespaces::{Labels, Namespaces};
 use crate::error::chain;
-use crate::mutate::{Mode, Outcome, Snapshot, VerifyError};
+use crate::mutate::{Mode, Outcome, Snapshot};
 use crate::pod::Pod;
 use crate::reload::{Active, Settings};
 use crate::telemetry::{Metrics, ReviewResult};
@@ -89,12 +89,8 @@ fn decide(mode: Mode, review: &Review, labels: &Labels, active: &Active, began: 
 
 /// One line for each review, and one of another level when a patch was held back.
 fn log(review: &Review, pod: Pod<'_>, namespace: &str, outcome: &Outcome, took: Duration) {
-    match &outcome.failure {
-        // The apiserver tells the user what is wrong with an object that is no Pod.
-        None | Some(VerifyError::Original(_)) => {}
-        Some(failure) => {
-            tracing::error!(uid = review.uid, namespace, owner = owner(pod), "patch held back: {}", chain(failure));
-        }
+    if let Some(failure) = outcome.failure.as_ref().filter(|failure| !failure.is_of_the_input()) {
+        tracing::error!(uid = review.uid, namespace, owner = owner(pod), "patch held back: {}", chain(failure));
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
         let rules = outcome.audit.get("rules").map_or("", String::as_str);

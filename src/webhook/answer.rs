@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::admitted::Admitted;
 use super::review::Review;
 use super::warnings;
-use crate::mutate::{Mode, Outcome, Snapshot, Verdict, VerifyError, mutate};
+use crate::mutate::{Mode, Outcome, Snapshot, Verdict, mutate};
 
 /// The answer to one review.
 #[derive(Debug)]
@@ -75,10 +75,8 @@ impl Answered {
 
     fn of(outcome: &Outcome, mode: Mode) -> Self {
         let applied = || outcome.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
-        if let Some(VerifyError::Original(_)) = outcome.failure {
-            Self::NotAPod
-        } else if outcome.failure.is_some() {
-            Self::Withheld
+        if let Some(failure) = &outcome.failure {
+            if failure.is_of_the_input() { Self::NotAPod } else { Self::Withheld }
         } else if !outcome.patch.is_empty() {
             Self::Patched
         } else if mode == Mode::Audit && applied() {

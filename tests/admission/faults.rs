@@ -1,7 +1,7 @@
 //! A webhook that fails, and clients that are hostile: under `Ignore` no pod waits for us longer than the time-out.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -68,11 +68,7 @@ fn a_certificate_that_the_registration_does_not_name_costs_no_pod() {
     let replace =
         |index| json!({"op": "replace", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": other});
     let patch = Value::from_iter([0, 1, 2].map(replace)).to_string();
-    let name = &webhook.registration.name;
-    let _ = Cluster::get()
-        .kubectl(&["patch", "mutatingwebhookconfiguration", name, "--type=json", "-p", &patch], "")
-        .success();
-    // The apiserver learns of it by a watch.
+    webhook.registration.patch(&patch);
     let request = eventually(PATIENCE, "calls fail", || {
         let _ = namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &pod("train")).success();
         let request = creation(&namespace, "train");
@@ -94,7 +90,7 @@ fn without_the_labels_of_the_namespace_the_policy_decides(#[case] policy: &str) 
     let path = folder.path().join("kubeconfig");
     let kubeconfig = fs::read_to_string(std::env::var("KUBECONFIG").expect("KUBECONFIG")).unwrap();
     fs::write(&path, kubeconfig.replace(server, &relay.address.to_string())).unwrap();
-    let webhook = Webhook::with(&Options { policy, kubeconfig: Some(&path), ..Options::default() });
+    let webhook = Webhook::with(&Options { policy: Some(policy), kubeconfig: Some(&path), ..Options::default() });
     // It can neither learn of this namespace by its watch nor ask for it.
     relay.cut();
     let namespace = webhook.namespace(&SERVED);
@@ -150,9 +146,12 @@ fn half_a_head(process: &Process) -> Vec<Box<dyn Send>> {
 fn garbage(process: &Process) -> Vec<Box<dyn Send>> {
     for _ in 0..100 {
         let mut stream = TcpStream::connect(process.listen).unwrap();
+        stream.set_read_timeout(Some(TWO_TIME_OUTS)).unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        // An alert, or the end of the connection.
-        let _ = stream.read_to_end(&mut Vec::new());
+        // An alert, or the end of the connection; with an error where it came before all was read.
+        if let Err(error) = stream.read_to_end(&mut Vec::new()) {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "the connection stays open");
+        }
     }
     assert_eq!(process.metric("trainmesh_tls_handshake_failures_total"), 100);
     Vec::new()

@@ -127,7 +127,7 @@ fn a_rehearsal_tells_and_changes_nothing() {
 /// 100 containers and a megabyte: far beyond any real pod, and well within the apiserver's limit.
 #[test]
 fn a_huge_pod_is_patched_in_time() {
-    let webhook = Webhook::with(&Options { policy: "Fail", ..Options::default() });
+    let webhook = Webhook::with(&Options { policy: Some("Fail"), ..Options::default() });
     let namespace = webhook.namespace(&SERVED);
     let mut huge = pod("huge");
     let container = |number: u32| {

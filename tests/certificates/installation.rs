@@ -87,6 +87,15 @@ impl Installation {
         let _ = Cluster::get().kubectl(&arguments, "").success();
     }
 
+    /// Waits until so many webhooks have the same `caBundle`, which is not empty.
+    pub fn patched_bundles(&self, count: usize) {
+        eventually(PATIENCE, "every webhook has a caBundle", || {
+            let bundles = self.bundles();
+            let same = bundles.iter().all(|bundle| !bundle.is_empty() && *bundle == bundles[0]);
+            if same && bundles.len() == count { Ok(()) } else { Err(format!("{bundles:?}")) }
+        });
+    }
+
     /// Whether a pod that is created now is patched; nothing is created.
     pub fn patches(&self) -> bool {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
@@ -110,7 +119,7 @@ pub fn empty(name: &str) -> Value {
 }
 
 /// The webhooks of `config/registration.yaml`, in namespace `home`.
-fn webhooks(home: &str) -> Vec<Value> {
+pub fn webhooks(home: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
     let text = std::fs::read_to_string(path).unwrap();
     let mut registration: Value = trainmesh::yaml::parse(&text).unwrap();

@@ -1,5 +1,6 @@
 //! A leader of the rotation, in the test's own process.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -31,14 +32,28 @@ struct Deadly {
 impl Leader {
     /// Leads for good; lifetimes of CA and leaf in seconds.
     pub fn start(installation: &Installation, lifetimes: (u64, u64)) -> Self {
-        Self::mortal(installation, lifetimes, u32::MAX).0
+        Self::lead(installation, lifetimes, u32::MAX, None).0
     }
 
     /// Ends right after so many writes, and tells when that has happened.
     pub fn mortal(installation: &Installation, lifetimes: (u64, u64), writes: u32) -> (Self, CancellationToken) {
+        Self::lead(installation, lifetimes, writes, None)
+    }
+
+    /// Leads as whom `kubeconfig` names.
+    pub fn named(installation: &Installation, lifetimes: (u64, u64), kubeconfig: &Path) -> Self {
+        Self::lead(installation, lifetimes, u32::MAX, Some(kubeconfig)).0
+    }
+
+    fn lead(
+        installation: &Installation,
+        lifetimes: (u64, u64),
+        writes: u32,
+        kubeconfig: Option<&Path>,
+    ) -> (Self, CancellationToken) {
         let runtime = Runtime::new().unwrap();
         let schedule = schedule(lifetimes);
-        let client = runtime.block_on(client::connect(None, None)).unwrap();
+        let client = runtime.block_on(client::connect(kubeconfig, None)).unwrap();
         let store = InCluster::new(client, &installation.home.name, &installation.registration.name);
         let dead = CancellationToken::new();
         let store = Deadly { store, writes: AtomicU32::new(writes), dead: dead.clone() };

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -27,16 +28,24 @@ pub struct Replica {
 impl Replica {
     /// Starts it in namespace `home`; it need not be ready yet.
     pub fn start(home: &str) -> Self {
+        Self::named(home, None)
+    }
+
+    /// Starts it as whom `kubeconfig` names.
+    pub fn named(home: &str, kubeconfig: Option<&Path>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         let address = std::env::var("TRAINMESH_CLUSTER_NODE_IP").expect("the harness has checked for the cluster");
-        let child = Command::new(env!("CARGO_BIN_EXE_trainmesh"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trainmesh"));
+        command
             .args(["webhook", "--listen", &format!("{address}:0"), "--admin-listen", "127.0.0.1:0"])
             .args(["--namespace", home, "--log-format", "json", "--drain", "0s", "--grace", "2s"])
             .env_remove("TRAINMESH_CONFIG")
-            .stderr(Stdio::from(log))
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::from(log));
+        if let Some(path) = kubeconfig {
+            command.arg("--kubeconfig").arg(path);
+        }
+        let child = command.spawn().unwrap();
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
         let mut replica = Self { listen: unknown, admin: unknown, child, folder };
         (replica.listen, replica.admin) = eventually(PATIENCE, "the addresses in the log's first line", || {

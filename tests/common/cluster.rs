@@ -26,6 +26,8 @@ mod cli;
 mod kubectl;
 #[path = "cluster/namespace.rs"]
 mod namespace;
+#[path = "cluster/server.rs"]
+pub mod server;
 #[path = "cluster/wait.rs"]
 mod wait;
 
@@ -35,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-pub use audit::AuditLog;
+pub use audit::{AuditLog, creates_pod};
 pub use cli::trainmesh;
 pub use kubectl::{Applied, list};
 pub use namespace::Namespace;
@@ -51,6 +53,11 @@ pub struct Cluster {
     /// Operators that this process has started, or found started.
     operators: Mutex<BTreeSet<String>>,
 }
+
+/// A part of the cluster that does not run; it is started again, and waited for, when this is dropped.
+#[derive(Debug)]
+#[must_use = "the part is started again at once"]
+pub struct Stopped(&'static str);
 
 impl Cluster {
     /// The cluster that `tests/cluster/cluster exec` runs this test in.
@@ -103,6 +110,21 @@ impl Cluster {
         STARTED.get_or_init(|| cluster(&["mesh", "start"]));
     }
 
+    /// Ends a part of the cluster, `apiserver` or `kubelet`, for as long as the result lives.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn stop(&self, component: &'static str) -> Stopped {
+        cluster(&["stop", component]);
+        Stopped(component)
+    }
+
+    /// The sum of one of the apiserver's own metrics over the series whose labels hold `text`.
+    pub fn metric(&self, name: &str, text: &str) -> u64 {
+        let metrics = self.kubectl(&["get", "--raw", "/metrics"], "").success().stdout;
+        let series = metrics.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('{')?.rsplit_once("} "));
+        let values = series.filter(|(labels, _)| labels.contains(text)).map(|(_, value)| value);
+        values.map(|value| value.parse::<u64>().expect("a count")).sum()
+    }
+
     /// Makes the image `trainmesh.test/NAME` of a program, for pods with `imagePullPolicy: Never`.
     #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
     pub fn image(&self, name: &str, program: &str) {
@@ -112,6 +134,12 @@ impl Cluster {
     /// What the apiserver writes into its audit log from now on.
     pub fn audit_from_now(&self) -> AuditLog {
         AuditLog::from_now(self.logs.join("audit.log"))
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        cluster(&["start", self.0]);
     }
 }
 

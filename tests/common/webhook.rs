@@ -31,20 +31,25 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub use call::{Call, calls, failed_open};
-pub use certificate::{Certificate, base64};
+pub use certificate::{Authority, Certificate, base64};
 pub use process::Process;
 pub use registration::{Registration, Scope};
 pub use tls::{Reply, Tls, connect, post, receive};
 
 use crate::cluster::{Cluster, Namespace};
 
+/// How often a configuration has come into force; 1 after the start.
+pub const APPLIED: &str = "trainmesh_config_reloads_total{result=\"applied\"}";
+/// How often one was refused.
+pub const REFUSED: &str = "trainmesh_config_reloads_total{result=\"refused\"}";
+
 /// How a webhook is started and registered.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Begin of the registration's name, which decides its place in the order of webhooks.
     pub name: &'a str,
-    /// What the apiserver does when a call fails.
-    pub policy: &'a str,
+    /// What the apiserver does when a call fails, where that differs from what is shipped.
+    pub policy: Option<&'a str>,
     /// More flags; how it drains is among them.
     pub arguments: &'a [&'a str],
     /// Another kubeconfig than the cluster's.
@@ -63,7 +68,7 @@ pub struct Webhook {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { name: "0-trainmesh", policy: "Ignore", arguments: &["--drain", "0s"], kubeconfig: None }
+        Self { name: "0-trainmesh", policy: None, arguments: &["--drain", "0s"], kubeconfig: None }
     }
 }
 
@@ -78,7 +83,7 @@ impl Webhook {
         let scope = Scope::new();
         let home = Cluster::get().namespace(&[]);
         let process = Process::start(&home.name, Arc::new(Certificate::new()), options);
-        let webhooks = manifest(options.policy, process.listen, &process.certificate);
+        let webhooks = manifest(options.policy, process.listen, &process.certificate.pem);
         let registration = Registration::new(scope, options.name, webhooks);
         Self { registration, process, home }
     }
@@ -87,10 +92,18 @@ impl Webhook {
     pub fn namespace(&self, labels: &[(&str, &str)]) -> Namespace {
         self.registration.namespace(labels)
     }
+
+    /// Writes its `ConfigMap`: `text` without the head that every configuration has.
+    pub fn configure(&self, text: &str) {
+        let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{text}\n");
+        let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "trainmesh-config"}, "data": {"config.yaml": text}});
+        let _ = self.home.apply(&config_map).success();
+    }
 }
 
-/// The webhooks of `config/registration.yaml`, to be called at `address`.
-pub fn manifest(policy: &str, address: SocketAddr, certificate: &Certificate) -> Vec<Value> {
+/// The webhooks of `config/registration.yaml`, to be called at `address` with the authorities of `bundle`.
+pub fn manifest(policy: Option<&str>, address: SocketAddr, bundle: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
     let text = std::fs::read_to_string(path).expect("read config/registration.yaml");
     let mut registration: Value = trainmesh::yaml::parse(&text).expect("the registration is YAML");
@@ -98,8 +111,10 @@ pub fn manifest(policy: &str, address: SocketAddr, certificate: &Certificate) ->
     for webhook in &mut webhooks {
         let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path");
         let url = format!("https://{address}{path}");
-        webhook["clientConfig"] = json!({"url": url, "caBundle": base64(&certificate.pem)});
-        webhook["failurePolicy"] = policy.into();
+        webhook["clientConfig"] = json!({"url": url, "caBundle": base64(bundle)});
+        if let Some(policy) = policy {
+            webhook["failurePolicy"] = policy.into();
+        }
     }
     webhooks
 }

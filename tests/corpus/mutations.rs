@@ -80,7 +80,7 @@ impl Pods {
             1 => replace(pod, dice, |_| true, &self.odd),
             2 => replace(pod, dice, Value::is_string, &ODD_TEXTS.map(Value::from)),
             3..=5 => {
-                let text = texts::Random(dice.next()).sample(dice.next());
+                let text = texts::Random(Dice::new(dice.next())).sample(dice.next());
                 set(pod, "annotations", "proxy.istio.io/config", text);
             }
             6 | 7 => {

@@ -9,30 +9,38 @@ use trainmesh::yaml;
 
 use crate::case::{Case, prepare};
 use crate::chance::{reasons, settle};
-use crate::cluster::{Cluster, Namespace, PATIENCE, eventually, list, trainmesh};
+use crate::cluster::{Cluster, Namespace, PATIENCE, creates_pod, eventually, list, trainmesh};
 use crate::webhook::Webhook;
 
 /// Which pod of the preview must equal what of the cluster.
 #[derive(Clone, Copy, Debug)]
-pub struct Expectation {
+struct Expectation {
     /// The field of a preview's result.
-    pub shown: &'static str,
+    shown: &'static str,
     /// The same of the request that created the pod.
-    pub real: fn(&Value) -> Value,
+    real: fn(&Value) -> Value,
 }
 
 /// The pod as its controller has sent it.
-pub const ORIGINAL: Expectation = Expectation { shown: "original", real: as_sent };
+const ORIGINAL: Expectation = Expectation { shown: "original", real: as_sent };
 
 /// The pod as the webhook has made it.
-pub const PATCHED: Expectation = Expectation { shown: "pod", real: as_patched };
+const PATCHED: Expectation = Expectation { shown: "pod", real: as_patched };
 
 /// Opted in, and injected by a revision that nobody has installed: only trainmesh changes the pods.
 const LABELS: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio.io/rev", "none")];
 
+/// Holds a workload's preview against what its controller sends, and against what the webhook makes of that.
+pub fn check(case: &Case) {
+    let webhook = Webhook::start();
+    let created = Created::new(case, &webhook);
+    created.check(ORIGINAL);
+    created.check(PATCHED);
+}
+
 /// A workload that was created, and previewed.
 #[derive(Debug)]
-pub struct Created {
+struct Created {
     namespace: Namespace,
     roles: Vec<CreatedRole>,
     generated: Vec<(String, String)>,
@@ -49,7 +57,7 @@ struct CreatedRole {
 
 impl Created {
     /// Creates the workload in a new namespace that `webhook` serves, and waits for a pod of each role.
-    pub fn new(case: &Case, webhook: &Webhook) -> Self {
+    fn new(case: &Case, webhook: &Webhook) -> Self {
         case.start(Cluster::get());
         let namespace = webhook.namespace(&LABELS);
         let manifest = case.manifest(&namespace.name);
@@ -57,7 +65,7 @@ impl Created {
         prepare(&manifest, &namespace);
         let generated = generated(&create(&namespace, &manifest), &results);
         let events = eventually(PATIENCE, "a pod of each role", || {
-            let posted = namespace.audit(|event| is_create_of_pod(event) && !is_dry_run(event));
+            let posted = namespace.audit(|event| creates_pod(event) && !is_dry_run(event));
             find_all(&results, &posted, &generated).inspect_err(|_| (case.help)(&namespace))
         });
         let roles = results.into_iter().zip(events).map(|(result, event)| CreatedRole { result, event }).collect();
@@ -65,7 +73,7 @@ impl Created {
     }
 
     /// Compares every role.
-    pub fn check(&self, expectation: Expectation) {
+    fn check(&self, expectation: Expectation) {
         let shown = self.as_read(self.roles.iter().map(|role| role.result[expectation.shown].clone()).collect());
         let mut differences = String::new();
         for (role, shown) in self.roles.iter().zip(shown) {
@@ -88,7 +96,7 @@ impl Created {
         let count = pods.len();
         // Whether admission would accept the pods does not matter: the request is logged as it came.
         let answer = self.namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &list(pods));
-        let mut events = self.namespace.audit(|event| is_create_of_pod(event) && is_dry_run(event));
+        let mut events = self.namespace.audit(|event| creates_pod(event) && is_dry_run(event));
         let recent = events.split_off(events.len().saturating_sub(count));
         let read: Vec<_> = recent.into_iter().map(|mut event| event["requestObject"].take()).collect();
         let complete = read.len() == count && read.iter().all(Value::is_object);
@@ -179,11 +187,6 @@ fn find_all(results: &[Value], posted: &[Value], generated: &[(String, String)])
         place.map(|place| posted[place].clone()).ok_or_else(|| format!("no pod {wanted:?} among {names:?}"))
     };
     results.iter().map(find).collect()
-}
-
-fn is_create_of_pod(event: &Value) -> bool {
-    let object = &event["objectRef"];
-    event["verb"] == "create" && object["resource"] == "pods" && object["subresource"].is_null()
 }
 
 fn is_dry_run(event: &Value) -> bool {

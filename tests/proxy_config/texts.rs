@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::dice::Dice;
+
 static PIECES: LazyLock<Pieces> =
     LazyLock::new(|| serde_json::from_str(include_str!("pieces.json")).expect("pieces.json is as declared"));
 
@@ -17,32 +19,16 @@ struct Pieces {
     noise: Vec<String>,
 }
 
-/// A small generator of pseudo-random numbers (SplitMix64): the same seed gives the same texts everywhere.
-pub(crate) struct Random(pub(crate) u64);
+/// Writes texts. The same dice give the same texts everywhere.
+pub(crate) struct Random(pub(crate) Dice);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % (limit as u64)).expect("below a usize")
-    }
-
-    /// True once in `times`.
-    fn once_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
-        from[self.below(from.len())]
+    fn pick(&mut self, from: &[&'static str]) -> &'static str {
+        self.0.pick::<&str>(from)
     }
 
     fn piece(&mut self, from: &'static [String]) -> &'static str {
-        &from[self.below(from.len())]
+        self.0.pick::<String>(from)
     }
 
     /// Sound, odd and damaged texts in turn.
@@ -57,58 +43,58 @@ impl Random {
         for part in
             ["\u{feff}", "%YAML 1.1\n", "# head\n", "\n", "---\n", "--- ", "--- # c\n", "&top ", "&top\n", "!!map\n"]
         {
-            if self.once_in(40) {
+            if self.0.once_in(40) {
                 text.push_str(part);
             }
         }
-        match self.below(3) {
+        match self.0.below(3) {
             0 => self.flow(&mut text, oddness),
             1 => self.json(&mut text),
             _ => {
-                let indentation = if self.once_in(8) { 2 } else { 0 };
+                let indentation = if self.0.once_in(8) { 2 } else { 0 };
                 self.block(&mut text, indentation, oddness);
             }
         }
         for part in ["\n", "  ", "# tail", "\n# tail\n", "\n...\n", "\n---\n", "\t"] {
-            if self.once_in(15) {
+            if self.0.once_in(15) {
                 text.push_str(part);
             }
         }
-        if self.once_in(6) { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text }
+        if self.0.once_in(6) { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text }
     }
 
     /// `text` with some of its characters lost, doubled or replaced.
     fn damage(&mut self, text: &str) -> String {
         let mut characters: Vec<char> = text.chars().collect();
-        for _ in 0..=self.below(3) {
-            let at = self.below(characters.len() + 1);
-            let lost = self.below(3).min(characters.len() - at);
-            let noise = if self.once_in(3) { "" } else { self.piece(&PIECES.noise) };
+        for _ in 0..=self.0.below(3) {
+            let at = self.0.below(characters.len() + 1);
+            let lost = self.0.below(3).min(characters.len() - at);
+            let noise = if self.0.once_in(3) { "" } else { self.piece(&PIECES.noise) };
             characters.splice(at..at + lost, noise.chars());
         }
         characters.into_iter().collect()
     }
 
     fn key(&mut self, oddness: usize) -> &'static str {
-        let odd = self.below(100) < oddness;
+        let odd = self.0.below(100) < oddness;
         self.piece(if odd { &PIECES.odd_keys } else { &PIECES.fields })
     }
 
     fn scalar(&mut self, oddness: usize) -> &'static str {
-        let odd = self.below(100) < oddness;
+        let odd = self.0.below(100) < oddness;
         self.piece(if odd { &PIECES.odd_scalars } else { &PIECES.scalars })
     }
 
     fn block(&mut self, text: &mut String, indentation: usize, oddness: usize) {
         let blank = " ".repeat(indentation);
-        for _ in 0..=self.below(4) {
-            if self.once_in(6) {
+        for _ in 0..=self.0.below(4) {
+            if self.0.once_in(6) {
                 text.push_str(self.pick(&["# comment\n", "  # comment\n", "\n", "  \n"]));
             }
             text.push_str(&blank);
             text.push_str(self.key(oddness));
             text.push(':');
-            match self.below(if indentation < 6 { 6 } else { 4 }) {
+            match self.0.below(if indentation < 6 { 6 } else { 4 }) {
                 4 => {
                     text.push_str(self.pick(&["\n", " # comment\n", " &x\n", "\n\n"]));
                     self.block(text, indentation + 2, oddness);
@@ -116,7 +102,7 @@ impl Random {
                 }
                 5 => {
                     text.push('\n');
-                    for _ in 0..=self.below(2) {
+                    for _ in 0..=self.0.below(2) {
                         text.push_str(&blank);
                         text.push_str(self.pick(&["- ", "  - ", "-   ", "- - "]));
                         text.push_str(self.scalar(oddness));
@@ -132,7 +118,7 @@ impl Random {
             text.push_str(self.pick(&["", "", " # comment", "  "]));
             text.push('\n');
         }
-        if self.once_in(5) {
+        if self.0.once_in(5) {
             text.pop();
         }
     }
@@ -141,7 +127,7 @@ impl Random {
         let gap = self.pick(&["", "", " ", "\n", "\n  ", " # comment\n", "\t", "\n\t"]);
         text.push('{');
         text.push_str(gap);
-        for entry in 0..self.below(4) {
+        for entry in 0..self.0.below(4) {
             if entry > 0 {
                 text.push_str(self.pick(&[", ", ",", ",\n  ", " ,"]));
             }
@@ -156,14 +142,14 @@ impl Random {
 
     fn json(&mut self, text: &mut String) {
         let mut fields = serde_json::Map::new();
-        for _ in 0..self.below(4) {
+        for _ in 0..self.0.below(4) {
             let value =
                 self.pick(&["1", "true", "false", "null", "\"a\\\"b\\\\/é\"", "{\"A\":\"b\"}", "[1,{}]", "1.5e3"]);
             let key = self.key(0).trim_matches(['"', '\'']);
             fields.insert(key.to_owned(), serde_json::from_str(value).expect("JSON"));
         }
         let pretty = serde_json::to_string_pretty(&fields).expect("JSON");
-        text.push_str(&match self.below(3) {
+        text.push_str(&match self.0.below(3) {
             0 => serde_json::to_string(&fields).expect("JSON"),
             1 => pretty.replace("  ", "\t"),
             _ => pretty,

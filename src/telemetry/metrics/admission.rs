@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::mutate::{Outcome, VerifyError};
+use crate::mutate::Outcome;
 
 /// Upper bounds in seconds: a review takes a tenth of a millisecond, a lookup some, and 10 s is the longest that the
 /// apiserver waits unless it is told otherwise.
@@ -55,8 +55,7 @@ impl AdmissionMetrics {
                 RuleLabels { rule: rule.rule.name(), outcome: rule.outcome.name(), reason: rule.reason.code() };
             self.rules.get_or_create(&labels).inc();
         }
-        // An object that is no Pod is nobody's patch gone wrong.
-        if outcome.failure.as_ref().is_some_and(|failure| !matches!(failure, VerifyError::Original(_))) {
+        if outcome.failure.as_ref().is_some_and(|failure| !failure.is_of_the_input()) {
             self.verification_failures.inc();
         }
     }

@@ -74,8 +74,16 @@ impl Namespace {
 
     /// The finished requests for this namespace since it was made, in their order, that `keep` picks.
     pub fn audit(&self, keep: impl Fn(&Value) -> bool) -> Vec<Value> {
-        let here = |event: &Value| event["objectRef"]["namespace"] == *self.name && keep(event);
-        self.audit.events(&self.name, here)
+        self.audit.events(&self.name, |event| self.holds(event) && keep(event))
+    }
+
+    /// As [`Namespace::audit`], those among them that are not finished yet.
+    pub fn audit_begun(&self, keep: impl Fn(&Value) -> bool) -> Vec<Value> {
+        self.audit.begun(&self.name, |event| self.holds(event) && keep(event))
+    }
+
+    fn holds(&self, event: &Value) -> bool {
+        event["objectRef"]["namespace"] == *self.name
     }
 }
 

@@ -21,6 +21,7 @@ const (
 	statusAnnotation = "sidecar.istio.io/status"
 	configAnnotation = "proxy.istio.io/config"
 	nativeAnnotation = "sidecar.istio.io/nativeSidecar"
+	portAnnotation   = "status.sidecar.istio.io/port"
 	injectKey        = "sidecar.istio.io/inject"
 )
 
@@ -37,7 +38,7 @@ func (config injector) inject(pod object, namespace string) (bool, error) {
 	if _, labelled := labels[injectKey]; !labelled && text(annotations, injectKey) == "false" {
 		return false, nil
 	}
-	proxyConfig, err := readConfig(text(annotations, configAnnotation))
+	proxyConfig, err := readConfig(text(annotations, configAnnotation), text(annotations, portAnnotation))
 	if err != nil {
 		return false, err
 	}
@@ -121,9 +122,10 @@ type proxyConfig struct {
 
 // readConfig reads the annotation as Istio does: Istio's own YAML parser, both spellings
 // of a name, unknown fields allowed, and an error where a known field has another type.
-func readConfig(annotation string) (proxyConfig, error) {
+// The status port may have an annotation of its own, which wins.
+func readConfig(annotation, statusPort string) (proxyConfig, error) {
 	result := proxyConfig{json: "{}"}
-	if annotation == "" {
+	if annotation == "" && statusPort == "" {
 		return result, nil
 	}
 	refuse := func(err error) (proxyConfig, error) {
@@ -137,6 +139,9 @@ func readConfig(annotation string) (proxyConfig, error) {
 	if err := json.Unmarshal(converted, &fields); err != nil {
 		return refuse(err)
 	}
+	if fields == nil { // the text was empty
+		fields = map[string]json.RawMessage{}
+	}
 	known := []struct {
 		names  []string
 		target any
@@ -144,6 +149,8 @@ func readConfig(annotation string) (proxyConfig, error) {
 		{[]string{"holdApplicationUntilProxyStarts", "hold_application_until_proxy_starts"}, &result.hold},
 		{[]string{"proxyMetadata", "proxy_metadata"}, &result.metadata},
 		{[]string{"terminationDrainDuration", "termination_drain_duration"}, new(string)},
+		{[]string{"proxyAdminPort", "proxy_admin_port"}, new(int)},
+		{[]string{"statusPort", "status_port"}, new(int)},
 	}
 	for _, field := range known {
 		for _, name := range field.names {
@@ -158,6 +165,9 @@ func readConfig(annotation string) (proxyConfig, error) {
 			delete(fields, name)
 			fields[field.names[0]] = raw
 		}
+	}
+	if statusPort != "" {
+		fields["statusPort"] = json.RawMessage(statusPort)
 	}
 	for name := range result.metadata {
 		result.metadataNames = append(result.metadataNames, name)

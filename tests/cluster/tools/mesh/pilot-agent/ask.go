@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -22,6 +24,10 @@ func request(words []string, flags map[string]string) error {
 	allowed := []int{adminPort, 15004, statusPort, readyPort}
 	if !slices.Contains(allowed, port) {
 		return fmt.Errorf("debug port %d is not one of %v", port, allowed)
+	}
+	// For tests of a request that is never answered; the time-out below would end it.
+	if os.Getenv("TEST_HANG_REQUEST") == strconv.Itoa(port) {
+		time.Sleep(time.Hour)
 	}
 	body := ""
 	if len(words) == 3 {

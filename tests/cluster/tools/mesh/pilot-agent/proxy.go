@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -25,7 +26,7 @@ const (
 // the image's file system can be read-only.
 const bootstrap = `
 node: {id: trainmesh-test, cluster: trainmesh-test}
-admin: {address: {socket_address: {address: 127.0.0.1, port_value: 15000}}}
+admin: {address: {socket_address: {address: 127.0.0.1, port_value: %d}}}
 static_resources:
   clusters:
   - name: agent
@@ -33,7 +34,7 @@ static_resources:
     connect_timeout: 1s
     load_assignment:
       cluster_name: agent
-      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 15020}}}}]}]
+      endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %d}}}}]}]
   listeners:
   - address: {socket_address: {address: 0.0.0.0, port_value: 15021}}
     filter_chains:
@@ -53,12 +54,14 @@ static_resources:
 // settings are the parts of PROXY_CONFIG (the merged proxy configuration that the
 // injector writes as JSON) which this program honours.
 type settings struct {
+	ProxyAdminPort           int
+	StatusPort               int
 	TerminationDrainDuration string
 	drain                    time.Duration
 }
 
 func readSettings() (settings, error) {
-	result := settings{drain: 5 * time.Second}
+	result := settings{ProxyAdminPort: adminPort, StatusPort: statusPort, drain: 5 * time.Second}
 	if text := os.Getenv("PROXY_CONFIG"); text != "" {
 		if err := json.Unmarshal([]byte(text), &result); err != nil {
 			return result, fmt.Errorf("PROXY_CONFIG: %w", err)
@@ -81,12 +84,15 @@ func proxy() error {
 	if err != nil {
 		return err
 	}
+	if err := crash(); err != nil {
+		return err
+	}
 	quit := make(chan struct{}, 1)
-	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", statusPort))
+	listener, err := net.Listen("tcp", fmt.Sprintf("0.0.0.0:%d", settings.StatusPort))
 	if err != nil {
 		return err
 	}
-	go func() { log.Fatal(http.Serve(listener, statusServer(quit))) }()
+	go func() { log.Fatal(http.Serve(listener, settings.statusServer(quit))) }()
 
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
@@ -106,7 +112,8 @@ func proxy() error {
 		}
 	}
 
-	envoy := exec.Command(envoyPath, "--config-yaml", bootstrap, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning")
+	configuration := fmt.Sprintf(bootstrap, settings.ProxyAdminPort, settings.StatusPort)
+	envoy := exec.Command(envoyPath, "--config-yaml", configuration, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning")
 	envoy.Stdout, envoy.Stderr = os.Stdout, os.Stderr
 	if err := envoy.Start(); err != nil {
 		return err
@@ -124,7 +131,7 @@ func proxy() error {
 		return nil
 	case <-signals:
 		log.Printf("Graceful termination period is %v, starting...", settings.drain)
-		drainListeners()
+		settings.drainListeners()
 		select {
 		case <-time.After(settings.drain):
 		case <-ended:
@@ -139,11 +146,36 @@ func proxy() error {
 	return nil
 }
 
-func statusServer(quit chan<- struct{}) http.Handler {
+// crash ends the first TEST_CRASHES starts with an error: for tests of a proxy that is
+// restarted. The folder outlives the container.
+func crash() error {
+	text := os.Getenv("TEST_CRASHES")
+	if text == "" {
+		return nil
+	}
+	crashes, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("TEST_CRASHES: %w", err)
+	}
+	const file = "/etc/istio/proxy/test-starts"
+	starts, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if len(starts) >= crashes {
+		return nil
+	}
+	if err := os.WriteFile(file, append(starts, '.'), 0o600); err != nil {
+		return err
+	}
+	return fmt.Errorf("crash %d of %d, as asked", len(starts)+1, crashes)
+}
+
+func (settings settings) statusServer(quit chan<- struct{}) http.Handler {
 	admin := &http.Client{Timeout: time.Second}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz/ready", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(admin, fmt.Sprintf("http://127.0.0.1:%d/ready", adminPort)); err != nil {
+		if err := ready(admin, fmt.Sprintf("http://127.0.0.1:%d/ready", settings.ProxyAdminPort)); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
@@ -162,7 +194,7 @@ func statusServer(quit chan<- struct{}) http.Handler {
 		if refused(w, r) {
 			return
 		}
-		drainListeners()
+		settings.drainListeners()
 		w.Write([]byte("OK"))
 	})
 	return mux
@@ -182,9 +214,9 @@ func refused(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-func drainListeners() {
+func (settings settings) drainListeners() {
 	client := &http.Client{Timeout: time.Second}
-	answer, err := client.Post(fmt.Sprintf("http://127.0.0.1:%d/drain_listeners?graceful", adminPort), "text/plain", nil)
+	answer, err := client.Post(fmt.Sprintf("http://127.0.0.1:%d/drain_listeners?graceful", settings.ProxyAdminPort), "text/plain", nil)
 	if err != nil {
 		log.Printf("drain: %v", err)
 		return

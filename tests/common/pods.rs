@@ -1,8 +1,15 @@
 //! Pods to create, and what to look for in them.
 
+#![allow(
+    clippy::expect_used,
+    dead_code,
+    unreachable_pub,
+    reason = "a failed test says so by a panic; each uses some of it"
+)]
+
 use serde_json::{Value, json};
 
-use crate::cluster::{Namespace, PATIENCE, eventually};
+use crate::cluster::{Namespace, PATIENCE, creates_pod, eventually};
 
 /// The labels of a namespace that is served and injected.
 pub const SERVED: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
@@ -26,15 +33,29 @@ pub fn held(pod: &Value) -> bool {
         && text("proxy.istio.io/config").contains("holdApplicationUntilProxyStarts: true")
 }
 
+/// Whether a new pod would get the hold; none is created.
+pub fn patched(namespace: &Namespace) -> bool {
+    held(&namespace.kubectl(&["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod("train")).success().object())
+}
+
+/// The finished requests that created these pods for good.
+pub fn creations(namespace: &Namespace, names: &[String]) -> Vec<Value> {
+    eventually(PATIENCE, "the requests stand in the audit log", || {
+        let requests = namespace.audit(|event| creates_pod(event) && event["responseStatus"]["code"] == 201);
+        let found = |name: &&String| requests.iter().any(|event| event["objectRef"]["name"] == **name);
+        match names.iter().find(|name| !found(name)) {
+            Some(missing) => Err(format!("nothing of {missing}")),
+            None => Ok(requests),
+        }
+    })
+}
+
 /// The finished request that created pod `name` for good; a name that was generated stands in the response alone.
 pub fn creation(namespace: &Namespace, name: &str) -> Value {
     eventually(PATIENCE, "the request stands in the audit log", || {
         let requests = namespace.audit(|event| {
-            let reference = &event["objectRef"];
-            event["verb"] == "create"
-                && reference["resource"] == "pods"
-                && reference["subresource"].is_null()
-                && (reference["name"] == name || event["responseObject"]["metadata"]["name"] == name)
+            creates_pod(event)
+                && (event["objectRef"]["name"] == name || event["responseObject"]["metadata"]["name"] == name)
         });
         requests.into_iter().next_back().ok_or("nothing of it")
     })

@@ -12,16 +12,21 @@ func smallPod() []byte {
 
 // injectedPod is one that the sidecar injector has seen already, some 17 KB.
 func injectedPod() []byte {
-	pod := payload(120)
+	return must(json.Marshal(injected(120)))
+}
+
+// injected has so many variables in its payload, and some fewer in its proxy.
+func injected(variables int) object {
+	pod := payload(variables)
 	metadata, spec := pod["metadata"].(object), pod["spec"].(object)
 	metadata["annotations"] = object{
 		"proxy.istio.io/config":   "holdApplicationUntilProxyStarts: true\nconcurrency: 2\n",
 		"sidecar.istio.io/status": `{"initContainers":["istio-init"],"containers":["istio-proxy"],"revision":"default"}`,
 	}
-	proxy := container("istio-proxy", 70)
+	proxy := container("istio-proxy", variables*7/12)
 	proxy["lifecycle"] = object{"postStart": object{"exec": object{"command": []string{"pilot-agent", "wait"}}}}
 	spec["containers"] = append([]object{proxy}, spec["containers"].([]object)...)
-	return must(json.Marshal(pod))
+	return pod
 }
 
 // review is what the apiserver sends to a webhook about a pod.

@@ -61,7 +61,7 @@ func (w *world) register(o options) {
 		}
 		w.create("/api/v1/namespaces", way.namespace, object{"apiVersion": "v1", "kind": "Namespace",
 			"metadata": object{"name": way.namespace, "labels": labels}})
-		w.awaitAccount(way.namespace)
+		w.api.awaitAccount(way.namespace)
 		w.ways = append(w.ways, way)
 	}
 	w.webhook(run+"-noop", w.noop.address+"/noop", pair)
@@ -117,19 +117,6 @@ func (w *world) policy(namespace string) {
 func podsAtCreate() object {
 	return object{"apiGroups": []string{""}, "apiVersions": []string{"v1"}, "operations": []string{"CREATE"},
 		"resources": []string{"pods"}, "scope": "Namespaced"}
-}
-
-// awaitAccount waits for the service account that every pod of a new namespace needs; its controller makes it.
-func (w *world) awaitAccount(namespace string) {
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		_, err := w.api.ask("GET", "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", nil)
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			check(err)
-		}
-	}
 }
 
 // await creates pods for show until the way is in force.

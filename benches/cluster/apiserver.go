@@ -9,7 +9,12 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"sync"
+	"time"
 )
+
+// Requests of ours at a time: as many as one apiserver on a small machine answers without a queue.
+const atOnce = 32
 
 type object = map[string]any
 
@@ -40,7 +45,8 @@ func connect() *apiserver {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(cluster.CA)
 	config := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{must(tls.X509KeyPair(user.Certificate, user.Key))}}
-	return &apiserver{server: cluster.Server, client: &http.Client{Transport: &http.Transport{TLSClientConfig: config}}}
+	transport := &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: atOnce}
+	return &apiserver{server: cluster.Server, client: &http.Client{Transport: transport}}
 }
 
 // ask sends one request and reads the whole answer.
@@ -49,7 +55,11 @@ func (a *apiserver) ask(method, path string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Content-Type", "application/json")
+	kind := "application/json"
+	if method == "PATCH" {
+		kind = "application/merge-patch+json"
+	}
+	request.Header.Set("Content-Type", kind)
 	answer, err := a.client.Do(request)
 	if err != nil {
 		return nil, err
@@ -64,4 +74,35 @@ func (a *apiserver) ask(method, path string, body []byte) ([]byte, error) {
 
 func (a *apiserver) create(path string, made object) {
 	must(a.ask("POST", path, must(json.Marshal(made))))
+}
+
+// awaitAccount waits for the service account that every pod of a new namespace needs; its controller makes it.
+func (a *apiserver) awaitAccount(namespace string) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		_, err := a.ask("GET", "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", nil)
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			check(err)
+		}
+	}
+}
+
+// each does something for the numbers below count, some of them at once.
+func each(count int, do func(number int)) {
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range atOnce {
+		group.Go(func() {
+			for number := range next {
+				do(number)
+			}
+		})
+	}
+	for number := range count {
+		next <- number
+	}
+	close(next)
+	group.Wait()
 }

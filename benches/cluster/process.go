@@ -17,7 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -97,12 +97,16 @@ func (p *process) ready() time.Duration {
 	}
 }
 
-var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
-
 // memory is the most that the process has held, in MiB.
-func (p *process) memory() (mib float64) {
-	status := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid)))
-	must(fmt.Sscan(string(highWater.FindSubmatch(status)[1]), &mib))
+func (p *process) memory() float64 { return p.status("VmHWM") }
+
+// resident is what it holds now, in MiB.
+func (p *process) resident() float64 { return p.status("VmRSS") }
+
+func (p *process) status(field string) (mib float64) {
+	text := string(must(os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))))
+	_, rest, _ := strings.Cut(text, field+":")
+	must(fmt.Sscan(rest, &mib))
 	return mib / 1024
 }
 

@@ -1,3 +1,0 @@
-module trainmesh.test/admission
-
-go 1.26

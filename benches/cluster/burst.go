@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// A gang of many: each fake node has this many pods.
+const onNode = 100
+
+// burst is what came of the fake pods that end at once.
+type burst struct {
+	sync.Mutex
+	ended, asked map[string]time.Time
+	all          sync.WaitGroup
+}
+
+// measureBurst ends the payloads of many fake pods at once. kwok runs a program for each exec, which tells us; we are the
+// kubelet, and tell the apiserver that the proxy has ended.
+func (b *bench) measureBurst() {
+	names := make([]string, b.burst)
+	for number := range names {
+		names[number] = fmt.Sprintf("burst-%d", number)
+	}
+	seen := &burst{ended: map[string]time.Time{}, asked: map[string]time.Time{}}
+	seen.all.Add(len(names))
+	socket := filepath.Join(b.folder, "socket")
+	listener := must(net.Listen("unix", socket))
+	defer listener.Close()
+	go b.serve(listener, seen)
+	b.startKwok(names, socket)
+	defer command(b.lab, "kwok", "stop")
+	defer b.makeNodes((b.burst + onNode - 1) / onNode)()
+
+	controller := b.controller()
+	defer controller.end()
+	each(len(names), func(number int) { b.makeFake(names[number], number/onNode, 120) })
+	each(len(names), func(number int) { b.tell(names[number], "Running", running(), running()) })
+
+	began := time.Now()
+	each(len(names), func(number int) {
+		// As a kubelet counts: in whole seconds.
+		b.tell(names[number], "Running", ended(time.Now()), running())
+		seen.Lock()
+		seen.ended[names[number]] = time.Now()
+		seen.Unlock()
+	})
+	told := time.Since(began)
+	seen.all.Wait()
+	var took []time.Duration
+	last := began
+	for name, end := range seen.ended {
+		asked := seen.asked[name]
+		took = append(took, asked.Sub(end))
+		if asked.After(last) {
+			last = asked
+		}
+	}
+	fmt.Printf("| %d pods that end at once, settle 1 s | seen | aim |\n|---|---|---|\n", b.burst)
+	fmt.Printf("| first payload's end to last exec, s | %.1f | 30 |\n", last.Sub(began).Seconds())
+	fmt.Printf("| of that, until all ends were told to the apiserver, s | %.1f | |\n", told.Seconds())
+	fmt.Printf("| payload's end to exec, p50, s | %.2f | |\n| p99, s | %.2f | |\n", percentile(took, 50).Seconds(), percentile(took, 99).Seconds())
+	fmt.Printf("| memory at most, MiB | %.1f | |\n\n", controller.memory())
+	b.remove()
+}
+
+// serve hears of every exec; the proxy of that pod has ended then.
+func (b *bench) serve(listener net.Listener, seen *burst) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer connection.Close()
+			name := must(bufio.NewReader(connection).ReadString('\n'))
+			name = name[:len(name)-1]
+			seen.Lock()
+			_, again := seen.asked[name]
+			if !again {
+				seen.asked[name] = time.Now()
+			}
+			seen.Unlock()
+			if !again {
+				b.tell(name, "Succeeded", ended(time.Now()), ended(time.Now()))
+				seen.all.Done()
+			}
+		}()
+	}
+}
+
+// startKwok has an exec in each of these pods run the agent, which learns from its environment for which.
+func (b *bench) startKwok(names []string, socket string) {
+	var config bytes.Buffer
+	for _, name := range names {
+		config.WriteString("---\n")
+		config.Write(must(json.Marshal(object{"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Exec",
+			"metadata": object{"name": name, "namespace": b.namespace},
+			"spec": object{"execs": []object{{"local": object{"envs": []object{
+				{"name": "POD", "value": name}, {"name": "BENCH_SOCKET", "value": socket}}}}}}})))
+		config.WriteString("\n")
+	}
+	path, bin := filepath.Join(b.folder, "kwok.yaml"), filepath.Join(b.folder, "bin")
+	check(os.WriteFile(path, config.Bytes(), 0o600))
+	check(os.MkdirAll(bin, 0o700))
+	check(os.Symlink(b.agent, filepath.Join(bin, quitter)))
+	command(b.lab, "kwok", "start", path, bin)
+}

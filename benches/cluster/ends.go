@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Pods of the real node at a time, so that they disturb each other no more than pods do anywhere.
+const side = 5
+
+// measureEnds runs real containers with a real Envoy. The last line of the payload and what pilot-agent writes about the
+// end of Envoy have times that containerd has set: finer, and nearer, than what the kubelet tells.
+func (b *bench) measureEnds() {
+	command(b.lab, "mesh", "start")
+	controller := b.controller()
+	defer controller.end()
+	var took []time.Duration
+	var lock sync.Mutex
+	gate := make(chan struct{}, side)
+	var group sync.WaitGroup
+	for number := range b.ends {
+		gate <- struct{}{}
+		group.Go(func() {
+			delay := b.end(fmt.Sprintf("real-%d", number))
+			lock.Lock()
+			took = append(took, delay)
+			lock.Unlock()
+			<-gate
+		})
+	}
+	group.Wait()
+	fmt.Printf("| payload end to proxy end, %d pods on a real node, %d at a time, settle 1 s | seen | aim |\n|---|---|---|\n", b.ends, side)
+	fmt.Printf("| p50, s | %.2f | 1.15 |\n| p99, s | %.2f | |\n\n", percentile(took, 50).Seconds(), percentile(took, 99).Seconds())
+}
+
+// end runs one pod to its end and returns how long its proxy outlived the payload.
+func (b *bench) end(name string) time.Duration {
+	b.api.create(pods(b.namespace), object{"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{"name": name, "labels": object{"bench": b.name}},
+		"spec": object{"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": []object{{"name": "train",
+			"image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
+			// Envoy has started by then, however busy the machine is.
+			"command": []string{"sh", "-c", "sleep 5; echo done"}}}}})
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		var pod struct{ Status struct{ Phase string } }
+		check(json.Unmarshal(must(b.api.ask("GET", b.pod(name), nil)), &pod))
+		if pod.Status.Phase == "Succeeded" {
+			break
+		}
+		if time.Since(began) > 2*time.Minute {
+			panic(name + " does not end")
+		}
+	}
+	delay := b.lastLine(name, "istio-proxy", "Envoy exited normally").Sub(b.lastLine(name, "train", "done"))
+	must(b.api.ask("DELETE", b.pod(name)+"?gracePeriodSeconds=0", nil))
+	return delay
+}
+
+// lastLine is the time at which a container wrote a text.
+func (b *bench) lastLine(pod, container, text string) time.Time {
+	log := string(must(b.api.ask("GET", b.pod(pod)+"/log?timestamps=true&container="+container, nil)))
+	for line := range strings.Lines(log) {
+		if stamp, rest, _ := strings.Cut(line, " "); strings.Contains(rest, text) {
+			return must(time.Parse(time.RFC3339Nano, stamp))
+		}
+	}
+	panic(pod + ": " + container + " did not write " + text + ": " + log)
+}

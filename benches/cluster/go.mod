@@ -1,0 +1,3 @@
+module trainmesh.test/benches/cluster
+
+go 1.26

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# A certificate by hand: makes a CA and a pair, writes the pair into a Secret and the CA into every caBundle.
+#
+#   certs/static-pair.sh [--namespace trainmesh-system] [--service trainmesh-webhook] [--lifetime 8760h]
+#
+# Run it again before the certificate expires. The old CA stays in the caBundle until you run it once more, so that no call
+# fails while the replicas take the new certificate. Needs trainmesh, kubectl and jq.
+set -euo pipefail
+
+namespace=trainmesh-system service=trainmesh-webhook lifetime=8760h
+while [ $# -gt 0 ]; do
+  case $1 in
+    --namespace) namespace=${2:?$1 needs a value} ;;
+    --service) service=${2:?$1 needs a value} ;;
+    --lifetime) lifetime=${2:?$1 needs a value} ;;
+    *) echo "error: unknown flag $1" >&2; exit 2 ;;
+  esac
+  shift 2
+done
+secret=trainmesh-webhook-static
+registration=0-trainmesh
+
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+"${TRAINMESH:-trainmesh}" certs generate --service "$service" --namespace "$namespace" \
+  --ca-lifetime "$lifetime" --lifetime "$lifetime" --out "$folder" > /dev/null 2> "$folder/told" || {
+  cat "$folder/told" >&2
+  exit 1
+}
+
+# The CA of the certificate that is served now stands beside the new one, and none that is older.
+served=$(kubectl -n "$namespace" get secret "$secret" --ignore-not-found -o jsonpath='{.data.ca\.crt}' | base64 -d)
+bundle=$({ cat "$folder/ca.crt"; if [ -n "$served" ]; then printf '%s\n' "$served"; fi; } | base64 -w 0)
+patch=$(kubectl get mutatingwebhookconfiguration "$registration" -o json | jq -c --arg bundle "$bundle" \
+  '[.webhooks | keys[] | {op: "add", path: "/webhooks/\(.)/clientConfig/caBundle", value: $bundle}]')
+kubectl patch mutatingwebhookconfiguration "$registration" --type=json -p "$patch"
+
+# Every apiserver learns of it first.
+sleep "${OVERLAP:-10}"
+kubectl -n "$namespace" create secret generic "$secret" --type=kubernetes.io/tls --dry-run=client -o json \
+  --from-file="$folder/tls.crt" --from-file="$folder/tls.key" --from-file="$folder/ca.crt" |
+  kubectl apply --server-side --field-manager=trainmesh-static-pair -f -

@@ -1,0 +1,71 @@
+//! `trainmesh certs generate`, and the flags that say where certificates come from.
+
+#![allow(
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "a failed test says so by a panic; the parts are of no library"
+)]
+
+#[path = "common/cli.rs"]
+mod cli;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use cli::trainmesh;
+use k8s_openapi::ByteString;
+use rstest::rstest;
+use trainmesh::certs::read::{Authorities, Leaf};
+
+fn generate(out: &Path, more: &[&str]) -> cli::Run {
+    trainmesh(&[&["certs", "generate", "--out", out.to_str().unwrap()], more].concat(), "")
+}
+
+#[test]
+fn a_pair_that_belongs_together_and_a_key_that_others_cannot_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new/folder");
+    let run = generate(&out, &["--service", "hook", "--namespace", "team-a"]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    let read = |name: &str| fs::read(out.join(name)).unwrap();
+    let leaf = Leaf::read(&read("tls.crt"), &read("tls.key")).unwrap();
+    let authorities = Authorities::read(&read("ca.crt"), b"");
+    assert!(!authorities.junk && authorities.found[0].signed(&leaf) && leaf.fits("hook.team-a.svc"));
+    let mode = |name: &str| fs::metadata(out.join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!([mode("ca.crt"), mode("tls.crt"), mode("tls.key")], [0o644, 0o644, 0o600]);
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "nothing else is left there");
+
+    let bundle = run.stdout.strip_prefix("caBundle: ").unwrap().trim();
+    let bundle: ByteString = serde_json::from_value(bundle.into()).unwrap();
+    assert_eq!(bundle.0, read("ca.crt"));
+    assert!(run.stderr.contains("hook.team-a.svc") && !run.stderr.contains("PRIVATE"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_there_is_replaced_by_force_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("tls.key");
+    fs::write(&key, "mine").unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let run = generate(folder.path(), &[]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("tls.key is there already; --force replaces it"), "{}", run.stderr);
+    assert_eq!((fs::read_to_string(&key).unwrap().as_str(), folder.path().join("ca.crt").exists()), ("mine", false));
+    assert_eq!(generate(folder.path(), &["--force"]).code, Some(0));
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[rstest]
+#[case::generate_order(&["certs", "generate", "--out", "nowhere", "--ca-lifetime", "24h"], "is shorter than that of the certificate")]
+#[case::generate_range(&["certs", "generate", "--out", "nowhere", "--lifetime", "1s"], "out of range: give one between 12s and")]
+#[case::half_a_pair(&["webhook", "--tls-cert", "tls.crt"], "--tls-key <FILE>")]
+#[case::the_other_half(&["webhook", "--tls-key", "tls.key"], "--tls-cert <FILE>")]
+#[case::controller_order(&["controller", "--ca-lifetime", "24h"], "is shorter than that of the certificate")]
+#[case::controller_mode(&["controller", "--certificates", "perhaps"], "possible values: self, none")]
+fn mistakes_are_told(#[case] arguments: &[&str], #[case] expected: &str) {
+    let run = trainmesh(arguments, "");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
+    assert!(!Path::new("nowhere").exists());
+}

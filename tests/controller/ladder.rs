@@ -1,0 +1,100 @@
+//! The ways to end a proxy, one after the other: what was asked of it, as the apiserver's audit log has it.
+
+use serde_json::{Value, json};
+
+use crate::controller::{ADMIN, Asked, PROXY, STATUS, State, asked_of_all};
+use crate::world::World;
+
+/// A proxy, and what is asked of it until it ends. Repeated tries of one way count once.
+struct Way {
+    name: &'static str,
+    proxy: fn() -> Value,
+    annotations: &'static [(&'static str, &'static str)],
+    asked: fn() -> Vec<Asked>,
+}
+
+const WAYS: &[Way] = &[
+    Way { name: "as-usual", proxy: || json!({}), annotations: &[], asked: || vec![Asked::proxy(ADMIN)] },
+    Way {
+        name: "admin-port-elsewhere",
+        proxy: || json!({"proxyAdminPort": 15099}),
+        annotations: &[],
+        asked: || vec![Asked::proxy(ADMIN), Asked::proxy(STATUS)],
+    },
+    Way {
+        name: "admin-port-not-yet-open",
+        proxy: || json!({"proxyMetadata": {"TEST_START_DELAY": "10m"}}),
+        annotations: &[],
+        asked: || vec![Asked::proxy(ADMIN), Asked::proxy(STATUS)],
+    },
+    Way {
+        // `pilot-agent request` knows a few ports alone.
+        name: "both-ports-elsewhere",
+        proxy: || json!({"proxyAdminPort": 15099, "statusPort": 15025}),
+        annotations: &[],
+        asked: || vec![Asked::proxy(ADMIN), Asked::PortForward],
+    },
+    Way {
+        name: "both-ports-elsewhere-by-annotation",
+        proxy: || json!({"proxyAdminPort": 15099}),
+        annotations: &[("status.sidecar.istio.io/port", "15025")],
+        asked: || vec![Asked::proxy(ADMIN), Asked::PortForward],
+    },
+    Way {
+        name: "no-pilot-agent",
+        proxy: || json!({"proxyMetadata": {"PATH": "/nowhere"}}),
+        annotations: &[],
+        asked: || vec![Asked::proxy(ADMIN), Asked::proxy(STATUS), Asked::PortForward],
+    },
+    Way {
+        name: "an-exec-that-hangs",
+        proxy: || json!({"proxyMetadata": {"TEST_HANG_REQUEST": "15000"}}),
+        annotations: &[],
+        asked: || vec![Asked::proxy(ADMIN), Asked::proxy(STATUS)],
+    },
+    Way {
+        name: "no-envoy",
+        proxy: || json!({}),
+        annotations: &[("inject.istio.io/templates", "grpc-agent")],
+        asked: || vec![Asked::proxy(STATUS)],
+    },
+];
+
+#[test]
+fn each_way_that_fails_is_followed_by_the_next() {
+    let world = World::with(&json!({"attemptTimeout": "3s"}));
+    for Way { name, proxy, annotations, .. } in WAYS {
+        let pod = world.group.pod(name).proxy(&proxy()).runs("train", "true");
+        world.create(&annotations.iter().fold(pod, |pod, (key, value)| pod.annotation(key, value)));
+    }
+    for Way { name, .. } in WAYS {
+        let seen = world.over(name);
+        assert_eq!(seen.phase(), "Succeeded", "{seen}");
+        assert!(matches!(seen.state(PROXY), State::Ended { code: 0, .. }), "{seen}");
+    }
+    let mut all = asked_of_all(&world.namespace);
+    for Way { name, asked, .. } in WAYS {
+        let mut seen = all.remove(*name).unwrap_or_default();
+        seen.dedup();
+        assert_eq!(seen, asked(), "{name}");
+    }
+}
+
+#[test]
+fn a_port_forward_that_is_forbidden_by_configuration_is_not_tried() {
+    let world = World::with(&json!({"portForward": false, "attemptTimeout": "3s"}));
+    let proxy = json!({"proxyAdminPort": 15099, "statusPort": 15025});
+    world.create(&world.group.pod("train").proxy(&proxy).runs("train", "true"));
+    world.create(
+        &world
+            .group
+            .pod("hangs")
+            .proxy(&json!({"proxyMetadata": {"TEST_HANG_REQUEST": "15000"}}))
+            .runs("train", "true"),
+    );
+    world.over("hangs");
+    world.catches_up();
+    let mut asked = asked_of_all(&world.namespace).remove("train").unwrap_or_default();
+    asked.dedup();
+    assert_eq!(asked, [Asked::proxy(ADMIN)]);
+}
