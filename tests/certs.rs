@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     unreachable_pub,
     reason = "a failed test says so by a panic; the parts are of no library"
 )]
