@@ -22,7 +22,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
                    restartPolicy: Never\n      containers:\n      - name: x\n        image: i\n";
 
 #[rstest]
-#[case::diff(&["preview", "-f", "-"], POD, 0, &["Pod default/a", "+    proxy.istio.io/config", "mesh.hold    applied HoldAdded"], "")]
+#[case::diff(&["preview", "-f", "-"], POD, 0, &["Pod default/a", "+    proxy.istio.io/config", "mesh.hold           applied HoldAdded"], "")]
 #[case::explain(&["preview", "-f", "-", "-o", "explain"], POD, 0, &["RULE", "OUTCOME", "REASON", "FIELD", "/metadata/annotations/proxy.istio.io~1config"], "")]
 #[case::yaml(&["preview", "-f", "-", "-o", "yaml"], POD, 0, &["trainmesh.dev/applied: mesh.hold"], "")]
 #[case::patch(&["preview", "-f", "-", "-o", "patch"], POD, 0, &["\"op\": \"add\""], "")]

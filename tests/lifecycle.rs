@@ -11,12 +11,20 @@
 
 #[path = "lifecycle/attempts.rs"]
 mod attempts;
+#[path = "lifecycle/chance.rs"]
+mod chance;
+#[path = "common/dice.rs"]
+mod dice;
 #[path = "lifecycle/facts.rs"]
 mod facts;
+#[path = "lifecycle/kubelet.rs"]
+mod kubelet;
 #[path = "lifecycle/payload.rs"]
 mod payload;
 #[path = "lifecycle/pod.rs"]
 mod pod;
+#[path = "lifecycle/random.rs"]
+mod random;
 #[path = "lifecycle/roles.rs"]
 mod roles;
 #[path = "lifecycle/skips.rs"]

@@ -5,6 +5,9 @@
     reason = "a failed test says so by a panic, and tables of cases own their values"
 )]
 
+#[path = "rules/managed.rs"]
+mod managed;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -342,7 +345,8 @@ fn the_audit_log_gets_mode_configuration_and_every_rule() {
     assert_eq!(audit["config"], Configuration::embedded().hash());
     assert_eq!(
         audit["rules"],
-        "mesh.hold=applied:HoldAdded,mesh.native=skipped:NativeLeft,mesh.traffic=skipped:TrafficLeft"
+        "mesh.hold=applied:HoldAdded,mesh.native=skipped:NativeLeft,mesh.traffic=skipped:TrafficLeft,\
+         termination.managed=skipped:NoHelpers"
     );
     let again = World::default().run(&pod(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}))).audit;
     assert!(again.contains_key("rules-again") && !again.contains_key("rules"), "{again:?}");

@@ -47,7 +47,7 @@ pub(super) fn missed(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static str> 
     let done = |rule: RuleId| match rule {
         RuleId::MeshHold => held,
         RuleId::MeshNative => native,
-        RuleId::MeshTraffic => false,
+        RuleId::MeshTraffic | RuleId::TerminationManaged => false,
     };
     let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !done(rule.rule));
     applied.map(|rule| rule.rule.name()).collect()
@@ -140,6 +140,23 @@ mod tests {
             replicas: None,
         };
         assert_eq!(missed(&pod, &snapshot), expected);
+    }
+
+    #[rstest]
+    #[case::new(json!({}), Mode::Enabled, true)]
+    #[case::of_istio_aux(json!({}), Mode::IstioAux, true)]
+    #[case::rehearsal(json!({}), Mode::Audit, false)]
+    #[case::older_than_what_we_know(json!({"creationTimestamp": "2026-01-01T00:00:09Z"}), Mode::Enabled, false)]
+    #[case::marked(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}), Mode::Enabled, false)]
+    #[case::being_deleted(json!({"deletionTimestamp": "2026-01-01T00:01:00Z"}), Mode::Enabled, false)]
+    fn pods_that_are_looked_at(#[case] metadata: Value, #[case] mode: Mode, #[case] expected: bool) {
+        let mut pod = json!({"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:10Z"}});
+        for (key, value) in metadata.as_object().unwrap() {
+            pod["metadata"][key] = value.clone();
+        }
+        // Within the second of the pod's creation.
+        let since = "2026-01-01T00:00:10.7Z".parse().unwrap();
+        assert_eq!(suspicious(&PodFacts::read(pod::Pod::new(&pod)), mode, since), expected);
     }
 
     #[test]

@@ -125,7 +125,7 @@ async fn act(facts: &PodFacts, step: &Step, target: &Target, limit: Duration, pl
     let (method, result) = (step.method.name(), attempt.result.name());
     tracing::debug!(
         namespace = %facts.namespace, pod = %facts.name, container = %target.container, method, result,
-        "{}", attempt.detail
+        detail = attempt.detail, "attempted"
     );
     context.metrics.lifecycle.attempt(method, result);
     if let Some(node) = &facts.node {

@@ -1,5 +1,6 @@
 //! The helpers that we know how to end, in the order in which they are ended.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::{Action, Method, Step};
@@ -30,7 +31,7 @@ impl Catalogue {
     /// The catalogue under `settings`: an entry of theirs that has the name of a built-in one takes its place.
     #[must_use]
     pub fn new(settings: &Termination) -> Self {
-        let mut built_in = built_in();
+        let mut built_in = BUILT_IN.clone();
         let mut entries = Vec::with_capacity(built_in.len() + settings.helpers.len());
         for entry in settings.helpers.iter().map(Entry::configured) {
             match built_in.iter_mut().find(|known| known.name == entry.name) {
@@ -46,12 +47,12 @@ impl Catalogue {
     pub(super) fn find(&self, name: &str) -> Option<(usize, &Entry)> {
         self.entries.iter().enumerate().find(|(_, entry)| *entry.name == *name)
     }
+}
 
-    /// Whether there is an entry called `name`.
-    #[must_use]
-    pub fn knows(&self, name: &str) -> bool {
-        self.find(name).is_some()
-    }
+/// Whether the catalogue under `settings` has an entry called `name`.
+pub(super) fn knows(settings: &Termination, name: &str) -> bool {
+    settings.helpers.iter().any(|helper| helper.name.as_str() == name)
+        || BUILT_IN.iter().any(|entry| *entry.name == *name)
 }
 
 impl Entry {
@@ -84,7 +85,8 @@ impl Entry {
     }
 }
 
-fn built_in() -> Vec<Entry> {
+/// The built-in entries, each with the page that documents it.
+static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     vec![
         // Started with --quitquitquit it listens on its admin port, and takes a POST since 2.8.
         // https://github.com/GoogleCloudPlatform/cloud-sql-proxy/blob/main/docs/cmd/cloud-sql-proxy.md
@@ -111,7 +113,7 @@ fn built_in() -> Vec<Entry> {
         // https://linkerd.io/2/tasks/graceful-shutdown/
         Entry::post("linkerd-proxy", 4191, "/shutdown"),
     ]
-}
+});
 
 #[cfg(test)]
 mod tests {

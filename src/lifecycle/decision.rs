@@ -164,8 +164,8 @@ codes! {
         HelperEnded => "the payload has ended: the helper was ended",
         /// Every way was tried often enough.
         HelperEndFailed => "the payload has ended, but the helper could not be ended",
-        /// Nobody says how to end it.
-        HelperHasNoMethod => "the helper has no entry in the catalogue: it will not be ended",
+        /// Nobody says how to end it without harm.
+        HelperHasNoMethod => "there is no way to end the helper: it will not be ended",
         /// `trainmesh.dev/helper-containers` does not fit the pod.
         HelperUnknown => "trainmesh.dev/helper-containers names a container that the pod does not have",
         /// `trainmesh.dev/payload-containers` does not fit the pod.

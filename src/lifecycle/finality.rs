@@ -3,6 +3,9 @@
 use super::{ContainerFacts, RestartRule, RuleAction, State};
 use crate::pod::RestartPolicy;
 
+/// The exit codes of a container that was told to end: its own, that of SIGKILL and that of SIGTERM.
+const ENDED: [i32; 3] = [0, 137, 143];
+
 /// What will become of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
@@ -42,6 +45,14 @@ impl ContainerFacts {
     /// Whether it can end for good at all.
     pub(super) fn can_end(&self) -> bool {
         self.policy != RestartPolicy::Always
+    }
+
+    /// Whether all containers of the pod would start again if this one were ended: by itself, or by a signal.
+    pub(super) fn takes_all_when_ended(&self) -> bool {
+        ENDED.iter().any(|exit_code| {
+            let rule = self.rules.iter().find(|rule| rule.matches(*exit_code));
+            rule.is_some_and(|rule| rule.action == RuleAction::RestartAllContainers)
+        })
     }
 }
 

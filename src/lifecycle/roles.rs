@@ -60,8 +60,14 @@ impl<'a> Roles<'a> {
             let in_payload = wanted.as_ref().map(|wanted| wanted.contains(&&*container.name));
             match (in_payload, by_author, catalogue.find(entry)) {
                 (Some(true), _, _) | (None, None, None) => roles.payload.push(container),
-                // One that would only be started again is left alone.
-                (_, _, Some(_)) if !container.can_end() => {}
+                (_, _, Some(_)) if container.takes_all_when_ended() => {
+                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    roles.findings.push(report.detail("ending it would start all containers again"));
+                }
+                (_, _, Some(_)) if !container.can_end() => {
+                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    roles.findings.push(report.detail("the kubelet would start it again"));
+                }
                 (_, _, Some((place, entry))) => helpers.push((place, container, entry)),
                 (_, Some(helper), None) => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);

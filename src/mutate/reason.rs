@@ -27,8 +27,8 @@ codes! {
         PatchWithheld => "the patch did not pass its own check and was withheld",
         /// Configuration: `mesh.enabled: false`.
         MeshOff => "mesh rules are switched off in the configuration",
-        /// Only the hold is served there.
-        IstioAuxNamespace => "a namespace labelled for istio-aux gets the hold alone",
+        /// Only the hold and termination are served there.
+        IstioAuxNamespace => "a namespace labelled for istio-aux gets hold and termination alone",
 
         /// Istio leaves pods with `hostNetwork` alone.
         HostNetwork => "Istio does not inject pods with hostNetwork",
@@ -89,6 +89,17 @@ codes! {
         TrafficLeft => "mesh.traffic leaves the traffic to Istio",
         /// A label with a value that we do not know.
         UnknownTrafficMode => "label trainmesh.dev/mesh-traffic has an unknown value",
+
+        /// Label `trainmesh.dev/managed` was written.
+        HelpersManaged => "the controller ends the pod's helpers when its payload has ended",
+        /// The label is there already.
+        ManagedAlready => "the pod is labelled trainmesh.dev/managed already",
+        /// Nobody but proxy and payload.
+        NoHelpers => "the pod has no helpers beside a proxy",
+        /// Its restart policies say so.
+        PayloadNeverEnds => "a payload container is always started again",
+        /// Configuration: `termination.enabled: false`.
+        TerminationOff => "termination is switched off in the configuration",
     }
 }
 

@@ -1,7 +1,9 @@
 //! The rules: what each may see, what it answers, and the order in which they are asked.
 
+mod managed;
 mod mesh;
 
+use json_patch::jsonptr::PointerBuf;
 use serde::{Serialize, Serializer};
 
 use super::{Mode, Plan, Reason, Snapshot, Verdict};
@@ -20,6 +22,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule { id: RuleId::MeshTraffic, decide: mesh::traffic::decide },
     Rule { id: RuleId::MeshNative, decide: mesh::native::decide },
     Rule { id: RuleId::MeshHold, decide: mesh::hold::decide },
+    Rule { id: RuleId::TerminationManaged, decide: managed::decide },
 ];
 
 /// The name of a rule; their order is that of the reference.
@@ -31,6 +34,8 @@ pub enum RuleId {
     MeshNative,
     /// Keep the payload's traffic out of Envoy.
     MeshTraffic,
+    /// Let the controller find the pod for the sake of its helpers.
+    TerminationManaged,
 }
 
 /// What a rule sees: the pod, the snapshot, and what every rule would otherwise work out again.
@@ -56,7 +61,7 @@ pub(super) struct Ruling {
 
 impl RuleId {
     /// Every rule, in the order of the reference.
-    pub const ALL: [Self; 3] = [Self::MeshHold, Self::MeshNative, Self::MeshTraffic];
+    pub const ALL: [Self; 4] = [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::TerminationManaged];
 
     /// The name as configuration, metrics and reports write it.
     #[must_use]
@@ -65,6 +70,7 @@ impl RuleId {
             Self::MeshHold => "mesh.hold",
             Self::MeshNative => "mesh.native",
             Self::MeshTraffic => "mesh.traffic",
+            Self::TerminationManaged => "termination.managed",
         }
     }
 }
@@ -81,7 +87,7 @@ impl<'a> Facts<'a> {
         Self { pod, snapshot, proxy: pod.proxy(), injection }
     }
 
-    /// Whether this is the drop-in for istio-aux, which knows no rule but the hold.
+    /// Whether this is the drop-in for istio-aux, which knows no rules but the hold and those of termination.
     fn istio_aux(&self) -> bool {
         self.snapshot.mode == Mode::IstioAux
     }
@@ -111,6 +117,16 @@ impl Ruling {
         self.warnings.push(warning.into());
         self
     }
+}
+
+/// The JSON pointer of annotation `key`.
+fn annotation_pointer(key: &str) -> String {
+    PointerBuf::from_tokens(["metadata", "annotations", key]).to_string()
+}
+
+/// The JSON pointer of label `key`.
+fn label_pointer(key: &str) -> String {
+    PointerBuf::from_tokens(["metadata", "labels", key]).to_string()
 }
 
 impl From<NotInjected> for Reason {

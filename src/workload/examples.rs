@@ -22,6 +22,7 @@ const EXAMPLES: &[(&str, &[Expected])] = &[
     ("daemonset.yaml", &[("Pod", 1, "DaemonSet/dcgm-exporter")]),
     ("deployment.yaml", &[("Pod", 2, "Deployment/reranker")]),
     ("jaxjob.yaml", &[("Worker", 2, "JAXJob/gemma-tune")]),
+    ("job-cloud-sql-proxy.yaml", &[("Pod", 1, "Job/llama-sft-eval")]),
     ("job.yaml", &[("Pod", 4, "Job/llama-sft")]),
     (
         "jobset.yaml",

@@ -14,7 +14,7 @@ fn the_cluster_agrees_where_the_webhook_is_asked() {
     let webhook = Webhook::start();
     let (code, shown, told) = preview(&webhook.namespace(&SERVED));
     assert_eq!((code, told.as_str()), (Some(0), ""));
-    assert!(shown.contains("mesh.hold    applied HoldAdded"), "{shown}");
+    assert!(shown.contains("mesh.hold           applied HoldAdded"), "{shown}");
 }
 
 #[test]

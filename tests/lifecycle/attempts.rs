@@ -131,7 +131,7 @@ fn a_quarter_of_an_hour_is_long_enough_however_few_the_tries() {
     let mut world = World::default();
     world.attempt(&hanging(), Unreachable);
     world.later(15 * 60);
-    assert_eq!(world.decisions(&hanging()), ["report ProxyEndFailed istio-proxy", "end istio-proxy envoy-admin"]);
+    assert_eq!(world.decisions(&hanging()), ["report ProxyEndFailed istio-proxy", "end istio-proxy status-port"]);
 }
 
 #[test]
@@ -164,12 +164,12 @@ fn what_is_forbidden_is_tried_again_once_a_minute() {
 }
 
 #[test]
-fn a_proxy_that_comes_back_gets_one_more_ladder_and_then_pauses() {
+fn a_proxy_that_comes_back_gets_one_more_try_at_once_by_another_way_and_then_pauses() {
     let mut world = World::settings(|settings| settings.port_forward = false);
     let instance = |restarts| pod("OnFailure", [container("a T0"), container("istio-proxy").restarted(restarts)]);
     world.attempt(&instance(0), Sent);
     world.later(2);
-    assert_eq!(world.decisions(&instance(1)), ["report ProxyRestarted istio-proxy", "end istio-proxy envoy-admin"]);
+    assert_eq!(world.decisions(&instance(1)), ["report ProxyRestarted istio-proxy", "end istio-proxy status-port"]);
     world.attempt(&instance(1), Sent);
     let mut ends = 0;
     for restarts in 2..200 {

@@ -22,6 +22,11 @@ fn status(pod: Value, text: &str) -> Value {
     annotated(pod, "sidecar.istio.io/status", text)
 }
 
+/// Starts all containers again after every exit code but `codes`.
+fn restart_all(codes: &[i32]) -> Value {
+    json!([{"action": "RestartAllContainers", "exitCodes": {"operator": "NotIn", "values": codes}}])
+}
+
 #[rstest]
 #[case::listed(r#"{"containers":["istio-proxy"]}"#, END)]
 #[case::not_listed(r#"{"containers":["other"]}"#, "skip NothingToEnd")]
@@ -90,7 +95,7 @@ fn payload_containers(#[case] pod: Value, #[case] expected: &[&str]) {
 #[case::annotation_beats_the_name(helpers(plain("Never", &["a T0", "daprd", "istio-proxy"]), "daprd=fluent-bit"), &["end daprd helper-exec"])]
 #[case::started_again(
     pod("Never", [container("a T0"), container("daprd").with("restartPolicy", json!("Always")), container("istio-proxy")]),
-    &[END]
+    &["report HelperHasNoMethod daprd", END]
 )]
 #[case::no_method(
     helpers(plain("Never", &["a T0", "log", "istio-proxy"]), "log"),
@@ -99,6 +104,14 @@ fn payload_containers(#[case] pod: Value, #[case] expected: &[&str]) {
 #[case::no_such_entry(
     helpers(plain("Never", &["a", "log", "istio-proxy"]), "log=nothing"),
     &["report HelperHasNoMethod log", RUNNING]
+)]
+#[case::it_would_restart_all(
+    pod("Never", [container("a T0"), container("daprd").with("restartPolicyRules", restart_all(&[0])), container("istio-proxy")]),
+    &["report HelperHasNoMethod daprd", END]
+)]
+#[case::it_would_restart_all_by_itself_only(
+    pod("Never", [container("a T0"), container("daprd").with("restartPolicyRules", restart_all(&[0, 137, 143, 42])), container("istio-proxy")]),
+    &["end daprd helper-post"]
 )]
 #[case::no_such_container(
     helpers(plain("Never", &["a T0", "istio-proxy"]), "lgo"),

@@ -32,10 +32,11 @@ impl<W: Write> Sink for Diff<W> {
         if report.changed {
             hunks(&mut self.out, report)?;
         }
+        let width = report.rules.iter().map(|rule| rule.rule.name().len()).max().unwrap_or_default();
         for rule in &report.rules {
             let shade = style::verdict(rule.outcome);
             let (name, verdict, reason) = (rule.rule.name(), rule.outcome.name(), rule.reason.code());
-            writeln!(self.out, "  {name:<12} {shade}{verdict:<7}{shade:#} {reason}: {}", rule.message)?;
+            writeln!(self.out, "  {name:<width$} {shade}{verdict:<7}{shade:#} {reason}: {}", rule.message)?;
         }
         warnings(&mut self.out, report)?;
         Ok(())

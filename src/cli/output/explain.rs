@@ -27,19 +27,20 @@ impl<W: Write> Sink for Explain<W> {
         let widest = |header: &str, cells: &mut dyn Iterator<Item = usize>| {
             cells.chain([header.len()]).max().unwrap_or_default()
         };
+        let names = widest("RULE", &mut report.rules.iter().map(|rule| rule.rule.name().len()));
         let reasons = widest("REASON", &mut report.rules.iter().map(|rule| rule.reason.code().len()));
         let fields = widest("FIELD", &mut report.rules.iter().map(|rule| field(&rule.field).len()));
         let strong = style::HEADING;
         writeln!(
             self.out,
-            "  {strong}{:<12}  {:<7}  {:<reasons$}  {:<fields$}  WHY{strong:#}",
+            "  {strong}{:<names$}  {:<7}  {:<reasons$}  {:<fields$}  WHY{strong:#}",
             "RULE", "OUTCOME", "REASON", "FIELD"
         )?;
         for rule in &report.rules {
             let shade = style::verdict(rule.outcome);
             writeln!(
                 self.out,
-                "  {:<12}  {shade}{:<7}{shade:#}  {:<reasons$}  {:<fields$}  {}",
+                "  {:<names$}  {shade}{:<7}{shade:#}  {:<reasons$}  {:<fields$}  {}",
                 rule.rule.name(),
                 rule.outcome.name(),
                 rule.reason.code(),

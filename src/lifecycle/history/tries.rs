@@ -12,6 +12,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// The pause after giving up: an apiserver with thousands of such pods does not feel it.
 const RARE_PAUSE: Duration = Duration::from_hours(1);
+/// So many tries in a row reach nothing only where the node is away.
+const LOST: u32 = 5;
 /// The round that is the last but for a rare one: what hinders so many is no passing state.
 const ROUNDS: u32 = 10;
 /// After so long somebody should be told, whatever the number of rounds.
@@ -72,14 +74,13 @@ impl Tries {
         }
     }
 
-    /// Turns to instance `id`. Another one than before is a new round, so that a container that comes back again and
-    /// again is told to end ever more rarely.
+    /// Turns to instance `id`. Another one than before counts as a round, so that a container that comes back again and
+    /// again is told to end ever more rarely; the way that made it come back is not the next one to be tried.
     pub(super) fn turn_to(&mut self, id: &str) {
         if *self.id != *id {
             self.id = id.into();
             self.instances += 1;
             self.rounds += 1;
-            self.round.clear();
             self.delivered = None;
         }
     }
@@ -91,12 +92,15 @@ impl Tries {
         if result.may_have_ended() {
             self.delivered = Some(step.method);
         }
-        if result.reached() {
-            self.misses = 0;
-            self.mark(step.method, result);
-        } else {
+        if !result.reached() {
             self.misses += 1;
+        } else if std::mem::take(&mut self.misses) >= LOST {
+            // The node is back: what was tried while it was away says nothing.
+            self.first = now;
+            self.rounds = 0;
+            self.round.clear();
         }
+        self.mark(step.method, result);
         let wait = match result {
             AttemptResult::Sent => step.patience,
             AttemptResult::PodGone => LONGEST_PAUSE,
@@ -123,37 +127,36 @@ impl Tries {
 
     /// How far the attempts have come on instance `id`, which runs, by a ladder of `methods`.
     pub(in crate::lifecycle) fn progress(&self, id: &str, methods: &[Method], now: Timestamp) -> Progress {
-        if *self.id != *id {
-            return self.progress_of_another(now);
-        }
         let untried = methods.iter().position(|method| !self.round.contains(method));
-        let spent = untried.is_none();
+        if *self.id != *id {
+            // One more try at once, then none without a pause.
+            let next = Progress::Due(untried.unwrap_or(0));
+            return if self.instances == 1 { next } else { self.after_pause(next, now) };
+        }
         if now < self.next {
             let ending = self.last.1.result == AttemptResult::Sent;
             return if ending { Progress::Ending(self.next) } else { Progress::BackingOff(self.next) };
         }
         match untried {
             Some(step) => Progress::Due(step),
-            None => self.later(self.next, spent, now),
+            // A node that is away is asked again for as long as it is: each try has made its own pause.
+            None if self.misses as usize >= methods.len() => Progress::Due(0),
+            None => self.after_pause(Progress::Due(0), now),
         }
     }
 
-    /// After the kubelet has started the container again: one more ladder at once, then none without a pause.
-    fn progress_of_another(&self, now: Timestamp) -> Progress {
-        if self.instances == 1 { Progress::Due(0) } else { self.later(self.next, true, now) }
-    }
-
-    fn later(&self, since: Timestamp, spent: bool, now: Timestamp) -> Progress {
-        let given_up = spent && self.overdue(now);
+    /// `next`, when the pause after this round is over.
+    fn after_pause(&self, next: Progress, now: Timestamp) -> Progress {
+        let given_up = self.overdue(now);
         let forbidden = self.last.1.result == AttemptResult::Forbidden;
         let pause = match () {
             () if given_up => RARE_PAUSE,
             () if forbidden => LONGEST_PAUSE,
             () => pause(self.rounds, self.jitter),
         };
-        let due = since + pause;
+        let due = self.next + pause;
         match () {
-            () if now >= due => Progress::Due(0),
+            () if now >= due => next,
             () if given_up => Progress::GivenUp(due),
             () => Progress::BackingOff(due),
         }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::{Facts, Ruling};
-use super::annotation_pointer;
+use super::super::{Facts, Ruling, annotation_pointer};
 use crate::keys;
 use crate::mutate::proxy_config::{self, Hold};
 use crate::mutate::{Plan, Reason};

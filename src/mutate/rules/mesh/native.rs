@@ -1,7 +1,6 @@
 //! mesh.native: ask Istio for a native sidecar, which starts before and ends after the payload by itself.
 
-use super::super::{Facts, Ruling};
-use super::annotation_pointer;
+use super::super::{Facts, Ruling, annotation_pointer};
 use crate::config::NativeSidecar;
 use crate::keys;
 use crate::mutate::{Plan, Reason};

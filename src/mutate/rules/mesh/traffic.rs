@@ -1,8 +1,7 @@
 //! mesh.traffic: keep the payload's traffic out of Envoy. NCCL and gloo open ephemeral ports between pods and hang
 //! behind a proxy that captures them.
 
-use super::super::{Facts, Ruling};
-use super::{annotation_pointer, label_pointer};
+use super::super::{Facts, Ruling, annotation_pointer, label_pointer};
 use crate::config::Traffic;
 use crate::keys;
 use crate::mutate::{Plan, Reason};
