@@ -28,6 +28,7 @@ impl World {
 
     fn later(&mut self, seconds: i64) {
         self.now += jiff::SignedDuration::from_secs(seconds);
+        assert!(self.now < at(3 * 60 * 60), "still not done after three hours");
     }
 }
 
