@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -131,7 +132,11 @@ impl Server {
 }
 
 impl Drop for Server {
+    #[allow(clippy::print_stdout, reason = "a failed test shows what the server said, and that is where")]
     fn drop(&mut self) {
+        if thread::panicking() {
+            println!("the log of {}:\n{}", self.child.id(), self.log_text());
+        }
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
