@@ -99,6 +99,11 @@ impl Server {
         assert!(sent.success(), "signal {name} was not sent");
     }
 
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("ask for its end").is_some()
+    }
+
     /// Waits for its end.
     pub fn ended(&mut self) -> ExitStatus {
         let child = &mut self.child;
