@@ -1,10 +1,15 @@
 //! Controllers that end, and rights that are missing: no end is missed, and nothing is asked in vain for long.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
 use crate::controller::{ADMIN, Asked, Group, Manifest, PROXY, SERVED, STATUS, Seen, State, asked, told, watch};
 use crate::world::World;
+
+/// How long a lease lasts that nobody gives back.
+const LEASE: Duration = Duration::from_secs(15);
 
 /// What a controller needs.
 fn rights() -> Vec<Value> {
@@ -65,9 +70,11 @@ fn a_leader_that_ends_in_good_order_hands_over_at_once() {
     let second = group.start();
     assert!(!second.leads());
     let namespace = Cluster::get().namespace(&SERVED);
+    let asked = Instant::now();
     first.signal("TERM");
     assert!(first.ended().success());
     second.led();
+    assert!(asked.elapsed() < LEASE, "it waited until the lease ran out");
     ended_payload(&namespace, &group.pod("train").runs("train", "true"), "train");
     watch(&namespace, "train", "over", Seen::over);
 }
