@@ -95,13 +95,14 @@ fn a_debugger_keeps_no_pod_alive() {
 #[test]
 fn a_pod_that_is_being_deleted_is_left_to_the_kubelet() {
     let world = World::new();
-    // The payload obeys the signal at once; the proxy drains, and a quit would cut that short.
-    let drain = json!({"terminationDrainDuration": "10s"});
-    let train = world.group.pod("train").proxy(&drain).spec("terminationGracePeriodSeconds", 30.into());
-    world.create(&train.runs("train", "trap exit TERM; while true; do sleep 0.1; done"));
-    watch(&world.namespace, "train", "all containers run", |seen| seen.ready("train") && seen.ready(PROXY));
+    // The proxy drains for longer than the rest of the settle window; a quit would cut that short.
+    let pod = world.group.pod("train").annotation("trainmesh.dev/settle", "12s");
+    let drain = json!({"terminationDrainDuration": "20s"});
+    world.create(&pod.proxy(&drain).spec("terminationGracePeriodSeconds", 40.into()).runs("train", "true"));
+    watch(&world.namespace, "train", "the payload has ended, the proxy is ready", |seen| {
+        seen.ended("train").is_some() && seen.ready(PROXY)
+    });
     let _ = world.namespace.delete("pod", "train").success();
-    world.catches_up();
     eventually(PATIENCE, "the pod is gone", || {
         world.namespace.get("pod", "train").map_or(Ok(()), |pod| Err(Seen(pod)))
     });

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -98,6 +99,11 @@ impl Server {
         assert!(sent.success(), "signal {name} was not sent");
     }
 
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("ask for its end").is_some()
+    }
+
     /// Waits for its end.
     pub fn ended(&mut self) -> ExitStatus {
         let child = &mut self.child;
@@ -131,7 +137,11 @@ impl Server {
 }
 
 impl Drop for Server {
+    #[allow(clippy::print_stdout, reason = "a failed test shows what the server said, and that is where")]
     fn drop(&mut self) {
+        if thread::panicking() {
+            println!("the log of {}:\n{}", self.child.id(), self.log_text());
+        }
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
