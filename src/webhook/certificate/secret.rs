@@ -126,10 +126,11 @@ impl Taker {
             // Once, not at every look.
             Err(unfit) if self.told != chain(&unfit) => {
                 self.told = chain(&unfit);
-                match unfit {
+                if matches!(unfit, Unfit::Empty) {
                     // So it is at every installation, for a moment.
-                    Unfit::Empty => tracing::warn!("{}", self.told),
-                    _ => tracing::error!("no other certificate is served: {}", self.told),
+                    tracing::warn!("{}", self.told);
+                } else {
+                    tracing::error!("no other certificate is served: {}", self.told);
                 }
             }
             Err(_) => {}
