@@ -2,7 +2,8 @@
 //!
 //! Data flows one way: a manifest is read ([`manifest`]), becomes the pods that its operator would create
 //! ([`workload`]), each pod is looked at ([`pod`]) and a patch is planned for it ([`mutate`]) under a configuration
-//! ([`config`]); [`cli`] shows the result. `docs/architecture.md` is the map.
+//! ([`config`]); [`cli`] shows the result. When the payload of a pod has ended, [`lifecycle`] decides what else is to be
+//! ended. `docs/architecture.md` is the map.
 
 pub mod certs;
 pub mod cli;

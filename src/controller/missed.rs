@@ -142,6 +142,23 @@ mod tests {
         assert_eq!(missed(&pod, &snapshot), expected);
     }
 
+    #[rstest]
+    #[case::new(json!({}), Mode::Enabled, true)]
+    #[case::of_istio_aux(json!({}), Mode::IstioAux, true)]
+    #[case::rehearsal(json!({}), Mode::Audit, false)]
+    #[case::older_than_what_we_know(json!({"creationTimestamp": "2026-01-01T00:00:09Z"}), Mode::Enabled, false)]
+    #[case::marked(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}), Mode::Enabled, false)]
+    #[case::being_deleted(json!({"deletionTimestamp": "2026-01-01T00:01:00Z"}), Mode::Enabled, false)]
+    fn pods_that_are_looked_at(#[case] metadata: Value, #[case] mode: Mode, #[case] expected: bool) {
+        let mut pod = json!({"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:10Z"}});
+        for (key, value) in metadata.as_object().unwrap() {
+            pod["metadata"][key] = value.clone();
+        }
+        // Within the second of the pod's creation.
+        let since = "2026-01-01T00:00:10.7Z".parse().unwrap();
+        assert_eq!(suspicious(&PodFacts::read(pod::Pod::new(&pod)), mode, since), expected);
+    }
+
     #[test]
     fn what_the_injector_added_is_taken_off() {
         let before = before_injection(&injected(&json!({"team": "a"}), &json!({})));

@@ -201,3 +201,48 @@ impl Sweeper {
         decide(&Situation { facts, mode: Ok(Mode::Enabled), settings, catalogue, history, now })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::config::Configuration;
+    use crate::pod::Pod;
+
+    /// What hangs of a pod with these labels, whose payload and proxy are in these states.
+    #[rstest]
+    #[case::hangs(json!({}), json!({"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}), json!({"running": {}}),
+        Some(("the payload has ended, the proxy istio-proxy still runs", false)))]
+    #[case::left_alone(json!({"trainmesh.dev/inject": "disabled"}),
+        json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}}), json!({"running": {}}),
+        Some(("the payload has ended, the proxy istio-proxy still runs", true)))]
+    #[case::proxy_cannot_start(json!({}), json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}}),
+        json!({"waiting": {"reason": "CrashLoopBackOff"}}), Some(("the payload has ended, the proxy is not running yet", false)))]
+    #[case::only_just_ended(json!({}), json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:59Z"}}),
+        json!({"running": {}}), None)]
+    #[case::runs(json!({}), json!({"running": {}}), json!({"running": {}}), None)]
+    #[tokio::test]
+    async fn what_hangs(
+        #[case] labels: Value,
+        #[case] payload: Value,
+        #[case] proxy: Value,
+        #[case] expected: Option<(&str, bool)>,
+    ) {
+        let pod = json!({
+            "metadata": {"namespace": "team-a", "name": "a", "uid": "1", "labels": labels},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "istio-proxy"}, {"name": "train"}]},
+            "status": {"phase": "Running", "containerStatuses": [
+                {"name": "istio-proxy", "containerID": "c://1", "state": proxy},
+                {"name": "train", "containerID": "c://2", "state": payload},
+            ]},
+        });
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let settings = Configuration::embedded().termination;
+        let sweeper = Sweeper::new(Client::try_from(nowhere).unwrap(), settings);
+        let found = sweeper.judge(&PodFacts::read(Pod::new(&pod)), "2026-01-01T00:00:59.5Z".parse().unwrap());
+        assert_eq!(found.as_ref().map(|found| (found.why.as_str(), found.opted_out)), expected);
+    }
+}

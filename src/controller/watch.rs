@@ -134,3 +134,34 @@ impl OptIns {
         pods.into_iter().filter(changed).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pods_follow_the_opt_in_of_their_namespace() {
+        let pod = |namespace: &str| {
+            let raw = json!({"metadata": {"namespace": namespace, "name": "a"}});
+            Arc::new(serde_json::from_value::<Watched>(raw).unwrap())
+        };
+        let pods = || vec![pod("a"), pod("b"), pod("b")];
+        let known = |b: &'static str| {
+            move |namespace: &str| {
+                let said = if namespace == "b" { b } else { "enabled" };
+                let labels = [("trainmesh.dev/inject", said), ("team", said)];
+                Some(Arc::new(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into()))
+            }
+        };
+        let mut opt_ins = OptIns::default();
+        let mut affected = |b| opt_ins.affected(pods(), known(b)).len();
+        assert_eq!(affected("enabled"), 3, "nothing was known");
+        assert_eq!(affected("enabled"), 0);
+        assert_eq!(affected("audit"), 2);
+        let other_label = |_: &str| Some(Arc::new(Labels::from([("team".to_owned(), "x".to_owned())])));
+        assert_eq!(opt_ins.affected(pods(), other_label).len(), 3, "all have lost it");
+        assert_eq!(opt_ins.affected(pods(), |_| None).len(), 3, "and now they are gone");
+    }
+}

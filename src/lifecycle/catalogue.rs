@@ -135,6 +135,17 @@ mod tests {
     }
 
     #[test]
+    fn every_entry_is_documented_in_the_order_in_which_they_are_ended() {
+        let page = include_str!("../../docs/rules.md");
+        let (_, table) = page.split_once("| name | ended by |\n|---|---|\n").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap();
+        let first_cells = table.lines().filter_map(|row| row.split('|').nth(1));
+        let documented: Vec<&str> =
+            first_cells.flat_map(|cell| cell.split(", ").map(|name| name.trim().trim_matches('`'))).collect();
+        assert_eq!(names(&Catalogue::new(&Configuration::embedded().termination)), documented);
+    }
+
+    #[test]
     fn an_entry_of_the_configuration_comes_first_or_takes_the_place_of_its_namesake() {
         let mut settings = Configuration::embedded().termination;
         let exec = |name: &str| Helper {

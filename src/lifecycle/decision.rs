@@ -130,6 +130,8 @@ codes! {
         Ambient => "the pod is in the ambient mesh and has no sidecar",
         /// The kubelet ends it.
         NativeProxy => "the kubelet ends a native sidecar by itself",
+        /// By the pod's restart policy, which the payload's own overrides.
+        ProxyNeverEnds => "the kubelet would start the proxy again",
         /// Neither proxy nor helper.
         NothingToEnd => "the pod has neither a proxy nor a helper",
         /// `trainmesh.dev/payload-containers` does not fit the pod.

@@ -24,6 +24,8 @@ pub(super) struct Roles<'a> {
 pub(super) enum Proxy<'a> {
     /// An application container.
     Classic(&'a ContainerFacts),
+    /// An application container that the kubelet starts again whenever it ends.
+    NeverEnds(&'a ContainerFacts),
     /// A native sidecar, which the kubelet ends.
     Native,
     /// There is none.
@@ -40,7 +42,7 @@ impl<'a> Roles<'a> {
     /// Reads the roles: what the annotations say, then what the catalogue knows by name, then payload.
     pub(super) fn of(facts: &'a PodFacts, proxy_container: &str, catalogue: &'a Catalogue) -> Self {
         let proxy = Proxy::of(facts, proxy_container);
-        let is_proxy = |container: &ContainerFacts| matches!(proxy, Proxy::Classic(it) if it.name == container.name);
+        let is_proxy = |container: &ContainerFacts| matches!(proxy, Proxy::Classic(it) | Proxy::NeverEnds(it) if it.name == container.name);
         let app = || {
             let containers = facts.containers.iter().filter(|container| container.kind == ContainerKind::App);
             containers.filter(move |container| !is_proxy(container))
@@ -61,6 +63,10 @@ impl<'a> Roles<'a> {
                 (_, _, Some(_)) if container.takes_all_when_ended() => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail("ending it would start all containers again"));
+                }
+                (_, _, Some(_)) if !container.can_end() => {
+                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    roles.findings.push(report.detail("the kubelet would start it again"));
                 }
                 (_, _, Some((place, entry))) => helpers.push((place, container, entry)),
                 (_, Some(helper), None) => {
@@ -97,7 +103,8 @@ impl<'a> Proxy<'a> {
         let listed = facts.injected.as_ref().is_none_or(|listed| listed.iter().any(|it| **it == *name));
         let named = |kind: ContainerKind| facts.containers.iter().find(move |it| it.kind == kind && *it.name == *name);
         match (named(ContainerKind::App), named(ContainerKind::NativeSidecar)) {
-            (Some(container), _) if listed => Self::Classic(container),
+            (Some(container), _) if listed && container.can_end() => Self::Classic(container),
+            (Some(container), _) if listed => Self::NeverEnds(container),
             (_, Some(_)) => Self::Native,
             _ => Self::Absent,
         }

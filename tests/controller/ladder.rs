@@ -5,24 +5,36 @@ use serde_json::{Value, json};
 use crate::controller::{ADMIN, Asked, PROXY, STATUS, State, asked_of_all};
 use crate::world::World;
 
+/// Ends when the proxy is ready.
+const AFTER_THE_PROXY: &str = "until wget -qO- http://127.0.0.1:15021/healthz/ready; do sleep 0.2; done";
+
 /// A proxy, and what is asked of it until it ends. Repeated tries of one way count once.
 struct Way {
     name: &'static str,
+    payload: &'static str,
     proxy: fn() -> Value,
     annotations: &'static [(&'static str, &'static str)],
     asked: fn() -> Vec<Asked>,
 }
 
 const WAYS: &[Way] = &[
-    Way { name: "as-usual", proxy: || json!({}), annotations: &[], asked: || vec![Asked::proxy(ADMIN)] },
+    Way {
+        name: "as-usual",
+        payload: AFTER_THE_PROXY,
+        proxy: || json!({}),
+        annotations: &[],
+        asked: || vec![Asked::proxy(ADMIN)],
+    },
     Way {
         name: "admin-port-elsewhere",
+        payload: AFTER_THE_PROXY,
         proxy: || json!({"proxyAdminPort": 15099}),
         annotations: &[],
         asked: || vec![Asked::proxy(ADMIN), Asked::proxy(STATUS)],
     },
     Way {
         name: "admin-port-not-yet-open",
+        payload: "true",
         proxy: || json!({"proxyMetadata": {"TEST_START_DELAY": "10m"}}),
         annotations: &[],
         asked: || vec![Asked::proxy(ADMIN), Asked::proxy(STATUS)],
@@ -30,30 +42,35 @@ const WAYS: &[Way] = &[
     Way {
         // `pilot-agent request` knows a few ports alone.
         name: "both-ports-elsewhere",
+        payload: AFTER_THE_PROXY,
         proxy: || json!({"proxyAdminPort": 15099, "statusPort": 15025}),
         annotations: &[],
         asked: || vec![Asked::proxy(ADMIN), Asked::PortForward],
     },
     Way {
         name: "both-ports-elsewhere-by-annotation",
+        payload: AFTER_THE_PROXY,
         proxy: || json!({"proxyAdminPort": 15099}),
         annotations: &[("status.sidecar.istio.io/port", "15025")],
         asked: || vec![Asked::proxy(ADMIN), Asked::PortForward],
     },
     Way {
         name: "no-pilot-agent",
+        payload: AFTER_THE_PROXY,
         proxy: || json!({"proxyMetadata": {"PATH": "/nowhere"}}),
         annotations: &[],
         asked: || vec![Asked::proxy(ADMIN), Asked::proxy(STATUS), Asked::PortForward],
     },
     Way {
         name: "an-exec-that-hangs",
+        payload: AFTER_THE_PROXY,
         proxy: || json!({"proxyMetadata": {"TEST_HANG_REQUEST": "15000"}}),
         annotations: &[],
         asked: || vec![Asked::proxy(ADMIN), Asked::proxy(STATUS)],
     },
     Way {
         name: "no-envoy",
+        payload: AFTER_THE_PROXY,
         proxy: || json!({}),
         annotations: &[("inject.istio.io/templates", "grpc-agent")],
         asked: || vec![Asked::proxy(STATUS)],
@@ -63,8 +80,8 @@ const WAYS: &[Way] = &[
 #[test]
 fn each_way_that_fails_is_followed_by_the_next() {
     let world = World::with(&json!({"attemptTimeout": "3s"}));
-    for Way { name, proxy, annotations, .. } in WAYS {
-        let pod = world.group.pod(name).proxy(&proxy()).runs("train", "true");
+    for Way { name, payload, proxy, annotations, .. } in WAYS {
+        let pod = world.group.pod(name).proxy(&proxy()).runs("train", payload);
         world.create(&annotations.iter().fold(pod, |pod, (key, value)| pod.annotation(key, value)));
     }
     for Way { name, .. } in WAYS {

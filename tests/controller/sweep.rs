@@ -20,9 +20,10 @@ fn what_hangs_is_listed_with_its_reason_and_ended_when_asked() {
     let look = trainmesh(&["sweep", "-n", &namespace.name], "");
     assert_eq!((look.code, look.stderr.as_str()), (Some(0), ""));
     let line = |name: &str| look.stdout.lines().find(|line| line.split_whitespace().any(|word| word == name));
-    assert!(line("hangs").is_some(), "{}", look.stdout);
-    for name in ["works", "native", "alone"] {
-        assert!(line(name).is_none(), "{name} does not wait for us:\n{}", look.stdout);
+    assert!(line("hangs").is_some_and(|line| line.contains("the proxy istio-proxy still runs")), "{}", look.stdout);
+    assert!(line("alone").is_some_and(|line| line.contains("left alone")), "{}", look.stdout);
+    for name in ["works", "native"] {
+        assert!(line(name).is_none(), "{name} hangs on nothing:\n{}", look.stdout);
     }
     assert!(asked_of_all(&namespace).is_empty(), "looking changes nothing");
 

@@ -93,6 +93,10 @@ fn payload_containers(#[case] pod: Value, #[case] expected: &[&str]) {
 #[case::by_annotation(helpers(plain("Never", &["a T0", "sql", "istio-proxy"]), "sql=cloud-sql-proxy"), &["end sql helper-post"])]
 #[case::by_annotation_of_its_own_name(helpers(plain("Never", &["a T0", "daprd", "istio-proxy"]), "daprd"), &["end daprd helper-post"])]
 #[case::annotation_beats_the_name(helpers(plain("Never", &["a T0", "daprd", "istio-proxy"]), "daprd=fluent-bit"), &["end daprd helper-exec"])]
+#[case::started_again(
+    pod("Never", [container("a T0"), container("daprd").with("restartPolicy", json!("Always")), container("istio-proxy")]),
+    &["report HelperHasNoMethod daprd", END]
+)]
 #[case::no_method(
     helpers(plain("Never", &["a T0", "log", "istio-proxy"]), "log"),
     &["report HelperHasNoMethod log", END]

@@ -45,6 +45,14 @@ fn hanging() -> Value {
 #[case::ambient_by_label(labelled(plain("Never", &["train T0"]), "istio.io/dataplane-mode", "ambient"), "skip Ambient")]
 #[case::nothing_but_a_proxy(plain("Never", &["istio-proxy"]), "skip NoPayload")]
 #[case::always(plain("Always", &["train T0", "istio-proxy"]), "skip PayloadNeverEnds")]
+#[case::always_but_for_the_payload(
+    pod("Always", [container("train T0").with("restartPolicy", json!("Never")), container("istio-proxy")]),
+    "skip ProxyNeverEnds"
+)]
+#[case::always_but_for_payload_and_proxy(
+    pod("Always", ["train T0", "istio-proxy"].map(|text| container(text).with("restartPolicy", json!("Never")))),
+    "end istio-proxy envoy-admin"
+)]
 #[case::ended(plain("Never", &["train T0", "istio-proxy T0"]), "skip Ended")]
 fn pods(#[case] pod: Value, #[case] expected: &str) {
     check(World::default(), &pod, &[expected]);

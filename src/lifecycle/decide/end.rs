@@ -54,7 +54,6 @@ pub(super) fn next(
             }
         }
     }
-    let native = matches!(roles.proxy, Proxy::Native);
     if let Proxy::Classic(proxy) = roles.proxy {
         match standing(situation, proxy, &ladder::of(situation.facts.agent, situation.settings)) {
             Standing::Ended => {}
@@ -71,8 +70,11 @@ pub(super) fn next(
     Ok(match (later, not_running) {
         (Some((until, why)), _) => Decision::Wait { until: Some(until), why },
         (None, Some(why)) => Decision::Wait { until: None, why },
-        (None, None) if native => Decision::Skip(Skip::NativeProxy),
-        (None, None) => Decision::Skip(Skip::Ended),
+        (None, None) => Decision::Skip(match roles.proxy {
+            Proxy::Native => Skip::NativeProxy,
+            Proxy::NeverEnds(_) => Skip::ProxyNeverEnds,
+            Proxy::Classic(_) | Proxy::Absent => Skip::Ended,
+        }),
     })
 }
 

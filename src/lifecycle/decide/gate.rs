@@ -44,7 +44,7 @@ pub(super) fn something_to_end(facts: &PodFacts, roles: &Roles<'_>) -> Ruling {
         return Ok(());
     }
     let skip = match roles.proxy {
-        Proxy::Classic(_) => return Ok(()),
+        Proxy::Classic(_) | Proxy::NeverEnds(_) => return Ok(()),
         Proxy::Native => Skip::NativeProxy,
         Proxy::Absent if facts.ambient => Skip::Ambient,
         Proxy::Absent => Skip::NothingToEnd,

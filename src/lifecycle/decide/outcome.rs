@@ -12,9 +12,10 @@ use crate::lifecycle::{AttemptResult, ContainerFacts, Ended, Finding, Phase, Rep
 /// What is to be told of the containers that were told to end.
 pub(super) fn reports(situation: &Situation<'_>, roles: &Roles<'_>) -> Vec<Report> {
     let Situation { facts, history, .. } = *situation;
-    let of = |container: &ContainerFacts| history.tries(&container.name).map(|tries| (container.clone(), tries));
-    let tried = facts.containers.iter().filter_map(of);
-    let about_containers = tried.filter_map(|(container, tries)| about(situation, roles, &container, tries));
+    let about_containers = facts.containers.iter().filter_map(|container| {
+        let tries = history.tries(&container.name)?;
+        about(situation, roles, container, tries)
+    });
     premature(situation, roles).into_iter().chain(about_containers).collect()
 }
 
