@@ -1,11 +1,13 @@
 //! What others do to Secrets and `caBundle`.
 
+use std::collections::BTreeMap;
+use std::thread;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::certs::read::Authorities;
+use trainmesh::certs::read::{Authorities, Leaf};
 use trainmesh::certs::{CA_CRT, CA_KEY, RECORD, SERVING, TLS_CRT, TLS_KEY};
 
 use crate::cluster::{PATIENCE, eventually};
@@ -42,7 +44,7 @@ fn replace(installation: &Installation, name: &str) {
 fn delete(installation: &Installation, name: &str) {
     let _ = installation.home.kubectl(&["delete", "secret", name], "").success();
     // The next upgrade of the chart, or whoever keeps it in step, makes it again.
-    std::thread::sleep(Duration::from_secs(1));
+    thread::sleep(Duration::from_secs(1));
     let _ = installation.home.create(&empty(name)).success();
 }
 
@@ -50,12 +52,10 @@ fn delete(installation: &Installation, name: &str) {
 fn settled(installation: &Installation) {
     eventually(PATIENCE, "certificates are in order", || {
         let (record, serving) = (installation.secret(RECORD), installation.secret(SERVING));
-        let get =
-            |data: &std::collections::BTreeMap<String, String>, key: &str| data.get(key).cloned().unwrap_or_default();
+        let get = |data: &BTreeMap<String, String>, key: &str| data.get(key).cloned().unwrap_or_default();
         let recorded = Authorities::read(get(&record, CA_CRT).as_bytes(), get(&record, CA_KEY).as_bytes());
         let bundle = get(&serving, CA_CRT);
-        let leaf =
-            trainmesh::certs::read::Leaf::read(get(&serving, TLS_CRT).as_bytes(), get(&serving, TLS_KEY).as_bytes());
+        let leaf = Leaf::read(get(&serving, TLS_CRT).as_bytes(), get(&serving, TLS_KEY).as_bytes());
         let signed = leaf.is_some_and(|leaf| recorded.found.iter().any(|it| it.key.is_some() && it.signed(&leaf)));
         let trusted = installation.bundles().iter().all(|it| *it == bundle && *it == get(&record, CA_CRT));
         if signed && trusted && !recorded.junk { Ok(()) } else { Err(format!("{recorded:?}, {signed}, {trusted}")) }
@@ -74,11 +74,16 @@ fn settled(installation: &Installation) {
 #[case::serving_deleted(delete, SERVING)]
 fn no_call_fails_whatever_happens_to_a_secret(#[case] harm: fn(&Installation, &str), #[case] name: &str) {
     let installation = Installation::new(2);
-    let _leader = Leader::start(&installation, OVERLAP_OF_5_S);
-    installation.ready();
-    installation.patched();
+    {
+        let _leader = Leader::start(&installation, OVERLAP_OF_5_S);
+        installation.ready();
+        installation.patched();
+    }
     let seen = witness(&installation, || {
         harm(&installation, name);
+        // For a while nobody leads, and replicas are left alone with what they find.
+        thread::sleep(Duration::from_secs(2));
+        let _leader = Leader::start(&installation, OVERLAP_OF_5_S);
         settled(&installation);
     });
     assert!(seen.failures.is_empty(), "{:#?}", seen.failures);

@@ -126,7 +126,12 @@ impl Taker {
             // Once, not at every look.
             Err(unfit) if self.told != chain(&unfit) => {
                 self.told = chain(&unfit);
-                tracing::error!("no other certificate is served: {}", self.told);
+                if matches!(unfit, Unfit::Empty) {
+                    // So it is at every installation, for a moment.
+                    tracing::warn!("{}", self.told);
+                } else {
+                    tracing::error!("no other certificate is served: {}", self.told);
+                }
             }
             Err(_) => {}
         }
