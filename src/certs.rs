@@ -18,6 +18,7 @@ mod schedule;
 mod state;
 pub mod step;
 mod store;
+pub mod trust;
 
 pub use dates::Dates;
 pub use key::PrivateKey;

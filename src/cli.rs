@@ -6,6 +6,7 @@ mod certs;
 mod completion;
 mod config;
 mod controller;
+mod doctor;
 mod live;
 mod output;
 mod preview;
@@ -58,6 +59,7 @@ enum Command {
     Webhook(webhook::Arguments),
     Controller(controller::Arguments),
     Sweep(sweep::Arguments),
+    Doctor(doctor::Arguments),
     Certs(certs::Arguments),
     Config(config::Arguments),
     Completion(completion::Arguments),
@@ -108,6 +110,7 @@ fn run(command: Command) -> anyhow::Result<Status> {
         Command::Webhook(arguments) => webhook::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Sweep(arguments) => sweep::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Certs(arguments) => certs::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),

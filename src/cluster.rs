@@ -2,6 +2,7 @@
 
 pub mod ask;
 mod changes;
+pub mod checkup;
 pub mod client;
 pub mod clock;
 pub mod config_map;

@@ -11,6 +11,7 @@ pub mod cluster;
 mod codes;
 pub mod config;
 pub mod controller;
+pub mod doctor;
 pub mod duration;
 pub mod error;
 pub mod files;

@@ -160,7 +160,7 @@ fn public_key(der: &CertificateDer<'_>) -> Option<Vec<u8>> {
     X509Certificate::from_der(der).ok().map(|(_, parsed)| parsed.public_key().raw.to_vec())
 }
 
-fn dates(parsed: &X509Certificate<'_>) -> Option<Dates> {
+pub(super) fn dates(parsed: &X509Certificate<'_>) -> Option<Dates> {
     let second = |time: x509_parser::time::ASN1Time| Timestamp::from_second(time.timestamp()).ok();
     let validity = parsed.validity();
     Some(Dates { not_before: second(validity.not_before)?, not_after: second(validity.not_after)? })

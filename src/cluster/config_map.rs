@@ -8,6 +8,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 
+use super::ask::{AskError, found};
 use super::events;
 use crate::error::chain;
 use crate::reload::Offer;
@@ -18,6 +19,13 @@ pub const NAME: &str = "trainmesh-config";
 pub const KEY: &str = "config.yaml";
 /// How long an event may wait for the uid of what it is about.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What the `ConfigMap` of `namespace` holds now.
+pub(super) async fn read(client: &Client, namespace: &str) -> Result<Offer, AskError> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let read = found(&format!("read ConfigMap {namespace}/{NAME}"), api.get(NAME)).await?;
+    Ok(read.map_or(Offer::Absent, offer))
+}
 
 /// What the `ConfigMap` of `namespace` holds: now, and whenever it changes. Ends only when it is dropped.
 pub fn offers(client: Client, namespace: &str) -> impl Stream<Item = Offer> + use<> {

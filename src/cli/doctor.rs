@@ -1,0 +1,129 @@
+//! `trainmesh doctor`: is this cluster ready for trainmesh, and is trainmesh well?
+
+use std::io::Write;
+
+use anstream::ColorChoice;
+use anstyle::Style;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::live::runtime;
+use super::output::{printable, style};
+use super::{Status, painted, plain};
+use crate::cluster::{checkup, client};
+use crate::doctor::{Finding, Level, examine};
+
+/// Changes only when a field changes its meaning or goes away.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Check a cluster and the installation in it
+///
+/// Reads with your own rights, and changes nothing. What they do not show is a note, not a failure.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Before and after an installation: what is wrong, and the cure of each
+  trainmesh doctor
+
+  # Another namespace, another cluster
+  trainmesh doctor --namespace ml-system --context staging
+
+  # The codes of what failed
+  trainmesh doctor -o json | jq -r '.findings[] | select(.level == \"failure\") | .code'
+
+Exit codes: 0; 2 for an error, or when some check failed.")]
+pub(super) struct Arguments {
+    /// The namespace that trainmesh is installed in
+    #[arg(short, long, default_value = "trainmesh-system", env = "TRAINMESH_NAMESPACE")]
+    namespace: String,
+    /// The context of the kubeconfig to use instead of the current one
+    #[arg(long, value_name = "CONTEXT")]
+    context: Option<String>,
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// A line for each finding, with its cure
+    Text,
+    /// For machines
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let Arguments { namespace, context, output } = arguments;
+    let facts = runtime()?.block_on(async {
+        let client = client::connect(None, context.as_deref()).await?;
+        anyhow::Ok(Box::pin(checkup::facts(&client, namespace)).await?)
+    })?;
+    let findings = examine(&facts);
+    match output {
+        Format::Text => text(&mut painted(ColorChoice::Auto), &findings)?,
+        Format::Json => machine(&mut plain(), &findings)?,
+    }
+    let failed = findings.iter().any(|finding| finding.code.level() == Level::Failure);
+    Ok(if failed { Status::Failed } else { Status::Done })
+}
+
+fn text(out: &mut impl Write, findings: &[Finding]) -> anyhow::Result<()> {
+    for finding in findings {
+        let (word, style) = mark(finding.code.level());
+        // What it is about has names in it that others gave.
+        let words = printable(&finding.to_string());
+        writeln!(out, "{style}{word:<7}{style:#}  {}: {words}", finding.check.text())?;
+        if let Some(cure) = finding.code.cure() {
+            writeln!(out, "{:9}{cure}", "")?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn machine(out: &mut impl Write, findings: &[Finding]) -> anyhow::Result<()> {
+    let findings: Vec<Value> = findings.iter().map(object).collect();
+    let report = json!({"schemaVersion": SCHEMA_VERSION, "version": env!("CARGO_PKG_VERSION"), "findings": findings});
+    writeln!(out, "{report:#}")?;
+    Ok(out.flush()?)
+}
+
+fn object(finding: &Finding) -> Value {
+    let Finding { check, code, about } = finding;
+    json!({"check": check.code(), "level": code.level().name(), "code": code.code(), "message": code.text(),
+        "about": about, "cure": code.cure()})
+}
+
+/// How a level looks.
+fn mark(level: Level) -> (&'static str, Style) {
+    match level {
+        Level::Ok => ("ok", style::GOOD),
+        Level::Note => ("note", style::NOTE),
+        Level::Warning => ("warning", style::CAUTION),
+        Level::Failure => ("FAILED", style::BAD),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::{Check, Code};
+
+    #[test]
+    fn a_line_for_each_finding_and_its_cure_below() {
+        let finding = |check, code, about: &str| Finding { check, code, about: about.to_owned() };
+        let findings = [
+            finding(Check::Kubernetes, Code::VersionServed, "v1.36.0"),
+            finding(Check::Endpoints, Code::NoEndpoints, ""),
+            finding(Check::Namespaces, Code::UnknownOptIn, "a (x\ny)"),
+        ];
+        let mut out = Vec::new();
+        text(&mut out, &findings).unwrap();
+        let out = anstream::adapter::strip_str(str::from_utf8(&out).unwrap()).to_string();
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines.len(), 5, "{out}");
+        assert_eq!(lines[0], "ok       Kubernetes: recent enough: v1.36.0");
+        assert_eq!(lines[1], "FAILED   endpoints: no replica of the webhook is ready");
+        assert!(lines[2].starts_with("         look at its pods"), "{out}");
+        assert!(lines[3].starts_with("warning  namespaces: ") && lines[3].ends_with("a (x\u{fffd}y)"), "{out}");
+    }
+}

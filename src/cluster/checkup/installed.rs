@@ -1,0 +1,79 @@
+//! What runs: our two Deployments, the Service's endpoints, Istio's control planes.
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{PodSpec, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::ListParams;
+use kube::{Api, Client, ResourceExt as _};
+
+use super::super::ask::{AskError, answer, found};
+use super::seen;
+use crate::certs::SERVICE;
+use crate::doctor::{Istiod, Servers};
+
+/// The names of the Deployments, which no value of the chart changes.
+const WEBHOOK: &str = "trainmesh-webhook";
+const CONTROLLER: &str = "trainmesh-controller";
+/// The volume of a certificate that is not the controller's.
+const TLS: &str = "tls";
+/// What finds Istio's control planes, whatever their revision.
+const ISTIOD: &str = "app=istiod";
+/// Their setting.
+const NATIVE: &str = "ENABLE_NATIVE_SIDECARS";
+
+/// How the servers are installed; as the chart does it where their Deployments are missing or hidden.
+pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers, AskError> {
+    let webhook = pod_spec(client, namespace, WEBHOOK).await?;
+    let controller = pod_spec(client, namespace, CONTROLLER).await?;
+    let account = |spec: &Option<PodSpec>| spec.as_ref().and_then(|spec| spec.service_account_name.clone());
+    let usual = Servers::default();
+    let volume = webhook.iter().flat_map(|spec| spec.volumes.iter().flatten()).find(|volume| volume.name == TLS);
+    let secret = volume.and_then(|volume| volume.secret.as_ref()?.secret_name.clone());
+    Ok(Servers {
+        webhook_account: account(&webhook).unwrap_or(usual.webhook_account),
+        controller_account: account(&controller).unwrap_or(usual.controller_account),
+        own_certificate: secret.is_none(),
+        secret: secret.unwrap_or(usual.secret),
+    })
+}
+
+/// How many replicas of the webhook are ready; `None` where there is no Service.
+pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usize>, AskError> {
+    let services: Api<Service> = Api::namespaced(client.clone(), namespace);
+    if found(&format!("read Service {namespace}/{SERVICE}"), services.get_metadata(SERVICE)).await?.is_none() {
+        return Ok(None);
+    }
+    let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
+    let ours = ListParams::default().labels(&format!("kubernetes.io/service-name={SERVICE}"));
+    let slices = answer(&format!("list EndpointSlices in {namespace}"), slices.list(&ours)).await?;
+    // In a cluster of two address families each replica stands in a slice of each.
+    let family = |family: &str| {
+        let slices = slices.iter().filter(|slice| slice.address_type == family);
+        let endpoints = slices.flat_map(|slice| slice.endpoints.iter().flatten());
+        // What is not said counts as ready.
+        endpoints.filter(|it| it.conditions.as_ref().and_then(|it| it.ready).unwrap_or(true)).count()
+    };
+    Ok(Some(family("IPv4").max(family("IPv6"))))
+}
+
+/// Istio's control planes in this cluster.
+pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, AskError> {
+    let api: Api<Deployment> = Api::all(client.clone());
+    let all =
+        answer("list Istio's Deployments in all namespaces", api.list(&ListParams::default().labels(ISTIOD))).await?;
+    let istiod = |it: Deployment| {
+        let name = format!("{}/{}", it.namespace().unwrap_or_default(), it.name_any());
+        let containers = it.spec.and_then(|spec| spec.template.spec).map(|spec| spec.containers).unwrap_or_default();
+        let variables = containers.into_iter().flat_map(|container| container.env.unwrap_or_default());
+        let native = variables.filter(|variable| variable.name == NATIVE).find_map(|variable| variable.value);
+        Istiod { name, native }
+    };
+    Ok(all.into_iter().map(istiod).collect())
+}
+
+async fn pod_spec(client: &Client, namespace: &str, name: &str) -> Result<Option<PodSpec>, AskError> {
+    let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    let step = format!("read Deployment {namespace}/{name}");
+    let read = seen(found(&step, api.get(name))).await?;
+    Ok(read.into_known().flatten().and_then(|it: Deployment| it.spec?.template.spec))
+}

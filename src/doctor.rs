@@ -1,0 +1,94 @@
+//! `doctor`: what a live cluster says about an installation, judged.
+//!
+//! Pure: [`Facts`] in, [`Finding`]s out. Each check is one file here, and each sees only the facts that it judges;
+//! `cluster::checkup` asks for them. Every finding has a [`Code`], whose level, words and cure stand in one list. A check
+//! that finds nothing wrong says so: a person sees what was looked at.
+//!
+//! Absent on purpose: any repair, and any guess. What the person's rights do not show is a note, never a failure.
+
+mod certificate;
+mod code;
+mod configuration;
+mod endpoints;
+mod facts;
+mod istio;
+mod istio_aux;
+mod kubernetes;
+mod lease;
+mod namespaces;
+mod registration;
+mod rights;
+#[cfg(test)]
+mod testing;
+
+use std::fmt;
+
+pub use code::{Check, Code, Level};
+pub use facts::{Facts, Istiod, Seen, Servers, Version};
+pub use rights::{Right, Server, narrowed, needed};
+
+/// What one check has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at.
+    pub check: Check,
+    /// What was found.
+    pub code: Code,
+    /// What it is about in this cluster: names, dates; may be empty.
+    pub about: String,
+}
+
+/// Judges everything, in the order in which a person would repair it. Every check gives one finding at least.
+#[must_use]
+pub fn examine(facts: &Facts) -> Vec<Finding> {
+    let Facts {
+        namespace,
+        now,
+        version,
+        registrations,
+        servers,
+        certificate,
+        endpoints,
+        lease,
+        configuration,
+        denied,
+        istiods,
+        namespaces,
+    } = facts;
+    let visible = registrations.known().map_or(&[][..], Vec::as_slice);
+    let checks = [
+        (Check::Kubernetes, kubernetes::check(version)),
+        (Check::Registration, registrations.judge(|all| registration::check(all, namespace))),
+        (Check::IstioAux, registrations.judge(|all| istio_aux::check(all))),
+        (Check::Certificate, certificate::check(certificate, visible, servers, namespace, *now)),
+        (Check::Endpoints, endpoints.judge(|ready| endpoints::check(*ready))),
+        (Check::Controller, lease.judge(|lease| lease::check(lease.as_ref(), *now))),
+        (Check::Configuration, configuration.judge(configuration::check)),
+        (Check::Rights, denied.judge(|denied| rights::check(denied))),
+        (Check::Istio, registrations.judge(|all| istio::check(all, istiods))),
+        (Check::Namespaces, namespaces.judge(|all| namespaces::check(all, registrations.known()))),
+    ];
+    let finding = |check| move |(code, about)| Finding { check, code, about };
+    checks.into_iter().flat_map(|(check, found)| found.into_iter().map(finding(check))).collect()
+}
+
+/// A code, and what it is about.
+type Found = (Code, String);
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.code.text())?;
+        if self.about.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.about) }
+    }
+}
+
+/// `names` in one line, the first few where there are many.
+fn several(names: impl IntoIterator<Item = impl fmt::Display>) -> String {
+    /// A line that a terminal shows; the rest is counted.
+    const SHOWN: usize = 8;
+    let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
+    match names.len().checked_sub(SHOWN) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..SHOWN].join(", ")),
+        _ => names.join(", "),
+    }
+}

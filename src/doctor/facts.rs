@@ -1,0 +1,123 @@
+//! What was seen of a cluster. Objects of Kubernetes are kept as they came; the checks read of them what they need.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+
+use super::{Code, Found, Right};
+use crate::certs::SERVING;
+use crate::cluster::secret::Secret;
+use crate::reload::Offer;
+
+/// What was seen, at one moment.
+#[derive(Debug)]
+pub struct Facts {
+    /// The namespace of the installation.
+    pub namespace: String,
+    /// The apiserver's clock.
+    pub now: Timestamp,
+    /// Its version.
+    pub version: Version,
+    /// Every `MutatingWebhookConfiguration`, in the order in which they are called.
+    pub registrations: Seen<Vec<MutatingWebhookConfiguration>>,
+    /// What the Deployments say.
+    pub servers: Servers,
+    /// The Secret of the webhook's certificate; `None` where there is none.
+    pub certificate: Seen<Option<Secret>>,
+    /// How many replicas of the webhook are ready; `None` where there is no Service.
+    pub endpoints: Seen<Option<usize>>,
+    /// The Lease of the controller; `None` where there is none.
+    pub lease: Seen<Option<LeaseSpec>>,
+    /// The configuration.
+    pub configuration: Seen<Offer>,
+    /// Those of the [`needed`](super::needed) rights that the servers' accounts lack.
+    pub denied: Seen<Vec<Right>>,
+    /// Istio's control planes.
+    pub istiods: Seen<Vec<Istiod>>,
+    /// All namespaces, and their labels.
+    pub namespaces: Seen<BTreeMap<String, BTreeMap<String, String>>>,
+}
+
+/// An answer, if the person may have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen<T> {
+    /// What was seen.
+    Known(T),
+    /// The question that was forbidden.
+    Hidden(String),
+}
+
+/// The apiserver's version, as it says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// `1`
+    pub major: String,
+    /// `36`, with some providers `36+`
+    pub minor: String,
+    /// `v1.36.0`
+    pub full: String,
+}
+
+/// How the two servers are installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Servers {
+    /// The webhook's service account.
+    pub webhook_account: String,
+    /// The controller's service account.
+    pub controller_account: String,
+    /// The Secret that the webhook's certificate lies in.
+    pub secret: String,
+    /// Whether the controller makes the certificate.
+    pub own_certificate: bool,
+}
+
+/// A control plane of Istio.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Istiod {
+    /// Namespace and name of its Deployment.
+    pub name: String,
+    /// Its `ENABLE_NATIVE_SIDECARS`, if that is set.
+    pub native: Option<String>,
+}
+
+impl Default for Servers {
+    /// As the chart installs them.
+    fn default() -> Self {
+        Self {
+            webhook_account: "trainmesh-webhook".to_owned(),
+            controller_account: "trainmesh-controller".to_owned(),
+            secret: SERVING.to_owned(),
+            own_certificate: true,
+        }
+    }
+}
+
+impl<T> Seen<T> {
+    /// The answer, if there is one.
+    #[must_use]
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(answer) => Some(answer),
+            Self::Hidden(_) => None,
+        }
+    }
+
+    /// The same, taken.
+    #[must_use]
+    pub fn into_known(self) -> Option<T> {
+        match self {
+            Self::Known(answer) => Some(answer),
+            Self::Hidden(_) => None,
+        }
+    }
+
+    /// What `check` finds; a note where there is no answer to be checked.
+    pub(super) fn judge(&self, check: impl FnOnce(&T) -> Vec<Found>) -> Vec<Found> {
+        match self {
+            Self::Known(answer) => check(answer),
+            Self::Hidden(question) => vec![(Code::NotReadable, question.clone())],
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What the two servers' accounts must be allowed to do, as `charts/trainmesh/templates/*/rbac.yaml` grants it.
+
+use std::fmt;
+
+use super::{Code, Found, Servers, several};
+use crate::certs::{RECORD, REGISTRATION, SERVING};
+use crate::cluster::{config_map, lease};
+use crate::config::Configuration;
+
+/// One of the two servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// `trainmesh webhook`
+    Webhook,
+    /// `trainmesh controller`
+    Controller,
+}
+
+/// Something that an account must be allowed to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Right {
+    /// Whose account.
+    pub server: Server,
+    /// `get`, `create`, …
+    pub verb: &'static str,
+    /// The API group; empty for the core.
+    pub group: &'static str,
+    /// The resource, perhaps with a subresource: `pods/exec`.
+    pub resource: &'static str,
+    /// The one object; empty for all.
+    pub name: &'static str,
+    /// The namespace; `None` for all, and for what lies in none.
+    pub namespace: Option<String>,
+}
+
+/// When a right is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Always,
+    OwnCertificate,
+    Termination,
+    PortForward,
+}
+
+/// A rule of RBAC.
+struct Rule {
+    server: Server,
+    when: When,
+    group: &'static str,
+    resource: &'static str,
+    names: &'static [&'static str],
+    /// Whether it holds in our namespace alone.
+    home: bool,
+    verbs: &'static [&'static str],
+}
+
+const fn rule(
+    server: Server,
+    when: When,
+    (group, resource): (&'static str, &'static str),
+    names: &'static [&'static str],
+    home: bool,
+    verbs: &'static [&'static str],
+) -> Rule {
+    Rule { server, when, group, resource, names, home, verbs }
+}
+
+use Server::{Controller, Webhook};
+use When::{Always, OwnCertificate, PortForward, Termination};
+
+/// No name limits them.
+const ANY: &[&str] = &[""];
+const WATCH: &[&str] = &["list", "watch"];
+const READ: &[&str] = &["get", "list", "watch"];
+const KEEP: &[&str] = &["get", "list", "watch", "patch"];
+/// A WebSocket opens by GET; Kubernetes 1.35 wants `create` as well.
+const OPEN: &[&str] = &["get", "create"];
+
+const RULES: &[Rule] = &[
+    rule(Webhook, Always, ("", "namespaces"), ANY, false, READ),
+    rule(Webhook, Always, ("", "configmaps"), &[config_map::NAME], true, WATCH),
+    rule(Webhook, OwnCertificate, ("", "secrets"), &[SERVING], true, READ),
+    rule(Controller, Always, ("", "namespaces"), ANY, false, WATCH),
+    rule(Controller, Always, ("", "configmaps"), &[config_map::NAME], true, WATCH),
+    rule(Controller, Always, ("coordination.k8s.io", "leases"), ANY, true, &["create"]),
+    rule(Controller, Always, ("coordination.k8s.io", "leases"), &[lease::NAME], true, &["get", "update"]),
+    rule(Controller, Always, ("events.k8s.io", "events"), ANY, true, &["create", "patch"]),
+    rule(Controller, OwnCertificate, ("", "secrets"), &[RECORD, SERVING], true, KEEP),
+    rule(
+        Controller,
+        OwnCertificate,
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        &[REGISTRATION],
+        false,
+        KEEP,
+    ),
+    rule(Controller, Termination, ("", "pods"), ANY, false, READ),
+    rule(Controller, Termination, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
+    rule(Controller, Termination, ("", "pods/exec"), ANY, false, OPEN),
+    rule(Controller, PortForward, ("", "pods/portforward"), ANY, false, OPEN),
+];
+
+/// The rights that `servers` in `namespace` need under `configuration`.
+#[must_use]
+pub fn needed(configuration: &Configuration, servers: &Servers, namespace: &str) -> Vec<Right> {
+    let termination = &configuration.termination;
+    let on = |when| match when {
+        Always => true,
+        OwnCertificate => servers.own_certificate,
+        Termination => termination.enabled,
+        PortForward => termination.enabled && termination.port_forward,
+    };
+    let rules = RULES.iter().filter(|rule| on(rule.when));
+    let named = rules.flat_map(|rule| rule.names.iter().map(move |name| (rule, *name)));
+    let rights = named.flat_map(|(rule, name)| {
+        let Rule { server, group, resource, home, verbs, .. } = rule;
+        let namespace = home.then(|| namespace.to_owned());
+        verbs.iter().map(move |verb| {
+            let namespace = namespace.clone();
+            Right { server: *server, verb, group, resource, name, namespace }
+        })
+    });
+    rights.collect()
+}
+
+/// What is to be asked instead of a right that is `denied` for all namespaces: into pods the controller may be let in some
+/// namespaces alone, and needs no more than those that opt in.
+#[must_use]
+pub fn narrowed(denied: &Right, opted_in: &[String]) -> Option<Vec<Right>> {
+    let narrow = denied.namespace.is_none() && denied.resource.starts_with("pods/");
+    narrow.then(|| opted_in.iter().map(|name| Right { namespace: Some(name.clone()), ..denied.clone() }).collect())
+}
+
+pub(super) fn check(denied: &[Right]) -> Vec<Found> {
+    vec![match denied {
+        [] => (Code::RightsGranted, String::new()),
+        denied => (Code::RightsMissing, several(denied)),
+    }]
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, verb, group: _, resource, name, namespace } = self;
+        let server = match server {
+            Webhook => "webhook",
+            Controller => "controller",
+        };
+        write!(formatter, "{server}: {verb} {resource}")?;
+        if !name.is_empty() {
+            write!(formatter, " {name}")?;
+        }
+        namespace.iter().try_for_each(|namespace| write!(formatter, " in {namespace}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn configuration(termination: &str) -> Configuration {
+        let head = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
+        Configuration::parse(&format!("{head}termination: {{{termination}}}\n")).unwrap()
+    }
+
+    /// What is asked for under a configuration holds all of `with` and none of `without`.
+    #[rstest]
+    #[case::all("", true, &["webhook: get secrets trainmesh-webhook-tls in home", "controller: create pods/portforward", "controller: patch mutatingwebhookconfigurations 0-trainmesh"], &[])]
+    #[case::certificates_by_others("", false, &["controller: create pods/exec"], &["secrets", "mutatingwebhook"])]
+    #[case::no_port_forward("portForward: false", true, &["controller: get pods/exec"], &["portforward"])]
+    #[case::no_termination("enabled: false", true, &["controller: create events in home"], &[" pods", "portforward"])]
+    fn by_feature(#[case] text: &str, #[case] own: bool, #[case] with: &[&str], #[case] without: &[&str]) {
+        let servers = Servers { own_certificate: own, ..Servers::default() };
+        let needed = needed(&configuration(text), &servers, "home");
+        let needed: Vec<String> = needed.iter().map(ToString::to_string).collect();
+        assert!(with.iter().all(|right| needed.iter().any(|it| it == right)), "{needed:?}");
+        assert!(without.iter().all(|part| needed.iter().all(|it| !it.contains(part))), "{needed:?}");
+    }
+
+    #[test]
+    fn only_what_reaches_into_pods_is_narrowed() {
+        let right =
+            |resource| Right { server: Controller, verb: "create", group: "", resource, name: "", namespace: None };
+        assert_eq!(narrowed(&right("namespaces"), &["a".to_owned()]), None);
+        let names: Vec<String> =
+            narrowed(&right("pods/exec"), &["a".to_owned()]).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["controller: create pods/exec in a"]);
+        let inside = Right { namespace: Some("a".to_owned()), ..right("pods/exec") };
+        assert_eq!(narrowed(&inside, &["b".to_owned()]), None);
+    }
+
+    #[test]
+    fn the_denied_are_named_and_counted() {
+        let denied = needed(&Configuration::embedded(), &Servers::default(), "home");
+        let (code, about) = check(&denied).remove(0);
+        assert_eq!(code, Code::RightsMissing);
+        assert!(
+            about.starts_with("webhook: get namespaces, ")
+                && about.ends_with(&format!("and {} more", denied.len() - 8)),
+            "{about}"
+        );
+        assert_eq!(check(&[])[0].0, Code::RightsGranted);
+    }
+}
