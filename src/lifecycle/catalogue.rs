@@ -11,7 +11,7 @@ use crate::config::{Argv, Helper, HelperMethod, HttpPost, Termination};
 
 /// How long a helper may take to end that says nothing else.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The grace period that consul-k8s gives to its sidecars, 30 s, and as much as any helper gets.
+/// It quits only after a grace period of its own, which is a setting: room for half a minute of it.
 const CONSUL_PATIENCE: Duration = Duration::from_secs(40);
 
 /// The helpers that we know how to end: those of the configuration, then the built-in ones, proxies last, because the
@@ -91,13 +91,13 @@ impl Entry {
 /// The built-in entries, each with the page that documents it.
 static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     vec![
-        // Started with --quitquitquit it listens on its admin port, and takes a POST since 2.8.
-        // https://github.com/GoogleCloudPlatform/cloud-sql-proxy/blob/main/docs/cmd/cloud-sql-proxy.md
+        // Started with --quitquitquit it takes a POST on its admin port.
+        // https://github.com/GoogleCloudPlatform/cloud-sql-proxy/blob/main/cmd/root.go
         Entry::post("cloud-sql-proxy", 9091, "/quitquitquit"),
         // The container's name in the days of version 1, which many manifests have kept.
         Entry::post("cloudsql-proxy", 9091, "/quitquitquit"),
         // Annotation vault.hashicorp.com/agent-enable-quit, on the listener that the injector puts at 8200.
-        // https://developer.hashicorp.com/vault/docs/agent-and-proxy/agent#quit
+        // https://github.com/hashicorp/vault/pull/14223, https://github.com/hashicorp/vault-k8s/pull/330
         Entry::post("vault-agent", 8200, "/agent/v1/quit"),
         // https://docs.dapr.io/operations/hosting/kubernetes/kubernetes-job/
         Entry::post("daprd", 3500, "/v1.0/shutdown"),
@@ -106,14 +106,14 @@ static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         Entry::kill("fluent-bit"),
         // A sidecar of the OpenTelemetry operator, and the name that manifests use. There is no endpoint, and the
         // official images hold the collector alone: for images with a kill.
-        // https://github.com/open-telemetry/opentelemetry-collector-releases/tree/main/distributions
+        // https://github.com/open-telemetry/opentelemetry-helm-charts/issues/193
         Entry::kill("otc-container"),
         Entry::kill("otel-collector"),
         // With lifecycle management on; it answers at once and quits Envoy when its grace period is over.
-        // https://developer.hashicorp.com/consul/docs/reference/dataplane/cli
+        // https://github.com/hashicorp/consul-dataplane/blob/main/pkg/consuldp/lifecycle.go
         Entry::post("consul-dataplane", 20600, "/graceful_shutdown").patience(CONSUL_PATIENCE),
-        // Annotation config.linkerd.io/proxy-admin-shutdown: enabled (2.16 and newer).
-        // https://linkerd.io/2/tasks/graceful-shutdown/
+        // Newer versions want the annotation config.linkerd.io/proxy-admin-shutdown: enabled.
+        // https://github.com/linkerd/linkerd2-proxy/pull/811, https://github.com/linkerd/linkerd2-proxy/pull/3014
         Entry::post("linkerd-proxy", 4191, "/shutdown"),
     ]
 });
