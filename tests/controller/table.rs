@@ -72,7 +72,8 @@ fn run(group: &Group, namespace: &Namespace) -> HashMap<String, Seen> {
 /// Whether the pod has shown what it will come to, be that right or wrong.
 fn is_over(row: Row, seen: &Seen) -> bool {
     let payload = seen.payload();
-    let again = payload.iter().any(|container| seen.restarts(container) >= RESTARTS);
+    // While all containers are started again, init containers first, the phase is Pending for a moment.
+    let again = seen.phase() != "Pending" && payload.iter().any(|container| seen.restarts(container) >= RESTARTS);
     let quiet = seen.all_ended(&payload).is_some_and(|end| Timestamp::now().duration_since(end) > QUIET);
     seen.over() || again || (quiet && row.phase() == "Running")
 }
