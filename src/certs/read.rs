@@ -17,7 +17,7 @@ use super::key::PrivateKey;
 use super::pem::{CERTIFICATE, PRIVATE_KEY, sections};
 use super::step::{self, Id};
 
-/// An authority of ours: a certificate that may sign others and whose name begins with [`COMMON_NAME`].
+/// An authority of ours: a certificate that may sign others and whose name begins with `COMMON_NAME`.
 #[derive(Clone)]
 pub struct Authority {
     /// Names it.

@@ -1,6 +1,6 @@
 //! Leader election by a `Lease`: one of several replicas acts, and another takes over when it stops or falls silent.
 //!
-//! What to do next is decided by the pure [`transition`]; here are the calls, each under a time-out. A leader that
+//! What to do next is decided by the pure `transition`; here are the calls, each under a time-out. A leader that
 //! cannot renew gives up before anyone else may take over: [`Timing::patience`] is shorter than [`Timing::term`], and
 //! both count from the moment at which a call was sent. Every write carries the resourceVersion that was read, so that
 //! of two candidates one loses.
