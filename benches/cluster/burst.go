@@ -41,16 +41,16 @@ func (b *bench) measureBurst() {
 
 	controller := b.controller()
 	defer controller.end()
-	each(len(names), func(number int) { b.makeFake(names[number], number/onNode, 120) })
+	each(len(names), func(number int) { b.makeFake(names[number], number/onNode, 26) })
 	each(len(names), func(number int) { b.tell(names[number], "Running", running(), running()) })
 
 	began := time.Now()
 	each(len(names), func(number int) {
-		// As a kubelet counts: in whole seconds.
-		b.tell(names[number], "Running", ended(time.Now()), running())
+		end := time.Now()
 		seen.Lock()
-		seen.ended[names[number]] = time.Now()
+		seen.ended[names[number]] = end
 		seen.Unlock()
+		b.tell(names[number], "Running", ended(end), running())
 	})
 	told := time.Since(began)
 	seen.all.Wait()
@@ -87,9 +87,10 @@ func (b *bench) serve(listener net.Listener, seen *burst) {
 			if !again {
 				seen.asked[name] = time.Now()
 			}
+			end := seen.ended[name]
 			seen.Unlock()
 			if !again {
-				b.tell(name, "Succeeded", ended(time.Now()), ended(time.Now()))
+				b.tell(name, "Succeeded", ended(end), ended(time.Now()))
 				seen.all.Done()
 			}
 		}()

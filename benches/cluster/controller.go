@@ -67,15 +67,21 @@ func (b *bench) pod(name string) string { return pods(b.namespace) + "/" + name 
 
 // controller starts one and waits until it leads.
 func (b *bench) controller() *process {
-	p := start(nil, nil, b.trainmesh, "controller", "--admin-listen", "127.0.0.1:0", "--namespace", b.namespace,
-		"--config", b.config(), "--log-format", "json")
-	p.ready()
+	p := b.start()
 	for p.metric("trainmesh_leader") != 1 {
 		if time.Since(p.began) > time.Minute {
 			panic("it does not lead after a minute")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+	return p
+}
+
+// start starts one and waits until it is ready.
+func (b *bench) start() *process {
+	p := start(nil, nil, b.trainmesh, "controller", "--admin-listen", "127.0.0.1:0", "--namespace", b.namespace,
+		"--config", b.config(), "--log-format", "json", "--log-level", "warn,trainmesh::listening=info")
+	p.ready()
 	return p
 }
 

@@ -39,11 +39,11 @@ func (b *bench) measureEnds() {
 // end runs one pod to its end and returns how long its proxy outlived the payload.
 func (b *bench) end(name string) time.Duration {
 	b.api.create(pods(b.namespace), object{"apiVersion": "v1", "kind": "Pod",
-		"metadata": object{"name": name, "labels": object{"bench": b.name}},
+		"metadata": object{"name": name, "labels": object{"bench": b.name},
+			"annotations": object{"proxy.istio.io/config": "holdApplicationUntilProxyStarts: true", mark: marked}},
 		"spec": object{"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": []object{{"name": "train",
 			"image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
-			// Envoy has started by then, however busy the machine is.
-			"command": []string{"sh", "-c", "sleep 5; echo done"}}}}})
+			"command": []string{"sh", "-c", "sleep 2; echo done"}}}}})
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		var pod struct{ Status struct{ Phase string } }
 		check(json.Unmarshal(must(b.api.ask("GET", b.pod(name), nil)), &pod))

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// The webhook leaves it; a pod without it would be looked at once more.
+const mark, marked = "trainmesh.dev/applied", "mesh.hold"
+
 // makeNodes makes nodes that kwok answers for, and returns what removes them.
 func (b *bench) makeNodes(count int) func() {
 	for number := range count {
@@ -36,6 +39,7 @@ func (b *bench) makeFake(name string, node, variables int) {
 	labels["bench"], labels["service.istio.io/canonical-name"] = b.name, "llama"
 	// The injector of the test mesh leaves it alone.
 	labels["sidecar.istio.io/inject"] = "false"
+	metadata["annotations"].(object)[mark] = marked
 	delete(spec, "schedulerName")
 	spec["nodeName"], spec["tolerations"] = b.node(node), []object{{"operator": "Exists"}}
 	b.api.create(pods(b.namespace), pod)

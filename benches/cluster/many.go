@@ -23,7 +23,7 @@ func (b *bench) measureMany() {
 	defer b.makeNodes((b.pods + perNode - 1) / perNode)()
 	each(b.pods, func(number int) {
 		name := fmt.Sprintf("many-%d", number)
-		b.makeFake(name, number/perNode, 12)
+		b.makeFake(name, number/perNode, 4)
 		b.tell(name, "Running", running(), running())
 	})
 	defer b.remove()
@@ -53,10 +53,8 @@ func (b *bench) alone() float64 {
 	defer os.WriteFile(b.config(), text, 0o600)
 	check(os.WriteFile(b.config(), []byte(strings.Replace(string(text), "bench=", "none=", 1)), 0o600))
 	// Not through the lease, which is another's.
-	p := start(nil, nil, b.trainmesh, "controller", "--admin-listen", "127.0.0.1:0", "--namespace", b.namespace,
-		"--config", b.config(), "--log-format", "json")
+	p := b.start()
 	defer p.end()
-	p.ready()
 	return p.resident()
 }
 

@@ -21,6 +21,14 @@ fn job_completes(namespace: &Namespace, name: &str) {
         "backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [
             {"name": "train", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
              "command": ["wget", "-qO-", "http://127.0.0.1:15021/healthz/ready"]}]}}}});
+    // A replica that is ready is called when the node's proxy knows of it, and nobody tells when that is.
+    eventually(PATIENCE, "the webhook is called", || {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": job["spec"]["template"]["spec"]});
+        let words = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+        let answer = namespace.kubectl(&words, &pod.to_string()).success().stdout;
+        if answer.contains("mesh.hold") { Ok(()) } else { Err(answer) }
+    });
     let _ = namespace.apply(&job).success();
     eventually(PATIENCE, "the job is complete", || {
         let job = namespace.get("job", name).ok_or("no job")?;
