@@ -13,7 +13,7 @@ use trainmesh::certs::{CA_CRT, CA_KEY, RECORD, SERVING, TLS_CRT, TLS_KEY};
 use crate::cluster::{PATIENCE, eventually};
 use crate::installation::{Installation, empty};
 use crate::leader::Leader;
-use crate::rotation::LONG;
+use crate::continuity::LONG;
 use crate::webhook::Certificate;
 use crate::witness::witness;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::installation::{Installation, webhooks};
 use crate::leader::Leader;
-use crate::rotation::LONG;
+use crate::continuity::LONG;
 
 /// The registration as the chart makes it, with its first webhooks.
 fn rendered(installation: &Installation, count: usize) -> Value {

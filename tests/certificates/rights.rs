@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, PATIENCE, eventually, list};
 use crate::installation::Installation;
 use crate::leader::{Leader, schedule};
 use crate::replica::Replica;
-use crate::rotation::LONG;
+use crate::continuity::LONG;
 
 /// What the controller does to its Secrets and its registration, each by its name.
 const CONTROLLER: [&str; 4] = ["get", "list", "watch", "patch"];
