@@ -117,6 +117,9 @@ impl Setting {
         match nccl::check(setting.name.as_str(), setting.value.as_str()) {
             Err(nccl::Problem::Name(message)) => fields.fault("name", message),
             Err(nccl::Problem::Value(message)) => fields.fault("value", message),
+            Ok(()) if nccl::variable(setting.name.as_str()).is_some_and(nccl::Variable::is_never_set) => {
+                fields.fault("name", format!("{} switches off a transport within a node: leave it out", setting.name));
+            }
             Ok(()) => {}
         }
         Some(setting)
