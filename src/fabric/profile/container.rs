@@ -1,9 +1,11 @@
 //! Which containers a profile is for, what they must be allowed, and containers that it brings.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Capability, Image, PartName, ResourceName, ResourcePattern};
+use super::{Capability, EnvName, EnvValue, HostPath, Image, PartName, ResourceName, ResourcePattern};
 use crate::config::choice;
 use crate::config::fields::{Fields, Scalar, Section};
 use crate::yaml::Content;
@@ -86,6 +88,12 @@ pub struct Sidecar {
     /// Capabilities to add to it.
     #[serde(default)]
     pub capabilities: Vec<Capability>,
+    /// Its environment.
+    #[serde(default)]
+    pub env: BTreeMap<EnvName, EnvValue>,
+    /// Paths of the node that are mounted into it.
+    #[serde(default)]
+    pub host_paths: Vec<HostPath>,
 }
 
 impl Default for Match {
@@ -154,10 +162,12 @@ impl Sidecar {
         let command = fields.scalar("command", Vec::new());
         let args = fields.scalar("args", Vec::new());
         let capabilities = fields.scalar("capabilities", Vec::new());
+        let env = fields.scalar("env", BTreeMap::new());
+        let host_paths = fields.list("hostPaths", HostPath::read);
         if !fields.scalar("native", true) {
             fields.fault("native", "expected true: a plain container keeps its job alive for ever".to_owned());
         }
-        Some(Self { name: name?, image: image?, command, args, capabilities })
+        Some(Self { name: name?, image: image?, command, args, capabilities, env, host_paths })
     }
 }
 

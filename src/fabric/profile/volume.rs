@@ -116,7 +116,7 @@ impl Section for SharedMemory {
 }
 
 impl HostPath {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let host_path = fields.required("hostPath", "a path of the node");
         let mount_path = fields.required("mountPath", "a path in the container");
         let kind = fields.scalar("type", None);
