@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use super::schema::allow;
 use super::{Capability, EnvName, EnvValue, HostPath, Image, PartName, ResourceName, ResourcePattern};
 use crate::config::choice;
 use crate::config::fields::{Fields, Scalar, Section};
@@ -73,6 +75,7 @@ pub enum MemoryLock {
 /// A container that serves the transport; it runs as a native sidecar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = allow_native)]
 pub struct Sidecar {
     /// Its name.
     #[serde(rename = "ref")]
@@ -94,6 +97,10 @@ pub struct Sidecar {
     /// Paths of the node that are mounted into it.
     #[serde(default)]
     pub host_paths: Vec<HostPath>,
+}
+
+fn allow_native(schema: &mut Schema) {
+    allow(schema, "native", json!(true), "A plain container would keep its job alive for ever.");
 }
 
 impl Default for Match {

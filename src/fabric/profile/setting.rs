@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 
+use super::schema::allow;
 use super::{AbsolutePath, EnvName, EnvValue};
 use crate::config::choice;
 use crate::config::fields::{Fields, Scalar, Section};
@@ -14,6 +16,7 @@ use crate::yaml::Content;
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = allow_policy)]
 pub struct Setting {
     /// Its name. Those of NCCL must be known, and their values in range.
     pub name: EnvName,
@@ -103,6 +106,10 @@ pub enum ConfSource {
     /// From an annotation of the pod, by the downward API: nothing else must exist.
     #[default]
     DownwardAnnotation,
+}
+
+fn allow_policy(schema: &mut Schema) {
+    allow(schema, "policy", json!("ifUnset"), "What the user sets stands.");
 }
 
 impl Setting {

@@ -1,8 +1,10 @@
 //! What is mounted into the containers.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use super::schema::allow;
 use super::{AbsolutePath, ObjectName, Quantity};
 use crate::config::choice;
 use crate::config::fields::{Fields, Scalar, Section};
@@ -24,6 +26,7 @@ pub struct Volumes {
 /// Shared memory, an `emptyDir` of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(transform = allow_if_missing)]
 pub struct SharedMemory {
     /// Where.
     pub mount: AbsolutePath,
@@ -85,6 +88,10 @@ pub struct ConfigMapVolume {
     /// as one that may be absent: a pod never waits for it.
     #[serde(default)]
     pub must_exist: bool,
+}
+
+fn allow_if_missing(schema: &mut Schema) {
+    allow(schema, "ifMissing", json!(true), "A mount of the user's is never replaced.");
 }
 
 impl Default for SharedMemory {

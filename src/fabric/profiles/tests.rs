@@ -176,8 +176,7 @@ fn a_misspelt_name_has_a_nearest(#[case] typed: &str, #[case] expected: Option<&
 fn a_thousand_profiles_are_read_and_found() {
     let mut text = format!("apiVersion: {}\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n", config::API_VERSION);
     for index in 0..1000 {
-        let item =
-            source("ib-shared").unwrap().replace("name: ib-shared", &format!("name: site-{index}"));
+        let item = source("ib-shared").unwrap().replace("name: ib-shared", &format!("name: site-{index}"));
         let item: String = item.lines().map(|line| format!("    {line}\n")).collect();
         writeln!(text, "  -\n{item}").unwrap();
     }
