@@ -25,6 +25,7 @@ pub struct Match {
     /// Whether init containers count.
     pub init_containers: InitContainers,
     /// The least number of accelerators that a container must ask for.
+    #[schemars(range(min = 1))]
     pub min_gpus: u64,
     /// Resources of which some node must offer each.
     pub node_resource_required: Vec<ResourceName>,

@@ -145,6 +145,7 @@ impl JsonSchema for Resource {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let count = json_schema!({"type": ["integer", "null"], "minimum": 1});
+        let optional = |schema: Schema| json_schema!({"anyOf": [schema, {"type": "null"}]});
         json_schema!({
             "type": "object",
             "description": "One resource, requested and limited alike: devices (mode, count or ratio), or huge pages (quantity).",
@@ -152,13 +153,13 @@ impl JsonSchema for Resource {
             "required": ["name"],
             "properties": {
                 "name": ResourceName::json_schema(generator),
-                "mode": generator.subschema_for::<ResourceMode>(),
+                "mode": optional(ResourceMode::json_schema(generator)),
                 "count": count,
-                "ratio": Ratios::json_schema(generator),
+                "ratio": optional(Ratios::json_schema(generator)),
                 "max": count,
-                "quantity": Quantity::json_schema(generator),
+                "quantity": optional(Quantity::json_schema(generator)),
                 "fullNodeGpus": count,
-                "optIn": {"type": ["boolean", "null"], "default": false}
+                "optIn": {"type": "boolean", "default": false}
             }
         })
     }
