@@ -67,7 +67,7 @@ fn what_is_shown_is_the_file_and_can_be_put_into_a_configuration() {
     for name in builtin().all().keys() {
         let shown = trainmesh(&["fabric", "show", name], "");
         assert_eq!(Some(shown.stdout.as_str()), source(name));
-        let item: String = shown.stdout.lines().map(|line| format!("    {line}\n")).collect();
+        let item = shown.stdout.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
         let text = format!(
             "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n  -\n{item}"
         );
@@ -94,4 +94,16 @@ fn every_example_is_a_configuration_with_the_profile_of_its_name() {
     }
     names.sort();
     assert_eq!(names, ["coreweave-roce-gb300", "gke-tcpxo", "oke-roce-hostnet"]);
+}
+
+#[test]
+fn the_page_names_every_profile_and_shows_what_loads() {
+    let page = include_str!("../docs/fabric.md");
+    for name in builtin().all().keys() {
+        assert!(page.contains(&format!("| `{name}` |")), "{name} is not in docs/fabric.md");
+    }
+    let (_, rest) = page.split_once("```yaml\n").unwrap();
+    let (block, _) = rest.split_once("```").unwrap();
+    let configuration = Configuration::parse(block).unwrap();
+    assert!(configuration.fabric.profiles.is_own("basement"), "{block}");
 }

@@ -11,7 +11,7 @@ use super::judge::accepts;
 /// Reads `body` as the rest of a profile `site`, which starts on line 5 of the configuration.
 #[track_caller]
 fn check_profile(body: &str, expected: &[&str]) {
-    let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
+    let body = body.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
     let expected: Vec<String> =
         expected.iter().map(|problem| problem.replacen(": ", ": fabric.profiles[0].", 1)).collect();
     let expected: Vec<&str> = expected.iter().map(String::as_str).collect();

@@ -8,6 +8,7 @@ use super::{Source, unknown};
 use crate::cli::Status;
 use crate::cli::output::Format;
 use crate::fabric::Profile;
+use crate::fabric::profile::ResourcePattern;
 use crate::keys;
 use crate::manifest::Document;
 use crate::preview::{Preview, Previewed, Surroundings};
@@ -56,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 
 /// A pod that asks for `gpus` and names the profile.
 fn pod(profile: &Profile, gpus: u32, machine: Option<&str>) -> Value {
-    let whole = profile.matches.gpu_resources.iter().map(|pattern| pattern.as_str()).find(|name| !name.ends_with('*'));
+    let whole = profile.matches.gpu_resources.iter().map(ResourcePattern::as_str).find(|name| !name.ends_with('*'));
     let gpu = whole.unwrap_or(USUAL_GPU);
     // Where only containers of some names are meant, this is one of them.
     let container = profile.matches.container_names.first().map_or("train", |name| name.as_str());

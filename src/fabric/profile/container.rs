@@ -101,7 +101,7 @@ pub struct Sidecar {
 }
 
 fn allow_native(schema: &mut Schema) {
-    allow(schema, "native", json!(true), "A plain container would keep its job alive for ever.");
+    allow(schema, "native", &json!(true), "A plain container would keep its job alive for ever.");
 }
 
 impl Default for Match {

@@ -108,7 +108,7 @@ const MULTUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
 const MOST_TIMES: u64 = 64;
 
 fn allow_merge(schema: &mut Schema) {
-    allow(schema, "merge", json!("append"), "A user's own networks come first.");
+    allow(schema, "merge", &json!("append"), "A user's own networks come first.");
 }
 
 impl Default for Multus {

@@ -109,7 +109,7 @@ pub enum ConfSource {
 }
 
 fn allow_policy(schema: &mut Schema) {
-    allow(schema, "policy", json!("ifUnset"), "What the user sets stands.");
+    allow(schema, "policy", &json!("ifUnset"), "What the user sets stands.");
 }
 
 impl Setting {

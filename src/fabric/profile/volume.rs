@@ -91,7 +91,7 @@ pub struct ConfigMapVolume {
 }
 
 fn allow_if_missing(schema: &mut Schema) {
-    allow(schema, "ifMissing", json!(true), "A mount of the user's is never replaced.");
+    allow(schema, "ifMissing", &json!(true), "A mount of the user's is never replaced.");
 }
 
 impl Default for SharedMemory {
