@@ -8,6 +8,7 @@ use divan::Bencher;
 use divan::counter::BytesCount;
 use serde_json::Value;
 use trainmesh::config::Configuration;
+use trainmesh::fabric::Site;
 use trainmesh::mutate::{Mode, Snapshot, draft, mutate};
 
 fn main() {
@@ -40,6 +41,7 @@ fn run(bencher: Bencher<'_, '_>, name: &str, work: impl Fn(&Value, &Snapshot<'_>
         config: &config,
         config_hash: &config_hash,
         replicas: None,
+        site: Site::default(),
     };
     bencher.counter(BytesCount::new(pod.to_string().len())).bench(|| work(&pod, &snapshot));
 }

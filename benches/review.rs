@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
 use trainmesh::config::Configuration;
+use trainmesh::fabric::Site;
 use trainmesh::mutate::{Mode, Snapshot};
 use trainmesh::webhook::answer::answer;
 use trainmesh::webhook::review::Review;
@@ -55,6 +56,7 @@ fn run(bencher: Bencher<'_, '_>, body: &[u8]) {
             config: &config,
             config_hash: &config_hash,
             replicas: None,
+            site: Site::default(),
         };
         answer(&review, new.pod, &snapshot).unwrap().body
     });

@@ -6,9 +6,10 @@
 //!
 //! Absent on purpose: reading files and watching them. Those who run a process decide where text comes from.
 
-mod choice;
+pub(crate) mod choice;
 mod document;
-mod fields;
+mod fabric;
+pub(crate) mod fields;
 mod helpers;
 mod mesh;
 mod names;
@@ -22,6 +23,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
+pub use fabric::{DefaultProfile, Fabric};
 pub use helpers::{Argv, Helper, HelperMethod, HttpPost};
 pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};
@@ -45,6 +47,8 @@ pub struct Configuration {
     pub mesh: Mesh,
     /// Ending the proxy and other helpers of pods whose payload has ended.
     pub termination: Termination,
+    /// Transport of NCCL and RDMA devices.
+    pub fabric: Fabric,
 }
 
 impl Configuration {
@@ -77,6 +81,10 @@ impl Configuration {
 
 impl Section for Configuration {
     fn read(fields: &mut Fields<'_>) -> Self {
-        Self { mesh: fields.section("mesh"), termination: fields.section("termination") }
+        Self {
+            mesh: fields.section("mesh"),
+            termination: fields.section("termination"),
+            fabric: fields.section("fabric"),
+        }
     }
 }

@@ -14,6 +14,7 @@ pub use report::PodReport;
 pub use surroundings::{SURROUNDING_KINDS, Surroundings};
 
 use crate::config::Configuration;
+use crate::fabric::Site;
 use crate::manifest::Document;
 use crate::mutate::{Outcome, Snapshot, mutate, not_called, selected_mode};
 use crate::pod::Pod;
@@ -92,7 +93,10 @@ impl Preview {
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
                 let replicas = Some(role.replicas);
-                mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas })
+                mutate(
+                    &role.pod,
+                    &Snapshot { mode, namespace, labels, config, config_hash, replicas, site: Site::default() },
+                )
             }
         }
     }

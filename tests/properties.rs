@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trainmesh::config::{Configuration, NativeSidecar, Traffic};
+use trainmesh::fabric::Site;
 use trainmesh::mutate::{Mode, Outcome, Snapshot, Verdict, mutate};
 
 /// Keys that some rule reads or writes, and some that none does.
@@ -127,7 +128,18 @@ fn world() -> impl Strategy<Value = World> {
 
 fn run(world: &World, pod: &Value) -> Outcome {
     let World { mode, labels, config } = world;
-    mutate(pod, &Snapshot { mode: *mode, namespace: "team-a", labels, config, config_hash: "", replicas: None })
+    mutate(
+        pod,
+        &Snapshot {
+            mode: *mode,
+            namespace: "team-a",
+            labels,
+            config,
+            config_hash: "",
+            replicas: None,
+            site: Site::default(),
+        },
+    )
 }
 
 /// The pod without the two maps that a mesh rule may write to.

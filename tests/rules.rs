@@ -14,6 +14,7 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::config::{Configuration, NativeSidecar, Period, Traffic};
+use trainmesh::fabric::Site;
 use trainmesh::mutate::{Mode, Outcome, RuleId, Snapshot, mutate};
 
 const HELD: &str = "holdApplicationUntilProxyStarts: true";
@@ -58,6 +59,7 @@ impl World {
                 config: &self.config,
                 config_hash: &config_hash,
                 replicas: None,
+                site: Site::default(),
             },
         )
     }

@@ -11,16 +11,16 @@ use crate::yaml::Content;
 
 /// The error of [`parse`]: the names that would have been right.
 #[derive(Debug)]
-pub(super) struct Expected(&'static [&'static str]);
+pub(crate) struct Expected(&'static [&'static str]);
 
 /// The variant of `T` that is called `name`.
-pub(super) fn parse<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, Expected> {
+pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, Expected> {
     let deserializer: StrDeserializer<'_, Expected> = name.into_deserializer();
     T::deserialize(deserializer)
 }
 
 /// Reads a variant of `T` from a configuration.
-pub(super) fn read<T: for<'de> Deserialize<'de>>(content: &Content) -> Result<T, String> {
+pub(crate) fn read<T: for<'de> Deserialize<'de>>(content: &Content) -> Result<T, String> {
     // What is not a string is no name either; asking for the empty one tells the names to expect.
     let name = if let Content::String(name) = content { name } else { "" };
     parse(name).map_err(|expected| match content {

@@ -3,6 +3,7 @@
 //! A mistake never ends the reading: the field takes its default and the next one is read, so that one run reports
 //! all. What is read is used only when nothing was reported.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::duration;
 use crate::yaml::{Content, Key, Node};
 
 /// A mapping whose fields are being read.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     path: String,
     line: u64,
     entries: &'a [(Key, Node)],
@@ -20,19 +21,19 @@ pub(super) struct Fields<'a> {
 }
 
 /// A mapping with a fixed set of fields.
-pub(super) trait Section: Default {
+pub(crate) trait Section: Default {
     /// Reads every field of the section. A field that is not asked for here is unknown.
     fn read(fields: &mut Fields<'_>) -> Self;
 }
 
 /// A field with one value.
-pub(super) trait Scalar: Sized {
+pub(crate) trait Scalar: Sized {
     /// Reads a value that is not null, or says what was expected and found.
     fn read(content: &Content) -> Result<Self, String>;
 }
 
 /// Reads the whole of `root` by `read`.
-pub(super) fn read_root<T>(root: &Node, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, Vec<Problem>> {
+pub(crate) fn read_root<T>(root: &Node, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, Vec<Problem>> {
     let mut problems = Vec::new();
     let line = root.position.line;
     let Content::Map(entries) = &root.content else {
@@ -48,7 +49,7 @@ pub(super) fn read_root<T>(root: &Node, read: impl FnOnce(&mut Fields<'_>) -> T)
 
 impl Fields<'_> {
     /// The value of field `name`; `default` where it is absent or null.
-    pub(super) fn scalar<T: Scalar>(&mut self, name: &'static str, default: T) -> T {
+    pub(crate) fn scalar<T: Scalar>(&mut self, name: &'static str, default: T) -> T {
         let Some((line, content)) = self.take(name) else { return default };
         T::read(content).unwrap_or_else(|message| {
             self.report(line, name, message);
@@ -57,13 +58,13 @@ impl Fields<'_> {
     }
 
     /// The section below field `name`; its default where it is absent or null.
-    pub(super) fn section<S: Section>(&mut self, name: &'static str) -> S {
+    pub(crate) fn section<S: Section>(&mut self, name: &'static str) -> S {
         let Some((line, content)) = self.take(name) else { return S::default() };
         self.mapping(name, line, content, S::read).unwrap_or_default()
     }
 
     /// The duration of field `name`, within `range`; `default` where it is absent or null.
-    pub(super) fn period(&mut self, name: &'static str, default: Period, range: RangeInclusive<Duration>) -> Period {
+    pub(crate) fn period(&mut self, name: &'static str, default: Period, range: RangeInclusive<Duration>) -> Period {
         let period = self.scalar(name, default);
         if !range.contains(&period.0) {
             let [least, most] = [range.start(), range.end()].map(|bound| duration::format(*bound));
@@ -73,7 +74,7 @@ impl Fields<'_> {
     }
 
     /// The value of field `name`, which must be there: `expected` says what.
-    pub(super) fn required<T: Scalar>(&mut self, name: &'static str, expected: &str) -> Option<T> {
+    pub(crate) fn required<T: Scalar>(&mut self, name: &'static str, expected: &str) -> Option<T> {
         if !self.has(name) {
             self.known.push(name);
             self.report(self.line, name, format!("missing: expected {expected}"));
@@ -83,7 +84,7 @@ impl Fields<'_> {
 
     /// The items of the list below field `name`, each a mapping that `read` reads; none where it is absent or null. An
     /// item of which `read` has reported that it is none is left out.
-    pub(super) fn list<T>(&mut self, name: &'static str, mut read: impl FnMut(&mut Fields<'_>) -> Option<T>) -> Vec<T> {
+    pub(crate) fn list<T>(&mut self, name: &'static str, mut read: impl FnMut(&mut Fields<'_>) -> Option<T>) -> Vec<T> {
         let Some((line, content)) = self.take(name) else { return Vec::new() };
         let Content::List(nodes) = content else {
             self.report(line, name, format!("expected a list, found {}", content.noun()));
@@ -96,7 +97,7 @@ impl Fields<'_> {
     }
 
     /// What `read` makes of the mapping below field `name`; nothing where it is absent or null.
-    pub(super) fn below<T>(
+    pub(crate) fn below<T>(
         &mut self,
         name: &'static str,
         read: impl FnOnce(&mut Fields<'_>) -> Option<T>,
@@ -106,19 +107,19 @@ impl Fields<'_> {
     }
 
     /// Whether field `name` is there and not null.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.entries.iter().any(|(key, node)| key.name == name && node.content != Content::Null)
     }
 
     /// Reports what is wrong with field `name`, on its line, or on the mapping's where it is absent.
-    pub(super) fn fault(&mut self, name: &str, message: String) {
+    pub(crate) fn fault(&mut self, name: &str, message: String) {
         let found = self.entries.iter().find(|(key, _)| key.name == name);
         let line = found.map_or(self.line, |(key, _)| key.position.line);
         self.report(line, name, message);
     }
 
     /// Demands that field `name` is there and has the value `expected`.
-    pub(super) fn constant(&mut self, name: &'static str, expected: &str) {
+    pub(crate) fn constant(&mut self, name: &'static str, expected: &str) {
         match self.take(name) {
             None => self.report(self.line, name, format!("missing: expected {expected}")),
             Some((_, Content::String(found))) if found == expected => {}
@@ -198,8 +199,55 @@ impl Scalar for bool {
     }
 }
 
+impl Scalar for String {
+    fn read(content: &Content) -> Result<Self, String> {
+        match content {
+            Content::String(text) => Ok(text.clone()),
+            Content::Number(_) | Content::Bool(_) => {
+                Err(format!("expected a string, found {}: write it in quotes", content.noun()))
+            }
+            other => Err(format!("expected a string, found {}", other.noun())),
+        }
+    }
+}
+
+impl Scalar for u64 {
+    fn read(content: &Content) -> Result<Self, String> {
+        match content {
+            Content::Number(number) => {
+                number.as_u64().ok_or_else(|| format!("expected a whole number from 0, found {number}"))
+            }
+            other => Err(format!("expected a whole number, found {}", other.noun())),
+        }
+    }
+}
+
+impl<T: Scalar> Scalar for Vec<T> {
+    fn read(content: &Content) -> Result<Self, String> {
+        let Content::List(nodes) = content else { return Err(format!("expected a list, found {}", content.noun())) };
+        let items = nodes.iter().enumerate();
+        items
+            .map(|(index, node)| T::read(&node.content).map_err(|problem| format!("item {}: {problem}", index + 1)))
+            .collect()
+    }
+}
+
+impl<K: Scalar + Ord, V: Scalar> Scalar for BTreeMap<K, V> {
+    fn read(content: &Content) -> Result<Self, String> {
+        let Content::Map(entries) = content else {
+            return Err(format!("expected a mapping, found {}", content.noun()));
+        };
+        let read = |(key, node): &(Key, Node)| {
+            let name = K::read(&Content::String(key.name.clone()))?;
+            let value = V::read(&node.content).map_err(|problem| format!("{}: {problem}", key.name))?;
+            Ok((name, value))
+        };
+        entries.iter().map(read).collect()
+    }
+}
+
 /// The names in the words of a message: `a, b or c`.
-pub(super) fn one_of(names: &[&str]) -> String {
+pub(crate) fn one_of(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [only] => (*only).to_owned(),
@@ -209,7 +257,7 @@ pub(super) fn one_of(names: &[&str]) -> String {
 
 /// The known name that was probably meant: no more than a third of the typed one is wrong, the case of letters and
 /// the underscores of `snake_case` aside. Beyond that a hint misleads more often than it helps.
-fn nearest<'n>(typed: &str, known: &[&'n str]) -> Option<&'n str> {
+pub(crate) fn nearest<'n>(typed: &str, known: &[&'n str]) -> Option<&'n str> {
     let fold = |name: &str| name.replace('_', "").to_lowercase();
     let typed = fold(typed);
     let (distance, name) =

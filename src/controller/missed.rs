@@ -78,6 +78,7 @@ mod tests {
 
     use super::*;
     use crate::config::Configuration;
+    use crate::fabric::Site;
 
     /// A pod that was injected without us, with these annotations of its own and this hook of its proxy.
     fn injected(annotations: &Value, hook: &Value) -> Value {
@@ -138,6 +139,7 @@ mod tests {
             config: &config,
             config_hash: "",
             replicas: None,
+            site: Site::default(),
         };
         assert_eq!(missed(&pod, &snapshot), expected);
     }

@@ -22,6 +22,7 @@ use super::tell::tell;
 use crate::cluster::events::{self, Events, Told};
 use crate::cluster::namespaces::NamespaceCache;
 use crate::error::chain;
+use crate::fabric::Site;
 use crate::lifecycle::{self, Decision, History, PodFacts, Situation, Step, Target};
 use crate::mutate::{Snapshot, namespace_mode};
 use crate::reload::{Active, Settings};
@@ -148,8 +149,15 @@ async fn look(facts: &PodFacts, context: &Context) {
         return;
     }
     let Active { config, hash, catalogue: _ } = &*active;
-    let snapshot =
-        Snapshot { mode, namespace: &facts.namespace, labels: &labels, config, config_hash: hash, replicas: None };
+    let snapshot = Snapshot {
+        mode,
+        namespace: &facts.namespace,
+        labels: &labels,
+        config,
+        config_hash: hash,
+        replicas: None,
+        site: Site::default(),
+    };
     let missed = missed::missed(&pod, &snapshot);
     if missed.is_empty() {
         return;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Plan;
-use super::plan::Write;
+use super::plan::{Manner, Write};
 
 /// The operations of one answer; serialises as the JSON array that is sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -54,10 +54,16 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn write<'plan: 'a>(&mut self, write: &'plan Write) {
         for depth in 1..write.path.len() {
-            self.parent(&write.path[..depth]);
+            self.parent(&write.path[..depth], Value::Object(Map::new()));
+        }
+        let value = write.value.clone();
+        if write.manner == Manner::Append {
+            self.parent(&write.path, Value::Array(Vec::new()));
+            let end = write.path.iter().map(String::as_str).chain(["-"]);
+            self.operations.push(PatchOperation::Add(AddOperation { path: PointerBuf::from_tokens(end), value }));
+            return;
         }
         let path = PointerBuf::from_tokens(&write.path);
-        let value = write.value.clone();
         match lookup(self.pod, &write.path) {
             Some(found) if *found == write.value => {}
             Some(_) => self.operations.push(PatchOperation::Replace(ReplaceOperation { path, value })),
@@ -65,14 +71,14 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Makes the object at `path` unless the pod has it. `null` counts as absent, as it does at the apiserver.
-    fn parent(&mut self, path: &'a [String]) {
+    /// Puts `empty` at `path` unless the pod has it. `null` counts as absent, as it does at the apiserver.
+    fn parent(&mut self, path: &'a [String], empty: Value) {
         if lookup(self.pod, path).is_some_and(|found| !found.is_null()) || self.made.contains(&path) {
             return;
         }
         self.made.push(path);
-        let value = Value::Object(Map::new());
-        self.operations.push(PatchOperation::Add(AddOperation { path: PointerBuf::from_tokens(path), value }));
+        let path = PointerBuf::from_tokens(path);
+        self.operations.push(PatchOperation::Add(AddOperation { path, value: empty }));
     }
 }
 
@@ -89,6 +95,35 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[rstest]
+    #[case::to_what_is_there(
+        json!({"spec": {"tolerations": [{"key": "a"}]}}),
+        json!([
+            {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "b"}},
+            {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "c"}},
+        ])
+    )]
+    #[case::a_list_is_made_once(
+        json!({"spec": {"tolerations": null}}),
+        json!([
+            {"op": "add", "path": "/spec/tolerations", "value": []},
+            {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "b"}},
+            {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "c"}},
+        ])
+    )]
+    fn items_are_appended(#[case] pod: Value, #[case] expected: Value) {
+        let mut plan = Plan::default();
+        plan.append(&["spec", "tolerations"], json!({"key": "b"}));
+        plan.append(&["spec", "tolerations"], json!({"key": "c"}));
+        let patch = build(&pod, &plan);
+        assert_eq!(serde_json::to_value(&patch).unwrap(), expected);
+        let mut patched = pod.clone();
+        patch.apply(&mut patched).unwrap();
+        let keys: Vec<&Value> =
+            patched["spec"]["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
+        assert!(keys.ends_with(&[&json!("b"), &json!("c")]));
+    }
 
     #[rstest]
     #[case::parents_first(

@@ -12,10 +12,21 @@ pub struct Plan {
 /// One value at one place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
+    /// Whether the value is set, or comes after what a list holds.
+    pub manner: Manner,
     /// Keys, and indices of lists, from the root of the pod, unescaped.
     pub path: Vec<String>,
     /// What is to stand there.
     pub value: Value,
+}
+
+/// How a value comes to its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It stands at the path.
+    Set,
+    /// It is an item at the end of the list that stands at the path.
+    Append,
 }
 
 impl Plan {
@@ -31,8 +42,13 @@ impl Plan {
 
     /// Sets what stands at `path`, the keys and list indices from the root of the pod, and returns the field's JSON pointer.
     pub fn set(&mut self, path: &[&str], value: impl Into<Value>) -> String {
-        self.writes.push(Write { path: path.iter().map(|key| (*key).to_owned()).collect(), value: value.into() });
-        PointerBuf::from_tokens(path.iter().copied()).to_string()
+        self.write(Manner::Set, path, value.into())
+    }
+
+    /// Adds an item to the end of the list at `path`, which is made where it is absent, and returns the list's JSON
+    /// pointer.
+    pub fn append(&mut self, path: &[&str], item: impl Into<Value>) -> String {
+        self.write(Manner::Append, path, item.into())
     }
 
     /// The value planned for label `key`.
@@ -42,9 +58,21 @@ impl Plan {
         self.writes.iter().find(|write| write.path == path)?.value.as_str()
     }
 
+    /// The value planned for annotation `key`.
+    #[must_use]
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        let path = ["metadata", "annotations", key];
+        self.writes.iter().find(|write| write.path == path)?.value.as_str()
+    }
+
     /// The writes, in the order they were asked for.
     #[must_use]
     pub fn writes(&self) -> &[Write] {
         &self.writes
+    }
+
+    fn write(&mut self, manner: Manner, path: &[&str], value: Value) -> String {
+        self.writes.push(Write { manner, path: path.iter().map(|key| (*key).to_owned()).collect(), value });
+        PointerBuf::from_tokens(path.iter().copied()).to_string()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Reason;
 use crate::config::Configuration;
+use crate::fabric::Site;
 use crate::keys;
 use crate::pod::Pod;
 
@@ -25,6 +26,8 @@ pub struct Snapshot<'a> {
     pub config_hash: &'a str,
     /// How many pods of its role the pod is known to be one of; a review does not tell.
     pub replicas: Option<u64>,
+    /// What is known of the cluster.
+    pub site: Site<'a>,
 }
 
 /// What we are asked to do. In a cluster the path of the request tells; the apiserver's selectors decide it.

@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::plan::Write;
+use super::plan::{Manner, Write};
 use super::{Patch, Plan};
 use crate::labels;
 
@@ -62,7 +62,7 @@ pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError
     TypedPod::deserialize(&patched).map_err(VerifyError::Patched)?;
     grammar(plan)?;
     size(&patched)?;
-    let planned: Vec<&[String]> = plan.writes().iter().map(|write| write.path.as_slice()).collect();
+    let planned: Vec<Planned<'_>> = plan.writes().iter().map(Planned::from).collect();
     if same_outside(Some(pod), Some(&patched), &planned) { Ok(()) } else { Err(VerifyError::OutsideThePlan) }
 }
 
@@ -96,22 +96,32 @@ fn size(patched: &Value) -> Result<(), VerifyError> {
     if total > ANNOTATIONS_LIMIT { Err(VerifyError::AnnotationsTooLarge(total)) } else { Ok(()) }
 }
 
-/// Whether `before` and `after` are equal but for the `planned` paths, which count from here.
-fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[&[String]]) -> bool {
+/// A planned write whose path counts from the place that is looked at.
+#[derive(Clone, Copy)]
+struct Planned<'a> {
+    path: &'a [String],
+    write: &'a Write,
+}
+
+impl<'a> From<&'a Write> for Planned<'a> {
+    fn from(write: &'a Write) -> Self {
+        Self { path: &write.path, write }
+    }
+}
+
+/// Whether `before` and `after` are equal but for what is `planned`.
+fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[Planned<'_>]) -> bool {
     if planned.is_empty() {
         return before == after;
     }
-    if planned.iter().any(|path| path.is_empty()) {
+    if planned.iter().any(|planned| planned.path.is_empty() && planned.write.manner == Manner::Set) {
         return true;
     }
     let empty = Map::new();
     let (before, after) = match (before, after) {
-        (Some(Value::Array(before)), Some(Value::Array(after))) => {
-            let mut items = before.iter().zip(after).enumerate();
-            return before.len() == after.len()
-                && items.all(|(index, (before, after))| {
-                    same_outside(Some(before), Some(after), &below(planned, &index.to_string()))
-                });
+        (before, Some(Value::Array(after))) => {
+            let Some(before) = items(before) else { return false };
+            return before.len() <= after.len() && same_items(before, after, planned);
         }
         (Some(Value::Object(before)), Some(Value::Object(after))) => (before, after),
         // A parent that was absent has been made to hold what was planned, and nothing else.
@@ -122,10 +132,34 @@ fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[&[Stri
     unplanned_kept && after.iter().all(|(key, value)| same_outside(before.get(key), Some(value), &below(planned, key)))
 }
 
-/// The planned paths that go through `key`, counted from there.
-fn below<'a>(planned: &[&'a [String]], key: &str) -> Vec<&'a [String]> {
-    let through = planned.iter().filter_map(|path| path.split_first()).filter(|(first, _)| *first == key);
-    through.map(|(_, rest)| rest).collect()
+/// Whether the items of a list are the same but for what is `planned` below them, and those that were appended are the
+/// ones that were to be.
+fn same_items(before: &[Value], after: &[Value], planned: &[Planned<'_>]) -> bool {
+    let (kept, appended) = after.split_at(before.len());
+    let wanted = planned.iter().filter(|planned| planned.path.is_empty()).map(|planned| &planned.write.value);
+    let mut pairs = before.iter().zip(kept).enumerate();
+    appended.iter().eq(wanted)
+        && pairs.all(|(index, (before, after))| {
+            same_outside(Some(before), Some(after), &below(planned, &index.to_string()))
+        })
+}
+
+/// The items of a list; none where it is absent.
+fn items(value: Option<&Value>) -> Option<&[Value]> {
+    match value {
+        None | Some(Value::Null) => Some(&[]),
+        Some(Value::Array(items)) => Some(items),
+        Some(_) => None,
+    }
+}
+
+/// The planned writes whose paths go through `key`, counted from there.
+fn below<'a>(planned: &[Planned<'a>], key: &str) -> Vec<Planned<'a>> {
+    let through = planned.iter().filter_map(|planned| {
+        let (first, rest) = planned.path.split_first()?;
+        (first == key).then_some(Planned { path: rest, write: planned.write })
+    });
+    through.collect()
 }
 
 #[cfg(test)]

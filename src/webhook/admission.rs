@@ -18,6 +18,7 @@ use super::review::{NewPod, Review, ReviewError};
 use super::{body, deadline};
 use crate::cluster::namespaces::{Labels, Namespaces};
 use crate::error::chain;
+use crate::fabric::Site;
 use crate::mutate::{Mode, Outcome, Snapshot};
 use crate::pod::Pod;
 use crate::reload::{Active, Settings};
@@ -80,7 +81,11 @@ impl Admission {
 fn decide(mode: Mode, review: &Review, labels: &Labels, active: &Active, began: Instant) -> Result<Answer, Failure> {
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
     let Active { config, hash, catalogue: _ } = active;
-    let answer = answer(review, pod, &Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None })?;
+    let answer = answer(
+        review,
+        pod,
+        &Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None, site: Site::default() },
+    )?;
     if let Some(outcome) = &answer.outcome {
         log(review, Pod::new(pod), namespace, outcome, began.elapsed());
     }

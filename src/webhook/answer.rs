@@ -97,6 +97,7 @@ mod tests {
 
     use super::*;
     use crate::config::Configuration;
+    use crate::fabric::Site;
 
     fn run(mode: Mode, pod: &Value) -> (Answered, Value) {
         let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
@@ -113,6 +114,7 @@ mod tests {
             config: &config,
             config_hash: "0123456789ab",
             replicas: None,
+            site: Site::default(),
         };
         let answer = answer(&review, pod.pod, &snapshot).unwrap();
         let body: Value = serde_json::from_slice(&answer.body).unwrap();

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 use trainmesh::config::Configuration;
+use trainmesh::fabric::Site;
 use trainmesh::mutate::{Mode, Snapshot};
 use trainmesh::webhook::answer::{Answer, answer, pass_over};
 use trainmesh::webhook::review::Review;
@@ -51,6 +52,7 @@ pub fn check(body: &[u8]) -> Answered {
                 config: &CONFIG,
                 config_hash: hash,
                 replicas: None,
+                site: Site::default(),
             };
             (answer(&review, new.pod, &snapshot), Some(new.pod))
         }

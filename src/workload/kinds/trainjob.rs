@@ -6,7 +6,6 @@
 
 mod merge;
 mod policy;
-mod quantity;
 mod resources;
 mod runtime;
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::merge::strategic_merge;
-use super::quantity::whole_units;
 use super::runtime::{Part, Runtime};
 use super::{NODE, TRAINER};
+use crate::quantity::whole_units;
 use crate::workload::RenderError;
 use crate::workload::template::{Field, container_named};
 

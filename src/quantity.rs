@@ -1,9 +1,10 @@
-//! Resource quantities, as far as operators count with them.
+//! Resource quantities, as far as they are counted with.
 
 use serde_json::Value;
 
 /// A quantity in whole units, rounded up as Go's `Quantity.Value` does; `None` where it is no quantity.
-pub(super) fn whole_units(quantity: &Value) -> Option<u64> {
+#[must_use]
+pub fn whole_units(quantity: &Value) -> Option<u64> {
     let text = match quantity {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
@@ -21,13 +22,25 @@ pub(super) fn whole_units(quantity: &Value) -> Option<u64> {
         "k" => number * 1e3,
         "M" => number * 1e6,
         "G" => number * 1e9,
+        "T" => number * 1e12,
+        "P" => number * 1e15,
+        "E" => number * 1e18,
         "Ki" => number * 1024.0,
         "Mi" => number * 1024.0 * 1024.0,
         "Gi" => number * 1024.0 * 1024.0 * 1024.0,
+        "Ti" => number * 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "Pi" => number * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "Ei" => number * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
         exponent if exponent.starts_with(['e', 'E']) => text.parse().ok()?,
         _ => return None,
     };
     format!("{:.0}", units.ceil()).parse().ok()
+}
+
+/// Whether `text` is a quantity that is not negative, as the apiserver reads it.
+#[must_use]
+pub fn is_quantity(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_digit()) && whole_units(&Value::String(text.to_owned())).is_some()
 }
 
 #[cfg(test)]

@@ -1,0 +1,83 @@
+//! Section `fabric`: transport of NCCL and RDMA devices.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use super::fields::{Fields, Scalar, Section};
+use crate::fabric::Profiles;
+use crate::fabric::lint::LintSettings;
+use crate::fabric::profile::ProfileName;
+use crate::yaml::Content;
+
+/// Transport of NCCL and RDMA devices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Fabric {
+    /// Switches fabrics off and on.
+    pub enabled: bool,
+    /// The profile of pods for which neither their own label `trainmesh.dev/fabric` nor their namespace's names one.
+    pub default: DefaultProfile,
+    /// Profiles beside those that are built in. One of the same name replaces the built-in one.
+    pub profiles: Profiles,
+    /// Which checks of the lint are switched off or weighed otherwise.
+    pub lint: LintSettings,
+}
+
+/// The profile of pods for which nobody names one; `None` is written `none`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DefaultProfile(pub Option<ProfileName>);
+
+impl Default for Fabric {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            default: DefaultProfile(None),
+            profiles: Profiles::default(),
+            lint: LintSettings::default(),
+        }
+    }
+}
+
+impl Section for Fabric {
+    fn read(fields: &mut Fields<'_>) -> Self {
+        let enabled = fields.scalar("enabled", true);
+        let default = fields.scalar("default", DefaultProfile(None));
+        let profiles = Profiles::read(fields, "profiles");
+        let lint = fields.section("lint");
+        if let DefaultProfile(Some(name)) = &default
+            && profiles.find(name.as_str()).is_none()
+        {
+            let hint = profiles.nearest(name.as_str()).map(|near| format!(": did you mean {near}?"));
+            fields.fault("default", format!("no profile is called {name}{}", hint.unwrap_or_default()));
+        }
+        Self { enabled, default, profiles, lint }
+    }
+}
+
+impl Scalar for DefaultProfile {
+    fn read(content: &Content) -> Result<Self, String> {
+        match content {
+            Content::String(text) if text == "none" => Ok(Self(None)),
+            _ => ProfileName::read(content).map(|name| Self(Some(name))),
+        }
+    }
+}
+
+impl Serialize for DefaultProfile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.as_ref().map_or("none", ProfileName::as_str))
+    }
+}
+
+impl JsonSchema for DefaultProfile {
+    fn schema_name() -> Cow<'static, str> {
+        "DefaultProfile".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let schema = ProfileName::json_schema(generator);
+        json_schema!({"type": "string", "pattern": schema.get("pattern")})
+    }
+}

@@ -1,0 +1,242 @@
+//! A fabric profile: what a pod needs to use the network between GPUs at one site.
+//!
+//! A type here is also its form in the configuration. What a profile cannot say is absent on purpose: to override what a
+//! user wrote, and to deny a pod.
+
+mod container;
+mod network;
+mod placement;
+mod ratio;
+mod resource;
+mod schema;
+mod setting;
+mod text;
+mod volume;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use container::{Capabilities, InitContainers, Match, MemoryLock, SecurityContext, Sidecar};
+pub use network::{Attach, AttachCount, Gke, GkeInterface, Istio, MeshSwitch, Multus, Networks};
+pub use placement::{
+    Claim, DnsPolicy, Dra, Effect, FailClosed, Guard, Guards, OnConflict, Operator, PodSettings, Spread, Toleration,
+};
+pub use ratio::{Ratio, Ratios};
+pub use resource::{Amount, Resource, ResourceMode};
+pub use setting::{Condition, Delivery, GpuCount, NcclDelivery, Setting, Via};
+pub use text::{
+    AbsolutePath, Capability, EnvName, EnvValue, Image, InterfaceName, LabelValue, MetadataKey, NetworkName,
+    ObjectName, PartName, ProfileName, Quantity, ResourceName, ResourcePattern,
+};
+pub use volume::{ConfigMapVolume, HostPath, HostPathType, Medium, SharedMemory, Volumes};
+
+use crate::config::choice;
+use crate::config::fields::{Fields, Scalar};
+use crate::fabric::lint::LintSettings;
+use crate::fabric::nccl;
+use crate::yaml::Content;
+
+/// What a pod needs to use the network between GPUs at one site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Profile {
+    /// Its name, the value of the label `trainmesh.dev/fabric`.
+    pub name: ProfileName,
+    /// What it is for, in a sentence.
+    #[serde(default)]
+    pub description: String,
+    /// How NCCL moves data.
+    pub transport: Transport,
+    /// The link layer of the adapters.
+    #[serde(default)]
+    pub link_layer: LinkLayer,
+    /// Which containers it is for.
+    #[serde(rename = "match", default)]
+    pub matches: Match,
+    /// How the settings reach the processes.
+    #[serde(default)]
+    pub delivery: Delivery,
+    /// Settings of NCCL and its companions, in order.
+    #[serde(default)]
+    pub env: Vec<Setting>,
+    /// Devices and huge pages to ask for.
+    #[serde(default)]
+    pub resources: Vec<Resource>,
+    /// Networks to attach.
+    #[serde(default)]
+    pub networks: Networks,
+    /// Devices by dynamic resource allocation.
+    #[serde(default)]
+    pub dra: Dra,
+    /// What the containers must be allowed.
+    #[serde(default)]
+    pub security_context: SecurityContext,
+    /// What is mounted.
+    #[serde(default)]
+    pub volumes: Volumes,
+    /// Settings of the pod as a whole.
+    #[serde(default)]
+    pub pod: PodSettings,
+    /// Containers that serve the transport; they run as native sidecars.
+    #[serde(default)]
+    pub sidecars: Vec<Sidecar>,
+    /// What of the pod's traffic goes through Envoy.
+    #[serde(default)]
+    pub mesh: MeshSwitch,
+    /// Settings that turn a silent fallback to TCP into an error.
+    #[serde(default)]
+    pub fail_closed: FailClosed,
+    /// What is looked at before a pod is changed.
+    #[serde(default)]
+    pub guards: Guards,
+    /// What happens where the pod contradicts the profile, or a guard says no.
+    #[serde(default)]
+    pub on_conflict: OnConflict,
+    /// Which checks of the lint are switched off or weighed otherwise for its pods.
+    #[serde(default)]
+    pub lint: LintSettings,
+}
+
+/// How NCCL moves data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// RDMA over InfiniBand.
+    Ib,
+    /// RDMA over Converged Ethernet.
+    Roce,
+    /// Elastic Fabric Adapter of AWS.
+    Efa,
+    /// GPUDirect-TCPX of Google.
+    Tcpx,
+    /// GPUDirect-TCPXO of Google.
+    Tcpxo,
+    /// GPUDirect RDMA of Google, by its plugin gIB.
+    Gib,
+    /// Plain TCP.
+    Tcp,
+}
+
+/// The link layer of the adapters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkLayer {
+    /// InfiniBand.
+    Infiniband,
+    /// Ethernet.
+    Ethernet,
+    /// None that matters.
+    #[default]
+    None,
+}
+
+impl Profile {
+    /// Reads a profile; every mistake is reported to `fields`.
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.required("name", "the profile's name");
+        let description = fields.scalar("description", String::new());
+        let transport = fields.required("transport", "ib, roce, efa, tcpx, tcpxo, gib or tcp");
+        let link_layer = fields.scalar("linkLayer", LinkLayer::None);
+        let matches = fields.section("match");
+        let delivery = fields.section("delivery");
+        let env = fields.list("env", Setting::read);
+        let resources = fields.list("resources", Resource::read);
+        let networks = fields.section("networks");
+        let dra = fields.section("dra");
+        let security_context = fields.section("securityContext");
+        let volumes = fields.section("volumes");
+        let pod = fields.section("pod");
+        let sidecars = fields.list("sidecars", Sidecar::read);
+        let mesh = fields.section("mesh");
+        let fail_closed = fields.section("failClosed");
+        let guards = fields.section("guards");
+        let on_conflict = fields.scalar("onConflict", OnConflict::Skip);
+        let lint = fields.section("lint");
+        let profile = Self {
+            name: name?,
+            description,
+            transport: transport?,
+            link_layer,
+            matches,
+            delivery,
+            env,
+            resources,
+            networks,
+            dra,
+            security_context,
+            volumes,
+            pod,
+            sidecars,
+            mesh,
+            fail_closed,
+            guards,
+            on_conflict,
+            lint,
+        };
+        profile.check(fields);
+        Some(profile)
+    }
+
+    /// Whether its transport is RDMA: such a pod must be given devices, and must not be told to use TCP.
+    #[must_use]
+    pub fn is_rdma(&self) -> bool {
+        matches!(self.transport, Transport::Ib | Transport::Roce | Transport::Efa | Transport::Gib)
+    }
+
+    /// What no single field can tell.
+    fn check(&self, fields: &mut Fields<'_>) {
+        if let Some(twice) = repeated(self.env.iter().map(|setting| &setting.name)) {
+            fields.fault("env", format!("{twice} is set twice: expected one entry for each name"));
+        }
+        if let Some(twice) = repeated(self.resources.iter().map(|resource| &resource.name)) {
+            fields.fault("resources", format!("{twice} is asked for twice: expected one entry for each name"));
+        }
+        if let Some(twice) = repeated(self.sidecars.iter().map(|sidecar| &sidecar.name)) {
+            fields.fault("sidecars", format!("{twice} is declared twice: the names differ"));
+        }
+        if let Some(problem) = nccl::together(|name| self.value(name)) {
+            fields.fault("env", problem);
+        }
+        let counted = self.resources.iter().any(|resource| matches!(resource.amount, Amount::Devices { .. }));
+        let per_resource = self.networks.multus.attach.iter().any(|attach| attach.count == AttachCount::PerResource);
+        if per_resource && !counted {
+            fields.fault("networks", "count: perResource, but there is no resource to count".to_owned());
+        }
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.env.iter().find(|setting| setting.name.as_str() == name).map(|setting| setting.value.as_str())
+    }
+}
+
+/// The first item that stands twice.
+fn repeated<T: PartialEq>(items: impl Iterator<Item = T>) -> Option<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if seen.contains(&item) {
+            return Some(item);
+        }
+        seen.push(item);
+    }
+    None
+}
+
+impl Scalar for Transport {
+    fn read(content: &Content) -> Result<Self, String> {
+        choice::read(content)
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
+    }
+}
+
+impl Scalar for LinkLayer {
+    fn read(content: &Content) -> Result<Self, String> {
+        choice::read(content)
+    }
+}

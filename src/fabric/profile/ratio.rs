@@ -1,0 +1,131 @@
+//! How many devices belong to one accelerator: an exact ratio of whole numbers.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use crate::config::fields::Scalar;
+use crate::yaml::Content;
+
+/// Devices for each accelerator, as in `4` or `1/2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratio {
+    devices: u32,
+    accelerators: u32,
+}
+
+/// A ratio that is known, or depends on the type of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Ratios {
+    /// The same everywhere.
+    One(Ratio),
+    /// By the family of the node label `node.kubernetes.io/instance-type`: its text up to the first `.`.
+    ByMachine(BTreeMap<String, Ratio>),
+}
+
+const EXPECTED: &str = "expected devices for each accelerator such as \"4\" or \"1/2\"";
+
+impl Ratio {
+    /// One device for each accelerator.
+    pub const ONE: Self = Self { devices: 1, accelerators: 1 };
+
+    /// Reads `4` or `1/2`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (devices, accelerators) = text.split_once('/').unwrap_or((text, "1"));
+        let number = |digits: &str| {
+            let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+            digits?.parse::<u32>().ok().filter(|number| *number > 0)
+        };
+        Some(Self { devices: number(devices)?, accelerators: number(accelerators)? })
+    }
+
+    /// The devices for `accelerators`; `None` where that is no whole number.
+    #[must_use]
+    pub fn of(self, accelerators: u64) -> Option<u64> {
+        let devices = accelerators.checked_mul(u64::from(self.devices))?;
+        let parts = u64::from(self.accelerators);
+        devices.is_multiple_of(parts).then(|| devices / parts)
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.accelerators {
+            1 => write!(formatter, "{}", self.devices),
+            accelerators => write!(formatter, "{}/{accelerators}", self.devices),
+        }
+    }
+}
+
+impl Serialize for Ratio {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Scalar for Ratio {
+    fn read(content: &Content) -> Result<Self, String> {
+        match content {
+            Content::String(text) => Self::parse(text).ok_or_else(|| format!("{EXPECTED}, found {text:?}")),
+            Content::Number(number) => {
+                Self::parse(&number.to_string()).ok_or_else(|| format!("{EXPECTED}, found {number}"))
+            }
+            other => Err(format!("{EXPECTED}, found {}", other.noun())),
+        }
+    }
+}
+
+impl Scalar for Ratios {
+    fn read(content: &Content) -> Result<Self, String> {
+        match content {
+            Content::Map(_) => BTreeMap::read(content).map(Self::ByMachine),
+            _ => Ratio::read(content).map(Self::One).map_err(|problem| format!("{problem}; or a mapping by machine")),
+        }
+    }
+}
+
+impl JsonSchema for Ratios {
+    fn schema_name() -> Cow<'static, str> {
+        "Ratios".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let ratio =
+            json_schema!({"type": ["string", "integer"], "pattern": "^[1-9][0-9]*(/[1-9][0-9]*)?$", "minimum": 1});
+        json_schema!({"anyOf": [ratio, {"type": "object", "additionalProperties": ratio}]})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::whole("4", 8, Some(32))]
+    #[case::half("1/2", 8, Some(4))]
+    #[case::half_of_an_odd_number("1/2", 3, None)]
+    #[case::two_thirds("2/3", 3, Some(2))]
+    #[case::more_than_fits("4", u64::MAX, None)]
+    fn devices_are_whole_or_none(#[case] ratio: &str, #[case] accelerators: u64, #[case] expected: Option<u64>) {
+        assert_eq!(Ratio::parse(ratio).unwrap().of(accelerators), expected);
+    }
+
+    #[rstest]
+    #[case("0")]
+    #[case("1/0")]
+    #[case("-1")]
+    #[case("+1")]
+    #[case("1.5")]
+    #[case("")]
+    #[case("1/2/3")]
+    fn no_ratio(#[case] text: &str) {
+        assert_eq!(Ratio::parse(text), None);
+    }
+}
