@@ -12,7 +12,15 @@ pub const PAYLOAD_CONTAINERS: &str = "trainmesh.dev/payload-containers";
 pub const HELPER_CONTAINERS: &str = "trainmesh.dev/helper-containers";
 /// Pod annotation: how long after the payload's end the proxy is ended.
 pub const SETTLE: &str = "trainmesh.dev/settle";
-/// Pod label that we write: the pod is to be watched for helpers to end.
+/// Namespace or pod label that names a fabric profile, or [`NO_FABRIC`].
+pub const FABRIC: &str = "trainmesh.dev/fabric";
+/// The value of [`FABRIC`] that asks for no profile.
+pub const NO_FABRIC: &str = "none";
+/// Pod annotation that we write: the revision of the profile that the pod was given.
+pub const FABRIC_REVISION: &str = "trainmesh.dev/fabric-revision";
+/// Pod annotation that we write: the file that NCCL reads, which the kubelet mounts from it.
+pub const NCCL_CONF: &str = "trainmesh.dev/nccl-conf";
+/// Pod label that we write: the controller is to watch the pod, for helpers to end and for its fabric.
 pub const MANAGED: &str = "trainmesh.dev/managed";
 /// Pod annotation that we write: the rules that changed the pod.
 pub const APPLIED: &str = "trainmesh.dev/applied";
@@ -39,6 +47,18 @@ pub const AMBIENT_REDIRECTION: &str = "ambient.istio.io/redirection";
 pub const STATUS_PORT: &str = "status.sidecar.istio.io/port";
 /// Prefix of the annotations that steer which traffic Envoy captures.
 pub const TRAFFIC_PREFIX: &str = "traffic.sidecar.istio.io/";
+
+/// Pod annotation that keeps the traffic of network interfaces out of Envoy.
+pub const EXCLUDE_INTERFACES: &str = "traffic.sidecar.istio.io/excludeInterfaces";
+
+/// Pod annotation of GKE that names the interface of the default route.
+pub const GKE_DEFAULT_INTERFACE: &str = "networking.gke.io/default-interface";
+/// Pod annotation of GKE that lists the pod's interfaces as JSON.
+pub const GKE_INTERFACES: &str = "networking.gke.io/interfaces";
+/// Namespace label with the level of Pod Security that is enforced.
+pub const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
+/// Node label with the type of the machine.
+pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 
 /// Annotation of a static pod's image at the apiserver; its source is a file on the node.
 pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
