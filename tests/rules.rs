@@ -5,6 +5,8 @@
     reason = "a failed test says so by a panic, and tables of cases own their values"
 )]
 
+#[path = "rules/fabric.rs"]
+mod fabric;
 #[path = "rules/managed.rs"]
 mod managed;
 

@@ -53,7 +53,7 @@ fn wanted(
         ResourceMode::PerGpu => {
             let Some(ratio) = of_machine(work, ratio) else {
                 work.conflict(
-                    format!("{name} depends on the machine, and the pod names none it knows"),
+                    format!("{name} depends on the machine"),
                     "add a nodeSelector for node.kubernetes.io/instance-type",
                 );
                 return None;
@@ -94,7 +94,7 @@ fn of_machine(work: &Work<'_>, ratios: &Ratios) -> Option<Ratio> {
 /// Plans devices; returns how many the pod has with them.
 fn counted(work: &mut Work<'_>, name: &str, mode: ResourceMode, wanted: &[u64]) -> u64 {
     let elsewhere = mode == ResourceMode::PerPod && requests(work.pod).any(|(_, asked)| asked == name);
-    let (mut had, mut total) = (0_u64, 0_u64);
+    let (mut had, mut total, mut found) = (0_u64, 0_u64, 0_usize);
     let mut given = Vec::new();
     let mut notes = Vec::new();
     for (index, (target, wanted)) in work.targets.iter().zip(wanted).enumerate() {
@@ -102,7 +102,9 @@ fn counted(work: &mut Work<'_>, name: &str, mode: ResourceMode, wanted: &[u64]) 
             Some(0) => notes.push(Err(format!("{name}: 0 in {}", target.container.name()))),
             Some(own) => {
                 had = had.saturating_add(own);
-                if own != *wanted {
+                if own == *wanted {
+                    found += 1;
+                } else {
                     notes.push(Ok(format!("{name}: {own} in {}", target.container.name())));
                 }
             }
@@ -123,6 +125,9 @@ fn counted(work: &mut Work<'_>, name: &str, mode: ResourceMode, wanted: &[u64]) 
             Ok(kept) => work.kept(kept),
             Err(what) => work.conflict(what, "remove it, or the label trainmesh.dev/fabric"),
         }
+    }
+    if found > 0 && given.is_empty() {
+        work.found(format!("{name}: {had}"));
     }
     if let Some((_, count)) = given.first() {
         let indices: Vec<usize> = given.iter().map(|(index, _)| *index).collect();

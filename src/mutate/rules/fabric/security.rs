@@ -50,7 +50,9 @@ fn add(work: &mut Work<'_>, capability: &Capability) {
     if let Some(container) = dropped {
         work.conflict(format!("{container} drops capability {capability}"), "keep it");
     }
-    if !given.is_empty() {
+    if given.is_empty() && dropped.is_none() {
+        work.found(format!("capability {capability}"));
+    } else if !given.is_empty() {
         let place = work.of(&given);
         work.added(format!("capability {capability}{place}"));
         forbid(work, capability);

@@ -87,7 +87,10 @@ impl Selected<'_> {
 fn unknown(facts: &Facts<'_>, name: &str) -> Ruling {
     let cure = match facts.snapshot.config.fabric.profiles.nearest(name) {
         Some(near) => format!("did you mean {near}?"),
-        None => "see trainmesh fabric list".to_owned(),
+        None => {
+            let nearest = facts.snapshot.config.fabric.profiles.closest(name).unwrap_or_default();
+            format!("the nearest is {nearest}, trainmesh fabric list shows all")
+        }
     };
     Ruling::refused(
         Reason::UnknownFabric,

@@ -105,13 +105,17 @@ fn into_environment(work: &mut Work<'_>, setting: &Wanted<'_>, routes: &[Route],
     let mut given = Vec::new();
     let mut own = Vec::new();
     let mut unseen = Vec::new();
+    let mut equal = Vec::new();
     for (index, (target, route)) in work.targets.iter().zip(routes).enumerate() {
         if !holds.get(index).is_some_and(|holds| *holds) {
             continue;
         }
         if let Some(found) = target.env(setting.name) {
-            if found.get("value").and_then(Value::as_str) != Some(setting.value) {
-                own.push(index);
+            let same = found.get("value").and_then(Value::as_str) == Some(setting.value);
+            if same {
+                equal.push(index)
+            } else {
+                own.push(index)
             }
             continue;
         }
@@ -132,6 +136,10 @@ fn into_environment(work: &mut Work<'_>, setting: &Wanted<'_>, routes: &[Route],
     if !given.is_empty() {
         let place = work.of(&given);
         work.added(format!("{}={}{place}", setting.name, setting.value));
+    }
+    if !equal.is_empty() {
+        let place = work.of(&equal);
+        work.found(format!("{}={}{place}", setting.name, setting.value));
     }
     if !own.is_empty() {
         let place = work.of(&own);
@@ -155,6 +163,8 @@ fn into_file(work: &mut Work<'_>, file: &[(&str, &str)], routes: &[Route]) {
         for (name, value) in file {
             work.added(format!("{name}={value} in the file of NCCL"));
         }
+    } else {
+        work.found("the file of NCCL");
     }
     let source = json!({"downwardAPI": {"items": [{
         "path": CONF_FILE,

@@ -99,11 +99,11 @@ impl<'a> Target<'a> {
         self.items("env").filter(|entry| entry.get("name").and_then(Value::as_str) == Some(name)).last()
     }
 
-    /// What the container asks for of `resource`: its limit, else its request.
+    /// What the container asks for of `resource`: its limit, else its request; 0 where that is no quantity.
     pub(super) fn asks_for(&self, resource: &str) -> Option<u64> {
         let resources = self.container.raw().get("resources")?;
         let found = ["limits", "requests"].into_iter().find_map(|list| resources.get(list)?.get(resource))?;
-        whole_units(found)
+        Some(whole_units(found).unwrap_or_default())
     }
 
     /// What stands at `field` of its security context.

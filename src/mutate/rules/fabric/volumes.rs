@@ -90,6 +90,7 @@ fn mount_where_free(work: &mut Work<'_>, path: &str, wanted: Mount<'_>) -> Optio
 fn free_of_mounts(work: &mut Work<'_>, path: &str, wanted: &Mount<'_>) -> Vec<usize> {
     let mut free = Vec::new();
     let mut others = Vec::new();
+    let mut equal = Vec::new();
     for (index, target) in work.targets.iter().enumerate() {
         let at = |mount: &&Value| mount.get("mountPath").and_then(Value::as_str).is_some_and(|at| same(at, path));
         match target.items("volumeMounts").find(at) {
@@ -98,11 +99,14 @@ fn free_of_mounts(work: &mut Work<'_>, path: &str, wanted: &Mount<'_>) -> Vec<us
                 let volume = mount.get("name").and_then(Value::as_str).and_then(|name| volume_of(work, name));
                 // Any shared memory that the user made is as good: its size is theirs to say.
                 let memory = wanted.source.get("emptyDir").is_some();
-                if !memory && !volume.is_some_and(|volume| covers(volume, &wanted.source)) {
-                    others.push(index);
-                }
+                let same = memory || volume.is_some_and(|volume| covers(volume, &wanted.source));
+                if same { equal.push(index) } else { others.push(index) }
             }
         }
+    }
+    if !equal.is_empty() {
+        let place = work.of(&equal);
+        work.found(format!("mount {path}{place}"));
     }
     if !others.is_empty() {
         let place = work.of(&others);

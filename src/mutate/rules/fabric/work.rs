@@ -28,6 +28,7 @@ pub(super) struct Work<'a> {
     pub(super) forbidden: Vec<(Level, String)>,
     added: Vec<String>,
     kept: Vec<String>,
+    found: Vec<String>,
 }
 
 /// Why a pod cannot have a profile: what stands against it, and the cure.
@@ -68,6 +69,7 @@ impl<'a> Work<'a> {
             forbidden: Vec::new(),
             added: Vec::new(),
             kept: Vec::new(),
+            found: Vec::new(),
         }
     }
 
@@ -91,10 +93,15 @@ impl<'a> Work<'a> {
         self.kept.push(what.into());
     }
 
+    /// The pod has it already.
+    pub(super) fn found(&mut self, what: impl Into<String>) {
+        self.found.push(what.into());
+    }
+
     /// What was decided, part by part.
     pub(super) fn parts(&self) -> Vec<String> {
-        let added = self.added.iter().map(|what| format!("added {what}"));
-        added.chain(self.kept.iter().map(|what| format!("kept {what}"))).collect()
+        let words = [("added", &self.added), ("kept", &self.kept), ("found", &self.found)];
+        words.into_iter().flat_map(|(word, parts)| parts.iter().map(move |part| format!("{word} {part}"))).collect()
     }
 
     /// The containers of `targets`, by name; nothing where that is all of the profile's.
