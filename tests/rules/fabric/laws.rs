@@ -113,7 +113,15 @@ fn one_field_of_the_user() {
 #[test]
 fn two_fields_of_the_user() {
     let world = World::new(WHOLE);
-    let edits = edits(&world.run(&base()).patch);
+    let patch = world.run(&base()).patch;
+    let whole = serde_json::to_value(&patch).unwrap();
+    let mut edits = edits(&patch);
+    // One container with accelerators stands for all, and what is the same as ours was tried one by one.
+    let same = |(path, value): &(String, Value)| {
+        whole.as_array().unwrap().iter().any(|operation| operation["path"] == **path && operation["value"] == *value)
+    };
+    edits.retain(|edit| !edit.0.starts_with("/spec/containers/2") && !same(edit));
+    assert!(edits.len() > 40, "{}", edits.len());
     for (index, (path, value)) in edits.iter().enumerate() {
         let one = with(base(), path, value.clone());
         for (other_path, other) in &edits[index + 1..] {
