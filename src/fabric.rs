@@ -7,12 +7,14 @@
 //! Pure: no I/O, no clock, no client.
 
 pub mod conf;
+mod devices;
 pub mod lint;
 pub mod nccl;
 pub mod profile;
 mod profiles;
 mod site;
 
+pub use devices::is_rdma;
 pub use profile::Profile;
 pub use profiles::{Entry, Profiles, builtin, source};
 pub use site::{NodeShape, Nodes, Pin, Quota, Site};

@@ -80,17 +80,22 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
     }
     let facts = Facts::new(view, snapshot);
     let mut draft = Draft { rules: Vec::with_capacity(RULES.len()), warnings: Vec::new(), plan: Plan::default() };
+    let mut in_force = Vec::with_capacity(RULES.len());
     for rule in RULES {
-        let Ruling { verdict, reason, detail, field, warnings } = (rule.decide)(&facts, &mut draft.plan);
-        draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field));
+        let ruling = (rule.decide)(&facts, &mut draft.plan);
+        if let Some(word) = ruling.word(rule.id) {
+            in_force.push((rule.id, word));
+        }
+        let Ruling { verdict, reason, detail, field, warnings, parts, .. } = ruling;
+        draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_parts(parts));
         draft.warnings.extend(warnings);
     }
     // Told in the order of the reference, whatever order the decisions need.
     draft.rules.sort_by_key(|rule| rule.rule);
-    let applied: Vec<&str> =
-        draft.rules.iter().filter(|rule| rule.outcome == Verdict::Applied).map(|rule| rule.rule.name()).collect();
-    if !applied.is_empty() {
-        draft.plan.set_annotation(keys::APPLIED, applied.join(","));
+    in_force.sort_by_key(|(rule, _)| *rule);
+    if draft.rules.iter().any(|rule| rule.outcome == Verdict::Applied) {
+        let words: Vec<&str> = in_force.iter().map(|(_, word)| word.as_ref()).collect();
+        draft.plan.set_annotation(keys::APPLIED, words.join(","));
     }
     draft
 }

@@ -5,6 +5,8 @@
     reason = "a failed test says so by a panic, and tables of cases own their values"
 )]
 
+#[path = "rules/fabric.rs"]
+mod fabric;
 #[path = "rules/managed.rs"]
 mod managed;
 
@@ -348,7 +350,7 @@ fn the_audit_log_gets_mode_configuration_and_every_rule() {
     assert_eq!(
         audit["rules"],
         "mesh.hold=applied:HoldAdded,mesh.native=skipped:NativeLeft,mesh.traffic=skipped:TrafficLeft,\
-         termination.managed=skipped:NoHelpers"
+         fabric=skipped:FabricNotNamed,termination.managed=skipped:NoHelpers"
     );
     let again = World::default().run(&pod(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}))).audit;
     assert!(again.contains_key("rules-again") && !again.contains_key("rules"), "{again:?}");

@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use super::live::Live;
 use super::output::Format;
 use super::{Status, config};
+use crate::keys;
 use crate::manifest::Inputs;
 use crate::preview::{Preview, SURROUNDING_KINDS, Surroundings, namespace_of};
 use show::show;
@@ -43,6 +44,9 @@ Examples:
   # Does the cluster do what is shown?
   trainmesh preview -f pytorchjob.yaml --cluster
 
+  # With the fabric that a namespace is to get
+  trainmesh preview -f pytorchjob.yaml --fabric ib-shared
+
   # In a namespace that another revision of Istio injects
   trainmesh preview -f jobs/ -R --namespace-labels trainmesh.dev/inject=enabled,istio.io/rev=canary
 
@@ -63,6 +67,9 @@ pub(super) struct Arguments {
     /// The labels of every namespace, completely; empty for none
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = labels)]
     namespace_labels: Option<BTreeMap<String, String>>,
+    /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label beats it
+    #[arg(long, value_name = "PROFILE")]
+    fabric: Option<String>,
     /// Read labels and configuration from the cluster, and compare with what it would make of each pod (a dry run)
     #[arg(long, conflicts_with_all = ["namespace_labels", "config"])]
     cluster: bool,
@@ -131,6 +138,9 @@ fn survey(
     live: Option<&Live>,
 ) -> anyhow::Result<Surroundings> {
     let mut surroundings = Surroundings::new(arguments.namespace_labels.clone());
+    if let Some(fabric) = &arguments.fabric {
+        surroundings = surroundings.with_label(keys::FABRIC, fabric);
+    }
     let words = SURROUNDING_KINDS.map(str::as_bytes);
     for document in inputs.documents_mentioning(&words).flatten() {
         surroundings.note(&document, namespace);

@@ -47,7 +47,7 @@ pub(super) fn missed(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static str> 
     let done = |rule: RuleId| match rule {
         RuleId::MeshHold => held,
         RuleId::MeshNative => native,
-        RuleId::MeshTraffic | RuleId::TerminationManaged => false,
+        RuleId::MeshTraffic | RuleId::Fabric | RuleId::TerminationManaged => false,
     };
     let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !done(rule.rule));
     applied.map(|rule| rule.rule.name()).collect()

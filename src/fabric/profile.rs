@@ -196,6 +196,15 @@ impl Profile {
         if let Some(twice) = repeated(self.sidecars.iter().map(|sidecar| &sidecar.name)) {
             fields.fault("sidecars", format!("{twice} is declared twice: the names differ"));
         }
+        let mounts = self.volumes.host_paths.iter().map(|path| &path.mount_path);
+        let mounts = mounts.chain(self.volumes.config_maps.iter().map(|map| &map.mount_path));
+        let mounts = mounts.chain(self.volumes.shm.iter().map(|shm| &shm.mount));
+        if let Some(twice) = repeated(mounts.map(|path| path.as_str().trim_end_matches('/'))) {
+            fields.fault("volumes", format!("{twice} is mounted twice: the paths differ"));
+        }
+        if self.pod.pod_anti_affinity.is_some() && self.pod.labels.is_empty() {
+            fields.fault("pod", "podAntiAffinity, but no labels: expected one by which its pods are known".to_owned());
+        }
         if let Some(problem) = nccl::together(|name| self.value(name)) {
             fields.fault("env", problem);
         }

@@ -118,6 +118,12 @@ impl Profiles {
         let names: Vec<&str> = self.all().into_keys().collect();
         nearest(typed, &names)
     }
+
+    /// The name that is most alike to `typed`, however little that is.
+    #[must_use]
+    pub fn closest(&self, typed: &str) -> Option<&str> {
+        self.all().into_keys().min_by_key(|name| strsim::osa_distance(typed, name))
+    }
 }
 
 impl Serialize for Profiles {

@@ -35,6 +35,9 @@ pub struct RuleOutcome {
     pub message: String,
     /// JSON pointer of the field that the decision is about.
     pub field: Option<String>,
+    /// What was decided of every part, where the rule writes several; `message` holds them too.
+    #[serde(skip)]
+    pub parts: Vec<String>,
 }
 
 /// A rule's decision.
@@ -61,7 +64,23 @@ impl RuleOutcome {
             None => reason.text().to_owned(),
             Some(detail) => format!("{}: {detail}", reason.text()),
         };
-        Self { rule, outcome, reason, message, field }
+        Self { rule, outcome, reason, message, field, parts: Vec::new() }
+    }
+
+    /// The same, with what was decided of every part.
+    pub(super) fn with_parts(mut self, parts: Vec<String>) -> Self {
+        if !parts.is_empty() {
+            self.message = format!("{}: {}", self.message, parts.join("; "));
+        }
+        self.parts = parts;
+        self
+    }
+
+    /// The message without the parts.
+    #[must_use]
+    pub fn head(&self) -> &str {
+        let parts = self.parts.join("; ");
+        self.message.strip_suffix(&parts).map_or(&self.message, |head| head.trim_end_matches(": "))
     }
 }
 

@@ -3,10 +3,14 @@
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
+use crate::config::Traffic;
+
 /// The writes that the rules asked for, in the order they asked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     writes: Vec<Write>,
+    /// What the pod's fabric says of its traffic, for the rule that decides it.
+    traffic: Option<Traffic>,
 }
 
 /// One value at one place.
@@ -69,6 +73,22 @@ impl Plan {
     #[must_use]
     pub fn writes(&self) -> &[Write] {
         &self.writes
+    }
+
+    /// Adds the writes of `other` after its own.
+    pub(super) fn absorb(&mut self, other: Self) {
+        self.writes.extend(other.writes);
+        self.traffic = other.traffic.or(self.traffic);
+    }
+
+    /// Says how the pod's fabric wants its traffic treated.
+    pub(super) fn want_traffic(&mut self, traffic: Traffic) {
+        self.traffic = Some(traffic);
+    }
+
+    /// How the pod's fabric wants its traffic treated; `None`: it does not care.
+    pub(super) fn traffic(&self) -> Option<Traffic> {
+        self.traffic
     }
 
     fn write(&mut self, manner: Manner, path: &[&str], value: Value) -> String {

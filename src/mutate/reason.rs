@@ -90,6 +90,31 @@ codes! {
         /// A label with a value that we do not know.
         UnknownTrafficMode => "label trainmesh.dev/mesh-traffic has an unknown value",
 
+        /// Everything that was missing was written.
+        FabricAdded => "the pod gets what its fabric needs",
+        /// Nothing is missing.
+        FabricPresent => "the pod has what its fabric needs",
+        /// `onConflict: tcp`.
+        FabricFellBack => "the pod gets the settings of plain TCP instead of its fabric",
+        /// Configuration: `fabric.enabled: false`.
+        FabricOff => "fabrics are switched off in the configuration",
+        /// No label, and no default in the configuration.
+        FabricNotNamed => "neither pod nor namespace names a fabric",
+        /// The word `none`.
+        FabricOptedOut => "the label trainmesh.dev/fabric says none",
+        /// No profile is called so.
+        UnknownFabric => "no fabric has this name",
+        /// A launcher, say.
+        NoAccelerator => "no container asks for an accelerator that the fabric is for",
+        /// `minGpus` or `fullNodeGpus` of the profile.
+        TooFewAccelerators => "the fabric is for pods with more accelerators",
+        /// The user's text and the profile exclude each other.
+        FabricContradicted => "the pod contradicts its fabric and is left as it is",
+        /// The cluster would reject the pod, or never start it.
+        FabricGuarded => "a guard of the fabric says no, and the pod is left as it is",
+        /// The profile has changed while a job runs.
+        FabricOfSiblings => "living pods of the job carry another fabric, and the pod is left as it is",
+
         /// Label `trainmesh.dev/managed` was written.
         HelpersManaged => "the controller ends the pod's helpers when its payload has ended",
         /// The label is there already.

@@ -1,7 +1,10 @@
 //! The rules: what each may see, what it answers, and the order in which they are asked.
 
+mod fabric;
 mod managed;
 mod mesh;
+
+use std::borrow::Cow;
 
 use json_patch::jsonptr::PointerBuf;
 use serde::{Serialize, Serializer};
@@ -19,6 +22,7 @@ pub(super) struct Rule {
 
 /// The rules in the order in which they are asked: a rule may look at what the ones before it have planned.
 pub(super) static RULES: &[Rule] = &[
+    Rule { id: RuleId::Fabric, decide: fabric::decide },
     Rule { id: RuleId::MeshTraffic, decide: mesh::traffic::decide },
     Rule { id: RuleId::MeshNative, decide: mesh::native::decide },
     Rule { id: RuleId::MeshHold, decide: mesh::hold::decide },
@@ -34,6 +38,8 @@ pub enum RuleId {
     MeshNative,
     /// Keep the payload's traffic out of Envoy.
     MeshTraffic,
+    /// Give the pod what its fabric needs.
+    Fabric,
     /// Let the controller find the pod for the sake of its helpers.
     TerminationManaged,
 }
@@ -57,11 +63,16 @@ pub(super) struct Ruling {
     /// JSON pointer of the field that the decision is about.
     pub(super) field: Option<String>,
     pub(super) warnings: Vec<String>,
+    /// What was decided of every part, where there are several.
+    pub(super) parts: Vec<String>,
+    /// What is in force, as the annotation `trainmesh.dev/applied` says it, where that is more than the rule's name.
+    pub(super) in_force: Option<String>,
 }
 
 impl RuleId {
     /// Every rule, in the order of the reference.
-    pub const ALL: [Self; 4] = [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::TerminationManaged];
+    pub const ALL: [Self; 5] =
+        [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::Fabric, Self::TerminationManaged];
 
     /// The name as configuration, metrics and reports write it.
     #[must_use]
@@ -70,6 +81,7 @@ impl RuleId {
             Self::MeshHold => "mesh.hold",
             Self::MeshNative => "mesh.native",
             Self::MeshTraffic => "mesh.traffic",
+            Self::Fabric => "fabric",
             Self::TerminationManaged => "termination.managed",
         }
     }
@@ -94,18 +106,32 @@ impl<'a> Facts<'a> {
 }
 
 impl Ruling {
+    fn new(verdict: Verdict, reason: Reason) -> Self {
+        Self { verdict, reason, detail: None, field: None, warnings: Vec::new(), parts: Vec::new(), in_force: None }
+    }
+
     fn applied(reason: Reason, field: String) -> Self {
-        Self { verdict: Verdict::Applied, reason, detail: None, field: Some(field), warnings: Vec::new() }
+        Self::new(Verdict::Applied, reason).at(field)
     }
 
     fn skipped(reason: Reason) -> Self {
-        Self { verdict: Verdict::Skipped, reason, detail: None, field: None, warnings: Vec::new() }
+        Self::new(Verdict::Skipped, reason)
     }
 
     /// A refusal always says `warning` to the user.
     fn refused(reason: Reason, detail: impl Into<String>, warning: String) -> Self {
-        let detail = Some(detail.into());
-        Self { verdict: Verdict::Refused, reason, detail, field: None, warnings: vec![warning] }
+        Self::new(Verdict::Refused, reason).saying(detail).warn(warning)
+    }
+
+    /// What the annotation `trainmesh.dev/applied` says of it, beside what other rules changed.
+    pub(super) fn word(&self, rule: RuleId) -> Option<Cow<'static, str>> {
+        let applied = (self.verdict == Verdict::Applied).then(|| Cow::Borrowed(rule.name()));
+        self.in_force.clone().map(Cow::Owned).or(applied)
+    }
+
+    fn saying(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
     }
 
     fn at(mut self, field: impl Into<String>) -> Self {

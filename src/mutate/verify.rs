@@ -1,5 +1,7 @@
 //! The last look at a patch before it leaves: a wrong one would block the pod, none at all merely leaves it as it was.
 
+mod grammar;
+
 use k8s_openapi::api::core::v1::Pod as TypedPod;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -7,7 +9,7 @@ use thiserror::Error;
 
 use super::plan::{Manner, Write};
 use super::{Patch, Plan};
-use crate::labels;
+use grammar::well_formed;
 
 /// The apiserver's limit on the sum of all annotation keys and values, in bytes.
 const APISERVER_ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -60,28 +62,17 @@ pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError
     let mut patched = pod.clone();
     patch.apply(&mut patched).map_err(VerifyError::Apply)?;
     TypedPod::deserialize(&patched).map_err(VerifyError::Patched)?;
-    grammar(plan)?;
+    obeys_grammar(plan)?;
     size(&patched)?;
     let planned: Vec<Planned<'_>> = plan.writes().iter().map(Planned::from).collect();
     if same_outside(Some(pod), Some(&patched), &planned) { Ok(()) } else { Err(VerifyError::OutsideThePlan) }
 }
 
-fn grammar(plan: &Plan) -> Result<(), VerifyError> {
+fn obeys_grammar(plan: &Plan) -> Result<(), VerifyError> {
     let broken = plan.writes().iter().find(|write| !well_formed(write));
     match broken {
         None => Ok(()),
         Some(write) => Err(VerifyError::Grammar { pointer: format!("/{}", write.path.join("/")) }),
-    }
-}
-
-fn well_formed(write: &Write) -> bool {
-    match (write.path.get(1).map(String::as_str), &write.value) {
-        (Some("annotations"), Value::String(_)) => true,
-        (Some("labels"), Value::String(value)) => labels::is_value(value),
-        (_, Value::Array(words)) => {
-            write.path.last().is_some_and(|key| key == "command") && words.iter().all(Value::is_string)
-        }
-        _ => false,
     }
 }
 

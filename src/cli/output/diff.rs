@@ -36,7 +36,10 @@ impl<W: Write> Sink for Diff<W> {
         for rule in &report.rules {
             let shade = style::verdict(rule.outcome);
             let (name, verdict, reason) = (rule.rule.name(), rule.outcome.name(), rule.reason.code());
-            writeln!(self.out, "  {name:<width$} {shade}{verdict:<7}{shade:#} {reason}: {}", rule.message)?;
+            writeln!(self.out, "  {name:<width$} {shade}{verdict:<7}{shade:#} {reason}: {}", rule.head())?;
+            for part in &rule.parts {
+                writeln!(self.out, "    {part}")?;
+            }
         }
         warnings(&mut self.out, report)?;
         Ok(())

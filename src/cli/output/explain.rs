@@ -45,8 +45,11 @@ impl<W: Write> Sink for Explain<W> {
                 rule.outcome.name(),
                 rule.reason.code(),
                 field(&rule.field),
-                rule.message
+                rule.head()
             )?;
+            for part in &rule.parts {
+                writeln!(self.out, "    {part}")?;
+            }
         }
         warnings(&mut self.out, report)?;
         Ok(())

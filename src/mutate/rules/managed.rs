@@ -6,7 +6,7 @@ use crate::keys;
 use crate::lifecycle::{Helpers, helpers};
 use crate::mutate::{Plan, Reason};
 
-const MANAGED: &str = "true";
+pub(super) const MANAGED: &str = "true";
 
 pub(super) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
     let settings = &facts.snapshot.config.termination;
@@ -18,6 +18,10 @@ pub(super) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
         Helpers::OfEndlessPayload => Ruling::skipped(Reason::PayloadNeverEnds),
         Helpers::ToEnd if facts.pod.label(keys::MANAGED) == Some(MANAGED) => {
             Ruling::skipped(Reason::ManagedAlready).at(label_pointer(keys::MANAGED))
+        }
+        // The fabric's rule may have asked for the same label.
+        Helpers::ToEnd if plan.label(keys::MANAGED).is_some() => {
+            Ruling::applied(Reason::HelpersManaged, label_pointer(keys::MANAGED))
         }
         Helpers::ToEnd => Ruling::applied(Reason::HelpersManaged, plan.set_label(keys::MANAGED, MANAGED)),
     }

@@ -1,5 +1,5 @@
 //! mesh.traffic: keep the payload's traffic out of Envoy. NCCL and gloo open ephemeral ports between pods and hang
-//! behind a proxy that captures them.
+//! behind a proxy that captures them. A label decides, else the pod's fabric, else the configuration.
 
 use super::super::{Facts, Ruling, annotation_pointer, label_pointer};
 use crate::config::Traffic;
@@ -40,14 +40,14 @@ pub(in crate::mutate::rules) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ru
     if !facts.snapshot.config.mesh.enabled {
         return Ruling::skipped(Reason::MeshOff);
     }
-    let label = label(facts);
-    match label.unwrap_or(Ok(facts.snapshot.config.mesh.traffic)) {
+    let decided = label(facts).or(plan.traffic().map(Ok));
+    match decided.unwrap_or(Ok(facts.snapshot.config.mesh.traffic)) {
         Err(unknown) => {
             let expected = format!("{unknown:?}: expected leave, disableCapture or disableInjection");
             let warning = format!("mesh.traffic: label {} is {expected}", keys::MESH_TRAFFIC);
             Ruling::refused(Reason::UnknownTrafficMode, expected, warning)
         }
-        Ok(Traffic::Leave) => leave(facts, label.is_some()),
+        Ok(Traffic::Leave) => leave(facts, decided.is_some()),
         Ok(Traffic::DisableCapture) => disable_capture(facts, plan),
         Ok(Traffic::DisableInjection) => disable_injection(facts, plan),
     }

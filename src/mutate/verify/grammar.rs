@@ -1,0 +1,248 @@
+//! What each field that we write may hold. A field that is not here is written by nobody.
+
+use serde_json::Value;
+
+use crate::fabric::profile::{
+    AbsolutePath, Capability, DnsPolicy, EnvName, Image, ObjectName, PartName, Quantity, ResourceName,
+};
+use crate::labels;
+use crate::mutate::plan::Manner::{Append, Set};
+use crate::mutate::plan::{Manner, Write};
+
+/// Whether the value of `write` obeys the grammar of its field, so that the apiserver takes it.
+pub(super) fn well_formed(write: &Write) -> bool {
+    let path: Vec<&str> = write.path.iter().map(String::as_str).collect();
+    let value = &write.value;
+    match (path.as_slice(), write.manner) {
+        (["metadata", "annotations", key], Set) => labels::is_key(key) && value.is_string(),
+        (["metadata", "labels", key], Set) => label(key, value),
+        (["spec", list @ ("containers" | "initContainers"), index, field @ ..], manner) => {
+            index.bytes().all(|digit| digit.is_ascii_digit()) && of_container(list, field, manner, value)
+        }
+        (["spec", field @ ..], manner) => of_pod(field, manner, value),
+        _ => false,
+    }
+}
+
+fn of_pod(field: &[&str], manner: Manner, value: &Value) -> bool {
+    match (field, manner) {
+        (["hostNetwork"], Set) => value.is_boolean(),
+        (["dnsPolicy"], Set) => serde_json::from_value::<DnsPolicy>(value.clone()).is_ok(),
+        (["nodeSelector", key], Set) => label(key, value),
+        (["tolerations"], Append) => object(value, &["key", "operator"], |name, value| match name {
+            "key" => text(value, labels::is_key),
+            "operator" => one_of(value, &["Equal", "Exists"]),
+            "value" => text(value, labels::is_value),
+            "effect" => one_of(value, &["NoSchedule", "PreferNoSchedule", "NoExecute"]),
+            _ => false,
+        }),
+        (["volumes"], Append) => object(value, &["name"], volume),
+        (["resourceClaims"], Append) => {
+            object(value, &["name", "resourceClaimTemplateName"], |name, value| match name {
+                "name" => text(value, is_part),
+                "resourceClaimTemplateName" => text(value, is_object),
+                _ => false,
+            })
+        }
+        (["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"], Append) => {
+            object(value, &["labelSelector", "topologyKey"], |name, value| match name {
+                "topologyKey" => text(value, labels::is_key),
+                "labelSelector" => object(value, &["matchLabels"], |name, value| {
+                    name == "matchLabels" && object(value, &[], |key, value| label(key, value))
+                }),
+                _ => false,
+            })
+        }
+        (["initContainers"], Append) => object(value, &["name", "image", "restartPolicy"], |name, value| match name {
+            "name" => text(value, is_part),
+            "image" => text(value, |image| Image::parse(image).is_some()),
+            "restartPolicy" => value == "Always",
+            "command" | "args" => words(value),
+            "securityContext" => object(value, &["capabilities"], |name, value| {
+                name == "capabilities"
+                    && object(value, &["add"], |name, value| name == "add" && list(value, is_capability))
+            }),
+            _ => false,
+        }),
+        _ => false,
+    }
+}
+
+fn of_container(list: &str, field: &[&str], manner: Manner, value: &Value) -> bool {
+    match (field, manner) {
+        (["lifecycle", .., "command"], Set) => list == "containers" && words(value),
+        (["env"], Append) => object(value, &["name", "value"], |name, value| match name {
+            "name" => text(value, |name| EnvName::parse(name).is_some()),
+            "value" => value.is_string(),
+            _ => false,
+        }),
+        (["volumeMounts"], Append) => object(value, &["name", "mountPath"], |name, value| match name {
+            "name" => text(value, is_part),
+            "mountPath" => text(value, is_path),
+            "subPath" => text(value, is_inner_path),
+            "readOnly" => value.is_boolean(),
+            _ => false,
+        }),
+        (["resources", "limits" | "requests", resource], Set) => {
+            ResourceName::parse(resource).is_some() && amount(resource, value)
+        }
+        (["resources", "claims"], Append) => {
+            object(value, &["name"], |name, value| name == "name" && text(value, is_part))
+        }
+        (["securityContext", "privileged"], Set) => value.is_boolean(),
+        (["securityContext", "capabilities", "add"], Append) => text(value, is_capability_name),
+        _ => false,
+    }
+}
+
+fn volume(name: &str, value: &Value) -> bool {
+    match name {
+        "name" => text(value, is_part),
+        "emptyDir" => object(value, &["medium"], |name, value| match name {
+            "medium" => value == "Memory",
+            "sizeLimit" => text(value, |limit| Quantity::parse(limit).is_some()),
+            _ => false,
+        }),
+        "hostPath" => object(value, &["path"], |name, value| match name {
+            "path" => text(value, is_path),
+            "type" => one_of(value, &["Directory", "DirectoryOrCreate", "File", "CharDevice", "Socket"]),
+            _ => false,
+        }),
+        "configMap" => object(value, &["name", "optional"], |name, value| match name {
+            "name" => text(value, is_object),
+            "optional" => value.is_boolean(),
+            _ => false,
+        }),
+        "downwardAPI" => object(value, &["items"], |name, value| name == "items" && list(value, downward_item)),
+        _ => false,
+    }
+}
+
+fn downward_item(item: &Value) -> bool {
+    object(item, &["path", "fieldRef"], |name, value| match name {
+        "path" => text(value, is_inner_path),
+        "fieldRef" => {
+            object(value, &["fieldPath"], |name, value| name == "fieldPath" && text(value, is_annotation_path))
+        }
+        _ => false,
+    })
+}
+
+/// Devices are whole numbers, memory is a quantity.
+fn amount(resource: &str, value: &Value) -> bool {
+    text(value, |amount| {
+        let devices = || amount.parse::<u32>().is_ok_and(|count| count > 0 && count.to_string() == amount);
+        if resource.starts_with("hugepages-") { Quantity::parse(amount).is_some() } else { devices() }
+    })
+}
+
+fn label(key: &str, value: &Value) -> bool {
+    labels::is_key(key) && text(value, labels::is_value)
+}
+
+/// Whether `value` is an object that has the fields `needed`, and none that `check` does not know.
+fn object(value: &Value, needed: &[&str], check: impl Fn(&str, &Value) -> bool) -> bool {
+    value.as_object().is_some_and(|fields| {
+        needed.iter().all(|name| fields.contains_key(*name)) && fields.iter().all(|(name, value)| check(name, value))
+    })
+}
+
+fn list(value: &Value, check: fn(&Value) -> bool) -> bool {
+    value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(check))
+}
+
+fn words(value: &Value) -> bool {
+    list(value, Value::is_string)
+}
+
+fn text(value: &Value, check: impl Fn(&str) -> bool) -> bool {
+    value.as_str().is_some_and(check)
+}
+
+fn one_of(value: &Value, known: &[&str]) -> bool {
+    text(value, |text| known.contains(&text))
+}
+
+fn is_part(text: &str) -> bool {
+    PartName::parse(text).is_some()
+}
+
+fn is_object(text: &str) -> bool {
+    ObjectName::parse(text).is_some()
+}
+
+fn is_path(text: &str) -> bool {
+    AbsolutePath::parse(text).is_some()
+}
+
+fn is_inner_path(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('/') && text.split('/').all(|part| part != "..")
+}
+
+fn is_capability(value: &Value) -> bool {
+    text(value, is_capability_name)
+}
+
+fn is_capability_name(text: &str) -> bool {
+    Capability::parse(text).is_some()
+}
+
+fn is_annotation_path(text: &str) -> bool {
+    let key = text.strip_prefix("metadata.annotations['").and_then(|rest| rest.strip_suffix("']"));
+    key.is_some_and(labels::is_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    const LIMIT: &[&str] = &["spec", "containers", "0", "resources", "limits", "rdma/ib"];
+
+    #[rstest]
+    #[case::annotation(Set, &["metadata", "annotations", "a"], json!("x"), true)]
+    #[case::annotation_key(Set, &["metadata", "annotations", "-a"], json!("x"), false)]
+    #[case::label(Set, &["metadata", "labels", "a"], json!("x"), true)]
+    #[case::label_value(Set, &["metadata", "labels", "a"], json!("a b"), false)]
+    #[case::unknown_field(Set, &["spec", "nodeName"], json!("a"), false)]
+    #[case::unknown_root(Set, &["status", "phase"], json!("a"), false)]
+    #[case::host_network(Set, &["spec", "hostNetwork"], json!(true), true)]
+    #[case::dns(Set, &["spec", "dnsPolicy"], json!("Nobody"), false)]
+    #[case::selector(Set, &["spec", "nodeSelector", "a/b"], json!("c"), true)]
+    #[case::toleration(Append, &["spec", "tolerations"], json!({"key": "a", "operator": "Exists"}), true)]
+    #[case::toleration_operator(Append, &["spec", "tolerations"], json!({"key": "a", "operator": "Some"}), false)]
+    #[case::toleration_is_no_list(Set, &["spec", "tolerations"], json!([]), false)]
+    #[case::volume(Append, &["spec", "volumes"], json!({"name": "a", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}), true)]
+    #[case::volume_limit(Append, &["spec", "volumes"], json!({"name": "a", "emptyDir": {"medium": "Memory", "sizeLimit": "lots"}}), false)]
+    #[case::volume_name(Append, &["spec", "volumes"], json!({"name": "a.b", "emptyDir": {"medium": "Memory"}}), false)]
+    #[case::volume_kind(Append, &["spec", "volumes"], json!({"name": "a", "nfs": {}}), false)]
+    #[case::downward(Append, &["spec", "volumes"], json!({"name": "a", "downwardAPI": {"items": [
+        {"path": "f", "fieldRef": {"fieldPath": "metadata.annotations['a/b']"}}]}}), true)]
+    #[case::downward_of_something_else(Append, &["spec", "volumes"], json!({"name": "a", "downwardAPI": {"items": [
+        {"path": "f", "fieldRef": {"fieldPath": "spec.nodeName"}}]}}), false)]
+    #[case::sidecar(Append, &["spec", "initContainers"], json!({"name": "a", "image": "i", "restartPolicy": "Always"}), true)]
+    #[case::plain_init(Append, &["spec", "initContainers"], json!({"name": "a", "image": "i"}), false)]
+    #[case::env(Append, &["spec", "containers", "0", "env"], json!({"name": "A", "value": ""}), true)]
+    #[case::env_name(Append, &["spec", "containers", "0", "env"], json!({"name": "A B", "value": ""}), false)]
+    #[case::env_number(Append, &["spec", "containers", "0", "env"], json!({"name": "A", "value": 1}), false)]
+    #[case::env_of_ephemeral(Append, &["spec", "ephemeralContainers", "0", "env"], json!({"name": "A", "value": ""}), false)]
+    #[case::mount(Append, &["spec", "containers", "0", "volumeMounts"], json!({"name": "a", "mountPath": "/a"}), true)]
+    #[case::mount_path(Append, &["spec", "containers", "0", "volumeMounts"], json!({"name": "a", "mountPath": "/a:b"}), false)]
+    #[case::mount_sub_path(Append, &["spec", "containers", "0", "volumeMounts"], json!({"name": "a", "mountPath": "/a", "subPath": "../b"}), false)]
+    #[case::devices(Set, LIMIT, json!("8"), true)]
+    #[case::devices_as_a_number(Set, LIMIT, json!(8), false)]
+    #[case::no_devices(Set, LIMIT, json!("0"), false)]
+    #[case::half_a_device(Set, LIMIT, json!("500m"), false)]
+    #[case::huge_pages(Set, &["spec", "containers", "0", "resources", "limits", "hugepages-2Mi"], json!("5120Mi"), true)]
+    #[case::processors_are_the_users(Set, &["spec", "containers", "0", "resources", "limits", "cpu"], json!("1"), false)]
+    #[case::claim(Append, &["spec", "containers", "0", "resources", "claims"], json!({"name": "a"}), true)]
+    #[case::capability(Append, &["spec", "containers", "0", "securityContext", "capabilities", "add"], json!("IPC_LOCK"), true)]
+    #[case::capability_of_the_kernel(Append, &["spec", "containers", "0", "securityContext", "capabilities", "add"], json!("CAP_IPC_LOCK"), false)]
+    #[case::index(Append, &["spec", "containers", "-", "env"], json!({"name": "A", "value": ""}), false)]
+    fn fields(#[case] manner: Manner, #[case] path: &[&str], #[case] value: Value, #[case] expected: bool) {
+        let write = Write { manner, path: path.iter().map(|key| (*key).to_owned()).collect(), value };
+        assert_eq!(well_formed(&write), expected);
+    }
+}
