@@ -12,7 +12,15 @@ pub const PAYLOAD_CONTAINERS: &str = "trainmesh.dev/payload-containers";
 pub const HELPER_CONTAINERS: &str = "trainmesh.dev/helper-containers";
 /// Pod annotation: how long after the payload's end the proxy is ended.
 pub const SETTLE: &str = "trainmesh.dev/settle";
-/// Pod label that we write: the pod is to be watched for helpers to end.
+/// Namespace or pod label that names a fabric profile, or [`NO_FABRIC`].
+pub const FABRIC: &str = "trainmesh.dev/fabric";
+/// The value of [`FABRIC`] that asks for no profile.
+pub const NO_FABRIC: &str = "none";
+/// Pod annotation that we write: the revision of the profile that the pod was given.
+pub const FABRIC_REVISION: &str = "trainmesh.dev/fabric-revision";
+/// Pod annotation that we write: the file that NCCL reads, which the kubelet mounts from it.
+pub const NCCL_CONF: &str = "trainmesh.dev/nccl-conf";
+/// Pod label that we write: the controller is to watch the pod, for helpers to end and for its fabric.
 pub const MANAGED: &str = "trainmesh.dev/managed";
 /// Pod annotation that we write: the rules that changed the pod.
 pub const APPLIED: &str = "trainmesh.dev/applied";
