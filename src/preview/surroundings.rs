@@ -34,6 +34,13 @@ impl Surroundings {
         }
     }
 
+    /// The same, but that a namespace of which nothing is known is not taken as injected.
+    #[must_use]
+    pub fn without_mesh(mut self) -> Self {
+        self.unknown.remove(keys::ISTIO_INJECTION);
+        self
+    }
+
     /// Takes note of `document` if it is of one of [`SURROUNDING_KINDS`]. `namespace` is that of documents without one.
     pub fn note(&mut self, document: &Document, namespace: &str) {
         let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
@@ -57,6 +64,14 @@ impl Surroundings {
     /// Sets the labels of `namespace`, whatever the input says of it.
     pub fn set(&mut self, namespace: String, labels: BTreeMap<String, String>) {
         self.by_namespace.insert(namespace, labels);
+    }
+
+    /// Sets label `key` of every namespace, known so far or not.
+    pub fn label_all(&mut self, key: &str, value: &str) {
+        let known = self.given.iter_mut().chain(self.by_namespace.values_mut()).chain([&mut self.unknown]);
+        for labels in known {
+            labels.insert(key.to_owned(), value.to_owned());
+        }
     }
 
     /// The labels of `namespace`.
