@@ -67,9 +67,7 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
     if rehearsed {
         warnings.extend(outcome::rehearsal(&mut rules));
     }
-    // FP021 may have been told already, by the rule that shares it.
-    let told: Vec<String> = lint::warnings(&findings).into_iter().filter(|line| !warnings.contains(line)).collect();
-    warnings.extend(told);
+    warnings.extend(lint::warnings(&findings));
     Outcome {
         audit: audit::annotations(Pod::new(pod), &rules, snapshot),
         rules,

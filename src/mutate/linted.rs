@@ -22,9 +22,8 @@ pub(super) fn findings(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'
         return Vec::new();
     }
     let mut findings = lint::lint(&subject(original, pod, snapshot), &fabric.lint);
-    if !snapshot.config.mesh.enabled {
-        findings.retain(|finding| finding.id != lint::CAPTURED);
-    }
+    // The rule mesh.traffic tells of it, of every pod that trains.
+    findings.retain(|finding| finding.id != lint::CAPTURED);
     findings
 }
 

@@ -52,7 +52,7 @@ fn section(page: &mut String, check: &Check) {
     let letter = severity.letter();
     // As above.
     let _ = write!(page, "\n## {id}\n\n{letter} ({weight}): {title}.\n\n{why}\n\nCure: {cure}.\n\n");
-    let given = if example.given.is_empty() { String::new() } else { format!(" Given: {}.", example.given) };
+    let given = if example.given.is_empty() { String::new() } else { format!(", where {}", example.given) };
     let _ =
-        write!(page, "Wrong.{given}\n\n```yaml\n{}```\n\nMended:\n\n```yaml\n{}```\n", example.wrong, example.mended);
+        write!(page, "Wrong{given}:\n\n```yaml\n{}```\n\nMended:\n\n```yaml\n{}```\n", example.wrong, example.mended);
 }
