@@ -26,7 +26,6 @@ const READ_AHEAD: usize = 2;
 ///
 /// Namespace documents in the input give the labels of their namespace. A namespace of which nothing is known is taken
 /// as opted in and injected (trainmesh.dev/inject=enabled,istio-injection=enabled).
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

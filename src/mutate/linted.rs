@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Mode, Snapshot, untouched};
 use crate::fabric::Profile;
 use crate::fabric::lint::{self, Finding, Subject};
+use crate::fabric::profile::ProfileName;
 use crate::keys;
 use crate::pod::{Pod, injection};
 use crate::workload;
@@ -48,7 +49,7 @@ pub fn subject<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> 
 fn selected<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
     let fabric = &snapshot.config.fabric;
     let namespace = snapshot.labels.get(keys::FABRIC).map(String::as_str);
-    let default = || fabric.default.0.as_ref().map(|name| name.as_str());
+    let default = || fabric.default.0.as_ref().map(ProfileName::as_str);
     let name = pod
         .label(keys::FABRIC)
         .or(namespace)

@@ -3,7 +3,7 @@
 use super::facts::{Facts, Seen, text};
 use super::finding::Found;
 use crate::fabric::Profile;
-use crate::fabric::profile::Transport;
+use crate::fabric::profile::{ResourcePattern, Transport};
 use crate::pod::ContainerKind;
 use crate::quantity::{is_whole, whole_units};
 
@@ -60,7 +60,7 @@ fn computes(seen: &Seen<'_>, profile: Option<&Profile>) -> bool {
     let mut limits = seen.resources("limits").into_iter().flatten().map(|(name, _)| name.as_str());
     let listed = |name: &str| {
         let patterns = profile.into_iter().flat_map(|profile| &profile.matches.gpu_resources);
-        patterns.map(|pattern| pattern.as_str()).any(|pattern| match pattern.strip_suffix('*') {
+        patterns.map(ResourcePattern::as_str).any(|pattern| match pattern.strip_suffix('*') {
             Some(start) => name.starts_with(start),
             None => name == pattern,
         })
@@ -80,7 +80,7 @@ pub(super) fn huge_pages(facts: &Facts<'_>, found: &mut Found<'_>) {
     }
 }
 
-/// FP030: NVLink between nodes needs a channel that a claim brings.
+/// FP030: `NVLink` between nodes needs a channel that a claim brings.
 pub(super) fn no_imex(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in facts.containers.iter().filter(|seen| !seen.claims()) {
         let mounted = seen

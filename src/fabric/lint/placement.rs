@@ -62,7 +62,7 @@ fn pinned(facts: &Facts<'_>) -> bool {
     selected || required.is_some()
 }
 
-/// FP034: the nodes are known, and none is seen to have an adapter that GPUDirect could use.
+/// FP034: the nodes are known, and none is seen to have an adapter that `GPUDirect` could use.
 pub(super) fn no_peer_memory(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in facts.containers.iter().filter(|seen| seen.gpus > 0) {
         let Some((adapter, _)) = seen.adapters.iter().find(|(adapter, _)| !rdma::is_efa(adapter)) else { continue };

@@ -1,7 +1,7 @@
 //! Which resources are RDMA adapters.
 
 use crate::fabric::Profile;
-use crate::fabric::profile::Amount;
+use crate::fabric::profile::{Amount, ResourceName};
 
 /// Names under which device plugins in the field offer RDMA adapters, beside those that say `rdma` themselves:
 /// SR-IOV and host devices of NVIDIA's network operator, AKS, and EFA.
@@ -39,5 +39,5 @@ pub(super) fn is_virtual_function(resource: &str) -> bool {
 fn devices(profile: &Profile) -> impl Iterator<Item = &str> {
     let counted = profile.resources.iter().filter(|resource| matches!(resource.amount, Amount::Devices { .. }));
     let by_class = profile.dra.extended_resource.iter();
-    counted.map(|resource| resource.name.as_str()).chain(by_class.map(|name| name.as_str()))
+    counted.map(|resource| resource.name.as_str()).chain(by_class.map(ResourceName::as_str))
 }
