@@ -14,5 +14,5 @@ mod profiles;
 mod site;
 
 pub use profile::Profile;
-pub use profiles::{Entry, Profiles, builtin};
+pub use profiles::{Entry, Profiles, builtin, source};
 pub use site::{NodeShape, Nodes, Pin, Quota, Site};
