@@ -161,9 +161,9 @@ fn fp011(#[case] world: World, #[case] expected: Option<&str>) {
 }
 
 #[rstest]
-#[case::renamed(env(&[("NCCL_MAX_NCHANNELS", "8")]), Some("container train: NCCL_MAX_NCHANNELS is deprecated; in its place: NCCL_MAX_CTAS"))]
+#[case::renamed(env(&[("NCCL_MAX_NCHANNELS", "8")]), Some("container train: NCCL_MAX_NCHANNELS, deprecated since 2.17: NCCL_MAX_CTAS"))]
 #[case::new_name(env(&[("NCCL_MAX_CTAS", "8")]), None)]
-#[case::pytorch(env(&[("NCCL_ASYNC_ERROR_HANDLING", "1")]), Some("container train: NCCL_ASYNC_ERROR_HANDLING is deprecated; in its place: TORCH_NCCL_ASYNC_ERROR_HANDLING"))]
+#[case::pytorch(env(&[("NCCL_ASYNC_ERROR_HANDLING", "1")]), Some("container train: NCCL_ASYNC_ERROR_HANDLING, of PyTorch: TORCH_NCCL_ASYNC_ERROR_HANDLING"))]
 fn fp024(#[case] world: World, #[case] expected: Option<&str>) {
     check("FP024", world, expected);
 }

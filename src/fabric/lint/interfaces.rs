@@ -3,46 +3,24 @@
 use super::facts::Facts;
 use super::finding::Found;
 use super::network::interfaces;
+use crate::fabric::nccl::{DeviceList, is_concrete_interface};
 
 /// Variables in NCCL's own grammar of interfaces.
 const NCCL_LISTS: [&str; 2] = ["NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME"];
-/// Variables that take names and nothing else.
-const PLAIN_LISTS: [&str; 2] = ["GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"];
-
-/// A list as NCCL reads it: one modifier each for the whole of it.
-struct List<'a> {
-    excludes: bool,
-    exact: bool,
-    entries: Vec<&'a str>,
-}
-
-impl<'a> List<'a> {
-    fn parse(text: &'a str) -> Self {
-        let (excludes, rest) = text.strip_prefix('^').map_or((false, text), |rest| (true, rest));
-        let (exact, rest) = rest.strip_prefix('=').map_or((false, rest), |rest| (true, rest));
-        Self { excludes, exact, entries: rest.split(',').collect() }
-    }
-
-    fn fits(&self, interface: &str) -> bool {
-        self.entries.iter().any(|entry| {
-            if self.exact { *entry == interface } else { !entry.is_empty() && interface.starts_with(entry) }
-        })
-    }
-}
 
 /// FP006: what NCCL reads otherwise than it was meant.
 pub(super) fn grammar(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in &facts.containers {
         for name in NCCL_LISTS {
             let Some(value) = seen.settings.value(name) else { continue };
-            let list = List::parse(value);
+            let list = DeviceList::read(value);
             let problem = if value.contains(char::is_whitespace) {
                 "has a blank"
             } else if value.len() == 1 {
                 "of one character counts as unset"
-            } else if list.entries.iter().any(|entry| entry.starts_with(['^', '='])) {
+            } else if list.names().any(|name| name.starts_with(['^', '='])) {
                 "has ^ or = inside the list"
-            } else if list.excludes && !list.fits("lo") {
+            } else if list.excludes && list.admits("lo") {
                 "lets lo in"
             } else {
                 continue;
@@ -63,8 +41,8 @@ pub(super) fn absent(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in &facts.containers {
         for name in NCCL_LISTS {
             let Some(value) = seen.settings.value(name).filter(|value| value.len() > 1) else { continue };
-            let list = List::parse(value);
-            if !list.excludes && !interfaces.iter().any(|interface| list.fits(interface)) {
+            let list = DeviceList::read(value);
+            if !list.excludes && !interfaces.iter().any(|interface| list.admits(interface)) {
                 let message = format!("{}: {name}={value} fits none of {}", seen.named(), interfaces.join(", "));
                 found.add(seen.settings.field(name), message);
             }
@@ -75,8 +53,9 @@ pub(super) fn absent(facts: &Facts<'_>, found: &mut Found<'_>) {
 /// FP008: modifiers where they are none.
 pub(super) fn plain(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in &facts.containers {
-        for name in PLAIN_LISTS {
-            if let Some(value) = seen.settings.value(name).filter(|value| value.starts_with(['^', '='])) {
+        for setting in seen.settings.all().filter(|setting| is_concrete_interface(setting.name)) {
+            if let Some(value) = setting.value.filter(|value| value.starts_with(['^', '='])) {
+                let name = setting.name;
                 let message = format!("{}: {name}={value}: no ^ and = here, names alone", seen.named());
                 found.add(seen.settings.field(name), message);
             }

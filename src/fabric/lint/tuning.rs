@@ -3,25 +3,15 @@
 use super::facts::Facts;
 use super::finding::Found;
 use super::rdma;
+use crate::fabric::nccl::variable;
 use crate::fabric::profile::Transport;
-
-/// Variables that NCCL no longer reads, or reads under another name: each with what stands in its place.
-const REPLACED: [(&str, &str); 6] = [
-    ("NCCL_IB_CUDA_SUPPORT", "NCCL_NET_GDR_LEVEL"),
-    ("NCCL_IB_GDR_LEVEL", "NCCL_NET_GDR_LEVEL"),
-    ("NCCL_MAX_NCHANNELS", "NCCL_MAX_CTAS"),
-    ("NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS"),
-    ("NCCL_LAUNCH_MODE", "nothing"),
-    ("NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"),
-];
 
 /// FP024: names of old.
 pub(super) fn deprecated(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in &facts.containers {
-        for (name, instead) in REPLACED {
-            if seen.settings.get(name).is_some() {
-                let message = format!("{}: {name} is deprecated; in its place: {instead}", seen.named());
-                found.add(seen.settings.field(name), message);
+        for name in seen.settings.all().map(|setting| setting.name) {
+            if let Some(why) = variable(name).and_then(|variable| variable.retired) {
+                found.add(seen.settings.field(name), format!("{}: {name}, {why}", seen.named()));
             }
         }
     }

@@ -4,16 +4,14 @@ use super::facts::Facts;
 use super::finding::Found;
 use super::rdma;
 use super::setting::{is_number, number};
+use crate::fabric::nccl::{DeviceList, Kind, variable};
 
 /// From so many adapters on a name with one digit is the start of another one.
 const TWO_DIGITS: u64 = 10;
-/// Variables that hold a number, and the bounds of what NCCL takes.
-const RANGES: [(&str, i64, i64); 3] =
-    [("NCCL_IB_TIMEOUT", 0, 31), ("NCCL_IB_RETRY_CNT", 0, 7), ("NCCL_IB_QPS_PER_CONNECTION", 1, 128)];
+/// Numbers that the adapter is given as they are.
+const NUMBERS: [&str; 3] = ["NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
 /// The most sockets between two ranks.
 const SOCKETS: i64 = 64;
-/// Distances between devices, in the only spelling that NCCL knows.
-const LEVELS: [&str; 6] = ["LOC", "NVL", "PIX", "PXB", "PHB", "SYS"];
 
 /// FP003: TCP is asked for beside an adapter.
 pub(super) fn tcp_beside_rdma(facts: &Facts<'_>, found: &mut Found<'_>) {
@@ -51,9 +49,10 @@ pub(super) fn switches(facts: &Facts<'_>, found: &mut Found<'_>) {
 pub(super) fn ranges(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in &facts.containers {
         let settings = &seen.settings;
-        for (name, least, most) in RANGES {
-            if let Some(value) = settings.number(name).filter(|value| !(least..=most).contains(value)) {
-                let message = format!("{}: {name} is {value}, not {least} to {most}", seen.named());
+        for name in NUMBERS {
+            let Some(range) = variable(name).and_then(|variable| variable.kind.range()) else { continue };
+            if let Some(value) = settings.number(name).filter(|value| !range.contains(value)) {
+                let message = format!("{}: {name} is {value}, not {} to {}", seen.named(), range.start(), range.end());
                 found.add(settings.field(name), message);
             }
         }
@@ -72,15 +71,15 @@ pub(super) fn ranges(facts: &Facts<'_>, found: &mut Found<'_>) {
 pub(super) fn adapter_prefixes(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in &facts.containers {
         let Some(list) = seen.settings.value("NCCL_IB_HCA") else { continue };
-        let list = list.strip_prefix('^').unwrap_or(list);
+        let list = DeviceList::read(list);
         // Functions are counted one by one; a shared adapter tells nothing of how many there are.
         let functions = || seen.adapters.iter().filter(|(name, _)| rdma::is_virtual_function(name));
         let few = functions().next().is_some() && functions().map(|(_, count)| count).sum::<u64>() < TWO_DIGITS;
-        if list.starts_with('=') || few {
+        if list.exact || few {
             continue;
         }
-        let devices = list.split(',').map(|entry| entry.split(':').next().unwrap_or_default());
-        if let Some(device) = devices.into_iter().find(|device| one_digit(device)) {
+        let mut devices = list.names().map(|entry| entry.split(':').next().unwrap_or_default());
+        if let Some(device) = devices.find(|device| one_digit(device)) {
             let message = format!("{}: NCCL_IB_HCA {device} also fits {device}0 to {device}9", seen.named());
             found.add(seen.settings.field("NCCL_IB_HCA"), message);
         }
@@ -107,7 +106,7 @@ pub(super) fn gid_index(facts: &Facts<'_>, found: &mut Found<'_>) {
 pub(super) fn levels(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in &facts.containers {
         for name in ["NCCL_NET_GDR_LEVEL", "NCCL_P2P_LEVEL"] {
-            let Some(value) = seen.settings.value(name).filter(|value| !LEVELS.contains(value)) else { continue };
+            let Some(value) = seen.settings.value(name).filter(|value| !Kind::LEVELS.contains(value)) else { continue };
             let problem = if is_number(value) { "a number of old" } else { "passed over by NCCL" };
             found.add(seen.settings.field(name), format!("{}: {name}={value} is {problem}", seen.named()));
         }
