@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::keys;
 use crate::manifest::{Document, DocumentError, Inputs};
 use crate::preview::{SURROUNDING_KINDS, Surroundings};
 use crate::workload::RenderError;
@@ -28,6 +29,9 @@ pub(super) struct Input {
     /// The labels of every namespace, completely; empty for none
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = labels)]
     namespace_labels: Option<BTreeMap<String, String>>,
+    /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label beats it
+    #[arg(long, value_name = "PROFILE")]
+    pub(super) fabric: Option<String>,
 }
 
 impl Input {
@@ -44,6 +48,9 @@ impl Input {
     /// The first pass: what the input says of namespaces and runtimes, wherever it stands. Errors are left to the second.
     pub(super) fn survey(&self, inputs: &Inputs) -> Surroundings {
         let mut surroundings = Surroundings::new(self.namespace_labels.clone());
+        if let Some(fabric) = &self.fabric {
+            surroundings = surroundings.with_label(keys::FABRIC, fabric);
+        }
         let words = SURROUNDING_KINDS.map(str::as_bytes);
         for document in inputs.documents_mentioning(&words).flatten() {
             surroundings.note(&document, self.namespace());

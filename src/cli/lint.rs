@@ -44,9 +44,6 @@ Exit codes: 0; 1 when something is found at --fail-on or above; 2 for an error."
 pub(super) struct Arguments {
     #[command(flatten)]
     input: Input,
-    /// The fabric profile of every namespace, or `none`; a pod's own label wins
-    #[arg(long, value_name = "PROFILE")]
-    fabric: Option<String>,
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -103,12 +100,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Failed);
     };
     let inputs = arguments.input.open()?;
-    // Nothing is said of a mesh of which nothing is known.
-    let mut surroundings = arguments.input.survey(&inputs).without_mesh();
-    if let Some(name) = &arguments.fabric {
+    if let Some(name) = &arguments.input.fabric {
         known(&configuration, name)?;
-        surroundings.label_all(keys::FABRIC, name);
     }
+    // Nothing is said of a mesh of which nothing is known.
+    let surroundings = arguments.input.survey(&inputs).without_mesh();
     let preview = Preview::new(configuration, surroundings, arguments.input.namespace().to_owned());
     let run = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);

@@ -41,6 +41,9 @@ Examples:
   # Does the cluster do what is shown?
   trainmesh preview -f pytorchjob.yaml --cluster
 
+  # With the fabric that a namespace is to get
+  trainmesh preview -f pytorchjob.yaml --fabric ib-shared
+
   # In a namespace that another revision of Istio injects
   trainmesh preview -f jobs/ -R --namespace-labels trainmesh.dev/inject=enabled,istio.io/rev=canary
 

@@ -19,6 +19,8 @@ pub struct Surroundings {
     /// A namespace of which nothing is known is taken as opted in and injected: that is what a preview is asked about.
     unknown: BTreeMap<String, String>,
     runtimes: Runtimes,
+    /// Labels that every namespace has beside its own.
+    added: BTreeMap<String, String>,
 }
 
 impl Surroundings {
@@ -31,13 +33,18 @@ impl Surroundings {
             by_namespace: BTreeMap::new(),
             unknown: unknown.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             runtimes: Runtimes::default(),
+            added: BTreeMap::new(),
         }
     }
 
-    /// The same, but that a namespace of which nothing is known is not taken as injected.
+    /// Adds label `key` to every namespace, in the place of one of its own.
     #[must_use]
-    pub fn without_mesh(mut self) -> Self {
-        self.unknown.remove(keys::ISTIO_INJECTION);
+    pub fn with_label(mut self, key: &str, value: &str) -> Self {
+        self.added.insert(key.to_owned(), value.to_owned());
+        let known = self.given.iter_mut().chain(self.by_namespace.values_mut()).chain([&mut self.unknown]);
+        for labels in known {
+            labels.extend(self.added.clone());
+        }
         self
     }
 
@@ -48,7 +55,7 @@ impl Surroundings {
         let group = text("/apiVersion").and_then(|version| version.split_once('/')).map(|(group, _)| group);
         match (group, text("/kind")) {
             (None, Some("Namespace")) => {
-                self.by_namespace.insert(name.to_owned(), labels(&document.value));
+                self.set(name.to_owned(), labels(&document.value));
             }
             (Some("trainer.kubeflow.org"), Some("TrainingRuntime")) => {
                 let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
@@ -61,17 +68,17 @@ impl Surroundings {
         }
     }
 
-    /// Sets the labels of `namespace`, whatever the input says of it.
-    pub fn set(&mut self, namespace: String, labels: BTreeMap<String, String>) {
-        self.by_namespace.insert(namespace, labels);
+    /// The same, but that a namespace of which nothing is known is not taken as injected.
+    #[must_use]
+    pub fn without_mesh(mut self) -> Self {
+        self.unknown.remove(keys::ISTIO_INJECTION);
+        self
     }
 
-    /// Sets label `key` of every namespace, known so far or not.
-    pub fn label_all(&mut self, key: &str, value: &str) {
-        let known = self.given.iter_mut().chain(self.by_namespace.values_mut()).chain([&mut self.unknown]);
-        for labels in known {
-            labels.insert(key.to_owned(), value.to_owned());
-        }
+    /// Sets the labels of `namespace`, whatever the input says of it.
+    pub fn set(&mut self, namespace: String, mut labels: BTreeMap<String, String>) {
+        labels.extend(self.added.clone());
+        self.by_namespace.insert(namespace, labels);
     }
 
     /// The labels of `namespace`.
