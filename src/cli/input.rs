@@ -29,7 +29,7 @@ pub(super) struct Input {
     /// The labels of every namespace, completely; empty for none
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = labels)]
     namespace_labels: Option<BTreeMap<String, String>>,
-    /// Label every namespace trainmesh.dev/fabric=PROFILE, or `none`; a pod's own label beats it
+    /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label beats it
     #[arg(long, value_name = "PROFILE")]
     pub(super) fabric: Option<String>,
 }

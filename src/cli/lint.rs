@@ -100,11 +100,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Failed);
     };
     let inputs = arguments.input.open()?;
-    // Nothing is said of a mesh of which nothing is known.
-    let surroundings = arguments.input.survey(&inputs).without_mesh();
     if let Some(name) = &arguments.input.fabric {
         known(&configuration, name)?;
     }
+    // Nothing is said of a mesh of which nothing is known.
+    let surroundings = arguments.input.survey(&inputs).without_mesh();
     let preview = Preview::new(configuration, surroundings, arguments.input.namespace().to_owned());
     let run = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);

@@ -48,13 +48,6 @@ impl Surroundings {
         self
     }
 
-    /// The same, but that a namespace of which nothing is known is not taken as injected.
-    #[must_use]
-    pub fn without_mesh(mut self) -> Self {
-        self.unknown.remove(keys::ISTIO_INJECTION);
-        self
-    }
-
     /// Takes note of `document` if it is of one of [`SURROUNDING_KINDS`]. `namespace` is that of documents without one.
     pub fn note(&mut self, document: &Document, namespace: &str) {
         let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
@@ -73,6 +66,13 @@ impl Surroundings {
             }
             _ => {}
         }
+    }
+
+    /// The same, but that a namespace of which nothing is known is not taken as injected.
+    #[must_use]
+    pub fn without_mesh(mut self) -> Self {
+        self.unknown.remove(keys::ISTIO_INJECTION);
+        self
     }
 
     /// Sets the labels of `namespace`, whatever the input says of it.

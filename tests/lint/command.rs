@@ -51,6 +51,13 @@ fn only(id: &str) -> String {
 #[case::no_pods(&["lint", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &["pods: 0"], "makes pods")]
 #[case::no_such_file(&["lint", "-f", "no/such.yaml"], "", 2, &[], "no/such.yaml")]
 #[case::no_such_profile(&["lint", "-f", "-", "--fabric", "tpc"], JOB, 2, &[], "no fabric profile is called tpc: did you mean tcp?")]
+#[case::with_a_profile(
+    &["lint", "-f", "-", "--fabric", "ib-shared", "--namespace-labels", "pod-security.kubernetes.io/enforce=baseline"],
+    JOB,
+    1,
+    &["FP027 E profile ib-shared needs IPC_LOCK, which Pod Security baseline forbids"],
+    ""
+)]
 #[case::no_mesh_is_taken_for_granted(&["lint", "-f", "-", "-o", "json"], JOB, 1, &["FP005"], "")]
 #[case::mesh(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and gloo"], "")]
 #[case::help(&["lint", "--help"], "", 0, &["Examples:", "--fail-on", "Exit codes:"], "")]
