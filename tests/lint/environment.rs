@@ -134,6 +134,7 @@ fn fp008(#[case] world: World, #[case] expected: Option<&str>) {
 #[case::exceptions(env(&[("NCCL_IB_HCA", "^mlx5_3")]), Some("container train: NCCL_IB_HCA mlx5_3 also fits mlx5_30 to mlx5_39"))]
 #[case::exact(env(&[("NCCL_IB_HCA", "=mlx5_0,mlx5_1")]), None)]
 #[case::start_of_all(env(&[("NCCL_IB_HCA", "mlx")]), None)]
+#[case::all_of_a_driver(env(&[("NCCL_IB_HCA", "mlx5")]), None)]
 #[case::none_begins_with_zero(env(&[("NCCL_IB_HCA", "mlx5_0")]), None)]
 #[case::two_digits(env(&[("NCCL_IB_HCA", "mlx5_12")]), None)]
 #[case::few_functions(with_env("nvidia.com/gpu: 8, nvidia.com/rdma-vf: 8", &[("NCCL_IB_HCA", "mlx5_1")]), None)]

@@ -79,12 +79,15 @@ pub(super) fn adapter_prefixes(facts: &Facts<'_>, found: &mut Found<'_>) {
             continue;
         }
         let mut devices = list.names().map(|entry| entry.split(':').next().unwrap_or_default());
-        if let Some(device) = devices.find(|device| one_digit(device)) {
+        if let Some(device) = devices.find(|device| one_digit(device) && !DRIVERS.contains(device)) {
             let message = format!("{}: NCCL_IB_HCA {device} also fits {device}0 to {device}9", seen.named());
             found.add(seen.settings.field("NCCL_IB_HCA"), message);
         }
     }
 }
+
+/// What all adapters of one driver begin with: meant to fit them all.
+const DRIVERS: [&str; 3] = ["mlx4", "mlx5", "hfi1"];
 
 /// Whether the name ends in one digit, and not in 0: no adapter is called `mlx5_00`.
 fn one_digit(device: &str) -> bool {
