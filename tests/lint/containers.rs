@@ -17,6 +17,7 @@ const LOCK: &str = "securityContext: {capabilities: {add: [IPC_LOCK]}}";
     train("resources: {limits: {nvidia.com/gpu: 8, site.example/nic: 1}}").profile("transport: ib\nresources: [{name: site.example/nic}]"),
     Some("container train: site.example/nic without IPC_LOCK")
 )]
+#[case::network_of_gke(train("resources: {limits: {nvidia.com/gpu: 8, networking.gke.io.networks/rdma-0: 1}}"), None)]
 #[case::no_adapter_at_all(train("resources: {limits: {nvidia.com/gpu: 8, site.example/nic: 1}}"), None)]
 fn fp001(#[case] world: World, #[case] expected: Option<&str>) {
     check("FP001", world, expected);

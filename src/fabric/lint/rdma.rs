@@ -22,7 +22,10 @@ pub(super) fn is_adapter(resource: &str, profile: Option<&Profile>) -> bool {
     if ADAPTERS.contains(&resource) {
         return true;
     }
-    let by_name = resource.split_once('/').is_some_and(|(domain, name)| domain == "rdma" || name.contains("rdma"));
+    // GKE counts its networks as resources too, and names those of adapters so.
+    let by_name = resource.split_once('/').is_some_and(|(domain, name)| {
+        domain == "rdma" || (name.contains("rdma") && domain != "networking.gke.io.networks")
+    });
     by_name || profile.is_some_and(|profile| profile.is_rdma() && devices(profile).any(|name| name == resource))
 }
 
