@@ -7,7 +7,7 @@ use rstest::rstest;
 use super::*;
 use crate::config::Configuration;
 use crate::fabric::nccl;
-use crate::fabric::profile::{AbsolutePath, MetadataKey, ResourcePattern};
+use crate::fabric::profile::{AbsolutePath, FailClosed, MeshSwitch, MetadataKey, ResourcePattern, SharedMemory};
 
 /// Everything that a profile can say, each field other than its default.
 const EVERYTHING: &str = r#"
@@ -125,11 +125,7 @@ fn a_built_in_profile_in_a_configuration_has_the_same_revision() {
 fn a_built_in_profile_changes_no_mesh_and_fails_no_job_of_its_own_accord() {
     for (name, entry) in builtin().all() {
         let Profile { fail_closed, mesh, security_context, pod, description, .. } = &entry.profile;
-        assert_eq!(
-            (fail_closed, mesh),
-            (&crate::fabric::profile::FailClosed::default(), &Default::default()),
-            "{name}"
-        );
+        assert_eq!((fail_closed, mesh), (&FailClosed::default(), &MeshSwitch::default()), "{name}");
         assert!(!security_context.privileged && !pod.host_network && !description.is_empty(), "{name}");
     }
 }
@@ -177,7 +173,7 @@ fn a_thousand_profiles_are_read_and_found() {
     let mut text = format!("apiVersion: {}\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n", config::API_VERSION);
     for index in 0..1000 {
         let item = source("ib-shared").unwrap().replace("name: ib-shared", &format!("name: site-{index}"));
-        let item: String = item.lines().map(|line| format!("    {line}\n")).collect();
+        let item = item.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
         writeln!(text, "  -\n{item}").unwrap();
     }
     let start = Instant::now();
@@ -212,5 +208,5 @@ fn what_the_code_takes_for_granted_is_valid() {
             && patterns.map(ResourcePattern::as_str).all(|text| ResourcePattern::parse(text).is_some())
     );
     assert!(MetadataKey::parse(profile.networks.multus.annotation_key.as_str()).is_some());
-    assert!(AbsolutePath::parse(crate::fabric::profile::SharedMemory::default().mount.as_str()).is_some());
+    assert!(AbsolutePath::parse(SharedMemory::default().mount.as_str()).is_some());
 }
