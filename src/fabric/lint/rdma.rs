@@ -1,17 +1,8 @@
 //! Which resources are RDMA adapters.
 
-use crate::fabric::Profile;
 use crate::fabric::profile::{Amount, ResourceName};
+use crate::fabric::{Profile, is_rdma};
 
-/// Names under which device plugins in the field offer RDMA adapters, beside those that say `rdma` themselves:
-/// SR-IOV and host devices of NVIDIA's network operator, AKS, and EFA.
-const ADAPTERS: [&str; 5] = [
-    "nvidia.com/mlnxnics",
-    "nvidia.com/sriov_resource",
-    "nvidia.com/hostdev",
-    EFA,
-    "deviceclass.resource.kubernetes.io/efa.networking.k8s.aws",
-];
 /// The Elastic Fabric Adapter of AWS.
 const EFA: &str = "vpc.amazonaws.com/efa";
 /// Adapters of which one is a virtual function, to be attached by a network of its own.
@@ -19,14 +10,8 @@ const VIRTUAL_FUNCTIONS: [&str; 3] = ["nvidia.com/rdma-vf", "nvidia.com/sriov_re
 
 /// Whether `resource` is an RDMA adapter: by its name, or because the profile says so.
 pub(super) fn is_adapter(resource: &str, profile: Option<&Profile>) -> bool {
-    if ADAPTERS.contains(&resource) {
-        return true;
-    }
-    // GKE counts its networks as resources too, and names those of adapters so.
-    let by_name = resource.split_once('/').is_some_and(|(domain, name)| {
-        domain == "rdma" || (name.contains("rdma") && domain != "networking.gke.io.networks")
-    });
-    by_name || profile.is_some_and(|profile| profile.is_rdma() && devices(profile).any(|name| name == resource))
+    is_rdma(resource)
+        || profile.is_some_and(|profile| profile.is_rdma() && devices(profile).any(|name| name == resource))
 }
 
 /// Whether `resource` is an adapter of AWS, which no transport of NCCL itself drives.

@@ -111,8 +111,11 @@ fn accepts(schema: &Value, text: &str) -> bool {
     matches(&schema["pattern"]) && longest && !excepted
 }
 
+/// The name of a type, its check, and its schema.
+type Kind = (String, fn(&str) -> bool, Value);
+
 /// Checker and schema of every kind of text.
-fn kinds() -> Vec<(String, fn(&str) -> bool, Value)> {
+fn kinds() -> Vec<Kind> {
     macro_rules! kinds {
         ($($type:ident)+) => { vec![$((
             stringify!($type).to_owned(),
