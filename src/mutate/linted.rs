@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
+use super::snapshot::Named;
 use super::{Mode, Snapshot, untouched};
 use crate::fabric::Profile;
 use crate::fabric::lint::{self, Finding, Subject};
-use crate::fabric::profile::ProfileName;
-use crate::keys;
 use crate::pod::{Pod, injection};
 use crate::workload;
 
@@ -44,17 +43,10 @@ pub fn subject<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> 
     }
 }
 
-/// The profile that the pod's label names, else that of its namespace, else the configuration; as living pods of its job
-/// were given it, where that is known.
+/// The profile that the pod is to have, as living pods of its job were given it where that is known.
 fn selected<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
     let fabric = &snapshot.config.fabric;
-    let namespace = snapshot.labels.get(keys::FABRIC).map(String::as_str);
-    let default = || fabric.default.0.as_ref().map(ProfileName::as_str);
-    let name = pod
-        .label(keys::FABRIC)
-        .or(namespace)
-        .or_else(default)
-        .filter(|name| fabric.enabled && *name != keys::NO_FABRIC)?;
+    let Named::Profile(name) = snapshot.fabric_of(pod) else { return None };
     let pinned = snapshot.site.pin.filter(|pin| pin.profile == name).and_then(|pin| pin.body);
-    pinned.or_else(|| fabric.profiles.find(name).map(|entry| &entry.profile))
+    pinned.or_else(|| fabric.profiles.find(name).map(|entry| &entry.profile)).filter(|_| fabric.enabled)
 }

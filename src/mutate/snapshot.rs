@@ -30,6 +30,17 @@ pub struct Snapshot<'a> {
     pub site: Site<'a>,
 }
 
+/// Which fabric profile a pod is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// Nobody names one.
+    Nothing,
+    /// By the word `none`.
+    None,
+    /// This one, which may not exist.
+    Profile(&'a str),
+}
+
 /// What we are asked to do. In a cluster the path of the request tells; the apiserver's selectors decide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -50,6 +61,22 @@ pub enum NotCalled {
     PodOptedOut,
     /// `kube-system`, and the namespace of trainmesh itself, are never served.
     ExcludedNamespace,
+}
+
+impl<'a> Snapshot<'a> {
+    /// The name of the fabric profile of `pod`: its label's, else that of its namespace's, else the configuration's.
+    #[must_use]
+    pub fn fabric_of(&self, pod: Pod<'a>) -> Named<'a> {
+        let namespace = self.labels.get(keys::FABRIC).map(String::as_str);
+        match pod.label(keys::FABRIC).or(namespace) {
+            Some(keys::NO_FABRIC) => Named::None,
+            Some(name) => Named::Profile(name),
+            None => match &self.config.fabric.default.0 {
+                Some(name) => Named::Profile(name.as_str()),
+                None => Named::Nothing,
+            },
+        }
+    }
 }
 
 impl NotCalled {

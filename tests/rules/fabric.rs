@@ -43,7 +43,12 @@ pod:
   annotations: {devices.example.com/container: all}
   labels: {fabric: member}
   podAntiAffinity: hostname
-sidecars: [{ref: fabric-daemon, image: daemon, capabilities: [NET_ADMIN]}]
+sidecars:
+  - ref: fabric-daemon
+    image: daemon
+    capabilities: [NET_ADMIN]
+    env: {DAEMON: "1"}
+    hostPaths: [{hostPath: /sys, mountPath: /host/sys, readOnly: true}]
 mesh: {istio: excludeInterfaces, interfaces: [net1]}
 failClosed: {ncclNet: IB}
 "#;
@@ -60,7 +65,10 @@ impl World {
         let indented: Vec<String> = profile.trim().lines().map(|line| format!("      {line}")).collect();
         let indented = indented.join("\n");
         let header = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
-        let text = format!("{header}fabric:\n  profiles:\n    - name: f\n{indented}");
+        // What the lint says of the pods has tests of its own; FP021 depends on the rule.
+        let checks = (1..=35).filter(|number| *number != 21).map(|number| format!("FP{number:03}"));
+        let silent = checks.collect::<Vec<_>>().join(", ");
+        let text = format!("{header}fabric:\n  lint: {{disable: [{silent}]}}\n  profiles:\n    - name: f\n{indented}");
         let config = Configuration::parse(&text).map_err(|problems| format!("{text}\n{problems:#?}")).unwrap();
         Self { labels: BTreeMap::new(), config }.label("trainmesh.dev/fabric", "f")
     }

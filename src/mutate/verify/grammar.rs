@@ -58,6 +58,8 @@ fn of_pod(field: &[&str], manner: Manner, value: &Value) -> bool {
             "image" => text(value, |image| Image::parse(image).is_some()),
             "restartPolicy" => value == "Always",
             "command" | "args" => words(value),
+            "env" => list(value, setting),
+            "volumeMounts" => list(value, mount),
             "securityContext" => object(value, &["capabilities"], |name, value| {
                 name == "capabilities"
                     && object(value, &["add"], |name, value| name == "add" && list(value, is_capability))
@@ -71,18 +73,8 @@ fn of_pod(field: &[&str], manner: Manner, value: &Value) -> bool {
 fn of_container(list: &str, field: &[&str], manner: Manner, value: &Value) -> bool {
     match (field, manner) {
         (["lifecycle", .., "command"], Set) => list == "containers" && words(value),
-        (["env"], Append) => object(value, &["name", "value"], |name, value| match name {
-            "name" => text(value, |name| EnvName::parse(name).is_some()),
-            "value" => value.is_string(),
-            _ => false,
-        }),
-        (["volumeMounts"], Append) => object(value, &["name", "mountPath"], |name, value| match name {
-            "name" => text(value, is_part),
-            "mountPath" => text(value, is_path),
-            "subPath" => text(value, is_inner_path),
-            "readOnly" => value.is_boolean(),
-            _ => false,
-        }),
+        (["env"], Append) => setting(value),
+        (["volumeMounts"], Append) => mount(value),
         (["resources", "limits" | "requests", resource], Set) => {
             ResourceName::parse(resource).is_some() && amount(resource, value)
         }
@@ -93,6 +85,24 @@ fn of_container(list: &str, field: &[&str], manner: Manner, value: &Value) -> bo
         (["securityContext", "capabilities", "add"], Append) => text(value, is_capability_name),
         _ => false,
     }
+}
+
+fn setting(value: &Value) -> bool {
+    object(value, &["name", "value"], |name, value| match name {
+        "name" => text(value, |name| EnvName::parse(name).is_some()),
+        "value" => value.is_string(),
+        _ => false,
+    })
+}
+
+fn mount(value: &Value) -> bool {
+    object(value, &["name", "mountPath"], |name, value| match name {
+        "name" => text(value, is_part),
+        "mountPath" => text(value, is_path),
+        "subPath" => text(value, is_inner_path),
+        "readOnly" => value.is_boolean(),
+        _ => false,
+    })
 }
 
 fn volume(name: &str, value: &Value) -> bool {

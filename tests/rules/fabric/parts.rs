@@ -77,6 +77,7 @@ const NO: &str = "refused FabricContradicted";
 #[case::everything_tolerated("pod: {tolerations: [{key: a, operator: Exists, effect: NoSchedule}]}", &[("/spec/tolerations/-", json!({"operator": "Exists"}))], ADDED, ("/spec/tolerations/1", Value::Null), "")]
 #[case::spread("pod: {labels: {tcpxo: daemon}, podAntiAffinity: hostname}", &[], ADDED, ("/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution/0/labelSelector/matchLabels", json!({"tcpxo": "daemon"})), "anti-affinity")]
 #[case::sidecar("sidecars: [{ref: d, image: i, args: [x]}]", &[], ADDED, ("/spec/initContainers/0", json!({"name": "d", "image": "i", "restartPolicy": "Always", "args": ["x"]})), "native sidecar d")]
+#[case::sidecar_with_paths("sidecars: [{ref: d, image: i, env: {A: b}, hostPaths: [{hostPath: /sys, mountPath: /hostsys}]}]", &[], ADDED, ("/spec/initContainers/0", json!({"name": "d", "image": "i", "restartPolicy": "Always", "env": [{"name": "A", "value": "b"}], "volumeMounts": [{"name": "trainmesh-sidecar-0-0", "mountPath": "/hostsys"}]})), "native sidecar d")]
 #[case::own_sidecar("sidecars: [{ref: d, image: i}]", &[("/spec/initContainers/-", json!({"name": "d", "image": "own", "restartPolicy": "Always"}))], ADDED, ("/spec/initContainers/1", Value::Null), "kept the image of d")]
 #[case::plain_container_of_the_name("sidecars: [{ref: d, image: i}]", &[("/spec/containers/-", json!({"name": "d", "image": "own"}))], NO, ("/spec/initContainers", Value::Null), "no native sidecar")]
 fn parts(

@@ -8,8 +8,8 @@ use super::super::{Facts, Ruling};
 use super::TCP;
 use crate::fabric::Profile;
 use crate::fabric::profile::OnConflict;
-use crate::keys;
 use crate::mutate::Reason;
+use crate::mutate::snapshot::Named;
 
 /// The profile of a pod.
 pub(super) struct Selected<'a> {
@@ -27,15 +27,10 @@ pub(super) struct Selected<'a> {
 /// The profile of a pod; else the ruling that says why there is none.
 pub(super) fn select<'a>(facts: &Facts<'a>) -> Result<Selected<'a>, Box<Ruling>> {
     let config = &facts.snapshot.config.fabric;
-    let namespace = facts.snapshot.labels.get(keys::FABRIC).map(String::as_str);
-    let label = facts.pod.label(keys::FABRIC).or(namespace);
-    let name = match label {
-        Some(keys::NO_FABRIC) => return Err(Box::new(Ruling::skipped(Reason::FabricOptedOut))),
-        Some(name) => name,
-        None => match &config.default.0 {
-            Some(name) => name.as_str(),
-            None => return Err(Box::new(Ruling::skipped(Reason::FabricNotNamed))),
-        },
+    let name = match facts.snapshot.fabric_of(facts.pod) {
+        Named::Profile(name) => name,
+        Named::None => return Err(Box::new(Ruling::skipped(Reason::FabricOptedOut))),
+        Named::Nothing => return Err(Box::new(Ruling::skipped(Reason::FabricNotNamed))),
     };
     let current = config.profiles.find(name);
     let pin = facts.snapshot.site.pin;

@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use super::security::forbid;
+use super::volumes;
 use super::work::{Level, Work};
 use crate::fabric::profile::Capability;
 use crate::pod::ContainerKind;
 
 pub(super) fn plan(work: &mut Work<'_>) {
     let profile = work.profile;
-    for sidecar in &profile.sidecars {
+    for (index, sidecar) in profile.sidecars.iter().enumerate() {
         let name = sidecar.name.as_str();
         match work.pod.containers().find(|container| container.name() == name) {
             None => {
@@ -22,6 +23,19 @@ pub(super) fn plan(work: &mut Work<'_>) {
                 if !sidecar.capabilities.is_empty() {
                     let names: Value = sidecar.capabilities.iter().map(Capability::as_str).collect();
                     container["securityContext"] = json!({"capabilities": {"add": names}});
+                }
+                let env = sidecar.env.iter();
+                let env: Vec<Value> = env.map(|(name, value)| json!({"name": name, "value": value})).collect();
+                let mounts = sidecar.host_paths.iter().enumerate();
+                let mounts: Vec<Value> = mounts
+                    .map(|(path_index, path)| {
+                        volumes::host_mount(work, &format!("trainmesh-sidecar-{index}-{path_index}"), path)
+                    })
+                    .collect();
+                for (field, items) in [("env", env), ("volumeMounts", mounts)] {
+                    if !items.is_empty() {
+                        container[field] = items.into();
+                    }
                 }
                 work.plan.append(&["spec", "initContainers"], container);
                 work.added(format!("native sidecar {name}"));

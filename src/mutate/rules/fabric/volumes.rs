@@ -49,16 +49,31 @@ fn shared_memory(work: &mut Work<'_>, shm: &SharedMemory) {
     }
 }
 
-fn host_path(work: &mut Work<'_>, index: usize, path: &HostPath) {
+/// The source of a volume that is a path of the node.
+fn of_the_node(path: &HostPath) -> Value {
     let mut source = json!({"path": path.host_path.as_str()});
     if let Some(kind) = path.kind
         && let Ok(kind) = serde_json::to_value(kind)
     {
         source["type"] = kind;
     }
+    json!({"hostPath": source})
+}
+
+/// Plans a volume that is a path of the node, for a container of our own, and returns the container's mount.
+pub(super) fn host_mount(work: &mut Work<'_>, base: &str, path: &HostPath) -> Value {
+    let name = volume(work, base, of_the_node(path));
+    work.forbidden.push((Level::Baseline, format!("hostPath {}", path.host_path)));
+    let mut entry = json!({"name": name, "mountPath": path.mount_path.as_str()});
+    if path.read_only {
+        entry["readOnly"] = true.into();
+    }
+    entry
+}
+
+fn host_path(work: &mut Work<'_>, index: usize, path: &HostPath) {
     let (volume, read_only) = (format!("trainmesh-host-{index}"), path.read_only);
-    let source = json!({"hostPath": source});
-    let wanted = Mount { volume: &volume, source, sub_path: None, read_only };
+    let wanted = Mount { volume: &volume, source: of_the_node(path), sub_path: None, read_only };
     if let Some(place) = mount_where_free(work, path.mount_path.as_str(), wanted) {
         work.added(format!("{} of the node{place}", path.mount_path));
         work.forbidden.push((Level::Baseline, format!("hostPath {}", path.host_path)));
@@ -117,7 +132,7 @@ fn free_of_mounts(work: &mut Work<'_>, path: &str, wanted: &Mount<'_>) -> Vec<us
 
 /// Plans mounts, each in a target and at a path, and their volume where the pod has no equal one.
 pub(super) fn mount(work: &mut Work<'_>, places: &[(usize, &str)], wanted: Mount<'_>) {
-    let (name, exists) = volume_name(work, wanted.volume, &wanted.source);
+    let name = volume(work, wanted.volume, wanted.source);
     for (index, path) in places {
         let Some(target) = work.targets.get(*index) else { continue };
         let mut entry = json!({"name": name, "mountPath": path});
@@ -129,13 +144,19 @@ pub(super) fn mount(work: &mut Work<'_>, places: &[(usize, &str)], wanted: Mount
         }
         work.plan.append(&target.path(&["volumeMounts"]), entry);
     }
+}
+
+/// Plans a volume of `source` where the pod has no equal one, and returns its name.
+fn volume(work: &mut Work<'_>, base: &str, source: Value) -> String {
+    let (name, exists) = volume_name(work, base, &source);
     if !exists {
-        let mut volume = Map::from_iter([("name".to_owned(), name.into())]);
-        if let Value::Object(source) = wanted.source {
+        let mut volume = Map::from_iter([("name".to_owned(), name.clone().into())]);
+        if let Value::Object(source) = source {
             volume.extend(source);
         }
         work.plan.append(&["spec", "volumes"], volume);
     }
+    name
 }
 
 /// A name for a volume of `source`: that of an equal one that stands there from an earlier round, or one that is free.
