@@ -4,8 +4,8 @@
 #   certs/static-pair.sh [--namespace trainmesh-system] [--service trainmesh-webhook] [--lifetime 8760h]
 #
 # Run it again before the certificate expires. The old CA stays in the caBundle until you run it once more, so that no call
-# fails while the replicas take the new certificate. The first run keeps what stands in the caBundle: whoever made the
-# certificates before. Needs trainmesh, kubectl and jq.
+# fails while the replicas take the new certificate; so does that of another Secret, if the Deployment mounts that, or of
+# trainmesh-webhook-tls. Needs trainmesh, kubectl and jq.
 set -euo pipefail
 
 namespace=trainmesh-system service=trainmesh-webhook lifetime=8760h
@@ -31,7 +31,9 @@ trap 'rm -r "$folder"' EXIT
 
 # The CA of the certificate that is served now stands beside the new one, and none that is older.
 registered=$(kubectl get mutatingwebhookconfiguration "$registration" -o json)
-served=$(kubectl -n "$namespace" get secret "$secret" --ignore-not-found -o jsonpath='{.data.ca\.crt}')
+mounted=$(kubectl -n "$namespace" get deployment trainmesh-webhook --ignore-not-found \
+  -o jsonpath='{.spec.template.spec.volumes[?(@.name=="tls")].secret.secretName}')
+served=$(kubectl -n "$namespace" get secret "${mounted:-trainmesh-webhook-tls}" --ignore-not-found -o jsonpath='{.data.ca\.crt}')
 served=${served:-$(jq -r '.webhooks[0].clientConfig.caBundle // ""' <<< "$registered")}
 bundle=$({ cat "$folder/ca.crt"; base64 -d <<< "$served"; } | base64 -w 0)
 patch=$(jq -c --arg bundle "$bundle" \

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
@@ -21,6 +22,8 @@ use crate::served::certificates;
 const STATIC: &str = "trainmesh-webhook-static";
 /// Where cert-manager puts what it makes.
 const MANAGED: &str = "trainmesh-webhook-cert-manager";
+/// Where those are whose CA is their own.
+const OTHERS: &str = "corporate-tls";
 /// A new CA signs after half a minute.
 const SHORT: &str = "certificates.caLifetime=6m,certificates.lifetime=6m";
 /// A kubelet looks after the volumes of a pod once in a minute or so.
@@ -80,6 +83,50 @@ fn a_switch_of_the_mode_and_back_misses_no_pod() {
         release.settled();
         shows(&release, SERVING);
     });
+}
+
+/// A CA of somebody else is none of ours, and the leader drops it from the `caBundle`: a pair by hand, whose CA it knows
+/// for ours, comes between, on the way there and back.
+#[test]
+fn a_switch_to_an_authority_of_others_and_back_misses_no_pod() {
+    let release = Release::started(&[SHORT]);
+    let by = |secret: &str| format!("certificates.mode=provided,certificates.provided.secretName={secret}");
+    no_pod_is_missed("certificates of others, and back", || {
+        static_pair(&release);
+        release.upgrade(&[&by(STATIC)]);
+        release.settled();
+        let present = secret(&release, STATIC, "ca.crt").unwrap();
+        let (bundle, pair) = foreign(&release);
+        trust(&bytes(&(bundle + &present)));
+        let _ = release.home.create(&pair).success();
+        release.upgrade(&[&by(OTHERS)]);
+        release.settled();
+        shows(&release, OTHERS);
+
+        static_pair(&release);
+        release.upgrade(&[&by(STATIC)]);
+        release.settled();
+        release.upgrade(&[SHORT]);
+        release.settled();
+        shows(&release, SERVING);
+    });
+}
+
+/// The PEM of a CA that is not named as ours are, and a Secret with a certificate that it has signed.
+fn foreign(release: &Release) -> (String, Value) {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "a CA of others");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = Issuer::new(params, key);
+    let key = KeyPair::generate().unwrap();
+    let leaf = CertificateParams::new([certs::host(SERVICE, &release.home.name)]).unwrap().signed_by(&key, &issuer);
+    let data = json!({"ca.crt": bytes(&authority), "tls.crt": bytes(&leaf.unwrap().pem()),
+        "tls.key": bytes(&key.serialize_pem())});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": {"name": OTHERS},
+        "data": data});
+    (authority, secret)
 }
 
 /// Writes what cert-manager and its cainjector would write: a new certificate of `authority`, and whom to trust.
