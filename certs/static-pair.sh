@@ -4,7 +4,8 @@
 #   certs/static-pair.sh [--namespace trainmesh-system] [--service trainmesh-webhook] [--lifetime 8760h]
 #
 # Run it again before the certificate expires. The old CA stays in the caBundle until you run it once more, so that no call
-# fails while the replicas take the new certificate. Needs trainmesh, kubectl and jq.
+# fails while the replicas take the new certificate; so does that of another Secret, if the Deployment mounts that, or of
+# trainmesh-webhook-tls. Needs trainmesh, kubectl and jq.
 set -euo pipefail
 
 namespace=trainmesh-system service=trainmesh-webhook lifetime=8760h
@@ -29,10 +30,14 @@ trap 'rm -r "$folder"' EXIT
 }
 
 # The CA of the certificate that is served now stands beside the new one, and none that is older.
-served=$(kubectl -n "$namespace" get secret "$secret" --ignore-not-found -o jsonpath='{.data.ca\.crt}' | base64 -d)
-bundle=$({ cat "$folder/ca.crt"; if [ -n "$served" ]; then printf '%s\n' "$served"; fi; } | base64 -w 0)
-patch=$(kubectl get mutatingwebhookconfiguration "$registration" -o json | jq -c --arg bundle "$bundle" \
-  '[.webhooks | keys[] | {op: "add", path: "/webhooks/\(.)/clientConfig/caBundle", value: $bundle}]')
+registered=$(kubectl get mutatingwebhookconfiguration "$registration" -o json)
+mounted=$(kubectl -n "$namespace" get deployment trainmesh-webhook --ignore-not-found \
+  -o jsonpath='{.spec.template.spec.volumes[?(@.name=="tls")].secret.secretName}')
+served=$(kubectl -n "$namespace" get secret "${mounted:-trainmesh-webhook-tls}" --ignore-not-found -o jsonpath='{.data.ca\.crt}')
+served=${served:-$(jq -r '.webhooks[0].clientConfig.caBundle // ""' <<< "$registered")}
+bundle=$({ cat "$folder/ca.crt"; base64 -d <<< "$served"; } | base64 -w 0)
+patch=$(jq -c --arg bundle "$bundle" \
+  '[.webhooks | keys[] | {op: "add", path: "/webhooks/\(.)/clientConfig/caBundle", value: $bundle}]' <<< "$registered")
 kubectl patch mutatingwebhookconfiguration "$registration" --type=json -p "$patch"
 
 # Every apiserver learns of it first.

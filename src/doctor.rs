@@ -15,6 +15,7 @@ mod istio;
 mod istio_aux;
 mod kubernetes;
 mod lease;
+mod metrics;
 mod namespaces;
 mod registration;
 mod rights;
@@ -50,6 +51,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         certificate,
         endpoints,
         lease,
+        metrics,
         configuration,
         denied,
         istiods,
@@ -63,6 +65,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         (Check::Certificate, certificate::check(certificate, visible, servers, namespace, *now)),
         (Check::Endpoints, endpoints.judge(|ready| endpoints::check(*ready))),
         (Check::Controller, lease.judge(|lease| lease::check(lease.as_ref(), *now))),
+        (Check::Metrics, metrics.judge(metrics::check)),
         (Check::Configuration, configuration.judge(configuration::check)),
         (Check::Rights, denied.judge(|denied| rights::check(denied))),
         (Check::Istio, registrations.judge(|all| istio::check(all, istiods))),

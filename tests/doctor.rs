@@ -90,6 +90,7 @@ fn from_an_empty_cluster_to_an_installation_beside_istio_aux() {
             ("CertificateMissing", "failure"),
             ("ServiceMissing", "failure"),
             ("LeaseMissing", "failure"),
+            ("MetricsUnasked", "note"),
             ("ConfigurationAbsent", "note"),
             ("RightsMissing", "failure"),
         ],
@@ -110,6 +111,7 @@ fn from_an_empty_cluster_to_an_installation_beside_istio_aux() {
         ("CertificateTrusted", "ok"),
         ("EndpointsReady", "ok"),
         ("Led", "ok"),
+        ("MetricsUnasked", "note"),
         ("ConfigurationAbsent", "note"),
         ("RightsGranted", "ok"),
     ];

@@ -17,11 +17,30 @@
 
 #[path = "common/cluster.rs"]
 mod cluster;
+#[path = "common/load.rs"]
+mod load;
+#[path = "common/pods.rs"]
+mod pods;
+
+#[path = "install/clock.rs"]
+mod clock;
+#[path = "install/continuity.rs"]
+mod continuity;
+#[path = "install/doctor.rs"]
+mod doctor;
 #[path = "install/life.rs"]
 mod life;
+#[path = "install/modes.rs"]
+mod modes;
+#[path = "install/operator.rs"]
+mod operator;
 #[path = "install/policy.rs"]
 mod policy;
 #[path = "install/release.rs"]
 mod release;
 #[path = "install/render.rs"]
 mod render;
+#[path = "install/rights.rs"]
+mod rights;
+#[path = "install/served.rs"]
+mod served;

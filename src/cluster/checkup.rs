@@ -4,6 +4,7 @@
 //! check-up, because a diagnosis from half of the answers would be a guess.
 
 mod installed;
+mod metrics;
 mod reviews;
 
 use std::collections::BTreeMap;
@@ -39,7 +40,8 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
         seen(installed::ready(client, namespace)),
         seen(read_lease(client, namespace)),
     )?;
-    let (configuration, istiods, namespaces) = try_join!(
+    let (metrics, configuration, istiods, namespaces) = try_join!(
+        seen(metrics::shown(client, namespace)),
         seen(config_map::read(client, namespace)),
         seen(installed::istiods(client)),
         seen(namespaces(client)),
@@ -58,6 +60,7 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
             Seen::Known(lease) => Seen::Known(lease.map(|lease| lease.spec.unwrap_or_default())),
             Seen::Hidden(question) => Seen::Hidden(question),
         },
+        metrics,
         configuration,
         denied,
         istiods,

@@ -43,6 +43,8 @@ codes! {
         Endpoints => "endpoints",
         /// The controller's leader.
         Controller => "controller",
+        /// What the replicas of both servers tell of themselves.
+        Metrics => "metrics",
         /// The `ConfigMap`.
         Configuration => "configuration",
         /// What the servers' accounts may do.
@@ -144,6 +146,13 @@ findings! {
     Failure LeaseFree => "no controller leads, so proxies are not ended", cure "look at its pods: kubectl -n NAMESPACE get pods -l app.kubernetes.io/component=controller";
     /// The holder is silent.
     Failure LeaseStale => "the controller that leads is silent, so proxies are not ended", cure "look at its pods: kubectl -n NAMESPACE get pods -l app.kubernetes.io/component=controller; if they run, compare the clocks of the nodes";
+
+    /// By every replica that is ready.
+    Ok MetricsServed => "replicas serve them";
+    /// Who is not ready is found by other checks.
+    Note MetricsUnasked => "no replica is ready that would serve them";
+    /// The apiserver is no Prometheus: a policy may keep out the one and not the other.
+    Note MetricsUnreachable => "the apiserver does not reach those of some replicas", cure "look whether Prometheus does; a NetworkPolicy that keeps the apiserver out is no fault";
 
     /// In force.
     Ok ConfigurationValid => "valid";

@@ -30,6 +30,8 @@ pub struct Facts {
     pub endpoints: Seen<Option<usize>>,
     /// The Lease of the controller; `None` where there is none.
     pub lease: Seen<Option<LeaseSpec>>,
+    /// The replicas of both servers that are ready, and whether the apiserver reaches their metrics.
+    pub metrics: Seen<BTreeMap<String, bool>>,
     /// The configuration.
     pub configuration: Seen<Offer>,
     /// Those of the [`needed`](super::needed) rights that the servers' accounts lack.

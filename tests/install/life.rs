@@ -1,22 +1,20 @@
 //! From installation to removal, with real pods.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
+use crate::doctor::{diagnosis, sound};
+use crate::pods::{SERVED, patched};
 use crate::release::Release;
 
-const SERVED: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
 const KINDS: &str = "mutatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings,\
                      clusterroles,clusterrolebindings";
 const NAMESPACED_KINDS: &str = "deployments,replicasets,services,configmaps,secrets,serviceaccounts,roles,rolebindings,\
                                 poddisruptionbudgets,leases,networkpolicies";
 
 /// A job with an injected proxy runs to its end, as the webhook and the controller see to.
-fn job_completes(namespace: &Namespace, name: &str) {
+pub fn job_completes(namespace: &Namespace, name: &str) {
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {
         "backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [
             {"name": "train", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
@@ -34,15 +32,8 @@ fn job_completes(namespace: &Namespace, name: &str) {
 }
 
 /// A replica that is ready is called when the node's proxy knows of it, and nobody tells when that is.
-fn wait_until_called(namespace: &Namespace) {
-    let pod = json!({"apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "rehearsal", "labels": {"sidecar.istio.io/inject": "true"}},
-        "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
-    eventually(PATIENCE, "the webhook is called", || {
-        let words = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
-        let answer = namespace.kubectl(&words, &pod.to_string()).success().stdout;
-        if answer.contains("mesh.hold") { Ok(()) } else { Err(answer) }
-    });
+pub fn wait_until_called(namespace: &Namespace) {
+    eventually(PATIENCE, "the webhook is called", || if patched(namespace) { Ok(()) } else { Err("it is not") });
 }
 
 fn states(pods: &[Value]) -> String {
@@ -55,6 +46,7 @@ fn installed_upgraded_and_gone() {
     let release = Release::started(&[]);
     let namespace = Cluster::get().namespace(&SERVED);
     job_completes(&namespace, "first");
+    sound(&diagnosis(&release));
 
     release.upgrade(&["webhook.replicas=3", "webhook.timeoutSeconds=3", "config.termination.settle=2s"]);
     release.ready();
@@ -104,52 +96,4 @@ fn an_upgrade_keeps_what_others_have_written(#[values("helm", "helm3")] helm: &'
         assert_eq!(webhook["clientConfig"]["caBundle"], bundle);
     }
     assert_eq!(release.home.get("secret", "trainmesh-ca").unwrap()["data"]["tls.key"], "eA==");
-}
-
-/// Says that the end has come, also where it comes by a failure: else the other thread would be waited for in vain.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Two replicas, one after the other: the apiserver always finds one, over connections that it knows or new ones.
-#[test]
-fn an_upgrade_under_load_misses_no_pod() {
-    let release = Release::started(&["webhook.podAnnotations.round=one"]);
-    let namespace = Cluster::get().namespace(&SERVED[..1]);
-    wait_until_called(&namespace);
-    let ended = AtomicBool::new(false);
-    let made = thread::scope(|scope| {
-        let maker = scope.spawn(|| {
-            let mut made = 0;
-            while !ended.load(Ordering::Relaxed) {
-                let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("p{made}"),
-                    "labels": {"sidecar.istio.io/inject": "true"}}, "spec": {"schedulerName": "nobody",
-                    "containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
-                let _ = namespace.create(&pod).success();
-                made += 1;
-            }
-            made
-        });
-        let end = End(&ended);
-        release.upgrade(&["webhook.podAnnotations.round=two"]);
-        release.ready();
-        // The replicas that were replaced still drain.
-        let selector = "app.kubernetes.io/component=webhook";
-        eventually(PATIENCE, "only the new replicas are left", || {
-            let pods = release.home.pods(selector);
-            let old = pods.iter().filter(|pod| pod["metadata"]["annotations"]["round"] == "one").count();
-            if old == 0 { Ok(()) } else { Err(format!("{old} old ones")) }
-        });
-        drop(end);
-        maker.join().unwrap()
-    });
-    let pods = namespace.pods("");
-    let missed = pods.iter().filter(|pod| pod["metadata"]["annotations"]["trainmesh.dev/applied"] != "mesh.hold");
-    let missed: Vec<&Value> = missed.map(|pod| &pod["metadata"]["name"]).collect();
-    assert_eq!((pods.len(), missed), (made, vec![]));
-    assert!(made > 10, "too few to show anything: {made}");
 }

@@ -3,10 +3,10 @@
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::cluster::{Cluster, Namespace};
+use serde_json::Value;
 
-/// Where the pods find the program that is tested.
-const IMAGE: [&str; 2] = ["image.repository=trainmesh.test/trainmesh,image.tag=test", "image.pullPolicy=Never"];
+use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
+
 /// The chart.
 pub const CHART: &str = "charts/trainmesh";
 const NAME: &str = "trainmesh";
@@ -24,6 +24,9 @@ pub struct Release {
 }
 
 impl Release {
+    /// Where the pods find the program that is tested.
+    const IMAGE: [&str; 2] = ["image.repository=trainmesh.test/trainmesh,image.tag=test", "image.pullPolicy=Never"];
+
     /// Installs the chart with these values; nobody waits for its pods.
     pub fn install(helm: &'static str, values: &[&str]) -> Self {
         static ALONE: Mutex<()> = Mutex::new(());
@@ -35,16 +38,20 @@ impl Release {
 
     /// As [`Release::install`], with the program that is tested; returns when all pods are ready.
     pub fn started(values: &[&str]) -> Self {
-        Cluster::get().image("trainmesh:test", env!("CARGO_BIN_EXE_trainmesh"));
-        let values = [&IMAGE, values].concat();
-        let release = Self::install("helm", &values);
+        let release = Self::starting(values);
         release.ready();
         release
     }
 
+    /// As [`Release::started`]; nobody waits for its pods.
+    pub fn starting(values: &[&str]) -> Self {
+        Cluster::get().image("trainmesh:test", env!("CARGO_BIN_EXE_trainmesh"));
+        Self::install("helm", &[&Self::IMAGE, values].concat())
+    }
+
     /// Upgrades it to the program that is tested, with these values.
     pub fn upgrade(&self, values: &[&str]) {
-        self.helm(&["upgrade"], &[&IMAGE, values].concat());
+        self.helm(&["upgrade"], &[&Self::IMAGE, values].concat());
     }
 
     /// Waits until every pod of the newest template is ready, and the others are gone.
@@ -53,6 +60,21 @@ impl Release {
             let rolled = self.home.kubectl(&["rollout", "status", name, "--timeout=90s"], "");
             assert!(rolled.status.success(), "{} {}\n{}", rolled.stdout, rolled.stderr, self.state());
         }
+    }
+
+    /// As [`Release::ready`], and waits for the end of the pods that were replaced: they drain.
+    pub fn settled(&self) {
+        self.ready();
+        eventually(PATIENCE, "the pods that were replaced are gone", || {
+            let pods = self.home.pods("app.kubernetes.io/name=trainmesh");
+            let ending = pods.iter().filter(|pod| !pod["metadata"]["deletionTimestamp"].is_null()).count();
+            if ending == 0 { Ok(()) } else { Err(format!("{ending} are not")) }
+        });
+    }
+
+    /// The pods of a component.
+    pub fn pods(&self, component: &str) -> Vec<Value> {
+        self.home.pods(&format!("app.kubernetes.io/component={component}"))
     }
 
     /// Runs the chart's own test.

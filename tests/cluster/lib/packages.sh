@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # what one part sets, another reads
-# The Debian packages that a node needs: named before anything is installed.
+# The Debian packages that a node and the tests on it need: named before anything is installed.
 
 # file-that-proves-it:package
 NODE_FILES="/usr/bin/containerd:containerd /usr/sbin/runc:runc /usr/lib/cni/ptp:containernetworking-plugins
-/usr/sbin/iptables:iptables /usr/sbin/conntrack:conntrack /bin/busybox:busybox-static /sbin/ip:iproute2 /usr/bin/openssl:openssl"
+/usr/sbin/iptables:iptables /usr/sbin/conntrack:conntrack /bin/busybox:busybox-static /sbin/ip:iproute2 /usr/bin/openssl:openssl
+/usr/bin/jq:jq /usr/share/doc/libfaketime:libfaketime"
 
 missing_packages() {
   local pair

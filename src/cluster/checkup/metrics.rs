@@ -1,0 +1,53 @@
+//! The metrics of both servers, asked for through the apiserver, which reaches pods where a person does not.
+
+use std::collections::BTreeMap;
+
+use axum::http::Request;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use kube::core::Status;
+use kube::{Api, Client, ResourceExt as _};
+
+use super::super::ask::{AskError, answer};
+use super::is;
+
+/// The pods of both servers.
+const OURS: &str = "app.kubernetes.io/name=trainmesh,app.kubernetes.io/component in (webhook,controller)";
+/// The port that tells of them, by the name that the Deployments give it.
+const ADMIN: &str = "admin";
+/// How each of our metrics begins.
+const PREFIX: &str = "trainmesh_";
+/// One that does not answer makes no other wait.
+const AT_ONCE: usize = 8;
+
+/// The replicas in `namespace` that are ready, and whether their metrics can be read.
+pub(super) async fn shown(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, AskError> {
+    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let pods = answer(&format!("list pods in {namespace}"), api.list(&ListParams::default().labels(OURS))).await?;
+    let places = pods.into_iter().filter(ready).filter_map(|pod| Some((pod.name_any(), port(&pod)?)));
+    let asked = places.map(|(name, port)| async move {
+        let step = format!("read the metrics of pods in {namespace} (get pods/proxy)");
+        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics");
+        let request = Request::get(path).body(Vec::new()).map_err(|_| AskError::Malformed(step.clone()))?;
+        match answer(&step, client.request_text(request)).await {
+            Ok(text) => Ok((name, text.contains(PREFIX))),
+            // Of what is forbidden nothing can be said; all else means that it was tried in vain.
+            Err(AskError::Failed { step, source }) if is(&source, Status::is_forbidden) => {
+                Err(AskError::Failed { step, source })
+            }
+            Err(_) => Ok((name, false)),
+        }
+    });
+    stream::iter(asked).buffered(AT_ONCE).try_collect().await
+}
+
+fn ready(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+fn port(pod: &Pod) -> Option<i32> {
+    let ports = pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|it| it.ports.iter().flatten());
+    ports.into_iter().find(|port| port.name.as_deref() == Some(ADMIN)).map(|port| port.container_port)
+}
