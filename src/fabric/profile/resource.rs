@@ -75,6 +75,8 @@ impl Resource {
         let name = name?;
         let memory = name.as_str().starts_with("hugepages-");
         let counted = mode.is_some() || count.is_some() || ratio.is_some() || max.is_some();
+        // What is said though it goes without saying: the JSON of a profile says it.
+        let (one, usual) = (count == Some(1), ratio == Some(Ratios::One(Ratio::ONE)));
         let amount = match quantity {
             Some(quantity) if memory => Amount::Memory { quantity },
             None if !memory => Amount::Devices {
@@ -96,10 +98,10 @@ impl Resource {
             _ if memory && counted => {
                 fields.fault("name", format!("{name} is an amount for each container: expected quantity alone"));
             }
-            Some(ResourceMode::PerGpu) if count.is_some() => {
+            Some(ResourceMode::PerGpu) if count.is_some() && !one => {
                 fields.fault("count", "mode is perGpu: expected ratio".to_owned());
             }
-            None | Some(ResourceMode::PerPod | ResourceMode::PerContainer) if fields.has("ratio") => {
+            None | Some(ResourceMode::PerPod | ResourceMode::PerContainer) if fields.has("ratio") && !usual => {
                 fields.fault("ratio", "expected mode: perGpu beside it".to_owned());
             }
             _ => {}
