@@ -18,7 +18,7 @@ mod profiles;
 mod site;
 
 pub use devices::is_rdma;
-pub use facts::{Facts, Named};
+pub use facts::{Facts, Named, Names};
 pub use profile::Profile;
 pub use profiles::{Entry, Profiles, builtin};
 pub use site::{NodeShape, Nodes, Pin, Quota, Site};

@@ -24,25 +24,28 @@ use crate::reload::Settings;
 /// The registration by which network-resources-injector is known.
 pub const INJECTOR: &str = "network-resources-injector-config";
 
+/// The facts as they are known at any time.
+pub type SharedFacts = Arc<ArcSwap<Facts>>;
+
 /// The facts, kept by watches.
 pub struct FactCache {
     client: Client,
     /// The namespace of our own objects.
     home: String,
-    facts: ArcSwap<Facts>,
+    facts: SharedFacts,
 }
 
 impl FactCache {
     /// Nothing is known; [`Self::run`] changes that.
     #[must_use]
     pub fn new(client: Client, home: &str) -> Self {
-        Self { client, home: home.to_owned(), facts: ArcSwap::default() }
+        Self { client, home: home.to_owned(), facts: Arc::default() }
     }
 
-    /// What is known now.
+    /// What is known, now and later.
     #[must_use]
-    pub fn facts(&self) -> Arc<Facts> {
-        self.facts.load_full()
+    pub fn facts(&self) -> SharedFacts {
+        Arc::clone(&self.facts)
     }
 
     /// Watches what the configuration asks for, and something else when it does, until `stop`.

@@ -19,6 +19,9 @@ const HUGE_PAGES: &str = "hugepages-";
 /// What a quota counts of resources that are not native.
 const COUNTED: [&str; 2] = ["requests.", "limits."];
 
+/// Names of objects, by namespace.
+pub type Names = HashMap<String, BTreeSet<String>>;
+
 static NO_NAMES: BTreeSet<String> = BTreeSet::new();
 
 /// What is known of a cluster. A part that is `None` is unknown. Cheap to clone.
@@ -29,9 +32,9 @@ pub struct Facts {
     /// Quotas by namespace; a namespace that is not there has none.
     pub quotas: Option<Arc<HashMap<String, Vec<Quota>>>>,
     /// Of the `ConfigMaps` that profiles name, those that there are, by namespace.
-    pub config_maps: Option<Arc<HashMap<String, BTreeSet<String>>>>,
+    pub config_maps: Option<Arc<Names>>,
     /// The same of `ResourceClaimTemplates`.
-    pub claim_templates: Option<Arc<HashMap<String, BTreeSet<String>>>>,
+    pub claim_templates: Option<Arc<Names>>,
     /// Whether network-resources-injector is registered.
     pub network_resources_injector: bool,
     /// What living gangs carry.
@@ -51,16 +54,13 @@ impl Facts {
     /// What concerns the pods of `gang` in `namespace`.
     #[must_use]
     pub fn site(&self, namespace: &str, gang: Option<&GangKey>) -> Site<'_> {
-        let names = |known: &'_ Option<Arc<HashMap<String, BTreeSet<String>>>>| -> Option<&'_ BTreeSet<String>> {
-            known.as_deref().map(|known| known.get(namespace).unwrap_or(&NO_NAMES))
-        };
-        let quotas = |known: &'_ HashMap<String, Vec<Quota>>| known.get(namespace).map_or(&[][..], Vec::as_slice);
+        let quotas = self.quotas.as_deref().map(|known| known.get(namespace).map_or(&[][..], Vec::as_slice));
         Site {
             nodes: self.nodes.as_deref(),
-            quotas: self.quotas.as_deref().map(quotas),
+            quotas,
             network_resources_injector: self.network_resources_injector,
-            config_maps: names(&self.config_maps),
-            claim_templates: names(&self.claim_templates),
+            config_maps: present(self.config_maps.as_deref(), namespace),
+            claim_templates: present(self.claim_templates.as_deref(), namespace),
             pin: gang.and_then(|gang| self.pins.find(gang)),
         }
     }
@@ -111,6 +111,10 @@ impl Quota {
         let left: BTreeMap<String, u64> = left.collect();
         (!left.is_empty()).then(|| Self { name: name.to_owned(), left })
     }
+}
+
+fn present<'a>(known: Option<&'a Names>, namespace: &str) -> Option<&'a BTreeSet<String>> {
+    known.map(|known| known.get(namespace).unwrap_or(&NO_NAMES))
 }
 
 /// Whether profiles add such a resource: an extended one, or huge pages.

@@ -16,12 +16,11 @@ use tokio_util::sync::CancellationToken;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::table::{Key, keep};
 use super::{FactCache, INJECTOR, pins};
-use crate::fabric::{Facts, Named, NodeShape, Nodes, Quota};
+use crate::fabric::pins::Pins;
+use crate::fabric::{Facts, Named, Names, NodeShape, Nodes, Quota};
 
 /// A part of the facts.
 type Part<T> = fn(&mut Facts) -> &mut T;
-/// Names of objects, by namespace.
-type Names = HashMap<String, BTreeSet<String>>;
 
 /// Starts every watch.
 pub(super) fn spawn(cache: &Arc<FactCache>, named: &Named, stop: &CancellationToken, watches: &mut JoinSet<()>) {
@@ -63,7 +62,7 @@ async fn injector(cache: Arc<FactCache>, stop: CancellationToken) {
 
 async fn carried(cache: Arc<FactCache>, stop: CancellationToken) {
     let api: Api<ConfigMap> = Api::namespaced(cache.client.clone(), &cache.home);
-    let tell = |known: Option<&BTreeMap<Key, Arc<crate::fabric::pins::Pins>>>| {
+    let tell = |known: Option<&BTreeMap<Key, Arc<Pins>>>| {
         let pins = known.and_then(|known| known.values().next().cloned()).unwrap_or_default();
         cache.change(|facts| facts.pins = Arc::clone(&pins));
     };
@@ -119,9 +118,7 @@ pub(super) fn quota(quota: &Slim<ResourceQuota, QuotaStatus>) -> Option<Quota> {
 }
 
 /// Quotas by their namespace.
-pub(super) fn by_namespace<'a>(
-    quotas: impl Iterator<Item = (&'a Key, &'a Quota)>,
-) -> HashMap<String, Vec<Quota>> {
+pub(super) fn by_namespace<'a>(quotas: impl Iterator<Item = (&'a Key, &'a Quota)>) -> HashMap<String, Vec<Quota>> {
     let mut by_namespace: HashMap<String, Vec<Quota>> = HashMap::new();
     for ((namespace, _), quota) in quotas {
         by_namespace.entry(namespace.clone()).or_default().push(quota.clone());

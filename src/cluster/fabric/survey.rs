@@ -1,6 +1,6 @@
 //! The same facts for a person: each by one bounded question, as far as it may be asked.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use k8s_openapi::api::resource::v1::ResourceClaimTemplate;
 use kube::api::ListParams;
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 
 use super::super::ask::{answer, found};
 use super::INJECTOR;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::sources::{by_namespace, quota, shape};
-use crate::fabric::{Facts, Named, Nodes};
+use crate::fabric::{Facts, Named, Names, Nodes};
 
 /// What can be read now, with the objects that profiles name looked for in all namespaces. What cannot is unknown.
 pub async fn survey(client: &Client, named: &Named) -> Facts {
@@ -32,9 +33,10 @@ pub async fn survey(client: &Client, named: &Named) -> Facts {
     );
     let shapes = nodes.ok().map(|list| list.items.iter().map(shape).collect::<Vec<_>>());
     let quotas = quotas.ok().map(|list| {
-        let named = list.items.iter().filter_map(|object| {
-            Some(((object.namespace().unwrap_or_default(), object.name_any()), quota(object)?))
-        });
+        let named = list
+            .items
+            .iter()
+            .filter_map(|object| Some(((object.namespace().unwrap_or_default(), object.name_any()), quota(object)?)));
         by_namespace(named.collect::<BTreeMap<_, _>>().iter())
     });
     Facts {
@@ -47,12 +49,12 @@ pub async fn survey(client: &Client, named: &Named) -> Facts {
     }
 }
 
-async fn present<K>(client: &Client, names: &BTreeSet<String>) -> Option<HashMap<String, BTreeSet<String>>>
+async fn present<K>(client: &Client, names: &BTreeSet<String>) -> Option<Names>
 where
-    K: Resource<DynamicType = ()> + Clone + Debug,
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
     let api: Api<K> = Api::all(client.clone());
-    let mut by_namespace: HashMap<String, BTreeSet<String>> = HashMap::new();
+    let mut by_namespace = Names::new();
     for name in names {
         let only = ListParams::default().fields(&format!("metadata.name={name}"));
         let step = format!("list {} called {name}", K::plural(&()));
