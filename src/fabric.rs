@@ -11,6 +11,7 @@ pub mod conf;
 mod devices;
 mod facts;
 pub mod lint;
+pub mod mixed;
 pub mod nccl;
 pub mod pins;
 pub mod profile;

@@ -16,13 +16,20 @@ use crate::error::chain;
 
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
-/// Changes of this time are told together: quotas change with every pod.
-const TOGETHER: Duration = Duration::from_millis(100);
-/// How long what may not be read is left alone: rights are given by people.
-const SELDOM: Duration = Duration::from_mins(5);
+/// Quotas change with every pod; rights are given by people.
+const PACE: Pace = Pace { together: Duration::from_millis(100), seldom: Duration::from_mins(5) };
 
 /// Namespace (empty where there is none) and name of an object.
 pub(super) type Key = (String, String);
+
+/// How often something is done.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// Changes of this time are told together.
+    together: Duration,
+    /// How long what may not be read is left alone.
+    seldom: Duration,
+}
 
 /// Watches what `only` selects until `stop`, keeps what `light` makes of each object, and tells all of it whenever it has
 /// changed, the first time when the list is complete. `None` is told where it may not be read; `what` it is, the log says.
@@ -38,12 +45,13 @@ pub(super) async fn keep<K, V>(
     V: PartialEq,
 {
     let events = watcher(api, only.page_size(PAGE)).default_backoff().boxed();
-    follow(events, what, light, tell, stop).await;
+    follow(events, what, PACE, light, tell, stop).await;
 }
 
 async fn follow<K: Resource, V: PartialEq>(
     mut events: impl Stream<Item = watcher::Result<Event<K>>> + Unpin,
     what: &str,
+    pace: Pace,
     light: impl Fn(K) -> Option<V>,
     mut tell: impl FnMut(Option<&BTreeMap<Key, V>>),
     stop: CancellationToken,
@@ -66,7 +74,7 @@ async fn follow<K: Resource, V: PartialEq>(
         match event {
             Some(Ok(event)) => {
                 if table.apply(event, &light) && due.is_none() {
-                    due = Some(Instant::now() + TOGETHER);
+                    due = Some(Instant::now() + pace.together);
                 }
                 refused = false;
             }
@@ -79,7 +87,7 @@ async fn follow<K: Resource, V: PartialEq>(
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => return,
-                    () = sleep(SELDOM) => {}
+                    () = sleep(pace.seldom) => {}
                 }
             }
             Some(Err(error)) => tracing::warn!("watch of {what} failed: {}", chain(&error)),
@@ -157,6 +165,9 @@ mod tests {
 
     use super::*;
 
+    /// Fast, and the one far from the other.
+    const TEST: Pace = Pace { together: Duration::from_millis(2), seldom: Duration::from_millis(50) };
+
     fn named(name: &str, version: &str) -> ConfigMap {
         let metadata = ObjectMeta {
             name: Some(name.to_owned()),
@@ -171,11 +182,11 @@ mod tests {
         let mut told = Vec::new();
         // Each event comes when what the one before has changed was told.
         let events = stream::iter(events).then(|event| async {
-            sleep(2 * TOGETHER).await;
+            sleep(2 * TEST.together).await;
             event
         });
         let events = events.chain(stream::once(async {
-            sleep(2 * TOGETHER).await;
+            sleep(2 * TEST.together).await;
             Ok(Event::Init)
         }));
         let tell = |known: Option<&BTreeMap<Key, String>>| {
@@ -183,7 +194,7 @@ mod tests {
             told.push(known.map_or("-".to_owned(), names));
         };
         let light = |map: ConfigMap| map.name_any().starts_with('x').then(|| map.name_any());
-        follow(Box::pin(events), "maps", light, tell, CancellationToken::new()).await;
+        follow(Box::pin(events), "maps", TEST, light, tell, CancellationToken::new()).await;
         told
     }
 
@@ -192,7 +203,7 @@ mod tests {
         Err(watcher::Error::InitialListFailed(kube::Error::Api(Box::new(status))))
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_list_is_told_when_it_is_complete() {
         let events = vec![Ok(Event::Init), Ok(Event::InitApply(named("x", "1"))), Ok(Event::InitDone)];
         assert_eq!(told(events[..2].iter().map(|_| Ok(Event::Init)).collect()).await, Vec::<String>::new());
@@ -200,7 +211,7 @@ mod tests {
         assert_eq!(told(vec![Ok(Event::Init), Ok(Event::InitDone)]).await, [""], "an empty one too");
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn only_changes_of_the_light_form_are_told() {
         let listed = || vec![Ok(Event::Init), Ok(Event::InitDone)];
         let then = |more: Vec<Event<ConfigMap>>| listed().into_iter().chain(more.into_iter().map(Ok)).collect();
@@ -214,11 +225,11 @@ mod tests {
         assert_eq!(told(then(again)).await, ["", "x", ""], "gone while the watch was down");
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn what_may_not_be_read_is_unknown() {
         let began = Instant::now();
         assert_eq!(told(vec![forbidden(), Ok(Event::Init), Ok(Event::InitDone)]).await, ["-", ""]);
-        assert!(began.elapsed() > SELDOM);
+        assert!(began.elapsed() > TEST.seldom);
         let failed = || Err(watcher::Error::NoResourceVersion);
         assert_eq!(told(vec![Ok(Event::Init), Ok(Event::InitDone), failed()]).await, [""], "what was known stays");
     }
