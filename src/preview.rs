@@ -14,7 +14,7 @@ pub use report::PodReport;
 pub use surroundings::{SURROUNDING_KINDS, Surroundings};
 
 use crate::config::Configuration;
-use crate::fabric::Site;
+use crate::fabric::Facts;
 use crate::manifest::Document;
 use crate::mutate::{Outcome, Snapshot, mutate, not_called, selected_mode};
 use crate::pod::Pod;
@@ -26,6 +26,8 @@ pub struct Preview {
     config: Configuration,
     config_hash: String,
     surroundings: Surroundings,
+    /// What is known of the cluster.
+    facts: Facts,
     /// The namespace of documents that name none.
     namespace: String,
 }
@@ -50,7 +52,13 @@ impl Preview {
     /// Prepares a preview.
     #[must_use]
     pub fn new(config: Configuration, surroundings: Surroundings, namespace: String) -> Self {
-        Self { config_hash: config.hash(), config, surroundings, namespace }
+        Self { config_hash: config.hash(), config, surroundings, facts: Facts::default(), namespace }
+    }
+
+    /// The same, in a cluster of which `facts` are known.
+    #[must_use]
+    pub fn in_cluster(self, facts: Facts) -> Self {
+        Self { facts, ..self }
     }
 
     /// The hash of the configuration in force.
@@ -93,10 +101,9 @@ impl Preview {
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
                 let replicas = Some(role.replicas);
-                mutate(
-                    &role.pod,
-                    &Snapshot { mode, namespace, labels, config, config_hash, replicas, site: Site::default() },
-                )
+                // The pods are those of a job that is new.
+                let site = self.facts.site(namespace, None);
+                mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas, site })
             }
         }
     }

@@ -80,6 +80,9 @@ impl Keeper {
             self.stored = self.store.read().await?;
         }
         let Some(stored) = &self.stored else {
+            if living.is_empty() {
+                return Ok(Written::Done);
+            }
             tracing::warn!(
                 "there is no ConfigMap {NAME}: nothing keeps the pods of a job alike when its profile changes"
             );
