@@ -21,5 +21,5 @@ mod site;
 pub use devices::is_rdma;
 pub use facts::{Facts, Named, Names};
 pub use profile::Profile;
-pub use profiles::{Entry, Profiles, builtin};
+pub use profiles::{Entry, Profiles, builtin, source};
 pub use site::{NodeShape, Nodes, Pin, Quota, Site};

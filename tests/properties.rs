@@ -6,15 +6,16 @@
 )]
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trainmesh::config::{Configuration, NativeSidecar, Traffic};
 use trainmesh::fabric::Site;
-use trainmesh::mutate::{Mode, Outcome, Snapshot, Verdict, mutate};
+use trainmesh::mutate::{Mode, Outcome, RuleId, Snapshot, Verdict, mutate};
 
 /// Keys that some rule reads or writes, and some that none does.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 17] = [
     "proxy.istio.io/config",
     "sidecar.istio.io/inject",
     "sidecar.istio.io/nativeSidecar",
@@ -24,12 +25,17 @@ const KEYS: [&str; 12] = [
     "traffic.sidecar.istio.io/includeOutboundIPRanges",
     "trainmesh.dev/mesh-traffic",
     "trainmesh.dev/applied",
+    "trainmesh.dev/fabric",
+    "trainmesh.dev/fabric-revision",
+    "trainmesh.dev/nccl-conf",
+    "trainmesh.dev/managed",
+    "k8s.v1.cni.cncf.io/networks",
     "istio.io/rev",
     "kubernetes.io/config.mirror",
     "example.com/a~b/c",
 ];
 
-const VALUES: [&str; 14] = [
+const VALUES: [&str; 17] = [
     "",
     "true",
     "false",
@@ -38,6 +44,9 @@ const VALUES: [&str; 14] = [
     "disableInjection",
     "grpc-agent",
     "mesh.hold",
+    "tcp",
+    "ib",
+    "NCCL_IB_SL=1\n",
     "concurrency: 2\n",
     "{\"concurrency\": 2}",
     "holdApplicationUntilProxyStarts: false",
@@ -74,17 +83,66 @@ fn map() -> impl Strategy<Value = Value> {
     ]
 }
 
+static CONFIG: LazyLock<Configuration> = LazyLock::new(|| Configuration::parse(PROFILES).unwrap());
+
+/// Profiles for every way to write to a pod.
+const PROFILES: &str = r#"
+apiVersion: config.trainmesh.dev/v1alpha1
+kind: TrainmeshConfiguration
+fabric:
+  profiles:
+    - name: ib
+      transport: ib
+      env: [{name: NCCL_IB_SL, value: "1"}, {name: UCX_TLS, value: tcp, via: env}]
+      resources: [{name: rdma/ib, mode: perGpu, ratio: "1/2"}, {name: rdma/a}]
+      networks: {multus: {attach: [{name: nad, count: perResource}]}}
+      dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}
+      securityContext: {capabilities: {add: [IPC_LOCK]}}
+      volumes: {shm: {}, hostPaths: [{hostPath: /a, mountPath: /b}]}
+      pod: {nodeSelector: {pool: ib}, tolerations: [{key: ib, operator: Exists}], labels: {ib: a}, podAntiAffinity: hostname}
+      sidecars: [{ref: sidecar, image: i}]
+      mesh: {istio: excludeInterfaces, interfaces: [net1]}
+      onConflict: tcp
+    - name: file
+      transport: roce
+      delivery: {nccl: both}
+      env: [{name: NCCL_IB_SL, value: "1"}]
+      mesh: {istio: disableCapture}
+"#;
+
+/// What a user may have written of a container that a fabric writes to as well.
+fn tuning() -> impl Strategy<Value = (&'static str, Value)> {
+    prop_oneof![
+        Just(("env", json!([{"name": "NCCL_IB_SL", "value": "2"}]))),
+        Just((
+            "env",
+            json!([{"name": "NCCL_NET", "value": "Socket"}, {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}])
+        )),
+        Just(("env", Value::Null)),
+        Just(("envFrom", json!([{"configMapRef": {"name": "c"}}]))),
+        Just(("volumeMounts", json!([{"name": "v", "mountPath": "/dev/shm"}, {"name": "w", "mountPath": "/etc"}]))),
+        Just(("securityContext", json!({"capabilities": {"drop": ["ALL"], "add": null}, "runAsNonRoot": true}))),
+        Just(("command", json!(["/usr/sbin/sshd", "-De"]))),
+        anything().prop_map(|value| ("volumeMounts", value)),
+        anything().prop_map(|value| ("securityContext", value)),
+    ]
+}
+
 fn container() -> impl Strategy<Value = Value> {
     let name = prop::sample::select(&["train", "istio-proxy", "pytorch", "sidecar"][..]);
     let hook = prop::option::of(Just(json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}})));
     let gpus = prop::option::of(0_u64..9);
-    (name, hook, gpus, anything()).prop_map(|(name, hook, gpus, future)| {
+    let tuning = prop::collection::vec(tuning(), 0..3);
+    (name, hook, gpus, tuning, anything()).prop_map(|(name, hook, gpus, tuning, future)| {
         let mut container = json!({"name": name, "image": "i", "fieldOfTheFuture": future});
         if let Some(hook) = hook {
             container["lifecycle"] = hook;
         }
         if let Some(gpus) = gpus {
             container["resources"] = json!({"limits": {"nvidia.com/gpu": gpus.to_string()}});
+        }
+        for (field, value) in tuning {
+            container[field] = value;
         }
         container
     })
@@ -117,11 +175,14 @@ fn world() -> impl Strategy<Value = World> {
     let native = prop::sample::select(&[NativeSidecar::Leave, NativeSidecar::Prefer][..]);
     let traffic = prop::sample::select(&[Traffic::Leave, Traffic::DisableCapture, Traffic::DisableInjection][..]);
     let labels = prop::sample::select(&NAMESPACES[..]);
-    (mode, native, traffic, labels).prop_map(|(mode, native, traffic, labels)| {
-        let mut config = Configuration::embedded();
+    let fabric = prop::sample::select(&["none", "tcp", "ib", "file", "nothing"][..]);
+    (mode, native, traffic, labels, fabric).prop_map(|(mode, native, traffic, labels, fabric)| {
+        let mut config = CONFIG.clone();
         config.mesh.native_sidecar = native;
         config.mesh.traffic = traffic;
-        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let fabric = [("trainmesh.dev/fabric", fabric)];
+        let labels =
+            labels.iter().chain(&fabric).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         World { mode, labels, config }
     })
 }
@@ -140,6 +201,20 @@ fn run(world: &World, pod: &Value) -> Outcome {
             site: Site::default(),
         },
     )
+}
+
+/// Whether everything of `before` still stands in `after`, where lists may have grown at their end.
+fn stands(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Null, Value::Object(_) | Value::Array(_)) => true,
+        (Value::Object(old), Value::Object(new)) => {
+            old.iter().all(|(key, value)| new.get(key).is_some_and(|new| stands(value, new)))
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| stands(old, new))
+        }
+        _ => before == after,
+    }
 }
 
 /// The pod without the two maps that a mesh rule may write to.
@@ -164,12 +239,15 @@ proptest! {
         let outcome = run(&world, &pod);
         let mut patched = pod.clone();
         prop_assert!(outcome.patch.apply(&mut patched).is_ok());
-        prop_assert_eq!(without_metadata_maps(&patched), without_metadata_maps(&pod), "a field outside the plan");
+        let (rest, own) = (without_metadata_maps(&patched), without_metadata_maps(&pod));
+        let given = outcome.rules.iter().any(|rule| rule.rule == RuleId::Fabric && rule.outcome == Verdict::Applied);
+        prop_assert!(if given { stands(&own, &rest) } else { own == rest }, "a field outside the plan");
         for map in ["labels", "annotations"] {
             for (key, value) in entries(&pod, map).into_iter().flatten() {
                 let kept = patched["metadata"][map].get(key) == Some(value);
-                let ours = ["trainmesh.dev/applied", "proxy.istio.io/config"].contains(&key.as_str());
-                prop_assert!(kept || ours, "{} was overridden", key);
+                let ours = ["proxy.istio.io/config"].contains(&key.as_str()) || key.starts_with("trainmesh.dev/");
+                let longer = key == "k8s.v1.cni.cncf.io/networks";
+                prop_assert!(kept || ours || longer, "{} was overridden", key);
             }
         }
         prop_assert!(run(&world, &patched).patch.is_empty(), "not idempotent");

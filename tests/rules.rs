@@ -350,7 +350,7 @@ fn the_audit_log_gets_mode_configuration_and_every_rule() {
     assert_eq!(
         audit["rules"],
         "mesh.hold=applied:HoldAdded,mesh.native=skipped:NativeLeft,mesh.traffic=skipped:TrafficLeft,\
-         termination.managed=skipped:NoHelpers"
+         fabric=skipped:FabricNotNamed,termination.managed=skipped:NoHelpers"
     );
     let again = World::default().run(&pod(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}))).audit;
     assert!(again.contains_key("rules-again") && !again.contains_key("rules"), "{again:?}");
