@@ -10,7 +10,7 @@ fn warned(world: &World, text: &str) {
     let job = world.job(&format!("job-{}", text.len()));
     eventually(PATIENCE, &format!("a warning that says {text:?}"), || {
         let applied = world.pod(&job, "a");
-        let ours: Vec<&str> = applied.warnings().filter(|warning| warning.contains(DEVICE)).collect();
+        let ours: Vec<&str> = applied.warnings().filter(|warning| warning.starts_with("fabric own")).collect();
         let found = if text.is_empty() { ours.is_empty() } else { ours.iter().any(|warning| warning.contains(text)) };
         if found { Ok(()) } else { Err(applied.stderr.clone()) }
     });
