@@ -94,7 +94,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(live) = &live {
         ask(live, &inputs, namespace, &mut surroundings)?;
     }
-    let preview = Preview::new(configuration, surroundings, namespace.to_owned());
+    let facts = live.as_ref().map(|live| live.facts(&configuration)).unwrap_or_default();
+    let preview = Preview::new(configuration, surroundings, namespace.to_owned()).in_cluster(facts);
     let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
     let tally = thread::scope(|scope| {
         let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));
