@@ -93,7 +93,9 @@ impl Gangs {
         }
         drop(state);
         // The order of a hash map means nothing, and would look like a change.
-        living.values_mut().for_each(|pods| pods.sort_unstable());
+        for pods in living.values_mut() {
+            pods.sort_unstable();
+        }
         Some(living)
     }
 

@@ -16,15 +16,22 @@ fn warned(world: &World, text: &str) {
     });
 }
 
+/// Has the node offer so many of the device, or none.
+fn offer(devices: Option<&str>) {
+    let nodes = Cluster::get().kubectl(&["get", "nodes", "-o", "name"], "").success().stdout;
+    let node = nodes.lines().next().expect("a node");
+    let status = json!({"status": {"capacity": {DEVICE: devices}, "allocatable": {DEVICE: devices}}}).to_string();
+    let patch = ["patch", node, "--subresource=status", "--type=merge", "-p", &status];
+    let _ = Cluster::get().kubectl(&patch, "").success();
+}
+
 #[test]
 fn nodes_and_quotas() {
+    // A run that failed may have left its offer.
+    offer(None);
     let world = World::new("mlx5");
     warned(&world, "no node offers");
-    let offer = json!({"status": {"capacity": {DEVICE: "4"}, "allocatable": {DEVICE: "4"}}}).to_string();
-    let nodes = Cluster::get().kubectl(&["get", "nodes", "-o", "name"], "").success().stdout;
-    let node = nodes.lines().next().expect("a node").to_owned();
-    let patch = ["patch", &node, "--subresource=status", "--type=merge", "-p", &offer];
-    let _ = Cluster::get().kubectl(&patch, "").success();
+    offer(Some("4"));
     warned(&world, "");
     assert_eq!(world.given("a").1, "mlx5");
 
@@ -38,8 +45,6 @@ fn nodes_and_quotas() {
     let _ = world.namespace.delete("resourcequota", "tight").success();
     warned(&world, "");
     assert_eq!(world.given("a").1, "mlx5");
-    let none = json!({"status": {"capacity": {DEVICE: null}, "allocatable": {DEVICE: null}}}).to_string();
-    let patch = ["patch", &node, "--subresource=status", "--type=merge", "-p", &none];
-    let _ = Cluster::get().kubectl(&patch, "").success();
+    offer(None);
     warned(&world, "no node offers");
 }

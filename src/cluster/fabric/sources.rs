@@ -1,5 +1,7 @@
 //! The watches, one for each kind of fact.
 
+#![expect(clippy::zero_sized_map_values, reason = "a table whose objects have no light form but their presence")]
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
