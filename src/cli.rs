@@ -7,6 +7,7 @@ mod completion;
 mod config;
 mod controller;
 mod doctor;
+mod fabric;
 mod live;
 mod output;
 mod preview;
@@ -14,6 +15,7 @@ mod progress;
 mod server;
 mod signals;
 mod sweep;
+mod table;
 mod version;
 mod webhook;
 
@@ -62,6 +64,7 @@ enum Command {
     Doctor(doctor::Arguments),
     Certs(certs::Arguments),
     Config(config::Arguments),
+    Fabric(fabric::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
 }
@@ -113,6 +116,7 @@ fn run(command: Command) -> anyhow::Result<Status> {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Certs(arguments) => certs::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
+        Command::Fabric(arguments) => fabric::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
     }

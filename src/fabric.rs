@@ -16,5 +16,5 @@ mod site;
 
 pub use devices::is_rdma;
 pub use profile::Profile;
-pub use profiles::{Entry, Profiles, builtin};
+pub use profiles::{Entry, Profiles, builtin, source};
 pub use site::{NodeShape, Nodes, Pin, Quota, Site};

@@ -1,7 +1,5 @@
 //! `trainmesh sweep`: for the person on call, who asks why a job hangs.
 
-mod table;
-
 use std::io::{self, IsTerminal as _, Write as _};
 
 use anstream::ColorChoice;
@@ -11,12 +9,12 @@ use jiff::Timestamp;
 use kube::Client;
 
 use super::live::runtime;
+use super::table::{age, table};
 use super::{Status, note, plain, stderr};
 use crate::cluster::{client, live};
 use crate::config::Configuration;
 use crate::controller::sweep::{Hanging, Sweeper, Swept};
 use crate::error::chain;
-use table::{age, table};
 
 /// Why a pod is left alone.
 const OPTED_OUT: &str = "left alone: the pod is labelled trainmesh.dev/inject=disabled";

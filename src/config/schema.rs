@@ -28,7 +28,9 @@ fn allow_null(schema: &mut Schema) {
     if let Some(kind) = schema.get_mut("type") {
         *kind = json!([kind.take(), "null"]);
     }
-    if let Some(variants) = schema.get_mut("oneOf").and_then(Value::as_array_mut) {
-        variants.push(json_schema!({"type": "null"}).into());
+    for key in ["oneOf", "anyOf"] {
+        if let Some(variants) = schema.get_mut(key).and_then(Value::as_array_mut) {
+            variants.push(json_schema!({"type": "null"}).into());
+        }
     }
 }

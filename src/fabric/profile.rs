@@ -8,6 +8,7 @@ mod network;
 mod placement;
 mod ratio;
 mod resource;
+mod schema;
 mod setting;
 mod text;
 mod volume;

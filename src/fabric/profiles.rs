@@ -34,7 +34,21 @@ static BUILTIN: LazyLock<Profiles> = LazyLock::new(|| {
 });
 
 /// The text of every built-in profile, by name.
-const SOURCES: &[(&str, &str)] = &[("tcp", include_str!("../../config/fabric/tcp.yaml"))];
+const SOURCES: &[(&str, &str)] = &[
+    ("aks-nd-shared", include_str!("../../config/fabric/aks-nd-shared.yaml")),
+    ("aks-nd-sriov", include_str!("../../config/fabric/aks-nd-sriov.yaml")),
+    ("coreweave-ib", include_str!("../../config/fabric/coreweave-ib.yaml")),
+    ("eks-efa", include_str!("../../config/fabric/eks-efa.yaml")),
+    ("eks-efa-dra", include_str!("../../config/fabric/eks-efa-dra.yaml")),
+    ("gke-mrdma-dra", include_str!("../../config/fabric/gke-mrdma-dra.yaml")),
+    ("gke-rdma-gib-a3u", include_str!("../../config/fabric/gke-rdma-gib-a3u.yaml")),
+    ("ib-shared", include_str!("../../config/fabric/ib-shared.yaml")),
+    ("ib-sriov", include_str!("../../config/fabric/ib-sriov.yaml")),
+    ("oke-roce-vf-h100", include_str!("../../config/fabric/oke-roce-vf-h100.yaml")),
+    ("roce-shared-macvlan", include_str!("../../config/fabric/roce-shared-macvlan.yaml")),
+    ("roce-sriov", include_str!("../../config/fabric/roce-sriov.yaml")),
+    ("tcp", include_str!("../../config/fabric/tcp.yaml")),
+];
 
 /// The profiles that are built in.
 #[must_use]
@@ -127,3 +141,6 @@ impl JsonSchema for Profiles {
         Vec::<Profile>::json_schema(generator)
     }
 }
+
+#[cfg(test)]
+mod tests;

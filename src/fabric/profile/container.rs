@@ -1,9 +1,13 @@
 //! Which containers a profile is for, what they must be allowed, and containers that it brings.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use super::{Capability, Image, PartName, ResourceName, ResourcePattern};
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::schema::allow;
+use super::{Capability, EnvName, EnvValue, HostPath, Image, PartName, ResourceName, ResourcePattern};
 use crate::config::choice;
 use crate::config::fields::{Fields, Scalar, Section};
 use crate::yaml::Content;
@@ -21,6 +25,7 @@ pub struct Match {
     /// Whether init containers count.
     pub init_containers: InitContainers,
     /// The least number of accelerators that a container must ask for.
+    #[schemars(range(min = 1))]
     pub min_gpus: u64,
     /// Resources of which some node must offer each.
     pub node_resource_required: Vec<ResourceName>,
@@ -71,6 +76,7 @@ pub enum MemoryLock {
 /// A container that serves the transport; it runs as a native sidecar.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = allow_native)]
 pub struct Sidecar {
     /// Its name.
     #[serde(rename = "ref")]
@@ -86,6 +92,16 @@ pub struct Sidecar {
     /// Capabilities to add to it.
     #[serde(default)]
     pub capabilities: Vec<Capability>,
+    /// Its environment.
+    #[serde(default)]
+    pub env: BTreeMap<EnvName, EnvValue>,
+    /// Paths of the node that are mounted into it.
+    #[serde(default)]
+    pub host_paths: Vec<HostPath>,
+}
+
+fn allow_native(schema: &mut Schema) {
+    allow(schema, "native", &json!(true), "A plain container would keep its job alive for ever.");
 }
 
 impl Default for Match {
@@ -154,10 +170,12 @@ impl Sidecar {
         let command = fields.scalar("command", Vec::new());
         let args = fields.scalar("args", Vec::new());
         let capabilities = fields.scalar("capabilities", Vec::new());
+        let env = fields.scalar("env", BTreeMap::new());
+        let host_paths = fields.list("hostPaths", HostPath::read);
         if !fields.scalar("native", true) {
             fields.fault("native", "expected true: a plain container keeps its job alive for ever".to_owned());
         }
-        Some(Self { name: name?, image: image?, command, args, capabilities })
+        Some(Self { name: name?, image: image?, command, args, capabilities, env, host_paths })
     }
 }
 

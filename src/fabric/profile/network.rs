@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 
+use super::schema::allow;
 use super::{InterfaceName, MetadataKey, NetworkName, ObjectName};
 use crate::config::choice;
 use crate::config::fields::{Fields, Scalar, Section};
@@ -23,6 +25,7 @@ pub struct Networks {
 /// Networks that Multus attaches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(transform = allow_merge)]
 pub struct Multus {
     /// The annotation that Multus reads.
     pub annotation_key: MetadataKey,
@@ -103,6 +106,10 @@ pub enum Istio {
 const MULTUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
 /// More of one network no node has adapters for.
 const MOST_TIMES: u64 = 64;
+
+fn allow_merge(schema: &mut Schema) {
+    allow(schema, "merge", &json!("append"), "A user's own networks come first.");
+}
 
 impl Default for Multus {
     fn default() -> Self {

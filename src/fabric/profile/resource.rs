@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Quantity, Ratio, Ratios, ResourceName};
 use crate::config::choice;
@@ -11,24 +12,20 @@ use crate::config::fields::{Fields, Scalar};
 use crate::yaml::Content;
 
 /// One resource, requested and limited alike.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// Its name.
     pub name: ResourceName,
     /// How much of it.
-    #[serde(flatten)]
     pub amount: Amount,
     /// The number of accelerators of a whole node: the resource is for pods that take one. `None`: for all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub full_node_gpus: Option<u64>,
     /// A resource that is shown but not asked for: it is in a copy of the profile without this field.
     pub opt_in: bool,
 }
 
 /// How much of a resource.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged, rename_all_fields = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Whole devices.
     Devices {
@@ -39,7 +36,6 @@ pub enum Amount {
         /// How many for each accelerator.
         ratio: Ratios,
         /// Never more than these in a container.
-        #[serde(skip_serializing_if = "Option::is_none")]
         max: Option<u64>,
     },
     /// Memory, for each container.
@@ -113,6 +109,29 @@ impl Resource {
     }
 }
 
+/// The form that [`Resource::read`] takes: of `count` and `ratio`, only the one that the mode asks for.
+impl Serialize for Resource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { name, amount, full_node_gpus, opt_in } = self;
+        let mut form = serializer.serialize_map(None)?;
+        form.serialize_entry("name", name)?;
+        match amount {
+            Amount::Devices { mode, count, ratio, max } => {
+                form.serialize_entry("mode", mode)?;
+                match mode {
+                    ResourceMode::PerGpu => form.serialize_entry("ratio", ratio)?,
+                    ResourceMode::PerPod | ResourceMode::PerContainer => form.serialize_entry("count", count)?,
+                }
+                form.serialize_entry("max", max)?;
+            }
+            Amount::Memory { quantity } => form.serialize_entry("quantity", quantity)?,
+        }
+        form.serialize_entry("fullNodeGpus", full_node_gpus)?;
+        form.serialize_entry("optIn", opt_in)?;
+        form.end()
+    }
+}
+
 impl Scalar for ResourceMode {
     fn read(content: &Content) -> Result<Self, String> {
         choice::read(content)
@@ -126,6 +145,7 @@ impl JsonSchema for Resource {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let count = json_schema!({"type": ["integer", "null"], "minimum": 1});
+        let optional = |schema: Schema| json_schema!({"anyOf": [schema, {"type": "null"}]});
         json_schema!({
             "type": "object",
             "description": "One resource, requested and limited alike: devices (mode, count or ratio), or huge pages (quantity).",
@@ -133,13 +153,13 @@ impl JsonSchema for Resource {
             "required": ["name"],
             "properties": {
                 "name": ResourceName::json_schema(generator),
-                "mode": generator.subschema_for::<ResourceMode>(),
+                "mode": optional(ResourceMode::json_schema(generator)),
                 "count": count,
-                "ratio": Ratios::json_schema(generator),
+                "ratio": optional(Ratios::json_schema(generator)),
                 "max": count,
-                "quantity": Quantity::json_schema(generator),
+                "quantity": optional(Quantity::json_schema(generator)),
                 "fullNodeGpus": count,
-                "optIn": {"type": ["boolean", "null"], "default": false}
+                "optIn": {"type": "boolean", "default": false}
             }
         })
     }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 
+use super::schema::allow;
 use super::{AbsolutePath, EnvName, EnvValue};
 use crate::config::choice;
 use crate::config::fields::{Fields, Scalar, Section};
@@ -14,6 +16,7 @@ use crate::yaml::Content;
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(transform = allow_policy)]
 pub struct Setting {
     /// Its name. Those of NCCL must be known, and their values in range.
     pub name: EnvName,
@@ -105,6 +108,10 @@ pub enum ConfSource {
     DownwardAnnotation,
 }
 
+fn allow_policy(schema: &mut Schema) {
+    allow(schema, "policy", &json!("ifUnset"), "What the user sets stands.");
+}
+
 impl Setting {
     pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name: Option<EnvName> = fields.required("name", "the setting's name");
@@ -117,6 +124,9 @@ impl Setting {
         match nccl::check(setting.name.as_str(), setting.value.as_str()) {
             Err(nccl::Problem::Name(message)) => fields.fault("name", message),
             Err(nccl::Problem::Value(message)) => fields.fault("value", message),
+            Ok(()) if nccl::variable(setting.name.as_str()).is_some_and(nccl::Variable::is_never_set) => {
+                fields.fault("name", format!("{} switches off a transport within a node: leave it out", setting.name));
+            }
             Ok(()) => {}
         }
         Some(setting)

@@ -1,8 +1,10 @@
 //! What is mounted into the containers.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use super::schema::allow;
 use super::{AbsolutePath, ObjectName, Quantity};
 use crate::config::choice;
 use crate::config::fields::{Fields, Scalar, Section};
@@ -24,6 +26,7 @@ pub struct Volumes {
 /// Shared memory, an `emptyDir` of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(transform = allow_if_missing)]
 pub struct SharedMemory {
     /// Where.
     pub mount: AbsolutePath,
@@ -87,6 +90,10 @@ pub struct ConfigMapVolume {
     pub must_exist: bool,
 }
 
+fn allow_if_missing(schema: &mut Schema) {
+    allow(schema, "ifMissing", &json!(true), "A mount of the user's is never replaced.");
+}
+
 impl Default for SharedMemory {
     fn default() -> Self {
         Self { mount: AbsolutePath::literal("/dev/shm"), medium: Medium::Memory, size_limit: None }
@@ -116,7 +123,7 @@ impl Section for SharedMemory {
 }
 
 impl HostPath {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let host_path = fields.required("hostPath", "a path of the node");
         let mount_path = fields.required("mountPath", "a path in the container");
         let kind = fields.scalar("type", None);

@@ -1,0 +1,55 @@
+//! The table of `trainmesh fabric list`.
+
+use crate::cli::output::printable;
+use crate::cli::table::table;
+use crate::fabric::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
+use crate::fabric::{Profile, Profiles};
+
+/// Before the name of a device class, where it is asked for as a resource (KEP-5004).
+const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
+
+/// One line for each profile that can be named.
+pub(super) fn text(profiles: &Profiles) -> String {
+    let rows: Vec<Vec<String>> = profiles
+        .all()
+        .into_iter()
+        .map(|(name, entry)| {
+            let origin = if profiles.is_own(name) { "own" } else { "built-in" };
+            let Profile { transport, description, .. } = &entry.profile;
+            let devices = devices(&entry.profile);
+            vec![name.to_owned(), origin.to_owned(), transport.to_string(), devices, printable(description)]
+        })
+        .collect();
+    table(&["NAME", "FROM", "TRANSPORT", "DEVICES", "DESCRIPTION"], &rows)
+}
+
+/// What a pod is given to reach the fabric by, in a few words.
+fn devices(profile: &Profile) -> String {
+    let resources = profile.resources.iter().filter(|resource| !resource.opt_in);
+    let mut parts: Vec<String> = resources.map(resource).collect();
+    parts.extend(profile.dra.extended_resource.iter().map(|name| format!("{name} per GPU")));
+    parts.extend(profile.dra.claims.iter().map(|claim| format!("claim {}", claim.resource_claim_template_name)));
+    let Gke { default_interface, interfaces } = &profile.networks.gke;
+    let fast =
+        interfaces.iter().filter(|interface| Some(&interface.interface_name) != default_interface.as_ref()).count();
+    if parts.is_empty() && fast > 0 {
+        parts.push(format!("{fast} networks of GKE"));
+    }
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+fn resource(resource: &Resource) -> String {
+    let name = resource.name.as_str();
+    let name = name.strip_prefix(DEVICE_CLASS).map_or_else(|| name.to_owned(), |class| format!("device class {class}"));
+    match &resource.amount {
+        Amount::Memory { quantity } => format!("{quantity} of {name} per container"),
+        Amount::Devices { mode: ResourceMode::PerPod, count, .. } => format!("{count} {name} per pod"),
+        Amount::Devices { mode: ResourceMode::PerContainer, count, .. } => format!("{count} {name} per container"),
+        Amount::Devices { mode: ResourceMode::PerGpu, ratio: Ratios::One(ratio), .. } => {
+            format!("{ratio} {name} per GPU")
+        }
+        Amount::Devices { mode: ResourceMode::PerGpu, ratio: Ratios::ByMachine(_), .. } => {
+            format!("{name} per GPU, by machine")
+        }
+    }
+}
