@@ -57,13 +57,11 @@ struct World {
 impl World {
     /// The profile's fields, as a mapping without its name.
     fn new(profile: &str) -> Self {
-        let mut indented = String::new();
-        for line in profile.trim().lines() {
-            indented.push_str(&format!("      {line}\n"));
-        }
+        let indented: Vec<String> = profile.trim().lines().map(|line| format!("      {line}")).collect();
+        let indented = indented.join("\n");
         let header = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
         let text = format!("{header}fabric:\n  profiles:\n    - name: f\n{indented}");
-        let config = Configuration::parse(&text).unwrap_or_else(|problems| panic!("{text}{problems:#?}"));
+        let config = Configuration::parse(&text).map_err(|problems| format!("{text}\n{problems:#?}")).unwrap();
         Self { labels: BTreeMap::new(), config }.label("trainmesh.dev/fabric", "f")
     }
 

@@ -47,9 +47,9 @@ fn of_pod(field: &[&str], manner: Manner, value: &Value) -> bool {
         (["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"], Append) => {
             object(value, &["labelSelector", "topologyKey"], |name, value| match name {
                 "topologyKey" => text(value, labels::is_key),
-                "labelSelector" => object(value, &["matchLabels"], |name, value| {
-                    name == "matchLabels" && object(value, &[], |key, value| label(key, value))
-                }),
+                "labelSelector" => {
+                    object(value, &["matchLabels"], |name, value| name == "matchLabels" && object(value, &[], label))
+                }
                 _ => false,
             })
         }

@@ -16,7 +16,7 @@ fn given(pod: &Value) -> (Vec<String>, Option<&str>, Option<&str>) {
     let env =
         env.map(|entry| format!("{}={}", entry["name"].as_str().unwrap(), entry["value"].as_str().unwrap_or("?")));
     let mounts = container["volumeMounts"].as_array().into_iter().flatten();
-    let ours = mounts.filter(|mount| mount["name"] == "trainmesh-nccl-conf").last();
+    let ours = mounts.rev().find(|mount| mount["name"] == "trainmesh-nccl-conf");
     (
         env.collect(),
         pod["metadata"]["annotations"]["trainmesh.dev/nccl-conf"].as_str(),

@@ -3,7 +3,7 @@
 
 use super::work::Work;
 use crate::config::Traffic;
-use crate::fabric::profile::Istio;
+use crate::fabric::profile::{InterfaceName, Istio};
 use crate::keys;
 use crate::pod::Injection;
 
@@ -26,7 +26,7 @@ pub(super) fn plan(work: &mut Work<'_>) {
 }
 
 fn exclude_interfaces(work: &mut Work<'_>) {
-    let names: Vec<&str> = work.profile.mesh.interfaces.iter().map(|name| name.as_str()).collect();
+    let names: Vec<&str> = work.profile.mesh.interfaces.iter().map(InterfaceName::as_str).collect();
     let names = names.join(",");
     match work.pod.annotation(keys::EXCLUDE_INTERFACES) {
         Some(own) if own == names => {}

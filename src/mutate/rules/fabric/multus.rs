@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::work::Work;
-use crate::fabric::profile::{Attach, AttachCount};
+use crate::fabric::profile::{Attach, AttachCount, InterfaceName};
 
 /// What an annotation lists.
 struct Listed<'a> {
@@ -48,7 +48,7 @@ pub(super) fn plan(work: &mut Work<'_>, devices: u64) {
         };
         let lacking = usize::try_from(wanted).unwrap_or(usize::MAX).saturating_sub(there).min(MOST);
         if lacking > 0 {
-            let interface = attach.if_name.as_ref().map(|name| name.as_str());
+            let interface = attach.if_name.as_ref().map(InterfaceName::as_str);
             let taken = |network: &&Network<'_>| interface.is_some() && network.interface == interface;
             clash = clash.or(listed.networks.iter().find(taken).and_then(|network| network.interface));
         }

@@ -60,15 +60,12 @@ fn wanted(
             };
             let mut found = Vec::with_capacity(work.targets.len());
             for target in &work.targets {
-                match ratio.of(target.gpus) {
-                    Some(devices) => found.push(cap(devices)),
-                    None => {
-                        let what =
-                            format!("{ratio} {name} for each of {} accelerators is no whole number", target.gpus);
-                        work.conflict(what, "ask for another number of accelerators");
-                        return None;
-                    }
-                }
+                let Some(devices) = ratio.of(target.gpus) else {
+                    let what = format!("{ratio} {name} for each of {} accelerators is no whole number", target.gpus);
+                    work.conflict(what, "ask for another number of accelerators");
+                    return None;
+                };
+                found.push(cap(devices));
             }
             Some(found)
         }

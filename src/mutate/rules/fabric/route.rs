@@ -63,16 +63,16 @@ pub(super) fn mounted(work: &Work<'_>, target: &Target<'_>) -> bool {
 fn route(work: &Work<'_>, target: &Target<'_>, mpi: bool) -> Route {
     let theirs = covering(work, target).is_some_and(|mount| !is_ours(work, mount));
     let opaque = opaque(target);
+    let hidden = opaque || mpi || sshd(target) || target.env("NCCL_CONF_FILE").is_some();
     match work.profile.delivery.nccl {
         // A file of the user's: the environment would beat what it says, and a mount would hide it.
         _ if theirs => Route::Closed,
+        NcclDelivery::Env if opaque => Route::Closed,
         NcclDelivery::ConfFile => Route::File,
         NcclDelivery::Both if opaque => Route::File,
+        NcclDelivery::Auto if hidden => Route::File,
         NcclDelivery::Both => Route::Both,
-        NcclDelivery::Env if opaque => Route::Closed,
-        NcclDelivery::Env => Route::Env,
-        NcclDelivery::Auto if opaque || mpi || sshd(target) || target.env("NCCL_CONF_FILE").is_some() => Route::File,
-        NcclDelivery::Auto => Route::Env,
+        NcclDelivery::Env | NcclDelivery::Auto => Route::Env,
     }
 }
 

@@ -85,12 +85,11 @@ impl Selected<'_> {
 }
 
 fn unknown(facts: &Facts<'_>, name: &str) -> Ruling {
-    let cure = match facts.snapshot.config.fabric.profiles.nearest(name) {
-        Some(near) => format!("did you mean {near}?"),
-        None => {
-            let nearest = facts.snapshot.config.fabric.profiles.closest(name).unwrap_or_default();
-            format!("the nearest is {nearest}, trainmesh fabric list shows all")
-        }
+    let profiles = &facts.snapshot.config.fabric.profiles;
+    let cure = if let Some(near) = profiles.nearest(name) {
+        format!("did you mean {near}?")
+    } else {
+        format!("the nearest is {}, trainmesh fabric list shows all", profiles.closest(name).unwrap_or_default())
     };
     Ruling::refused(
         Reason::UnknownFabric,

@@ -113,9 +113,9 @@ fn into_environment(work: &mut Work<'_>, setting: &Wanted<'_>, routes: &[Route],
         if let Some(found) = target.env(setting.name) {
             let same = found.get("value").and_then(Value::as_str) == Some(setting.value);
             if same {
-                equal.push(index)
+                equal.push(index);
             } else {
-                own.push(index)
+                own.push(index);
             }
             continue;
         }
@@ -157,14 +157,14 @@ fn into_file(work: &mut Work<'_>, file: &[(&str, &str)], routes: &[Route]) {
         return;
     }
     let text = conf::render(file.iter().copied());
-    if work.pod.annotation(keys::NCCL_CONF) != Some(&text) {
+    if work.pod.annotation(keys::NCCL_CONF) == Some(&text) {
+        work.found("the file of NCCL");
+    } else {
         // The key is ours: one that came with a copied template says nothing of this pod.
         work.plan.set_annotation(keys::NCCL_CONF, text);
         for (name, value) in file {
             work.added(format!("{name}={value} in the file of NCCL"));
         }
-    } else {
-        work.found("the file of NCCL");
     }
     let source = json!({"downwardAPI": {"items": [{
         "path": CONF_FILE,

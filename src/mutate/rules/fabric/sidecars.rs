@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::security::forbid;
 use super::work::{Level, Work};
+use crate::fabric::profile::Capability;
 use crate::pod::ContainerKind;
 
 pub(super) fn plan(work: &mut Work<'_>) {
@@ -19,7 +20,7 @@ pub(super) fn plan(work: &mut Work<'_>) {
                     }
                 }
                 if !sidecar.capabilities.is_empty() {
-                    let names: Value = sidecar.capabilities.iter().map(|name| name.as_str()).collect();
+                    let names: Value = sidecar.capabilities.iter().map(Capability::as_str).collect();
                     container["securityContext"] = json!({"capabilities": {"add": names}});
                 }
                 work.plan.append(&["spec", "initContainers"], container);
