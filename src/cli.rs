@@ -8,6 +8,8 @@ mod config;
 mod controller;
 mod doctor;
 mod fabric;
+mod input;
+mod lint;
 mod live;
 mod output;
 mod preview;
@@ -29,7 +31,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use output::style;
 
-/// Exit code where `--exit-code` is given and some pod would be changed.
+/// Exit code where `--exit-code` is given and some pod would be changed, and where the lint found something.
 const CHANGED: u8 = 1;
 /// Exit code of an error.
 const FAILED: u8 = 2;
@@ -58,6 +60,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Preview(preview::Arguments),
+    Lint(lint::Arguments),
     Webhook(webhook::Arguments),
     Controller(controller::Arguments),
     Sweep(sweep::Arguments),
@@ -76,6 +79,8 @@ enum Status {
     Done,
     /// As asked, and the user wants to know by the exit code that something would be changed.
     Changed,
+    /// As asked, and something is wrong with what was looked at.
+    Found,
     /// Something failed that has been reported already.
     Failed,
 }
@@ -96,7 +101,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     match run(parsed.command) {
         Ok(Status::Done) => ExitCode::SUCCESS,
-        Ok(Status::Changed) => ExitCode::from(CHANGED),
+        Ok(Status::Changed | Status::Found) => ExitCode::from(CHANGED),
         Ok(Status::Failed) => ExitCode::from(FAILED),
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -110,6 +115,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(command: Command) -> anyhow::Result<Status> {
     match command {
         Command::Preview(arguments) => preview::run(&arguments),
+        Command::Lint(arguments) => lint::run(&arguments),
         Command::Webhook(arguments) => webhook::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Sweep(arguments) => sweep::run(&arguments),

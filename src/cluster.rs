@@ -1,4 +1,5 @@
-//! The only place that talks to the apiserver: the client, the namespaces, the configuration, the lease, the certificates.
+//! The only place that talks to the apiserver: the client, the namespaces, the configuration, the lease, the certificates, the facts
+//! for fabrics.
 
 pub mod ask;
 mod changes;
@@ -7,6 +8,7 @@ pub mod client;
 pub mod clock;
 pub mod config_map;
 pub mod events;
+pub mod fabric;
 pub mod lease;
 pub mod live;
 pub mod namespaces;

@@ -1,12 +1,16 @@
-//! The controller: watches pods, and ends the proxy and the helpers of those whose payload has ended.
+//! The controller: watches pods, ends the proxy and the helpers of those whose payload has ended, and keeps what gangs
+//! with a fabric carry.
 //!
 //! What is to be done about a pod is decided by [`lifecycle`](crate::lifecycle), which is pure; here it is watched,
 //! done, verified and told. One replica leads by a lease and acts; the others stand by and are as ready as it is. A
 //! leader that loses its lease ends its process, so that nothing is left in flight that another does too.
 
+mod gangs;
 mod lanes;
 mod memory;
 mod missed;
+mod mixed;
+mod pins;
 mod pod;
 pub mod quit;
 mod reconcile;
@@ -25,18 +29,20 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use gangs::Gangs;
+pub use gangs::Member;
 use lanes::{Bucket, Lanes};
 use memory::Memory;
 pub use pod::Watched;
 use reconcile::Context;
-use watch::watch;
+use watch::{Selection, watch};
 
 use crate::certs::{InCluster, Rotation};
 use crate::cluster::events::Events;
+use crate::cluster::fabric::pins::PinStore;
 use crate::cluster::lease::{Candidate, Lost};
 use crate::cluster::namespaces::NamespaceCache;
 use crate::cluster::server;
-use crate::keys;
 use crate::reload::Settings;
 use crate::serve::{Server, Stop};
 use crate::telemetry::{self, LISTENING, Metrics, Readiness};
@@ -63,6 +69,8 @@ pub struct Parts {
     pub events: Events,
     /// Who makes the certificates of the webhook, if the leader does.
     pub certificates: Option<Rotation<InCluster>>,
+    /// Where what living gangs carry is kept.
+    pub pins: PinStore,
     /// Who leads.
     pub candidate: Candidate,
     /// The namespace of the `ConfigMap`, where the configuration comes from one.
@@ -75,10 +83,16 @@ pub struct Parts {
 pub struct Controller {
     admin: Server,
     context: Arc<Context>,
-    certificates: Option<Rotation<InCluster>>,
+    tasks: Tasks,
     candidate: Candidate,
-    configured_in: Option<String>,
     grace: Duration,
+}
+
+/// What the leader does beside acting on pods.
+struct Tasks {
+    certificates: Option<Rotation<InCluster>>,
+    pins: PinStore,
+    configured_in: Option<String>,
 }
 
 /// The listener has no address.
@@ -98,6 +112,7 @@ impl Controller {
             readiness,
             events,
             certificates,
+            pins,
             candidate,
             configured_in,
             grace,
@@ -116,18 +131,20 @@ impl Controller {
             namespaces,
             settings,
             memory: Memory::new(Arc::clone(&metrics)),
+            gangs: Gangs::default(),
             metrics,
             events,
             lanes: Lanes::new(),
             looks: Bucket::new(LOOKS.0, LOOKS.1),
             stop: shutdown,
         });
-        Ok(Self { admin, context, certificates, candidate, configured_in, grace })
+        let tasks = Tasks { certificates, pins, configured_in };
+        Ok(Self { admin, context, tasks, candidate, grace })
     }
 
     /// Stands by, leads, and ends when told to, or when the lease is lost.
     pub async fn run(self) -> Result<(), Lost> {
-        let Self { admin, context, certificates, mut candidate, configured_in, grace } = self;
+        let Self { admin, context, tasks, mut candidate, grace } = self;
         let shutdown = context.stop.clone();
         let stop_admin = Stop::default();
         let work = async {
@@ -135,7 +152,7 @@ impl Controller {
                 biased;
                 () = shutdown.cancelled() => Ok(()),
                 // Cancelled, it may have won without knowing; giving up what one has covers that.
-                () = candidate.lead() => lead(&context, &mut candidate, certificates, configured_in, grace).await,
+                () = candidate.lead() => lead(&context, &mut candidate, tasks, grace).await,
             };
             candidate.release().await;
             stop_admin.close();
@@ -151,8 +168,7 @@ impl Controller {
 async fn lead(
     context: &Arc<Context>,
     candidate: &mut Candidate,
-    certificates: Option<Rotation<InCluster>>,
-    configured_in: Option<String>,
+    Tasks { certificates, pins, configured_in }: Tasks,
     grace: Duration,
 ) -> Result<(), Lost> {
     context.metrics.lifecycle.leader(true);
@@ -160,6 +176,8 @@ async fn lead(
     // Apart from the lease, which must be renewed however much there is to do. Cut off when it is lost.
     let mut work = JoinSet::new();
     work.spawn(act(Arc::clone(context)));
+    work.spawn(pins::keep(Arc::clone(context), pins));
+    work.spawn(mixed::look(Arc::clone(context)));
     work.spawn(rejected::tell(Arc::clone(context), configured_in));
     if let Some(certificates) = certificates {
         work.spawn(certificates.run(shutdown.clone()));
@@ -186,37 +204,38 @@ async fn act(context: Arc<Context>) {
     let Context { client, settings, memory, stop, .. } = &*context;
     let streams_lists = server::streams_lists(client).await;
     while !stop.is_cancelled() {
-        let present = selector(settings);
-        if present.is_none() {
+        let present = selections(settings);
+        if present.is_empty() {
             // Nobody watches: there is nothing to count.
             memory.forget_idle(Timestamp::MAX);
         }
         let over = stop.child_token();
         let mut watches = JoinSet::new();
-        if let Some(selector) = present.clone() {
-            for selector in [selector, format!("{}=true", keys::MANAGED)] {
-                watches.spawn(watch(Arc::clone(&context), selector, streams_lists, over.clone()));
-            }
+        for selection in present.clone() {
+            watches.spawn(watch(Arc::clone(&context), selection, streams_lists, over.clone()));
         }
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
-            () = other_selector(settings, present.as_deref()) => over.cancel(),
+            () = other_selections(settings, &present) => over.cancel(),
         }
         while watches.join_next().await.is_some() {}
     }
 }
 
-/// Which pods are watched; none where there is no configuration, or termination is off.
-fn selector(settings: &Settings) -> Option<String> {
-    let active = settings.active()?;
-    let termination = &active.config.termination;
-    termination.enabled.then(|| termination.pod_selector.as_str().to_owned())
+/// Which pods are watched: those that may have to be ended, and those that the webhook has marked, for helpers to end or
+/// for their fabric. None where there is no configuration, or both are off.
+fn selections(settings: &Settings) -> Vec<Selection> {
+    let Some(active) = settings.active() else { return Vec::new() };
+    let (termination, fabric) = (&active.config.termination, &active.config.fabric);
+    let configured = termination.enabled.then(|| Selection::Configured(termination.pod_selector.as_str().to_owned()));
+    let marked = (termination.enabled || fabric.enabled).then_some(Selection::Marked);
+    configured.into_iter().chain(marked).collect()
 }
 
-/// Waits until other pods are to be watched than those of `selector`.
-async fn other_selector(settings: &Settings, present: Option<&str>) {
+/// Waits until other pods are to be watched than those of `present`.
+async fn other_selections(settings: &Settings, present: &[Selection]) {
     let mut judged = settings.judged();
     // The settings outlive all who wait for them.
-    while selector(settings).as_deref() == present && judged.changed().await.is_ok() {}
+    while selections(settings) == present && judged.changed().await.is_ok() {}
 }

@@ -5,6 +5,7 @@
 //! before anyone sees them.
 
 mod audit;
+mod linted;
 mod outcome;
 mod patch;
 mod plan;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use linted::subject;
 pub use outcome::{Outcome, RuleOutcome, Verdict};
 pub use patch::Patch;
 pub use plan::Plan;
@@ -28,6 +30,7 @@ pub use snapshot::{Mode, NotCalled, Snapshot, namespace_mode, selected_mode};
 pub use verify::{VerifyError, verify};
 
 use crate::error::chain;
+use crate::fabric::lint;
 use crate::keys;
 use crate::pod::Pod;
 use rules::{Facts, RULES, Ruling};
@@ -49,9 +52,11 @@ pub struct Draft {
 pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
     let Draft { mut rules, mut warnings, plan } = draft(pod, snapshot);
     let patch = patch::build(pod, &plan);
-    let checked = if patch.is_empty() { Ok(()) } else { verify(pod, &patch, &plan) };
+    let checked = if patch.is_empty() { Ok(None) } else { verify(pod, &patch, &plan).map(Some) };
+    let findings =
+        checked.as_ref().map_or_else(|_| Vec::new(), |after| linted::findings(pod, after.as_ref(), snapshot));
     let (patch, failure) = match checked {
-        Ok(()) => (patch, None),
+        Ok(_) => (patch, None),
         Err(failure) => {
             outcome::withdraw(&mut rules, &failure);
             warnings.push(format!("no patch was made: {}", chain(&failure)));
@@ -62,10 +67,12 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
     if rehearsed {
         warnings.extend(outcome::rehearsal(&mut rules));
     }
+    warnings.extend(lint::warnings(&findings));
     Outcome {
         audit: audit::annotations(Pod::new(pod), &rules, snapshot),
         rules,
         warnings,
+        findings,
         patch: if rehearsed { Patch::default() } else { patch },
         failure,
     }
@@ -104,7 +111,7 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
 #[must_use]
 pub fn not_called(why: NotCalled) -> Outcome {
     let Draft { rules, warnings, .. } = passed_over(why.reason());
-    Outcome { rules, warnings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
+    Outcome { rules, warnings, findings: Vec::new(), audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }
 
 fn passed_over(reason: Reason) -> Draft {

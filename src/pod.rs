@@ -31,6 +31,8 @@ pub struct Controller<'a> {
     pub kind: &'a str,
     /// Name of the controlling object.
     pub name: &'a str,
+    /// Its uid; absent in a manifest that no cluster has seen.
+    pub uid: Option<&'a str>,
 }
 
 impl<'a> Pod<'a> {
@@ -100,6 +102,7 @@ impl<'a> Pod<'a> {
             api_version: owner.get("apiVersion")?.as_str()?,
             kind: owner.get("kind")?.as_str()?,
             name: owner.get("name")?.as_str()?,
+            uid: owner.get("uid").and_then(Value::as_str),
         })
     }
 
@@ -166,7 +169,7 @@ mod tests {
             {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "2", "controller": true},
         ]}});
         let controller = Pod::new(&raw).controller();
-        assert_eq!(controller, Some(Controller { api_version: "batch/v1", kind: "Job", name: "j" }));
+        assert_eq!(controller, Some(Controller { api_version: "batch/v1", kind: "Job", name: "j", uid: Some("2") }));
     }
 
     #[rstest]

@@ -14,9 +14,10 @@ pub use report::PodReport;
 pub use surroundings::{SURROUNDING_KINDS, Surroundings};
 
 use crate::config::Configuration;
-use crate::fabric::Site;
+use crate::fabric::Facts;
+use crate::fabric::lint::{Finding, lint};
 use crate::manifest::Document;
-use crate::mutate::{Outcome, Snapshot, mutate, not_called, selected_mode};
+use crate::mutate::{Mode, Outcome, Snapshot, mutate, not_called, selected_mode, subject};
 use crate::pod::Pod;
 use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role};
 
@@ -26,6 +27,8 @@ pub struct Preview {
     config: Configuration,
     config_hash: String,
     surroundings: Surroundings,
+    /// What is known of the cluster.
+    facts: Facts,
     /// The namespace of documents that name none.
     namespace: String,
 }
@@ -50,7 +53,13 @@ impl Preview {
     /// Prepares a preview.
     #[must_use]
     pub fn new(config: Configuration, surroundings: Surroundings, namespace: String) -> Self {
-        Self { config_hash: config.hash(), config, surroundings, namespace }
+        Self { config_hash: config.hash(), config, surroundings, facts: Facts::default(), namespace }
+    }
+
+    /// The same, in a cluster of which `facts` are known.
+    #[must_use]
+    pub fn in_cluster(self, facts: Facts) -> Self {
+        Self { facts, ..self }
     }
 
     /// The hash of the configuration in force.
@@ -87,16 +96,29 @@ impl Preview {
         Ok(Previewed::Pods { reports, notes })
     }
 
+    /// What the lint says of the pod of `report`: after the patch where a fabric profile is named, else as it came.
+    #[must_use]
+    pub fn lint(&self, report: &PodReport) -> Vec<Finding> {
+        let (config, config_hash) = (&self.config, self.config_hash.as_str());
+        let (namespace, labels) = (report.namespace.as_str(), self.surroundings.labels(&report.namespace));
+        let (mode, replicas) = (Mode::Enabled, Some(report.replicas));
+        let site = self.facts.site(namespace, None);
+        let snapshot = Snapshot { mode, namespace, labels, config, config_hash, replicas, site };
+        let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
+        let after = subject(original, patched, &snapshot);
+        let subject = if after.profile.is_some() { after } else { subject(original, original, &snapshot) };
+        lint(&subject, &config.fabric.lint)
+    }
+
     fn outcome(&self, role: &Role, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
         match selected_mode(Pod::new(&role.pod), namespace, labels) {
             Err(why) => not_called(why),
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
                 let replicas = Some(role.replicas);
-                mutate(
-                    &role.pod,
-                    &Snapshot { mode, namespace, labels, config, config_hash, replicas, site: Site::default() },
-                )
+                // The pods are those of a job that is new.
+                let site = self.facts.site(namespace, None);
+                mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas, site })
             }
         }
     }
@@ -153,6 +175,7 @@ fn report(document: &Document, known: &Kind, namespace: &str, role: Role, outcom
         changed: !outcome.patch.is_empty(),
         rules: outcome.rules,
         warnings: outcome.warnings,
+        lint: outcome.findings,
         original: role.pod,
         patch: outcome.patch,
         pod,

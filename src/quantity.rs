@@ -5,6 +5,16 @@ use serde_json::Value;
 /// A quantity in whole units, rounded up as Go's `Quantity.Value` does; `None` where it is no quantity.
 #[must_use]
 pub fn whole_units(quantity: &Value) -> Option<u64> {
+    format!("{:.0}", units(quantity)?.ceil()).parse().ok()
+}
+
+/// Whether a quantity is a whole number of units; `None` where it is no quantity.
+#[must_use]
+pub fn is_whole(quantity: &Value) -> Option<bool> {
+    units(quantity).map(|units| units.fract() == 0.0)
+}
+
+fn units(quantity: &Value) -> Option<f64> {
     let text = match quantity {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
@@ -13,7 +23,7 @@ pub fn whole_units(quantity: &Value) -> Option<u64> {
     let end = text.find(|symbol: char| !symbol.is_ascii_digit() && symbol != '.').unwrap_or(text.len());
     let (digits, suffix) = text.split_at_checked(end)?;
     let number: f64 = digits.parse().ok()?;
-    let units = match suffix {
+    Some(match suffix {
         "" => number,
         // Division, because 0.001 itself has no exact double.
         "n" => number / 1e9,
@@ -33,8 +43,7 @@ pub fn whole_units(quantity: &Value) -> Option<u64> {
         "Ei" => number * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
         exponent if exponent.starts_with(['e', 'E']) => text.parse().ok()?,
         _ => return None,
-    };
-    format!("{:.0}", units.ceil()).parse().ok()
+    })
 }
 
 /// Whether `text` is a quantity that is not negative, as the apiserver reads it.
@@ -64,5 +73,15 @@ mod tests {
     #[case::list(json!([1]), None)]
     fn quantities_are_counted_in_whole_units(#[case] quantity: Value, #[case] expected: Option<u64>) {
         assert_eq!(whole_units(&quantity), expected);
+    }
+
+    #[rstest]
+    #[case::number(json!(8), Some(true))]
+    #[case::thousandths(json!("7000m"), Some(true))]
+    #[case::half(json!("500m"), Some(false))]
+    #[case::fraction(json!(1.5), Some(false))]
+    #[case::no_quantity(json!("many"), None)]
+    fn devices_are_whole(#[case] quantity: Value, #[case] expected: Option<bool>) {
+        assert_eq!(is_whole(&quantity), expected);
     }
 }

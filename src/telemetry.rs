@@ -7,5 +7,7 @@ mod readiness;
 
 pub use admin::router;
 pub use log::{Format, LISTENING, Levels, start};
-pub use metrics::{AdmissionMetrics, CertificateMetrics, LifecycleMetrics, Metrics, ReloadResult, ReviewResult};
+pub use metrics::{
+    AdmissionMetrics, CertificateMetrics, FabricMetrics, LifecycleMetrics, Metrics, ReloadResult, ReviewResult,
+};
 pub use readiness::Readiness;

@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use admission::Admission;
 pub use certificate::{Certificate, CertificateError, CertificateFiles, CertificateSecret, LoadError, Served};
 
+use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::Namespaces;
 use crate::reload::Settings;
 use crate::serve::{Server, Stop};
@@ -50,6 +51,8 @@ pub struct Parts {
     pub served: Arc<Served>,
     /// The labels of namespaces.
     pub namespaces: Arc<dyn Namespaces>,
+    /// What fabrics need to know of the cluster.
+    pub facts: SharedFacts,
     /// The configuration.
     pub settings: Arc<Settings>,
     /// What counts.
@@ -94,7 +97,7 @@ pub enum BuildError {
 impl Webhook {
     /// Puts the parts together and tells the addresses. `shutdown` ends [`Self::run`].
     pub fn new(parts: Parts, shutdown: CancellationToken) -> Result<Self, BuildError> {
-        let Parts { listener, admin, served, namespaces, settings, metrics, readiness, clock, drain } = parts;
+        let Parts { listener, admin, served, namespaces, facts, settings, metrics, readiness, clock, drain } = parts;
         let address = listener.local_addr().map_err(BuildError::Address)?;
         let admin_address = admin.local_addr().map_err(BuildError::Address)?;
         tracing::info!(target: LISTENING, listen = %address, admin = %admin_address, "listening");
@@ -107,7 +110,7 @@ impl Webhook {
                 .with("configuration", move || settings.active().is_some())
                 .with("shutting down", move || !shutdown.is_cancelled())
         };
-        let admission = Arc::new(Admission::new(namespaces, settings, Arc::clone(&metrics)));
+        let admission = Arc::new(Admission::new(namespaces, facts, settings, Arc::clone(&metrics)));
         let routes = routes::router(&admission);
         Ok(Self {
             calls: Server::tls(listener, tls, routes, Arc::clone(&metrics)),

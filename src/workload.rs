@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod examples;
+mod gang;
 mod kinds;
 mod member;
 mod several;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use thiserror::Error;
 
+pub use gang::gang_uid;
 pub use kinds::KINDS;
 pub use member::{Member, identify};
 pub use several::{several_pods, stands_apart};

@@ -19,6 +19,8 @@ mod cluster;
 #[path = "common/webhook.rs"]
 mod webhook;
 
+#[path = "certificates/continuity.rs"]
+mod continuity;
 #[path = "certificates/harm.rs"]
 mod harm;
 #[path = "certificates/installation.rs"]
@@ -31,7 +33,5 @@ mod ownership;
 mod replica;
 #[path = "certificates/rights.rs"]
 mod rights;
-#[path = "certificates/rotation.rs"]
-mod rotation;
 #[path = "certificates/witness.rs"]
 mod witness;

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use trainmesh::config::Configuration;
 use trainmesh::doctor::{Code, Right, Server, Servers, needed};
+use trainmesh::fabric::lint::page;
 use trainmesh::mutate::Reason;
 
 /// How to renew the table: it is what this test prints.
@@ -21,6 +22,17 @@ fn every_reason_is_documented_in_its_own_words() {
         Reason::ALL.iter().map(|reason| format!("| `{}` | {} |", reason.code(), reason.text())).collect();
     let expected = format!("\n| code | words |\n|---|---|\n{}\n", rows.join("\n"));
     assert_eq!(table, expected, "replace what follows `## Reasons` in docs/rules.md by:\n{expected}");
+}
+
+/// How to renew the page: `UPDATE_DOCS=1 cargo test --test docs`.
+#[test]
+fn every_check_of_the_lint_is_documented_in_its_own_words() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/lint.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, page()).unwrap();
+    }
+    let documented = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(documented == page(), "renew docs/lint.md: UPDATE_DOCS=1 cargo test --test docs");
 }
 
 /// How to renew the table: it is what this test prints.

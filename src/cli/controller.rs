@@ -14,6 +14,7 @@ use super::server::{ServerArguments, bind, duration};
 use super::signals::Signals;
 use crate::cluster::client;
 use crate::cluster::events::Events;
+use crate::cluster::fabric::pins::PinStore;
 use crate::cluster::lease::{self, Candidate, Timing};
 use crate::cluster::namespaces::NamespaceCache;
 use crate::controller::{Controller, Parts};
@@ -68,6 +69,7 @@ async fn control(arguments: &Arguments) -> anyhow::Result<()> {
         readiness: Readiness::default().with("namespaces", move || filled.filled()),
         events: Events::new(client.clone(), identity.clone()),
         certificates,
+        pins: PinStore::new(client.clone(), &server.namespace),
         candidate: Candidate::new(client.clone(), &server.namespace, identity, Timing::default()),
         configured_in: server.config.is_none().then(|| server.namespace.clone()),
         grace: *grace,

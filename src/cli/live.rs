@@ -6,8 +6,10 @@ use anyhow::Context as _;
 use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::cluster::fabric::survey::survey;
 use crate::cluster::{client, live};
 use crate::config::{Configuration, render};
+use crate::fabric::{Facts, Named};
 use crate::preview::{Drift, PodReport, drift, probe};
 
 /// A cluster that is asked one question after another.
@@ -37,6 +39,15 @@ impl Live {
     /// The labels of `namespace`; `None` where the cluster has no such namespace.
     pub(super) fn labels(&self, namespace: &str) -> anyhow::Result<Option<BTreeMap<String, String>>> {
         Ok(self.runtime.block_on(live::labels(&self.client, namespace))?)
+    }
+
+    /// What fabrics need to know of the cluster, as far as it may be read; nothing where they are off.
+    pub(super) fn facts(&self, configuration: &Configuration) -> Facts {
+        let fabric = &configuration.fabric;
+        if !fabric.enabled {
+            return Facts::default();
+        }
+        self.runtime.block_on(survey(&self.client, &Named::by(&fabric.profiles)))
     }
 
     /// In what the cluster's own answer for the pod of `report` differs from the preview.

@@ -13,6 +13,7 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 
 use super::{painted, plain};
+use crate::fabric::lint::{self, Finding};
 use crate::manifest::DocumentError;
 use crate::preview::{PodReport, Preview};
 
@@ -73,8 +74,28 @@ fn heading(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
     writeln!(out, "{strong:#}")
 }
 
-/// The warnings of a report, one line each.
+/// The warnings of a report, one line each, and what the lint found, in full.
 fn warnings(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
     let caution = style::CAUTION;
-    report.warnings.iter().try_for_each(|warning| writeln!(out, "  {caution}warning{caution:#} {warning}"))
+    let lint = lint::warnings(&report.lint);
+    let mut others = report.warnings.iter().filter(|warning| !lint.contains(warning));
+    others.try_for_each(|warning| writeln!(out, "  {caution}warning{caution:#} {warning}"))?;
+    report.lint.iter().try_for_each(|finding| self::finding(out, finding))
+}
+
+/// A finding of the lint in full: what is wrong and where, why, and the cure.
+pub(super) fn finding(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
+    let Finding { id, severity, message, cure, field } = finding;
+    let (shade, faint) = (style::severity(*severity), style::FAINT);
+    writeln!(
+        out,
+        "  {shade}{id} {}{shade:#} {} {faint}{}{faint:#}",
+        severity.letter(),
+        printable(message),
+        printable(field)
+    )?;
+    if let Some(check) = lint::find(*id) {
+        writeln!(out, "    why: {}", check.why)?;
+    }
+    writeln!(out, "    cure: {cure}")
 }

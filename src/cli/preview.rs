@@ -2,20 +2,18 @@
 
 mod show;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 use std::sync::mpsc;
 use std::thread;
 
 use clap::ValueEnum;
 
+use super::input::Input;
 use super::live::Live;
 use super::output::Format;
 use super::{Status, config};
-use crate::keys;
 use crate::manifest::Inputs;
-use crate::preview::{Preview, SURROUNDING_KINDS, Surroundings, namespace_of};
+use crate::preview::{Preview, Surroundings, namespace_of};
 use show::show;
 
 /// How many documents are read while one is shown. One keeps both busy, and documents may be large.
@@ -28,7 +26,6 @@ const READ_AHEAD: usize = 2;
 ///
 /// Namespace documents in the input give the labels of their namespace. A namespace of which nothing is known is taken
 /// as opted in and injected (trainmesh.dev/inject=enabled,istio-injection=enabled).
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -52,24 +49,8 @@ Examples:
 
 Exit codes: 0; with --exit-code 1 when some pod would be changed; 2 for an error.")]
 pub(super) struct Arguments {
-    /// A manifest, a folder of manifests, or `-` for standard input; may be given several times
-    #[arg(short, long = "filename", value_name = "FILE", required = true)]
-    filename: Vec<PathBuf>,
-    /// Read sub-folders too
-    #[arg(short = 'R', long)]
-    recursive: bool,
-    /// The namespace of documents that name none
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
-    namespace: String,
-    /// A configuration instead of the embedded one, or the manifest of its config map
-    #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
-    config: Option<PathBuf>,
-    /// The labels of every namespace, completely; empty for none
-    #[arg(long, value_name = "KEY=VALUE,…", value_parser = labels)]
-    namespace_labels: Option<BTreeMap<String, String>>,
-    /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label beats it
-    #[arg(long, value_name = "PROFILE")]
-    fabric: Option<String>,
+    #[command(flatten)]
+    input: Input,
     /// Read labels and configuration from the cluster, and compare with what it would make of each pod (a dry run)
     #[arg(long, conflicts_with_all = ["namespace_labels", "config"])]
     cluster: bool,
@@ -104,13 +85,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let live = arguments.cluster.then(|| Live::connect(arguments.context.as_deref())).transpose()?;
     let configuration = match &live {
         Some(live) => Some(live.configuration()?),
-        None => config::load_or_default(arguments.config.as_deref())?,
+        None => config::load_or_default(arguments.input.config.as_deref())?,
     };
     let Some(configuration) = configuration else { return Ok(Status::Failed) };
-    let namespace = if arguments.namespace.is_empty() { "default" } else { &arguments.namespace };
-    let inputs = Inputs::open(&arguments.filename, arguments.recursive, io::stdin())?;
-    let surroundings = survey(&inputs, arguments, namespace, live.as_ref())?;
-    let preview = Preview::new(configuration, surroundings, namespace.to_owned());
+    let namespace = arguments.input.namespace();
+    let inputs = arguments.input.open()?;
+    let mut surroundings = arguments.input.survey(&inputs);
+    if let Some(live) = &live {
+        ask(live, &inputs, namespace, &mut surroundings)?;
+    }
+    let facts = live.as_ref().map(|live| live.facts(&configuration)).unwrap_or_default();
+    let preview = Preview::new(configuration, surroundings, namespace.to_owned()).in_cluster(facts);
     let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
     let tally = thread::scope(|scope| {
         let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));
@@ -130,42 +115,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     })
 }
 
-/// The first pass: what the input says of namespaces and runtimes, wherever it stands. Errors are left to the second.
-fn survey(
-    inputs: &Inputs,
-    arguments: &Arguments,
-    namespace: &str,
-    live: Option<&Live>,
-) -> anyhow::Result<Surroundings> {
-    let mut surroundings = Surroundings::new(arguments.namespace_labels.clone());
-    if let Some(fabric) = &arguments.fabric {
-        surroundings = surroundings.with_label(keys::FABRIC, fabric);
-    }
-    let words = SURROUNDING_KINDS.map(str::as_bytes);
-    for document in inputs.documents_mentioning(&words).flatten() {
-        surroundings.note(&document, namespace);
-    }
-    if let Some(live) = live {
-        let documents = inputs.documents().flatten();
-        let namespaces: BTreeSet<String> =
-            documents.map(|document| namespace_of(&document, namespace).to_owned()).collect();
-        for namespace in namespaces {
-            if let Some(labels) = live.labels(&namespace)? {
-                surroundings.set(namespace, labels);
-            }
+/// What the cluster says of the namespaces of the input.
+fn ask(live: &Live, inputs: &Inputs, namespace: &str, surroundings: &mut Surroundings) -> anyhow::Result<()> {
+    let documents = inputs.documents().flatten();
+    let namespaces: BTreeSet<String> =
+        documents.map(|document| namespace_of(&document, namespace).to_owned()).collect();
+    for namespace in namespaces {
+        if let Some(labels) = live.labels(&namespace)? {
+            surroundings.set(namespace, labels);
         }
     }
-    Ok(surroundings)
-}
-
-fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
-    let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-    entries
-        .map(|entry| match entry.split_once('=') {
-            Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-            _ => Err(format!("{entry:?} is no KEY=VALUE")),
-        })
-        .collect()
+    Ok(())
 }
 
 impl From<Color> for anstream::ColorChoice {

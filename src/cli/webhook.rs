@@ -15,6 +15,7 @@ use super::server::{ServerArguments, bind, duration};
 use super::signals::Signals;
 use crate::certs;
 use crate::cluster::client;
+use crate::cluster::fabric::FactCache;
 use crate::cluster::namespaces::NamespaceCache;
 use crate::cluster::secret::Secrets;
 use crate::files;
@@ -94,6 +95,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         Source::Secret(CertificateSecret::new(secrets, host, Arc::clone(&metrics), SystemTime::now))
     };
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
+    let facts = Arc::new(FactCache::new(client.clone(), &server.namespace));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();
     let filled = Arc::clone(&namespaces);
@@ -102,6 +104,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         admin: bind(server.admin_listen).await?,
         served: certificate.served(),
         namespaces: Arc::clone(&namespaces) as _,
+        facts: facts.facts(),
         settings: Arc::clone(&settings),
         metrics,
         readiness: Readiness::default().with("namespaces", move || filled.filled()),
@@ -113,6 +116,10 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let mut background = Background::default();
     background.spawn("certificate", |stop| certificate.follow(stop));
     background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });
+    background.spawn("fabric", {
+        let settings = Arc::clone(&settings);
+        |stop| facts.run(settings, stop)
+    });
     server.follow_configuration(client, &settings, &mut background).await?;
     let orders = async {
         signals.next().await;

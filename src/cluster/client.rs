@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hyper::header::{HeaderValue, USER_AGENT};
 use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use thiserror::Error;
@@ -52,6 +53,7 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         (None, None) => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
     };
     config.default_retry = false;
+    config.headers.push((USER_AGENT, HeaderValue::from_static(concat!("trainmesh/", env!("CARGO_PKG_VERSION")))));
     Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
 }
 

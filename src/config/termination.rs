@@ -31,7 +31,8 @@ pub struct Termination {
     pub pod_selector: LabelSelector,
     /// How long one attempt to end a container may take.
     pub attempt_timeout: Period,
-    /// Whether a port-forward to the proxy's status port is tried where commands in its container fail.
+    /// Whether port-forwards are used: to the proxy's status port where commands in its container fail, and to helpers that
+    /// take a POST; without it these count as helpers that cannot be ended.
     pub port_forward: bool,
     /// Whether `curl` in the proxy's container is tried last.
     pub curl: bool,

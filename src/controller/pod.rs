@@ -8,6 +8,7 @@ use kube::{Api, Resource};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::gangs::Member;
 use crate::lifecycle::PodFacts;
 use crate::pod;
 
@@ -22,6 +23,8 @@ pub struct Watched {
     metadata: ObjectMeta,
     /// What decisions need.
     pub facts: PodFacts,
+    /// Its gang and its fabric, where it has both.
+    pub member: Option<Box<Member>>,
 }
 
 impl<'de> Deserialize<'de> for Watched {
@@ -35,7 +38,10 @@ impl<'de> Deserialize<'de> for Watched {
             resource_version: text("resourceVersion"),
             ..ObjectMeta::default()
         };
-        Ok(Self { metadata, facts: PodFacts::read(pod::Pod::new(&raw)) })
+        let pod = pod::Pod::new(&raw);
+        let facts = PodFacts::read(pod);
+        let member = Member::read(pod, &facts).map(Box::new);
+        Ok(Self { metadata, facts, member })
     }
 }
 

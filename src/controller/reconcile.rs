@@ -13,6 +13,7 @@ use kube::runtime::controller::Action;
 use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 
+use super::gangs::Gangs;
 use super::lanes::{Bucket, Lanes, Place};
 use super::memory::Memory;
 use super::missed;
@@ -43,6 +44,8 @@ pub(super) struct Context {
     pub(super) metrics: Arc<Metrics>,
     pub(super) events: Events,
     pub(super) memory: Memory,
+    /// Pods that were given a fabric.
+    pub(super) gangs: Gangs,
     pub(super) lanes: Lanes,
     /// For looks at what the webhook has done.
     pub(super) looks: Bucket,

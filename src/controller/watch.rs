@@ -35,15 +35,34 @@ const PAGE: u32 = 500;
 
 type Request = Result<ReconcileRequest<Watched>, Infallible>;
 
-/// Watches the pods that `selector` finds, and acts on them, until `stop`; what is under way is finished.
-pub(super) async fn watch(context: Arc<Context>, selector: String, streams_lists: bool, stop: CancellationToken) {
+/// Which pods are watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Selection {
+    /// Those that the configuration's selector finds.
+    Configured(String),
+    /// Those that the webhook has marked.
+    Marked,
+}
+
+/// Watches the pods of `selection`, and acts on them, until `stop`; what is under way is finished.
+pub(super) async fn watch(context: Arc<Context>, selection: Selection, streams_lists: bool, stop: CancellationToken) {
+    let marked = selection == Selection::Marked;
+    let selector = match selection {
+        Selection::Configured(selector) => selector,
+        Selection::Marked => format!("{}=true", keys::MANAGED),
+    };
     let config = watcher::Config::default().labels(&selector);
     let config = if streams_lists { config.streaming_lists() } else { config.page_size(PAGE) };
     let (store, writer) = reflector::store();
     let events = reflect(writer, watcher(Api::all(context.client.clone()), config).default_backoff());
     let changed = events.filter_map({
         let context = Arc::clone(&context);
-        move |event| future::ready(noted(&context, event).map(Ok))
+        move |event| {
+            if let Some(event) = event.as_ref().ok().filter(|_| marked) {
+                context.gangs.note(event);
+            }
+            future::ready(noted(&context, event).map(Ok))
+        }
     });
     let queue = stream::select(changed, again(&context, store.clone())).take_until(stop.cancelled_owned());
     let config = Config::default().concurrency(CONCURRENCY);

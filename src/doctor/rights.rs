@@ -1,11 +1,14 @@
 //! What the two servers' accounts must be allowed to do, as `charts/trainmesh/templates/*/rbac.yaml` grants it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::{Code, Found, Servers, several};
 use crate::certs::{RECORD, REGISTRATION, SERVING};
+use crate::cluster::fabric::{self, pins};
 use crate::cluster::{config_map, lease};
 use crate::config::Configuration;
+use crate::fabric::Named;
 
 /// One of the two servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +31,7 @@ pub struct Right {
     /// The resource, perhaps with a subresource: `pods/exec`.
     pub resource: &'static str,
     /// The one object; empty for all.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The namespace; `None` for all, and for what lies in none.
     pub namespace: Option<String>,
 }
@@ -40,6 +43,8 @@ enum When {
     OwnCertificate,
     Termination,
     PortForward,
+    Fabric,
+    TerminationOrFabric,
 }
 
 /// A rule of RBAC.
@@ -66,7 +71,7 @@ const fn rule(
 }
 
 use Server::{Controller, Webhook};
-use When::{Always, OwnCertificate, PortForward, Termination};
+use When::{Always, Fabric, OwnCertificate, PortForward, Termination, TerminationOrFabric};
 
 /// No name limits them.
 const ANY: &[&str] = &[""];
@@ -80,6 +85,17 @@ const RULES: &[Rule] = &[
     rule(Webhook, Always, ("", "namespaces"), ANY, false, READ),
     rule(Webhook, Always, ("", "configmaps"), &[config_map::NAME], true, WATCH),
     rule(Webhook, OwnCertificate, ("", "secrets"), &[SERVING], true, READ),
+    rule(Webhook, Fabric, ("", "nodes"), ANY, false, WATCH),
+    rule(Webhook, Fabric, ("", "resourcequotas"), ANY, false, WATCH),
+    rule(Webhook, Fabric, ("", "configmaps"), &[pins::NAME], true, WATCH),
+    rule(
+        Webhook,
+        Fabric,
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        &[fabric::INJECTOR],
+        false,
+        WATCH,
+    ),
     rule(Controller, Always, ("", "namespaces"), ANY, false, WATCH),
     rule(Controller, Always, ("", "configmaps"), &[config_map::NAME], true, WATCH),
     rule(Controller, Always, ("coordination.k8s.io", "leases"), ANY, true, &["create"]),
@@ -94,8 +110,9 @@ const RULES: &[Rule] = &[
         false,
         KEEP,
     ),
-    rule(Controller, Termination, ("", "pods"), ANY, false, READ),
-    rule(Controller, Termination, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
+    rule(Controller, TerminationOrFabric, ("", "pods"), ANY, false, READ),
+    rule(Controller, TerminationOrFabric, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
+    rule(Controller, Fabric, ("", "configmaps"), &[pins::NAME], true, &["get", "patch"]),
     rule(Controller, Termination, ("", "pods/exec"), ANY, false, OPEN),
     rule(Controller, PortForward, ("", "pods/portforward"), ANY, false, OPEN),
 ];
@@ -109,6 +126,8 @@ pub fn needed(configuration: &Configuration, servers: &Servers, namespace: &str)
         OwnCertificate => servers.own_certificate,
         Termination => termination.enabled,
         PortForward => termination.enabled && termination.port_forward,
+        Fabric => configuration.fabric.enabled,
+        TerminationOrFabric => termination.enabled || configuration.fabric.enabled,
     };
     let rules = RULES.iter().filter(|rule| on(rule.when));
     let named = rules.flat_map(|rule| rule.names.iter().map(move |name| (rule, *name)));
@@ -117,7 +136,29 @@ pub fn needed(configuration: &Configuration, servers: &Servers, namespace: &str)
         let namespace = home.then(|| namespace.to_owned());
         verbs.iter().map(move |verb| {
             let namespace = namespace.clone();
-            Right { server: *server, verb, group, resource, name, namespace }
+            Right { server: *server, verb, group, resource, name: Cow::Borrowed(name), namespace }
+        })
+    });
+    rights.chain(named_by_profiles(configuration)).collect()
+}
+
+/// The webhook looks, in all namespaces, for the objects that profiles name.
+fn named_by_profiles(configuration: &Configuration) -> Vec<Right> {
+    if !configuration.fabric.enabled {
+        return Vec::new();
+    }
+    let Named { config_maps, claim_templates } = Named::by(&configuration.fabric.profiles);
+    let maps = config_maps.into_iter().map(|name| ("", "configmaps", name));
+    let claims = claim_templates.into_iter().map(|name| ("resource.k8s.io", "resourceclaimtemplates", name));
+    let rights = maps.chain(claims).flat_map(|(group, resource, name)| {
+        let name = Cow::<str>::Owned(name);
+        WATCH.iter().map(move |verb| Right {
+            server: Webhook,
+            verb,
+            group,
+            resource,
+            name: name.clone(),
+            namespace: None,
         })
     });
     rights.collect()
@@ -159,29 +200,52 @@ mod tests {
 
     use super::*;
 
-    fn configuration(termination: &str) -> Configuration {
+    const NO_FABRIC: &str = "enabled: false";
+
+    fn configuration(termination: &str, fabric: &str) -> Configuration {
         let head = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
-        Configuration::parse(&format!("{head}termination: {{{termination}}}\n")).unwrap()
+        Configuration::parse(&format!("{head}termination: {{{termination}}}\nfabric: {{{fabric}}}\n")).unwrap()
     }
 
     /// What is asked for under a configuration holds all of `with` and none of `without`.
     #[rstest]
-    #[case::all("", true, &["webhook: get secrets trainmesh-webhook-tls in home", "controller: create pods/portforward", "controller: patch mutatingwebhookconfigurations 0-trainmesh"], &[])]
-    #[case::certificates_by_others("", false, &["controller: create pods/exec"], &["secrets", "mutatingwebhook"])]
-    #[case::no_port_forward("portForward: false", true, &["controller: get pods/exec"], &["portforward"])]
-    #[case::no_termination("enabled: false", true, &["controller: create events in home"], &[" pods", "portforward"])]
-    fn by_feature(#[case] text: &str, #[case] own: bool, #[case] with: &[&str], #[case] without: &[&str]) {
+    #[case::all("", "", true, &["webhook: get secrets trainmesh-webhook-tls in home", "controller: create pods/portforward", "controller: patch mutatingwebhookconfigurations 0-trainmesh"], &[])]
+    #[case::certificates_by_others("", NO_FABRIC, false, &["controller: create pods/exec"], &["secrets", "mutatingwebhook"])]
+    #[case::no_port_forward("portForward: false", NO_FABRIC, true, &["controller: get pods/exec"], &["portforward"])]
+    #[case::neither("enabled: false", NO_FABRIC, true, &["controller: create events in home"], &[" pods", "portforward", "nodes", "trainmesh-fabric"])]
+    #[case::fabric_alone("enabled: false", "", true, &["controller: watch pods", "controller: patch configmaps trainmesh-fabric in home", "webhook: watch nodes", "webhook: list mutatingwebhookconfigurations network-resources-injector-config"], &["pods/"])]
+    #[case::own_profile("", "profiles: [{name: own, transport: ib, dra: {claims: [{name: rdma, resourceClaimTemplateName: nics}]}}]", true, &["webhook: watch resourceclaimtemplates nics"], &[])]
+    fn by_feature(
+        #[case] text: &str,
+        #[case] fabric: &str,
+        #[case] own: bool,
+        #[case] with: &[&str],
+        #[case] without: &[&str],
+    ) {
         let servers = Servers { own_certificate: own, ..Servers::default() };
-        let needed = needed(&configuration(text), &servers, "home");
+        let needed = needed(&configuration(text, fabric), &servers, "home");
         let needed: Vec<String> = needed.iter().map(ToString::to_string).collect();
         assert!(with.iter().all(|right| needed.iter().any(|it| it == right)), "{needed:?}");
         assert!(without.iter().all(|part| needed.iter().all(|it| !it.contains(part))), "{needed:?}");
     }
 
     #[test]
+    fn the_chart_names_what_built_in_profiles_do() {
+        let chart = crate::yaml::parse(include_str!("../../charts/trainmesh/files/fabric.yaml")).unwrap();
+        let Named { config_maps, claim_templates } = Named::by(&Configuration::embedded().fabric.profiles);
+        assert_eq!(chart, serde_json::json!({"configMaps": config_maps, "claimTemplates": claim_templates}));
+    }
+
+    #[test]
     fn only_what_reaches_into_pods_is_narrowed() {
-        let right =
-            |resource| Right { server: Controller, verb: "create", group: "", resource, name: "", namespace: None };
+        let right = |resource| Right {
+            server: Controller,
+            verb: "create",
+            group: "",
+            resource,
+            name: "".into(),
+            namespace: None,
+        };
         assert_eq!(narrowed(&right("namespaces"), &["a".to_owned()]), None);
         let names: Vec<String> =
             narrowed(&right("pods/exec"), &["a".to_owned()]).unwrap().iter().map(ToString::to_string).collect();

@@ -9,7 +9,7 @@ pub const RCCL: &str = "/etc/rccl.conf";
 /// The file that holds `settings`, in their order.
 #[must_use]
 pub fn render<'a>(settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    settings.into_iter().map(|(name, value)| format!("{name}={value}\n")).collect()
+    settings.into_iter().flat_map(|(name, value)| [name, "=", value, "\n"]).collect()
 }
 
 /// The settings that NCCL reads from `text`.

@@ -1,5 +1,63 @@
 //! What looks wrong in a pod that uses a fabric.
+//!
+//! One entry a check in [`checks`], with its words and its function; the functions stand by theme in the modules beside
+//! it. Pure, and evidence alone counts: what is not known of the pod or the cluster makes no check fire.
 
+mod admission;
+mod devices;
+mod facts;
+mod finding;
+mod interfaces;
+mod job;
+mod mesh;
+mod network;
+mod page;
+mod placement;
+mod rdma;
+mod security;
+mod setting;
 mod settings;
+mod subject;
+mod table;
+mod tuning;
+mod values;
+mod volumes;
 
+pub use admission::warnings;
+pub use finding::Finding;
+pub use page::page;
 pub use settings::{CheckId, LintSettings, Severity};
+pub use subject::Subject;
+pub use table::{CAPTURED, Check, Example, checks, find};
+
+pub(crate) use mesh::captured;
+
+use facts::{Facts, asks_for_adapter};
+use finding::Found;
+use setting::sets_nccl;
+
+use crate::fabric::Profile;
+use crate::pod::Pod;
+
+/// Whether `pod` has to do with a fabric: a profile was selected, or it asks for an RDMA device or sets a variable of NCCL.
+#[must_use]
+pub fn concerns(pod: Pod<'_>, profile: Option<&Profile>) -> bool {
+    profile.is_some() || pod.containers().any(|container| asks_for_adapter(container) || sets_nccl(container))
+}
+
+/// What looks wrong in the subject's pod, the heaviest first. What the profile says of a check beats `settings`.
+#[must_use]
+pub fn lint(subject: &Subject<'_>, settings: &LintSettings) -> Vec<Finding> {
+    let facts = &Facts::new(subject);
+    let own = subject.profile.map(|profile| &profile.lint);
+    let mut findings = Vec::new();
+    for check in table::THEMES.into_iter().flatten() {
+        let weighed = settings.weigh(check.id, check.severity);
+        let weighed = weighed.and_then(|severity| own.map_or(Some(severity), |own| own.weigh(check.id, severity)));
+        if let Some(severity) = weighed {
+            (check.find)(facts, &mut Found::new(check, severity, &mut findings));
+        }
+    }
+    findings.sort_by_key(|finding| (finding.severity, finding.id));
+    findings
+}

@@ -61,6 +61,13 @@ pub struct Pin<'a> {
 }
 
 impl Nodes {
+    /// The kinds among nodes of these shapes.
+    #[must_use]
+    pub fn of<'a>(nodes: impl Iterator<Item = &'a NodeShape>) -> Self {
+        let kinds: BTreeSet<&NodeShape> = nodes.collect();
+        Self { shapes: kinds.into_iter().cloned().collect() }
+    }
+
     /// The most of `resource` that one node can allocate.
     #[must_use]
     pub fn most(&self, resource: &str) -> u64 {

@@ -19,6 +19,7 @@ const CONSUL_PATIENCE: Duration = Duration::from_secs(40);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     entries: Vec<Entry>,
+    port_forward: bool,
 }
 
 /// How one helper is ended.
@@ -43,7 +44,12 @@ impl Catalogue {
             }
         }
         entries.append(&mut built_in);
-        Self { entries }
+        Self { entries, port_forward: settings.port_forward }
+    }
+
+    /// Whether the way of `entry` is one that the settings allow.
+    pub(super) fn allows(&self, entry: &Entry) -> bool {
+        self.port_forward || entry.step.method != Method::HelperPost
     }
 
     /// The entry called `name`, and its place in the order.

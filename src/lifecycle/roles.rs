@@ -68,6 +68,10 @@ impl<'a> Roles<'a> {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail("the kubelet would start it again"));
                 }
+                (_, _, Some((_, entry))) if !catalogue.allows(entry) => {
+                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    roles.findings.push(report.detail("it needs a port-forward, and termination.portForward is off"));
+                }
                 (_, _, Some((place, entry))) => helpers.push((place, container, entry)),
                 (_, Some(helper), None) => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{Patch, Reason, RuleId, VerifyError};
 use crate::error::chain;
+use crate::fabric::lint::Finding;
 
 /// What a pod gets, and why.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub struct Outcome {
     pub rules: Vec<RuleOutcome>,
     /// What the user must be told, one sentence each.
     pub warnings: Vec<String>,
+    /// What the lint says of the pod as it will be; the warnings hold the heaviest of it.
+    pub findings: Vec<Finding>,
     /// Keys and values for the apiserver's audit log.
     pub audit: BTreeMap<&'static str, String>,
     /// What is sent: empty where nothing changes, in a rehearsal, and where the check failed.

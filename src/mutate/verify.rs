@@ -56,8 +56,9 @@ impl VerifyError {
     }
 }
 
-/// Checks that `patch`, built from `plan`, turns `pod` into a Pod that differs in nothing but the plan.
-pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError> {
+/// Checks that `patch`, built from `plan`, turns `pod` into a Pod that differs in nothing but the plan, and returns that
+/// Pod.
+pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<Value, VerifyError> {
     TypedPod::deserialize(pod).map_err(VerifyError::Original)?;
     let mut patched = pod.clone();
     patch.apply(&mut patched).map_err(VerifyError::Apply)?;
@@ -65,7 +66,7 @@ pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError
     obeys_grammar(plan)?;
     size(&patched)?;
     let planned: Vec<Planned<'_>> = plan.writes().iter().map(Planned::from).collect();
-    if same_outside(Some(pod), Some(&patched), &planned) { Ok(()) } else { Err(VerifyError::OutsideThePlan) }
+    if same_outside(Some(pod), Some(&patched), &planned) { Ok(patched) } else { Err(VerifyError::OutsideThePlan) }
 }
 
 fn obeys_grammar(plan: &Plan) -> Result<(), VerifyError> {

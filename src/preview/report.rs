@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::fabric::lint::Finding;
 use crate::mutate::{Patch, RuleOutcome};
 
 /// What the pods of one role would get.
@@ -33,6 +34,9 @@ pub struct PodReport {
     pub rules: Vec<RuleOutcome>,
     /// What the webhook would warn of, word for word.
     pub warnings: Vec<String>,
+    /// What the lint says of the pod after the patch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lint: Vec<Finding>,
     /// The pod as its operator would create replica 0.
     pub original: Value,
     /// What the webhook would answer for it.

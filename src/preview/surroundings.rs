@@ -68,6 +68,13 @@ impl Surroundings {
         }
     }
 
+    /// The same, but that a namespace of which nothing is known is not taken as injected.
+    #[must_use]
+    pub fn without_mesh(mut self) -> Self {
+        self.unknown.remove(keys::ISTIO_INJECTION);
+        self
+    }
+
     /// Sets the labels of `namespace`, whatever the input says of it.
     pub fn set(&mut self, namespace: String, mut labels: BTreeMap<String, String>) {
         labels.extend(self.added.clone());

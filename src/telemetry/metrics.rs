@@ -2,6 +2,7 @@
 
 mod admission;
 mod certificates;
+mod fabric;
 mod lifecycle;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use prometheus_client::registry::Registry;
 
 pub use admission::{AdmissionMetrics, ReviewResult};
 pub use certificates::CertificateMetrics;
+pub use fabric::FabricMetrics;
 pub use lifecycle::LifecycleMetrics;
 
 /// All metrics of the process. No globals: who counts is handed this.
@@ -27,6 +29,8 @@ pub struct Metrics {
     pub certificates: CertificateMetrics,
     /// What the controller counts.
     pub lifecycle: LifecycleMetrics,
+    /// What it says of gangs with a fabric.
+    pub fabric: FabricMetrics,
     handshake_failures: Counter,
     config_reloads: Family<ReloadLabels, Counter>,
 }
@@ -82,7 +86,8 @@ impl Default for Metrics {
         let admission = AdmissionMetrics::register(&mut registry);
         let certificates = CertificateMetrics::register(&mut registry);
         let lifecycle = LifecycleMetrics::register(&mut registry);
-        Self { registry, admission, certificates, lifecycle, handshake_failures, config_reloads }
+        let fabric = FabricMetrics::register(&mut registry);
+        Self { registry, admission, certificates, lifecycle, fabric, handshake_failures, config_reloads }
     }
 }
 
@@ -116,6 +121,8 @@ mod tests {
         metrics.lifecycle.premature_end();
         metrics.lifecycle.missed();
         metrics.lifecycle.leader(true);
+        metrics.fabric.mixed(2);
+        metrics.fabric.dropped(3, 1);
         metrics.lifecycle.state_changed(None, Some("waiting"));
         metrics.lifecycle.state_changed(Some("waiting"), Some("ending"));
         let text = metrics.encode();
@@ -138,6 +145,8 @@ mod tests {
             "trainmesh_premature_end_total 1",
             "trainmesh_missed_pods_total 1",
             "trainmesh_leader 1",
+            "trainmesh_fabric_mixed_gangs 2",
+            "trainmesh_fabric_unpinned{what=\"profiles\"} 1",
             "trainmesh_pods{state=\"waiting\"} 0",
             "trainmesh_pods{state=\"ending\"} 1",
         ] {

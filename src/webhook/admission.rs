@@ -16,9 +16,11 @@ use super::failure::Failure;
 use super::pool::Pool;
 use super::review::{NewPod, Review, ReviewError};
 use super::{body, deadline};
+use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::{Labels, Namespaces};
 use crate::error::chain;
-use crate::fabric::Site;
+use crate::fabric::Facts;
+use crate::fabric::pins::GangKey;
 use crate::mutate::{Mode, Outcome, Snapshot};
 use crate::pod::Pod;
 use crate::reload::{Active, Settings};
@@ -28,14 +30,20 @@ use crate::workload;
 /// What a call is answered from.
 pub(super) struct Admission {
     namespaces: Arc<dyn Namespaces>,
+    facts: SharedFacts,
     settings: Arc<Settings>,
     metrics: Arc<Metrics>,
     pool: Pool,
 }
 
 impl Admission {
-    pub(super) fn new(namespaces: Arc<dyn Namespaces>, settings: Arc<Settings>, metrics: Arc<Metrics>) -> Self {
-        Self { namespaces, settings, metrics, pool: Pool::new() }
+    pub(super) fn new(
+        namespaces: Arc<dyn Namespaces>,
+        facts: SharedFacts,
+        settings: Arc<Settings>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self { namespaces, facts, settings, metrics, pool: Pool::new() }
     }
 
     /// Answers a call in `mode`, always.
@@ -74,22 +82,37 @@ impl Admission {
             Some(labels) => labels,
             None => self.namespaces.look_up(namespace).await?,
         };
-        self.pool.run(&place, move || decide(mode, &review, &labels, &active, began)).await?
+        let facts = self.facts.load_full();
+        self.pool.run(&place, move || decide(mode, &review, &labels, &facts, &active, began)).await?
     }
 }
 
-fn decide(mode: Mode, review: &Review, labels: &Labels, active: &Active, began: Instant) -> Result<Answer, Failure> {
+fn decide(
+    mode: Mode,
+    review: &Review,
+    labels: &Labels,
+    facts: &Facts,
+    active: &Active,
+    began: Instant,
+) -> Result<Answer, Failure> {
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
     let Active { config, hash, catalogue: _ } = active;
-    let answer = answer(
-        review,
-        pod,
-        &Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None, site: Site::default() },
-    )?;
+    let site = facts.site(namespace, gang(facts, Pod::new(pod), namespace).as_ref());
+    let snapshot = Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None, site };
+    let answer = answer(review, pod, &snapshot)?;
     if let Some(outcome) = &answer.outcome {
         log(review, Pod::new(pod), namespace, outcome, began.elapsed());
     }
     Ok(answer)
+}
+
+/// The gang of `pod`, where anything is known of gangs.
+fn gang(facts: &Facts, pod: Pod<'_>, namespace: &str) -> Option<GangKey> {
+    if facts.pins.is_empty() {
+        return None;
+    }
+    let uid = workload::gang_uid(pod)?.into_owned();
+    Some(GangKey { namespace: namespace.to_owned(), uid })
 }
 
 /// One line for each review, and one of another level when a patch was held back.

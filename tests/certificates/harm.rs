@@ -11,9 +11,9 @@ use trainmesh::certs::read::{Authorities, Leaf};
 use trainmesh::certs::{CA_CRT, CA_KEY, RECORD, SERVING, TLS_CRT, TLS_KEY};
 
 use crate::cluster::{PATIENCE, eventually};
+use crate::continuity::LONG;
 use crate::installation::{Installation, empty};
 use crate::leader::Leader;
-use crate::rotation::LONG;
 use crate::webhook::Certificate;
 use crate::witness::witness;
 

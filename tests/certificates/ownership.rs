@@ -4,9 +4,9 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
+use crate::continuity::LONG;
 use crate::installation::{Installation, webhooks};
 use crate::leader::Leader;
-use crate::rotation::LONG;
 
 /// The registration as the chart makes it, with its first webhooks.
 fn rendered(installation: &Installation, count: usize) -> Value {

@@ -9,10 +9,10 @@ use tempfile::TempDir;
 use trainmesh::certs::{RECORD, SERVING};
 
 use crate::cluster::{Cluster, PATIENCE, eventually, list};
+use crate::continuity::LONG;
 use crate::installation::Installation;
 use crate::leader::{Leader, schedule};
 use crate::replica::Replica;
-use crate::rotation::LONG;
 
 /// What the controller does to its Secrets and its registration, each by its name.
 const CONTROLLER: [&str; 4] = ["get", "list", "watch", "patch"];

@@ -69,7 +69,8 @@ impl Group {
         Self::with(&json!({}))
     }
 
-    /// A group whose controllers have these fields in the section `termination`.
+    /// A group whose controllers have these fields in the section `termination`. Fabrics, which have tests and rights of
+    /// their own, are off.
     pub fn with(termination: &Value) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is right");
@@ -77,7 +78,7 @@ impl Group {
         let mut termination = termination.clone();
         termination["podSelector"] = format!("{LABEL}={name}").into();
         let config = json!({"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration",
-            "termination": termination});
+            "termination": termination, "fabric": {"enabled": false}});
         Cluster::get().mesh();
         Self { home: Cluster::get().namespace(&[]), name, config, folder: server::folder() }
     }

@@ -1,5 +1,7 @@
 //! Single pods with a story.
 
+use std::time::{Duration, Instant};
+
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -9,6 +11,11 @@ use crate::world::World;
 
 /// Restarts of the proxy whose back-off the pod of a test waits for.
 const CRASHES: u64 = 3;
+
+/// Asleep for no longer, a leader still leads: its last renewal was as long ago at most, and counts for twice that.
+const STILL_LEADS: Duration = Duration::from_secs(5);
+/// How often a pod may start too late.
+const TRIES: usize = 10;
 
 /// A pod, and what is true of it in the end.
 struct Story {
@@ -111,20 +118,28 @@ fn a_pod_that_is_being_deleted_is_left_to_the_kubelet() {
 
 #[test]
 fn a_pod_that_takes_the_place_of_another_keeps_its_proxy() {
-    let world = World::with(&json!({"settle": "5s"}));
-    let pod = |script| world.group.pod("train").runs("train", script);
-    world.create(&pod("true"));
-    watch(&world.namespace, "train", "the payload has ended", |seen| seen.ended("train").is_some());
-    // Deaf, it still knows the old pod when it wakes up.
-    world.controller.signal("STOP");
-    let _ = world.namespace.kubectl(&["delete", "pod", "train", "--force", "--grace-period=0"], "").success();
-    world.create(&pod("sleep 1h"));
-    watch(&world.namespace, "train", "the new payload runs", |seen| seen.ready("train") && seen.ready(PROXY));
-    world.controller.signal("CONT");
+    // On a busy machine the new pod may start so late that the controller has lost its lease, and ends as it should.
+    let world = (0..TRIES).find_map(|_| deaf_while_a_pod_is_replaced()).expect("a pod that starts in time");
     world.catches_up();
     let seen = see(&world.namespace, "train");
     assert_eq!([seen.state("train"), seen.state(PROXY)], [State::Running, State::Running], "{seen}");
     assert_eq!(asked(&world.namespace, "train"), []);
+}
+
+/// A world whose controller has just woken up, still knows a pod whose payload has ended, and finds another of that name.
+/// `None` where it slept for so long that it is no leader any more.
+fn deaf_while_a_pod_is_replaced() -> Option<World> {
+    let world = World::with(&json!({"settle": "5s"}));
+    let pod = |script| world.group.pod("train").runs("train", script);
+    world.create(&pod("true"));
+    watch(&world.namespace, "train", "the payload has ended", |seen| seen.ended("train").is_some());
+    world.controller.signal("STOP");
+    let asleep = Instant::now();
+    let _ = world.namespace.kubectl(&["delete", "pod", "train", "--force", "--grace-period=0"], "").success();
+    world.create(&pod("sleep 1h"));
+    watch(&world.namespace, "train", "the new payload runs", |seen| seen.ready("train") && seen.ready(PROXY));
+    world.controller.signal("CONT");
+    (asleep.elapsed() < STILL_LEADS).then_some(world)
 }
 
 #[test]

@@ -21,14 +21,7 @@ fn job_completes(namespace: &Namespace, name: &str) {
         "backoffLimit": 0, "template": {"spec": {"restartPolicy": "Never", "containers": [
             {"name": "train", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
              "command": ["wget", "-qO-", "http://127.0.0.1:15021/healthz/ready"]}]}}}});
-    // A replica that is ready is called when the node's proxy knows of it, and nobody tells when that is.
-    eventually(PATIENCE, "the webhook is called", || {
-        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": job["spec"]["template"]["spec"]});
-        let words = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
-        let answer = namespace.kubectl(&words, &pod.to_string()).success().stdout;
-        if answer.contains("mesh.hold") { Ok(()) } else { Err(answer) }
-    });
+    wait_until_called(namespace);
     let _ = namespace.apply(&job).success();
     eventually(PATIENCE, "the job is complete", || {
         let job = namespace.get("job", name).ok_or("no job")?;
@@ -38,6 +31,18 @@ fn job_completes(namespace: &Namespace, name: &str) {
     let pods = namespace.pods(&format!("job-name={name}"));
     assert_eq!(pods[0]["metadata"]["annotations"]["trainmesh.dev/applied"], "mesh.hold");
     assert_eq!(pods[0]["spec"]["containers"][0]["name"], "istio-proxy");
+}
+
+/// A replica that is ready is called when the node's proxy knows of it, and nobody tells when that is.
+fn wait_until_called(namespace: &Namespace) {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "rehearsal", "labels": {"sidecar.istio.io/inject": "true"}},
+        "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
+    eventually(PATIENCE, "the webhook is called", || {
+        let words = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+        let answer = namespace.kubectl(&words, &pod.to_string()).success().stdout;
+        if answer.contains("mesh.hold") { Ok(()) } else { Err(answer) }
+    });
 }
 
 fn states(pods: &[Value]) -> String {
@@ -115,6 +120,7 @@ impl Drop for End<'_> {
 fn an_upgrade_under_load_misses_no_pod() {
     let release = Release::started(&["webhook.podAnnotations.round=one"]);
     let namespace = Cluster::get().namespace(&SERVED[..1]);
+    wait_until_called(&namespace);
     let ended = AtomicBool::new(false);
     let made = thread::scope(|scope| {
         let maker = scope.spawn(|| {
@@ -143,6 +149,7 @@ fn an_upgrade_under_load_misses_no_pod() {
     });
     let pods = namespace.pods("");
     let missed = pods.iter().filter(|pod| pod["metadata"]["annotations"]["trainmesh.dev/applied"] != "mesh.hold");
-    assert_eq!((pods.len(), missed.count()), (made, 0));
+    let missed: Vec<&Value> = missed.map(|pod| &pod["metadata"]["name"]).collect();
+    assert_eq!((pods.len(), missed), (made, vec![]));
     assert!(made > 10, "too few to show anything: {made}");
 }

@@ -123,6 +123,14 @@ fn helper_containers(#[case] pod: Value, #[case] expected: &[&str]) {
     check(World::default(), &pod, expected);
 }
 
+#[rstest]
+#[case::by_a_post("daprd", &["report HelperHasNoMethod daprd", END])]
+#[case::by_a_command("fluent-bit", &["end fluent-bit helper-exec"])]
+fn without_port_forwards(#[case] helper: &str, #[case] expected: &[&str]) {
+    let world = World::settings(|settings| settings.port_forward = false);
+    check(world, &plain("Never", &["a T0", helper, "istio-proxy"]), expected);
+}
+
 #[test]
 fn the_configuration_adds_helpers_and_they_are_ended_first() {
     let world = || {

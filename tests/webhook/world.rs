@@ -100,6 +100,7 @@ impl World {
             admin: admin_listener,
             served: Arc::clone(&served),
             namespaces: Arc::clone(&facts) as _,
+            facts: Arc::default(),
             settings: Arc::clone(&settings),
             metrics: Arc::clone(&metrics),
             readiness: Readiness::default().with("namespaces", move || condition.load(Ordering::Relaxed)),

@@ -25,6 +25,23 @@ takes its default, as in the binary.
 {{- include "trainmesh.config.field" (dict "root" . "section" "termination" "field" "curl" "default" false) | trimAll "false" }}
 {{- end }}
 
+{{/* Not empty where the feature is on. */}}
+{{- define "trainmesh.fabric" -}}
+{{- include "trainmesh.config.field" (dict "root" . "section" "fabric" "field" "enabled" "default" true) | trimAll "false" }}
+{{- end }}
+
+{{/* The ConfigMaps and ResourceClaimTemplates that profiles name, as JSON: {configMaps: […], claimTemplates: […]}. */}}
+{{- define "trainmesh.fabric.named" -}}
+{{- $named := .Files.Get "files/fabric.yaml" | fromYaml -}}
+{{- $maps := $named.configMaps -}}
+{{- $claims := $named.claimTemplates -}}
+{{- range include "trainmesh.config.field" (dict "root" . "section" "fabric" "field" "profiles" "default" list) | fromJsonArray }}
+{{- range (.volumes | default dict).configMaps }}{{ $maps = append $maps .name }}{{ end -}}
+{{- range (.dra | default dict).claims }}{{ $claims = append $claims .resourceClaimTemplateName }}{{ end -}}
+{{- end -}}
+{{ dict "configMaps" ($maps | uniq | sortAlpha) "claimTemplates" ($claims | uniq | sortAlpha) | toJson }}
+{{- end }}
+
 {{- define "trainmesh.proxyContainer" -}}
 {{- include "trainmesh.config.field" (dict "root" . "section" "termination" "field" "proxyContainer" "default" "istio-proxy") | trimAll "\"" }}
 {{- end }}

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
+use crate::fabric::lint::Severity;
 use crate::mutate::Verdict;
 
 /// A line that names what follows.
@@ -23,5 +24,14 @@ pub(in crate::cli) fn verdict(verdict: Verdict) -> Style {
         Verdict::Applied => GOOD,
         Verdict::Skipped => FAINT,
         Verdict::Refused => CAUTION,
+    }
+}
+
+/// The style of a finding's weight.
+pub(in crate::cli) fn severity(severity: Severity) -> Style {
+    match severity {
+        Severity::E => BAD,
+        Severity::W => CAUTION,
+        Severity::I => NOTE,
     }
 }

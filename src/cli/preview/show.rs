@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::mpsc;
 
-use serde_json::Value;
-
+use super::super::input::failed;
 use super::super::live::Live;
 use super::super::output::printable;
 use super::super::progress::Progress;
@@ -13,7 +12,6 @@ use super::super::{complain, differ, note, stderr};
 use super::Arguments;
 use crate::manifest::{Document, DocumentError};
 use crate::preview::{Drift, PodReport, Preview, Previewed};
-use crate::workload::RenderError;
 
 /// What the whole run came to.
 #[derive(Debug, Default)]
@@ -102,20 +100,5 @@ fn compare(live: &Live, report: &PodReport, stderr: &mut impl Write) -> bool {
             complain(stderr, format_args!("{kind} {namespace}/{name} {role}: {error:#}"));
             false
         }
-    }
-}
-
-/// An error that the manifest's kind found, with the document's place.
-fn failed(document: &Document, error: &RenderError) -> DocumentError {
-    let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let message = match error {
-        RenderError::Version { .. } => error.to_string(),
-        _ => format!("{kind}: {error}"),
-    };
-    DocumentError {
-        source: document.source.clone(),
-        document: document.document,
-        line: Some(document.line),
-        message: document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default() + &message,
     }
 }

@@ -48,6 +48,18 @@ impl LintSettings {
     }
 }
 
+impl Severity {
+    /// The letter that stands for it.
+    #[must_use]
+    pub fn letter(self) -> char {
+        match self {
+            Self::E => 'E',
+            Self::W => 'W',
+            Self::I => 'I',
+        }
+    }
+}
+
 impl CheckId {
     /// The check of this number.
     pub(super) const fn new(number: u8) -> Self {

@@ -26,6 +26,8 @@ pub(super) static KIND: Kind = Kind {
 
 /// The label, and annotation, with the name of a pod's JobSet.
 pub(super) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
+/// The label, and annotation, with the uid of a pod's JobSet.
+pub(in crate::workload) const UID: &str = "jobset.sigs.k8s.io/jobset-uid";
 /// The label, and annotation, with the name of a pod's replicated Job.
 pub(super) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
 
@@ -147,7 +149,7 @@ impl<'a> Set<'a> {
         let key = name_key(self.namespace, job_name);
         for (name, value) in [
             (NAME, self.owner.name.as_str()),
-            ("jobset.sigs.k8s.io/jobset-uid", self.owner.uid),
+            (UID, self.owner.uid),
             (ROLE, job.name),
             ("jobset.sigs.k8s.io/restart-attempt", "0"),
             (JOBS_OF_ROLE, &job.replicas.to_string()),

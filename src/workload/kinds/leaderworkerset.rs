@@ -70,6 +70,14 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     Some(Member { kind: KIND.kind, job, role: Some(role), index, training: false })
 }
 
+/// The index of the group that a pod of a set is in. A leader is labelled with it only after admission, but its name
+/// ends in it.
+pub(in crate::workload) fn group(pod: Pod<'_>) -> Option<&str> {
+    let by_name = || pod.name()?.strip_prefix(pod.label(NAME)?)?.strip_prefix('-');
+    let index = pod.label(GROUP_INDEX).or_else(by_name)?;
+    index.bytes().all(|byte| byte.is_ascii_digit()).then_some(index)
+}
+
 impl Set<'_> {
     fn leader(&self) -> Result<Draft, RenderError> {
         let own = self.group.get("leaderTemplate");

@@ -70,6 +70,10 @@ var cases = []struct {
 	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x60`, 30 * time.Minute, ""},
 	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 0x20 2x40`, 30 * time.Minute, "PodMissedByWebhook"},
 	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 2x60`, 30 * time.Minute, ""},
+	{"TrainmeshFabricMixed", `
+		trainmesh_fabric_mixed_gangs{pod="a"} 0x60
+		trainmesh_fabric_mixed_gangs{pod="b"} 2x60`, 30 * time.Minute, "2 jobs"},
+	{"TrainmeshFabricMixed", `trainmesh_fabric_mixed_gangs 0x60`, 30 * time.Minute, ""},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 0x20 1x40`, 30 * time.Minute, "validate"},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="applied"} 0+1x60`, 30 * time.Minute, ""},
 }

@@ -3,10 +3,10 @@
 
 use super::super::{Facts, Ruling, annotation_pointer, label_pointer};
 use crate::config::Traffic;
+use crate::fabric::lint;
 use crate::keys;
-use crate::mutate::{Plan, Reason};
+use crate::mutate::{Plan, Reason, subject};
 use crate::pod::Injection;
-use crate::workload::{self, Member};
 
 /// One direction of traffic: the annotation that empties its capture, and those by which a user steers it.
 struct Direction {
@@ -63,22 +63,11 @@ fn label<'a>(facts: &'a Facts<'_>) -> Option<Result<Traffic, &'a str>> {
 /// Nothing is changed; whoever has not decided is told what a captured job of several pods is up against.
 fn leave(facts: &Facts<'_>, decided: bool) -> Ruling {
     let ruling = Ruling::skipped(Reason::TrafficLeft);
-    let captured = facts.proxy.is_some() || facts.injection == Injection::Expected;
-    let steered = facts.pod.annotation_keys().any(|key| key.starts_with(keys::TRAFFIC_PREFIX));
-    if decided || !captured || steered {
-        return ruling;
+    let subject = subject(facts.pod, facts.pod, facts.snapshot);
+    match lint::captured(&subject, &facts.snapshot.config.fabric.lint).filter(|_| !decided) {
+        Some(finding) => ruling.warn(finding.line()),
+        None => ruling,
     }
-    match workload::identify(facts.pod) {
-        Some(member) if member.training && one_of_several(facts, member) => ruling.warn(
-            "FP021: NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture",
-        ),
-        _ => ruling,
-    }
-}
-
-fn one_of_several(facts: &Facts<'_>, member: Member<'_>) -> bool {
-    let known = facts.snapshot.replicas.is_some_and(|replicas| replicas > 1);
-    !workload::stands_apart(member) && (known || workload::several_pods(facts.pod, member))
 }
 
 fn disable_capture(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {

@@ -1,6 +1,6 @@
 //! When has the payload ended for good? Every combination of policies, exit codes, containers and kinds of proxy.
 
-#[path = "table/row.rs"]
+#[path = "combinations/row.rs"]
 mod row;
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,0 +1,26 @@
+//! `-o text`: the findings of every pod, each with its reason and cure.
+
+use std::io::Write;
+
+use super::super::output::{finding, printable, style};
+use super::{Linted, Run, name};
+use crate::fabric::lint::Severity;
+
+pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
+    let strong = style::HEADING;
+    for Linted { line, report, findings } in &run.linted {
+        let source = printable(&report.source);
+        writeln!(out, "{strong}{source}:{line}: {}{strong:#}", printable(&name(report)))?;
+        for found in findings {
+            finding(out, found)?;
+        }
+        writeln!(out)?;
+    }
+    let count = |severity: Severity| {
+        let findings = run.linted.iter().flat_map(|linted| &linted.findings);
+        findings.filter(|finding| finding.severity == severity).count()
+    };
+    let [errors, warnings, notes] = [Severity::E, Severity::W, Severity::I].map(count);
+    writeln!(out, "pods: {}; E: {errors}, W: {warnings}, I: {notes}", run.pods)?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,92 @@
+//! What fabrics need to know of the cluster, watched: nodes, quotas, the objects that profiles name, the network
+//! resources injector, and what living gangs carry.
+//!
+//! Everything is brought into its light form as it comes, and kept as one immutable [`Facts`] that is swapped whole.
+//! What may not be read stays unknown: fabrics go on without it. With fabrics switched off nothing is watched.
+
+mod slim;
+mod sources;
+mod table;
+
+pub mod pins;
+pub mod survey;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kube::Client;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::fabric::{Facts, Named};
+use crate::reload::Settings;
+
+/// The registration by which network-resources-injector is known.
+pub const INJECTOR: &str = "network-resources-injector-config";
+
+/// The facts as they are known at any time.
+pub type SharedFacts = Arc<ArcSwap<Facts>>;
+
+/// The facts, kept by watches.
+pub struct FactCache {
+    client: Client,
+    /// The namespace of our own objects.
+    home: String,
+    facts: SharedFacts,
+}
+
+impl FactCache {
+    /// Nothing is known; [`Self::run`] changes that.
+    #[must_use]
+    pub fn new(client: Client, home: &str) -> Self {
+        Self { client, home: home.to_owned(), facts: Arc::default() }
+    }
+
+    /// What is known, now and later.
+    #[must_use]
+    pub fn facts(&self) -> SharedFacts {
+        Arc::clone(&self.facts)
+    }
+
+    /// Watches what the configuration asks for, and something else when it does, until `stop`.
+    pub async fn run(self: Arc<Self>, settings: Arc<Settings>, stop: CancellationToken) {
+        let mut judged = settings.judged();
+        while !stop.is_cancelled() {
+            let wanted = wanted(&settings);
+            let over = stop.child_token();
+            let mut watches = JoinSet::new();
+            if let Some(named) = &wanted {
+                sources::spawn(&self, named, &over, &mut watches);
+            }
+            loop {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => break,
+                    changed = judged.changed() => {
+                        if changed.is_err() || self::wanted(&settings) != wanted {
+                            break;
+                        }
+                    }
+                }
+            }
+            over.cancel();
+            while watches.join_next().await.is_some() {}
+            self.facts.store(Arc::default());
+        }
+    }
+
+    fn change(&self, change: impl Fn(&mut Facts)) {
+        self.facts.rcu(|facts| {
+            let mut next = Facts::clone(facts);
+            change(&mut next);
+            next
+        });
+    }
+}
+
+/// The objects to watch for; `None` where fabrics are off, or nothing is configured yet.
+fn wanted(settings: &Settings) -> Option<Named> {
+    let active = settings.active()?;
+    let fabric = &active.config.fabric;
+    fabric.enabled.then(|| Named::by(&fabric.profiles))
+}

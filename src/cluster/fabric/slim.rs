@@ -1,0 +1,101 @@
+//! An object of which only names, labels and a small status are read: a node is a thousandth of what the apiserver sends.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use kube::Resource;
+use kube::core::ObjectMeta;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// A `K` of which its status is read as an `S`.
+pub(super) struct Slim<K, S> {
+    metadata: ObjectMeta,
+    pub(super) status: S,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// What a node offers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NodeStatus {
+    pub(super) allocatable: BTreeMap<String, Value>,
+}
+
+/// What a quota limits, and what of it is taken.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct QuotaStatus {
+    pub(super) hard: BTreeMap<String, Value>,
+    pub(super) used: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Raw<S> {
+    metadata: RawMeta,
+    #[serde(default)]
+    status: S,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawMeta {
+    name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl<'de, K, S: Deserialize<'de> + Default> Deserialize<'de> for Slim<K, S> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Raw { metadata: RawMeta { name, namespace, uid, resource_version, labels }, status } =
+            Raw::deserialize(deserializer)?;
+        let metadata = ObjectMeta { name, namespace, uid, resource_version, labels, ..ObjectMeta::default() };
+        Ok(Self { metadata, status, kind: PhantomData })
+    }
+}
+
+impl<K, S: Clone> Clone for Slim<K, S> {
+    fn clone(&self) -> Self {
+        Self { metadata: self.metadata.clone(), status: self.status.clone(), kind: PhantomData }
+    }
+}
+
+impl<K, S: fmt::Debug> fmt::Debug for Slim<K, S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Slim").field("name", &self.metadata.name).field("status", &self.status).finish()
+    }
+}
+
+/// As the apiserver serves a `K`.
+impl<K: Resource<DynamicType = ()>, S> Resource for Slim<K, S> {
+    type DynamicType = ();
+    type Scope = K::Scope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,66 @@
+//! The same facts for a person: each by one bounded question, as far as it may be asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, ResourceQuota};
+use k8s_openapi::api::resource::v1::ResourceClaimTemplate;
+use kube::api::ListParams;
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+
+use super::super::ask::{answer, found};
+use super::INJECTOR;
+use super::slim::{NodeStatus, QuotaStatus, Slim};
+use super::sources::{by_namespace, quota, shape};
+use crate::fabric::{Facts, Named, Names, Nodes};
+
+/// What can be read now, with the objects that profiles name looked for in all namespaces. What cannot is unknown.
+pub async fn survey(client: &Client, named: &Named) -> Facts {
+    let nodes: Api<Slim<Node, NodeStatus>> = Api::all(client.clone());
+    let quotas: Api<Slim<ResourceQuota, QuotaStatus>> = Api::all(client.clone());
+    let registrations: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
+    let all = ListParams::default();
+    let (nodes, quotas, injector, config_maps, claim_templates) = tokio::join!(
+        answer("list nodes", nodes.list(&all)),
+        answer("list resource quotas", quotas.list(&all)),
+        found("read the registration of network-resources-injector", registrations.get_metadata(INJECTOR)),
+        present::<ConfigMap>(client, &named.config_maps),
+        present::<ResourceClaimTemplate>(client, &named.claim_templates),
+    );
+    let shapes = nodes.ok().map(|list| list.items.iter().map(shape).collect::<Vec<_>>());
+    let quotas = quotas.ok().map(|list| {
+        let named = list
+            .items
+            .iter()
+            .filter_map(|object| Some(((object.namespace().unwrap_or_default(), object.name_any()), quota(object)?)));
+        by_namespace(named.collect::<BTreeMap<_, _>>().iter())
+    });
+    Facts {
+        nodes: shapes.map(|shapes| Arc::new(Nodes::of(shapes.iter()))),
+        quotas: quotas.map(Arc::new),
+        config_maps: config_maps.map(Arc::new),
+        claim_templates: claim_templates.map(Arc::new),
+        network_resources_injector: matches!(injector, Ok(Some(_))),
+        pins: Arc::default(),
+    }
+}
+
+async fn present<K>(client: &Client, names: &BTreeSet<String>) -> Option<Names>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    let api: Api<K> = Api::all(client.clone());
+    let mut by_namespace = Names::new();
+    for name in names {
+        let only = ListParams::default().fields(&format!("metadata.name={name}"));
+        let step = format!("list {} called {name}", K::plural(&()));
+        for object in answer(&step, api.list_metadata(&only)).await.ok()?.items {
+            by_namespace.entry(object.namespace().unwrap_or_default()).or_default().insert(name.clone());
+        }
+    }
+    Some(by_namespace)
+}

@@ -1,0 +1,161 @@
+//! The living pods that were given a fabric, by their gang, as the watch of marked pods tells of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use kube::runtime::watcher::Event;
+use tokio::sync::watch;
+
+use super::pod::Watched;
+use crate::fabric::pins::{Carried, GangKey, Stamped};
+use crate::keys;
+use crate::lifecycle::{Phase, PodFacts};
+use crate::pod::Pod;
+use crate::workload::gang_uid;
+
+/// All living pods of gangs that were given a fabric.
+#[derive(Default)]
+pub(super) struct Gangs {
+    state: Mutex<State>,
+    changed: watch::Sender<()>,
+}
+
+/// A pod that was given a fabric, and its gang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    gang: GangKey,
+    stamped: Stamped,
+}
+
+#[derive(Default)]
+struct State {
+    /// By the uid of the pod; `None` before the first list is complete.
+    members: Option<HashMap<Box<str>, Member>>,
+    listed: HashMap<Box<str>, Member>,
+}
+
+impl Member {
+    /// The membership of `pod`, whose facts are `facts`, while it lives: one that ends or has ended talks to nobody.
+    pub(super) fn read(pod: Pod<'_>, facts: &PodFacts) -> Option<Self> {
+        let carried = Carried::read(pod.annotation(keys::APPLIED), pod.annotation(keys::FABRIC_REVISION))?;
+        if facts.deleting || matches!(facts.phase, Phase::Succeeded | Phase::Failed) {
+            return None;
+        }
+        let gang = GangKey { namespace: facts.namespace.to_string(), uid: gang_uid(pod)?.into_owned() };
+        let created = facts.created.map_or(i64::MAX, Timestamp::as_second);
+        Some(Self { gang, stamped: Stamped { created, carried } })
+    }
+}
+
+impl Gangs {
+    /// Notes what the watch says.
+    pub(super) fn note(&self, event: &Event<Watched>) {
+        let mut state = self.state();
+        let State { members, listed } = &mut *state;
+        let changed = match event {
+            Event::Init => {
+                listed.clear();
+                false
+            }
+            Event::InitApply(pod) => {
+                listed.extend(pod.member.as_deref().map(|member| (pod.facts.uid.clone(), member.clone())));
+                false
+            }
+            Event::InitDone => {
+                let listed = Some(std::mem::take(listed));
+                let changed = *members != listed;
+                *members = listed;
+                changed
+            }
+            Event::Apply(pod) => members.as_mut().is_some_and(|members| match pod.member.as_deref() {
+                Some(member) if members.get(&pod.facts.uid) == Some(member) => false,
+                Some(member) => {
+                    members.insert(pod.facts.uid.clone(), member.clone());
+                    true
+                }
+                None => members.remove(&pod.facts.uid).is_some(),
+            }),
+            Event::Delete(pod) => members.as_mut().is_some_and(|members| members.remove(&pod.facts.uid).is_some()),
+        };
+        drop(state);
+        if changed {
+            self.changed.send_replace(());
+        }
+    }
+
+    /// The living gangs; `None` as long as not all of them are known.
+    pub(super) fn living(&self) -> Option<BTreeMap<GangKey, Vec<Stamped>>> {
+        let state = self.state();
+        let mut living: BTreeMap<GangKey, Vec<Stamped>> = BTreeMap::new();
+        for Member { gang, stamped } in state.members.as_ref()?.values() {
+            living.entry(gang.clone()).or_default().push(stamped.clone());
+        }
+        drop(state);
+        // The order of a hash map means nothing, and would look like a change.
+        living.values_mut().for_each(|pods| pods.sort_unstable());
+        Some(living)
+    }
+
+    /// Tells whenever [`Self::living`] has changed.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(uid: &str, particular: &Value) -> Watched {
+        let mut pod = json!({"metadata": {
+            "namespace": "team-a", "name": uid, "uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z",
+            "annotations": {"trainmesh.dev/applied": "fabric=ib", "trainmesh.dev/fabric-revision": "0123456789ab"},
+            "labels": {"batch.kubernetes.io/job-completion-index": "0"},
+            "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": true}],
+        }});
+        json_patch::merge(&mut pod, particular);
+        serde_json::from_value(pod).unwrap()
+    }
+
+    #[rstest]
+    #[case::lives(json!({}), true)]
+    #[case::runs(json!({"status": {"phase": "Running"}}), true)]
+    #[case::has_ended(json!({"status": {"phase": "Failed"}}), false)]
+    #[case::ends(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:09Z"}}), false)]
+    #[case::no_gang(json!({"metadata": {"ownerReferences": null}}), false)]
+    #[case::no_fabric(json!({"metadata": {"annotations": {"trainmesh.dev/applied": "mesh.hold"}}}), false)]
+    fn members(#[case] particular: Value, #[case] expected: bool) {
+        assert_eq!(pod("1", &particular).member.is_some(), expected);
+    }
+
+    #[test]
+    fn gangs_follow_the_watch() {
+        let gangs = Gangs::default();
+        let mut changes = gangs.changes();
+        let mut tell = |event| {
+            gangs.note(&event);
+            let changed = changes.has_changed().unwrap();
+            changes.mark_unchanged();
+            (changed, gangs.living().map(|living| living.values().map(Vec::len).sum::<usize>()))
+        };
+        let over = json!({"status": {"phase": "Succeeded"}});
+        assert_eq!(tell(Event::Init), (false, None));
+        assert_eq!(tell(Event::InitApply(pod("1", &json!({})))), (false, None), "a list counts when it is complete");
+        assert_eq!(tell(Event::InitDone), (true, Some(1)));
+        assert_eq!(tell(Event::Apply(pod("1", &json!({"status": {"phase": "Running"}})))), (false, Some(1)));
+        assert_eq!(tell(Event::Apply(pod("2", &json!({})))), (true, Some(2)));
+        assert_eq!(tell(Event::Apply(pod("1", &over))), (true, Some(1)));
+        assert_eq!(tell(Event::Delete(pod("2", &json!({})))), (true, Some(0)));
+        assert_eq!(tell(Event::Apply(pod("3", &json!({})))), (true, Some(1)));
+        assert_eq!(tell(Event::Init), (false, Some(1)));
+        assert_eq!(tell(Event::InitDone), (true, Some(0)), "gone while nobody watched");
+    }
+}

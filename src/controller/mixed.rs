@@ -1,0 +1,193 @@
+//! Looks for gangs whose pods were not set up alike, and tells of those that deviate.
+//!
+//! A pod that the webhook missed carries no mark, so no watch brings it: the namespaces of gangs are listed, metadata
+//! only, one every few seconds at most, those that have changed first.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::ListParams;
+use kube::core::PartialObjectMeta;
+use serde_json::json;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use super::reconcile::Context;
+use crate::cluster::events::{self, Told};
+use crate::error::chain;
+use crate::fabric::mixed::{Deviating, Member, deviating};
+use crate::fabric::pins::{Carried, GangKey};
+use crate::workload::{gang_uid, identify};
+use crate::{keys, pod};
+
+/// How often one namespace is looked at: a list of its pods each time.
+const EVERY: Duration = Duration::from_secs(5);
+/// How soon one is looked at again after its gangs have changed: the pods of a gang come one after another.
+const AGAIN: Duration = Duration::from_secs(20);
+/// How soon where they have not changed for some time.
+const SELDOM: Duration = Duration::from_mins(10);
+/// Pods in one page, and how long one may take.
+const PAGE: (u32, Duration) = (500, Duration::from_secs(10));
+/// Pods of one gang that are told of: the others have the same cause.
+const TOLD: usize = 5;
+/// Finished pods are like nobody any more.
+const LIVING: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
+/// Living gangs of one namespace and what their stamped pods carry.
+type Carries = BTreeMap<GangKey, Vec<Carried>>;
+
+struct Looked {
+    at: Instant,
+    carries: Carries,
+    /// It was as it is now the time before.
+    settled: bool,
+}
+
+#[derive(Default)]
+struct Looker {
+    looked: HashMap<String, Looked>,
+    /// Mixed gangs, and the uids of the pods that were told of.
+    mixed: HashMap<GangKey, BTreeSet<String>>,
+}
+
+/// Looks until told to end.
+pub(super) async fn look(context: Arc<Context>) {
+    let mut looker = Looker::default();
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            biased;
+            () = context.stop.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        let enabled = context.settings.active().is_some_and(|active| active.config.fabric.enabled);
+        let living = if enabled { context.gangs.living().unwrap_or_default() } else { BTreeMap::new() };
+        let mut namespaces: BTreeMap<String, Carries> = BTreeMap::new();
+        for (gang, pods) in living {
+            let carried = pods.into_iter().map(|pod| pod.carried).collect();
+            namespaces.entry(gang.namespace.clone()).or_default().insert(gang, carried);
+        }
+        looker.forget(&namespaces);
+        if let Some(namespace) = looker.due(&namespaces, Instant::now()) {
+            let carries = namespaces.remove(&namespace).unwrap_or_default();
+            looker.look_at(&context, &namespace, carries).await;
+        }
+        context.metrics.fabric.mixed(looker.mixed.len());
+    }
+}
+
+impl Looker {
+    /// Forgets gangs that live no more.
+    fn forget(&mut self, namespaces: &BTreeMap<String, Carries>) {
+        self.looked.retain(|namespace, _| namespaces.contains_key(namespace));
+        self.mixed.retain(|gang, _| namespaces.get(&gang.namespace).is_some_and(|gangs| gangs.contains_key(gang)));
+    }
+
+    /// The namespace to look at now: of those whose time has come, the one that has waited longest.
+    fn due(&self, namespaces: &BTreeMap<String, Carries>, now: Instant) -> Option<String> {
+        let waited = |namespace: &String, carries: &Carries| match self.looked.get(namespace) {
+            None => Some(Duration::MAX),
+            Some(looked) => {
+                let settled = looked.settled && looked.carries == *carries;
+                let waited = now.saturating_duration_since(looked.at);
+                (waited >= if settled { SELDOM } else { AGAIN }).then_some(waited)
+            }
+        };
+        let due = namespaces.iter().filter_map(|(name, carries)| Some((waited(name, carries)?, name)));
+        due.max().map(|(_, name)| name.clone())
+    }
+
+    async fn look_at(&mut self, context: &Context, namespace: &str, carries: Carries) {
+        let before = self.looked.get(namespace);
+        let settled = before.is_some_and(|before| before.carries == carries);
+        match members(context, namespace).await {
+            Ok(gangs) => {
+                for gang in carries.keys() {
+                    let deviating = deviating(gangs.get(gang).map_or(&[], Vec::as_slice));
+                    self.judge(context, gang, &deviating).await;
+                }
+            }
+            Err(error) => tracing::warn!(namespace, "could not list the pods of gangs: {}", chain(&error)),
+        }
+        self.looked.insert(namespace.to_owned(), Looked { at: Instant::now(), carries, settled });
+    }
+
+    async fn judge(&mut self, context: &Context, gang: &GangKey, deviating: &[Deviating<'_>]) {
+        if deviating.is_empty() {
+            self.mixed.remove(gang);
+            return;
+        }
+        let told = self.mixed.entry(gang.clone()).or_default();
+        for found in deviating {
+            if told.len() == TOLD || !told.insert(found.member.uid.clone()) {
+                continue;
+            }
+            let (namespace, pod, note) = (&gang.namespace, &found.member.name, found.note());
+            tracing::warn!(%namespace, %pod, "{note}");
+            let about = Told { warning: true, reason: "FabricMixed", action: "Create", note };
+            context.events.tell(&events::pod(namespace, pod, &found.member.uid), about).await;
+        }
+    }
+}
+
+/// The living pods of `namespace` by their gang.
+async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangKey, Vec<Member>>, kube::Error> {
+    let api: Api<PartialObjectMeta<Pod>> = Api::namespaced(context.client.clone(), namespace);
+    let mut gangs: HashMap<GangKey, Vec<Member>> = HashMap::new();
+    let mut parameters = ListParams::default().fields(LIVING).limit(PAGE.0);
+    loop {
+        let page = timeout(PAGE.1, api.list(&parameters)).await;
+        let page = page.map_err(|_| kube::Error::Service("no answer in time".into()))??;
+        for pod in page.items.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()) {
+            if let Some((gang, member)) = member(&pod, namespace) {
+                gangs.entry(gang).or_default().push(member);
+            }
+        }
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters = parameters.continue_token(&token),
+            None => return Ok(gangs),
+        }
+    }
+}
+
+fn member(object: &PartialObjectMeta<Pod>, namespace: &str) -> Option<(GangKey, Member)> {
+    let raw = json!({"metadata": object.metadata});
+    let pod = pod::Pod::new(&raw);
+    let gang = GangKey { namespace: namespace.to_owned(), uid: gang_uid(pod)?.into_owned() };
+    let member = Member {
+        name: object.metadata.name.clone()?,
+        uid: object.metadata.uid.clone()?,
+        role: identify(pod).and_then(|member| member.role).map(str::to_owned),
+        created: object.metadata.creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second()),
+        carried: Carried::read(pod.annotation(keys::APPLIED), pod.annotation(keys::FABRIC_REVISION)),
+        opted_out: pod.label(keys::INJECT) == Some("disabled") || pod.label(keys::FABRIC) == Some(keys::NO_FABRIC),
+    };
+    Some((gang, member))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_take_turns() {
+        let gang = |namespace: &str| GangKey { namespace: namespace.to_owned(), uid: "1".to_owned() };
+        let carries = |namespace: &str| Carries::from([(gang(namespace), Vec::new())]);
+        let namespaces = BTreeMap::from(["a", "b"].map(|name| (name.to_owned(), carries(name))));
+        let start = Instant::now();
+        let looked = |after: Duration, settled| Looked { at: start + after, carries: carries("a"), settled };
+        let mut looker = Looker::default();
+        looker.looked.insert("a".to_owned(), looked(Duration::ZERO, true));
+        assert_eq!(looker.due(&namespaces, start).as_deref(), Some("b"), "never looked at");
+        looker.looked.insert("b".to_owned(), looked(EVERY, true));
+        assert_eq!(looker.due(&namespaces, start + AGAIN), None);
+        assert_eq!(looker.due(&namespaces, start + EVERY + AGAIN).as_deref(), Some("b"), "its gangs have changed");
+        assert_eq!(looker.due(&namespaces, start + SELDOM + EVERY).as_deref(), Some("a"), "it has waited longest");
+        looker.mixed.insert(gang("a"), BTreeSet::new());
+        looker.forget(&BTreeMap::from([("b".to_owned(), carries("b"))]));
+        assert!(looker.mixed.is_empty() && looker.looked.len() == 1);
+    }
+}

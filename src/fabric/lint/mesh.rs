@@ -1,0 +1,45 @@
+//! FP021: Envoy between the pods of a job. The rule mesh.traffic says the same, in the same words, where it leaves the
+//! traffic alone.
+
+use super::facts::Facts;
+use super::finding::Found;
+use super::{Finding, LintSettings, Severity, Subject, table};
+use crate::keys;
+use crate::pod::Injection;
+use crate::workload;
+
+const MESSAGE: &str = "NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
+const FIELD: &str = "/metadata/annotations";
+
+/// FP021: nobody keeps the job's traffic out of Envoy.
+pub(super) fn traffic(facts: &Facts<'_>, found: &mut Found<'_>) {
+    if is_captured(facts.subject) {
+        found.add(FIELD, MESSAGE);
+    }
+}
+
+/// FP021 alone, for a pod whose traffic is left to Istio.
+pub(crate) fn captured(subject: &Subject<'_>, settings: &LintSettings) -> Option<Finding> {
+    let check = table::find(table::CAPTURED)?;
+    let severity = settings.weigh(check.id, check.severity).filter(|severity| *severity != Severity::I)?;
+    let mut findings = Vec::new();
+    if is_captured(subject) {
+        Found::new(check, severity, &mut findings).add(FIELD, MESSAGE);
+    }
+    findings.pop()
+}
+
+/// Whether the pod works together with others through a proxy, and nobody has decided that it shall.
+fn is_captured(subject: &Subject<'_>) -> bool {
+    let Subject { pod, labels, injection, .. } = *subject;
+    let decided = pod.label(keys::MESH_TRAFFIC).is_some() || labels.contains_key(keys::MESH_TRAFFIC);
+    let steered = || pod.annotation_keys().any(|key| key.starts_with(keys::TRAFFIC_PREFIX));
+    let captured = || injection == Injection::Expected || pod.proxy().is_some();
+    !decided && captured() && !steered() && one_of_several(subject)
+}
+
+fn one_of_several(subject: &Subject<'_>) -> bool {
+    let Some(member) = subject.member.filter(|member| member.training) else { return false };
+    let known = subject.replicas.is_some_and(|replicas| replicas > 1);
+    !workload::stands_apart(member) && (known || workload::several_pods(subject.pod, member))
+}

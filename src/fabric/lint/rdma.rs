@@ -1,0 +1,43 @@
+//! Which resources are RDMA adapters.
+
+use crate::fabric::Profile;
+use crate::fabric::profile::{Amount, ResourceName};
+
+/// Names under which device plugins in the field offer RDMA adapters, beside those that say `rdma` themselves:
+/// SR-IOV and host devices of NVIDIA's network operator, AKS, and EFA.
+const ADAPTERS: [&str; 5] = [
+    "nvidia.com/mlnxnics",
+    "nvidia.com/sriov_resource",
+    "nvidia.com/hostdev",
+    EFA,
+    "deviceclass.resource.kubernetes.io/efa.networking.k8s.aws",
+];
+/// The Elastic Fabric Adapter of AWS.
+const EFA: &str = "vpc.amazonaws.com/efa";
+/// Adapters of which one is a virtual function, to be attached by a network of its own.
+const VIRTUAL_FUNCTIONS: [&str; 3] = ["nvidia.com/rdma-vf", "nvidia.com/sriov_resource", "nvidia.com/mlnxnics"];
+
+/// Whether `resource` is an RDMA adapter: by its name, or because the profile says so.
+pub(super) fn is_adapter(resource: &str, profile: Option<&Profile>) -> bool {
+    if ADAPTERS.contains(&resource) {
+        return true;
+    }
+    let by_name = resource.split_once('/').is_some_and(|(domain, name)| domain == "rdma" || name.contains("rdma"));
+    by_name || profile.is_some_and(|profile| profile.is_rdma() && devices(profile).any(|name| name == resource))
+}
+
+/// Whether `resource` is an adapter of AWS, which no transport of NCCL itself drives.
+pub(super) fn is_efa(resource: &str) -> bool {
+    resource == EFA || resource.ends_with("/efa.networking.k8s.aws")
+}
+
+/// Whether one unit of `resource` is one virtual function.
+pub(super) fn is_virtual_function(resource: &str) -> bool {
+    VIRTUAL_FUNCTIONS.contains(&resource)
+}
+
+fn devices(profile: &Profile) -> impl Iterator<Item = &str> {
+    let counted = profile.resources.iter().filter(|resource| matches!(resource.amount, Amount::Devices { .. }));
+    let by_class = profile.dra.extended_resource.iter();
+    counted.map(|resource| resource.name.as_str()).chain(by_class.map(ResourceName::as_str))
+}

@@ -1,0 +1,60 @@
+//! What the lint says of a pod as it will be.
+
+use serde_json::Value;
+
+use super::{Mode, Snapshot, untouched};
+use crate::fabric::Profile;
+use crate::fabric::lint::{self, Finding, Subject};
+use crate::fabric::profile::ProfileName;
+use crate::keys;
+use crate::pod::{Pod, injection};
+use crate::workload;
+
+/// Lints `pod`, as `after` where a patch was made for it. Silent where fabrics are switched off, and for pods that have
+/// nothing to do with one.
+pub(super) fn findings(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
+    let original = Pod::new(pod);
+    let fabric = &snapshot.config.fabric;
+    if snapshot.mode == Mode::IstioAux || !fabric.enabled || untouched::reason(original).is_some() {
+        return Vec::new();
+    }
+    let pod = after.map_or(original, Pod::new);
+    if !lint::concerns(pod, selected(original, snapshot)) {
+        return Vec::new();
+    }
+    let mut findings = lint::lint(&subject(original, pod, snapshot), &fabric.lint);
+    // The rule mesh.traffic tells of it, of every pod that trains.
+    findings.retain(|finding| finding.id != lint::CAPTURED);
+    findings
+}
+
+/// What the lint is to know of a pod: `original` as its owner made it, `pod` as it will be.
+#[must_use]
+pub fn subject<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Subject<'a> {
+    let Snapshot { namespace, labels, replicas, site, .. } = *snapshot;
+    Subject {
+        pod,
+        original,
+        labels,
+        profile: selected(original, snapshot),
+        site,
+        member: workload::identify(original),
+        replicas,
+        injection: injection(pod, namespace, labels),
+    }
+}
+
+/// The profile that the pod's label names, else that of its namespace, else the configuration; as living pods of its job
+/// were given it, where that is known.
+fn selected<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
+    let fabric = &snapshot.config.fabric;
+    let namespace = snapshot.labels.get(keys::FABRIC).map(String::as_str);
+    let default = || fabric.default.0.as_ref().map(ProfileName::as_str);
+    let name = pod
+        .label(keys::FABRIC)
+        .or(namespace)
+        .or_else(default)
+        .filter(|name| fabric.enabled && *name != keys::NO_FABRIC)?;
+    let pinned = snapshot.site.pin.filter(|pin| pin.profile == name).and_then(|pin| pin.body);
+    pinned.or_else(|| fabric.profiles.find(name).map(|entry| &entry.profile))
+}

@@ -1,0 +1,102 @@
+//! What the webhook says: to whom, how much of it, and how long.
+
+use std::collections::BTreeMap;
+
+use rstest::rstest;
+use serde_json::Value;
+use trainmesh::config::Configuration;
+use trainmesh::fabric::Site;
+use trainmesh::mutate::{Mode, Outcome, Snapshot, mutate};
+use trainmesh::yaml;
+
+const NCCL: &str = "{spec: {containers: [{name: train, env: [{name: NCCL_IB_TIMEOUT, value: '100'}, \
+                    {name: NCCL_IB_GID_INDEX, value: '3'}]}]}}";
+const TIMEOUT: &str = "FP005: container train: NCCL_IB_TIMEOUT is 100, not 0 to 31";
+const ADAPTER: &str = "{spec: {volumes: [{name: shm, emptyDir: {medium: Memory}}], containers: [{name: train, \
+                       resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}, volumeMounts: [{name: shm, mountPath: /dev/shm}]}]}}";
+const GPU: &str = "{spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}";
+
+fn run(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &Value) -> Outcome {
+    let labels: BTreeMap<String, String> =
+        labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let (config_hash, site) = (config.hash(), Site::default());
+    let snapshot = Snapshot {
+        mode,
+        namespace: "team-a",
+        labels: &labels,
+        config,
+        config_hash: &config_hash,
+        replicas: None,
+        site,
+    };
+    mutate(pod, &snapshot)
+}
+
+fn check(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &str, expected: &[&str]) {
+    let outcome = run(mode, labels, config, &yaml::parse(pod).unwrap());
+    let told: Vec<&String> = outcome.warnings.iter().filter(|warning| warning.starts_with("FP")).collect();
+    assert_eq!(told, expected, "{:#?}", outcome.findings);
+}
+
+#[rstest]
+#[case::sets_nccl(Mode::Enabled, NCCL, &[TIMEOUT])]
+#[case::rehearsal(Mode::Audit, NCCL, &[TIMEOUT])]
+#[case::istio_aux(Mode::IstioAux, NCCL, &[])]
+#[case::asks_for_an_adapter(Mode::Enabled, ADAPTER, &["FP001: container train: rdma/ib without IPC_LOCK"])]
+#[case::nothing_to_do_with_a_fabric(Mode::Enabled, GPU, &[])]
+#[case::left_alone(Mode::Enabled, &NCCL.replace("{spec: {", "{spec: {os: {name: windows}, "), &[])]
+fn who_is_told(#[case] mode: Mode, #[case] pod: &str, #[case] expected: &[&str]) {
+    check(mode, &[], &Configuration::embedded(), pod, expected);
+}
+
+#[test]
+fn a_pod_is_concerned_where_its_namespace_names_a_profile() {
+    let shm = "FP013: container train: no volume at /dev/shm, which holds 64 MiB";
+    let text = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric:\n  \
+                profiles:\n  - {name: bare, transport: tcp}\n";
+    let config = Configuration::parse(text).unwrap();
+    check(Mode::Enabled, &[("trainmesh.dev/fabric", "bare")], &config, GPU, &[shm]);
+    check(Mode::Enabled, &[("trainmesh.dev/fabric", "none")], &config, GPU, &[]);
+    check(Mode::Enabled, &[("trainmesh.dev/fabric", "unknown")], &config, GPU, &[]);
+}
+
+#[test]
+fn fabrics_switched_off_are_not_linted() {
+    let mut config = Configuration::embedded();
+    config.fabric.enabled = false;
+    check(Mode::Enabled, &[], &config, NCCL, &[]);
+}
+
+#[test]
+fn five_are_told_and_the_rest_counted() {
+    let entries: Vec<String> = ["NVLS", "MNNVL", "CUMEM", "RAS", "DMABUF", "COLLNET", "IB_ECE", "OOB_NET"]
+        .iter()
+        .map(|name| format!("{{name: NCCL_{name}_ENABLE, value: 'true'}}"))
+        .collect();
+    let name = "a-container-with-a-name-as-long-as-a-label-of-dns-may-be-at-most";
+    let pod = format!("{{spec: {{containers: [{{name: {name}, env: [{}]}}]}}}}", entries.join(", "));
+    let outcome = run(Mode::Enabled, &[], &Configuration::embedded(), &yaml::parse(&pod).unwrap());
+    assert_eq!(outcome.findings.len(), 8);
+    assert_eq!(outcome.warnings.len(), 6, "{:#?}", outcome.warnings);
+    assert_eq!(outcome.warnings.last().unwrap(), "… and 3 more: trainmesh lint");
+    for warning in &outcome.warnings {
+        assert!(warning.chars().count() <= 120, "{warning}");
+    }
+}
+
+#[test]
+fn the_mesh_is_told_of_once() {
+    let job = "{metadata: {labels: {training.kubeflow.org/operator-name: pytorchjob-controller, \
+               training.kubeflow.org/job-name: a, training.kubeflow.org/replica-type: worker, \
+               training.kubeflow.org/replica-index: '1'}}, spec: {containers: [{name: train, env: \
+               [{name: NCCL_DEBUG, value: INFO}]}]}}";
+    let injected = [("istio-injection", "enabled")];
+    let told = "FP021: NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
+    let mut config = Configuration::embedded();
+    check(Mode::Enabled, &injected, &config, job, &[told]);
+    let text =
+        "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric: {lint: {disable: [FP021]}}\n";
+    check(Mode::Enabled, &injected, &Configuration::parse(text).unwrap(), job, &[]);
+    config.mesh.enabled = false;
+    check(Mode::Enabled, &injected, &config, job, &[]);
+}
