@@ -120,6 +120,13 @@ impl Cluster {
         STARTED.get_or_init(|| cluster(&[&["devices", "start"], &DEVICES[..]].concat()));
     }
 
+    /// Has the node offer none of them any more: pods that ask for a GPU wait for a node again.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn no_devices(&self) {
+        static STOPPED: OnceLock<()> = OnceLock::new();
+        STOPPED.get_or_init(|| cluster(&["devices", "stop"]));
+    }
+
     /// Ends a part of the cluster, `apiserver` or `kubelet`, for as long as the result lives.
     #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
     pub fn stop(&self, component: &'static str) -> Stopped {
