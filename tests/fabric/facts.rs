@@ -38,8 +38,8 @@ fn nodes_and_quotas() {
     let _ = world.namespace.delete("resourcequota", "tight").success();
     warned(&world, "");
     assert_eq!(world.given("a").1, "mlx5");
-    let none = json!({"status": {"capacity": {DEVICE: null}, "allocatable": {DEVICE: null}}}).to_string();
-    let patch = ["patch", &node, "--subresource=status", "--type=merge", "-p", &none];
+    let nothing = json!({"status": {"capacity": {DEVICE: null}, "allocatable": {DEVICE: null}}}).to_string();
+    let patch = ["patch", &node, "--subresource=status", "--type=merge", "-p", &nothing];
     let _ = Cluster::get().kubectl(&patch, "").success();
     warned(&world, "no node offers");
 }

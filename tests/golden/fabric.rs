@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
+use trainmesh::fabric::profile::{Amount, Ratios};
 
 use super::cli::trainmesh;
 
@@ -23,7 +24,8 @@ fn profiles() {
     super::settings().bind(|| {
         for (name, entry) in trainmesh::fabric::builtin().all() {
             insta::assert_snapshot!(format!("fabric@{name}"), picture(name, ""));
-            if entry.profile.resources.iter().any(|resource| resource.name.as_str().contains("efa")) {
+            let by_machine = |amount: &Amount| matches!(amount, Amount::Devices { ratio: Ratios::ByMachine(_), .. });
+            if entry.profile.resources.iter().any(|resource| by_machine(&resource.amount)) {
                 for machine in MACHINES {
                     insta::assert_snapshot!(format!("fabric@{name}-{machine}"), picture(name, machine));
                 }
@@ -70,7 +72,9 @@ fn counts(all: &[(Vec<String>, String)]) -> String {
         let gpus = gpus.join(", ");
         if differ.len() < what.lines().count() {
             writeln!(text, "  with {gpus} GPUs").unwrap();
-            differ.iter().for_each(|change| write!(text, "{}{}", change.tag(), change.value()).unwrap());
+            for change in differ {
+                write!(text, "{}{}", change.tag(), change.value()).unwrap();
+            }
         } else {
             write!(text, "  with {gpus} GPUs {what}").unwrap();
         }
