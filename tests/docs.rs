@@ -85,6 +85,6 @@ fn right(server: Server, verb: &str, group: &str, resource: &str, name: &str, na
     // A right's words live as long as the program: those of a manifest are given as long a life.
     let keep = |text: &str| -> &'static str { text.to_owned().leak() };
     let namespace = namespace.map(str::to_owned);
-    let (verb, resource, name) = (keep(verb), keep(resource), keep(name));
+    let (verb, resource, name) = (keep(verb), keep(resource), name.to_owned().into());
     format!("{} ({group})", Right { server, verb, group: keep(group), resource, name, namespace })
 }

@@ -4,6 +4,8 @@
 
 #[path = "common/cli.rs"]
 mod cli;
+#[path = "golden/fabric.rs"]
+mod fabric;
 #[path = "common/judge.rs"]
 mod judge;
 
@@ -34,16 +36,20 @@ fn results(arguments: &[&str]) -> Vec<Value> {
 
 #[test]
 fn examples() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("golden");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| {
+    settings().bind(|| {
         insta::glob!("../examples", "*.yaml", |path| {
             let name = path.file_name().unwrap().to_str().unwrap();
             insta::assert_snapshot!("preview", picture(&format!("examples/{name}")));
         });
     });
+}
+
+fn settings() -> insta::Settings {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings
 }
 
 #[test]

@@ -141,11 +141,11 @@ mod tests {
     #[test]
     fn gangs_follow_the_watch() {
         let gangs = Gangs::default();
-        let mut changes = gangs.changes();
+        let mut told = gangs.changes();
         let mut tell = |event| {
             gangs.note(&event);
-            let changed = changes.has_changed().unwrap();
-            changes.mark_unchanged();
+            let changed = told.has_changed().unwrap();
+            told.mark_unchanged();
             (changed, gangs.living().map(|living| living.values().map(Vec::len).sum::<usize>()))
         };
         let over = json!({"status": {"phase": "Succeeded"}});

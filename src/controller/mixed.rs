@@ -178,11 +178,11 @@ mod tests {
         let carries = |namespace: &str| Carries::from([(gang(namespace), Vec::new())]);
         let namespaces = BTreeMap::from(["a", "b"].map(|name| (name.to_owned(), carries(name))));
         let start = Instant::now();
-        let looked = |after: Duration, settled| Looked { at: start + after, carries: carries("a"), settled };
+        let look = |after: Duration, settled| Looked { at: start + after, carries: carries("a"), settled };
         let mut looker = Looker::default();
-        looker.looked.insert("a".to_owned(), looked(Duration::ZERO, true));
+        looker.looked.insert("a".to_owned(), look(Duration::ZERO, true));
         assert_eq!(looker.due(&namespaces, start).as_deref(), Some("b"), "never looked at");
-        looker.looked.insert("b".to_owned(), looked(EVERY, true));
+        looker.looked.insert("b".to_owned(), look(EVERY, true));
         assert_eq!(looker.due(&namespaces, start + AGAIN), None);
         assert_eq!(looker.due(&namespaces, start + EVERY + AGAIN).as_deref(), Some("b"), "its gangs have changed");
         assert_eq!(looker.due(&namespaces, start + SELDOM + EVERY).as_deref(), Some("a"), "it has waited longest");

@@ -46,6 +46,9 @@ pub use wait::{PATIENCE, eventually};
 /// The two operators whose CRDs have the same name, `mpijobs.kubeflow.org`.
 const RIVALS: [&str; 2] = ["training-operator", "mpi-operator"];
 
+/// What [`Cluster::devices`] offers: GPUs, adapters that pods share, and fewer adapters of another kind than GPUs.
+const DEVICES: [&str; 3] = ["nvidia.com/gpu=32", "rdma/hca_shared_devices_a=63", "rdma/few=2"];
+
 /// The running cluster.
 #[derive(Debug)]
 pub struct Cluster {
@@ -108,6 +111,20 @@ impl Cluster {
     pub fn mesh(&self) {
         static STARTED: OnceLock<()> = OnceLock::new();
         STARTED.get_or_init(|| cluster(&["mesh", "start"]));
+    }
+
+    /// Has the node offer [`DEVICES`], which do not exist. One for all tests: each takes few of them, for a short time.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn devices(&self) {
+        static STARTED: OnceLock<()> = OnceLock::new();
+        STARTED.get_or_init(|| cluster(&[&["devices", "start"], &DEVICES[..]].concat()));
+    }
+
+    /// Has the node offer none of them any more: pods that ask for a GPU wait for a node again.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn no_devices(&self) {
+        static STOPPED: OnceLock<()> = OnceLock::new();
+        STOPPED.get_or_init(|| cluster(&["devices", "stop"]));
     }
 
     /// Ends a part of the cluster, `apiserver` or `kubelet`, for as long as the result lives.

@@ -33,7 +33,7 @@ impl World {
         let before = self.webhook.process.metric(APPLIED);
         self.webhook.configure(&format!(
             "fabric:\n  profiles:\n  - name: own\n    transport: ib\n    env: [{{name: NCCL_IB_HCA, value: {hca}}}]\n    \
-             resources: [{{name: {DEVICE}, mode: perPod}}]"
+             resources: [{{name: {DEVICE}, mode: perPod}}]\n    securityContext: {{capabilities: {{add: [IPC_LOCK]}}}}"
         ));
         self.webhook.process.counts(APPLIED, before + 1);
     }

@@ -34,6 +34,8 @@ impl Case {
 
     /// Brings up what must run before the workload is created.
     pub fn start(&self, cluster: &Cluster) {
+        // Another test target may have left some, and nothing could run what is given to a node here.
+        cluster.no_devices();
         if let Some(path) = self.crd {
             let _ = cluster.kubectl(&["apply", "--server-side", "-f", path], "").success();
         }
