@@ -80,6 +80,12 @@ fn shm(source: &str, memory: &str) -> World {
     None
 )]
 #[case::without_a_gpu(train("resources: {limits: {cpu: 8}}"), None)]
+#[case::while_it_prepares(
+    pod(
+        "{spec: {initContainers: [{name: warm, resources: {limits: {nvidia.com/gpu: 8}}}], containers: [{name: train}]}}"
+    ),
+    None
+)]
 #[case::too_large(
     shm("emptyDir: {medium: Memory, sizeLimit: 16Gi}", ", memory: 8Gi"),
     Some("container train: /dev/shm of 16Gi is larger than the pod's memory limit")

@@ -38,6 +38,11 @@ impl<'a> Facts<'a> {
         Self { subject, containers }
     }
 
+    /// The containers that compute: an init container with GPUs prepares, and talks to no other pod.
+    pub(super) fn computing(&self) -> impl Iterator<Item = &Seen<'a>> {
+        self.containers.iter().filter(|seen| seen.gpus > 0 && seen.container.kind != ContainerKind::Init)
+    }
+
     /// The adapters that the pod's containers ask for, each resource once, with their sum.
     pub(super) fn adapters(&self) -> Vec<(&'a str, u64)> {
         let mut sums: Vec<(&str, u64)> = Vec::new();

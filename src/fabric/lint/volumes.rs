@@ -31,7 +31,7 @@ pub(super) fn shared_memory(facts: &Facts<'_>, found: &mut Found<'_>) {
     if facts.spec("hostIPC").and_then(Value::as_bool) == Some(true) {
         return;
     }
-    for seen in facts.containers.iter().filter(|seen| seen.gpus > 0) {
+    for seen in facts.computing() {
         let at_shm = |mount: &Value| text(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);
         let Some((_, mount)) = seen.mounts().find(|(_, mount)| at_shm(mount)) else {
             found.add(seen.at("/volumeMounts"), format!("{}: no volume at {SHM}, which holds 64 MiB", seen.named()));

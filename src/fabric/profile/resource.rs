@@ -109,7 +109,7 @@ impl Resource {
     }
 }
 
-/// The form that [`Resource::read`] takes: of `count` and `ratio`, only the one that the mode asks for.
+/// The form that `Resource::read` takes: of `count` and `ratio`, only the one that the mode asks for.
 impl Serialize for Resource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { name, amount, full_node_gpus, opt_in } = self;
