@@ -71,10 +71,13 @@ deny: ## Check licences, sources and duplicates of dependencies
 	$(CARGO) deny --locked check bans licenses sources
 
 .PHONY: soak
-soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate certificates for minutes (needs `make cluster`)
+soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate and switch certificates for minutes (needs `make cluster`)
 	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test corpus -- --nocapture
 	ROTATION_SECONDS=300 RUST_TEST_THREADS=3 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test certificates -- --nocapture continuity::no_call_fails
+	tests/cluster/cluster build chart
+	tests/cluster/cluster exec -- tests/cluster/cluster with chart -- $(CARGO) test --offline --locked --features cluster-tests \
+	  --test install -- --nocapture --ignored
 
 .PHONY: fuzz
 fuzz: ## Fuzz the body of a review for FUZZ_SECONDS (nightly Rust)

@@ -6,7 +6,7 @@
 //!
 //! Each test has a group of pods and controllers of its own (`common/controller.rs`). Nothing here waits for a fixed time;
 //! where something must *not* happen, the test waits for what would have made it happen and for a time that is long
-//! against the settle window. Tests begin in the order of their names: `combinations`, the longest, is the first.
+//! against the settle window.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,8 +21,6 @@ mod cluster;
 #[path = "common/controller.rs"]
 mod controller;
 
-#[path = "controller/combinations.rs"]
-mod combinations;
 #[path = "controller/helpers.rs"]
 mod helpers;
 #[path = "controller/jobs.rs"]
@@ -39,5 +37,7 @@ mod outage;
 mod scope;
 #[path = "controller/sweep.rs"]
 mod sweep;
+#[path = "controller/table.rs"]
+mod table;
 #[path = "controller/world.rs"]
 mod world;

@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
 use crate::controller::{Group, PROXY, SERVED, Seen, State, container};
 
+/// The operator, beside many other tests.
+const OPERATOR: Duration = PATIENCE.saturating_mul(3);
 /// The operator looks at a pod whenever it changes: what it has not done so long after the last change, it will not do.
 const QUIET: SignedDuration = SignedDuration::from_secs(5);
 
@@ -97,19 +100,26 @@ fn a_job_ends_with_the_controller_and_not_without(#[case] job: &Job) {
     let main = job.names[1];
     // The Master of the job with a retry waits for a Worker that has a second try.
     let ended = if job.retried.is_some() { 1 } else { job.pods() };
-    let before = eventually(PATIENCE, "the payloads have ended some time ago", || {
-        let pods: Vec<_> = namespace.pods("").into_iter().map(Seen).collect();
-        let ends: Vec<_> = pods.iter().filter_map(|pod| pod.ended(main)).collect();
-        let quiet = ends.iter().max().is_some_and(|end| Timestamp::now().duration_since(*end) > QUIET);
-        if ends.len() == ended && quiet { Ok(pods) } else { Err(told(&pods)) }
-    });
+    let before =
+        eventually(OPERATOR, "the payloads have ended some time ago, and the operator has seen them run", || {
+            let pods: Vec<_> = namespace.pods("").into_iter().map(Seen).collect();
+            let ends: Vec<_> = pods.iter().filter_map(|pod| pod.ended(main)).collect();
+            let quiet = ends.iter().max().is_some_and(|end| Timestamp::now().duration_since(*end) > QUIET);
+            let conditions = job.conditions(&namespace);
+            let seen = conditions.iter().any(|condition| condition == "Running");
+            if ends.len() == ended && quiet && seen {
+                Ok(pods)
+            } else {
+                Err(format!("{conditions:?}\n{}", told(&pods)))
+            }
+        });
     for pod in before.iter().filter(|pod| pod.ended(main).is_some()) {
         assert_eq!([pod.phase(), &format!("{:?}", pod.state(PROXY))], ["Running", "Running"], "{pod}");
     }
     assert_eq!(job.conditions(&namespace), ["Created", "Running"]);
 
     let _controller = group.start();
-    eventually(PATIENCE * 2, "the job has succeeded", || {
+    eventually(OPERATOR, "the job has succeeded", || {
         let conditions = job.conditions(&namespace);
         if conditions == ["Created", "Running", "Succeeded"] { Ok(()) } else { Err(format!("{conditions:?}")) }
     });

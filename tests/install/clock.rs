@@ -19,7 +19,7 @@ use crate::release::Release;
 /// A certificate is renewed every 16 s.
 const LIFETIMES: [&str; 2] = ["--ca-lifetime=48s", "--certificate-lifetime=24s"];
 /// So many renewals, which take a new CA with them.
-const RENEWALS: usize = 4;
+const RENEWALS: usize = 2;
 
 /// A server of ours beside the cluster's pods, whose clock is off by so many hours.
 fn skewed(release: &Release, hours: i64, command: &[&str]) -> Server {

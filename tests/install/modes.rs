@@ -64,20 +64,12 @@ fn static_pair(release: &Release) {
 #[test]
 fn a_switch_of_the_mode_and_back_misses_no_pod() {
     let release = Release::started(&[SHORT]);
-    no_pod_is_missed("certificates by hand, renewed, and back", || {
+    no_pod_is_missed("certificates by hand, and back", || {
         static_pair(&release);
         release.upgrade(&["certificates.mode=provided", &format!("certificates.provided.secretName={STATIC}")]);
         release.settled();
         shows(&release, STATIC);
         assert_eq!(release.home.get("secret", SERVING), None, "what the controller has made is gone");
-
-        static_pair(&release);
-        eventually(KUBELET, "the replicas show the new certificate", || {
-            let bundle = secret(&release, STATIC, "ca.crt").unwrap();
-            let shown = certificates(&release, &bundle);
-            if shown.iter().all(Result::is_ok) { Ok(()) } else { Err(format!("{shown:?}")) }
-        });
-        shows(&release, STATIC);
 
         release.upgrade(&[SHORT]);
         release.settled();
@@ -88,13 +80,22 @@ fn a_switch_of_the_mode_and_back_misses_no_pod() {
 /// A CA of somebody else is none of ours, and the leader drops it from the `caBundle`: a pair by hand, whose CA it knows
 /// for ours, comes between, on the way there and back.
 #[test]
+#[ignore = "some minutes: `make soak` runs it"]
 fn a_switch_to_an_authority_of_others_and_back_misses_no_pod() {
     let release = Release::started(&[SHORT]);
     let by = |secret: &str| format!("certificates.mode=provided,certificates.provided.secretName={secret}");
-    no_pod_is_missed("certificates of others, and back", || {
+    no_pod_is_missed("certificates by hand, renewed, of others, and back", || {
         static_pair(&release);
         release.upgrade(&[&by(STATIC)]);
         release.settled();
+        static_pair(&release);
+        eventually(KUBELET, "the replicas show the new certificate", || {
+            let bundle = secret(&release, STATIC, "ca.crt").unwrap();
+            let shown = certificates(&release, &bundle);
+            if shown.iter().all(Result::is_ok) { Ok(()) } else { Err(format!("{shown:?}")) }
+        });
+        shows(&release, STATIC);
+
         let present = secret(&release, STATIC, "ca.crt").unwrap();
         let (bundle, pair) = foreign(&release);
         trust(&bytes(&(bundle + &present)));

@@ -1,6 +1,6 @@
 //! When has the payload ended for good? Every combination of policies, exit codes, containers and kinds of proxy.
 
-#[path = "combinations/row.rs"]
+#[path = "table/row.rs"]
 mod row;
 
 use std::collections::{BTreeMap, HashMap};
