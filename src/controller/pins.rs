@@ -94,7 +94,11 @@ impl Keeper {
             self.dropped = dropped;
             let Dropped { gangs, bodies } = dropped;
             self.context.metrics.fabric.dropped(gangs, bodies);
-            tracing::warn!(gangs, bodies, "too many gangs, or profiles, to keep all alike: the oldest are let go");
+            if dropped == Dropped::default() {
+                tracing::info!("all gangs are kept alike again");
+            } else {
+                tracing::warn!(gangs, bodies, "too many gangs, or profiles, to keep all alike: the oldest are let go");
+            }
         }
         if next == stored.pins {
             return Ok(Written::Done);
