@@ -55,9 +55,11 @@ fn installed_upgraded_and_gone() {
 
     release.upgrade(&["config.termination.enabled=false", "execPolicy.enabled=false"]);
     release.ready();
-    let may = ["auth", "can-i", "get", "pods/exec", "--all-namespaces", "--as"];
-    let answer = Cluster::get().kubectl(&[&may[..], &[&release.account("controller")]].concat(), "");
-    assert_eq!(answer.stdout.trim(), "no");
+    let may = ["auth", "can-i", "get", "pods", "--subresource=exec", "--all-namespaces", "--as"];
+    eventually(PATIENCE, "the controller may not exec any more", || {
+        let answer = Cluster::get().kubectl(&[&may[..], &[&release.account("controller")]].concat(), "").stdout;
+        if answer.trim() == "no" { Ok(()) } else { Err(answer) }
+    });
 
     release.uninstall();
     let left = Cluster::get().kubectl(&["get", KINDS, "-l", "app.kubernetes.io/name=trainmesh", "-o", "name"], "");

@@ -1,7 +1,7 @@
 //! One installation of the chart.
 
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use serde_json::Value;
 
@@ -45,7 +45,9 @@ impl Release {
 
     /// As [`Release::started`]; nobody waits for its pods.
     pub fn starting(values: &[&str]) -> Self {
-        Cluster::get().image("trainmesh:test", env!("CARGO_BIN_EXE_trainmesh"));
+        // Made once: the makers of one image stand in each other's way.
+        static IMAGE: Once = Once::new();
+        IMAGE.call_once(|| Cluster::get().image("trainmesh:test", env!("CARGO_BIN_EXE_trainmesh")));
         Self::install("helm", &[&Self::IMAGE, values].concat())
     }
 

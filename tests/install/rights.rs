@@ -77,6 +77,16 @@ fn proxy_without_commands_is_ended(namespace: &Namespace) {
     let _ = namespace.kubectl(&succeeded, "").success();
 }
 
+/// Of such a job it is kept which fabric its pods have. Nothing schedules them.
+fn member_of_a_job_with_a_fabric(namespace: &Namespace) {
+    let labels = json!({"trainmesh.dev/fabric": "tcp", "training.kubeflow.org/operator-name": "mpi-operator",
+        "training.kubeflow.org/job-name": "ranks", "training.kubeflow.org/replica-type": "worker"});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "ranks-worker-0", "labels": labels},
+        "spec": {"schedulerName": "nobody", "containers": [{"name": "mpi", "image": "trainmesh.test/busybox:1",
+            "resources": {"limits": {"nvidia.com/gpu": 1}}}]}});
+    let _ = namespace.create(&pod).success();
+}
+
 #[test]
 fn no_verb_is_denied_and_none_goes_unused() {
     Cluster::get().mesh();
@@ -88,6 +98,7 @@ fn no_verb_is_denied_and_none_goes_unused() {
     let namespace = Cluster::get().namespace(&SERVED);
     job_completes(&namespace, "train");
     proxy_without_commands_is_ended(&namespace);
+    member_of_a_job_with_a_fabric(&namespace);
     release.upgrade(&[SHORT, "webhook.timeoutSeconds=3", "controller.podAnnotations.round=two"]);
     release.settled();
 
