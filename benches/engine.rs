@@ -1,5 +1,7 @@
 //! How long the engine takes for one pod.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark that fails has no figure")]
+
 mod common;
 
 use std::collections::BTreeMap;
@@ -19,63 +21,30 @@ type Named = (&'static str, fn() -> Value);
 
 const PODS: [Named; 2] = [("plain", common::plain_pod), ("injected", common::injected_pod)];
 
-/// A profile as large as they come: eight interfaces, ten settings, two paths of the node.
-const LARGEST: &str = r#"
-apiVersion: config.trainmesh.dev/v1alpha1
-kind: TrainmeshConfiguration
-fabric:
-  default: largest
-  profiles:
-    - name: largest
-      transport: gib
-      linkLayer: ethernet
-      match: {minGpus: 1}
-      env:
-        - {name: NCCL_NET, value: gIB}
-        - {name: NCCL_CROSS_NIC, value: "0"}
-        - {name: NCCL_NET_GDR_LEVEL, value: PIX}
-        - {name: NCCL_P2P_NET_CHUNKSIZE, value: "131072"}
-        - {name: NCCL_NVLS_CHUNKSIZE, value: "524288"}
-        - {name: NCCL_IB_ADAPTIVE_ROUTING, value: "1"}
-        - {name: NCCL_IB_QPS_PER_CONNECTION, value: "4"}
-        - {name: NCCL_IB_TC, value: "52"}
-        - {name: NCCL_IB_FIFO_TC, value: "84"}
-        - {name: NCCL_TUNER_CONFIG_PATH, value: /usr/local/gib/configs/tuner_config_a3u.txtpb}
-      networks:
-        gke:
-          defaultInterface: eth0
-          interfaces:
-            - {interfaceName: eth0, network: default}
-            - {interfaceName: eth2, network: rdma-0}
-            - {interfaceName: eth3, network: rdma-1}
-            - {interfaceName: eth4, network: rdma-2}
-            - {interfaceName: eth5, network: rdma-3}
-            - {interfaceName: eth6, network: rdma-4}
-            - {interfaceName: eth7, network: rdma-5}
-            - {interfaceName: eth8, network: rdma-6}
-            - {interfaceName: eth9, network: rdma-7}
-      volumes:
-        shm: {sizeLimit: 250Gi}
-        hostPaths:
-          - {hostPath: /home/kubernetes/bin/nvidia, mountPath: /usr/local/nvidia}
-          - {hostPath: /home/kubernetes/bin/gib, mountPath: /usr/local/gib}
-"#;
+/// The built-in profile with the most parts: nine interfaces, ten settings, two paths of the node.
+const LARGEST: &str = "gke-rdma-gib-a3u";
+/// How many other profiles the configuration has.
+const OTHERS: [usize; 2] = [0, 1_000];
 
-/// The largest profile on eight containers that each ask for an accelerator.
-#[divan::bench]
-fn fabric_decide(bencher: Bencher<'_, '_>) {
-    fabric(bencher, |pod, snapshot| divan::black_box(draft(pod, snapshot)).plan.writes().len());
+/// The largest profile on eight containers that each ask for accelerators.
+#[divan::bench(args = OTHERS)]
+fn fabric_decide(bencher: Bencher<'_, '_>, others: usize) {
+    fabric(bencher, others, |pod, snapshot| divan::black_box(draft(pod, snapshot)).plan.writes().len());
 }
 
-#[divan::bench]
-fn fabric_decide_build_and_verify(bencher: Bencher<'_, '_>) {
-    fabric(bencher, |pod, snapshot| divan::black_box(mutate(pod, snapshot)).patch.operations().len());
+#[divan::bench(args = OTHERS)]
+fn fabric_decide_build_and_verify(bencher: Bencher<'_, '_>, others: usize) {
+    fabric(bencher, others, |pod, snapshot| divan::black_box(mutate(pod, snapshot)).patch.operations().len());
 }
 
-fn fabric(bencher: Bencher<'_, '_>, work: impl Fn(&Value, &Snapshot<'_>) -> usize + Sync) {
-    let config = Configuration::parse(LARGEST).unwrap_or_default();
+fn fabric(bencher: Bencher<'_, '_>, others: usize, work: impl Fn(&Value, &Snapshot<'_>) -> usize + Sync) {
+    let profiles: Vec<Value> =
+        (0..others).map(|index| json!({"name": format!("site-{index}"), "transport": "tcp"})).collect();
+    let text = json!({"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration",
+        "fabric": {"default": LARGEST, "profiles": profiles}});
+    let config = Configuration::parse(&text.to_string()).unwrap();
     let containers: Vec<Value> = (0..8)
-        .map(|index| json!({"name": format!("rank-{index}"), "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}))
+        .map(|index| json!({"name": format!("rank-{index}"), "image": "i", "resources": {"limits": {"nvidia.com/gpu": "8"}}}))
         .collect();
     let mut pod = common::plain_pod();
     pod["spec"]["containers"] = containers.into();

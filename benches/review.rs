@@ -42,6 +42,17 @@ fn uninjected_17_kb(bencher: Bencher<'_, '_>) {
     run(bencher, &review(&payload(240), 17_000));
 }
 
+/// The built-in fabric with the most parts, on eight containers: the patch is made and checked, and the pod linted.
+#[divan::bench]
+fn fabric_of_eight_containers(bencher: Bencher<'_, '_>) {
+    let mut pod = payload(20);
+    let gpus = json!({"limits": {"nvidia.com/gpu": "8"}});
+    let ranks = (0..8).map(|index| json!({"name": format!("rank-{index}"), "image": "i", "resources": gpus}));
+    pod["spec"]["containers"] = ranks.collect();
+    pod["metadata"]["labels"]["trainmesh.dev/fabric"] = json!("gke-rdma-gib-a3u");
+    run(bencher, &review(&pod, 1_900));
+}
+
 fn run(bencher: Bencher<'_, '_>, body: &[u8]) {
     let labels = BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]);
     let config = Configuration::embedded();
