@@ -1,10 +1,18 @@
 //! The file that NCCL reads: one `NAME=value` a line, the first `=` splits, no blanks are trimmed, and a line whose first
 //! character is `#` is passed over (NCCL, `src/misc/param.cc`).
 
+use crate::keys;
+
 /// What NCCL reads where no user file comes before it.
 pub const NCCL: &str = "/etc/nccl.conf";
 /// What RCCL, the library of AMD, reads in its place.
 pub const RCCL: &str = "/etc/rccl.conf";
+
+/// The downward API's name of the annotation that holds the file: by it a volume with the file is known.
+#[must_use]
+pub fn field_path() -> String {
+    format!("metadata.annotations['{}']", keys::NCCL_CONF)
+}
 
 /// The file that holds `settings`, in their order.
 #[must_use]

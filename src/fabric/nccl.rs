@@ -7,6 +7,7 @@
 
 mod debugging;
 mod list;
+mod number;
 mod system;
 mod undocumented;
 mod value;
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use list::DeviceList;
+pub use number::{is_number, number};
 pub use value::{Kind, integer};
 
 use crate::config::fields::nearest;

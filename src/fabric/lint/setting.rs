@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::facts::{mounts, text};
 use crate::fabric::conf;
+use crate::fabric::nccl::number;
 use crate::keys;
 use crate::pod::{Container, Pod};
 
@@ -26,8 +27,6 @@ pub(super) struct Setting<'a> {
 
 /// Variables that some check looks at begin with one of these.
 const PREFIXES: [&str; 5] = ["NCCL_", "FI_", "RDMAV_", "GLOO_", "TP_"];
-/// By which a file of ours is recognised among the volumes: the downward API's name of the annotation.
-const FIELD_PATH: &str = "metadata.annotations['trainmesh.dev/nccl-conf']";
 
 impl<'a> Settings<'a> {
     pub(super) fn new(pod: Pod<'a>, container: Container<'a>) -> Self {
@@ -96,69 +95,12 @@ fn is_seen(name: &str) -> bool {
 /// Whether the file of the annotation is mounted into `container`.
 fn reads_file(pod: Pod<'_>, container: Container<'_>) -> bool {
     let Some(volumes) = pod.spec().and_then(|spec| spec.get("volumes")).and_then(Value::as_array) else { return false };
+    let ours = conf::field_path();
     let from_annotation = |volume: &Value| {
         let items = volume.get("downwardAPI").and_then(|source| source.get("items")).and_then(Value::as_array);
         let mut paths = items.into_iter().flatten().filter_map(|item| text(item.get("fieldRef")?, "fieldPath"));
-        paths.any(|path| path == FIELD_PATH)
+        paths.any(|path| path == ours)
     };
     let mut names = mounts(container).filter_map(|(_, mount)| text(mount, "name"));
     names.any(|name| volumes.iter().any(|volume| text(volume, "name") == Some(name) && from_annotation(volume)))
-}
-
-/// The number that `strtoll` with base 0 reads: 0 where there is none.
-pub(super) fn number(text: &str) -> i64 {
-    parse(text).0
-}
-
-/// Whether `strtoll` reads all of `text`, blanks around it aside.
-pub(super) fn is_number(text: &str) -> bool {
-    let (_, rest) = parse(text);
-    rest.is_some_and(|rest| rest.trim().is_empty())
-}
-
-/// The number at the start of `text`, and what follows it; `None` where there is no number.
-fn parse(text: &str) -> (i64, Option<&str>) {
-    let start = text.trim_start();
-    let (negative, unsigned) = match start.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, start.strip_prefix('+').unwrap_or(start)),
-    };
-    let hexadecimal = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X"));
-    let hexadecimal = hexadecimal.filter(|rest| rest.starts_with(|digit: char| digit.is_ascii_hexdigit()));
-    let (radix, digits) = match hexadecimal {
-        Some(rest) => (16, rest),
-        None if unsigned.starts_with('0') => (8, unsigned),
-        None => (10, unsigned),
-    };
-    let end = digits.find(|digit: char| !digit.is_digit(radix)).unwrap_or(digits.len());
-    let (digits, rest) = digits.split_at(end);
-    if digits.is_empty() {
-        return (0, None);
-    }
-    // Out of range it stops at the bound.
-    let magnitude = i64::from_str_radix(digits, radix).unwrap_or(i64::MAX);
-    (if negative { -magnitude } else { magnitude }, Some(rest))
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case::decimal("22", 22, true)]
-    #[case::octal("010", 8, true)]
-    #[case::hexadecimal("0x1f", 31, true)]
-    #[case::negative("-1", -1, true)]
-    #[case::blanks(" 1 ", 1, true)]
-    #[case::word("true", 0, false)]
-    #[case::trailing("1x", 1, false)]
-    #[case::no_octal_digit("08", 0, false)]
-    #[case::hexadecimal_without_digits("0x", 0, false)]
-    #[case::empty("", 0, false)]
-    #[case::too_large("99999999999999999999", i64::MAX, true)]
-    fn numbers_are_read_as_nccl_does(#[case] text: &str, #[case] expected: i64, #[case] whole: bool) {
-        assert_eq!((number(text), is_number(text)), (expected, whole));
-    }
 }

@@ -3,8 +3,7 @@
 use super::facts::Facts;
 use super::finding::Found;
 use super::rdma;
-use super::setting::{is_number, number};
-use crate::fabric::nccl::{DeviceList, Kind, variable};
+use crate::fabric::nccl::{DeviceList, Kind, is_number, number, variable};
 
 /// From so many adapters on a name with one digit is the start of another one.
 const TWO_DIGITS: u64 = 10;

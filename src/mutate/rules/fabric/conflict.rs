@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::target::requests;
 use super::work::Work;
 use crate::fabric::is_rdma;
+use crate::fabric::nccl::number;
 use crate::fabric::profile::Transport;
 
 /// The names by which `NCCL_NET` chooses a transport. Any other is a plugin of the user's own, and is kept.
@@ -32,7 +33,7 @@ pub(super) fn plan(work: &mut Work<'_>) {
         }
         // Plugins (EFA, gIB) come in the place of what it switches off.
         let internal = matches!(profile.transport, Transport::Ib | Transport::Roce);
-        if let Some(value) = literal("NCCL_IB_DISABLE").filter(|value| internal && as_nccl_reads(value) != 0) {
+        if let Some(value) = literal("NCCL_IB_DISABLE").filter(|value| internal && number(value) != 0) {
             found.push((format!("NCCL_IB_DISABLE={value} in {container}"), "remove it"));
         }
     }
@@ -66,49 +67,11 @@ fn other_transport(net: &str, transport: Transport) -> bool {
     known.is_some_and(|(_, of)| !of.contains(&transport))
 }
 
-/// A whole number as `strtoll` with base 0 reads it: blanks and a sign before it, `0x` and a leading `0` tell the base,
-/// what follows the digits is passed over, and no digits at all are 0 (`true` is 0).
-fn as_nccl_reads(text: &str) -> i64 {
-    let text = text.trim_start();
-    let (negative, digits) = match text.strip_prefix(['-', '+']) {
-        Some(digits) => (text.starts_with('-'), digits),
-        None => (false, text),
-    };
-    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
-    let (base, digits) = match hexadecimal.filter(|rest| rest.starts_with(|digit: char| digit.is_ascii_hexdigit())) {
-        Some(rest) => (16, rest),
-        None if digits.starts_with('0') => (8, digits),
-        None => (10, digits),
-    };
-    let number = digits
-        .chars()
-        .map_while(|digit| digit.to_digit(base))
-        .fold(0_i64, |number, digit| number.saturating_mul(base.into()).saturating_add(digit.into()));
-    if negative { -number } else { number }
-}
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
 
     use super::*;
-
-    #[rstest]
-    #[case("1", 1)]
-    #[case("0", 0)]
-    #[case(" 1", 1)]
-    #[case("010", 8)]
-    #[case("08", 0)]
-    #[case("0x1f", 31)]
-    #[case("0xyes", 0)]
-    #[case("-1", -1)]
-    #[case("1 # off", 1)]
-    #[case("true", 0)]
-    #[case("", 0)]
-    #[case("99999999999999999999", i64::MAX)]
-    fn whole_numbers_are_read_as_nccl_reads_them(#[case] text: &str, #[case] expected: i64) {
-        assert_eq!(as_nccl_reads(text), expected);
-    }
 
     #[rstest]
     #[case::sockets("socket", Transport::Ib, true)]

@@ -11,7 +11,6 @@ use super::volumes::{same, volume_of};
 use super::work::Work;
 use crate::fabric::conf;
 use crate::fabric::profile::NcclDelivery;
-use crate::keys;
 use crate::workload;
 
 /// How what NCCL reads reaches a container.
@@ -90,7 +89,7 @@ fn is_ours(work: &Work<'_>, mount: &Value) -> bool {
     let volume = mount.get("name").and_then(Value::as_str).and_then(|name| volume_of(work, name));
     let items = volume.and_then(|volume| volume.get("downwardAPI")?.get("items")?.as_array());
     let sub_path = mount.get("subPath");
-    let ours = format!("metadata.annotations['{}']", keys::NCCL_CONF);
+    let ours = conf::field_path();
     items.into_iter().flatten().any(|item| {
         let field = item.get("fieldRef").and_then(|field| field.get("fieldPath")).and_then(Value::as_str);
         sub_path.is_some() && item.get("path") == sub_path && field == Some(&ours)

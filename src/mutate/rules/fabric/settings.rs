@@ -168,7 +168,7 @@ fn into_file(work: &mut Work<'_>, file: &[(&str, &str)], routes: &[Route]) {
     }
     let source = json!({"downwardAPI": {"items": [{
         "path": CONF_FILE,
-        "fieldRef": {"fieldPath": format!("metadata.annotations['{}']", keys::NCCL_CONF)},
+        "fieldRef": {"fieldPath": conf::field_path()},
     }]}});
     let missing: Vec<(usize, &str)> = work
         .targets
