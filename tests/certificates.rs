@@ -16,6 +16,8 @@
 
 #[path = "common/cluster.rs"]
 mod cluster;
+#[path = "common/tls.rs"]
+mod tls;
 #[path = "common/webhook.rs"]
 mod webhook;
 

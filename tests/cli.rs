@@ -10,9 +10,11 @@
 
 mod common {
     pub mod cli;
+    pub mod ended;
 }
 
 use common::cli::{Run, trainmesh};
+use common::ended::ended;
 use rstest::rstest;
 use serde_json::Value;
 
@@ -102,13 +104,7 @@ fn commands(
     #[case] stdout: &[&str],
     #[case] stderr: &str,
 ) {
-    let run = trainmesh(arguments, input);
-    assert_eq!(run.code, Some(code), "{run:#?}");
-    for part in stdout {
-        assert!(run.stdout.contains(part), "{part:?} is not in {run:#?}");
-    }
-    assert!(run.stderr.contains(stderr), "{stderr:?} is not in {run:#?}");
-    assert!(!run.stdout.contains('\x1b') && !run.stderr.contains('\x1b'), "colours reach a terminal only");
+    ended(&trainmesh(arguments, input), code, stdout, stderr);
 }
 
 fn json(arguments: &[&str], input: &str) -> (Run, Value) {

@@ -21,6 +21,8 @@ mod cluster;
 mod load;
 #[path = "common/pods.rs"]
 mod pods;
+#[path = "common/tls.rs"]
+mod tls;
 
 #[path = "install/clock.rs"]
 mod clock;

@@ -19,6 +19,8 @@ mod cli;
 mod command;
 #[path = "lint/containers.rs"]
 mod containers;
+#[path = "common/ended.rs"]
+mod ended;
 #[path = "lint/environment.rs"]
 mod environment;
 #[path = "lint/pods.rs"]

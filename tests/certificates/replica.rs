@@ -5,16 +5,12 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 
-use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::cluster::{PATIENCE, eventually};
+use crate::tls;
 
 /// A running `trainmesh webhook`, killed when it is dropped.
 #[derive(Debug)]
@@ -80,23 +76,7 @@ impl Replica {
 
     /// Shakes hands as the apiserver does who trusts `bundle` and calls the Service by the name `host`.
     pub fn shake_hands(&self, bundle: &str, host: &str) -> io::Result<()> {
-        let mut roots = RootCertStore::empty();
-        for root in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
-            roots.add(root.map_err(io::Error::other)?).map_err(io::Error::other)?;
-        }
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        let mut connection = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
-        let mut socket = TcpStream::connect(self.listen)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        while connection.is_handshaking() {
-            connection.complete_io(&mut socket)?;
-        }
-        Ok(())
+        tls::shown(self.listen, bundle, host).map(drop)
     }
 
     pub fn log(&self) -> String {

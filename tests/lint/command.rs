@@ -4,6 +4,7 @@ use rstest::rstest;
 use serde_json::Value;
 
 use crate::cli::trainmesh;
+use crate::ended::ended;
 
 /// Findings of every weight: E FP005, W FP013, I FP010.
 const JOB: &str = "\
@@ -70,12 +71,7 @@ fn commands(
     #[case] stdout: &[&str],
     #[case] stderr: &str,
 ) {
-    let run = trainmesh(arguments, input);
-    assert_eq!(run.code, Some(code), "{run:#?}");
-    for part in stdout {
-        assert!(run.stdout.contains(part), "{part:?} is not in {run:#?}");
-    }
-    assert!(run.stderr.contains(stderr), "{stderr:?} is not in {run:#?}");
+    ended(&trainmesh(arguments, input), code, stdout, stderr);
 }
 
 fn json(arguments: &[&str], input: &str) -> Value {
