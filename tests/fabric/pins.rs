@@ -57,8 +57,11 @@ fn a_mixed_gang_is_told_of() {
     assert!(other.warning && other.note.contains("0123456789ab"), "{other:?}");
     let missed = told(&world.namespace, "a-3", "FabricMixed");
     assert!(missed.warning && missed.note.contains("did the webhook miss it"), "{missed:?}");
-    // The controller sees the gangs of other tests too.
-    assert!(controller.metric("trainmesh_fabric_mixed_gangs") > 0);
+    // The controller sees the gangs of other tests too, and counts when it has told of all in a namespace.
+    eventually(PATIENCE, "the gang is counted", || {
+        let mixed = controller.metric("trainmesh_fabric_mixed_gangs");
+        if mixed > 0 { Ok(()) } else { Err(format!("{mixed}")) }
+    });
     for alike in ["a-0", "a-1"] {
         assert!(events(&world.namespace, alike).iter().all(|event| event.reason != "FabricMixed"), "{alike}");
     }
