@@ -72,7 +72,7 @@ impl Installation {
 
     /// The `caBundle` of each webhook.
     pub fn bundles(&self) -> Vec<String> {
-        let read = Cluster::get().kubectl(&["get", KIND, &self.registration.name, "-o", "json"], "").success().object();
+        let read = Cluster::get().object(KIND, &self.registration.name).unwrap_or_default();
         let webhooks = read["webhooks"].as_array().cloned().unwrap_or_default().into_iter();
         let bundle = |mut webhook: Value| webhook["clientConfig"]["caBundle"].take();
         webhooks.map(bundle).map(|it| serde_json::from_value(it).map(|it| text(&it)).unwrap_or_default()).collect()
@@ -100,8 +100,7 @@ impl Installation {
     pub fn patches(&self) -> bool {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
             "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
-        let created = self.served.kubectl(&["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod).success();
-        created.object()["metadata"]["annotations"]["trainmesh.dev/applied"] == "mesh.hold"
+        self.served.rehearse(&pod)["metadata"]["annotations"]["trainmesh.dev/applied"] == "mesh.hold"
     }
 
     /// Waits until pods are patched: the apiserver learns of another `caBundle` by a watch.

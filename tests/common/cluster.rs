@@ -5,9 +5,9 @@
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test operators
 //! ```
 //!
-//! Everything goes through `kubectl`, as a person would do it; one call costs 0.1 s and more, so several objects go into
-//! one [`List`](list). Each test makes its own namespace. A helper that cannot do its work fails the test; nothing is
-//! skipped.
+//! What is done goes through `kubectl`, as a person would do it; one call costs 0.1 s and more, so several objects go into
+//! one [`List`](list). What is asked again and again goes to the apiserver from here. Each test makes its own namespace. A
+//! helper that cannot do its work fails the test; nothing is skipped.
 
 #![allow(
     clippy::expect_used,
@@ -18,6 +18,8 @@
     reason = "a helper fails its test by panicking; each test uses some of it"
 )]
 
+#[path = "cluster/api.rs"]
+mod api;
 #[path = "cluster/audit.rs"]
 mod audit;
 #[path = "cli.rs"]
@@ -36,6 +38,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+use serde_json::Value;
 
 pub use audit::{AuditLog, creates_pod};
 pub use cli::trainmesh;
@@ -82,6 +86,12 @@ impl Cluster {
     /// As [`Cluster::apply`], by `kubectl create`.
     pub fn create(&self, manifest: &(impl Display + ?Sized)) -> Applied {
         self.kubectl(&["create", "-f", "-"], manifest)
+    }
+
+    /// An object that lives in no namespace, if there is one of this name.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn object(&self, kind: &str, name: &str) -> Option<Value> {
+        api::get(kind, None, name)
     }
 
     /// Runs `kubectl` with `input` on standard input.

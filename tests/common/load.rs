@@ -17,14 +17,14 @@ use crate::pods::pod;
 /// Side by side, so that at most moments some call is under way.
 const CREATORS: usize = 3;
 /// Between two pods of one creator: a rate that a busy machine keeps up with, too.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// What became of the pods.
 #[derive(Debug, Default)]
 pub struct Load {
-    /// Names of the pods that `kubectl` has created.
+    /// Names of the pods that were created.
     pub created: Vec<String>,
-    /// What it said where it failed.
+    /// What was said of those that were not.
     pub failed: Vec<String>,
 }
 
@@ -77,11 +77,9 @@ fn create(namespace: &Namespace, creator: usize, over: &AtomicBool) -> Load {
             break;
         }
         let name = format!("train-{creator}-{number}");
-        let applied = namespace.create(&pod(&name));
-        if applied.status.success() {
-            load.created.push(name);
-        } else {
-            load.failed.push(applied.stderr);
+        match namespace.create_pod(&pod(&name)) {
+            Ok(()) => load.created.push(name),
+            Err(error) => load.failed.push(error.to_string()),
         }
         thread::sleep(PAUSE);
     }

@@ -35,7 +35,7 @@ pub fn held(pod: &Value) -> bool {
 
 /// Whether a new pod would get the hold; none is created.
 pub fn patched(namespace: &Namespace) -> bool {
-    held(&namespace.kubectl(&["create", "--dry-run=server", "-o", "json", "-f", "-"], &pod("train")).success().object())
+    held(&namespace.rehearse(&pod("train")))
 }
 
 /// The finished requests that created these pods for good.

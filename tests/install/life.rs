@@ -85,7 +85,7 @@ fn an_upgrade_keeps_what_others_have_written(#[values("helm", "helm3")] helm: &'
     };
     patch(["secret", "trainmesh-ca"], &json!({"data": {"tls.key": "eA=="}}));
     let registration = ["mutatingwebhookconfiguration", "0-trainmesh"];
-    let get = || release.home.get(registration[0], registration[1]).unwrap();
+    let get = || Cluster::get().object(registration[0], registration[1]).unwrap();
     let mut webhooks = get()["webhooks"].clone();
     for webhook in webhooks.as_array_mut().unwrap() {
         webhook["clientConfig"]["caBundle"] = bundle.into();

@@ -58,9 +58,9 @@ fn a_pytorchjob_succeeds_with_injected_proxies() {
         assert_eq!(pod["spec"]["containers"][0]["name"], "istio-proxy");
         let name = pod["metadata"]["name"].as_str().unwrap();
         eventually(PATIENCE, "the controller tells that it has ended the proxy", || {
-            let field = format!("involvedObject.name={name},reason=ProxyEnded");
-            let events = namespace.kubectl(&["get", "events", "--field-selector", &field, "-o", "name"], "").success();
-            if events.stdout.is_empty() { Err(events.stderr) } else { Ok(()) }
+            let events = namespace.events();
+            let told = events.iter().any(|it| it["regarding"]["name"] == *name && it["reason"] == "ProxyEnded");
+            if told { Ok(()) } else { Err(format!("{} others", events.len())) }
         });
     }
 }

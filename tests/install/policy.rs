@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, PATIENCE, eventually};
 use crate::release::Release;
 
 const EXECS: &str = "may run only what ends a sidecar, and only in that sidecar";
@@ -95,7 +95,14 @@ fn the_controllers_account_may_only_end_sidecars() {
         assert!(answer.stderr.contains(expected), "{arguments:?}: {}", answer.stderr);
     }
     let end = ["exec", "p", "-c", "fluent-bit", &account, "--", "kill", "-TERM", "1"];
-    let _ = namespace.kubectl(&end, "").success();
+    // With the container its commands end, this one among them: how is of no matter.
+    let _ = namespace.kubectl(&end, "");
+    eventually(PATIENCE, "fluent-bit has ended", || {
+        let pod = namespace.get("pod", "p").ok_or("no pod")?;
+        let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
+        let ended = statuses.into_iter().any(|it| it["name"] == "fluent-bit" && it["state"]["terminated"].is_object());
+        if ended { Ok(()) } else { Err("it runs") }
+    });
     // Others are not looked at.
     let _ = namespace.kubectl(&["exec", "p", "-c", "train", "--", "id"], "").success();
 }

@@ -132,6 +132,7 @@ func read(t *testing.T) []rule {
 // firing are the descriptions of the alerts that fire after this time.
 func firing(t *testing.T, alert rule, series string, after time.Duration) []string {
 	storage := promqltest.LoadedStorage(t, "load 1m\n"+strings.TrimSpace(series))
+	t.Cleanup(func() { _ = storage.Close() })
 	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 100_000)
 	expression, err := parser.ParseExpr(alert.Expr)
 	if err != nil {

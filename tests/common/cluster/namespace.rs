@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
 
+use super::api;
 use super::audit::AuditLog;
 use super::kubectl::{self, Applied, list};
 
@@ -48,17 +49,29 @@ impl Namespace {
         self.kubectl(&["delete", kind, name, "--wait=false"], "")
     }
 
+    /// Creates a pod, as [`Namespace::create`] does, or tells why not.
+    pub fn create_pod(&self, pod: &Value) -> Result<(), kube::Error> {
+        api::create("pod", &self.name, pod, false).map(drop)
+    }
+
+    /// What the apiserver would make of a pod; none is created.
+    pub fn rehearse(&self, pod: &Value) -> Value {
+        api::create("pod", &self.name, pod, true).unwrap_or_else(|error| panic!("could not rehearse a pod: {error}"))
+    }
+
     /// An object, if there is one of this name.
     pub fn get(&self, kind: &str, name: &str) -> Option<Value> {
-        let answer = self.kubectl(&["get", kind, name, "-o", "json", "--ignore-not-found"], "").success();
-        (!answer.stdout.is_empty()).then(|| answer.object())
+        api::get(kind, Some(&self.name), name)
+    }
+
+    /// What was told of the objects here.
+    pub fn events(&self) -> Vec<Value> {
+        api::list("event", Some(&self.name), "")
     }
 
     /// The pods that a label selector finds; all of them if it is empty.
     pub fn pods(&self, selector: &str) -> Vec<Value> {
-        let answer = self.kubectl(&["get", "pods", "-o", "json", "-l", selector], "").success();
-        let Value::Array(items) = answer.object()["items"].take() else { panic!("no list: {}", answer.stdout) };
-        items
+        api::list("pod", Some(&self.name), selector)
     }
 
     /// Merges `status` into the status of some objects, as their controller or the kubelet would.

@@ -16,8 +16,7 @@ pub struct Event {
 
 /// What trainmesh has told of pod `name`.
 pub fn events(namespace: &Namespace, name: &str) -> Vec<Event> {
-    let answer = namespace.kubectl(&["get", "events.v1.events.k8s.io", "-o", "json"], "").success().object();
-    let items = answer["items"].as_array().cloned().unwrap_or_default();
+    let items = namespace.events();
     let ours = items.iter().filter(|item| {
         item["regarding"]["name"] == name
             && item["reportingController"].as_str().is_some_and(|who| who.contains("trainmesh"))

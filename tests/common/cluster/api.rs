@@ -1,0 +1,75 @@
+//! What tests ask again and again goes to the apiserver from this process: a run of `kubectl` costs half a tenth of a
+//! second of a core, and several tests that wait at a time would leave the cluster little of the machine.
+
+use std::sync::OnceLock;
+
+use hyper::Request as HttpRequest;
+use kube::api::{GetParams, ListParams, PostParams};
+use kube::core::Request;
+use kube::{Client, Error};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+/// Where the apiserver keeps a kind, by the word that `kubectl` takes for it.
+const KINDS: &[(&str, &str, &str)] = &[
+    ("configmap", "/api/v1", "configmaps"),
+    ("event", "/apis/events.k8s.io/v1", "events"),
+    ("job", "/apis/batch/v1", "jobs"),
+    ("mutatingwebhookconfiguration", "/apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
+    ("pod", "/api/v1", "pods"),
+    ("pytorchjob", "/apis/kubeflow.org/v1", "pytorchjobs"),
+    ("resourcequota", "/api/v1", "resourcequotas"),
+    ("secret", "/api/v1", "secrets"),
+    ("tfjob", "/apis/kubeflow.org/v1", "tfjobs"),
+];
+
+/// A client, and what it runs on.
+struct Connection {
+    runtime: Runtime,
+    client: Client,
+}
+
+/// An object, if there is one of this name; `namespace` is `None` for those that live in none.
+pub(super) fn get(kind: &str, namespace: Option<&str>, name: &str) -> Option<Value> {
+    let request = request(kind, namespace).get(name, &GetParams::default()).expect("a name");
+    match send(request) {
+        Ok(object) => Some(object),
+        Err(Error::Api(status)) if status.code == 404 => None,
+        Err(error) => panic!("could not get {kind} {name}: {error}"),
+    }
+}
+
+/// The objects that a label selector finds; all of them if it is empty.
+pub(super) fn list(kind: &str, namespace: Option<&str>, selector: &str) -> Vec<Value> {
+    let request = request(kind, namespace).list(&ListParams::default().labels(selector)).expect("a selector");
+    let mut list = send(request).unwrap_or_else(|error| panic!("could not list {kind}: {error}"));
+    let Value::Array(items) = list["items"].take() else { panic!("no list: {list}") };
+    items
+}
+
+/// Creates an object, or with `dry_run` has the apiserver say what it would have created.
+pub(super) fn create(kind: &str, namespace: &str, object: &Value, dry_run: bool) -> Result<Value, Error> {
+    let parameters = PostParams { dry_run, field_manager: None };
+    send(request(kind, Some(namespace)).create(&parameters, object.to_string().into_bytes()).expect("an object"))
+}
+
+fn request(kind: &str, namespace: Option<&str>) -> Request {
+    let known = KINDS.iter().find(|(word, ..)| kind.eq_ignore_ascii_case(word));
+    let (_, group, plural) = known.unwrap_or_else(|| panic!("where is {kind} kept? tests/common/cluster/api.rs"));
+    Request::new(match namespace {
+        Some(namespace) => format!("{group}/namespaces/{namespace}/{plural}"),
+        None => format!("{group}/{plural}"),
+    })
+}
+
+fn send(request: HttpRequest<Vec<u8>>) -> Result<Value, Error> {
+    static CONNECTION: OnceLock<Connection> = OnceLock::new();
+    let Connection { runtime, client } = CONNECTION.get_or_init(|| {
+        // Another test of this process may have been first.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = Runtime::new().expect("start the client's threads");
+        let client = runtime.block_on(trainmesh::cluster::client::connect(None, None)).expect("a client");
+        Connection { runtime, client }
+    });
+    runtime.block_on(client.request(request))
+}
