@@ -62,7 +62,7 @@ cluster-down: ## End it; leaves nothing behind
 lint: ## Check format and lints
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
-	$(CARGO) clippy --locked --test disturb --all-features -- --deny warnings
+	$(CARGO) clippy --locked --test controller --test disturb --test install --all-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
 .PHONY: deny

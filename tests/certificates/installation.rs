@@ -100,7 +100,7 @@ impl Installation {
     pub fn patches(&self) -> bool {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
             "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
-        self.served.rehearse(&pod)["metadata"]["annotations"]["trainmesh.dev/applied"] == "mesh.hold"
+        self.served.rehearse(&pod).unwrap()["metadata"]["annotations"]["trainmesh.dev/applied"] == "mesh.hold"
     }
 
     /// Waits until pods are patched: the apiserver learns of another `caBundle` by a watch.

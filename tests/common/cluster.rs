@@ -50,6 +50,9 @@ pub use wait::{PATIENCE, eventually};
 /// The two operators whose CRDs have the same name, `mpijobs.kubeflow.org`.
 const RIVALS: [&str; 2] = ["training-operator", "mpi-operator"];
 
+/// The kind of registrations.
+const REGISTRATION: &str = "mutatingwebhookconfiguration";
+
 /// What [`Cluster::devices`] offers: GPUs, adapters that pods share, and fewer adapters of another kind than GPUs.
 const DEVICES: [&str; 3] = ["nvidia.com/gpu=32", "rdma/hca_shared_devices_a=63", "rdma/few=2"];
 
@@ -86,6 +89,19 @@ impl Cluster {
     /// As [`Cluster::apply`], by `kubectl create`.
     pub fn create(&self, manifest: &(impl Display + ?Sized)) -> Applied {
         self.kubectl(&["create", "-f", "-"], manifest)
+    }
+
+    /// Has the webhooks of a `MutatingWebhookConfiguration` asked, which the apiserver learns of a moment later.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn register(&self, registration: &Value) {
+        let _ = api::create(REGISTRATION, None, registration, false).expect("register webhooks");
+    }
+
+    /// Has them asked no more; none of this name is fine too.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn unregister(&self, name: &str) {
+        // A test that fails must say why, not that its registration could not be deleted.
+        let _ = api::delete(REGISTRATION, name);
     }
 
     /// An object that lives in no namespace, if there is one of this name.

@@ -35,7 +35,7 @@ pub fn held(pod: &Value) -> bool {
 
 /// Whether a new pod would get the hold; none is created.
 pub fn patched(namespace: &Namespace) -> bool {
-    held(&namespace.rehearse(&pod("train")))
+    held(&namespace.rehearse(&pod("train")).expect("the pod would be created"))
 }
 
 /// The finished requests that created these pods for good.

@@ -2,13 +2,13 @@
 # shellcheck disable=SC2034 # what one part sets, another reads
 # Paths, messages and waiting. Sourced by ../cluster first.
 
-RUN="$HERE/.run"
+RUN="$HERE/.run${TRAINMESH_CLUSTER:+-$TRAINMESH_CLUSTER}"
 CACHE="$HERE/.cache"
 LOGS="$RUN/logs"
 PKI="$RUN/pki"
 
-# A short name for this folder: two checkouts on one machine must not meet.
-ID="$(printf '%s' "$HERE" | sha256sum | cut -c1-8)"
+# A short name for this folder: two clusters on one machine must not meet.
+ID="$(printf '%s' "$RUN" | sha256sum | cut -c1-8)"
 NAME="trainmesh-$ID"
 
 exec {TERMINAL}>&2

@@ -10,23 +10,29 @@ POD_RANGE=10.244.0.0/24
 # namespace all its mounts are gone too.
 NODE_FOLDERS=(/run/containerd /var/lib/containerd /var/lib/kubelet /var/lib/cni /var/log/containers /var/log/pods)
 
-# The kubelet writes these for the whole machine; down writes the old values back.
+# The kubelet writes these for the whole machine; the last cluster that goes down writes the old values back.
+KERNEL_SETTINGS_SAVED=/run/trainmesh-kernel-settings
 KERNEL_SETTINGS=(vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops
   kernel/keys/root_maxkeys kernel/keys/root_maxbytes)
 
+# Whether another cluster runs on this machine, once the network of this one is gone.
+others_run() { compgen -G '/run/netns/trainmesh-*' >/dev/null; }
+
 save_kernel_settings() {
   local key
+  [ ! -e "$KERNEL_SETTINGS_SAVED" ] || return 0
   for key in "${KERNEL_SETTINGS[@]}"; do
     [ ! -r "/proc/sys/$key" ] || printf '%s %s\n' "$key" "$(cat "/proc/sys/$key")"
-  done >"$RUN/kernel-settings"
+  done >"$KERNEL_SETTINGS_SAVED"
 }
 
 restore_kernel_settings() {
   local key value
-  [ -r "$RUN/kernel-settings" ] || return 0
+  if [ ! -r "$KERNEL_SETTINGS_SAVED" ] || others_run; then return 0; fi
   while read -r key value; do
     [ "$(cat "/proc/sys/$key")" = "$value" ] || echo "$value" >"/proc/sys/$key" || true
-  done <"$RUN/kernel-settings"
+  done <"$KERNEL_SETTINGS_SAVED"
+  rm "$KERNEL_SETTINGS_SAVED"
 }
 
 # render TEMPLATE TARGET
@@ -114,8 +120,8 @@ remove_node() {
     umount "$target" 2>/dev/null || umount -l "$target"
   done
   [ -r "$RUN/made-folders" ] || return 0
-  # Removing a folder would also take it out of the mount namespace of another checkout's
+  # Removing a folder would also take it out of the mount namespace of another
   # cluster: while there is one, the empty folders stay.
-  ! compgen -G '/run/netns/trainmesh-*' >/dev/null || return 0
+  ! others_run || return 0
   tac "$RUN/made-folders" | while read -r folder; do rmdir "$folder" 2>/dev/null || true; done
 }

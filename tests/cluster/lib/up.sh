@@ -159,8 +159,8 @@ down_all() {
   if is_root; then
     end_cgroups
     end_process mounts 0
-    restore_kernel_settings
     remove_network
+    restore_kernel_settings
     remove_node
   fi
   rm -rf "$RUN"

@@ -1,10 +1,10 @@
 //! What tests ask again and again goes to the apiserver from this process: a run of `kubectl` costs half a tenth of a
 //! second of a core, and several tests that wait at a time would leave the cluster little of the machine.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
 
 use hyper::Request as HttpRequest;
-use kube::api::{GetParams, ListParams, PostParams};
+use kube::api::{DeleteParams, GetParams, ListParams, PostParams};
 use kube::core::Request;
 use kube::{Client, Error};
 use serde_json::Value;
@@ -16,10 +16,12 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("event", "/apis/events.k8s.io/v1", "events"),
     ("job", "/apis/batch/v1", "jobs"),
     ("mutatingwebhookconfiguration", "/apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
+    ("namespace", "/api/v1", "namespaces"),
     ("pod", "/api/v1", "pods"),
     ("pytorchjob", "/apis/kubeflow.org/v1", "pytorchjobs"),
     ("resourcequota", "/api/v1", "resourcequotas"),
     ("secret", "/api/v1", "secrets"),
+    ("serviceaccount", "/api/v1", "serviceaccounts"),
     ("tfjob", "/apis/kubeflow.org/v1", "tfjobs"),
 ];
 
@@ -48,9 +50,19 @@ pub(super) fn list(kind: &str, namespace: Option<&str>, selector: &str) -> Vec<V
 }
 
 /// Creates an object, or with `dry_run` has the apiserver say what it would have created.
-pub(super) fn create(kind: &str, namespace: &str, object: &Value, dry_run: bool) -> Result<Value, Error> {
+pub(super) fn create(kind: &str, namespace: Option<&str>, object: &Value, dry_run: bool) -> Result<Value, Error> {
     let parameters = PostParams { dry_run, field_manager: None };
-    send(request(kind, Some(namespace)).create(&parameters, object.to_string().into_bytes()).expect("an object"))
+    send(request(kind, namespace).create(&parameters, object.to_string().into_bytes()).expect("an object"))
+}
+
+/// Has an object deleted; nobody waits for its end.
+pub(super) fn delete(kind: &str, name: &str) -> Result<Value, Error> {
+    send(request(kind, None).delete(name, &DeleteParams::background()).expect("a name"))
+}
+
+/// Whether an object could not be created because there is one of its name.
+pub(super) fn exists(error: &Error) -> bool {
+    matches!(error, Error::Api(status) if status.code == 409)
 }
 
 fn request(kind: &str, namespace: Option<&str>) -> Request {
@@ -71,5 +83,8 @@ fn send(request: HttpRequest<Vec<u8>>) -> Result<Value, Error> {
         let client = runtime.block_on(trainmesh::cluster::client::connect(None, None)).expect("a client");
         Connection { runtime, client }
     });
-    runtime.block_on(client.request(request))
+    let (answers, answer) = mpsc::channel();
+    // Not by `block_on`: some tests run on such threads themselves.
+    runtime.spawn(async move { answers.send(client.request(request).await) });
+    answer.recv().expect("the client answers")
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::api;
 use super::audit::AuditLog;
-use super::kubectl::{self, Applied, list};
+use super::kubectl::{self, Applied};
 
 /// A namespace that goes, with all it holds, when the test ends; nobody waits for that.
 #[derive(Debug)]
@@ -25,13 +25,13 @@ impl Namespace {
         let name = format!("test-{:x}-{}", since.as_millis(), COUNT.fetch_add(1, Ordering::Relaxed));
         let labels: Map<String, Value> =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
-        let objects = [
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}),
-            // Its controller makes it too, but only a moment later; until then every pod is refused.
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}),
-        ];
-        let _ = kubectl::run(&["apply", "--server-side", "-f", "-"], &list(objects).to_string()).success();
-        Self { name, audit }
+        let namespace = json!({"metadata": {"name": name, "labels": labels}});
+        let _ = api::create("namespace", None, &namespace, false).expect("make a namespace");
+        // Its controller makes it too, but only a moment later; until then every pod is refused.
+        match api::create("serviceaccount", Some(&name), &json!({"metadata": {"name": "default"}}), false) {
+            Err(error) if !api::exists(&error) => panic!("could not make the account of {name}: {error}"),
+            _ => Self { name, audit },
+        }
     }
 
     /// Creates or changes objects in this namespace: YAML or JSON, one or many.
@@ -51,12 +51,12 @@ impl Namespace {
 
     /// Creates a pod, as [`Namespace::create`] does, or tells why not.
     pub fn create_pod(&self, pod: &Value) -> Result<(), kube::Error> {
-        api::create("pod", &self.name, pod, false).map(drop)
+        api::create("pod", Some(&self.name), pod, false).map(drop)
     }
 
-    /// What the apiserver would make of a pod; none is created.
-    pub fn rehearse(&self, pod: &Value) -> Value {
-        api::create("pod", &self.name, pod, true).unwrap_or_else(|error| panic!("could not rehearse a pod: {error}"))
+    /// What the apiserver would make of a pod, or why it would not; none is created.
+    pub fn rehearse(&self, pod: &Value) -> Result<Value, kube::Error> {
+        api::create("pod", Some(&self.name), pod, true)
     }
 
     /// An object, if there is one of this name.
@@ -103,6 +103,6 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         // A test that fails must say why, not that its namespace could not be deleted.
-        let _ = kubectl::run(&["delete", "namespace", &self.name, "--wait=false"], "");
+        let _ = api::delete("namespace", &self.name);
     }
 }

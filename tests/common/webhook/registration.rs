@@ -48,9 +48,7 @@ impl Registration {
             let (key, value) = scope.label();
             selector.as_array_mut().expect("a list").push(json!({"key": key, "operator": "In", "values": [value]}));
         }
-        let registration = json!({"apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "MutatingWebhookConfiguration", "metadata": {"name": name}, "webhooks": webhooks});
-        let _ = Cluster::get().create(&registration).success();
+        Cluster::get().register(&json!({"metadata": {"name": name}, "webhooks": webhooks}));
         let registration = Self { name, scope };
         registration.wait();
         registration
@@ -78,16 +76,15 @@ impl Registration {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"},
             "spec": {"containers": [{"name": "probe", "image": "trainmesh.test/busybox:1"}]}});
         eventually(PATIENCE, "the apiserver asks the new webhook", || {
-            let probe = namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &pod);
+            let probe = namespace.rehearse(&pod);
             let asked = namespace.audit(|event| calls(event).iter().any(|call| call.configuration == self.name));
-            if asked.is_empty() { Err(probe.stderr) } else { Ok(()) }
+            if asked.is_empty() { Err(format!("{:?}", probe.err())) } else { Ok(()) }
         });
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // A test that fails must say why, not that its registration could not be deleted.
-        let _ = Cluster::get().kubectl(&["delete", "mutatingwebhookconfiguration", &self.name, "--wait=false"], "");
+        Cluster::get().unregister(&self.name);
     }
 }
