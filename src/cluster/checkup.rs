@@ -3,6 +3,7 @@
 //! What is forbidden is hidden, no error: the answer says what could not be seen. Anything else that fails ends the
 //! check-up, because a diagnosis from half of the answers would be a guess.
 
+mod deployed;
 mod installed;
 mod metrics;
 mod reviews;

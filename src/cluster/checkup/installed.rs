@@ -1,12 +1,12 @@
 //! What runs: our two Deployments, the Service's endpoints, Istio's control planes.
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{PodSpec, Service};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 
 use super::super::ask::{AskError, answer, found};
+use super::deployed::{Deployment, PodSpec, deployments};
 use super::seen;
 use crate::certs::SERVICE;
 use crate::doctor::{Istiod, Servers};
@@ -27,7 +27,7 @@ pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers,
     let controller = pod_spec(client, namespace, CONTROLLER).await?;
     let account = |spec: &Option<PodSpec>| spec.as_ref().and_then(|spec| spec.service_account_name.clone());
     let usual = Servers::default();
-    let volume = webhook.iter().flat_map(|spec| spec.volumes.iter().flatten()).find(|volume| volume.name == TLS);
+    let volume = webhook.iter().flat_map(|spec| &spec.volumes).find(|volume| volume.name == TLS);
     let secret = volume.and_then(|volume| volume.secret.as_ref()?.secret_name.clone());
     Ok(Servers {
         webhook_account: account(&webhook).unwrap_or(usual.webhook_account),
@@ -58,22 +58,20 @@ pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usi
 
 /// Istio's control planes in this cluster.
 pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, AskError> {
-    let api: Api<Deployment> = Api::all(client.clone());
+    let api = deployments(client, None);
     let all =
         answer("list Istio's Deployments in all namespaces", api.list(&ListParams::default().labels(ISTIOD))).await?;
     let istiod = |it: Deployment| {
         let name = format!("{}/{}", it.namespace().unwrap_or_default(), it.name_any());
-        let containers = it.spec.and_then(|spec| spec.template.spec).map(|spec| spec.containers).unwrap_or_default();
-        let variables = containers.into_iter().flat_map(|container| container.env.unwrap_or_default());
-        let native = variables.filter(|variable| variable.name == NATIVE).find_map(|variable| variable.value);
+        let mut variables = it.spec.template.spec.containers.into_iter().flat_map(|container| container.env);
+        let native = variables.find_map(|variable| if variable.name == NATIVE { variable.value } else { None });
         Istiod { name, native }
     };
     Ok(all.into_iter().map(istiod).collect())
 }
 
 async fn pod_spec(client: &Client, namespace: &str, name: &str) -> Result<Option<PodSpec>, AskError> {
-    let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let step = format!("read Deployment {namespace}/{name}");
-    let read = seen(found(&step, api.get(name))).await?;
-    Ok(read.into_known().flatten().and_then(|it: Deployment| it.spec?.template.spec))
+    let read = seen(found(&step, deployments(client, Some(namespace)).get(name))).await?;
+    Ok(read.into_known().flatten().map(|it| it.spec.template.spec))
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use axum::http::Request;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use kube::core::Status;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Client, ResourceExt as _};
 
 use super::super::ask::{AskError, answer};
+use super::deployed::{Pod, pods};
 use super::is;
 
 /// The pods of both servers.
@@ -23,8 +23,8 @@ const AT_ONCE: usize = 8;
 
 /// The replicas in `namespace` that are ready, and whether their metrics can be read.
 pub(super) async fn shown(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, AskError> {
-    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    let pods = answer(&format!("list pods in {namespace}"), api.list(&ListParams::default().labels(OURS))).await?;
+    let ours = ListParams::default().labels(OURS);
+    let pods = answer(&format!("list pods in {namespace}"), pods(client, namespace).list(&ours)).await?;
     let places = pods.into_iter().filter(ready).filter_map(|pod| Some((pod.name_any(), port(&pod)?)));
     let asked = places.map(|(name, port)| async move {
         let step = format!("read the metrics of pods in {namespace} (get pods/proxy)");
@@ -43,11 +43,11 @@ pub(super) async fn shown(client: &Client, namespace: &str) -> Result<BTreeMap<S
 }
 
 fn ready(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    let mut conditions = pod.status.iter().flat_map(|status| &status.conditions);
+    conditions.any(|condition| condition.kind == "Ready" && condition.status == "True")
 }
 
-fn port(pod: &Pod) -> Option<i32> {
-    let ports = pod.spec.iter().flat_map(|spec| &spec.containers).flat_map(|it| it.ports.iter().flatten());
-    ports.into_iter().find(|port| port.name.as_deref() == Some(ADMIN)).map(|port| port.container_port)
+fn port(pod: &Pod) -> Option<u16> {
+    let mut ports = pod.spec.containers.iter().flat_map(|container| &container.ports);
+    ports.find(|port| port.name.as_deref() == Some(ADMIN)).map(|port| port.container_port)
 }

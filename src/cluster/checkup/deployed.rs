@@ -1,0 +1,100 @@
+//! What a checkup reads of Deployments and pods. The whole types would be a twentieth of the binary.
+
+use k8s_openapi::api::apps::v1;
+use k8s_openapi::api::core::v1::Pod as WholePod;
+use kube::api::ApiResource;
+use kube::core::{NotUsed, Object};
+use kube::{Api, Client};
+use serde::Deserialize;
+
+/// A Deployment.
+pub(super) type Deployment = Object<DeploymentSpec, NotUsed>;
+/// A pod.
+pub(super) type Pod = Object<PodSpec, PodStatus>;
+
+/// What a Deployment is to be.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct DeploymentSpec {
+    pub(super) template: PodTemplate,
+}
+
+/// What its pods are to be.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct PodTemplate {
+    pub(super) spec: PodSpec,
+}
+
+/// What a pod is to be.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct PodSpec {
+    pub(super) service_account_name: Option<String>,
+    pub(super) containers: Vec<Container>,
+    pub(super) volumes: Vec<Volume>,
+}
+
+/// A container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Container {
+    pub(super) env: Vec<Variable>,
+    pub(super) ports: Vec<Port>,
+}
+
+/// A variable of its environment.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) value: Option<String>,
+}
+
+/// A port of its.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Port {
+    pub(super) name: Option<String>,
+    pub(super) container_port: u16,
+}
+
+/// A volume.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Volume {
+    pub(super) name: String,
+    pub(super) secret: Option<SecretSource>,
+}
+
+/// A Secret that is mounted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SecretSource {
+    pub(super) secret_name: Option<String>,
+}
+
+/// What a pod is.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PodStatus {
+    pub(super) conditions: Vec<Condition>,
+}
+
+/// One thing that is true of it, or not.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Condition {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) status: String,
+}
+
+/// The Deployments of a namespace, or of all.
+pub(super) fn deployments(client: &Client, namespace: Option<&str>) -> Api<Deployment> {
+    let resource = ApiResource::erase::<v1::Deployment>(&());
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    }
+}
+
+/// The pods of a namespace.
+pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<WholePod>(&()))
+}
