@@ -31,9 +31,10 @@ impl Patch {
         &self.0
     }
 
-    /// Applies the operations to `pod`.
+    /// Applies the operations to `pod`, which is of no use after an error: those before the one that failed are not
+    /// taken back.
     pub fn apply(&self, pod: &mut Value) -> Result<(), json_patch::PatchError> {
-        json_patch::patch(pod, &self.0)
+        json_patch::patch_unsafe(pod, &self.0)
     }
 }
 
