@@ -48,10 +48,16 @@ pub fn concerns(pod: Pod<'_>, profile: Option<&Profile>) -> bool {
 /// What looks wrong in the subject's pod, the heaviest first. What the profile says of a check beats `settings`.
 #[must_use]
 pub fn lint(subject: &Subject<'_>, settings: &LintSettings) -> Vec<Finding> {
+    lint_some(subject, settings, |_| true)
+}
+
+/// The same, by the checks alone that are `wanted`.
+#[must_use]
+pub fn lint_some(subject: &Subject<'_>, settings: &LintSettings, wanted: impl Fn(CheckId) -> bool) -> Vec<Finding> {
     let facts = &Facts::new(subject);
     let own = subject.profile.map(|profile| &profile.lint);
     let mut findings = Vec::new();
-    for check in table::THEMES.into_iter().flatten() {
+    for check in table::THEMES.into_iter().flatten().filter(|check| wanted(check.id)) {
         let weighed = settings.weigh(check.id, check.severity);
         let weighed = weighed.and_then(|severity| own.map_or(Some(severity), |own| own.weigh(check.id, severity)));
         if let Some(severity) = weighed {

@@ -21,10 +21,8 @@ pub(super) fn findings(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'
     if !lint::concerns(pod, selected(original, snapshot)) {
         return Vec::new();
     }
-    let mut findings = lint::lint(&subject(original, pod, snapshot), &fabric.lint);
     // The rule mesh.traffic tells of it, of every pod that trains.
-    findings.retain(|finding| finding.id != lint::CAPTURED);
-    findings
+    lint::lint_some(&subject(original, pod, snapshot), &fabric.lint, |check| check != lint::CAPTURED)
 }
 
 /// What the lint is to know of a pod: `original` as its owner made it, `pod` as it will be.

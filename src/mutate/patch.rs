@@ -3,7 +3,9 @@
 //! The apiserver answers a patch that does not apply with an error even under `failurePolicy: Ignore`. So: `add` with
 //! every parent made first, `replace` only where a value was seen, never `test`, never `remove`.
 
-use json_patch::jsonptr::PointerBuf;
+use std::collections::HashSet;
+
+use json_patch::jsonptr::{Pointer, PointerBuf};
 use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -29,15 +31,16 @@ impl Patch {
         &self.0
     }
 
-    /// Applies the operations to `pod`.
+    /// Applies the operations to `pod`, which is of no use after an error: those before the one that failed are not
+    /// taken back.
     pub fn apply(&self, pod: &mut Value) -> Result<(), json_patch::PatchError> {
-        json_patch::patch(pod, &self.0)
+        json_patch::patch_unsafe(pod, &self.0)
     }
 }
 
 /// Builds the operations that write `plan` into `pod`. A write that changes nothing makes no operation.
 pub(super) fn build(pod: &Value, plan: &Plan) -> Patch {
-    let mut builder = Builder { pod, made: Vec::new(), operations: Vec::new() };
+    let mut builder = Builder { pod, made: HashSet::new(), operations: Vec::new() };
     for write in plan.writes() {
         builder.write(write);
     }
@@ -47,46 +50,52 @@ pub(super) fn build(pod: &Value, plan: &Plan) -> Patch {
 struct Builder<'a> {
     pod: &'a Value,
     /// Parents that the operations so far have made.
-    made: Vec<&'a [String]>,
+    made: HashSet<&'a Pointer>,
     operations: Vec<PatchOperation>,
 }
 
 impl<'a> Builder<'a> {
-    fn write<'plan: 'a>(&mut self, write: &'plan Write) {
-        for depth in 1..write.path.len() {
-            self.parent(&write.path[..depth], Value::Object(Map::new()));
-        }
-        let value = write.value.clone();
-        if write.manner == Manner::Append {
-            self.parent(&write.path, Value::Array(Vec::new()));
-            let end = write.path.iter().map(String::as_str).chain(["-"]);
-            self.operations.push(PatchOperation::Add(AddOperation { path: PointerBuf::from_tokens(end), value }));
-            return;
-        }
-        let path = PointerBuf::from_tokens(&write.path);
-        match lookup(self.pod, &write.path) {
-            Some(found) if *found == write.value => {}
-            Some(_) => self.operations.push(PatchOperation::Replace(ReplaceOperation { path, value })),
-            None => self.operations.push(PatchOperation::Add(AddOperation { path, value })),
+    fn write(&mut self, write: &'a Write) {
+        match write.manner {
+            Manner::Append => {
+                self.make(&write.path, Value::Array(Vec::new()));
+                self.add(write.path.with_trailing_token("-"), Value::clone(&write.value));
+            }
+            Manner::Set => {
+                self.make_parent(&write.path);
+                match write.path.resolve(self.pod) {
+                    Ok(found) if *found == *write.value => {}
+                    Ok(_) => self.operations.push(PatchOperation::Replace(ReplaceOperation {
+                        path: write.path.clone(),
+                        value: Value::clone(&write.value),
+                    })),
+                    Err(_) => self.add(write.path.clone(), Value::clone(&write.value)),
+                }
+            }
         }
     }
 
-    /// Puts `empty` at `path` unless the pod has it. `null` counts as absent, as it does at the apiserver.
-    fn parent(&mut self, path: &'a [String], empty: Value) {
-        if lookup(self.pod, path).is_some_and(|found| !found.is_null()) || self.made.contains(&path) {
+    /// Puts `empty` at `path`, its parents first, unless the pod has it. `null` counts as absent, as it does at the
+    /// apiserver.
+    fn make(&mut self, path: &'a Pointer, empty: Value) {
+        let there = || path.resolve(self.pod).is_ok_and(|found| !found.is_null());
+        if path.is_root() || self.made.contains(path) || there() {
             return;
         }
-        self.made.push(path);
-        let path = PointerBuf::from_tokens(path);
-        self.operations.push(PatchOperation::Add(AddOperation { path, value: empty }));
+        self.make_parent(path);
+        self.made.insert(path);
+        self.add(path.to_buf(), empty);
     }
-}
 
-fn lookup<'a>(pod: &'a Value, path: &[String]) -> Option<&'a Value> {
-    path.iter().try_fold(pod, |value, key| match value {
-        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-        other => other.get(key),
-    })
+    fn make_parent(&mut self, path: &'a Pointer) {
+        if let Some(parent) = path.parent() {
+            self.make(parent, Value::Object(Map::new()));
+        }
+    }
+
+    fn add(&mut self, path: PointerBuf, value: Value) {
+        self.operations.push(PatchOperation::Add(AddOperation { path, value }));
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +103,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
+    use super::super::plan::spec;
     use super::*;
 
     #[rstest]
@@ -114,8 +124,8 @@ mod tests {
     )]
     fn items_are_appended(#[case] pod: Value, #[case] expected: Value) {
         let mut plan = Plan::default();
-        plan.append(&["spec", "tolerations"], json!({"key": "b"}));
-        plan.append(&["spec", "tolerations"], json!({"key": "c"}));
+        plan.append(spec(["tolerations"]), json!({"key": "b"}));
+        plan.append(spec(["tolerations"]), json!({"key": "c"}));
         let patch = build(&pod, &plan);
         assert_eq!(serde_json::to_value(&patch).unwrap(), expected);
         let mut patched = pod.clone();

@@ -1,6 +1,8 @@
 //! What the rules want written: the only thing that a rule may change.
 
-use json_patch::jsonptr::PointerBuf;
+use std::sync::Arc;
+
+use json_patch::jsonptr::{Pointer, PointerBuf};
 use serde_json::Value;
 
 use crate::config::Traffic;
@@ -18,10 +20,10 @@ pub struct Plan {
 pub struct Write {
     /// Whether the value is set, or comes after what a list holds.
     pub manner: Manner,
-    /// Keys, and indices of lists, from the root of the pod, unescaped.
-    pub path: Vec<String>,
-    /// What is to stand there.
-    pub value: Value,
+    /// The place, from the root of the pod.
+    pub path: PointerBuf,
+    /// What is to stand there. The containers of a pod mostly get the same, and share it.
+    pub value: Arc<Value>,
 }
 
 /// How a value comes to its place.
@@ -34,39 +36,43 @@ pub enum Manner {
 }
 
 impl Plan {
-    /// Sets annotation `key`, and returns the field's JSON pointer.
-    pub fn set_annotation(&mut self, key: &str, value: impl Into<Value>) -> String {
-        self.set(&["metadata", "annotations", key], value)
+    /// Sets annotation `key`, and returns the field's place.
+    pub fn set_annotation(&mut self, key: &str, value: impl Into<Value>) -> &Pointer {
+        self.set(annotation(key), value)
     }
 
-    /// Sets label `key`, and returns the field's JSON pointer.
-    pub fn set_label(&mut self, key: &str, value: impl Into<Value>) -> String {
-        self.set(&["metadata", "labels", key], value)
+    /// Sets label `key`, and returns the field's place.
+    pub fn set_label(&mut self, key: &str, value: impl Into<Value>) -> &Pointer {
+        self.set(label(key), value)
     }
 
-    /// Sets what stands at `path`, the keys and list indices from the root of the pod, and returns the field's JSON pointer.
-    pub fn set(&mut self, path: &[&str], value: impl Into<Value>) -> String {
-        self.write(Manner::Set, path, value.into())
+    /// Sets what stands at `path`, and returns `path`.
+    pub fn set(&mut self, path: PointerBuf, value: impl Into<Value>) -> &Pointer {
+        &self.writes.push_mut(Write { manner: Manner::Set, path, value: Arc::new(value.into()) }).path
     }
 
-    /// Adds an item to the end of the list at `path`, which is made where it is absent, and returns the list's JSON
-    /// pointer.
-    pub fn append(&mut self, path: &[&str], item: impl Into<Value>) -> String {
-        self.write(Manner::Append, path, item.into())
+    /// Adds an item to the end of the list at `path`, which is made where it is absent.
+    pub fn append(&mut self, path: PointerBuf, item: impl Into<Value>) {
+        self.append_to_each([path], item);
+    }
+
+    /// Adds the same item to the end of the list at each of `paths`.
+    pub fn append_to_each(&mut self, paths: impl IntoIterator<Item = PointerBuf>, item: impl Into<Value>) {
+        let item = Arc::new(item.into());
+        let appended = |path| Write { manner: Manner::Append, path, value: Arc::clone(&item) };
+        self.writes.extend(paths.into_iter().map(appended));
     }
 
     /// The value planned for label `key`.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
-        let path = ["metadata", "labels", key];
-        self.writes.iter().find(|write| write.path == path)?.value.as_str()
+        self.planned(&label(key))
     }
 
     /// The value planned for annotation `key`.
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
-        let path = ["metadata", "annotations", key];
-        self.writes.iter().find(|write| write.path == path)?.value.as_str()
+        self.planned(&annotation(key))
     }
 
     /// The writes, in the order they were asked for.
@@ -91,8 +97,22 @@ impl Plan {
         self.traffic
     }
 
-    fn write(&mut self, manner: Manner, path: &[&str], value: Value) -> String {
-        self.writes.push(Write { manner, path: path.iter().map(|key| (*key).to_owned()).collect(), value });
-        PointerBuf::from_tokens(path.iter().copied()).to_string()
+    fn planned(&self, path: &Pointer) -> Option<&str> {
+        self.writes.iter().find(|write| *write.path == *path)?.value.as_str()
     }
+}
+
+/// The place to which `keys` lead from the pod's `spec`.
+pub(super) fn spec<const KEYS: usize>(keys: [&str; KEYS]) -> PointerBuf {
+    PointerBuf::from_tokens(["spec"].into_iter().chain(keys))
+}
+
+/// The place of annotation `key`.
+pub(super) fn annotation(key: &str) -> PointerBuf {
+    PointerBuf::from_tokens(["metadata", "annotations", key])
+}
+
+/// The place of label `key`.
+pub(super) fn label(key: &str) -> PointerBuf {
+    PointerBuf::from_tokens(["metadata", "labels", key])
 }

@@ -6,9 +6,9 @@ mod mesh;
 
 use std::borrow::Cow;
 
-use json_patch::jsonptr::PointerBuf;
 use serde::{Serialize, Serializer};
 
+use super::plan::{annotation, label};
 use super::{Mode, Plan, Reason, Snapshot, Verdict};
 use crate::pod::{Injection, NotInjected, Pod, Proxy, injection};
 
@@ -110,7 +110,7 @@ impl Ruling {
         Self { verdict, reason, detail: None, field: None, warnings: Vec::new(), parts: Vec::new(), in_force: None }
     }
 
-    fn applied(reason: Reason, field: String) -> Self {
+    fn applied(reason: Reason, field: impl Into<String>) -> Self {
         Self::new(Verdict::Applied, reason).at(field)
     }
 
@@ -147,12 +147,12 @@ impl Ruling {
 
 /// The JSON pointer of annotation `key`.
 fn annotation_pointer(key: &str) -> String {
-    PointerBuf::from_tokens(["metadata", "annotations", key]).to_string()
+    annotation(key).to_string()
 }
 
 /// The JSON pointer of label `key`.
 fn label_pointer(key: &str) -> String {
-    PointerBuf::from_tokens(["metadata", "labels", key]).to_string()
+    label(key).to_string()
 }
 
 impl From<NotInjected> for Reason {

@@ -2,6 +2,7 @@
 
 mod grammar;
 
+use json_patch::jsonptr::{Pointer, Token};
 use k8s_openapi::api::core::v1::Pod as TypedPod;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -65,7 +66,11 @@ pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<Value, VerifyEr
     TypedPod::deserialize(&patched).map_err(VerifyError::Patched)?;
     obeys_grammar(plan)?;
     size(&patched)?;
-    let planned: Vec<Planned<'_>> = plan.writes().iter().map(Planned::from).collect();
+    let mut writes: Vec<&Write> = plan.writes().iter().collect();
+    // The sort is stable: what comes to the end of one list stays in the order of the plan.
+    writes.sort_by(|one, other| one.path.cmp(&other.path));
+    let planned: Vec<Planned<'_>> =
+        writes.chunk_by(|one, next| one.path == next.path).filter_map(Planned::at_one_place).collect();
     if same_outside(Some(pod), Some(&patched), &planned) { Ok(patched) } else { Err(VerifyError::OutsideThePlan) }
 }
 
@@ -73,8 +78,13 @@ fn obeys_grammar(plan: &Plan) -> Result<(), VerifyError> {
     let broken = plan.writes().iter().find(|write| !well_formed(write));
     match broken {
         None => Ok(()),
-        Some(write) => Err(VerifyError::Grammar { pointer: format!("/{}", write.path.join("/")) }),
+        Some(write) => Err(VerifyError::Grammar { pointer: unescaped(&write.path) }),
     }
+}
+
+/// The place as people read it.
+fn unescaped(path: &Pointer) -> String {
+    path.as_str().replace("~1", "/").replace("~0", "~")
 }
 
 fn size(patched: &Value) -> Result<(), VerifyError> {
@@ -88,16 +98,21 @@ fn size(patched: &Value) -> Result<(), VerifyError> {
     if total > ANNOTATIONS_LIMIT { Err(VerifyError::AnnotationsTooLarge(total)) } else { Ok(()) }
 }
 
-/// A planned write whose path counts from the place that is looked at.
+/// What is planned for one place, in the order of the plan. The path counts from what is looked at.
 #[derive(Clone, Copy)]
 struct Planned<'a> {
-    path: &'a [String],
-    write: &'a Write,
+    path: &'a Pointer,
+    writes: &'a [&'a Write],
 }
 
-impl<'a> From<&'a Write> for Planned<'a> {
-    fn from(write: &'a Write) -> Self {
-        Self { path: &write.path, write }
+impl<'a> Planned<'a> {
+    fn at_one_place(writes: &'a [&'a Write]) -> Option<Self> {
+        Some(Self { path: &writes.first()?.path, writes })
+    }
+
+    /// Whether it says what stands at the place that is looked at.
+    fn sets_it(&self) -> bool {
+        self.path.is_root() && self.writes.iter().any(|write| write.manner == Manner::Set)
     }
 }
 
@@ -106,7 +121,7 @@ fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[Planne
     if planned.is_empty() {
         return before == after;
     }
-    if planned.iter().any(|planned| planned.path.is_empty() && planned.write.manner == Manner::Set) {
+    if planned.iter().any(Planned::sets_it) {
         return true;
     }
     let empty = Map::new();
@@ -128,7 +143,8 @@ fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[Planne
 /// ones that were to be.
 fn same_items(before: &[Value], after: &[Value], planned: &[Planned<'_>]) -> bool {
     let (kept, appended) = after.split_at(before.len());
-    let wanted = planned.iter().filter(|planned| planned.path.is_empty()).map(|planned| &planned.write.value);
+    let here = planned.iter().filter(|planned| planned.path.is_root());
+    let wanted = here.flat_map(|planned| planned.writes).map(|write| &*write.value);
     let mut pairs = before.iter().zip(kept).enumerate();
     appended.iter().eq(wanted)
         && pairs.all(|(index, (before, after))| {
@@ -145,11 +161,12 @@ fn items(value: Option<&Value>) -> Option<&[Value]> {
     }
 }
 
-/// The planned writes whose paths go through `key`, counted from there.
+/// What is planned for places that are reached through `key`, counted from there.
 fn below<'a>(planned: &[Planned<'a>], key: &str) -> Vec<Planned<'a>> {
+    let key = Token::from(key);
     let through = planned.iter().filter_map(|planned| {
-        let (first, rest) = planned.path.split_first()?;
-        (first == key).then_some(Planned { path: rest, write: planned.write })
+        let (first, path) = planned.path.split_front()?;
+        (first == key).then_some(Planned { path, ..*planned })
     });
     through.collect()
 }
@@ -186,6 +203,14 @@ mod tests {
     fn what_would_block_the_pod_is_caught(#[case] pod: Value, #[case] plan: Plan, #[case] expected: &str) {
         let error = verify(&pod, &build(&pod, &plan), &plan).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
+    }
+
+    #[test]
+    fn a_value_that_breaks_its_grammar_is_told_with_its_field() {
+        let mut plan = Plan::default();
+        plan.set_label("a.io/b", "c d");
+        let error = verify(&pod(), &build(&pod(), &plan), &plan).unwrap_err();
+        assert_eq!(error.to_string(), "/metadata/labels/a.io/b would hold a value that the apiserver refuses");
     }
 
     #[test]

@@ -23,6 +23,6 @@ pub(super) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
         Helpers::ToEnd if plan.label(keys::MANAGED).is_some() => {
             Ruling::applied(Reason::HelpersManaged, label_pointer(keys::MANAGED))
         }
-        Helpers::ToEnd => Ruling::applied(Reason::HelpersManaged, plan.set_label(keys::MANAGED, MANAGED)),
+        Helpers::ToEnd => Ruling::applied(Reason::HelpersManaged, plan.set_label(keys::MANAGED, MANAGED).as_str()),
     }
 }

@@ -1,5 +1,8 @@
 //! What each field that we write may hold. A field that is not here is written by nobody.
 
+use std::borrow::Cow;
+
+use json_patch::jsonptr::Token;
 use serde_json::Value;
 
 use crate::fabric::profile::{
@@ -11,9 +14,11 @@ use crate::mutate::plan::{Manner, Write};
 
 /// Whether the value of `write` obeys the grammar of its field, so that the apiserver takes it.
 pub(super) fn well_formed(write: &Write) -> bool {
-    let path: Vec<&str> = write.path.iter().map(String::as_str).collect();
-    let value = &write.value;
-    match (path.as_slice(), write.manner) {
+    let tokens: Vec<Token<'_>> = write.path.tokens().collect();
+    let keys: Vec<Cow<'_, str>> = tokens.iter().map(Token::decoded).collect();
+    let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
+    let value = &*write.value;
+    match (keys.as_slice(), write.manner) {
         (["metadata", "annotations", key], Set) => labels::is_key(key) && value.is_string(),
         (["metadata", "labels", key], Set) => label(key, value),
         (["spec", list @ ("containers" | "initContainers"), index, field @ ..], manner) => {
@@ -204,6 +209,9 @@ fn is_annotation_path(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use json_patch::jsonptr::PointerBuf;
     use rstest::rstest;
     use serde_json::json;
 
@@ -252,7 +260,8 @@ mod tests {
     #[case::capability_of_the_kernel(Append, &["spec", "containers", "0", "securityContext", "capabilities", "add"], json!("CAP_IPC_LOCK"), false)]
     #[case::index(Append, &["spec", "containers", "-", "env"], json!({"name": "A", "value": ""}), false)]
     fn fields(#[case] manner: Manner, #[case] path: &[&str], #[case] value: Value, #[case] expected: bool) {
-        let write = Write { manner, path: path.iter().map(|key| (*key).to_owned()).collect(), value };
+        let path = PointerBuf::from_tokens(path.iter().copied());
+        let write = Write { manner, path, value: Arc::new(value) };
         assert_eq!(well_formed(&write), expected);
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::work::Work;
 use crate::fabric::profile::Claim;
+use crate::mutate::plan::spec;
 
 pub(super) fn plan(work: &mut Work<'_>) {
     let profile = work.profile;
@@ -34,7 +35,8 @@ fn of_pod(work: &mut Work<'_>, claim: &Claim) -> Option<String> {
         work.conflict(format!("resource claim {name} is of another template"), "rename it");
         return None;
     }
-    work.plan.append(&["spec", "resourceClaims"], json!({"name": name, "resourceClaimTemplateName": template}));
+    let claims = spec(["resourceClaims"]);
+    work.plan.append(claims, json!({"name": name, "resourceClaimTemplateName": template}));
     Some(name.to_owned())
 }
 
@@ -44,11 +46,11 @@ fn of_containers(work: &mut Work<'_>, name: &str, template: &str) {
         let claims = target.container.raw().get("resources").and_then(|resources| resources.get("claims")?.as_array());
         let claimed = |claim: &Value| claim.get("name").and_then(Value::as_str) == Some(name);
         if !claims.is_some_and(|claims| claims.iter().any(claimed)) {
-            work.plan.append(&target.path(&["resources", "claims"]), json!({"name": name}));
             given.push(index);
         }
     }
     if !given.is_empty() {
+        work.append(&given, ["resources", "claims"], json!({"name": name}));
         let place = work.of(&given);
         work.added(format!("claim {name} of {template}{place}"));
     }

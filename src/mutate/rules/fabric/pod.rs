@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::work::{Level, Work};
 use crate::fabric::profile::{DnsPolicy, Operator, Toleration};
+use crate::mutate::plan::spec;
 
 pub(super) fn plan(work: &mut Work<'_>) {
     if work.profile.pod.host_network {
@@ -34,7 +35,7 @@ fn host_network(work: &mut Work<'_>) {
     if let Some(container) = elsewhere {
         return work.conflict(format!("{} maps a hostPort", container.name()), "remove the hostPort");
     }
-    work.plan.set(&["spec", "hostNetwork"], true);
+    work.plan.set(spec(["hostNetwork"]), true);
     work.forbidden.push((Level::Baseline, "hostNetwork".to_owned()));
     work.added("hostNetwork");
 }
@@ -45,7 +46,7 @@ fn dns_policy(work: &mut Work<'_>, policy: DnsPolicy) {
         Some(own) if own == wanted => {}
         // `ClusterFirst` is what the apiserver has written where nobody said anything.
         None | Some("ClusterFirst") => {
-            work.plan.set(&["spec", "dnsPolicy"], wanted.as_str());
+            work.plan.set(spec(["dnsPolicy"]), wanted.as_str());
             work.added(format!("dnsPolicy {wanted}"));
         }
         Some(own) => work.kept(format!("dnsPolicy {own}")),
@@ -57,7 +58,7 @@ fn node_selector(work: &mut Work<'_>) {
     for (key, value) in &profile.pod.node_selector {
         match work.spec("nodeSelector").and_then(|selector| selector.get(key.as_str())) {
             None => {
-                work.plan.set(&["spec", "nodeSelector", key.as_str()], value.as_str());
+                work.plan.set(spec(["nodeSelector", key.as_str()]), value.as_str());
                 work.added(format!("nodeSelector {key}={value}"));
             }
             Some(own) if own.as_str() == Some(value.as_str()) => {}
@@ -73,7 +74,7 @@ fn tolerations(work: &mut Work<'_>) {
             continue;
         }
         let Ok(item) = serde_json::to_value(toleration) else { continue };
-        work.plan.append(&["spec", "tolerations"], item);
+        work.plan.append(spec(["tolerations"]), item);
         work.added(format!("toleration of {}", toleration.key));
     }
 }

@@ -109,7 +109,7 @@ fn counted(work: &mut Work<'_>, name: &str, mode: ResourceMode, wanted: &[u64]) 
             None => {
                 let text = wanted.to_string();
                 for list in ["limits", "requests"] {
-                    work.plan.set(&target.path(&["resources", list, name]), text.as_str());
+                    work.plan.set(target.path(["resources", list, name]), text.as_str());
                 }
                 had = had.saturating_add(*wanted);
                 total = total.saturating_add(*wanted);
@@ -150,7 +150,7 @@ fn memory(work: &mut Work<'_>, resource: &Resource, quantity: &Quantity) {
             alone = Some(target.container.name());
         } else {
             for list in ["limits", "requests"] {
-                work.plan.set(&target.path(&["resources", list, name]), quantity.as_str());
+                work.plan.set(target.path(["resources", list, name]), quantity.as_str());
             }
             given.push(index);
         }

@@ -43,7 +43,6 @@ fn add(work: &mut Work<'_>, capability: &Capability) {
         if lists(target, "drop").any(|name| is(name, capability)) {
             dropped = Some(target.container.name());
         } else {
-            work.plan.append(&target.path(&["securityContext", "capabilities", "add"]), capability.as_str());
             given.push(index);
         }
     }
@@ -53,6 +52,7 @@ fn add(work: &mut Work<'_>, capability: &Capability) {
     if given.is_empty() && dropped.is_none() {
         work.found(format!("capability {capability}"));
     } else if !given.is_empty() {
+        work.append(&given, ["securityContext", "capabilities", "add"], capability.as_str());
         let place = work.of(&given);
         work.added(format!("capability {capability}{place}"));
         forbid(work, capability);
@@ -80,7 +80,7 @@ fn privileged(work: &mut Work<'_>) {
         if says("privileged", false) || says("allowPrivilegeEscalation", false) {
             declined = Some(target.container.name());
         } else {
-            work.plan.set(&target.path(&["securityContext", "privileged"]), true);
+            work.plan.set(target.path(["securityContext", "privileged"]), true);
             given.push(index);
         }
     }

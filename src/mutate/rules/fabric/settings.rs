@@ -126,14 +126,12 @@ fn into_environment(work: &mut Work<'_>, setting: &Wanted<'_>, routes: &[Route],
         match (by_environment, setting.via, route) {
             (_, Via::Conf, Route::Closed) => unseen.push(index),
             (true, ..) if opaque(target) => unseen.push(index),
-            (true, ..) => {
-                work.plan.append(&target.path(&["env"]), json!({"name": setting.name, "value": setting.value}));
-                given.push(index);
-            }
+            (true, ..) => given.push(index),
             (false, ..) => {}
         }
     }
     if !given.is_empty() {
+        work.append(&given, ["env"], json!({"name": setting.name, "value": setting.value}));
         let place = work.of(&given);
         work.added(format!("{}={}{place}", setting.name, setting.value));
     }

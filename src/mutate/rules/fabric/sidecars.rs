@@ -6,6 +6,7 @@ use super::security::forbid;
 use super::volumes;
 use super::work::{Level, Work};
 use crate::fabric::profile::Capability;
+use crate::mutate::plan::spec;
 use crate::pod::ContainerKind;
 
 pub(super) fn plan(work: &mut Work<'_>) {
@@ -37,7 +38,7 @@ pub(super) fn plan(work: &mut Work<'_>) {
                         container[field] = items.into();
                     }
                 }
-                work.plan.append(&["spec", "initContainers"], container);
+                work.plan.append(spec(["initContainers"]), container);
                 work.added(format!("native sidecar {name}"));
                 // It says nothing of what `restricted` demands of every container.
                 work.forbidden.push((Level::Restricted, format!("container {name}")));

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::work::{Work, covers};
 use crate::fabric::profile::Spread;
+use crate::mutate::plan::spec;
 
 /// Where the rule stands in a pod's `spec`.
 const PATH: [&str; 3] = ["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
@@ -20,6 +21,6 @@ pub(super) fn plan(work: &mut Work<'_>) {
     if own.is_some_and(|terms| terms.iter().any(|found| covers(found, &term))) {
         return;
     }
-    work.plan.append(&["spec", affinity, anti, required], term);
+    work.plan.append(spec([affinity, anti, required]), term);
     work.added("anti-affinity by hostname");
 }

@@ -1,9 +1,11 @@
 //! Which containers of a pod a profile is for: those that ask for an accelerator, never the proxy, a launcher or an init
 //! container.
 
+use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
 use crate::fabric::profile::{InitContainers, Match, Profile, ResourcePattern};
+use crate::mutate::plan::spec;
 use crate::pod::{Container, ContainerKind, Pod};
 use crate::quantity::whole_units;
 
@@ -25,7 +27,7 @@ pub(super) struct Target<'a> {
     pub(super) gpus: u64,
     /// Whether they are of AMD, whose library reads a file of its own.
     pub(super) amd: bool,
-    index: String,
+    path: PointerBuf,
 }
 
 /// The containers of `pod` that `profile` is for.
@@ -78,14 +80,16 @@ impl<'a> Target<'a> {
                 amd |= count > 0 && resource.starts_with("amd.com/");
             }
         }
-        Self { container, gpus, amd, index: container.index.to_string() }
+        let path = spec([container.kind.list(), &container.index.to_string()]);
+        Self { container, gpus, amd, path }
     }
 
-    /// The path of `rest` below the container.
-    pub(super) fn path<'p>(&'p self, rest: &[&'p str]) -> Vec<&'p str> {
-        let mut path = Vec::with_capacity(rest.len() + 3);
-        path.extend_from_slice(&["spec", self.container.kind.list(), &self.index]);
-        path.extend_from_slice(rest);
+    /// The place of a field below the container, by the keys that lead to it.
+    pub(super) fn path<const KEYS: usize>(&self, keys: [&str; KEYS]) -> PointerBuf {
+        let mut path = self.path.clone();
+        for key in keys {
+            path.push_back(key);
+        }
         path
     }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::work::{Level, Work, covers};
 use crate::fabric::profile::{ConfigMapVolume, HostPath, SharedMemory};
+use crate::mutate::plan::spec;
 
 /// A mount that a profile wants.
 pub(super) struct Mount<'m> {
@@ -133,8 +134,8 @@ fn free_of_mounts(work: &mut Work<'_>, path: &str, wanted: &Mount<'_>) -> Vec<us
 /// Plans mounts, each in a target and at a path, and their volume where the pod has no equal one.
 pub(super) fn mount(work: &mut Work<'_>, places: &[(usize, &str)], wanted: Mount<'_>) {
     let name = volume(work, wanted.volume, wanted.source);
-    for (index, path) in places {
-        let Some(target) = work.targets.get(*index) else { continue };
+    for places in places.chunk_by(|(_, path), (_, next)| path == next) {
+        let Some((_, path)) = places.first() else { continue };
         let mut entry = json!({"name": name, "mountPath": path});
         if let Some(sub_path) = wanted.sub_path {
             entry["subPath"] = sub_path.into();
@@ -142,7 +143,8 @@ pub(super) fn mount(work: &mut Work<'_>, places: &[(usize, &str)], wanted: Mount
         if wanted.read_only {
             entry["readOnly"] = true.into();
         }
-        work.plan.append(&target.path(&["volumeMounts"]), entry);
+        let targets: Vec<usize> = places.iter().map(|(index, _)| *index).collect();
+        work.append(&targets, ["volumeMounts"], entry);
     }
 }
 
@@ -154,7 +156,7 @@ fn volume(work: &mut Work<'_>, base: &str, source: Value) -> String {
         if let Value::Object(source) = source {
             volume.extend(source);
         }
-        work.plan.append(&["spec", "volumes"], volume);
+        work.plan.append(spec(["volumes"]), volume);
     }
     name
 }

@@ -73,6 +73,12 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Plans the same item for the end of a list in each of `targets`; `keys` lead from the container to the list.
+    pub(super) fn append<const KEYS: usize>(&mut self, targets: &[usize], keys: [&str; KEYS], item: impl Into<Value>) {
+        let lists = targets.iter().filter_map(|index| self.targets.get(*index)).map(|target| target.path(keys));
+        self.plan.append_to_each(lists, item);
+    }
+
     /// The user's text and the profile exclude each other.
     pub(super) fn conflict(&mut self, what: impl Into<String>, cure: impl Into<String>) {
         self.conflicts.push(Conflict { what: what.into(), cure: cure.into(), guard: false });

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use json_patch::jsonptr::PointerBuf;
 use serde_json::{Value, json};
 
 use super::super::{Facts, Ruling, annotation_pointer};
 use crate::keys;
+use crate::mutate::plan::spec;
 use crate::mutate::proxy_config::{self, Hold};
 use crate::mutate::{Plan, Reason};
 use crate::pod::{Injection, Proxy, ProxyKind};
@@ -52,7 +54,9 @@ fn request(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
         Hold::Missing { .. } if native => {
             Ruling::skipped(Reason::NativeSidecar).at(annotation_pointer(keys::NATIVE_SIDECAR))
         }
-        Hold::Missing { merged } => Ruling::applied(Reason::HoldAdded, plan.set_annotation(keys::PROXY_CONFIG, merged)),
+        Hold::Missing { merged } => {
+            Ruling::applied(Reason::HoldAdded, plan.set_annotation(keys::PROXY_CONFIG, merged).as_str())
+        }
     }
 }
 
@@ -63,7 +67,7 @@ fn injected(facts: &Facts<'_>, proxy: Proxy<'_>, plan: &mut Plan) -> Ruling {
         ProxyKind::GrpcAgent => Ruling::skipped(Reason::GrpcAgent).at(proxy.container.pointer()),
         ProxyKind::Classic if waits(proxy) => match longer_wait(facts, proxy) {
             Some(command) => {
-                Ruling::applied(Reason::WaitRaised, plan.set(&hook(&proxy.container.index.to_string()), command))
+                Ruling::applied(Reason::WaitRaised, plan.set(hook(proxy.container.index), command).as_str())
             }
             None => Ruling::skipped(Reason::HoldRendered).at(proxy.container.pointer()),
         },
@@ -76,8 +80,9 @@ fn injected(facts: &Facts<'_>, proxy: Proxy<'_>, plan: &mut Plan) -> Ruling {
 }
 
 /// Where the command of a postStart hook stands, in the application container at `index`.
-fn hook(index: &str) -> [&str; 7] {
-    ["spec", "containers", index, "lifecycle", "postStart", "exec", "command"]
+fn hook(index: usize) -> PointerBuf {
+    let index = index.to_string();
+    spec(["containers", &index, "lifecycle", "postStart", "exec", "command"])
 }
 
 /// The hook's command with the configured time-out, where that is longer than what was rendered. Only the exact command

@@ -30,7 +30,7 @@ pub(in crate::mutate::rules) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ru
         }
         Injection::Expected => {
             let field = plan.set_annotation(keys::NATIVE_SIDECAR, "true");
-            Ruling::applied(Reason::NativePreferred, field)
+            Ruling::applied(Reason::NativePreferred, field.as_str())
         }
     }
 }

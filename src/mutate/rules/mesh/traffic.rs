@@ -79,7 +79,7 @@ fn disable_capture(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
     }
     let free =
         DIRECTIONS.iter().filter(|direction| direction.steering.iter().all(|key| facts.pod.annotation(key).is_none()));
-    let written: Vec<String> = free.map(|direction| plan.set_annotation(direction.empty, "")).collect();
+    let written: Vec<String> = free.map(|direction| plan.set_annotation(direction.empty, "").to_string()).collect();
     let emptied = DIRECTIONS.iter().all(|direction| facts.pod.annotation(direction.empty) == Some(""));
     match written.into_iter().next() {
         Some(field) => Ruling::applied(Reason::CaptureDisabled, field),
@@ -101,7 +101,7 @@ fn disable_injection(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
     match facts.injection {
         Injection::NotExpected(why) => Ruling::skipped(why.into()),
         Injection::Expected => {
-            Ruling::applied(Reason::InjectionTurnedOff, plan.set_label(keys::SIDECAR_INJECT, "false"))
+            Ruling::applied(Reason::InjectionTurnedOff, plan.set_label(keys::SIDECAR_INJECT, "false").as_str())
         }
     }
 }
