@@ -5,8 +5,7 @@
 //! ```
 //!
 //! Whatever else runs on the cluster is disturbed too: these tests run alone, one after another, and `tests/run` has
-//! them on a cluster of their own. A part is ended by [`Cluster::stop`](cluster::Cluster::stop), which has it back whatever
-//! happens.
+//! them last. A part is ended by [`Cluster::stop`](cluster::Cluster::stop), which has it back whatever happens.
 
 #![allow(
     clippy::unwrap_used,

@@ -30,7 +30,8 @@ spawn() {
     [ -z "${LOCK_FD:-}" ] || exec {LOCK_FD}>&-
     exec {TERMINAL}>&- # else `cluster up | less` would wait for the daemons
     [ ! -w "$(daemon_cgroup)/cgroup.procs" ] || echo "$BASHPID" >"$(daemon_cgroup)/cgroup.procs"
-    exec setsid "$@"
+    # Memory for time: the tests share few cores with the cluster.
+    GOGC=300 exec setsid "$@"
   ) >>"$LOGS/$component.log" 2>&1 </dev/null &
   pid=$!
   printf '%s %s\n' "$pid" "$(start_time "$pid")" >"$PIDS/$component"
