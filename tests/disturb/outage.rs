@@ -7,7 +7,8 @@ use crate::controller::{Group, PROXY, SERVED, Seen, State, asked, see, watch};
 
 /// Longer than a lease lasts without its holder.
 const LONG: SignedDuration = SignedDuration::from_secs(20);
-const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+/// Time enough for thirty tries, were there no back-off.
+const AWAY: SignedDuration = SignedDuration::from_secs(30);
 
 /// Waits for a moment that nothing tells of.
 fn until(moment: Timestamp) {
@@ -73,7 +74,7 @@ fn a_kubelet_that_is_away_is_asked_seldom_and_again_when_it_is_back() {
     });
     let away = Cluster::get().stop("kubelet");
     assert_eq!(asked(&namespace, "train"), []);
-    until(Timestamp::now() + MINUTE);
+    until(Timestamp::now() + AWAY);
     let asked = asked(&namespace, "train");
     assert!((1..=8).contains(&asked.len()), "{asked:?}");
     drop(away);
