@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::controller::{ADMIN, Asked, PROXY, STATUS, State, asked_of_all};
+use crate::cluster::{PATIENCE, eventually};
+use crate::controller::{ADMIN, Asked, PROXY, STATUS, State, asked, asked_of_all};
 use crate::world::World;
 
 /// Ends when the proxy is ready.
@@ -109,6 +110,9 @@ fn a_port_forward_that_is_forbidden_by_configuration_is_not_tried() {
             .proxy(&json!({"proxyMetadata": {"TEST_HANG_REQUEST": "15000"}}))
             .runs("train", "true"),
     );
+    eventually(PATIENCE, "the proxy that has moved is asked", || {
+        if asked(&world.namespace, "train").is_empty() { Err("it is not") } else { Ok(()) }
+    });
     world.over("hangs");
     world.catches_up();
     let mut asked = asked_of_all(&world.namespace).remove("train").unwrap_or_default();

@@ -13,16 +13,16 @@ use crate::cluster::{Cluster, Namespace, list};
 use crate::controller::{Asked, Group, PROXY, SERVED, Seen, State, asked_of_all};
 
 /// Pods at a time: more only wait for each other's start.
-const WINDOW: usize = 24;
+const WINDOW: usize = 16;
 /// The restarts after which a container is known to be restarted for ever.
 const RESTARTS: u64 = 2;
 /// After the end of a payload nothing more is expected to happen: many times the settle window.
 const QUIET: SignedDuration = SignedDuration::from_secs(10);
 /// Restarts are 10 s and more apart, and the machine is busy.
-const ROW: Duration = Duration::from_mins(3);
+const ROW: Duration = Duration::from_mins(5);
 /// From the payload's end to the proxy's, which may not even have started then. The figure is a benchmark's affair; this
 /// catches what is found by a later look at all pods alone.
-const DELAY: SignedDuration = SignedDuration::from_mins(1);
+const DELAY: SignedDuration = SignedDuration::from_mins(2);
 
 #[test]
 fn the_proxy_is_ended_when_no_payload_container_will_run_again_and_only_then() {

@@ -1,14 +1,10 @@
 //! The controller while the apiserver or the kubelet is away: what ended meanwhile is ended afterwards.
 
-use std::time::Duration;
-
 use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::{Cluster, Namespace, PATIENCE, Stopped, eventually};
-use crate::controller::{Group, PROXY, SERVED, Seen, State, asked, see};
+use crate::controller::{Group, PROXY, SERVED, Seen, State, asked, see, watch};
 
-/// After several restarts of the apiserver in a row kubelet and scheduler take their time to ask it again.
-const BACK: Duration = PATIENCE.saturating_mul(2);
 /// Longer than a lease lasts without its holder.
 const LONG: SignedDuration = SignedDuration::from_secs(20);
 /// Time enough for thirty tries, were there no back-off.
@@ -16,28 +12,20 @@ const AWAY: SignedDuration = SignedDuration::from_secs(30);
 
 /// Waits for a moment that nothing tells of.
 fn until(moment: Timestamp) {
-    eventually(PATIENCE * 2, "time passes", || if Timestamp::now() >= moment { Ok(()) } else { Err("not yet") });
+    eventually(PATIENCE, "time passes", || if Timestamp::now() >= moment { Ok(()) } else { Err("not yet") });
 }
 
 /// A pod whose payload ends while the apiserver is away.
 fn ends_unseen(group: &Group, namespace: &Namespace) -> Stopped {
     let _ = namespace.create(&group.pod("train").runs("train", "sleep 3")).success();
-    comes_to(namespace, "the payload runs", |seen| seen.state("train") == State::Running);
+    watch(namespace, "train", "the payload runs", |seen| seen.state("train") == State::Running);
     let away = Cluster::get().stop("apiserver");
     until(Timestamp::now() + SignedDuration::from_secs(3));
     away
 }
 
-/// Waits until the pod is as `wanted`.
-fn comes_to(namespace: &Namespace, what: &str, wanted: impl Fn(&Seen) -> bool) -> Seen {
-    eventually(BACK, what, || {
-        let seen = see(namespace, "train");
-        if wanted(&seen) { Ok(seen) } else { Err(seen) }
-    })
-}
-
 fn over(namespace: &Namespace) {
-    assert_eq!(comes_to(namespace, "the pod is over", Seen::over).phase(), "Succeeded");
+    assert_eq!(watch(namespace, "train", "over", Seen::over).phase(), "Succeeded");
 }
 
 #[test]
@@ -47,7 +35,7 @@ fn a_restart_of_the_apiserver_costs_no_end() {
     controller.led();
     let namespace = Cluster::get().namespace(&SERVED);
     drop(ends_unseen(&group, &namespace));
-    let seen = eventually(BACK, "the pod is over", || {
+    let seen = eventually(PATIENCE, "the pod is over", || {
         // Where the restart took so long that the lease was lost, a kubelet would start the controller again.
         if controller.has_ended() {
             controller = group.start();
@@ -81,7 +69,7 @@ fn a_kubelet_that_is_away_is_asked_seldom_and_again_when_it_is_back() {
     // Time enough to stop the kubelet after it has told of the payload's end.
     let pod = group.pod("train").annotation("trainmesh.dev/settle", "10s").runs("train", "true");
     let _ = namespace.create(&pod).success();
-    comes_to(&namespace, "the payload has ended, the proxy is ready", |seen| {
+    watch(&namespace, "train", "the payload has ended, the proxy is ready", |seen| {
         seen.ended("train").is_some() && seen.ready(PROXY)
     });
     let away = Cluster::get().stop("kubelet");

@@ -61,7 +61,7 @@ fn a_leader_whose_clock_is_off_renews_in_time(#[case] hours: i64) {
     no_pod_is_missed(&format!("a leader {hours} h off"), || {
         let _leader = skewed(&release, hours, &[&["controller"], &LIFETIMES[..]].concat());
         let mut seen = BTreeSet::new();
-        eventually(PATIENCE * 2, "certificates are renewed", || {
+        eventually(PATIENCE, "certificates are renewed", || {
             seen.insert(secret(&release, SERVING, "tls.crt"));
             if seen.len() > RENEWALS { Ok(()) } else { Err(format!("{} certificates", seen.len())) }
         });

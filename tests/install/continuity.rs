@@ -78,7 +78,7 @@ fn a_drained_node_misses_no_pod() {
         release.upgrade(&[&format!("webhook.{cordon}"), &format!("controller.{cordon}")]);
         release.settled();
         let before = uids(&release);
-        let _ = Drain::of(&release).run("90s").success();
+        let _ = Drain::of(&release).run("180s").success();
         release.settled();
         assert!(uids(&release).iter().all(|uid| !before.contains(uid)));
     });

@@ -167,7 +167,7 @@ fn what_cert_manager_renews_is_served_without_a_restart() {
     // Its own definitions are held against the chart by `tests/chart/run`; here anything is taken.
     let definitions = include_str!("cert-manager.yaml");
     let _ = Cluster::get().apply(definitions).success();
-    let established = ["wait", "--for=condition=Established", "--timeout=30s", "-f", "-"];
+    let established = ["wait", "--for=condition=Established", "--timeout=120s", "-f", "-"];
     let _ = Cluster::get().kubectl(&established, definitions).success();
     let release = Release::starting(&["certificates.mode=certManager"]);
     let authority = mint::authority(Dates::starting(Timestamp::now(), Duration::from_hours(24))).unwrap();

@@ -43,7 +43,7 @@ fn a_pytorchjob_succeeds_with_injected_proxies() {
     let shared = tempfile::tempdir().unwrap();
     fs::set_permissions(shared.path(), Permissions::from_mode(0o777)).unwrap();
     let _ = namespace.create(&job(shared.path().to_str().unwrap())).success();
-    eventually(PATIENCE * 2, "the job has succeeded", || {
+    eventually(PATIENCE, "the job has succeeded", || {
         let found = conditions(&namespace);
         if found.iter().any(|it| it == "Succeeded") { Ok(()) } else { Err(format!("{found:?}")) }
     });

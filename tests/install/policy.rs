@@ -85,7 +85,7 @@ fn the_controllers_account_may_only_end_sidecars() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
         "spec": {"restartPolicy": "Never", "containers": containers}});
     let _ = namespace.apply(&pod).success();
-    let _ = namespace.kubectl(&["wait", "pod/p", "--for=condition=Ready", "--timeout=60s"], "").success();
+    let _ = namespace.kubectl(&["wait", "pod/p", "--for=condition=Ready", "--timeout=120s"], "").success();
     let account = format!("--as={}", release.account("controller"));
     for (arguments, expected) in TABLE {
         let arguments: Vec<_> = arguments.iter().map(|word| word.replace('@', &namespace.name)).collect();

@@ -59,7 +59,7 @@ impl Release {
     /// Waits until every pod of the newest template is ready, and the others are gone.
     pub fn ready(&self) {
         for name in ["deployment/trainmesh-controller", "deployment/trainmesh-webhook"] {
-            let rolled = self.home.kubectl(&["rollout", "status", name, "--timeout=90s"], "");
+            let rolled = self.home.kubectl(&["rollout", "status", name, "--timeout=180s"], "");
             assert!(rolled.status.success(), "{} {}\n{}", rolled.stdout, rolled.stderr, self.state());
         }
     }
@@ -81,7 +81,7 @@ impl Release {
 
     /// Runs the chart's own test.
     pub fn test(&self) {
-        self.run(&["test", NAME, "--timeout=60s"]);
+        self.run(&["test", NAME, "--timeout=120s"]);
     }
 
     /// Uninstalls it.

@@ -73,7 +73,7 @@ fn proxy_without_commands_is_ended(namespace: &Namespace) {
         "spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "trainmesh.test/busybox:1",
             "imagePullPolicy": "Never", "command": ["sh", "-c", script]}]}});
     let _ = namespace.create(&pod).success();
-    let succeeded = ["wait", "pod/nowhere", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s"];
+    let succeeded = ["wait", "pod/nowhere", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=120s"];
     let _ = namespace.kubectl(&succeeded, "").success();
 }
 

@@ -1,7 +1,6 @@
 //! A workload on the cluster beside its preview.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use serde_json::Value;
 use similar::TextDiff;
@@ -147,7 +146,7 @@ fn preview(manifest: &str, labels: &[(&str, &str)]) -> Vec<Value> {
 /// runtime in a cache, which knows of it a moment later.
 fn create(namespace: &Namespace, manifest: &str) -> Vec<String> {
     let mut names = Vec::new();
-    eventually(Duration::from_secs(10), "all objects are accepted", || {
+    eventually(PATIENCE, "all objects are accepted", || {
         let answer = namespace.create(manifest);
         names.extend(answer.names().into_iter().map(str::to_owned));
         let mut refusals = answer.errors().filter(|line| !line.contains("AlreadyExists")).peekable();

@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time enough for any one event on a busy machine.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+/// Time enough for any one event on a busy machine: where the nodes of two clusters start pods, and clients' back-off has
+/// grown to half a minute, some take over one.
+pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Between two looks. Most probes are a run of `kubectl`, which takes about as long.
 const PAUSE: Duration = Duration::from_millis(100);
