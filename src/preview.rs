@@ -162,6 +162,9 @@ fn report(document: &Document, known: &Kind, namespace: &str, role: Role, outcom
     // The engine has applied this very patch to this very pod before it let it out.
     let applied = outcome.patch.apply(&mut pod);
     debug_assert!(applied.is_ok(), "a checked patch applies: {applied:?}");
+    if applied.is_err() {
+        pod.clone_from(&role.pod);
+    }
     PodReport {
         source: document.source.to_string(),
         document: document.document,

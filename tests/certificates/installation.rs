@@ -72,7 +72,7 @@ impl Installation {
 
     /// The `caBundle` of each webhook.
     pub fn bundles(&self) -> Vec<String> {
-        let read = Cluster::get().object(KIND, &self.registration.name).unwrap_or_default();
+        let read = Cluster::get().object(KIND, &self.registration.name).expect("the registration is there");
         let webhooks = read["webhooks"].as_array().cloned().unwrap_or_default().into_iter();
         let bundle = |mut webhook: Value| webhook["clientConfig"]["caBundle"].take();
         webhooks.map(bundle).map(|it| serde_json::from_value(it).map(|it| text(&it)).unwrap_or_default()).collect()

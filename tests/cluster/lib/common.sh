@@ -7,7 +7,7 @@ CACHE="$HERE/.cache"
 LOGS="$RUN/logs"
 PKI="$RUN/pki"
 
-# A short name for this folder: two clusters on one machine must not meet.
+# A short name for the run's folder: two clusters on one machine must not meet.
 ID="$(printf '%s' "$RUN" | sha256sum | cut -c1-8)"
 NAME="trainmesh-$ID"
 

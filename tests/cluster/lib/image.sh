@@ -13,7 +13,7 @@ image_file() { printf '%s/%s.tar' "$IMAGES" "$(image_name "$1" | tr '/:' '__')";
 # import_image NAME:TAG [FILE]
 import_image() {
   in_node ctr --namespace k8s.io images import "${2:-$(image_file "$1")}" >>"$LOGS/images.log" 2>&1 ||
-    die image "containerd could not import '$1'" "see .run/logs/images.log and: cluster logs containerd"
+    die image "containerd could not import '$1'" "see $LOGS/images.log and: cluster logs containerd"
 }
 
 # make_image NAME:TAG DIR [ENTRYPOINT…]

@@ -58,6 +58,11 @@ mesh() {
         esac
         shift
       done
+      # Tests of several processes ask for it: who is served must not lose it for a moment.
+      if alive injector && [ "$(cat "$RUN/injector-options" 2>/dev/null)" = "$name ${options[*]}" ]; then
+        say "the mesh is already started"
+        return 0
+      fi
       mesh_stop
       make_proxy_image
       server injector istio-sidecar-injector "IP:127.0.0.1,DNS:localhost"
@@ -67,6 +72,7 @@ mesh() {
       istio-sidecar-injector register --url "https://127.0.0.1:$INJECTOR_PORT/inject" --ca "$PKI/ca.crt" --name "$name" |
         kubectl --kubeconfig "$RUN/kubeconfig" apply -f - >&2
       echo "$name" >"$RUN/injector-name"
+      echo "$name ${options[*]}" >"$RUN/injector-options"
       say "namespaces with istio-injection=enabled are injected now"
       ;;
     stop) mesh_stop ;;

@@ -35,7 +35,7 @@ openssl_req() {
   SAN="${SAN:-DNS:unused}" openssl req -x509 -config "$PKI/openssl.cnf" -extensions "$section" -days 365 -nodes \
     -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -subj "$subject" "$@" \
     -keyout "$PKI/$name.key" -out "$PKI/$name.crt" 2>>"$LOGS/openssl.log" ||
-    die certificates "openssl could not make '$name'" "see .run/logs/openssl.log"
+    die certificates "openssl could not make '$name'" "see $LOGS/openssl.log"
 }
 
 # client NAME USER [GROUP]

@@ -52,7 +52,7 @@ end_process() {
 }
 
 # --- control groups -------------------------------------------------------------------
-# All that a node runs lies below one group named after this folder, in every hierarchy.
+# All that a node runs lies below one group named after the run's folder, in every hierarchy.
 
 cgroup_mounts() { awk '$3 == "cgroup" || $3 == "cgroup2" { print $2 }' /proc/mounts; }
 

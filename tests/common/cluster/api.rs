@@ -49,10 +49,15 @@ pub(super) fn list(kind: &str, namespace: Option<&str>, selector: &str) -> Vec<V
     items
 }
 
-/// Creates an object, or with `dry_run` has the apiserver say what it would have created.
+/// Creates an object, or with `dry_run` has the apiserver say what it would have created. A field that it does not know
+/// is an error, as it is to `kubectl`.
 pub(super) fn create(kind: &str, namespace: Option<&str>, object: &Value, dry_run: bool) -> Result<Value, Error> {
     let parameters = PostParams { dry_run, field_manager: None };
-    send(request(kind, namespace).create(&parameters, object.to_string().into_bytes()).expect("an object"))
+    let body = object.to_string().into_bytes();
+    let mut request = request(kind, namespace).create(&parameters, body).expect("an object");
+    let strict = format!("{}&fieldValidation=Strict", request.uri());
+    *request.uri_mut() = strict.parse().expect("an address");
+    send(request)
 }
 
 /// Has an object deleted; nobody waits for its end.
@@ -80,11 +85,15 @@ fn send(request: HttpRequest<Vec<u8>>) -> Result<Value, Error> {
         // Another test of this process may have been first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Runtime::new().expect("start the client's threads");
-        let client = runtime.block_on(trainmesh::cluster::client::connect(None, None)).expect("a client");
+        let client = wait(&runtime, trainmesh::cluster::client::connect(None, None)).expect("a client");
         Connection { runtime, client }
     });
-    let (answers, answer) = mpsc::channel();
-    // Not by `block_on`: some tests run on such threads themselves.
-    runtime.spawn(async move { answers.send(client.request(request).await) });
-    answer.recv().expect("the client answers")
+    wait(runtime, client.request(request))
+}
+
+/// Waits for an answer: not by `block_on`, because some tests run on a runtime's threads themselves.
+fn wait<T: Send + 'static>(runtime: &Runtime, answer: impl Future<Output = T> + Send + 'static) -> T {
+    let (tell, told) = mpsc::channel();
+    runtime.spawn(async move { tell.send(answer.await) });
+    told.recv().expect("the client answers")
 }

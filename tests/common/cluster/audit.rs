@@ -1,6 +1,6 @@
 //! The apiserver's audit log.
 //!
-//! Pods are logged with request and response. The request stands there as the apiserver has read it, with the defaults
+//! New pods are logged with request and response. The request stands there as the apiserver has read it, with the defaults
 //! of its own schema filled in but before any admission; what webhooks did is in the annotations.
 
 use std::collections::BTreeSet;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// grown to half a minute, some take over one.
 pub const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Between two looks. Most probes are a run of `kubectl`, which takes about as long.
+/// Between two looks: soon enough for a person, and seldom enough for an apiserver that many ask.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Looks until `probe` has found what it looks for, and returns that. Its error is the state that it found instead; the
