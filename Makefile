@@ -58,14 +58,11 @@ cluster: ## Start a real Kubernetes from nothing, and say how to use it
 cluster-down: ## End it; leaves nothing behind
 	tests/cluster/cluster down
 
-# Tests that `tests/run` runs apart from the others.
-APART := --test controller --test disturb --test install --test operators --test operators_mpi
-
 .PHONY: lint
 lint: ## Check format and lints
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
-	$(CARGO) clippy --locked $(APART) --all-features -- --deny warnings
+	$(CARGO) clippy --locked --test '*' --all-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
 .PHONY: deny

@@ -4,13 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::PostParams;
-use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
-use tokio::runtime::Runtime;
-use trainmesh::cluster::client;
 
 use crate::installation::Installation;
 
@@ -47,15 +41,11 @@ pub fn witness(installation: &Installation, during: impl FnOnce()) -> Seen {
 }
 
 fn calls(installation: &Installation, stop: &AtomicBool) -> Seen {
-    let (runtime, client) = connect();
-    let pods: Api<Pod> = Api::namespaced(client, &installation.served.name);
-    let pod: Pod = serde_json::from_value(json!({"metadata": {"generateName": "train-"},
-        "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}}))
-    .unwrap();
-    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    let pod = json!({"metadata": {"generateName": "train-"},
+        "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
     let mut seen = Seen::default();
-    steadily(stop, |since| match runtime.block_on(pods.create(&dry, &pod)) {
-        Ok(created) if created.annotations().contains_key("trainmesh.dev/applied") => {
+    steadily(stop, |since| match installation.served.rehearse(&pod) {
+        Ok(created) if created["metadata"]["annotations"]["trainmesh.dev/applied"].is_string() => {
             seen.calls += 1;
         }
         Ok(_) => seen.failures.push(format!("{since:?}: the call failed open")),
@@ -65,15 +55,10 @@ fn calls(installation: &Installation, stop: &AtomicBool) -> Seen {
 }
 
 fn handshakes(installation: &Installation, stop: &AtomicBool) -> Seen {
-    let (runtime, client) = connect();
-    let registrations: Api<MutatingWebhookConfiguration> = Api::all(client);
     let host = installation.host();
     let mut seen = Seen::default();
     steadily(stop, |since| {
-        let read = runtime.block_on(registrations.get(&installation.registration.name)).unwrap();
-        if let Some(webhook) = read.webhooks.unwrap_or_default().pop() {
-            let bundle = webhook.client_config.ca_bundle.map(|bytes| bytes.0).unwrap_or_default();
-            let bundle = String::from_utf8_lossy(&bundle).into_owned();
+        if let Some(bundle) = installation.bundles().pop() {
             for (index, replica) in installation.replicas.iter().enumerate() {
                 match replica.shake_hands(&bundle, &host) {
                     Ok(()) => seen.handshakes += 1,
@@ -83,12 +68,6 @@ fn handshakes(installation: &Installation, stop: &AtomicBool) -> Seen {
         }
     });
     seen
-}
-
-fn connect() -> (Runtime, Client) {
-    let runtime = Runtime::new().unwrap();
-    let client = runtime.block_on(client::connect(None, None)).unwrap();
-    (runtime, client)
 }
 
 fn steadily(stop: &AtomicBool, mut look: impl FnMut(Duration)) {

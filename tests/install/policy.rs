@@ -96,12 +96,12 @@ fn the_controllers_account_may_only_end_sidecars() {
     }
     let end = ["exec", "p", "-c", "fluent-bit", &account, "--", "kill", "-TERM", "1"];
     // With the container its commands end, this one among them: how is of no matter.
-    let _ = namespace.kubectl(&end, "");
+    let told = namespace.kubectl(&end, "");
     eventually(PATIENCE, "fluent-bit has ended", || {
         let pod = namespace.get("pod", "p").ok_or("no pod")?;
         let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
         let ended = statuses.into_iter().any(|it| it["name"] == "fluent-bit" && it["state"]["terminated"].is_object());
-        if ended { Ok(()) } else { Err("it runs") }
+        if ended { Ok(()) } else { Err(told.stderr.as_str()) }
     });
     // Others are not looked at.
     let _ = namespace.kubectl(&["exec", "p", "-c", "train", "--", "id"], "").success();
