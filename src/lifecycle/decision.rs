@@ -193,7 +193,9 @@ impl Finding {
             | Self::HelperEndFailed
             | Self::PayloadUnknown
             | Self::Forbidden => Some("ProxyEndFailed"),
-            Self::ProxyDiedEarly | Self::PrematureEnd => Some("ProxyDiedEarly"),
+            Self::ProxyDiedEarly => Some("ProxyDiedEarly"),
+            // A mistake of the controller, which nobody should search for in the proxy.
+            Self::PrematureEnd => Some("PrematureEnd"),
             Self::HelperEnded => Some("HelperEnded"),
             Self::HelperHasNoMethod | Self::HelperUnknown => Some("HelperHasNoMethod"),
             Self::SettleUnreadable => None,

@@ -236,3 +236,12 @@ fn a_payload_that_runs_again_is_told_once_and_an_old_view_of_the_pod_is_no_such_
     assert_eq!(world.decisions(&payload("a", 4)), ["report PrematureEnd", "wait PayloadRunning"]);
     assert_eq!(world.decisions(&payload("a T1", 4)), ["wait PayloadRestarting"]);
 }
+
+/// A mistake of the controller must not read like a crash of the proxy.
+#[test]
+fn a_premature_end_has_an_event_of_its_own() {
+    assert_eq!(Finding::PrematureEnd.event(), Some("PrematureEnd"));
+    let same = Finding::ALL.iter().copied().filter(|finding| finding.event() == Finding::PrematureEnd.event());
+    assert_eq!(same.collect::<Vec<_>>(), [Finding::PrematureEnd]);
+    assert!(Finding::PrematureEnd.is_warning());
+}

@@ -66,7 +66,7 @@ var cases = []struct {
 	{"TrainmeshProxiesHang", `trainmesh_pods{state="waiting"} 3x60`, 30 * time.Minute, ""},
 	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="envoy-admin",result="forbidden"} 0+1x60`, 20 * time.Minute, "envoy-admin"},
 	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="envoy-admin",result="sent"} 0+1x60`, 20 * time.Minute, ""},
-	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x20 1x40`, 30 * time.Minute, "must not happen"},
+	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x20 1x40`, 30 * time.Minute, "events PrematureEnd"},
 	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x60`, 30 * time.Minute, ""},
 	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 0x20 2x40`, 30 * time.Minute, "PodMissedByWebhook"},
 	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 2x60`, 30 * time.Minute, ""},
