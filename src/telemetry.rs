@@ -8,6 +8,7 @@ mod readiness;
 pub use admin::router;
 pub use log::{Format, LISTENING, Levels, start};
 pub use metrics::{
-    AdmissionMetrics, CertificateMetrics, FabricMetrics, LifecycleMetrics, Metrics, ReloadResult, ReviewResult,
+    AdmissionMetrics, CertificateMetrics, ConnectionMetrics, EvictionReason, FabricMetrics, HandshakeFailure,
+    LifecycleMetrics, Metrics, ReloadResult, ReviewResult, ServerKind,
 };
 pub use readiness::Readiness;

@@ -26,7 +26,6 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use admission::Admission;
@@ -35,7 +34,7 @@ pub use certificate::{Certificate, CertificateError, CertificateFiles, Certifica
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::Namespaces;
 use crate::reload::Settings;
-use crate::serve::{Server, Stop};
+use crate::serve::{Server, Stop, Tls};
 use crate::telemetry::{self, LISTENING, Metrics, Readiness};
 
 /// The wall clock, or one that a test sets.
@@ -102,7 +101,7 @@ impl Webhook {
         let admin_address = admin.local_addr().map_err(BuildError::Address)?;
         tracing::info!(target: LISTENING, listen = %address, admin = %admin_address, "listening");
 
-        let tls = TlsAcceptor::from(tls::server_config(Arc::clone(&served)).map_err(BuildError::Tls)?);
+        let tls = Tls::new(tls::server_config(Arc::clone(&served)).map_err(BuildError::Tls)?);
         let readiness = {
             let (settings, shutdown) = (Arc::clone(&settings), shutdown.clone());
             readiness

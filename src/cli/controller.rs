@@ -61,7 +61,7 @@ async fn control(arguments: &Arguments) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     let filled = Arc::clone(&namespaces);
     let parts = Parts {
-        admin: bind(server.admin_listen).await?,
+        admin: bind(server.admin_listen)?,
         client: client.clone(),
         namespaces: Arc::clone(&namespaces),
         settings: Arc::clone(&settings),

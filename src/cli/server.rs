@@ -15,6 +15,7 @@ use super::background::Background;
 use crate::cluster::config_map;
 use crate::files;
 use crate::reload::{self, Settings};
+use crate::serve;
 use crate::telemetry::{self, Format, Levels};
 
 /// Flags of every server.
@@ -72,8 +73,8 @@ impl ServerArguments {
 }
 
 /// Listens on `address`.
-pub(super) async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("could not listen on {address}"))
+pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    serve::listen(address).with_context(|| format!("could not listen on {address}"))
 }
 
 /// Reads a duration as manifests write it: `10s`, `1m30s`.

@@ -100,8 +100,8 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     let filled = Arc::clone(&namespaces);
     let parts = Parts {
-        listener: bind(*listen).await?,
-        admin: bind(server.admin_listen).await?,
+        listener: bind(*listen)?,
+        admin: bind(server.admin_listen)?,
         served: certificate.served(),
         namespaces: Arc::clone(&namespaces) as _,
         facts: facts.facts(),

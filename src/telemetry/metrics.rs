@@ -2,6 +2,7 @@
 
 mod admission;
 mod certificates;
+mod connections;
 mod fabric;
 mod lifecycle;
 
@@ -16,6 +17,7 @@ use prometheus_client::registry::Registry;
 
 pub use admission::{AdmissionMetrics, ReviewResult};
 pub use certificates::CertificateMetrics;
+pub use connections::{ConnectionMetrics, EvictionReason, HandshakeFailure, ServerKind};
 pub use fabric::FabricMetrics;
 pub use lifecycle::LifecycleMetrics;
 
@@ -25,13 +27,14 @@ pub struct Metrics {
     registry: Registry,
     /// What the webhook counts.
     pub admission: AdmissionMetrics,
+    /// Connections of both servers.
+    pub connections: ConnectionMetrics,
     /// What both tell of certificates.
     pub certificates: CertificateMetrics,
     /// What the controller counts.
     pub lifecycle: LifecycleMetrics,
     /// What it says of gangs with a fabric.
     pub fabric: FabricMetrics,
-    handshake_failures: Counter,
     config_reloads: Family<ReloadLabels, Counter>,
 }
 
@@ -50,11 +53,6 @@ struct ReloadLabels {
 }
 
 impl Metrics {
-    /// Counts a connection on which TLS was tried and failed.
-    pub fn handshake_failure(&self) {
-        self.handshake_failures.inc();
-    }
-
     /// Counts a configuration that was offered.
     pub fn config_reload(&self, result: ReloadResult) {
         self.config_reloads.get_or_create(&ReloadLabels { result }).inc();
@@ -73,21 +71,16 @@ impl Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("trainmesh");
-        let handshake_failures = Counter::default();
         let config_reloads = Family::default();
         // The counters' suffix `_total` and the information's `_info` are added where they are written.
         registry.register("build", "Version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
-        registry.register(
-            "tls_handshake_failures",
-            "Connections whose TLS handshake failed",
-            handshake_failures.clone(),
-        );
         registry.register("config_reloads", "Configurations offered by what became of them", config_reloads.clone());
         let admission = AdmissionMetrics::register(&mut registry);
+        let connections = ConnectionMetrics::register(&mut registry);
         let certificates = CertificateMetrics::register(&mut registry);
         let lifecycle = LifecycleMetrics::register(&mut registry);
         let fabric = FabricMetrics::register(&mut registry);
-        Self { registry, admission, certificates, lifecycle, fabric, handshake_failures, config_reloads }
+        Self { registry, admission, connections, certificates, lifecycle, fabric, config_reloads }
     }
 }
 
@@ -111,7 +104,8 @@ mod tests {
     fn names_follow_the_conventions() {
         let metrics = Metrics::default();
         metrics.admission.review(ReviewResult("patched"), Duration::from_micros(120));
-        metrics.handshake_failure();
+        metrics.connections.handshake_failure(HandshakeFailure::NotTls);
+        metrics.connections.evicted(ServerKind::Admin, EvictionReason::Unread);
         metrics.config_reload(ReloadResult::Refused);
         metrics.certificates.leaf_expires(1_800_000_000);
         metrics.certificates.authority_expires(1_900_000_000);
@@ -133,7 +127,9 @@ mod tests {
             "trainmesh_admission_duration_seconds_bucket{le=\"0.00025\"} 1",
             "trainmesh_admission_duration_seconds_count 1",
             "trainmesh_patch_verification_failures_total 0",
-            "trainmesh_tls_handshake_failures_total 1",
+            "trainmesh_tls_handshake_failures_total{reason=\"not_tls\"} 1",
+            "trainmesh_tls_handshake_failures_total{reason=\"certificate_rejected\"} 0",
+            "trainmesh_connection_evictions_total{server=\"admin\",reason=\"unread\"} 1",
             "trainmesh_config_reloads_total{result=\"refused\"} 1",
             "trainmesh_certificate_expiry_timestamp_seconds{cert=\"leaf\"} 1800000000",
             "trainmesh_certificate_expiry_timestamp_seconds{cert=\"ca\"} 1900000000",

@@ -75,7 +75,7 @@ fn a_certificate_that_the_registration_does_not_name_costs_no_pod() {
         if failed_open(&request).is_empty() { Err("a call succeeded") } else { Ok(request) }
     });
     check_failed_open(&request);
-    assert!(webhook.process.metric("trainmesh_tls_handshake_failures_total") > 0);
+    assert!(webhook.process.metric("trainmesh_tls_handshake_failures_total{reason=\"certificate_rejected\"}") > 0);
 }
 
 #[rstest]
@@ -153,7 +153,7 @@ fn garbage(process: &Process) -> Vec<Box<dyn Send>> {
             assert_eq!(error.kind(), ErrorKind::ConnectionReset, "the connection stays open");
         }
     }
-    assert_eq!(process.metric("trainmesh_tls_handshake_failures_total"), 100);
+    assert_eq!(process.metric("trainmesh_tls_handshake_failures_total{reason=\"not_tls\"}"), 100);
     Vec::new()
 }
 

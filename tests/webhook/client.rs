@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rustls::crypto::ring;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -38,16 +38,30 @@ pub(crate) async fn connect(
     root: &CertificateDer<'static>,
     versions: &[&'static SupportedProtocolVersion],
 ) -> io::Result<Tls> {
+    secure(TcpStream::connect(address).await?, root, versions, None).await
+}
+
+/// Speaks TLS on `stream`, trusts `root` alone, and presents `identity` if there is one.
+pub(crate) async fn secure(
+    stream: TcpStream,
+    root: &CertificateDer<'static>,
+    versions: &[&'static SupportedProtocolVersion],
+    identity: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+) -> io::Result<Tls> {
     let mut roots = RootCertStore::empty();
     roots.add(root.clone()).unwrap();
-    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(versions)
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let mut config = match identity {
+        Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
+        None => config.with_no_client_auth(),
+    };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let stream = TcpStream::connect(address).await?;
-    TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("webhook.test").unwrap(), stream).await
+    let name = ServerName::try_from("webhook.test").unwrap();
+    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
+    tokio::time::timeout(PATIENCE, connecting).await.expect("a handshake, or the end of the connection")
 }
 
 /// Sends a POST and reads the reply; the connection can be used again.

@@ -43,13 +43,16 @@ async fn failed_handshakes_are_counted_and_port_checks_are_not() {
         drop(TcpStream::connect(world.address).await.unwrap());
     }
     assert_eq!(post(&mut world.connect().await, "/mutate", &review("team-a")).await.status, 200);
-    assert!(world.counts("trainmesh_tls_handshake_failures_total 0"), "all port checks came before this call");
+    let failures = |reason, count| format!("trainmesh_tls_handshake_failures_total{{reason=\"{reason}\"}} {count}");
+    for reason in ["closed", "not_tls", "certificate_rejected", "timeout", "other"] {
+        assert!(world.counts(&failures(reason, 0)), "all port checks came before this call");
+    }
     let mut plain = TcpStream::connect(world.address).await.unwrap();
     plain.write_all(b"GET /mutate HTTP/1.1\r\n\r\n").await.unwrap();
-    until("a failed handshake", || async { world.counts("trainmesh_tls_handshake_failures_total 1") }).await;
+    until("a client without TLS", || async { world.counts(&failures("not_tls", 1)) }).await;
     // One more by a client that trusts somebody else.
     let stranger = crate::world::Pair::lasting(1);
     let versions = [&rustls::version::TLS13];
     crate::client::connect(world.address, &stranger.der, &versions).await.unwrap_err();
-    until("a second one", || async { world.counts("trainmesh_tls_handshake_failures_total 2") }).await;
+    until("a client that does not trust us", || async { world.counts(&failures("certificate_rejected", 1)) }).await;
 }

@@ -9,6 +9,7 @@ mod calls;
 mod client;
 mod connections;
 mod drain;
+mod floods;
 mod process;
 mod renewal;
 mod world;

@@ -1,0 +1,48 @@
+//! A request body that reports its end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+
+use super::slots::Slot;
+
+/// The body of a request, which is complete once its end was read.
+pub(super) struct Tracked {
+    body: Incoming,
+    slot: Arc<Slot>,
+}
+
+impl Tracked {
+    pub(super) fn new(body: Incoming, slot: Arc<Slot>) -> Self {
+        if body.is_end_stream() {
+            slot.request_complete();
+        }
+        Self { body, slot }
+    }
+}
+
+impl Body for Tracked {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(polled, Poll::Ready(None)) {
+            self.slot.request_complete();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
