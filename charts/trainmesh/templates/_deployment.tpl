@@ -13,7 +13,12 @@ spec:
   replicas: {{ $values.replicas }}
   strategy:
     type: RollingUpdate
+    {{- if eq true $values.hostNetwork }}
+    # With no more nodes than replicas, a surge would wait for ports that the replica it replaces has on every node.
+    rollingUpdate: {maxUnavailable: 1, maxSurge: 0}
+    {{- else }}
     rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
+    {{- end }}
   selector:
     matchLabels:
       {{- $selector | nindent 6 }}

@@ -1,7 +1,7 @@
-{{/* Who may reach a component, and whom it may reach: root, component. */}}
+{{/* Who may connect to a component and, where egress is restricted, to whom it may connect: root, component. */}}
 {{- define "trainmesh.networkPolicy" -}}
 {{- $policy := .root.Values.networkPolicy -}}
-{{- if $policy.enabled -}}
+{{- if or $policy.enabled $policy.egress.enabled -}}
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:
@@ -10,17 +10,32 @@ spec:
   podSelector:
     matchLabels:
       {{- include "trainmesh.labels.selector" . | nindent 6 }}
-  policyTypes: [Ingress, Egress]
+  policyTypes:
+    {{- if $policy.enabled }}
+    - Ingress
+    {{- end }}
+    {{- if $policy.egress.enabled }}
+    - Egress
+    {{- end }}
+  {{- if $policy.enabled }}
+  {{- if or (eq .component "webhook") $policy.metricsFrom }}
   ingress:
     {{- if eq .component "webhook" }}
-    # The apiserver's address is no pod's, and not known.
+    # The apiserver's address is unknown, and no pod's: of a managed control plane, or of a Konnectivity agent.
     - ports:
         - {protocol: TCP, port: webhook}
     {{- end }}
+    {{- with $policy.metricsFrom }}
     - ports:
         - {protocol: TCP, port: admin}
       from:
-        {{- toYaml ($policy.metricsFrom | default (list (dict "namespaceSelector" dict))) | nindent 8 }}
+        {{- toYaml . | nindent 8 }}
+    {{- end }}
+  {{- else }}
+  ingress: []
+  {{- end }}
+  {{- end }}
+  {{- if $policy.egress.enabled }}
   egress:
     - ports:
         - {protocol: UDP, port: 53}
@@ -29,5 +44,6 @@ spec:
         {{- range $policy.apiserverPorts }}
         - {protocol: TCP, port: {{ int . }}}
         {{- end }}
+  {{- end }}
 {{- end }}
 {{- end }}
