@@ -12,6 +12,7 @@ use trainmesh::config::Configuration;
 use trainmesh::doctor::{Code, Right, Server, Servers, needed};
 use trainmesh::fabric::lint::page;
 use trainmesh::mutate::Reason;
+use trainmesh::telemetry::Metrics;
 
 /// How to renew the table: it is what this test prints.
 #[test]
@@ -45,6 +46,32 @@ fn every_finding_of_doctor_is_documented_in_its_own_words() {
     let expected: Vec<String> = Code::ALL.iter().map(row).collect();
     let expected = expected.join("\n");
     assert_eq!(table, expected, "replace the table of `doctor` in docs/operations.md by:\n{expected}");
+}
+
+/// An alert on a metric that nobody exports never fires.
+#[test]
+fn alerts_dashboard_and_docs_name_metrics_that_exist() {
+    let exported = Metrics::default().encode();
+    let families = exported.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let suffixes = |kind: &str| match kind {
+        "counter" => &["_total"][..],
+        "histogram" => &["", "_bucket", "_count", "_sum"],
+        "info" => &["_info"],
+        _ => &[""],
+    };
+    let names: BTreeSet<String> =
+        families.flat_map(|(name, kind)| suffixes(kind).iter().map(move |suffix| format!("{name}{suffix}"))).collect();
+    for text in [
+        include_str!("../charts/trainmesh/files/alerts.yaml"),
+        include_str!("../charts/trainmesh/files/dashboard.json"),
+        include_str!("../docs/operations.md"),
+    ] {
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let used: BTreeSet<&str> = words.filter(|word| word.starts_with("trainmesh_")).collect();
+        assert!(!used.is_empty());
+        let unknown: Vec<&&str> = used.iter().filter(|name| !names.contains(**name)).collect();
+        assert!(unknown.is_empty(), "nobody exports {unknown:?}");
+    }
 }
 
 /// The manifests are made of the chart, with every feature on; each role's kind tells where it holds.

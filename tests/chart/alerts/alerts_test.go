@@ -43,6 +43,41 @@ var cases = []struct {
 		trainmesh_admission_reviews_total{outcome="patched"} 0+9x60
 		trainmesh_admission_reviews_total{outcome="withheld"} 0+1x60`, 30 * time.Minute, ""},
 	{"TrainmeshReviewsFail", `trainmesh_admission_reviews_total{outcome="internal"} 0x60`, 30 * time.Minute, ""},
+	{"TrainmeshReviewsFail", `
+		trainmesh_admission_reviews_total{outcome="patched"} 0+9x60
+		trainmesh_admission_reviews_total{outcome="too_large"} 0+50x60
+		trainmesh_admission_reviews_total{outcome="malformed"} 0+50x60`, 30 * time.Minute, ""},
+	// A flood of junk does not hide what fails.
+	{"TrainmeshReviewsFail", `
+		trainmesh_admission_reviews_total{outcome="patched"} 0+9x60
+		trainmesh_admission_reviews_total{outcome="panicked"} 0+1x60
+		trainmesh_admission_reviews_total{outcome="malformed"} 0+6000x60`, 30 * time.Minute, "10%"},
+	{"TrainmeshReviewsInvalid", `
+		trainmesh_admission_reviews_total{outcome="patched"} 0+9x60
+		trainmesh_admission_reviews_total{outcome="too_large"} 0+1x60`, 50 * time.Minute, "10%"},
+	{"TrainmeshReviewsInvalid", `
+		trainmesh_admission_reviews_total{outcome="patched"} 0+99x60
+		trainmesh_admission_reviews_total{outcome="too_large"} 0+1x60`, 50 * time.Minute, ""},
+	{"TrainmeshReviewsInvalid", `other 0x60`, 50 * time.Minute, ""},
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+90x60`, 30 * time.Minute, "10%"},
+	// The first failure makes the series.
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="audit.trainmesh.dev",type="admit"} _x10 1+10x50
+		apiserver_admission_webhook_request_total{name="audit.trainmesh.dev",code="503"} _x10 1+10x50`, 30 * time.Minute, "100%"},
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="413"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+1x60`, 30 * time.Minute, ""},
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="other.example.com",type="admit"} 0+10x60
+		apiserver_admission_webhook_request_total{name="other.example.com",code="503"} 0+10x60`, 30 * time.Minute, ""},
+	{"TrainmeshFailsOpen", `apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+10x60`, 30 * time.Minute, ""},
+	{"TrainmeshWebhookDown", `other 0x60`, 20 * time.Minute, "metricsFrom"},
+	{"TrainmeshWebhookDown", `trainmesh_build_info{pod="trainmesh-controller-a"} 1x60`, 20 * time.Minute, "metricsFrom"},
+	{"TrainmeshWebhookDown", `trainmesh_build_info{pod="trainmesh-webhook-a"} 1x60`, 20 * time.Minute, ""},
 	{"TrainmeshReviewsSlow", `
 		trainmesh_admission_duration_seconds_bucket{le="0.5"} 0+90x60
 		trainmesh_admission_duration_seconds_bucket{le="1.0"} 0+100x60
@@ -54,6 +89,14 @@ var cases = []struct {
 	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 1x60`, 30 * time.Minute, ""},
 	{"TrainmeshHandshakesFail", `trainmesh_tls_handshake_failures_total{pod="w"} 0+60x60`, 30 * time.Minute, "certificate of w"},
 	{"TrainmeshHandshakesFail", `trainmesh_tls_handshake_failures_total{pod="w"} 0x10 30x50`, 30 * time.Minute, ""},
+	{"TrainmeshCertificateMissing", `
+		trainmesh_build_info{pod="trainmesh-webhook-a"} 1x60
+		trainmesh_build_info{pod="trainmesh-webhook-b"} 1x60
+		trainmesh_certificate_expiry_timestamp_seconds{pod="trainmesh-webhook-a",cert="leaf"} 864000x60`, 20 * time.Minute, "trainmesh-webhook-b"},
+	{"TrainmeshCertificateMissing", `
+		trainmesh_build_info{pod="trainmesh-webhook-a"} 1x60
+		trainmesh_build_info{pod="trainmesh-controller-a"} 1x60
+		trainmesh_certificate_expiry_timestamp_seconds{pod="trainmesh-webhook-a",cert="leaf"} 864000x60`, 20 * time.Minute, ""},
 	{"TrainmeshCertificateExpires", `trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 864000x90`, 80 * time.Minute, "In 9.9"},
 	{"TrainmeshCertificateExpires", `trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 2592000x90`, 80 * time.Minute, ""},
 	{"TrainmeshNoLeader", `
@@ -62,10 +105,13 @@ var cases = []struct {
 	{"TrainmeshNoLeader", `
 		trainmesh_leader{pod="a"} 0x60
 		trainmesh_leader{pod="b"} 1x60`, 10 * time.Minute, ""},
+	{"TrainmeshNoLeader", `other 0x60`, 10 * time.Minute, "Lease"},
 	{"TrainmeshProxiesHang", `trainmesh_pods{state="given-up"} 3x60`, 30 * time.Minute, "3 pods"},
 	{"TrainmeshProxiesHang", `trainmesh_pods{state="waiting"} 3x60`, 30 * time.Minute, ""},
 	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="envoy-admin",result="forbidden"} 0+1x60`, 20 * time.Minute, "envoy-admin"},
 	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="envoy-admin",result="sent"} 0+1x60`, 20 * time.Minute, ""},
+	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="exec",result="forbidden"} _x20 1x40`, 30 * time.Minute, "exec"},
+	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="exec",result="forbidden"} 1x90`, 60 * time.Minute, ""},
 	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x20 1x40`, 30 * time.Minute, "events PrematureEnd"},
 	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x60`, 30 * time.Minute, ""},
 	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 0x20 2x40`, 30 * time.Minute, "PodMissedByWebhook"},
@@ -75,6 +121,8 @@ var cases = []struct {
 		trainmesh_fabric_mixed_gangs{pod="b"} 2x60`, 30 * time.Minute, "2 jobs"},
 	{"TrainmeshFabricMixed", `trainmesh_fabric_mixed_gangs 0x60`, 30 * time.Minute, ""},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 0x20 1x40`, 30 * time.Minute, "validate"},
+	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} _x20 1x40`, 30 * time.Minute, "validate"},
+	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 1x90`, 60 * time.Minute, ""},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="applied"} 0+1x60`, 30 * time.Minute, ""},
 }
 
