@@ -64,7 +64,14 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         (Check::IstioAux, registrations.judge(|all| istio_aux::check(all))),
         (Check::Certificate, certificate::check(certificate, visible, servers, namespace, *now)),
         (Check::Endpoints, endpoints.judge(|ready| endpoints::check(*ready))),
-        (Check::Controller, lease.judge(|lease| lease::check(lease.as_ref(), *now))),
+        (
+            Check::Controller,
+            if servers.controller {
+                lease.judge(|lease| lease::check(lease.as_ref(), *now))
+            } else {
+                vec![(Code::ControllerAbsent, String::new())]
+            },
+        ),
         (Check::Metrics, metrics.judge(metrics::check)),
         (Check::Configuration, configuration.judge(configuration::check)),
         (Check::Rights, denied.judge(|denied| rights::check(denied))),

@@ -33,7 +33,7 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
     // First, alone: it needs no right, so that its failure says that there is no cluster to be asked.
     let version = version(client).await?;
     let now = clock::now(client).await?;
-    let servers = installed::servers(client, namespace).await?;
+    let mut servers = installed::servers(client, namespace).await?;
     let secrets = Secrets::new(client.clone(), namespace);
     let (registrations, certificate, endpoints, lease) = try_join!(
         seen(registrations(client)),
@@ -47,7 +47,10 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
         seen(installed::istiods(client)),
         seen(namespaces(client)),
     )?;
-    let needed = doctor::needed(&in_force(configuration.known()), &servers, namespace);
+    let in_force = in_force(configuration.known());
+    // One that is missing although something depends on it is a failure, and no choice.
+    servers.controller |= servers.own_certificate || in_force.termination.enabled;
+    let needed = doctor::needed(&in_force, &servers, namespace);
     let denied = seen(reviews::denied(client, &servers, namespace, needed, &served(namespaces.known()))).await?;
     Ok(Facts {
         namespace: namespace.to_owned(),

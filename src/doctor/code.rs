@@ -140,6 +140,8 @@ findings! {
 
     /// Somebody leads.
     Ok Led => "a controller leads";
+    /// The webhook alone.
+    Note ControllerAbsent => "none is installed, and the configuration needs none: nothing terminates classic sidecars";
     /// None has ever run here.
     Failure LeaseMissing => "no controller has ever led, so proxies are not ended", cure "look at its pods: kubectl -n NAMESPACE get pods -l app.kubernetes.io/component=controller";
     /// It was given up.

@@ -73,6 +73,8 @@ pub struct Servers {
     pub secret: String,
     /// Whether the controller makes the certificate.
     pub own_certificate: bool,
+    /// Whether a controller is installed, or has something to do; `false`: the webhook alone.
+    pub controller: bool,
 }
 
 /// A control plane of Istio.
@@ -92,6 +94,7 @@ impl Default for Servers {
             controller_account: "trainmesh-controller".to_owned(),
             secret: SERVING.to_owned(),
             own_certificate: true,
+            controller: true,
         }
     }
 }

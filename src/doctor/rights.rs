@@ -129,7 +129,8 @@ pub fn needed(configuration: &Configuration, servers: &Servers, namespace: &str)
         Fabric => configuration.fabric.enabled,
         TerminationOrFabric => termination.enabled || configuration.fabric.enabled,
     };
-    let rules = RULES.iter().filter(|rule| on(rule.when));
+    let installed = |server| server == Webhook || servers.controller;
+    let rules = RULES.iter().filter(|rule| on(rule.when) && installed(rule.server));
     let named = rules.flat_map(|rule| rule.names.iter().map(move |name| (rule, *name)));
     let rights = named.flat_map(|(rule, name)| {
         let Rule { server, group, resource, home, verbs, .. } = rule;
@@ -227,6 +228,17 @@ mod tests {
         let needed: Vec<String> = needed.iter().map(ToString::to_string).collect();
         assert!(with.iter().all(|right| needed.iter().any(|it| it == right)), "{needed:?}");
         assert!(without.iter().all(|part| needed.iter().all(|it| !it.contains(part))), "{needed:?}");
+    }
+
+    #[test]
+    fn the_webhook_alone_writes_nothing_and_reads_no_pods() {
+        let servers = Servers { own_certificate: false, controller: false, ..Servers::default() };
+        let needed = needed(&configuration("enabled: false", ""), &servers, "home");
+        for Right { server, verb, resource, .. } in &needed {
+            assert!(*server == Webhook && READ.contains(verb), "{server:?} {verb} {resource}");
+            assert!(!resource.starts_with("pods") && *resource != "secrets", "{verb} {resource}");
+        }
+        assert!(!needed.is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::super::ask::{AskError, answer, found};
 use super::deployed::{Deployment, PodSpec, deployments};
 use super::seen;
 use crate::certs::SERVICE;
-use crate::doctor::{Istiod, Servers};
+use crate::doctor::{Istiod, Seen, Servers};
 
 /// The names of the Deployments, which no value of the chart changes.
 const WEBHOOK: &str = "trainmesh-webhook";
@@ -23,8 +23,10 @@ const NATIVE: &str = "ENABLE_NATIVE_SIDECARS";
 
 /// How the servers are installed; as the chart does it where their Deployments are missing or hidden.
 pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers, AskError> {
-    let webhook = pod_spec(client, namespace, WEBHOOK).await?;
+    let webhook = pod_spec(client, namespace, WEBHOOK).await?.into_known().flatten();
     let controller = pod_spec(client, namespace, CONTROLLER).await?;
+    let absent = controller.known().is_some_and(Option::is_none);
+    let controller = controller.into_known().flatten();
     let account = |spec: &Option<PodSpec>| spec.as_ref().and_then(|spec| spec.service_account_name.clone());
     let usual = Servers::default();
     let volume = webhook.iter().flat_map(|spec| &spec.volumes).find(|volume| volume.name == TLS);
@@ -33,6 +35,8 @@ pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers,
         webhook_account: account(&webhook).unwrap_or(usual.webhook_account),
         controller_account: account(&controller).unwrap_or(usual.controller_account),
         own_certificate: secret.is_none(),
+        // Where neither is installed, both are expected.
+        controller: webhook.is_none() || !absent,
         secret: secret.unwrap_or(usual.secret),
     })
 }
@@ -70,8 +74,11 @@ pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, AskError> {
     Ok(all.into_iter().map(istiod).collect())
 }
 
-async fn pod_spec(client: &Client, namespace: &str, name: &str) -> Result<Option<PodSpec>, AskError> {
+async fn pod_spec(client: &Client, namespace: &str, name: &str) -> Result<Seen<Option<PodSpec>>, AskError> {
     let step = format!("read Deployment {namespace}/{name}");
-    let read = seen(found(&step, deployments(client, Some(namespace)).get(name))).await?;
-    Ok(read.into_known().flatten().map(|it| it.spec.template.spec))
+    let spec = async {
+        let deployment = found(&step, deployments(client, Some(namespace)).get(name)).await?;
+        Ok(deployment.map(|it| it.spec.template.spec))
+    };
+    seen(spec).await
 }
