@@ -33,7 +33,7 @@ pub use schema::schema;
 pub(crate) use termination::LONGEST_SETTLE;
 pub use termination::Termination;
 
-pub use document::API_VERSION;
+pub use document::{API_VERSION, MAX_TEXT};
 use document::{Document, KIND};
 use fields::{Fields, Section};
 

@@ -4,13 +4,18 @@
 //! kubelet replaces a mounted `ConfigMap` or `Secret` by swapping a symlink of a parent folder.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use thiserror::Error;
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
 
 /// How often files are read: all replicas shall change within a second of each other.
 pub const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Bytes of a file: what a configuration may have. A mounted `ConfigMap` or `Secret` holds at most 1 MiB.
+const MAX_FILE: u64 = crate::config::MAX_TEXT as u64;
 
 /// Some files that belong together.
 #[derive(Debug)]
@@ -59,9 +64,19 @@ impl<const N: usize> Files<N> {
 async fn read<const N: usize>(paths: &[PathBuf; N]) -> Result<[Vec<u8>; N], ReadError> {
     let mut all = [const { Vec::new() }; N];
     for (path, bytes) in paths.iter().zip(&mut all) {
-        *bytes = tokio::fs::read(path).await.map_err(|source| ReadError { path: path.clone(), source })?;
+        *bytes = read_one(path).await.map_err(|source| ReadError { path: path.clone(), source })?;
     }
     Ok(all)
+}
+
+async fn read_one(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path).await?.take(MAX_FILE + 1).read_to_end(&mut bytes).await?;
+    if bytes.len() as u64 > MAX_FILE {
+        let message = format!("longer than the limit of {} MiB", MAX_FILE >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -70,6 +85,12 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[tokio::test]
+    async fn an_endless_file_is_an_error() {
+        let error = Files::new([PathBuf::from("/dev/zero")]).read().await.unwrap_err();
+        assert!(crate::error::chain(&error).contains("/dev/zero: longer than the limit of 2 MiB"), "{error:?}");
+    }
 
     #[tokio::test]
     async fn a_swapped_symlink_is_seen_once() {

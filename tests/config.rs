@@ -248,3 +248,15 @@ fn sections(schema: &Value) -> Vec<(String, Value)> {
     let with_default = properties.filter(|(_, schema)| schema.get("default").is_some());
     with_default.map(|(name, schema)| (name.clone(), schema.clone())).collect()
 }
+
+#[rstest]
+#[case::long(format!("# {}\n", "x".repeat(2 << 20)), "longer than the limit of 2 MiB")]
+#[case::deep(format!("fabric: {}1{}\n", "[".repeat(100), "]".repeat(100)), "depth")]
+#[case::deep_block(format!("fabric:\n  {}1\n", "- ".repeat(10_000)), "depth")]
+#[case::nodes(format!("fabric: [{}]\n", "1,".repeat(260_000)), "odes:")]
+#[case::aliases(format!("a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)), "odes:")]
+fn size_is_limited(#[case] body: String, #[case] limit: &str) {
+    let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}");
+    let problems = Configuration::parse(&text).unwrap_err();
+    assert!(problems.len() == 1 && problems[0].message.contains(limit), "{:?}", problems[0]);
+}

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic, in its helpers too")]
 
 use std::io::{self, Read, Write as _};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, iter, slice};
@@ -170,6 +171,41 @@ fn a_large_json_value_does_not_hide_the_next() {
     check(format!("{JSON_POD}\n{large}\n{JSON_POD}"), &["0@1 Pod", "stdin: document 2, line 2: longer", "2@3 Pod"]);
 }
 
+/// A JSON or YAML list with `nodes` nodes below its objects' own six.
+fn list_of(nodes: usize) -> String {
+    format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": [{}]}}", vec!["1"; nodes].join(","))
+}
+
+#[rstest]
+#[case::json(list_of(249_993), &["0@1 Pod"])]
+#[case::json_beyond(list_of(249_994), &["stdin: document 1, line 1: holds more than the limit of 250000 nodes"])]
+#[case::yaml(list_of(249_993).replace('"', ""), &["0@1 Pod"])]
+#[case::yaml_beyond(list_of(249_994).replace('"', ""), &["stdin: document 1, line 1: holds more than the limit of 250000 nodes"])]
+#[case::aliases(format!("{POD}a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)),
+    &["stdin: document 1, line 6: holds more than the limit of 250000 nodes"])]
+#[case::anchors(format!("{POD}a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(40)),
+    &["stdin: document 1, line 5: aliases repeat more than the limit of 16 MiB"])]
+#[case::merges(format!("{POD}a: &a {{{}}}\nb: [{}]\n", (0..1000).fold(String::new(), |text, key| text + &format!("k{key}: 1, ")),
+    "{<<: *a}, ".repeat(300)), &["stdin: document 1, line 5: holds more than the limit of 250000 nodes"])]
+#[case::json_depth(format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": {}1{}}}", "[".repeat(126), "]".repeat(126)), &["0@1 Pod"])]
+#[case::json_too_deep(format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": {}1{}}}", "[".repeat(128), "]".repeat(128)),
+    &["stdin: document 1, line 1: nested deeper than the limit of 128 levels"])]
+#[case::json_far_too_deep(format!("{{\"a\": {}", "[".repeat(1 << 20)), &["stdin: document 1, line 1: nested deeper than the limit of 128 levels"])]
+#[case::yaml_depth(format!("{POD}x: {}1{}\n", "[".repeat(63), "]".repeat(63)), &["0@1 Pod"])]
+#[case::yaml_too_deep(format!("{POD}x: {}1{}\n", "[".repeat(64), "]".repeat(64)),
+    &["stdin: document 1, line 4: nested deeper than the limit of 64 levels"])]
+fn every_limit_is_named(#[case] text: String, #[case] expected: &[&str]) {
+    check(text, expected);
+}
+
+#[test]
+fn errors_are_bounded() {
+    let inputs = open("a\n---\n".repeat(20_000).as_bytes());
+    let found = summary(inputs.documents());
+    assert_eq!(found.len(), 10_000);
+    assert!(found.last().unwrap().contains("the limit of 10000 is reached"), "{:?}", found.last());
+}
+
 #[test]
 fn words_choose_documents() {
     let inputs = open(format!("{POD}---\nkind: Namespace\napiVersion: v1\n---\na: [\n---\n{JSON_POD}").as_bytes());
@@ -202,12 +238,74 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
 fn directories(#[case] recursive: bool, #[case] expected: &[&str]) {
     let names = ["c.json", "a.yml", ".h.yaml", "b/d.yaml", "b/e/f.yaml", "b/readme.md", "notes.txt"];
     let directory = tree(&names.map(|name| (name, POD)));
-    #[cfg(unix)]
-    std::os::unix::fs::symlink(directory.path(), directory.path().join("loop.yaml")).unwrap();
+    symlink(directory.path(), directory.path().join("loop.yaml")).unwrap();
     let inputs = Inputs::open(&[directory.path().to_owned()], recursive, io::empty()).unwrap();
     let found = inputs.documents().map(|found| found.unwrap().source.to_string()).collect::<Vec<_>>();
     let expected = expected.iter().map(|name| directory.path().join(name).display().to_string());
     assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_folder_gives_regular_files_alone() {
+    let directory = tree(&[("e.yaml", POD), ("outside/d.yaml", POD), ("f.yaml/g.yaml", POD), ("h.txt", POD)]);
+    let at = |name: &str| directory.path().join(name);
+    symlink("/dev/zero", at("a.yaml")).unwrap();
+    assert!(Command::new("mkfifo").arg(at("b.yaml")).status().unwrap().success());
+    symlink(at("nowhere"), at("c.yaml")).unwrap();
+    symlink(at("outside/d.yaml"), at("d.yaml")).unwrap();
+    symlink(at("i.yaml"), at("i.yaml")).unwrap();
+    let inputs = Inputs::open(&[directory.path().to_owned()], false, io::empty()).unwrap();
+    let found = summary(inputs.documents());
+    let prefix = format!("{}/", directory.path().display());
+    let found: Vec<&str> = found.iter().map(|line| line.strip_prefix(&prefix).unwrap_or(line)).collect();
+    let not_a_file = "is not a regular file: name it with -f to read it all the same";
+    let expected = [
+        format!("a.yaml: document 1: {not_a_file}"),
+        format!("b.yaml: document 1: {not_a_file}"),
+        "c.yaml: document 1: is a link to a file that does not exist".to_owned(),
+        "0@1 Pod".to_owned(),
+        "0@1 Pod".to_owned(),
+    ];
+    assert_eq!(found[..5], expected);
+    assert!(found[5].starts_with("i.yaml: document 1: cannot be read: ") && found.len() == 6, "{found:#?}");
+}
+
+#[test]
+fn a_file_that_becomes_a_pipe_is_an_error() {
+    let directory = tree(&[("a.yaml", POD), ("b.yaml", POD)]);
+    let path = directory.path().join("a.yaml");
+    let inputs = Inputs::open(&[directory.path().to_owned()], false, io::empty()).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let found = summary(inputs.documents());
+    assert!(found[0].contains("is not a regular file") && found[1] == "0@1 Pod", "{found:?}");
+}
+
+#[test]
+fn an_endless_device_is_read_as_far_as_it_is_text() {
+    let inputs = Inputs::open(&[PathBuf::from("/dev/zero")], false, io::empty()).unwrap();
+    let found = summary(inputs.documents());
+    assert!(found.len() == 1 && found[0].contains("holds NUL bytes"), "{found:?}");
+}
+
+#[test]
+fn folders_are_so_deep_and_no_deeper() {
+    let deep = "d/".repeat(66);
+    let directory = tree(&[("a.yaml", POD), (&format!("{deep}b.yaml"), POD)]);
+    let inputs = Inputs::open(&[directory.path().to_owned()], true, io::empty()).unwrap();
+    let found = summary(inputs.documents());
+    assert!(found[0] == "0@1 Pod" && found[1].contains("nested deeper than the limit of 64 folders"), "{found:?}");
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn files_are_so_many_and_no_more() {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..=100_000 {
+        fs::File::create(directory.path().join(format!("{number}.yaml"))).unwrap();
+    }
+    let error = Inputs::open(&[directory.path().to_owned()], false, io::empty()).err().unwrap().to_string();
+    assert!(error.contains("more than the limit of 100000 files"), "{error}");
 }
 
 #[rstest]

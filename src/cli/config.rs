@@ -1,5 +1,6 @@
 //! `trainmesh config validate|schema|show`.
 
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -71,13 +72,15 @@ pub(super) fn load_or_default(path: Option<&Path>) -> anyhow::Result<Option<Conf
 }
 
 fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
-    let text = if path == Path::new("-") {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
+    // One byte beyond the limit is enough to be rejected.
+    let mut text = String::new();
+    let limit = config::MAX_TEXT as u64 + 1;
+    let read = if path == Path::new("-") {
+        io::stdin().take(limit).read_to_string(&mut text)
     } else {
-        std::fs::read_to_string(path)
+        File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
     };
-    let text = text.with_context(|| format!("reading the configuration {}", path.display()))?;
+    read.with_context(|| format!("reading the configuration {}", path.display()))?;
     match Configuration::parse(&text) {
         Ok(configuration) => Ok(Some(configuration)),
         Err(problems) => {

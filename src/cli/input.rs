@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::keys;
+use crate::labels;
 use crate::manifest::{Document, DocumentError, Inputs};
 use crate::preview::{SURROUNDING_KINDS, Surroundings};
 use crate::workload::RenderError;
@@ -27,7 +28,7 @@ pub(super) struct Input {
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     pub(super) config: Option<PathBuf>,
     /// The labels of every namespace, completely; empty for none
-    #[arg(long, value_name = "KEY=VALUE,…", value_parser = labels)]
+    #[arg(long, value_name = "KEY=VALUE,…", value_parser = read_labels)]
     namespace_labels: Option<BTreeMap<String, String>>,
     /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label beats it
     #[arg(long, value_name = "PROFILE")]
@@ -74,12 +75,14 @@ pub(super) fn failed(document: &Document, error: &RenderError) -> DocumentError 
     }
 }
 
-fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
+fn read_labels(text: &str) -> Result<BTreeMap<String, String>, String> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     entries
         .map(|entry| match entry.split_once('=') {
-            Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-            _ => Err(format!("{entry:?} is no KEY=VALUE")),
+            Some((key, value)) if labels::is_key(key) && labels::is_value(value) => {
+                Ok((key.to_owned(), value.to_owned()))
+            }
+            _ => Err(format!("{entry:?} is not a label KEY=VALUE")),
         })
         .collect()
 }

@@ -11,6 +11,8 @@ use crate::yaml::{self, Content, Node};
 pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 /// `kind` of a configuration.
 pub(super) const KIND: &str = "TrainmeshConfiguration";
+/// Bytes of a configuration: a `ConfigMap` holds at most 1 MiB, and its manifest indents every line.
+pub const MAX_TEXT: usize = 2 << 20;
 /// The key of a `ConfigMap` under which the text of a configuration stands.
 const CONFIG_MAP_KEY: &str = "config.yaml";
 
@@ -69,6 +71,10 @@ fn parse_config_map(text: &str, root: &Node) -> Result<Configuration, Vec<Proble
 }
 
 fn tree(text: &str) -> Result<Node, Vec<Problem>> {
+    if text.len() > MAX_TEXT {
+        let message = format!("longer than the limit of {} MiB", MAX_TEXT >> 20);
+        return Err(vec![Problem { line: None, field: String::new(), message }]);
+    }
     yaml::tree(text).map_err(|error| vec![Problem { line: error.line, field: String::new(), message: error.message }])
 }
 

@@ -16,6 +16,9 @@ use super::split::{Fault, Part, Splitter};
 use super::{Document, DocumentError, MAX_DOCUMENT, encoding, json};
 use crate::yaml;
 
+/// Documents that cannot be read, in all sources: whoever reads keeps them, and nobody reads on to the end of so many.
+const MAX_ERRORS: usize = 10_000;
+
 /// Reads the sources one after the other.
 pub(super) struct Documents<'inputs> {
     sources: &'inputs [Source],
@@ -27,6 +30,7 @@ pub(super) struct Documents<'inputs> {
     words: Vec<memmem::Finder<'inputs>>,
     /// Whether any source held anything.
     found: bool,
+    errors: usize,
 }
 
 struct Open<'source> {
@@ -38,7 +42,7 @@ impl<'inputs> Documents<'inputs> {
     pub(super) fn new(sources: &'inputs [Source], words: &[&'inputs [u8]]) -> Self {
         let words = words.iter().map(|word| memmem::Finder::new(*word)).collect::<Vec<_>>();
         let found = !words.is_empty();
-        Self { sources, rest: sources.iter(), open: None, ready: VecDeque::new(), words, found }
+        Self { sources, rest: sources.iter(), open: None, ready: VecDeque::new(), words, found, errors: 0 }
     }
 
     /// Reads on until something is ready; `false` at the end of the input.
@@ -73,6 +77,20 @@ impl<'inputs> Documents<'inputs> {
         self.ready.push_back(Err(error));
     }
 
+    /// Counts `error`; the last one that is allowed ends the input.
+    fn count(&mut self, error: DocumentError) -> DocumentError {
+        self.errors += 1;
+        if self.errors < MAX_ERRORS {
+            return error;
+        }
+        self.rest = [].iter();
+        self.open = None;
+        self.ready.clear();
+        let message =
+            format!("{}; with this error the limit of {MAX_ERRORS} is reached: the rest is not read", error.message);
+        DocumentError { message, ..error }
+    }
+
     /// What to say when all sources were empty.
     fn nothing(&self) -> Option<DocumentError> {
         let source = self.sources.first()?;
@@ -90,7 +108,7 @@ impl Iterator for Documents<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(ready) = self.ready.pop_front() {
-                return Some(ready);
+                return Some(ready.map_err(|error| self.count(error)));
             }
             if !self.read() {
                 let first_end = !self.found;

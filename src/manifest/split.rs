@@ -14,7 +14,7 @@ use super::braces::Braces;
 use super::window::{SEPARATOR, Window};
 
 /// What is looked at to tell text from what is none.
-const HEAD: usize = 64 << 10;
+pub(super) const HEAD: usize = 64 << 10;
 
 /// The stream and where in it the next document starts.
 pub(super) struct Splitter<R> {
