@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use anstream::{AutoStream, ColorChoice};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::printable::{JsonWriter, Printable};
 use output::style;
 
 /// Exit code where `--exit-code` is given and some pod would be changed, and where the lint found something.
@@ -88,14 +89,10 @@ enum Status {
 /// Runs the command that `arguments` name, and returns the exit code of the process.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let parsed = command(arguments.first())
-        .try_get_matches_from(&arguments)
-        .and_then(|matches| Arguments::from_arg_matches(&matches));
-    let parsed = match parsed {
+    let parsed = match parse(&arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Help on a closed pipe has nobody to be told of it.
-            let _ = error.print();
+            print_usage_error(&arguments, &error);
             return if error.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS };
         }
     };
@@ -110,6 +107,22 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(FAILED)
         }
     }
+}
+
+fn parse(arguments: &[OsString]) -> Result<Arguments, clap::Error> {
+    let matches = command(arguments.first()).try_get_matches_from(arguments)?;
+    Arguments::from_arg_matches(&matches)
+}
+
+/// Prints the help, or the error that `arguments` lead to: it repeats them, so it is that of the escaped ones.
+fn print_usage_error(arguments: &[OsString], error: &clap::Error) {
+    let escaped = |argument: &OsString| Printable(argument.to_string_lossy()).to_string().into();
+    let escaped: Vec<OsString> = arguments.iter().map(escaped).collect();
+    // On a closed pipe nobody reads it.
+    let _ = match parse(&escaped) {
+        Err(error) => error.print(),
+        Ok(_) => writeln!(io::stderr(), "{}", Printable(error)),
+    };
 }
 
 fn run(command: Command) -> anyhow::Result<Status> {
@@ -140,6 +153,11 @@ fn painted(color: ColorChoice) -> impl Write {
     io::BufWriter::with_capacity(BUFFER, AutoStream::new(io::stdout(), color))
 }
 
+/// Standard output for machines that read JSON.
+fn json() -> impl Write {
+    JsonWriter(plain())
+}
+
 /// Standard output for machines, untouched: whoever strips colours has to look at every byte.
 fn plain() -> impl Write {
     io::BufWriter::with_capacity(BUFFER, io::stdout())
@@ -149,25 +167,25 @@ fn stderr(color: ColorChoice) -> impl Write {
     AutoStream::new(io::stderr(), color)
 }
 
-/// Writes an error for people.
+/// Writes an error for people, in one line.
 fn complain(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
     let bad = style::BAD;
     // Where standard error is closed there is nowhere left to say so.
-    let _ = writeln!(stderr, "{bad}error{bad:#}: {message}");
+    let _ = writeln!(stderr, "{bad}error{bad:#}: {}", Printable(message));
 }
 
-/// Writes what differs between a preview and a cluster.
+/// Writes a difference between a preview and a cluster, in one line.
 fn differ(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
     let caution = style::CAUTION;
     // As above.
-    let _ = writeln!(stderr, "{caution}difference{caution:#}: {message}");
+    let _ = writeln!(stderr, "{caution}difference{caution:#}: {}", Printable(message));
 }
 
-/// Writes a note for people.
+/// Writes a note for people, in one line.
 fn note(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
     let quiet = style::NOTE;
     // As above.
-    let _ = writeln!(stderr, "{quiet}note{quiet:#}: {message}");
+    let _ = writeln!(stderr, "{quiet}note{quiet:#}: {}", Printable(message));
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -24,6 +24,7 @@ pub mod manifest;
 pub mod mutate;
 pub mod pod;
 pub mod preview;
+pub mod printable;
 pub mod quantity;
 pub mod reload;
 pub mod serve;

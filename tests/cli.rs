@@ -39,6 +39,8 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 #[case::no_such_file(&["preview", "-f", "no/such/file.yaml"], "", 2, &[], "no/such/file.yaml")]
 #[case::no_such_flag(&["preview", "-f", "-", "--nonsense"], "", 2, &[], "--nonsense")]
 #[case::bad_labels(&["preview", "-f", "-", "--namespace-labels", "a"], POD, 2, &[], "KEY=VALUE")]
+#[case::long_label(&["preview", "-f", "-", "--namespace-labels", &format!("a={}", "x".repeat(64))], POD, 2, &[], "KEY=VALUE")]
+#[case::label_of_several_lines(&["preview", "-f", "-", "--namespace-labels", "a=x\ny"], POD, 2, &[], "KEY=VALUE")]
 #[case::negative_replicas(
     &["preview", "-f", "-"],
     "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: -1, template: {spec: {containers: []}}}\n",
@@ -86,7 +88,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     &["preview", "-f", "-"],
     "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\\u001b[31m\\nPod x/y\"}\nspec: {containers: []}\n",
     0,
-    &["Pod default/a\u{fffd}[31m\u{fffd}Pod x/y"],
+    &["Pod default/a\\u{1b}[31m\\nPod x/y"],
     ""
 )]
 #[case::patch_beside_an_error(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\na: [\n"), 2, &[], "document 2")]

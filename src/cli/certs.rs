@@ -14,6 +14,7 @@ use k8s_openapi::ByteString;
 use super::Status;
 use super::server::duration;
 use crate::certs::{self, CA_CRT, Dates, Schedule, TLS_CRT, TLS_KEY, mint};
+use crate::printable::Printable;
 
 /// Who may read a key.
 const OWNER_ALONE: u32 = 0o600;
@@ -87,22 +88,26 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "caBundle: {}", bundle.as_str().unwrap_or_default())?;
     let mut stderr = super::stderr(anstream::ColorChoice::Auto);
-    let next = format!(
-        "wrote {}, {}, {} for {host}; next:\n  \
-         1. write the caBundle line into the clientConfig of every webhook of MutatingWebhookConfiguration {}\n  \
-         2. kubectl -n {namespace} create secret tls {} --cert={} --key={}\n     \
-         and start the webhook with --tls-cert and --tls-key on those files\n  \
-         3. do it again before {}: nobody renews them",
-        files[0].0.display(),
-        files[1].0.display(),
-        files[2].0.display(),
-        certs::REGISTRATION,
-        certs::SERVING,
-        files[1].0.display(),
-        files[2].0.display(),
-        Dates::starting(now, (*lifetime).min(*ca_lifetime)).not_after.strftime("%Y-%m-%d"),
-    );
-    super::note(&mut stderr, format_args!("{next}"));
+    let [ca, certificate, key] = [0, 1, 2].map(|index: usize| files[index].0.display());
+    super::note(&mut stderr, format_args!("wrote {ca}, {certificate}, {key} for {host}; next:"));
+    let steps = [
+        format!(
+            "1. write the caBundle line into the clientConfig of every webhook of MutatingWebhookConfiguration {}",
+            certs::REGISTRATION
+        ),
+        format!(
+            "2. kubectl -n {namespace} create secret tls {} --cert={certificate} --key={key}, and start the webhook with \
+             --tls-cert and --tls-key on those files",
+            certs::SERVING
+        ),
+        format!(
+            "3. do it again before {}: nobody renews them",
+            Dates::starting(now, (*lifetime).min(*ca_lifetime)).not_after.strftime("%Y-%m-%d")
+        ),
+    ];
+    for step in steps {
+        writeln!(stderr, "  {}", Printable(step))?;
+    }
     Ok(())
 }
 

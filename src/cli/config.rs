@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use anstream::ColorChoice;
 use anyhow::Context as _;
@@ -10,6 +11,7 @@ use clap::Subcommand;
 
 use super::{Status, complain};
 use crate::config::{self, Configuration};
+use crate::printable::Printable;
 
 /// Check, describe and show configurations.
 #[derive(Debug, clap::Args)]
@@ -55,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Command::Validate { file, config } => {
             let Some(path) = file.as_deref().or(config.as_deref()) else { return Ok(Status::Failed) };
             let Some(configuration) = load(path)? else { return Ok(Status::Failed) };
-            writeln!(stdout, "{}: valid, hash {}", path.display(), configuration.hash())?;
+            writeln!(stdout, "{}: valid, hash {}", Printable(path.display()), configuration.hash())?;
         }
         Command::Schema => writeln!(stdout, "{:#}", config::schema())?,
         Command::Show { config } => {
@@ -85,8 +87,9 @@ fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
         Ok(configuration) => Ok(Some(configuration)),
         Err(problems) => {
             let mut stderr = super::stderr(ColorChoice::Auto);
-            for problem in config::render(&path.display().to_string(), &problems).lines() {
-                complain(&mut stderr, format_args!("{problem}"));
+            let name = path.display().to_string();
+            for problem in &problems {
+                complain(&mut stderr, format_args!("{}", config::render(&name, slice::from_ref(problem))));
             }
             Ok(None)
         }

@@ -8,10 +8,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::live::runtime;
-use super::output::{printable, style};
-use super::{Status, painted, plain};
+use super::output::style;
+use super::{Status, json, painted};
 use crate::cluster::{checkup, client};
 use crate::doctor::{Finding, Level, examine};
+use crate::printable::Printable;
 
 /// Changes only when a field changes its meaning or goes away.
 const SCHEMA_VERSION: u32 = 1;
@@ -61,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let findings = examine(&facts);
     match output {
         Format::Text => text(&mut painted(ColorChoice::Auto), &findings)?,
-        Format::Json => machine(&mut plain(), &findings)?,
+        Format::Json => machine(&mut json(), &findings)?,
     }
     let failed = findings.iter().any(|finding| finding.code.level() == Level::Failure);
     Ok(if failed { Status::Failed } else { Status::Done })
@@ -71,7 +72,7 @@ fn text(out: &mut impl Write, findings: &[Finding]) -> anyhow::Result<()> {
     for finding in findings {
         let (word, style) = mark(finding.code.level());
         // What it is about has names in it that others gave.
-        let words = printable(&finding.to_string());
+        let words = Printable(finding);
         writeln!(out, "{style}{word:<7}{style:#}  {}: {words}", finding.check.text())?;
         if let Some(cure) = finding.code.cure() {
             writeln!(out, "{:9}{cure}", "")?;
@@ -124,6 +125,6 @@ mod tests {
         assert_eq!(lines[0], "ok       Kubernetes: recent enough: v1.36.0");
         assert_eq!(lines[1], "FAILED   endpoints: no replica of the webhook is ready");
         assert!(lines[2].starts_with("         look at its pods"), "{out}");
-        assert!(lines[3].starts_with("warning  namespaces: ") && lines[3].ends_with("a (x\u{fffd}y)"), "{out}");
+        assert!(lines[3].starts_with("warning  namespaces: ") && lines[3].ends_with("a (x\\ny)"), "{out}");
     }
 }

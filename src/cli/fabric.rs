@@ -10,7 +10,6 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::output::printable;
 use super::{Status, config};
 use crate::config::Configuration;
 use crate::fabric::{self, Profiles};
@@ -103,5 +102,5 @@ fn unknown<T>(profiles: &Profiles, name: &str) -> anyhow::Result<T> {
     let cure = profiles
         .nearest(name)
         .map_or_else(|| "trainmesh fabric list shows the names".to_owned(), |near| format!("did you mean {near}?"));
-    bail!("no profile is called {}: {cure}", printable(name))
+    bail!("no profile is called {name}: {cure}")
 }

@@ -12,8 +12,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use super::input::{Input, failed};
-use super::output::printable;
-use super::{Status, complain, config, note, painted, plain, stderr};
+use super::{Status, complain, config, json, note, painted, stderr};
 use crate::config::Configuration;
 use crate::fabric::lint::{Finding, Severity};
 use crate::keys;
@@ -109,11 +108,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let run = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);
     run.errors.iter().for_each(|error| complain(stderr, format_args!("{error}")));
-    run.notes.iter().for_each(|text| note(stderr, format_args!("{}", printable(text))));
+    run.notes.iter().for_each(|text| note(stderr, format_args!("{text}")));
     match arguments.output {
         Format::Text => text::print(&mut painted(ColorChoice::Auto), &run)?,
-        Format::Json => json::print(&mut plain(), &run, preview.config_hash())?,
-        Format::Sarif => sarif::print(&mut plain(), &run)?,
+        Format::Json => json::print(&mut json(), &run, preview.config_hash())?,
+        Format::Sarif => sarif::print(&mut json(), &run)?,
     }
     if run.pods == 0 && run.errors.is_empty() {
         note(stderr, format_args!("no document of the input makes pods"));

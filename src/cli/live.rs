@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::cluster::fabric::survey::survey;
 use crate::cluster::{client, live};
-use crate::config::{Configuration, render};
+use crate::config::Configuration;
 use crate::fabric::{Facts, Named};
 use crate::preview::{Drift, PodReport, drift, probe};
 
@@ -32,7 +32,8 @@ impl Live {
             return Ok(Configuration::embedded());
         };
         Configuration::parse(&text).map_err(|problems| {
-            anyhow::anyhow!("the cluster's configuration is refused:\n{}", render("config.yaml", &problems))
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            anyhow::anyhow!("the cluster's configuration is rejected: {}", problems.join("; "))
         })
     }
 

@@ -12,10 +12,11 @@ use std::io::{self, Write};
 use anstream::ColorChoice;
 use clap::ValueEnum;
 
-use super::{painted, plain};
+use super::{json, painted, plain};
 use crate::fabric::lint::{self, Finding};
 use crate::manifest::DocumentError;
 use crate::preview::{PodReport, Preview};
+use crate::printable::Printable;
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -48,25 +49,19 @@ impl Format {
             Self::Diff => Box::new(diff::Diff::new(painted(color))),
             Self::Explain => Box::new(explain::Explain::new(painted(color))),
             Self::Yaml => Box::new(yaml::Yaml::new(plain())),
-            Self::Json => Box::new(json::Json::new(plain(), preview.config_hash())),
-            Self::Patch => Box::new(patch::OnePatch::new(plain())),
+            Self::Json => Box::new(json::Json::new(json(), preview.config_hash())),
+            Self::Patch => Box::new(patch::OnePatch::new(json())),
         }
     }
-}
-
-/// `text` without control characters: a name in a manifest must not steer the terminal or forge a line.
-pub(super) fn printable(text: &str) -> String {
-    let shown = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
-    text.chars().map(shown).collect()
 }
 
 /// The line above each role: `PyTorchJob default/llama · Worker ×3`.
 fn heading(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
     let PodReport { kind, namespace, name, role, replicas, .. } = report;
     let strong = style::HEADING;
-    write!(out, "{strong}{kind} {}/{}", printable(namespace), printable(name))?;
+    write!(out, "{strong}{kind} {}/{}", Printable(namespace), Printable(name))?;
     if role != "Pod" {
-        write!(out, " · {}", printable(role))?;
+        write!(out, " · {}", Printable(role))?;
     }
     if *replicas != 1 {
         write!(out, " ×{replicas}")?;
@@ -79,7 +74,7 @@ fn warnings(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
     let caution = style::CAUTION;
     let lint = lint::warnings(&report.lint);
     let mut others = report.warnings.iter().filter(|warning| !lint.contains(warning));
-    others.try_for_each(|warning| writeln!(out, "  {caution}warning{caution:#} {warning}"))?;
+    others.try_for_each(|warning| writeln!(out, "  {caution}warning{caution:#} {}", Printable(warning)))?;
     report.lint.iter().try_for_each(|finding| self::finding(out, finding))
 }
 
@@ -91,11 +86,11 @@ pub(super) fn finding(out: &mut impl Write, finding: &Finding) -> io::Result<()>
         out,
         "  {shade}{id} {}{shade:#} {} {faint}{}{faint:#}",
         severity.letter(),
-        printable(message),
-        printable(field)
+        Printable(message),
+        Printable(field)
     )?;
     if let Some(check) = lint::find(*id) {
         writeln!(out, "    why: {}", check.why)?;
     }
-    writeln!(out, "    cure: {cure}")
+    writeln!(out, "    cure: {}", Printable(cure))
 }

@@ -2,8 +2,12 @@
 
 use jiff::SignedDuration;
 
-/// Columns that are as wide as their widest cell, three spaces apart.
+use crate::printable::Printable;
+
+/// Columns that are as wide as their widest cell, three spaces apart. Cells are shown in one line.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| Printable(cell).to_string()).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([header[column].len()]).max().unwrap_or_default()
@@ -14,7 +18,7 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         padded.collect::<String>().trim_end().to_owned() + "\n"
     };
     let mut text = line(&mut header.iter().copied());
-    for row in rows {
+    for row in &rows {
         text.push_str(&line(&mut row.iter().map(String::as_str)));
     }
     text

@@ -1,13 +1,22 @@
 //! Logs: one event a line on standard error, as text or as JSON.
 
+use std::fmt::{Debug, Result as FmtResult};
 use std::io::IsTerminal as _;
 use std::str::FromStr;
 
+use tracing::Subscriber;
+use tracing::field::Field;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::fmt::{FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::printable::Printable;
 
 /// Target of the event that tells the bound addresses. It is written at every level: machines wait for it.
 pub const LISTENING: &str = "trainmesh::listening";
@@ -45,14 +54,38 @@ pub fn start(format: Format, Levels(targets): Levels) {
     let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     // An error here means that there is a subscriber, as in a test that runs two servers.
     let _ = match format {
-        Format::Text => registry.with(layer).try_init(),
+        Format::Text => registry.with(text(layer)).try_init(),
         Format::Json => registry.with(layer.json().flatten_event(true)).try_init(),
     };
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
 }
 
+/// Writes events as text.
+fn text<S, N, W>(layer: fmt::Layer<S, N, fmt::format::Format, W>) -> impl Layer<S>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    W: for<'a> MakeWriter<'a> + 'static,
+{
+    layer.fmt_fields(debug_fn(write_field))
+}
+
+/// Writes a field in one line. Names in it come from pods and peers: they must not forge another event.
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> FmtResult {
+    let value = Printable(format_args!("{value:?}"));
+    match field.name() {
+        "message" => write!(writer, "{value}"),
+        // What the `log` crate says of itself stands before the fields already.
+        name if name.starts_with("log.") => Ok(()),
+        name => write!(writer, " {}={value}", name.trim_start_matches("r#")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
     use rstest::rstest;
     use tracing::Level;
 
@@ -69,6 +102,36 @@ mod tests {
     fn levels(#[case] text: &str, #[case] target: &str, #[case] level: Level, #[case] expected: bool) {
         let Levels(targets) = text.parse().unwrap();
         assert_eq!(targets.would_enable(target, &level), expected);
+    }
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_event_is_one_printable_line() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let layer = text(fmt::layer().with_writer(move || writer.clone()).with_ansi(false));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            let hostile = "a\u{1b}[2K\nERROR forged\u{202e}\u{9b}";
+            tracing::warn!(pod = %hostile, node = hostile, r#type = 1, "could not read {hostile}");
+        });
+        let written = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let escaped = "a\\u{1b}[2K\\nERROR forged\\u{202e}\\u{9b}";
+        assert_eq!(written.lines().count(), 1, "{written}");
+        let end = format!("could not read {escaped} pod={escaped} node=\"{escaped}\" type=1\n");
+        assert!(written.ends_with(&end), "{written}");
     }
 
     #[test]

@@ -1,17 +1,22 @@
 //! Writes YAML as kubectl prints it.
 
+use std::fmt::Write as _;
+
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 use serde_saphyr::{DoubleQuoted, SerializerOptions};
 
+use crate::printable::is_printable;
+
 /// `value` as a block of YAML that every reader of YAML 1.1 or 1.2 takes for the same value: lists are not indented
-/// below their key, long lines are not folded, and text of several lines becomes a `|` block.
+/// below their key, long lines are not folded, and text of several lines becomes a `|` block. What is neither printable
+/// nor a tab or line break of such a block is escaped.
 #[must_use]
 pub fn to_string(value: &Value) -> String {
     let mut text = String::new();
     // A JSON value has string keys only and a `String` takes all that is written: neither side can fail.
     serde_saphyr::to_fmt_writer_with_options(&mut text, &Written(value), options()).ok();
-    without_blank_indentation(text)
+    escape(without_blank_indentation(text))
 }
 
 /// A value as it is to be written, where the library's own choice of style is not kubectl's.
@@ -35,8 +40,54 @@ impl Serialize for Written<'_> {
 /// Whether text of several lines is quoted all the same: a tab at the start of a block is indentation to libyaml, and
 /// blanks at the end of a line are to be seen.
 fn is_quoted(text: &str) -> bool {
-    text.contains('\n')
-        && (text.trim_start_matches('\n').starts_with('\t') || text.split('\n').any(|line| line.ends_with([' ', '\t'])))
+    is_invisible(text)
+        || text.contains('\n')
+            && (text.trim_start_matches('\n').starts_with('\t')
+                || text.split('\n').any(|line| line.ends_with([' ', '\t'])))
+}
+
+/// Whether `text` contains characters that the library writes as they are, and that a person cannot see.
+fn is_invisible(text: &str) -> bool {
+    !text.is_ascii() && text.chars().any(|character| !character.is_ascii() && !is_printable(character))
+}
+
+/// Escapes such characters. Values that contain one are in double quotes already, keys may not be.
+fn escape(text: String) -> String {
+    if !is_invisible(&text) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let mut rest = line;
+        while let Some(next) = rest.strip_prefix(' ').or_else(|| rest.strip_prefix("- ")) {
+            rest = next;
+        }
+        escaped.push_str(&line[..line.len() - rest.len()]);
+        match rest.split_once(':') {
+            // A key without quotes contains no colon.
+            Some((key, value)) if !key.starts_with('"') && is_invisible(key) => {
+                let key = key.replace('\\', "\\\\").replace('"', "\\\"");
+                escaped.push('"');
+                escape_into(&mut escaped, &key);
+                escaped.push_str("\":");
+                escape_into(&mut escaped, value);
+            }
+            _ => escape_into(&mut escaped, rest),
+        }
+    }
+    escaped
+}
+
+fn escape_into(escaped: &mut String, text: &str) {
+    for character in text.chars() {
+        let code = u32::from(character);
+        // Writing to a string cannot fail.
+        let _ = match code {
+            _ if character.is_ascii() || is_printable(character) => escaped.write_char(character),
+            0..=0xffff => write!(escaped, "\\u{code:04X}"),
+            _ => write!(escaped, "\\U{code:08X}"),
+        };
+    }
 }
 
 /// `text` with nothing on the empty lines of its blocks, which the library indents like the others.
@@ -65,6 +116,10 @@ mod tests {
     #[case::blanks(json!({"a": "x \ny\n"}), "a: \"x \\ny\\n\"\n")]
     #[case::tab(json!({"a": "\tx\ny"}), "a: \"\\tx\\ny\"\n")]
     #[case::words(json!({"on": "y", "1": "1"}), "\"on\": \"y\"\n\"1\": \"1\"\n")]
+    #[case::bidirectional(json!({"a\u{202e}": "b\u{2066}c"}), "\"a\\u202E\": \"b\\u2066c\"\n")]
+    #[case::odd_key(json!({"a": [{"-x\\\"\u{200b}": "c: \u{200b}"}]}), "a:\n- \"-x\\\\\\\"\\u200B\": \"c: \\u200B\"\n")]
+    #[case::invisible(json!({"a": ["\u{200b}", "x\ny\u{e0041}\n"]}), "a:\n- \"\\u200B\"\n- \"x\\ny\\U000E0041\\n\"\n")]
+    #[case::control(json!({"a\u{1b}": "\u{9b}\u{7f}\u{1b}"}), "\"a\\e\": \"\\x9B\\x7F\\e\"\n")]
     #[case::image(json!({"image": "ghcr.io/a/b:1.2@sha256:0f"}), "image: ghcr.io/a/b:1.2@sha256:0f\n")]
     fn writes(#[case] value: Value, #[case] expected: &str) {
         assert_eq!(to_string(&value), expected);

@@ -1,6 +1,5 @@
 //! The table of `trainmesh fabric list`.
 
-use crate::cli::output::printable;
 use crate::cli::table::table;
 use crate::fabric::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
 use crate::fabric::{Profile, Profiles};
@@ -17,7 +16,7 @@ pub(super) fn text(profiles: &Profiles) -> String {
             let origin = if profiles.is_own(name) { "own" } else { "built-in" };
             let Profile { transport, description, .. } = &entry.profile;
             let devices = devices(&entry.profile);
-            vec![name.to_owned(), origin.to_owned(), transport.to_string(), devices, printable(description)]
+            vec![name.to_owned(), origin.to_owned(), transport.to_string(), devices, description.clone()]
         })
         .collect();
     table(&["NAME", "FROM", "TRANSPORT", "DEVICES", "DESCRIPTION"], &rows)

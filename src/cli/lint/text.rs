@@ -2,15 +2,16 @@
 
 use std::io::Write;
 
-use super::super::output::{finding, printable, style};
+use super::super::output::{finding, style};
 use super::{Linted, Run, name};
 use crate::fabric::lint::Severity;
+use crate::printable::Printable;
 
 pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
     let strong = style::HEADING;
     for Linted { line, report, findings } in &run.linted {
-        let source = printable(&report.source);
-        writeln!(out, "{strong}{source}:{line}: {}{strong:#}", printable(&name(report)))?;
+        let source = Printable(&report.source);
+        writeln!(out, "{strong}{source}:{line}: {}{strong:#}", Printable(name(report)))?;
         for found in findings {
             finding(out, found)?;
         }

@@ -7,6 +7,7 @@ use similar::{ChangeTag, TextDiff};
 use super::{Sink, heading, style, warnings};
 use crate::manifest::DocumentError;
 use crate::preview::PodReport;
+use crate::printable::Printable;
 use crate::yaml;
 
 /// Lines of context around a change, as `diff -u` has them.
@@ -36,9 +37,9 @@ impl<W: Write> Sink for Diff<W> {
         for rule in &report.rules {
             let shade = style::verdict(rule.outcome);
             let (name, verdict, reason) = (rule.rule.name(), rule.outcome.name(), rule.reason.code());
-            writeln!(self.out, "  {name:<width$} {shade}{verdict:<7}{shade:#} {reason}: {}", rule.head())?;
+            writeln!(self.out, "  {name:<width$} {shade}{verdict:<7}{shade:#} {reason}: {}", Printable(rule.head()))?;
             for part in &rule.parts {
-                writeln!(self.out, "    {part}")?;
+                writeln!(self.out, "    {}", Printable(part))?;
             }
         }
         warnings(&mut self.out, report)?;

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::{Sink, heading, style, warnings};
 use crate::manifest::DocumentError;
 use crate::preview::PodReport;
+use crate::printable::Printable;
 
 pub(super) struct Explain<W> {
     out: W,
@@ -23,7 +24,9 @@ impl<W: Write> Sink for Explain<W> {
             writeln!(self.out)?;
         }
         heading(&mut self.out, report)?;
-        let field = |field: &Option<String>| field.clone().unwrap_or_else(|| "-".to_owned());
+        let field = |field: &Option<String>| {
+            field.as_ref().map_or_else(|| "-".to_owned(), |field| Printable(field).to_string())
+        };
         let widest = |header: &str, cells: &mut dyn Iterator<Item = usize>| {
             cells.chain([header.len()]).max().unwrap_or_default()
         };
@@ -45,10 +48,10 @@ impl<W: Write> Sink for Explain<W> {
                 rule.outcome.name(),
                 rule.reason.code(),
                 field(&rule.field),
-                rule.head()
+                Printable(rule.head())
             )?;
             for part in &rule.parts {
-                writeln!(self.out, "    {part}")?;
+                writeln!(self.out, "    {}", Printable(part))?;
             }
         }
         warnings(&mut self.out, report)?;

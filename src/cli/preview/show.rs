@@ -6,7 +6,6 @@ use std::sync::mpsc;
 
 use super::super::input::failed;
 use super::super::live::Live;
-use super::super::output::printable;
 use super::super::progress::Progress;
 use super::super::{complain, differ, note, stderr};
 use super::Arguments;
@@ -50,13 +49,12 @@ pub(super) fn show(
             Ok((document, Previewed::PassedOver(kind))) => {
                 if arguments.verbose {
                     let Document { source, document, .. } = &document;
-                    let kind = printable(&kind);
                     note(stderr, format_args!("{source}: document {}: {kind} makes no pods", document + 1));
                 }
             }
             Ok((document, Previewed::Unknown(what))) => {
                 let Document { source, document, .. } = &document;
-                note(stderr, format_args!("{source}: document {}: {}", document + 1, printable(&what)));
+                note(stderr, format_args!("{source}: document {}: {what}", document + 1));
             }
             Ok((_, Previewed::Pods { reports, notes })) => {
                 for report in &reports {
@@ -68,7 +66,7 @@ pub(super) fn show(
                 }
                 for text in notes {
                     if !tally.said.contains(&text) {
-                        note(stderr, format_args!("{}", printable(&text)));
+                        note(stderr, format_args!("{text}"));
                         tally.said.insert(text);
                     }
                 }

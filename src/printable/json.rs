@@ -1,0 +1,58 @@
+//! JSON for machines that is safe to look at: the same value, its strings escaped further.
+
+use std::io::{self, Write};
+
+use super::is_printable;
+
+/// Writes JSON on and replaces each character that is not printable by its `\u` escapes. Outside of strings JSON is
+/// printable ASCII and line breaks, and inside `serde_json` escapes what is below U+0020 itself.
+#[derive(Debug)]
+pub struct JsonWriter<W>(pub W);
+
+impl<W: Write> Write for JsonWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // `serde_json` writes a string in pieces that are whole characters.
+        match str::from_utf8(bytes) {
+            Ok(text) if bytes.iter().any(|byte| *byte >= 0x7f) => self.escape(text)?,
+            _ => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl<W: Write> JsonWriter<W> {
+    fn escape(&mut self, text: &str) -> io::Result<()> {
+        let mut rest = text;
+        let odd = |(_, character): &(usize, char)| *character != '\n' && !is_printable(*character);
+        while let Some((at, character)) = rest.char_indices().find(odd) {
+            self.0.write_all(&rest.as_bytes()[..at])?;
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(self.0, "\\u{unit:04x}")?;
+            }
+            rest = &rest[at + character.len_utf8()..];
+        }
+        self.0.write_all(rest.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_value_stays_and_its_text_is_printable() {
+        let value = json!({"é\u{9b}": ["\u{1b}\u{7f}\u{202e}\u{e0041}", "模型 🚀", "a\nb", "\u{2028}"]});
+        let mut out = Vec::new();
+        serde_json::to_writer_pretty(JsonWriter(&mut out), &value).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value, "{text}");
+        assert!(text.chars().all(|character| character == '\n' || is_printable(character)), "{text}");
+        assert!(text.contains("模型 🚀") && text.contains("\\udb40\\udc41"), "{text}");
+    }
+}

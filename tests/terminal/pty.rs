@@ -1,0 +1,28 @@
+//! Runs the binary in a pseudo terminal, by `script` of util-linux.
+
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// What `trainmesh COMMAND` writes to its terminal, run in `folder`. The shell splits the command.
+pub fn in_terminal(folder: &TempDir, command: &str, variables: &[(&str, &str)]) -> String {
+    let line = format!("{} {command}", env!("CARGO_BIN_EXE_trainmesh"));
+    let mut child = Command::new("script")
+        .args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"])
+        .current_dir(folder)
+        .env("TERM", "xterm-256color")
+        .env("SHELL", "/bin/sh")
+        .env_remove("NO_COLOR")
+        .env_remove("TRAINMESH_CONFIG")
+        .envs(variables.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("`script` of util-linux");
+    // An end of the input would show as ^D.
+    let stdin = child.stdin.take();
+    let output = child.wait_with_output().expect("the command ends");
+    drop(stdin);
+    String::from_utf8(output.stdout).expect("the output is UTF-8")
+}
