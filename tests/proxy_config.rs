@@ -8,6 +8,9 @@ mod agreement;
 mod dice;
 #[path = "common/judge.rs"]
 mod judge;
+#[path = "common/properties/proxy_config.rs"]
+#[allow(dead_code, reason = "the rest is checked with damaged texts")]
+mod properties;
 #[path = "proxy_config/texts.rs"]
 mod texts;
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use trainmesh::mutate::proxy_config::{Hold, hold};
 
 use crate::judge::Judge;
+use crate::properties::is_kept;
 
 const FIELD: &str = "holdApplicationUntilProxyStarts";
 const FIELD_SNAKE: &str = "hold_application_until_proxy_starts";
@@ -63,11 +64,4 @@ fn agrees(ours: &Hold, text: &str, before: &Verdict, after: &Verdict) -> Result<
         _ => {}
     }
     Ok(())
-}
-
-/// Whether `merged` is `text` with something put in at one place.
-fn is_kept(text: &str, merged: &str) -> bool {
-    let head = text.bytes().zip(merged.bytes()).take_while(|(old, new)| old == new).count();
-    let tail = text.bytes().rev().zip(merged.bytes().rev()).take_while(|(old, new)| old == new).count();
-    merged.len() > text.len() && head + tail >= text.len()
 }
