@@ -73,6 +73,8 @@ pub struct Parts {
     pub pins: PinStore,
     /// Who leads.
     pub candidate: Candidate,
+    /// The namespace that trainmesh is installed in; its pods are left alone.
+    pub installation: String,
     /// The namespace of the `ConfigMap`, where the configuration comes from one.
     pub configured_in: Option<String>,
     /// How long actions in flight may take to finish at the end.
@@ -114,6 +116,7 @@ impl Controller {
             certificates,
             pins,
             candidate,
+            installation,
             configured_in,
             grace,
         } = parts;
@@ -129,6 +132,7 @@ impl Controller {
         let context = Arc::new(Context {
             client,
             namespaces,
+            installation,
             settings,
             memory: Memory::new(Arc::clone(&metrics)),
             gangs: Gangs::default(),

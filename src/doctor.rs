@@ -76,7 +76,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         (Check::Configuration, configuration.judge(configuration::check)),
         (Check::Rights, denied.judge(|denied| rights::check(denied))),
         (Check::Istio, registrations.judge(|all| istio::check(all, istiods))),
-        (Check::Namespaces, namespaces.judge(|all| namespaces::check(all, registrations.known()))),
+        (Check::Namespaces, namespaces.judge(|all| namespaces::check(all, registrations.known(), namespace))),
     ];
     let finding = |check| move |(code, about)| Finding { check, code, about };
     checks.into_iter().flat_map(|(check, found)| found.into_iter().map(finding(check))).collect()

@@ -26,7 +26,7 @@ pub use patch::Patch;
 pub use plan::Plan;
 pub use reason::Reason;
 pub use rules::RuleId;
-pub use snapshot::{Mode, NotCalled, Snapshot, namespace_mode, selected_mode};
+pub use snapshot::{DEFAULT_INSTALLATION, Mode, NotCalled, Snapshot, namespace_mode, selected_mode};
 pub use verify::{VerifyError, verify};
 
 use crate::error::chain;

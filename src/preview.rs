@@ -17,7 +17,7 @@ use crate::config::Configuration;
 use crate::fabric::Facts;
 use crate::fabric::lint::{Finding, lint};
 use crate::manifest::Document;
-use crate::mutate::{Mode, Outcome, Snapshot, mutate, not_called, selected_mode, subject};
+use crate::mutate::{DEFAULT_INSTALLATION, Mode, Outcome, Snapshot, mutate, not_called, selected_mode, subject};
 use crate::pod::Pod;
 use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role};
 
@@ -31,6 +31,8 @@ pub struct Preview {
     facts: Facts,
     /// The namespace of documents that name none.
     namespace: String,
+    /// The namespace of trainmesh, whose pods the webhook is not called for.
+    installation: String,
 }
 
 /// What became of a document.
@@ -53,7 +55,14 @@ impl Preview {
     /// Prepares a preview.
     #[must_use]
     pub fn new(config: Configuration, surroundings: Surroundings, namespace: String) -> Self {
-        Self { config_hash: config.hash(), config, surroundings, facts: Facts::default(), namespace }
+        let installation = DEFAULT_INSTALLATION.to_owned();
+        Self { config_hash: config.hash(), config, surroundings, facts: Facts::default(), namespace, installation }
+    }
+
+    /// The same, where trainmesh is installed in namespace `installation`.
+    #[must_use]
+    pub fn installed_in(self, installation: String) -> Self {
+        Self { installation, ..self }
     }
 
     /// The same, in a cluster of which `facts` are known.
@@ -111,7 +120,7 @@ impl Preview {
     }
 
     fn outcome(&self, role: &Role, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
-        match selected_mode(Pod::new(&role.pod), namespace, labels) {
+        match selected_mode(Pod::new(&role.pod), namespace, labels, &self.installation) {
             Err(why) => not_called(why),
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());

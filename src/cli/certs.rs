@@ -14,6 +14,7 @@ use k8s_openapi::ByteString;
 use super::Status;
 use super::server::duration;
 use crate::certs::{self, CA_CRT, Dates, Schedule, TLS_CRT, TLS_KEY, mint};
+use crate::mutate::DEFAULT_INSTALLATION;
 use crate::printable::Printable;
 
 /// Who may read a key.
@@ -42,7 +43,7 @@ struct Generate {
     #[arg(long, value_name = "NAME", default_value = certs::SERVICE)]
     service: String,
     /// Namespace of the Service
-    #[arg(short, long, default_value = "trainmesh-system")]
+    #[arg(short, long, default_value = DEFAULT_INSTALLATION)]
     namespace: String,
     /// Folder for ca.crt, tls.crt and tls.key; made where there is none
     #[arg(short, long, value_name = "DIR")]

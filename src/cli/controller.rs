@@ -71,6 +71,7 @@ async fn control(arguments: &Arguments) -> anyhow::Result<()> {
         certificates,
         pins: PinStore::new(client.clone(), &server.namespace),
         candidate: Candidate::new(client.clone(), &server.namespace, identity, Timing::default()),
+        installation: server.namespace.clone(),
         configured_in: server.config.is_none().then(|| server.namespace.clone()),
         grace: *grace,
     };

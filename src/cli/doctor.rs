@@ -7,7 +7,7 @@ use anstyle::Style;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::live::runtime;
+use super::live::{InstallationArguments, runtime};
 use super::output::style;
 use super::{Status, json, painted};
 use crate::cluster::{checkup, client};
@@ -34,9 +34,11 @@ Examples:
 
 Exit codes: 0; 2 for an error, or when some check failed.")]
 pub(super) struct Arguments {
-    /// The namespace that trainmesh is installed in
-    #[arg(short, long, default_value = "trainmesh-system", env = "TRAINMESH_NAMESPACE")]
-    namespace: String,
+    /// The same as --trainmesh-namespace
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    installation: InstallationArguments,
     /// The context of the kubeconfig to use instead of the current one
     #[arg(long, value_name = "CONTEXT")]
     context: Option<String>,
@@ -54,10 +56,14 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Arguments { namespace, context, output } = arguments;
+    let Arguments { namespace, installation, context, output } = arguments;
     let facts = runtime()?.block_on(async {
         let client = client::connect(None, context.as_deref()).await?;
-        anyhow::Ok(Box::pin(checkup::facts(&client, namespace)).await?)
+        let namespace = match namespace {
+            Some(namespace) => namespace.clone(),
+            None => installation.discover(&client).await,
+        };
+        anyhow::Ok(Box::pin(checkup::facts(&client, &namespace)).await?)
     })?;
     let findings = examine(&facts);
     match output {

@@ -2,33 +2,78 @@
 
 use std::collections::BTreeMap;
 
+use anstream::ColorChoice;
 use anyhow::Context as _;
 use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 
+use super::{note, stderr};
 use crate::cluster::fabric::survey::survey;
 use crate::cluster::{client, live};
 use crate::config::Configuration;
+use crate::error::chain;
 use crate::fabric::{Facts, Named};
+use crate::mutate::DEFAULT_INSTALLATION;
 use crate::preview::{Drift, PodReport, drift, probe};
+
+/// Where trainmesh is installed.
+#[derive(Debug, clap::Args)]
+pub(super) struct InstallationArguments {
+    /// The namespace that trainmesh is installed in [default: that which 0-trainmesh calls, else trainmesh-system]
+    #[arg(long, value_name = "NAMESPACE", env = "TRAINMESH_NAMESPACE")]
+    trainmesh_namespace: Option<String>,
+}
 
 /// A cluster that is asked one question after another.
 pub(super) struct Live {
     runtime: Runtime,
     client: Client,
+    installation: String,
+}
+
+impl InstallationArguments {
+    /// The namespace, without a cluster.
+    pub(super) fn offline(&self) -> String {
+        self.trainmesh_namespace.clone().unwrap_or_else(|| DEFAULT_INSTALLATION.to_owned())
+    }
+
+    /// The namespace, as given or as the cluster of `client` shows it.
+    pub(super) async fn discover(&self, client: &Client) -> String {
+        if self.trainmesh_namespace.is_some() {
+            return self.offline();
+        }
+        match live::installation(client).await {
+            Ok(found) => found.unwrap_or_else(|| self.offline()),
+            Err(error) => {
+                let default = self.offline();
+                let flag = "--trainmesh-namespace names another";
+                note(
+                    &mut stderr(ColorChoice::Auto),
+                    format_args!("{}: assuming namespace {default}; {flag}", chain(&error)),
+                );
+                default
+            }
+        }
+    }
 }
 
 impl Live {
     /// Connects by the usual kubeconfig rules, to `context` or the current one.
-    pub(super) fn connect(context: Option<&str>) -> anyhow::Result<Self> {
+    pub(super) fn connect(context: Option<&str>, installation: &InstallationArguments) -> anyhow::Result<Self> {
         let runtime = runtime()?;
         let client = runtime.block_on(client::connect(None, context))?;
-        Ok(Self { runtime, client })
+        let installation = runtime.block_on(installation.discover(&client));
+        Ok(Self { runtime, client, installation })
+    }
+
+    /// The namespace that trainmesh is installed in.
+    pub(super) fn installation(&self) -> &str {
+        &self.installation
     }
 
     /// The configuration in force; the embedded one where the cluster has none.
     pub(super) fn configuration(&self) -> anyhow::Result<Configuration> {
-        let Some(text) = self.runtime.block_on(live::configuration(&self.client))? else {
+        let Some(text) = self.runtime.block_on(live::configuration(&self.client, &self.installation))? else {
             return Ok(Configuration::embedded());
         };
         Configuration::parse(&text).map_err(|problems| {

@@ -9,7 +9,7 @@ use std::thread;
 use clap::ValueEnum;
 
 use super::input::Input;
-use super::live::Live;
+use super::live::{InstallationArguments, Live};
 use super::output::Format;
 use super::{Status, config};
 use crate::manifest::Inputs;
@@ -57,6 +57,8 @@ pub(super) struct Arguments {
     /// The context of the kubeconfig to use instead of the current one
     #[arg(long, value_name = "CONTEXT", requires = "cluster")]
     context: Option<String>,
+    #[command(flatten)]
+    installation: InstallationArguments,
     /// What to print
     #[arg(short, long, value_enum, default_value_t = Format::Diff)]
     output: Format,
@@ -82,7 +84,8 @@ enum Color {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let live = arguments.cluster.then(|| Live::connect(arguments.context.as_deref())).transpose()?;
+    let live =
+        arguments.cluster.then(|| Live::connect(arguments.context.as_deref(), &arguments.installation)).transpose()?;
     let configuration = match &live {
         Some(live) => Some(live.configuration()?),
         None => config::load_or_default(arguments.input.config.as_deref())?,
@@ -95,7 +98,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         ask(live, &inputs, namespace, &mut surroundings)?;
     }
     let facts = live.as_ref().map(|live| live.facts(&configuration)).unwrap_or_default();
-    let preview = Preview::new(configuration, surroundings, namespace.to_owned()).in_cluster(facts);
+    let installation =
+        live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().to_owned());
+    let preview =
+        Preview::new(configuration, surroundings, namespace.to_owned()).in_cluster(facts).installed_in(installation);
     let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
     let tally = thread::scope(|scope| {
         let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));

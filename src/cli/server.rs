@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use super::background::Background;
 use crate::cluster::config_map;
 use crate::files;
+use crate::mutate::DEFAULT_INSTALLATION;
 use crate::reload::{self, Settings};
 use crate::serve;
 use crate::telemetry::{self, Format, Levels};
@@ -31,7 +32,7 @@ pub(super) struct ServerArguments {
     #[arg(long, value_name = "FILE", env = "TRAINMESH_KUBECONFIG")]
     pub(super) kubeconfig: Option<PathBuf>,
     /// Namespace that trainmesh is installed in
-    #[arg(long, default_value = "trainmesh-system", env = "TRAINMESH_NAMESPACE")]
+    #[arg(long, default_value = DEFAULT_INSTALLATION, env = "TRAINMESH_NAMESPACE")]
     pub(super) namespace: String,
     /// How log events are written to standard error
     #[arg(long, value_enum, default_value_t = Format::Text, env = "TRAINMESH_LOG_FORMAT")]

@@ -8,7 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 use kube::Client;
 
-use super::live::runtime;
+use super::live::{InstallationArguments, runtime};
 use super::table::{age, table};
 use super::{Status, note, plain, stderr};
 use crate::cluster::{client, live};
@@ -53,6 +53,8 @@ pub(super) struct Arguments {
     /// The context of the kubeconfig to use instead of the current one
     #[arg(long, value_name = "CONTEXT")]
     context: Option<String>,
+    #[command(flatten)]
+    installation: InstallationArguments,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
@@ -60,14 +62,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Arguments { namespace, all_namespaces, apply, context } = arguments;
+    let Arguments { namespace, all_namespaces, apply, context, installation } = arguments;
     let client = client::connect(None, context.as_deref()).await?;
     let namespace = match namespace {
         _ if *all_namespaces => None,
         Some(namespace) => Some(namespace.clone()),
         None => Some(client.default_namespace().to_owned()),
     };
-    let sweeper = Sweeper::new(client.clone(), configuration(&client).await.termination);
+    let sweeper =
+        Sweeper::new(client.clone(), configuration(&client, &installation.discover(&client).await).await.termination);
     let hanging: Vec<Hanging> = sweeper.hanging(namespace.as_deref()).try_collect().await?;
     if hanging.is_empty() {
         let place = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
@@ -81,8 +84,8 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// The configuration in force. Whoever may not read it still knows the names that everybody uses.
-async fn configuration(client: &Client) -> Configuration {
-    let why = match live::configuration(client).await {
+async fn configuration(client: &Client, installation: &str) -> Configuration {
+    let why = match live::configuration(client, installation).await {
         Ok(None) => return Configuration::embedded(),
         Ok(Some(text)) => match Configuration::parse(&text) {
             Ok(configuration) => return configuration,

@@ -51,7 +51,8 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
     // One that is missing although something depends on it is a failure, and no choice.
     servers.controller |= servers.own_certificate || in_force.termination.enabled;
     let needed = doctor::needed(&in_force, &servers, namespace);
-    let denied = seen(reviews::denied(client, &servers, namespace, needed, &served(namespaces.known()))).await?;
+    let served = served(namespaces.known(), namespace);
+    let denied = seen(reviews::denied(client, &servers, namespace, needed, &served)).await?;
     Ok(Facts {
         namespace: namespace.to_owned(),
         now,
@@ -116,10 +117,10 @@ fn in_force(offer: Option<&Offer>) -> Configuration {
     }
 }
 
-/// The namespaces in whose pods the controller acts.
-fn served(namespaces: Option<&Namespaces>) -> Vec<String> {
+/// The namespaces in whose pods the controller of `installation` acts.
+fn served(namespaces: Option<&Namespaces>, installation: &str) -> Vec<String> {
     let served = |(name, labels): &(&String, &BTreeMap<String, String>)| {
-        matches!(namespace_mode(name, labels), Ok(Mode::Enabled | Mode::IstioAux))
+        matches!(namespace_mode(name, labels, installation), Ok(Mode::Enabled | Mode::IstioAux))
     };
     namespaces.into_iter().flatten().filter(served).map(|(name, _)| name.clone()).collect()
 }

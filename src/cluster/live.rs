@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::core::PartialObjectMeta;
@@ -10,9 +11,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::config_map::{KEY, NAME};
-
-/// Where trainmesh is installed unless its operator says otherwise.
-pub const INSTALLED_IN: &str = "trainmesh-system";
+use crate::certs::REGISTRATION;
 
 /// A question to the apiserver that failed.
 #[derive(Debug, Error)]
@@ -30,10 +29,21 @@ pub async fn labels(client: &Client, namespace: &str) -> Result<Option<BTreeMap<
     Ok(found.map(|namespace| namespace.labels().clone()))
 }
 
-/// The text of the configuration in force; `None` where the cluster has none.
-pub async fn configuration(client: &Client) -> Result<Option<String>, LiveError> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), INSTALLED_IN);
-    let found = api.get_opt(NAME).await.map_err(failed(|| format!("read ConfigMap {INSTALLED_IN}/{NAME}")))?;
+/// The namespace that trainmesh is installed in: that of the Service which the apiserver calls. `None` where there is no
+/// `MutatingWebhookConfiguration` of ours, or where it names a URL.
+pub async fn installation(client: &Client) -> Result<Option<String>, LiveError> {
+    let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    let step = || format!("read MutatingWebhookConfiguration {REGISTRATION}");
+    let found = api.get_opt(REGISTRATION).await.map_err(failed(step))?;
+    let webhooks = found.and_then(|found| found.webhooks).unwrap_or_default();
+    Ok(webhooks.into_iter().find_map(|webhook| webhook.client_config.service).map(|service| service.namespace))
+}
+
+/// The text of the configuration in force where trainmesh is installed in `installation`; `None` where the cluster has
+/// none.
+pub async fn configuration(client: &Client, installation: &str) -> Result<Option<String>, LiveError> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), installation);
+    let found = api.get_opt(NAME).await.map_err(failed(|| format!("read ConfigMap {installation}/{NAME}")))?;
     Ok(found.and_then(|map| map.data?.remove(KEY)))
 }
 

@@ -15,11 +15,12 @@ type Labels = BTreeMap<String, String>;
 pub(super) fn check(
     namespaces: &BTreeMap<String, Labels>,
     registrations: Option<&Vec<MutatingWebhookConfiguration>>,
+    installation: &str,
 ) -> Vec<Found> {
     let (mut enabled, mut aux) = (0, 0);
     let (mut rehearsed, mut unknown, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for (name, labels) in namespaces {
-        match namespace_mode(name, labels) {
+        match namespace_mode(name, labels, installation) {
             Ok(Mode::Enabled) => enabled += 1,
             Ok(Mode::IstioAux) => aux += 1,
             Ok(Mode::Audit) => rehearsed.push(name),
@@ -99,13 +100,13 @@ mod tests {
     fn opted_in(#[case] namespaces: Value, #[case] expected: &[Found]) {
         let namespaces: BTreeMap<String, Labels> = serde_json::from_value(namespaces).unwrap();
         let all = registrations(&[injector("istio-sidecar-injector")]);
-        assert_eq!(check(&namespaces, Some(&all)), expected);
+        assert_eq!(check(&namespaces, Some(&all), "trainmesh-system"), expected);
     }
 
     #[test]
     fn without_the_registrations_the_labels_are_believed() {
         let labels = json!({"a": {"trainmesh.dev/inject": "enabled", "istio.io/rev": "canary"}});
-        let found = check(&serde_json::from_value(labels).unwrap(), None);
+        let found = check(&serde_json::from_value(labels).unwrap(), None, "trainmesh-system");
         assert!(found.iter().all(|(code, _)| *code == Code::OptedIn), "{found:?}");
     }
 }

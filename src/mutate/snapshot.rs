@@ -9,7 +9,7 @@ use crate::keys;
 use crate::pod::Pod;
 
 /// The namespace that trainmesh is installed in unless its operator says otherwise.
-const OWN_NAMESPACE: &str = "trainmesh-system";
+pub const DEFAULT_INSTALLATION: &str = "trainmesh-system";
 
 /// What the engine knows beside the pod.
 #[derive(Clone, Copy, Debug)]
@@ -101,16 +101,25 @@ impl Mode {
     }
 }
 
-/// Which of the three webhooks the apiserver's selectors choose for `pod`.
-pub fn selected_mode(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Result<Mode, NotCalled> {
-    let mode = namespace_mode(namespace, labels)?;
+/// Which of the three webhooks the apiserver's selectors choose for `pod`. `installation` is the namespace of trainmesh.
+pub fn selected_mode(
+    pod: Pod<'_>,
+    namespace: &str,
+    labels: &BTreeMap<String, String>,
+    installation: &str,
+) -> Result<Mode, NotCalled> {
+    let mode = namespace_mode(namespace, labels, installation)?;
     if pod.label(keys::INJECT) == Some("disabled") { Err(NotCalled::PodOptedOut) } else { Ok(mode) }
 }
 
 /// What a namespace has opted into. At most one mode fits: `trainmesh.dev/inject`, whatever its value, takes the
-/// namespace away from istio-aux's label.
-pub fn namespace_mode(namespace: &str, labels: &BTreeMap<String, String>) -> Result<Mode, NotCalled> {
-    if namespace == "kube-system" || namespace == OWN_NAMESPACE {
+/// namespace away from istio-aux's label. `installation` is the namespace of trainmesh.
+pub fn namespace_mode(
+    namespace: &str,
+    labels: &BTreeMap<String, String>,
+    installation: &str,
+) -> Result<Mode, NotCalled> {
+    if namespace == "kube-system" || namespace == installation {
         return Err(NotCalled::ExcludedNamespace);
     }
     match labels.get(keys::INJECT).map(String::as_str) {
@@ -138,7 +147,8 @@ mod tests {
     #[case::pod_out("team-a", json!({"trainmesh.dev/inject": "enabled"}), json!({"trainmesh.dev/inject": "disabled"}), Err(NotCalled::PodOptedOut))]
     #[case::pod_cannot_opt_in("team-a", json!({}), json!({"trainmesh.dev/inject": "enabled"}), Err(NotCalled::NamespaceNotOptedIn))]
     #[case::kube_system("kube-system", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(NotCalled::ExcludedNamespace))]
-    #[case::our_own("trainmesh-system", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(NotCalled::ExcludedNamespace))]
+    #[case::our_own("mesh", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(NotCalled::ExcludedNamespace))]
+    #[case::where_we_are_not("trainmesh-system", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Ok(Mode::Enabled))]
     fn selectors(
         #[case] namespace: &str,
         #[case] labels: Value,
@@ -147,6 +157,6 @@ mod tests {
     ) {
         let labels: BTreeMap<String, String> = serde_json::from_value(labels).unwrap();
         let raw = json!({"metadata": {"labels": pod_labels}});
-        assert_eq!(selected_mode(Pod::new(&raw), namespace, &labels), expected);
+        assert_eq!(selected_mode(Pod::new(&raw), namespace, &labels, "mesh"), expected);
     }
 }
