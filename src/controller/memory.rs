@@ -9,8 +9,11 @@ use crate::lifecycle::{Attempt, Decision, History, Skip, Step, Target, Why};
 use crate::telemetry::Metrics;
 
 /// The memory of all pods, by uid. Losing it is harmless, as at the start of a process.
+///
+/// Each pod has its own lock. That of the map is held to look one up, never during a decision: how long that takes is up
+/// to the pod's author.
 pub(super) struct Memory {
-    pods: Mutex<HashMap<Box<str>, Entry>>,
+    pods: Mutex<HashMap<Box<str>, Arc<Mutex<Entry>>>>,
     metrics: Arc<Metrics>,
 }
 
@@ -26,6 +29,8 @@ struct Entry {
     skipped: Option<Skip>,
     /// Whether the webhook's work on it was looked at.
     looked_at: bool,
+    /// Whether it was removed from the map: it does not count any more.
+    forgotten: bool,
 }
 
 impl Memory {
@@ -42,8 +47,8 @@ impl Memory {
         claim: Option<Timestamp>,
         decide: impl FnOnce(&History) -> Decision,
     ) -> Decision {
-        let mut pods = self.pods();
-        let entry = pods.entry(uid.into()).or_default();
+        let entry = Arc::clone(self.pods().entry(uid.into()).or_default());
+        let entry = &mut *lock(&entry);
         entry.decided = now;
         let decision = decide(&entry.history);
         match (&decision, claim) {
@@ -51,44 +56,54 @@ impl Memory {
             (Decision::Report(report), _) => entry.history.tell(report),
             _ => {}
         }
-        self.count(entry, &decision);
+        if !entry.forgotten {
+            self.count(entry, &decision);
+        }
         decision
     }
 
     /// Notes what came of an action.
     pub(super) fn record(&self, uid: &str, target: &Target, step: &Step, attempt: Attempt, now: Timestamp) {
         // A pod that is gone by now needs no memory.
-        if let Some(entry) = self.pods().get_mut(uid) {
-            entry.history.record(target, step, attempt, fastrand::f64(), now);
+        if let Some(entry) = self.find(uid) {
+            lock(&entry).history.record(target, step, attempt, fastrand::f64(), now);
         }
     }
 
     /// Whether the webhook's work on the pod is still to be looked at.
     pub(super) fn looks_due(&self, uid: &str) -> bool {
-        self.pods().get(uid).is_some_and(|entry| !entry.looked_at)
+        self.find(uid).is_some_and(|entry| !lock(&entry).looked_at)
     }
 
     /// Notes that it was; whether that is new.
     pub(super) fn looked_at(&self, uid: &str) -> bool {
-        self.pods().get_mut(uid).is_some_and(|entry| !std::mem::replace(&mut entry.looked_at, true))
+        self.find(uid).is_some_and(|entry| !std::mem::replace(&mut lock(&entry).looked_at, true))
     }
 
     /// Forgets a pod that is gone.
     pub(super) fn forget(&self, uid: &str) {
-        if let Some(entry) = self.pods().remove(uid) {
-            self.metrics.lifecycle.state_changed(entry.state, None);
+        let removed = self.pods().remove(uid);
+        if let Some(entry) = removed {
+            self.discard(&mut lock(&entry));
         }
     }
 
     /// Forgets the pods about which nothing was decided since `then`: they went while nobody watched.
     pub(super) fn forget_idle(&self, then: Timestamp) {
         self.pods().retain(|_, entry| {
+            // One that is locked is being decided about.
+            let Ok(mut entry) = entry.try_lock() else { return true };
             let stays = entry.decided >= then;
             if !stays {
-                self.metrics.lifecycle.state_changed(entry.state, None);
+                self.discard(&mut entry);
             }
             stays
         });
+    }
+
+    fn discard(&self, entry: &mut Entry) {
+        entry.forgotten = true;
+        self.metrics.lifecycle.state_changed(entry.state.take(), None);
     }
 
     fn count(&self, entry: &mut Entry, decision: &Decision) {
@@ -103,9 +118,17 @@ impl Memory {
         entry.skipped = skip;
     }
 
-    fn pods(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry>> {
-        self.pods.lock().unwrap_or_else(PoisonError::into_inner)
+    fn find(&self, uid: &str) -> Option<Arc<Mutex<Entry>>> {
+        self.pods().get(uid).map(Arc::clone)
     }
+
+    fn pods(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Mutex<Entry>>>> {
+        lock(&self.pods)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// As what a pod counts; what is told about it changes nothing.
@@ -122,10 +145,29 @@ fn state(decision: &Decision) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
+    use crate::lifecycle::Role;
 
     fn second(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
+    }
+
+    fn end() -> Decision {
+        let action = crate::lifecycle::Action::Exec { argv: Vec::new() };
+        Decision::End {
+            step: Step { method: crate::lifecycle::Method::EnvoyAdmin, action, patience: Duration::ZERO },
+            target: Target { role: Role::Proxy, container: "a".into(), id: "1".into(), payload_restarts: 0 },
+        }
+    }
+
+    fn wait_until(condition: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !condition() {
+            assert!(Instant::now() < deadline, "not within 30 s");
+            std::thread::yield_now();
+        }
     }
 
     #[test]
@@ -146,6 +188,55 @@ mod tests {
         assert!(has("trainmesh_pods{state=\"skipped\"} 0"), "gone while nobody watched");
         memory.forget("1");
         assert!(has("trainmesh_pods{state=\"ended\"} 0"));
+    }
+
+    #[test]
+    fn a_decision_about_one_pod_holds_up_no_other() {
+        let memory = Arc::new(Memory::new(Arc::default()));
+        let other = Arc::clone(&memory);
+        memory.decide("1", second(0), None, |_| {
+            let other = std::thread::spawn(move || {
+                other.decide("2", second(0), None, |_| Decision::Skip(Skip::Ended));
+                other.forget("2");
+            });
+            wait_until(|| other.is_finished());
+            Decision::Skip(Skip::Ended)
+        });
+    }
+
+    #[test]
+    fn of_two_that_decide_at_the_same_time_only_one_acts() {
+        let memory = Memory::new(Arc::default());
+        let acts = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    memory.decide("1", second(0), Some(second(9)), |history| {
+                        if *history != History::default() {
+                            return Decision::Wait { until: None, why: Why::InFlight };
+                        }
+                        acts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        end()
+                    });
+                });
+            }
+        });
+        assert_eq!(acts.into_inner(), 1);
+    }
+
+    #[test]
+    fn a_pod_that_goes_during_a_decision_does_not_count() {
+        let metrics = Arc::new(Metrics::default());
+        let memory = Memory::new(Arc::clone(&metrics));
+        std::thread::scope(|threads| {
+            memory.decide("1", second(0), None, |_| {
+                threads.spawn(|| memory.forget("1"));
+                wait_until(|| memory.pods().is_empty());
+                Decision::Skip(Skip::Ended)
+            });
+        });
+        let encoded = metrics.encode();
+        assert!(encoded.lines().all(|line| !line.starts_with("trainmesh_pods{") || line.ends_with(" 0")), "{encoded}");
     }
 
     #[test]

@@ -51,11 +51,15 @@ fn rulings(situation: &Situation<'_>) -> Result<Decision, Decision> {
     if let Some(until) = history.in_flight(now) {
         return Err(Decision::Wait { until: Some(until), why: Why::InFlight });
     }
-    let roles = Roles::of(facts, settings.proxy_container.as_str(), catalogue);
     let tell = |report: Report| if history.told(&report) { Ok(()) } else { Err(Decision::Report(report)) };
+    let roles = || Roles::of(facts, settings.proxy_container.as_str(), catalogue);
 
-    outcome::reports(situation, &roles).into_iter().try_for_each(tell)?;
+    if history.has_tries() {
+        outcome::reports(situation, &roles()).into_iter().try_for_each(tell)?;
+    }
+    // Before the roles are read: a pod that nobody has opted in costs next to nothing.
     gate::pass(facts, mode, settings)?;
+    let roles = roles();
     if !roles.strangers.is_empty() {
         tell(Report::new(Finding::PayloadUnknown).detail(roles.strangers.join(", ")))?;
         return Err(Decision::Skip(Skip::PayloadUnknown));

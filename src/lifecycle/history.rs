@@ -64,6 +64,11 @@ impl History {
         self.payload_restarts
     }
 
+    /// Whether anything has been tried.
+    pub(super) fn has_tries(&self) -> bool {
+        !self.tries.is_empty()
+    }
+
     /// What has been tried on `container`.
     pub(super) fn tries(&self, container: &str) -> Option<&Tries> {
         self.tries.iter().find(|tries| tries.container() == container)
