@@ -22,6 +22,12 @@ pub fn of(value: &Value) -> String {
     text
 }
 
+/// Whether `text` has the form of a hash.
+#[must_use]
+pub fn is_hash(text: &str) -> bool {
+    text.len() == DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

@@ -8,11 +8,24 @@ use kube::runtime::watcher::Event;
 use tokio::sync::watch;
 
 use super::pod::Watched;
+use super::reconcile::Context;
+use crate::cluster::namespaces::Namespaces as _;
 use crate::fabric::pins::{Carried, GangKey, Stamped};
 use crate::keys;
 use crate::lifecycle::{Phase, PodFacts};
+use crate::mutate::{Mode, namespace_mode};
 use crate::pod::Pod;
 use crate::workload::gang_uid;
+
+/// The living gangs of opted-in namespaces; `None` as long as not all namespaces and gangs are known.
+pub(super) fn living(context: &Context) -> Option<BTreeMap<GangKey, Vec<Stamped>>> {
+    let Context { gangs, namespaces, installation, .. } = context;
+    let opted_in = |namespace: &str| {
+        let labels = namespaces.known(namespace);
+        labels.is_some_and(|labels| namespace_mode(namespace, &labels, installation) == Ok(Mode::Enabled))
+    };
+    if namespaces.filled() { gangs.living(opted_in) } else { None }
+}
 
 /// All living pods of gangs that were given a fabric.
 #[derive(Default)]
@@ -42,7 +55,7 @@ impl Member {
         if facts.deleting || matches!(facts.phase, Phase::Succeeded | Phase::Failed) {
             return None;
         }
-        let gang = GangKey { namespace: facts.namespace.to_string(), uid: gang_uid(pod)?.into_owned() };
+        let gang = GangKey::new(&facts.namespace, &gang_uid(pod)?)?;
         let created = facts.created.map_or(i64::MAX, Timestamp::as_second);
         Some(Self { gang, stamped: Stamped { created, carried } })
     }
@@ -84,12 +97,16 @@ impl Gangs {
         }
     }
 
-    /// The living gangs; `None` as long as not all of them are known.
-    pub(super) fn living(&self) -> Option<BTreeMap<GangKey, Vec<Stamped>>> {
+    /// The living gangs of the namespaces that are `opted_in`; `None` as long as not all of them are known. In others the
+    /// webhook gives nothing to any pod: marks there are somebody else's.
+    pub(super) fn living(&self, opted_in: impl Fn(&str) -> bool) -> Option<BTreeMap<GangKey, Vec<Stamped>>> {
         let state = self.state();
+        let mut namespaces: HashMap<&str, bool> = HashMap::new();
         let mut living: BTreeMap<GangKey, Vec<Stamped>> = BTreeMap::new();
         for Member { gang, stamped } in state.members.as_ref()?.values() {
-            living.entry(gang.clone()).or_default().push(stamped.clone());
+            if *namespaces.entry(&gang.namespace).or_insert_with_key(|namespace| opted_in(namespace)) {
+                living.entry(gang.clone()).or_default().push(stamped.clone());
+            }
         }
         drop(state);
         // The order of a hash map means nothing, and would look like a change.
@@ -133,9 +150,28 @@ mod tests {
     #[case::has_ended(json!({"status": {"phase": "Failed"}}), false)]
     #[case::ends(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:09Z"}}), false)]
     #[case::no_gang(json!({"metadata": {"ownerReferences": null}}), false)]
+    #[case::no_hash(json!({"metadata": {"annotations": {"trainmesh.dev/fabric-revision": "0123456789AB"}}}), false)]
+    #[case::no_profile_name(json!({"metadata": {"annotations": {"trainmesh.dev/applied": "fabric=\u{1}"}}}), false)]
+    #[case::no_uid(json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "\u{1}", "controller": true}
+    ]}}), false)]
+    #[case::long_uid(json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "a".repeat(200), "controller": true}
+    ]}}), false)]
     #[case::no_fabric(json!({"metadata": {"annotations": {"trainmesh.dev/applied": "mesh.hold"}}}), false)]
     fn members(#[case] particular: Value, #[case] expected: bool) {
         assert_eq!(pod("1", &particular).member.is_some(), expected);
+    }
+
+    #[test]
+    fn only_opted_in_namespaces_count() {
+        let gangs = Gangs::default();
+        gangs.note(&Event::Init);
+        gangs.note(&Event::InitApply(pod("1", &json!({}))));
+        gangs.note(&Event::InitApply(pod("2", &json!({"metadata": {"namespace": "team-b"}}))));
+        gangs.note(&Event::InitDone);
+        let living = gangs.living(|namespace| namespace == "team-b").unwrap();
+        assert_eq!(living.keys().map(|gang| gang.namespace.as_str()).collect::<Vec<_>>(), ["team-b"]);
     }
 
     #[test]
@@ -146,7 +182,7 @@ mod tests {
             gangs.note(&event);
             let changed = told.has_changed().unwrap();
             told.mark_unchanged();
-            (changed, gangs.living().map(|living| living.values().map(Vec::len).sum::<usize>()))
+            (changed, gangs.living(|_| true).map(|living| living.values().map(Vec::len).sum::<usize>()))
         };
         let over = json!({"status": {"phase": "Succeeded"}});
         assert_eq!(tell(Event::Init), (false, None));

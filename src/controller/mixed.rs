@@ -14,6 +14,7 @@ use kube::core::PartialObjectMeta;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+use super::gangs;
 use super::reconcile::Context;
 use crate::cluster::events::{self, Told};
 use crate::error::chain;
@@ -64,7 +65,7 @@ pub(super) async fn look(context: Arc<Context>) {
             _ = ticks.tick() => {}
         }
         let enabled = context.settings.active().is_some_and(|active| active.config.fabric.enabled);
-        let living = if enabled { context.gangs.living().unwrap_or_default() } else { BTreeMap::new() };
+        let living = if enabled { gangs::living(&context).unwrap_or_default() } else { BTreeMap::new() };
         let mut namespaces: BTreeMap<String, Carries> = BTreeMap::new();
         for (gang, pods) in living {
             let carried = pods.into_iter().map(|pod| pod.carried).collect();
@@ -156,7 +157,7 @@ async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangKey, 
 fn member(object: &PartialObjectMeta<Pod>, namespace: &str) -> Option<(GangKey, Member)> {
     let raw = json!({"metadata": object.metadata});
     let pod = pod::Pod::new(&raw);
-    let gang = GangKey { namespace: namespace.to_owned(), uid: gang_uid(pod)?.into_owned() };
+    let gang = GangKey::new(namespace, &gang_uid(pod)?)?;
     let member = Member {
         name: object.metadata.name.clone()?,
         uid: object.metadata.uid.clone()?,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::gangs;
 use super::reconcile::Context;
 use crate::cluster::ask::{AskError, Written};
 use crate::cluster::fabric::pins::{NAME, PinStore, Stored};
@@ -30,8 +31,10 @@ pub(super) async fn keep(context: Arc<Context>, store: PinStore) {
         dropped: Dropped::default(),
     };
     let (mut gangs, mut judged) = (context.gangs.changes(), context.settings.judged());
+    let mut namespaces = context.namespaces.changes();
     loop {
         gangs.mark_unchanged();
+        namespaces.mark_unchanged();
         judged.mark_unchanged();
         let done = keeper.step().await;
         if let Err(error) = &done {
@@ -51,6 +54,7 @@ pub(super) async fn keep(context: Arc<Context>, store: PinStore) {
             () = context.stop.cancelled() => return,
             // The senders live as long as the context.
             _ = gangs.changed() => {}
+            _ = namespaces.changed() => {}
             _ = judged.changed() => {}
         }
     }
@@ -74,7 +78,7 @@ impl Keeper {
             self.configured.insert(0, Arc::clone(&active));
             self.configured.truncate(2);
         }
-        let living = if active.config.fabric.enabled { self.context.gangs.living() } else { None };
+        let living = if active.config.fabric.enabled { gangs::living(&self.context) } else { None };
         let Some(living) = living else { return Ok(Written::Done) };
         if self.stored.is_none() {
             self.stored = self.store.read().await?;
@@ -91,14 +95,21 @@ impl Keeper {
         let profiles: Vec<_> = self.configured.iter().map(|active| &active.config.fabric.profiles).collect();
         let (next, dropped) = stored.pins.follow(&living, &profiles);
         if dropped != self.dropped {
-            self.dropped = dropped;
-            let Dropped { gangs, bodies } = dropped;
-            self.context.metrics.fabric.dropped(gangs, bodies);
-            if dropped == Dropped::default() {
-                tracing::info!("all gangs are kept alike again");
-            } else {
-                tracing::warn!(gangs, bodies, "too many gangs, or profiles, to keep all alike: the oldest are let go");
+            let Dropped { gangs, bodies, namespace } = &dropped;
+            self.context.metrics.fabric.dropped(*gangs, *bodies);
+            // The metric follows every change. The log does not: whoever creates pods would write it.
+            let complete = |dropped: &Dropped| *dropped == Dropped::default();
+            match (complete(&self.dropped), complete(&dropped)) {
+                (false, true) => tracing::info!("the revisions of all gangs are kept again"),
+                (true, false) => tracing::warn!(
+                    gangs,
+                    bodies,
+                    namespace,
+                    "too many gangs or profiles: the revisions of the youngest gangs are not kept"
+                ),
+                _ => {}
             }
+            self.dropped = dropped;
         }
         if next == stored.pins {
             return Ok(Written::Done);

@@ -9,10 +9,18 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::profile::ProfileName;
 use super::{Pin, Profile, Profiles};
+use crate::hash;
 
 /// Gangs that are kept at most. A cluster with more has thousands of nodes.
 const MOST_GANGS: usize = 8_000;
+/// Gangs of one namespace that are kept at most: nobody's pods take the place of all others.
+const MOST_IN_NAMESPACE: usize = 500;
+/// Bytes of the annotation that lists the rules that changed a pod: it takes a few names.
+const APPLIED: usize = 4 * 1024;
+/// Bytes of a gang's id: the longest is made of a kind and two labels of 63 bytes.
+const GANG_ID: usize = 160;
 /// Bodies that are kept at most: revisions of profiles that are in use at the same time.
 const MOST_BODIES: usize = 64;
 /// An object of Kubernetes has at most 1 MiB, its metadata included.
@@ -55,12 +63,25 @@ pub struct Stamped {
 }
 
 /// What was left out because there was too much.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// Gangs.
     pub gangs: usize,
     /// Bodies of profiles.
     pub bodies: usize,
+    /// The namespace of the first gang that was left out.
+    pub namespace: Option<String>,
+}
+
+/// A gang to keep, and what it is kept with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate<'a> {
+    /// Whether it is not kept yet.
+    new: bool,
+    /// When its oldest living pod was created.
+    created: i64,
+    gang: &'a GangKey,
+    carried: &'a Carried,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,43 +94,40 @@ impl Pins {
     /// What is kept when these gangs live, with at least one stamped pod each. `profiles` are the configuration's, the one
     /// in force first.
     ///
-    /// A gang keeps its pin while some pod carries it; else it gets what its oldest pod carries.
+    /// A gang keeps its pin while some pod carries it; else it gets what its oldest pod carries. Where there is no room
+    /// for all, those that are kept already stay, then the oldest come first: nobody evicts a gang by creating others.
     #[must_use]
     pub fn follow(&self, living: &BTreeMap<GangKey, Vec<Stamped>>, profiles: &[&Profiles]) -> (Self, Dropped) {
-        let pinned = living.iter().filter_map(|(gang, pods)| {
+        let candidates = living.iter().filter_map(|(gang, pods)| {
             let oldest = pods.iter().min()?;
-            let before = self.by_gang.get(gang).filter(|pin| pods.iter().any(|pod| pod.carried == **pin));
-            Some((oldest.created, gang, before.unwrap_or(&oldest.carried)))
+            let pinned = self.by_gang.get(gang);
+            let before = pinned.filter(|pin| pods.iter().any(|pod| pod.carried == **pin));
+            let carried = before.unwrap_or(&oldest.carried);
+            Some(Candidate { new: pinned.is_none(), created: oldest.created, gang, carried })
         });
-        let mut pinned: Vec<_> = pinned.collect();
-        // The youngest first: the oldest are those that go.
-        pinned.sort_unstable_by(|one, other| other.cmp(one));
-        let mut dropped = Dropped { gangs: pinned.len().saturating_sub(MOST_GANGS), bodies: 0 };
-        pinned.truncate(MOST_GANGS);
+        let mut candidates: Vec<_> = candidates.collect();
+        candidates.sort_unstable();
 
         let mut next = Self::default();
-        let (mut bodies, mut bytes) = (0, 0);
-        for (_, gang, carried) in pinned {
+        let mut dropped = Dropped::default();
+        let (mut bodies, mut bytes) = (0, text::EMPTY);
+        let mut in_namespace: HashMap<&str, usize> = HashMap::new();
+        for Candidate { gang, carried, .. } in candidates {
+            let gangs = in_namespace.entry(&gang.namespace).or_default();
             let known = next.kept.contains_key(carried);
             let body = if known { None } else { self.body(carried, profiles) };
-            let (body, size) = match body {
-                None => (None, 0),
-                Some(_) if bodies == MOST_BODIES => {
-                    dropped.bodies += 1;
-                    (None, 0)
-                }
-                Some(body) => {
-                    let size = text::size_of_body(&body);
-                    (Some(body), size)
-                }
-            };
-            let size = size + text::size_of_gang(gang) + if known { 0 } else { text::size_of_carried(carried) };
-            if bytes + size > MOST_BYTES {
+            let left_out = body.is_some() && bodies == MOST_BODIES;
+            let body = body.filter(|_| !left_out);
+            let size = text::size_of_gang(gang) + if known { 0 } else { text::size_of_entry(carried, body.as_ref()) };
+            if next.by_gang.len() == MOST_GANGS || *gangs == MOST_IN_NAMESPACE || bytes + size > MOST_BYTES {
                 dropped.gangs += 1;
+                dropped.namespace.get_or_insert_with(|| gang.namespace.clone());
                 continue;
             }
+            *gangs += 1;
             bytes += size;
             bodies += usize::from(body.is_some());
+            dropped.bodies += usize::from(left_out);
             next.keep(carried, body, gang.clone());
         }
         (next, dropped)
@@ -146,12 +164,31 @@ impl Pins {
     }
 }
 
+impl GangKey {
+    /// The gang `uid` of `namespace`; `None` where no operator writes such an id. Whoever creates a pod writes its labels
+    /// and owners.
+    #[must_use]
+    pub fn new(namespace: &str, uid: &str) -> Option<Self> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/');
+        let valid = (1..=GANG_ID).contains(&uid.len()) && uid.bytes().all(allowed);
+        valid.then(|| Self { namespace: namespace.to_owned(), uid: uid.to_owned() })
+    }
+}
+
 impl Carried {
-    /// What a pod with these annotations was given: what the rules say that they applied, and the revision.
+    /// What a pod with these annotations was given: what the rules say that they applied, and the revision. `None` where
+    /// the webhook writes no such values: whoever creates a pod writes its annotations.
     #[must_use]
     pub fn read(applied: Option<&str>, revision: Option<&str>) -> Option<Self> {
-        let profile = applied?.split(',').find_map(|rule| rule.trim().strip_prefix("fabric="))?;
-        Some(Self { profile: profile.to_owned(), revision: revision?.to_owned() })
+        let applied = applied.filter(|applied| applied.len() <= APPLIED)?;
+        let profile = applied.split(',').find_map(|rule| rule.trim().strip_prefix("fabric="))?;
+        Self::new(profile, revision?)
+    }
+
+    /// `profile` and `revision`, where they are the name of a profile and a hash.
+    fn new(profile: &str, revision: &str) -> Option<Self> {
+        let valid = ProfileName::parse(profile).is_some() && hash::is_hash(revision);
+        valid.then(|| Self { profile: profile.to_owned(), revision: revision.to_owned() })
     }
 }
 

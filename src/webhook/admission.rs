@@ -111,8 +111,7 @@ fn gang(facts: &Facts, pod: Pod<'_>, namespace: &str) -> Option<GangKey> {
     if facts.pins.is_empty() {
         return None;
     }
-    let uid = workload::gang_uid(pod)?.into_owned();
-    Some(GangKey { namespace: namespace.to_owned(), uid })
+    GangKey::new(namespace, &workload::gang_uid(pod)?)
 }
 
 /// One line for each review, and one of another level when a patch was held back.

@@ -85,33 +85,73 @@ fn a_body_that_is_not_of_its_revision_is_not_believed() {
     assert_eq!(found(&renamed), "no body");
 }
 
+/// Gang `number`, one of twenty namespaces' each in turn.
+fn spread(number: usize) -> GangKey {
+    GangKey { namespace: format!("team-{}", number % 20), uid: number.to_string() }
+}
+
 #[test]
-fn the_oldest_go_where_there_are_too_many() {
+fn the_youngest_are_refused_where_there_are_too_many() {
     let names: Vec<String> = (0..=MOST_BODIES).map(|number| format!("ib-{number}")).collect();
     let ib = profiles(&names.iter().map(String::as_str).collect::<Vec<_>>(), "x");
     let of = |number: usize| stamped(i64::try_from(number).unwrap(), &ib, &names[number.min(MOST_BODIES)]);
-    let many: BTreeMap<_, _> = (0..=MOST_GANGS).map(|number| pods(&number.to_string(), vec![of(number)])).collect();
-    let (pins, dropped) = Pins::default().follow(&many, &[&ib]);
-    assert_eq!(dropped, Dropped { gangs: 1, bodies: 0 });
-    assert!(pins.find(&gang("0")).is_none() && pins.find(&gang("1")).is_some());
-    let few: BTreeMap<_, _> = (0..=MOST_BODIES).map(|number| pods(&number.to_string(), vec![of(number)])).collect();
-    let (pins, dropped) = Pins::default().follow(&few, &[&ib]);
-    assert_eq!(dropped, Dropped { gangs: 0, bodies: 1 });
-    assert!(pins.find(&gang("0")).unwrap().body.is_none() && pins.find(&gang("1")).unwrap().body.is_some());
+    let living = |most: usize| (0..=most).map(|number| (spread(number), vec![of(number)])).collect::<BTreeMap<_, _>>();
+
+    let (pins, dropped) = Pins::default().follow(&living(MOST_GANGS), &[&ib]);
+    assert_eq!((dropped.gangs, dropped.namespace), (1, Some(spread(MOST_GANGS).namespace)));
+    assert!(pins.find(&spread(0)).is_some() && pins.find(&spread(MOST_GANGS)).is_none());
+
+    let (pins, dropped) = Pins::default().follow(&living(MOST_BODIES), &[&ib]);
+    assert_eq!(dropped, Dropped { bodies: 1, ..Dropped::default() });
+    assert!(pins.find(&spread(0)).unwrap().body.is_some() && pins.find(&spread(MOST_BODIES)).unwrap().body.is_none());
     assert!(Pins::read(&pins.write()).unwrap() == pins);
 }
 
 #[test]
-fn the_text_fits_into_an_object() {
+fn one_namespace_does_not_take_the_place_of_others() {
     let ib = profiles(&["ib"], "x");
-    let long = "n".repeat(63);
+    let of = |created: usize| vec![stamped(i64::try_from(created).unwrap(), &ib, "ib")];
+    let other = GangKey { namespace: "team-b".to_owned(), uid: "1".to_owned() };
+    let mut living: BTreeMap<_, _> =
+        (1..=MOST_IN_NAMESPACE + 1).map(|number| (gang(&number.to_string()), of(number))).collect();
+    living.insert(other.clone(), of(MOST_GANGS));
+    let (pins, dropped) = Pins::default().follow(&living, &[&ib]);
+    let youngest = gang(&(MOST_IN_NAMESPACE + 1).to_string());
+    assert_eq!((dropped.gangs, dropped.namespace.as_deref()), (1, Some("team-a")));
+    assert!(pins.find(&other).is_some() && pins.find(&youngest).is_none());
+
+    // Whatever its age, a gang that comes later evicts none.
+    living.insert(gang("0"), of(0));
+    let (pins, dropped) = pins.follow(&living, &[&ib]);
+    assert_eq!(dropped.gangs, 2);
+    assert!(pins.find(&gang("0")).is_none() && pins.find(&gang("1")).is_some());
+}
+
+/// A text that is longer as JSON than it is in memory counts as it is stored.
+#[rstest]
+#[case::digits("0", "0123456789ab")]
+#[case::escaped("\u{1}", "\u{1}")]
+fn the_text_fits_into_an_object(#[case] uid: &str, #[case] revision: &str) {
+    let ib = profiles(&["ib"], "x");
     let many = (0..MOST_GANGS).map(|number| {
-        let key = GangKey { namespace: long.clone(), uid: format!("{number:0>64}") };
-        (key, vec![stamped(i64::try_from(number).unwrap(), &ib, "ib")])
+        let key = GangKey { namespace: "n".repeat(number % 60), uid: format!("{}{number}", uid.repeat(120)) };
+        let carried = Carried { profile: "ib".to_owned(), revision: format!("{revision}{}", number / 2) };
+        (key, vec![Stamped { created: i64::try_from(number).unwrap(), carried }])
     });
     let (pins, dropped) = Pins::default().follow(&many.collect(), &[&ib]);
     assert!(dropped.gangs > 0);
     assert!(pins.write().len() <= MOST_BYTES, "{}", pins.write().len());
+}
+
+#[test]
+fn invalid_entries_of_an_earlier_version_are_dropped() {
+    let written = |revision: &str, gang: &str| {
+        let entry = serde_json::json!({"profile": "ib", "revision": revision, "body": null, "gangs": [gang]});
+        Pins::read(&serde_json::json!([entry]).to_string()).unwrap()
+    };
+    assert!(!written("0123456789ab", "team-a/1").is_empty());
+    assert!(written(&"\u{1}".repeat(200_000), "team-a/1").is_empty());
+    assert!(written("0123456789ab", "team-a/\u{1}").is_empty());
 }
 
 #[rstest]
@@ -119,6 +159,16 @@ fn the_text_fits_into_an_object() {
 #[case::no_fabric(Some("mesh.hold"), Some("0123456789ab"), None)]
 #[case::no_revision(Some("fabric=ib-shared"), None, None)]
 #[case::no_mark(None, Some("0123456789ab"), None)]
+#[case::short_revision(Some("fabric=ib-shared"), Some("0123456789a"), None)]
+#[case::long_revision(Some("fabric=ib-shared"), Some("0123456789abc"), None)]
+#[case::upper_case(Some("fabric=ib-shared"), Some("0123456789AB"), None)]
+#[case::control_characters(
+    Some("fabric=ib-shared"),
+    Some("\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}"),
+    None
+)]
+#[case::no_profile_name(Some("fabric=IB"), Some("0123456789ab"), None)]
+#[case::no_profile(Some("fabric=none"), Some("0123456789ab"), None)]
 fn marks(#[case] applied: Option<&str>, #[case] revision: Option<&str>, #[case] expected: Option<&str>) {
     assert_eq!(Carried::read(applied, revision).map(|carried| carried.profile).as_deref(), expected);
 }

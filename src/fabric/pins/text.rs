@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::{Carried, GangKey, Pins};
 use crate::fabric::{Entry, Profile};
 
-/// What a gang takes beside its names: quotation marks and commas.
-const GANG: usize = 4;
-/// The names of an entry's fields, and what surrounds them.
-const ENTRY: usize = 64;
+/// The text without any entry: its brackets.
+pub(super) const EMPTY: usize = "[]".len();
+/// What an entry takes beside its values: the names of its fields, what surrounds them, and a comma.
+const ENTRY: usize = r#"{"profile":,"revision":,"body":,"gangs":[]},"#.len();
 
 #[derive(Serialize, Deserialize)]
 struct Written {
@@ -30,7 +30,7 @@ impl Pins {
             profile: carried.profile.clone(),
             revision: carried.revision.clone(),
             body: json!(kept.body),
-            gangs: kept.gangs.iter().map(|gang| format!("{}/{}", gang.namespace, gang.uid)).collect(),
+            gangs: kept.gangs.iter().map(name).collect(),
         });
         json!(entries.collect::<Vec<_>>()).to_string()
     }
@@ -42,9 +42,11 @@ impl Pins {
         for Written { profile, revision, body, gangs } in serde_json::from_str::<Vec<Written>>(text)? {
             let entry = if body.is_null() { None } else { Entry::parse(&body.to_string()).ok() };
             let entry = entry.filter(|entry| entry.revision == revision && entry.profile.name.as_str() == profile);
-            let (carried, body) = (Carried { profile, revision }, entry.map(|entry| entry.profile));
-            for (namespace, uid) in gangs.iter().filter_map(|gang| gang.split_once('/')) {
-                let gang = GangKey { namespace: namespace.to_owned(), uid: uid.to_owned() };
+            // An earlier version did not validate what pods carry.
+            let Some(carried) = Carried::new(&profile, &revision) else { continue };
+            let body = entry.map(|entry| entry.profile);
+            let gangs = gangs.iter().filter_map(|gang| gang.split_once('/'));
+            for gang in gangs.filter_map(|(namespace, uid)| GangKey::new(namespace, uid)) {
                 pins.keep(&carried, body.clone(), gang);
             }
         }
@@ -52,14 +54,21 @@ impl Pins {
     }
 }
 
-pub(super) fn size_of_body(body: &Profile) -> usize {
-    json!(body).to_string().len()
+/// Bytes of an entry without its gangs.
+pub(super) fn size_of_entry(carried: &Carried, body: Option<&Profile>) -> usize {
+    ENTRY + size(&json!(carried.profile)) + size(&json!(carried.revision)) + size(&json!(body))
 }
 
-pub(super) fn size_of_carried(carried: &Carried) -> usize {
-    carried.profile.len() + carried.revision.len() + ENTRY
-}
-
+/// Bytes of a gang and a comma.
 pub(super) fn size_of_gang(gang: &GangKey) -> usize {
-    gang.namespace.len() + gang.uid.len() + GANG
+    size(&json!(name(gang))) + ",".len()
+}
+
+/// Bytes of `value` as it is stored, escapes included.
+fn size(value: &Value) -> usize {
+    value.to_string().len()
+}
+
+fn name(gang: &GangKey) -> String {
+    format!("{}/{}", gang.namespace, gang.uid)
 }
