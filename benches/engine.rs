@@ -10,7 +10,9 @@ use divan::Bencher;
 use divan::counter::BytesCount;
 use serde_json::{Value, json};
 use trainmesh::config::Configuration;
+use trainmesh::controller::Watched;
 use trainmesh::fabric::Site;
+use trainmesh::lifecycle::{self, Catalogue, History, Situation};
 use trainmesh::mutate::{Mode, Snapshot, draft, mutate};
 
 fn main() {
@@ -84,4 +86,49 @@ fn bench(
         site: Site::default(),
     };
     bencher.counter(BytesCount::new(pod.to_string().len())).bench(|| work(pod, &snapshot));
+}
+
+/// The decision about the largest pod that the controller keeps: as many containers and names as it takes of them.
+#[divan::bench]
+fn decide_termination_of_the_largest_pod(bencher: Bencher<'_, '_>) {
+    let pod: Watched = serde_json::from_str(&largest_pod()).unwrap();
+    let config = Configuration::embedded();
+    let catalogue = Catalogue::new(&config.termination);
+    let history = History::default();
+    let situation = Situation {
+        facts: &pod.facts,
+        mode: Ok(Mode::Enabled),
+        settings: &config.termination,
+        catalogue: &catalogue,
+        history: &history,
+        now: "2026-01-01T00:01:00Z".parse().unwrap(),
+    };
+    bencher.bench(|| lifecycle::decide(divan::black_box(&situation)));
+}
+
+/// From the text of a pod with everything that its author may write to what the controller keeps of it.
+#[divan::bench]
+fn decode_the_largest_pod(bencher: Bencher<'_, '_>) {
+    let mut pod: Value = serde_json::from_str(&largest_pod()).unwrap();
+    pod["metadata"]["annotations"]["team"] = "\u{1}".repeat(240 * 1024).into();
+    let text = pod.to_string();
+    bencher.counter(BytesCount::new(text.len())).bench(|| serde_json::from_str::<Watched>(divan::black_box(&text)));
+}
+
+fn largest_pod() -> String {
+    let name = |number: usize| format!("{number:0>60}");
+    let list = |entry: &str| (0..63).map(|number| name(number) + entry).collect::<Vec<_>>().join(",");
+    let names: Vec<String> = (0..63).map(name).chain(["istio-proxy".to_owned()]).collect();
+    let containers: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+    let ended = json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}});
+    let statuses: Vec<Value> =
+        names.iter().map(|name| json!({"name": name, "containerID": name, "state": ended})).collect();
+    let annotations =
+        json!({"trainmesh.dev/payload-containers": list(""), "trainmesh.dev/helper-containers": list("=a")});
+    json!({
+        "metadata": {"namespace": "team-a", "name": "a", "uid": "1", "annotations": annotations},
+        "spec": {"restartPolicy": "Never", "containers": containers},
+        "status": {"phase": "Running", "containerStatuses": statuses},
+    })
+    .to_string()
 }

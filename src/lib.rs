@@ -28,6 +28,7 @@ pub mod printable;
 pub mod quantity;
 pub mod reload;
 pub mod serve;
+mod sparse;
 pub mod telemetry;
 pub mod webhook;
 pub mod workload;

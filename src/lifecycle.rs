@@ -18,6 +18,9 @@ pub use action::{Action, Attempt, AttemptResult, Method, Step};
 pub use catalogue::Catalogue;
 pub use decide::{Situation, decide};
 pub use decision::{Decision, Ended, Finding, Report, Role, Skip, Target, Why};
-pub use facts::{Agent, ContainerFacts, Declared, Phase, PodFacts, RestartRule, RuleAction, State};
+pub(crate) use facts::schema;
+pub use facts::{
+    Agent, ContainerFacts, Declared, Excess, Phase, PodFacts, RestartRule, RestartRules, RuleAction, State,
+};
 pub use helpers::{Helpers, helpers};
 pub use history::History;

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 pub use gang::gang_uid;
 pub use kinds::KINDS;
-pub use member::{Member, identify};
+pub use member::{LABELS, Member, identify};
 pub use several::{several_pods, stands_apart};
 
 use crate::pod::Pod;

@@ -11,6 +11,8 @@
 
 #[path = "lifecycle/attempts.rs"]
 mod attempts;
+#[path = "lifecycle/bounds.rs"]
+mod bounds;
 #[path = "lifecycle/chance.rs"]
 mod chance;
 #[path = "common/dice.rs"]

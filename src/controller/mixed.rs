@@ -7,11 +7,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
+use kube::Resource as _;
 use kube::api::ListParams;
-use kube::core::PartialObjectMeta;
-use serde_json::json;
+use kube::core::{ObjectList, Request};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::gangs;
@@ -20,8 +22,10 @@ use crate::cluster::events::{self, Told};
 use crate::error::chain;
 use crate::fabric::mixed::{Deviating, Member, deviating};
 use crate::fabric::pins::{Carried, GangKey};
+use crate::lifecycle::{PodFacts, schema};
+use crate::sparse::Schema;
 use crate::workload::{gang_uid, identify};
-use crate::{keys, pod};
+use crate::{keys, pod, sparse};
 
 /// How often one namespace is looked at: a list of its pods each time.
 const EVERY: Duration = Duration::from_secs(5);
@@ -29,8 +33,9 @@ const EVERY: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_secs(20);
 /// How soon where they have not changed for some time.
 const SELDOM: Duration = Duration::from_mins(10);
-/// Pods in one page, and how long one may take.
-const PAGE: (u32, Duration) = (500, Duration::from_secs(10));
+/// Pods in one page, and how long one may take. The page is read as a whole before it is decoded, and the annotations of
+/// one pod may have 256 KiB.
+const PAGE: (u32, Duration) = (50, Duration::from_secs(10));
 /// Pods of one gang that are told of: the others have the same cause.
 const TOLD: usize = 5;
 /// Finished pods are like nobody any more.
@@ -136,14 +141,15 @@ impl Looker {
 
 /// The living pods of `namespace` by their gang.
 async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangKey, Vec<Member>>, kube::Error> {
-    let api: Api<PartialObjectMeta<Pod>> = Api::namespaced(context.client.clone(), namespace);
+    let request = Request::new(Pod::url_path(&(), Some(namespace)));
     let mut gangs: HashMap<GangKey, Vec<Member>> = HashMap::new();
     let mut parameters = ListParams::default().fields(LIVING).limit(PAGE.0);
     loop {
-        let page = timeout(PAGE.1, api.list(&parameters)).await;
+        let page = request.list_metadata(&parameters).map_err(kube::Error::BuildRequest)?;
+        let page = timeout(PAGE.1, context.client.request::<ObjectList<Listed>>(page)).await;
         let page = page.map_err(|_| kube::Error::Service("no answer in time".into()))??;
-        for pod in page.items.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()) {
-            if let Some((gang, member)) = member(&pod, namespace) {
+        for Listed(raw) in &page.items {
+            if let Some((gang, member)) = member(pod::Pod::new(raw), namespace) {
                 gangs.entry(gang).or_default().push(member);
             }
         }
@@ -154,17 +160,32 @@ async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangKey, 
     }
 }
 
-fn member(object: &PartialObjectMeta<Pod>, namespace: &str) -> Option<(GangKey, Member)> {
-    let raw = json!({"metadata": object.metadata});
-    let pod = pod::Pod::new(&raw);
+/// The metadata of a pod, as far as it is read.
+#[derive(Clone)]
+struct Listed(Value);
+
+static LISTED: Schema = Schema::Object(&[("metadata", schema::METADATA)]);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        sparse::decode(deserializer, &LISTED).map(Self)
+    }
+}
+
+/// The gang of a living `pod`, and its place in it.
+fn member(pod: pod::Pod<'_>, namespace: &str) -> Option<(GangKey, Member)> {
+    let facts = PodFacts::read(pod);
+    if facts.deleting {
+        return None;
+    }
     let gang = GangKey::new(namespace, &gang_uid(pod)?)?;
     let member = Member {
-        name: object.metadata.name.clone()?,
-        uid: object.metadata.uid.clone()?,
+        name: facts.name.into_string(),
+        uid: facts.uid.into_string(),
         role: identify(pod).and_then(|member| member.role).map(str::to_owned),
-        created: object.metadata.creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second()),
+        created: facts.created.map_or(i64::MAX, Timestamp::as_second),
         carried: Carried::read(pod.annotation(keys::APPLIED), pod.annotation(keys::FABRIC_REVISION)),
-        opted_out: pod.label(keys::INJECT) == Some("disabled") || pod.label(keys::FABRIC) == Some(keys::NO_FABRIC),
+        opted_out: facts.opted_out || pod.label(keys::FABRIC) == Some(keys::NO_FABRIC),
     };
     Some((gang, member))
 }

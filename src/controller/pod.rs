@@ -6,17 +6,16 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 
 use super::gangs::Member;
-use crate::lifecycle::PodFacts;
-use crate::pod;
+use crate::lifecycle::{PodFacts, schema};
+use crate::{pod, sparse};
 
 /// The pods of one or all namespaces, as they are cached.
 pub(super) type Pods = Api<Watched>;
 
-/// A pod whose containers may have to be ended. It is read through the raw view, so that nothing is lost that our types
-/// do not know, and then kept without it: a twentieth of a pod, and a hundredth of the typed one.
+/// A pod whose containers may have to be ended. Its author is not trusted with our memory: only the fields of
+/// [`schema::POD`] are decoded, and what is kept of them is bounded.
 #[derive(Clone, Debug)]
 pub struct Watched {
     /// Names and version only.
@@ -29,7 +28,7 @@ pub struct Watched {
 
 impl<'de> Deserialize<'de> for Watched {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Value::deserialize(deserializer)?;
+        let raw = sparse::decode(deserializer, &schema::POD)?;
         let text = |field: &str| Some(raw.get("metadata")?.get(field)?.as_str()?.to_owned());
         let metadata = ObjectMeta {
             namespace: text("namespace"),
@@ -74,3 +73,6 @@ impl Resource for Watched {
         &mut self.metadata
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,8 +30,9 @@ use crate::keys;
 const RESYNC: Duration = Duration::from_mins(5);
 /// Pods that are decided about at once: more than may be acted upon, so that those that need no action need not wait.
 const CONCURRENCY: u16 = 128;
-/// Pods in one page, where the list does not come as a stream.
-const PAGE: u32 = 500;
+/// Pods in one page, where the list does not come as a stream: the page is read as a whole before it is decoded, and one
+/// pod may have more than 1 MiB.
+const PAGE: u32 = 50;
 
 type Request = Result<ReconcileRequest<Watched>, Infallible>;
 

@@ -60,8 +60,8 @@ fn rulings(situation: &Situation<'_>) -> Result<Decision, Decision> {
     // Before the roles are read: a pod that nobody has opted in costs next to nothing.
     gate::pass(facts, mode, settings)?;
     let roles = roles();
-    if !roles.strangers.is_empty() {
-        tell(Report::new(Finding::PayloadUnknown).detail(roles.strangers.join(", ")))?;
+    if let Some(unknown) = &roles.unknown_payload {
+        tell(Report::new(Finding::PayloadUnknown).detail(unknown.as_str()))?;
         return Err(Decision::Skip(Skip::PayloadUnknown));
     }
     if let Some(report) = outcome::died_early(situation, &roles) {
@@ -75,8 +75,8 @@ fn rulings(situation: &Situation<'_>) -> Result<Decision, Decision> {
     can_end?;
     let settle = match settle(facts, settings) {
         Ok(window) => window,
-        Err(text) => {
-            tell(Report::new(Finding::SettleUnreadable).detail(text))?;
+        Err(detail) => {
+            tell(Report::new(Finding::SettleUnreadable).detail(detail))?;
             settings.settle.0
         }
     };
@@ -92,7 +92,12 @@ fn rulings(situation: &Situation<'_>) -> Result<Decision, Decision> {
 }
 
 /// The window after the payload's end. `Err` is the pod's text where that is no duration within reason.
-fn settle<'a>(facts: &'a PodFacts, settings: &Termination) -> Result<Duration, &'a str> {
-    let Some(text) = facts.declared.settle.as_deref() else { return Ok(settings.settle.0) };
-    duration::parse(text.trim()).ok().filter(|window| *window <= LONGEST_SETTLE).ok_or(text)
+fn settle(facts: &PodFacts, settings: &Termination) -> Result<Duration, String> {
+    let text = match &facts.declared.settle {
+        None => return Ok(settings.settle.0),
+        Some(Err(excess)) => return Err(excess.to_string()),
+        Some(Ok(text)) => text,
+    };
+    let window = duration::parse(text.trim()).ok().filter(|window| *window <= LONGEST_SETTLE);
+    window.ok_or_else(|| text.to_string())
 }

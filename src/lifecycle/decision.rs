@@ -126,6 +126,8 @@ codes! {
         HostNetwork => "the pod shares its node's network",
         /// By condition.
         Restarting => "the pod is being restarted as a whole",
+        /// So many that not all of them are kept.
+        TooManyContainers => "the pod has more than 64 containers",
         /// There is no sidecar in the ambient mesh.
         Ambient => "the pod is in the ambient mesh and has no sidecar",
         /// The kubelet ends it.

@@ -1,10 +1,16 @@
 //! What decisions need of a pod, small enough to keep for every pod of a cluster.
 
+pub(crate) mod bounds;
 mod read;
+mod rules;
+pub(crate) mod schema;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
+
+pub use bounds::Excess;
+pub use rules::{RestartRule, RestartRules, RuleAction};
 
 use crate::pod::{ContainerKind, RestartPolicy};
 
@@ -39,23 +45,25 @@ pub struct PodFacts {
     /// What its annotations say to us.
     pub declared: Declared,
     /// The containers that the status annotation of the injector lists among the application's; `None` where there is no
-    /// readable one.
+    /// readable one, and no container where it is too long: then no container counts as the proxy.
     pub injected: Option<Box<[Box<str>]>>,
     /// How its mesh agent is set up.
     pub agent: Agent,
+    /// It has more containers than are kept; `containers` is empty.
+    pub too_many_containers: bool,
     /// Application containers and native sidecars, in the order of the pod.
     pub containers: Box<[ContainerFacts]>,
 }
 
-/// The annotations by which a pod's author steers us, as they were written.
+/// The annotations by which a pod's author steers us, as they were written, where they are within bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// `trainmesh.dev/payload-containers`.
-    pub payload: Option<Box<str>>,
+    pub payload: Option<Result<Box<str>, Excess>>,
     /// `trainmesh.dev/helper-containers`.
-    pub helpers: Option<Box<str>>,
+    pub helpers: Option<Result<Box<str>, Excess>>,
     /// `trainmesh.dev/settle`.
-    pub settle: Option<Box<str>>,
+    pub settle: Option<Result<Box<str>, Excess>>,
 }
 
 /// How the mesh agent of a pod is set up.
@@ -94,7 +102,7 @@ pub struct ContainerFacts {
     /// The policy that the kubelet follows where no rule matches.
     pub policy: RestartPolicy,
     /// `restartPolicyRules`, which come first.
-    pub rules: Box<[RestartRule]>,
+    pub rules: RestartRules,
     /// Its state.
     pub state: State,
     /// The id of its present or last instance.
@@ -122,24 +130,4 @@ pub enum State {
         /// When; absent where the kubelet has lost track of it.
         finished: Option<Timestamp>,
     },
-}
-
-/// A rule of `restartPolicyRules` (KEP-5307, KEP-5532).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RestartRule {
-    /// What it does.
-    pub action: RuleAction,
-    /// Whether it holds for the exit codes that are listed, or for all others.
-    pub listed: bool,
-    /// The exit codes.
-    pub codes: Box<[i32]>,
-}
-
-/// What a rule does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RuleAction {
-    /// Starts the container again, whatever its restart policy. An action that we do not know reads as this one: it may.
-    Restart,
-    /// Starts all containers of the pod again.
-    RestartAllContainers,
 }

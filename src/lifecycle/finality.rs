@@ -1,10 +1,7 @@
 //! Whether a container has ended for good, as the kubelet itself would judge.
 
-use super::{ContainerFacts, RestartRule, RuleAction, State};
+use super::{ContainerFacts, RuleAction, State};
 use crate::pod::RestartPolicy;
-
-/// The exit codes of a container that was told to end: its own, that of SIGKILL and that of SIGTERM.
-const ENDED: [i32; 3] = [0, 137, 143];
 
 /// What will become of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +27,7 @@ impl ContainerFacts {
             State::Waiting { .. } | State::Running => return Outlook::Alive,
             State::Terminated { exit_code, .. } => exit_code,
         };
-        match self.rules.iter().find(|rule| rule.matches(exit_code)).map(|rule| rule.action) {
+        match self.rules.matched {
             Some(RuleAction::RestartAllContainers) => return Outlook::RestartsAll,
             Some(RuleAction::Restart) => return Outlook::Restarts,
             None => {}
@@ -45,19 +42,5 @@ impl ContainerFacts {
     /// Whether it can end for good at all.
     pub(super) fn can_end(&self) -> bool {
         self.policy != RestartPolicy::Always
-    }
-
-    /// Whether all containers of the pod would start again if this one were ended: by itself, or by a signal.
-    pub(super) fn takes_all_when_ended(&self) -> bool {
-        ENDED.iter().any(|exit_code| {
-            let rule = self.rules.iter().find(|rule| rule.matches(*exit_code));
-            rule.is_some_and(|rule| rule.action == RuleAction::RestartAllContainers)
-        })
-    }
-}
-
-impl RestartRule {
-    fn matches(&self, exit_code: i32) -> bool {
-        self.codes.contains(&exit_code) == self.listed
     }
 }

@@ -1,5 +1,7 @@
 //! What each container is to its pod: proxy, helper or payload.
 
+use std::collections::{HashMap, HashSet};
+
 use super::catalogue::{Catalogue, Entry};
 use super::{ContainerFacts, Finding, PodFacts, Report};
 use crate::pod::ContainerKind;
@@ -13,8 +15,8 @@ pub(super) struct Roles<'a> {
     pub(super) helpers: Vec<(&'a ContainerFacts, &'a Entry)>,
     /// Those whose end decides. Nothing where it is not known which they are.
     pub(super) payload: Vec<&'a ContainerFacts>,
-    /// Names in `trainmesh.dev/payload-containers` that no container of the application has.
-    pub(super) strangers: Vec<&'a str>,
+    /// What in `trainmesh.dev/payload-containers` is no container of the application; `None` where all are.
+    pub(super) unknown_payload: Option<String>,
     /// What does not fit in `trainmesh.dev/helper-containers`.
     pub(super) findings: Vec<Report>,
 }
@@ -32,12 +34,6 @@ pub(super) enum Proxy<'a> {
     Absent,
 }
 
-/// A container that the pod's author calls a helper.
-struct Declared<'a> {
-    container: &'a str,
-    entry: &'a str,
-}
-
 impl<'a> Roles<'a> {
     /// Reads the roles: what the annotations say, then what the catalogue knows by name, then payload.
     pub(super) fn of(facts: &'a PodFacts, proxy_container: &str, catalogue: &'a Catalogue) -> Self {
@@ -47,20 +43,24 @@ impl<'a> Roles<'a> {
             let containers = facts.containers.iter().filter(|container| container.kind == ContainerKind::App);
             containers.filter(move |container| !is_proxy(container))
         };
-        let wanted: Option<Vec<&str>> = facts.declared.payload.as_deref().map(|text| names(text).collect());
-        let declared: Vec<Declared<'_>> =
-            facts.declared.helpers.as_deref().map(declared).into_iter().flatten().collect();
+        // A list that exceeds its bounds names no container: no subset of it may count as the payload.
+        let wanted: Option<HashSet<&str>> =
+            facts.declared.payload.as_ref().map(|text| text.iter().flat_map(|text| names(text)).collect());
+        let declared: HashMap<&str, &str> = match &facts.declared.helpers {
+            Some(Ok(text)) => declared(text).collect(),
+            Some(Err(_)) | None => HashMap::new(),
+        };
 
         let mut roles =
-            Self { proxy, helpers: Vec::new(), payload: Vec::new(), strangers: Vec::new(), findings: Vec::new() };
+            Self { proxy, helpers: Vec::new(), payload: Vec::new(), unknown_payload: None, findings: Vec::new() };
         let mut helpers = Vec::new();
         for container in app() {
-            let by_author = declared.iter().find(|helper| *helper.container == *container.name);
-            let entry = by_author.map_or(&*container.name, |helper| helper.entry);
-            let in_payload = wanted.as_ref().map(|wanted| wanted.contains(&&*container.name));
+            let by_author = declared.get(&*container.name).copied();
+            let entry = by_author.unwrap_or(&container.name);
+            let in_payload = wanted.as_ref().map(|wanted| wanted.contains(&*container.name));
             match (in_payload, by_author, catalogue.find(entry)) {
                 (Some(true), _, _) | (None, None, None) => roles.payload.push(container),
-                (_, _, Some(_)) if container.takes_all_when_ended() => {
+                (_, _, Some(_)) if container.rules.restarts_all_when_terminated => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail("ending it would start all containers again"));
                 }
@@ -73,9 +73,9 @@ impl<'a> Roles<'a> {
                     roles.findings.push(report.detail("it needs a port-forward, and termination.portForward is off"));
                 }
                 (_, _, Some((place, entry))) => helpers.push((place, container, entry)),
-                (_, Some(helper), None) => {
+                (_, Some(entry), None) => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);
-                    roles.findings.push(report.detail(format!("no entry {:?}", helper.entry)));
+                    roles.findings.push(report.detail(format!("no entry {entry:?}")));
                 }
                 (Some(false), None, None) => {}
             }
@@ -83,12 +83,9 @@ impl<'a> Roles<'a> {
         helpers.sort_by_key(|(place, _, _)| *place);
         roles.helpers = helpers.into_iter().map(|(_, container, entry)| (container, entry)).collect();
 
-        let exists = |name: &str| app().any(|container| *container.name == *name);
-        roles.strangers = wanted.into_iter().flatten().filter(|name| !exists(name)).collect();
-        let unknown = |helper: &&Declared<'_>| !facts.containers.iter().any(|it| *it.name == *helper.container);
-        let unknown: Vec<&str> = declared.iter().filter(unknown).map(|helper| helper.container).collect();
-        if !unknown.is_empty() {
-            roles.findings.push(Report::new(Finding::HelperUnknown).detail(unknown.join(", ")));
+        roles.unknown_payload = unknown_payload(facts, app().map(|container| &*container.name));
+        if let Some(unknown) = unknown_helpers(facts) {
+            roles.findings.push(Report::new(Finding::HelperUnknown).detail(unknown));
         }
         roles
     }
@@ -120,10 +117,38 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
-/// `a=entry,b`: an entry is that of the container's own name unless it is given.
-fn declared(text: &str) -> impl Iterator<Item = Declared<'_>> {
-    names(text).map(|item| match item.split_once('=') {
-        Some((container, entry)) => Declared { container: container.trim(), entry: entry.trim() },
-        None => Declared { container: item, entry: item },
+/// `a=entry,b`: each container and its entry, which is that of the container's own name unless it is given. The first of
+/// several for one container counts.
+fn declared(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    // Collected into a map, the last one wins.
+    names(text).collect::<Vec<_>>().into_iter().rev().map(|item| match item.split_once('=') {
+        Some((container, entry)) => (container.trim(), entry.trim()),
+        None => (item, item),
     })
+}
+
+/// The names in `trainmesh.dev/payload-containers` that are none of `app`, or how the annotation exceeds its bounds.
+fn unknown_payload<'a>(facts: &PodFacts, app: impl Iterator<Item = &'a str>) -> Option<String> {
+    let text = match facts.declared.payload.as_ref()? {
+        Ok(text) => text,
+        Err(excess) => return Some(excess.to_string()),
+    };
+    let app: HashSet<&str> = app.collect();
+    join(names(text).filter(|name| !app.contains(name)))
+}
+
+/// The containers in `trainmesh.dev/helper-containers` that the pod does not have, or how it exceeds its bounds.
+fn unknown_helpers(facts: &PodFacts) -> Option<String> {
+    let text = match facts.declared.helpers.as_ref()? {
+        Ok(text) => text,
+        Err(excess) => return Some(excess.to_string()),
+    };
+    let known: HashSet<&str> = facts.containers.iter().map(|container| &*container.name).collect();
+    let containers = names(text).map(|item| item.split_once('=').map_or(item, |(container, _)| container.trim()));
+    join(containers.filter(|container| !known.contains(container)))
+}
+
+fn join<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }

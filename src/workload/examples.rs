@@ -8,7 +8,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::template::testing::render_with;
-use super::{Role, Runtimes, find, identify};
+use super::{LABELS, Role, Runtimes, find, gang_uid, identify};
 use crate::pod::Pod;
 
 /// A role of an example: its name, its replicas, and `kind/name` of the workload as its pod tells it.
@@ -114,6 +114,19 @@ fn oddities_do_no_harm(
             }
         }
         *documents.pointer_mut(&pointer).unwrap() = kept;
+    }
+}
+
+/// A pod's place in its workload shows in the labels that the controller decodes.
+#[rstest]
+fn the_labels_that_identify(#[files("examples/*.yaml")] path: PathBuf) {
+    for role in render_all(&read(&path)).into_iter().flatten().flatten() {
+        let mut pod = role.pod.clone();
+        if let Some(labels) = pod.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+            labels.retain(|key, _| LABELS.contains(&key.as_str()));
+        }
+        assert_eq!(identify(Pod::new(&pod)), identify(Pod::new(&role.pod)), "{}", role.pod);
+        assert_eq!(gang_uid(Pod::new(&pod)), gang_uid(Pod::new(&role.pod)), "{}", role.pod);
     }
 }
 

@@ -5,9 +5,9 @@ use super::Kind;
 
 mod cronjob;
 mod daemonset;
-mod deployment;
+pub(super) mod deployment;
 mod jaxjob;
-mod job;
+pub(super) mod job;
 pub(super) mod jobset;
 pub(super) mod leaderworkerset;
 mod mpi;
@@ -16,16 +16,16 @@ mod mpijob_v2beta1;
 mod paddlejob;
 mod pod;
 mod pytorchjob;
-mod raycluster;
-mod rayjob;
+pub(super) mod raycluster;
+pub(super) mod rayjob;
 mod rayservice;
 mod replicaset;
 mod replicationcontroller;
-mod statefulset;
+pub(super) mod statefulset;
 mod tfjob;
-mod training_operator;
-mod trainjob;
-mod volcano;
+pub(super) mod training_operator;
+pub(super) mod trainjob;
+pub(super) mod volcano;
 mod xgboostjob;
 
 /// Every kind of workload that trainmesh knows. Where operators are stacked the outer one stands first, so that a pod

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use trainmesh::lifecycle::{
-    Agent, AttemptResult, ContainerFacts, Declared, Method, Phase, PodFacts, RestartRule, RuleAction, State,
+    Agent, AttemptResult, ContainerFacts, Declared, Method, Phase, PodFacts, RestartRule, RestartRules, RuleAction,
+    State,
 };
 use trainmesh::pod::{ContainerKind, RestartPolicy};
 
@@ -169,9 +170,10 @@ impl Node {
             traced: true,
             restarting: self.all_start.is_some_and(|at| at.duration_since(self.now).as_secs() < 1),
             ambient: false,
-            declared: Declared { helpers: bystander.then(|| "log".into()), ..Declared::default() },
+            declared: Declared { helpers: bystander.then(|| Ok("log".into())), ..Declared::default() },
             injected: None,
             agent: Agent::default(),
+            too_many_containers: false,
             containers: self.containers.iter().map(Container::facts).collect(),
         }
     }
@@ -214,11 +216,12 @@ impl Container {
             listed: !rule.unless,
             codes: rule.codes.clone().into(),
         };
+        let rules: Vec<RestartRule> = self.rules.iter().map(rule).collect();
         ContainerFacts {
             name: self.name.into(),
             kind: ContainerKind::App,
             policy: self.policy,
-            rules: self.rules.iter().map(rule).collect(),
+            rules: RestartRules::new(&rules, state),
             state,
             id: Some(format!("{}-{}", self.name, self.restarts).into()),
             restarts: self.restarts,

@@ -21,6 +21,12 @@ use super::{FactCache, INJECTOR, pins};
 use crate::fabric::pins::Pins;
 use crate::fabric::{Facts, Named, Names, NodeShape, Nodes, Quota};
 
+/// Objects in one page of a list that anybody may fill: the page is read as a whole before it is decoded, and the
+/// annotations of one object may have 256 KiB.
+const PAGE: u32 = 50;
+/// Objects in one page of a list that only administrators fill.
+const LARGE_PAGE: u32 = 500;
+
 /// A part of the facts.
 type Part<T> = fn(&mut Facts) -> &mut T;
 
@@ -40,8 +46,7 @@ async fn nodes(cache: Arc<FactCache>, stop: CancellationToken) {
         let nodes = known.map(|known| Arc::new(Nodes::of(known.values())));
         cache.change(|facts| facts.nodes.clone_from(&nodes));
     };
-    keep(Api::all(cache.client.clone()), watcher::Config::default(), "nodes", |node| Some(shape(&node)), tell, stop)
-        .await;
+    keep(Api::all(cache.client.clone()), all(), "nodes", |node| Some(shape(&node)), tell, stop).await;
 }
 
 async fn quotas(cache: Arc<FactCache>, stop: CancellationToken) {
@@ -50,7 +55,7 @@ async fn quotas(cache: Arc<FactCache>, stop: CancellationToken) {
         cache.change(|facts| facts.quotas.clone_from(&quotas));
     };
     let light = |object| quota(&object);
-    keep(Api::all(cache.client.clone()), watcher::Config::default(), "resource quotas", light, tell, stop).await;
+    keep(Api::all(cache.client.clone()), all(), "resource quotas", light, tell, stop).await;
 }
 
 async fn injector(cache: Arc<FactCache>, stop: CancellationToken) {
@@ -128,9 +133,13 @@ pub(super) fn by_namespace<'a>(quotas: impl Iterator<Item = (&'a Key, &'a Quota)
     by_namespace
 }
 
+fn all() -> watcher::Config {
+    watcher::Config::default().page_size(LARGE_PAGE)
+}
+
 /// The one object called `name`, of each namespace.
 fn only(name: &str) -> watcher::Config {
-    watcher::Config::default().fields(&format!("metadata.name={name}"))
+    watcher::Config::default().fields(&format!("metadata.name={name}")).page_size(PAGE)
 }
 
 #[cfg(test)]

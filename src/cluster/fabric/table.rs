@@ -14,8 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::chain;
 
-/// Objects in one page of a list.
-const PAGE: u32 = 500;
 /// Quotas change with every pod; rights are given by people.
 const PACE: Pace = Pace { together: Duration::from_millis(100), seldom: Duration::from_mins(5) };
 
@@ -44,7 +42,7 @@ pub(super) async fn keep<K, V>(
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     V: PartialEq,
 {
-    let events = watcher(api, only.page_size(PAGE)).default_backoff().boxed();
+    let events = watcher(api, only).default_backoff().boxed();
     follow(events, what, PACE, light, tell, stop).await;
 }
 

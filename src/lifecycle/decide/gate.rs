@@ -35,7 +35,10 @@ fn skip(facts: &PodFacts, mode: Result<Mode, NotCalled>) -> Option<Skip> {
     if facts.host_network {
         return Some(Skip::HostNetwork);
     }
-    facts.restarting.then_some(Skip::Restarting)
+    if facts.restarting {
+        return Some(Skip::Restarting);
+    }
+    facts.too_many_containers.then_some(Skip::TooManyContainers)
 }
 
 /// Whether there is a proxy or a helper that we could end.

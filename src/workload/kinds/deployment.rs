@@ -10,7 +10,7 @@ use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 pub(super) static KIND: Kind =
     Kind { group: "apps", versions: &["v1"], kind: "Deployment", fidelity: Fidelity::Exact, render, identify };
 
-const TEMPLATE_HASH: &str = "pod-template-hash";
+pub(in crate::workload) const TEMPLATE_HASH: &str = "pod-template-hash";
 /// The longest part of a Deployment's name that its `ReplicaSet` keeps: the hash and a dash follow.
 const LONGEST_BASE: usize = 253 - 1 - ZERO_HASH.len();
 

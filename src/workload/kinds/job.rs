@@ -15,9 +15,9 @@ pub(super) static KIND: Kind =
     Kind { group: "batch", versions: &["v1"], kind: "Job", fidelity: Fidelity::Exact, render, identify };
 
 /// The label, and annotation, with the index of a pod in its Job.
-pub(super) const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+pub(in crate::workload) const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+pub(in crate::workload) const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 /// The controller that runs a Job whose `managedBy` names no other.
 const JOB_CONTROLLER: &str = "kubernetes.io/job-controller";

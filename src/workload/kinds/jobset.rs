@@ -25,14 +25,14 @@ pub(super) static KIND: Kind = Kind {
 };
 
 /// The label, and annotation, with the name of a pod's JobSet.
-pub(super) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
+pub(in crate::workload) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
 /// The label, and annotation, with the uid of a pod's JobSet.
 pub(in crate::workload) const UID: &str = "jobset.sigs.k8s.io/jobset-uid";
 /// The label, and annotation, with the name of a pod's replicated Job.
-pub(super) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
+pub(in crate::workload) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
 
 const API_VERSION: &str = "jobset.x-k8s.io/v1alpha2";
-const JOBS_OF_ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
+pub(in crate::workload) const JOBS_OF_ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
 const EXCLUSIVE: &str = "alpha.jobset.sigs.k8s.io/exclusive-topology";
 /// Exclusive placement by labels on the nodes instead of affinity; its value does not matter.
 const BY_NODE_SELECTOR: &str = "alpha.jobset.sigs.k8s.io/node-selector";

@@ -20,9 +20,9 @@ pub(super) static KIND: Kind = Kind {
     identify,
 };
 
-const NAME: &str = "leaderworkerset.sigs.k8s.io/name";
-const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
-const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
+pub(in crate::workload) const NAME: &str = "leaderworkerset.sigs.k8s.io/name";
+pub(in crate::workload) const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
+pub(in crate::workload) const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 const REVISION: &str = "leaderworkerset.sigs.k8s.io/template-revision-hash";
 const EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";
 const SUBGROUP_EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology";

@@ -31,13 +31,13 @@ pub(super) const AUTOSCALER: &str = "autoscaler";
 /// What a reader must know of a cluster that another workload creates: its name ends in `ZERO_SUFFIX`.
 pub(super) const NAME_IS_RANDOM: &str = "the RayCluster's name ends in random characters: 00000 stands for them";
 
-const IS_RAY_NODE: &str = "ray.io/is-ray-node";
-const CLUSTER: &str = "ray.io/cluster";
-const NODE_TYPE: &str = "ray.io/node-type";
-const GROUP: &str = "ray.io/group";
-const SERVE: &str = "ray.io/serve";
-const REPLICA_INDEX: &str = "ray.io/worker-group-replica-index";
-const HOST_INDEX: &str = "ray.io/replica-host-index";
+pub(in crate::workload) const IS_RAY_NODE: &str = "ray.io/is-ray-node";
+pub(in crate::workload) const CLUSTER: &str = "ray.io/cluster";
+pub(in crate::workload) const NODE_TYPE: &str = "ray.io/node-type";
+pub(in crate::workload) const GROUP: &str = "ray.io/group";
+pub(in crate::workload) const SERVE: &str = "ray.io/serve";
+pub(in crate::workload) const REPLICA_INDEX: &str = "ray.io/worker-group-replica-index";
+pub(in crate::workload) const HOST_INDEX: &str = "ray.io/replica-host-index";
 /// The longest part of a cluster's or a group's name that a pod's name keeps.
 const LONGEST_PREFIX: usize = 50;
 

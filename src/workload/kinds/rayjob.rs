@@ -23,8 +23,8 @@ pub(super) static KIND: Kind = Kind {
     identify,
 };
 
-const ORIGIN: &str = "ray.io/originated-from-cr-name";
-const ORIGIN_KIND: &str = "ray.io/originated-from-crd";
+pub(in crate::workload) const ORIGIN: &str = "ray.io/originated-from-cr-name";
+pub(in crate::workload) const ORIGIN_KIND: &str = "ray.io/originated-from-crd";
 const SUBMITTER: &str = "submitter";
 const DASHBOARD_PORT: u64 = 8265;
 

@@ -15,7 +15,7 @@ pub(super) static KIND: Kind =
     Kind { group: "apps", versions: &["v1"], kind: "StatefulSet", fidelity: Fidelity::Exact, render, identify };
 
 /// The label with a pod's number in its set.
-pub(super) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
+pub(in crate::workload) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
 /// What gives one pod of a set its identity.
 #[derive(Clone, Debug)]

@@ -16,15 +16,15 @@ use crate::workload::template::{Draft, Field, Owner, append, container_named, co
 use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
 
 /// Label with the name of the controller that made a pod.
-pub(super) const OPERATOR_NAME: &str = "training.kubeflow.org/operator-name";
+pub(in crate::workload) const OPERATOR_NAME: &str = "training.kubeflow.org/operator-name";
 /// Label with the name of the job.
-pub(super) const JOB_NAME: &str = "training.kubeflow.org/job-name";
+pub(in crate::workload) const JOB_NAME: &str = "training.kubeflow.org/job-name";
 /// Label with the role in small letters.
-pub(super) const REPLICA_TYPE: &str = "training.kubeflow.org/replica-type";
+pub(in crate::workload) const REPLICA_TYPE: &str = "training.kubeflow.org/replica-type";
 /// Label with the index in the role.
-pub(super) const REPLICA_INDEX: &str = "training.kubeflow.org/replica-index";
+pub(in crate::workload) const REPLICA_INDEX: &str = "training.kubeflow.org/replica-index";
 /// Label of the pod that decides the job's fate.
-pub(super) const JOB_ROLE: &str = "training.kubeflow.org/job-role";
+pub(in crate::workload) const JOB_ROLE: &str = "training.kubeflow.org/job-role";
 /// The API version of every kind of this operator.
 pub(super) const API_VERSION: &str = "kubeflow.org/v1";
 

@@ -32,7 +32,7 @@ pub(super) static KIND: Kind = Kind {
 const API_VERSION: &str = "trainer.kubeflow.org/v1alpha1";
 
 /// Label that ties a part of the runtime to a step of the `TrainJob`.
-const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
+pub(in crate::workload) const ANCESTOR: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 
 /// The step that trains, in [`ANCESTOR`].
 const TRAINER: &str = "trainer";

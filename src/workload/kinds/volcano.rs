@@ -23,9 +23,9 @@ pub(super) static KIND: Kind = Kind {
     identify,
 };
 
-const JOB: &str = "volcano.sh/job-name";
-const TASK: &str = "volcano.sh/task-spec";
-const TASK_INDEX: &str = "volcano.sh/task-index";
+pub(in crate::workload) const JOB: &str = "volcano.sh/job-name";
+pub(in crate::workload) const TASK: &str = "volcano.sh/task-spec";
+pub(in crate::workload) const TASK_INDEX: &str = "volcano.sh/task-index";
 const QUEUE: &str = "volcano.sh/queue-name";
 /// Stands for the random end of a volume's name.
 const ZERO_VOLUME: &str = "000000000000";
