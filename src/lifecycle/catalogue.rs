@@ -88,6 +88,13 @@ impl Entry {
         Self { name: name.into(), step: Step { method: Method::HelperExec, action, patience: PATIENCE } }
     }
 
+    /// Whether it signals process 1, which must be the helper's own.
+    pub(super) fn signals_process_1(&self) -> bool {
+        let Action::Exec { argv } = &self.step.action else { return false };
+        let words = || argv.iter().flat_map(|argument| argument.split_whitespace());
+        words().any(|word| word.rsplit('/').next() == Some("kill")) && words().any(|word| word == "1")
+    }
+
     fn patience(mut self, patience: Duration) -> Self {
         self.step.patience = patience;
         self

@@ -34,6 +34,8 @@ pub struct PodFacts {
     pub deleting: bool,
     /// It shares its node's network.
     pub host_network: bool,
+    /// Process 1 is not a container's own: it shares its process namespace among its containers, or its node's.
+    pub shared_processes: bool,
     /// Its label says `trainmesh.dev/inject: disabled`.
     pub opted_out: bool,
     /// The webhook has left a mark on it. Marks come with copied templates too: proof of nothing else.

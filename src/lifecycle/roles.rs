@@ -6,6 +6,10 @@ use super::catalogue::{Catalogue, Entry};
 use super::{ContainerFacts, Finding, PodFacts, Report};
 use crate::pod::ContainerKind;
 
+/// The sandbox's process ends at the signal, and the kubelet then kills every container of the pod.
+const SHARED_PROCESSES: &str =
+    "with shareProcessNamespace or hostPID, process 1 is not its own, and its command signals process 1";
+
 /// What each container is to its pod.
 #[derive(Debug)]
 pub(super) struct Roles<'a> {
@@ -71,6 +75,10 @@ impl<'a> Roles<'a> {
                 (_, _, Some((_, entry))) if !catalogue.allows(entry) => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail("it needs a port-forward, and termination.portForward is off"));
+                }
+                (_, _, Some((_, entry))) if facts.shared_processes && entry.signals_process_1() => {
+                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    roles.findings.push(report.detail(SHARED_PROCESSES));
                 }
                 (_, _, Some((place, entry))) => helpers.push((place, container, entry)),
                 (_, Some(entry), None) => {

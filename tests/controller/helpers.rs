@@ -46,3 +46,17 @@ fn a_helper_without_a_method_is_told_of_and_waited_for_by_nobody() {
     let seen = watch(&world.namespace, "train", "the proxy has ended", |seen| seen.ended(PROXY).is_some());
     assert_eq!(seen.state("ship"), State::Running, "{seen}");
 }
+
+/// Process 1 of a shared namespace is the sandbox's: its end takes all containers of the pod with it.
+#[test]
+fn process_1_of_a_shared_namespace_is_not_signaled() {
+    let world = World::new();
+    let pod = world.group.pod("shared").spec("shareProcessNamespace", true.into());
+    world.create(&pod.runs("train", "true").runs("fluent-bit", "trap 'exit 0' TERM; while true; do sleep 1; done"));
+    let event = told(&world.namespace, "shared", "HelperHasNoMethod");
+    assert!(event.note.contains("shareProcessNamespace"), "{event:?}");
+    let seen = watch(&world.namespace, "shared", "the proxy has ended", |seen| seen.ended(PROXY).is_some());
+    assert_eq!((seen.state("fluent-bit"), seen.restarts("fluent-bit")), (State::Running, 0), "{seen}");
+    let commands = asked(&world.namespace, "shared");
+    assert!(commands.iter().all(|asked| !format!("{asked:?}").contains("kill")), "{commands:?}");
+}

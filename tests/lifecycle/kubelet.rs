@@ -166,6 +166,7 @@ impl Node {
             },
             deleting: false,
             host_network: false,
+            shared_processes: false,
             opted_out: false,
             traced: true,
             restarting: self.all_start.is_some_and(|at| at.duration_since(self.now).as_secs() < 1),

@@ -4,7 +4,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::config::{Argv, ContainerName, Helper, HelperMethod};
 
-use super::pod::{annotated, container, plain, pod};
+use super::pod::{annotated, container, plain, pod, with};
 use super::{World, check};
 
 const END: &str = "end istio-proxy envoy-admin";
@@ -129,6 +129,35 @@ fn helper_containers(#[case] pod: Value, #[case] expected: &[&str]) {
 fn without_port_forwards(#[case] helper: &str, #[case] expected: &[&str]) {
     let world = World::settings(|settings| settings.port_forward = false);
     check(world, &plain("Never", &["a T0", helper, "istio-proxy"]), expected);
+}
+
+/// The helper's way is `kill -TERM 1`: in a namespace of processes that others share, that is not the helper.
+#[rstest]
+#[case::own("hostIPC", "fluent-bit", &["end fluent-bit helper-exec"])]
+#[case::of_the_pod("shareProcessNamespace", "fluent-bit", &["report HelperHasNoMethod fluent-bit", END])]
+#[case::of_the_node("hostPID", "fluent-bit", &["report HelperHasNoMethod fluent-bit", END])]
+#[case::another_way("shareProcessNamespace", "cloud-sql-proxy", &["end cloud-sql-proxy helper-post"])]
+fn shared_processes(#[case] field: &str, #[case] helper: &str, #[case] expected: &[&str]) {
+    let world = World::settings(|settings| settings.port_forward = true);
+    check(world, &with(plain("Never", &["a T0", helper, "istio-proxy"]), &["spec", field], json!(true)), expected);
+}
+
+#[rstest]
+#[case::kill(&["kill", "-TERM", "1"], true)]
+#[case::path(&["/bin/kill", "1"], true)]
+#[case::shell(&["sh", "-c", "kill -s TERM 1"], true)]
+#[case::another_process(&["kill", "-TERM", "7"], false)]
+#[case::another_command(&["stop", "1"], false)]
+fn a_configured_helper_that_signals_process_1(#[case] argv: &[&str], #[case] signals: bool) {
+    let world = World::settings(|settings| {
+        settings.helpers = vec![Helper {
+            name: ContainerName::parse("log").unwrap(),
+            method: HelperMethod::Exec(Argv(argv.iter().map(|word| (*word).to_owned()).collect())),
+        }];
+    });
+    let pod = with(plain("Never", &["a T0", "log", "istio-proxy"]), &["spec", "shareProcessNamespace"], json!(true));
+    let expected: &[&str] = if signals { &["report HelperHasNoMethod log", END] } else { &["end log helper-exec"] };
+    check(world, &pod, expected);
 }
 
 #[test]

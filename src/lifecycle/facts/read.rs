@@ -38,6 +38,7 @@ impl PodFacts {
             phase: phase(pod),
             deleting: pod.being_deleted(),
             host_network: pod.host_network(),
+            shared_processes: shared_processes(pod),
             opted_out: pod.label(keys::INJECT) == Some("disabled"),
             traced: pod.annotation(keys::APPLIED).is_some() || pod.label(keys::MANAGED).is_some(),
             restarting: RESTARTING.iter().any(|condition| pod.has_condition(condition)),
@@ -129,6 +130,11 @@ fn phase(pod: Pod<'_>) -> Phase {
         Some("Failed") => Phase::Failed,
         _ => Phase::Unknown,
     }
+}
+
+fn shared_processes(pod: Pod<'_>) -> bool {
+    let field = |name: &str| pod.spec().and_then(|spec| spec.get(name)).and_then(Value::as_bool) == Some(true);
+    field("shareProcessNamespace") || field("hostPID")
 }
 
 /// The zero time, which old kubelets write where they know none, reads as absent.

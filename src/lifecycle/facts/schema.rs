@@ -21,6 +21,8 @@ pub(crate) static POD: Schema = Schema::Object(&[
             ("nodeName", Schema::Text(OBJECT_NAME)),
             ("restartPolicy", Schema::Text(WORD)),
             ("hostNetwork", Schema::Scalar),
+            ("hostPID", Schema::Scalar),
+            ("shareProcessNamespace", Schema::Scalar),
             ("initContainers", Schema::List(&CONTAINER)),
             ("containers", Schema::List(&CONTAINER)),
         ]),
