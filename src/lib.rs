@@ -5,6 +5,7 @@
 //! ([`config`]); [`cli`] shows the result. When the payload of a pod has ended, [`lifecycle`] decides what else is to be
 //! ended. `docs/architecture.md` is the map.
 
+mod bucket;
 pub mod certs;
 pub mod cli;
 pub mod cluster;

@@ -4,16 +4,14 @@
 //! doubling time, in which one call probes it; and such probes have few places of their own, so that any number of dead
 //! nodes never keeps the pods of the others waiting.
 
-mod bucket;
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub(super) use crate::bucket::Bucket;
 use crate::lifecycle::AttemptResult;
-pub(super) use bucket::Bucket;
 
 /// Actions at once. Each holds a connection to the apiserver, and one of it to the kubelet.
 const ACTIONS: usize = 64;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// So many at once, and then so many a second. Whoever comes is served in the order of coming.
 #[derive(Debug)]
-pub(in crate::controller) struct Bucket {
+pub(crate) struct Bucket {
     interval: Duration,
     /// How far the due time may lie behind: what has been saved up.
     saved: Duration,
@@ -15,7 +15,7 @@ pub(in crate::controller) struct Bucket {
 
 impl Bucket {
     /// A full bucket of `burst` tokens, to which `rate` come a second.
-    pub(in crate::controller) fn new(rate: u32, burst: u32) -> Self {
+    pub(crate) fn new(rate: u32, burst: u32) -> Self {
         let interval = Duration::from_secs(1) / rate.max(1);
         let saved = interval * burst.saturating_sub(1);
         let now = Instant::now();
@@ -23,7 +23,7 @@ impl Bucket {
     }
 
     /// Takes a token, and waits until it is there. One that is no longer waited for is lost.
-    pub(in crate::controller) async fn take(&self) {
+    pub(crate) async fn take(&self) {
         let wait = self.reserve(Instant::now());
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
@@ -31,7 +31,7 @@ impl Bucket {
     }
 
     /// Takes a token if it is there now.
-    pub(in crate::controller) fn try_take(&self) -> bool {
+    pub(crate) fn try_take(&self) -> bool {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if *due > now {
