@@ -101,7 +101,13 @@ impl Verdict {
 
 /// Takes back what the rules applied, because the patch may not be sent.
 pub(super) fn withdraw(rules: &mut [RuleOutcome], failure: &VerifyError) {
-    let reason = if failure.is_of_the_input() { Reason::NotAPod } else { Reason::PatchWithheld };
+    let reason = if failure.is_lack_of_room() {
+        Reason::AnnotationsTooLarge
+    } else if failure.is_of_the_input() {
+        Reason::NotAPod
+    } else {
+        Reason::PatchWithheld
+    };
     for rule in rules.iter_mut().filter(|rule| rule.outcome == Verdict::Applied) {
         *rule = RuleOutcome::new(rule.rule, Verdict::Refused, reason, Some(chain(failure)), rule.field.take());
     }

@@ -23,6 +23,8 @@ codes! {
         BeingDeleted => "the pod is being deleted",
         /// What came in does not decode.
         NotAPod => "the object is no Pod that the apiserver would take",
+        /// The apiserver rejects a pod with more than 256 KiB of annotations.
+        AnnotationsTooLarge => "the pod's annotations leave no room within the apiserver's limit of 256 KiB",
         /// The check of the finished patch failed.
         PatchWithheld => "the patch did not pass its own check and was withheld",
         /// Configuration: `mesh.enabled: false`.

@@ -1,11 +1,22 @@
 //! Pods that no rule touches, whatever it would do.
 
-use super::Reason;
+use serde_json::Value;
+
+use super::{Reason, verify};
 use crate::keys;
 use crate::pod::Pod;
 
+/// The longest name of a container, and the longest value of a label, in bytes.
+const NAME_LIMIT: usize = 63;
+
 /// Why no rule may touch `pod`, if so.
 pub(super) fn reason(pod: Pod<'_>) -> Option<Reason> {
+    if verify::has_too_large_annotations(pod.raw()) {
+        return Some(Reason::AnnotationsTooLarge);
+    }
+    if has_too_long_names(pod) {
+        return Some(Reason::NotAPod);
+    }
     if pod.annotation(keys::MIRROR_POD).is_some() {
         return Some(Reason::MirrorPod);
     }
@@ -16,6 +27,14 @@ pub(super) fn reason(pod: Pod<'_>) -> Option<Reason> {
         return Some(Reason::WindowsPod);
     }
     pod.being_deleted().then_some(Reason::BeingDeleted)
+}
+
+/// Whether some name is so long that the apiserver will reject the pod. Names are repeated in messages, once for each part
+/// of a fabric: without a limit, so would a megabyte be.
+fn has_too_long_names(pod: Pod<'_>) -> bool {
+    let labels = pod.metadata().and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
+    let mut values = labels.into_iter().flatten().filter_map(|(_, value)| value.as_str());
+    values.any(|value| value.len() > NAME_LIMIT) || pod.containers().any(|one| one.name().len() > NAME_LIMIT)
 }
 
 #[cfg(test)]
@@ -32,6 +51,11 @@ mod tests {
     #[case::no_placeholder(json!({"metadata": {"annotations": {"yunikorn.apache.org/placeholder": "false"}}}), None)]
     #[case::windows(json!({"spec": {"os": {"name": "windows"}}}), Some(Reason::WindowsPod))]
     #[case::deleted(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), Some(Reason::BeingDeleted))]
+    #[case::annotations_just_fit(json!({"metadata": {"annotations": {"a": "x".repeat(256 * 1024 - 1)}}}), None)]
+    #[case::annotations(json!({"metadata": {"annotations": {"a": "x".repeat(256 * 1024)}}}), Some(Reason::AnnotationsTooLarge))]
+    #[case::label(json!({"metadata": {"labels": {"a": "x".repeat(64)}}}), Some(Reason::NotAPod))]
+    #[case::container(json!({"spec": {"containers": [{"name": "x".repeat(64)}]}}), Some(Reason::NotAPod))]
+    #[case::names_just_fit(json!({"metadata": {"labels": {"a": "x".repeat(63)}}, "spec": {"containers": [{"name": "x".repeat(63)}]}}), None)]
     #[case::ordinary(json!({"metadata": {"deletionTimestamp": null}, "spec": {"containers": []}}), None)]
     fn pods_that_no_rule_touches(#[case] pod: Value, #[case] expected: Option<Reason>) {
         assert_eq!(reason(Pod::new(&pod)), expected);

@@ -1,16 +1,16 @@
 //! The last look at a patch before it leaves: a wrong one would block the pod, none at all merely leaves it as it was.
 
+mod decode;
 mod grammar;
+mod planned;
 
-use json_patch::jsonptr::{Pointer, Token};
-use k8s_openapi::api::core::v1::Pod as TypedPod;
-use serde::Deserialize as _;
+use json_patch::jsonptr::Pointer;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::plan::{Manner, Write};
 use super::{Patch, Plan};
 use grammar::well_formed;
+use planned::Planned;
 
 /// The apiserver's limit on the sum of all annotation keys and values, in bytes.
 const APISERVER_ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -40,9 +40,14 @@ pub enum VerifyError {
     },
     /// The annotations would be larger than the apiserver allows.
     #[error(
-        "the annotations would be {0} bytes: over {ANNOTATIONS_LIMIT} there is no room left for those of other webhooks"
+        "the annotations would be {total} bytes: over {ANNOTATIONS_LIMIT} there is no room left for those of other webhooks"
     )]
-    AnnotationsTooLarge(usize),
+    AnnotationsTooLarge {
+        /// How large they are without the patch.
+        own: usize,
+        /// How large they would be with it.
+        total: usize,
+    },
     /// A field outside the plan changed.
     #[error("a field outside the plan would change")]
     OutsideThePlan,
@@ -53,25 +58,28 @@ impl VerifyError {
     /// wrong here.
     #[must_use]
     pub fn is_of_the_input(&self) -> bool {
-        matches!(self, Self::Original(_))
+        matches!(self, Self::Original(_)) || self.is_lack_of_room()
+    }
+
+    /// Whether the annotations that came in leave no room for ours.
+    #[must_use]
+    pub fn is_lack_of_room(&self) -> bool {
+        // Where ours are the larger part, a profile of the configuration is to blame.
+        matches!(self, Self::AnnotationsTooLarge { own, total } if *own > total / 2)
     }
 }
 
 /// Checks that `patch`, built from `plan`, turns `pod` into a Pod that differs in nothing but the plan, and returns that
 /// Pod.
 pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<Value, VerifyError> {
-    TypedPod::deserialize(pod).map_err(VerifyError::Original)?;
+    decode::pod(pod).map_err(VerifyError::Original)?;
     let mut patched = pod.clone();
     patch.apply(&mut patched).map_err(VerifyError::Apply)?;
-    TypedPod::deserialize(&patched).map_err(VerifyError::Patched)?;
+    decode::pod(&patched).map_err(VerifyError::Patched)?;
     obeys_grammar(plan)?;
-    size(&patched)?;
-    let mut writes: Vec<&Write> = plan.writes().iter().collect();
-    // The sort is stable: what comes to the end of one list stays in the order of the plan.
-    writes.sort_by(|one, other| one.path.cmp(&other.path));
-    let planned: Vec<Planned<'_>> =
-        writes.chunk_by(|one, next| one.path == next.path).filter_map(Planned::at_one_place).collect();
-    if same_outside(Some(pod), Some(&patched), &planned) { Ok(patched) } else { Err(VerifyError::OutsideThePlan) }
+    room_for_annotations(pod, &patched)?;
+    let planned = Planned::new(plan);
+    if same_outside(Some(pod), Some(&patched), Some(&planned)) { Ok(patched) } else { Err(VerifyError::OutsideThePlan) }
 }
 
 fn obeys_grammar(plan: &Plan) -> Result<(), VerifyError> {
@@ -87,41 +95,27 @@ fn unescaped(path: &Pointer) -> String {
     path.as_str().replace("~1", "/").replace("~0", "~")
 }
 
-fn size(patched: &Value) -> Result<(), VerifyError> {
-    let annotations = patched.get("metadata").and_then(|metadata| metadata.get("annotations"));
-    let total = annotations
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len))
-        .sum();
-    if total > ANNOTATIONS_LIMIT { Err(VerifyError::AnnotationsTooLarge(total)) } else { Ok(()) }
+fn room_for_annotations(pod: &Value, patched: &Value) -> Result<(), VerifyError> {
+    let (own, total) = (annotation_bytes(pod), annotation_bytes(patched));
+    if total > ANNOTATIONS_LIMIT { Err(VerifyError::AnnotationsTooLarge { own, total }) } else { Ok(()) }
 }
 
-/// What is planned for one place, in the order of the plan. The path counts from what is looked at.
-#[derive(Clone, Copy)]
-struct Planned<'a> {
-    path: &'a Pointer,
-    writes: &'a [&'a Write],
+/// The bytes of all annotations, as the apiserver counts them.
+fn annotation_bytes(pod: &Value) -> usize {
+    let annotations = pod.get("metadata").and_then(|metadata| metadata.get("annotations")).and_then(Value::as_object);
+    let sizes = annotations.into_iter().flatten();
+    sizes.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum()
 }
 
-impl<'a> Planned<'a> {
-    fn at_one_place(writes: &'a [&'a Write]) -> Option<Self> {
-        Some(Self { path: &writes.first()?.path, writes })
-    }
-
-    /// Whether it says what stands at the place that is looked at.
-    fn sets_it(&self) -> bool {
-        self.path.is_root() && self.writes.iter().any(|write| write.manner == Manner::Set)
-    }
+/// Whether the annotations of `pod` are larger than the apiserver allows: it will reject the pod.
+pub(super) fn has_too_large_annotations(pod: &Value) -> bool {
+    annotation_bytes(pod) > APISERVER_ANNOTATIONS_LIMIT
 }
 
 /// Whether `before` and `after` are equal but for what is `planned`.
-fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[Planned<'_>]) -> bool {
-    if planned.is_empty() {
-        return before == after;
-    }
-    if planned.iter().any(Planned::sets_it) {
+fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: Option<&Planned<'_>>) -> bool {
+    let Some(planned) = planned else { return before == after };
+    if planned.sets() {
         return true;
     }
     let empty = Map::new();
@@ -136,20 +130,16 @@ fn same_outside(before: Option<&Value>, after: Option<&Value>, planned: &[Planne
         _ => return before == after,
     };
     let unplanned_kept = before.keys().all(|key| after.contains_key(key));
-    unplanned_kept && after.iter().all(|(key, value)| same_outside(before.get(key), Some(value), &below(planned, key)))
+    unplanned_kept && after.iter().all(|(key, value)| same_outside(before.get(key), Some(value), planned.below(key)))
 }
 
 /// Whether the items of a list are the same but for what is `planned` below them, and those that were appended are the
 /// ones that were to be.
-fn same_items(before: &[Value], after: &[Value], planned: &[Planned<'_>]) -> bool {
+fn same_items(before: &[Value], after: &[Value], planned: &Planned<'_>) -> bool {
     let (kept, appended) = after.split_at(before.len());
-    let here = planned.iter().filter(|planned| planned.path.is_root());
-    let wanted = here.flat_map(|planned| planned.writes).map(|write| &*write.value);
     let mut pairs = before.iter().zip(kept).enumerate();
-    appended.iter().eq(wanted)
-        && pairs.all(|(index, (before, after))| {
-            same_outside(Some(before), Some(after), &below(planned, &index.to_string()))
-        })
+    appended.iter().eq(planned.appended())
+        && pairs.all(|(index, (before, after))| same_outside(Some(before), Some(after), planned.item(index)))
 }
 
 /// The items of a list; none where it is absent.
@@ -161,22 +151,13 @@ fn items(value: Option<&Value>) -> Option<&[Value]> {
     }
 }
 
-/// What is planned for places that are reached through `key`, counted from there.
-fn below<'a>(planned: &[Planned<'a>], key: &str) -> Vec<Planned<'a>> {
-    let key = Token::from(key);
-    let through = planned.iter().filter_map(|planned| {
-        let (first, path) = planned.path.split_front()?;
-        (first == key).then_some(Planned { path, ..*planned })
-    });
-    through.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
     use serde_json::json;
 
     use super::super::patch::build;
+    use super::super::plan::spec;
     use super::*;
 
     fn pod() -> Value {
@@ -218,6 +199,31 @@ mod tests {
         let plan = plan(json!("1"));
         let patch = build(&json!({"metadata": {"annotations": {"b": "2"}}}), &plan);
         assert!(matches!(verify(&pod(), &patch, &plan), Err(VerifyError::Apply(_))));
+    }
+
+    #[rstest]
+    #[case::of_the_pod(ANNOTATIONS_LIMIT, 1, true)]
+    #[case::of_the_patch(1, ANNOTATIONS_LIMIT, false)]
+    fn whose_annotations_are_too_large(#[case] own: usize, #[case] ours: usize, #[case] of_the_input: bool) {
+        let pod = json!({"metadata": {"annotations": {"b": "x".repeat(own)}}, "spec": {"containers": [{"name": "a"}]}});
+        let plan = plan(json!("x".repeat(ours)));
+        let error = verify(&pod, &build(&pod, &plan), &plan).unwrap_err();
+        assert_eq!(error.is_of_the_input(), of_the_input, "{error}");
+        assert_eq!(error.is_lack_of_room(), of_the_input, "{error}");
+    }
+
+    /// With a search through all writes for every item, this took minutes.
+    #[test]
+    fn a_plan_with_a_write_for_each_of_many_containers() {
+        const CONTAINERS: usize = 30_000;
+        let pod = json!({"spec": {"containers": vec![json!({"name": "a"}); CONTAINERS]}});
+        let mut plan = Plan::default();
+        for index in 0..CONTAINERS {
+            let env = spec(["containers", &index.to_string(), "env"]);
+            plan.append(env, json!({"name": "A", "value": "1"}));
+        }
+        let patched = verify(&pod, &build(&pod, &plan), &plan).unwrap();
+        assert_eq!(patched["spec"]["containers"][CONTAINERS - 1]["env"][0]["name"], "A");
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub enum Answered {
     Rehearsed,
     /// What came is no Pod: the apiserver will say so.
     NotAPod,
+    /// Without one: the pod's annotations leave no room for ours.
+    AnnotationsTooLarge,
     /// Without one: the patch did not pass its own check.
     Withheld,
     /// Without a look at the rules: not a new pod.
@@ -68,6 +70,7 @@ impl Answered {
             Self::Unchanged => "unchanged",
             Self::Rehearsed => "rehearsed",
             Self::NotAPod => "not_a_pod",
+            Self::AnnotationsTooLarge => "annotations_too_large",
             Self::Withheld => "withheld",
             Self::PassedOver => "passed_over",
         }
@@ -76,7 +79,13 @@ impl Answered {
     fn of(outcome: &Outcome, mode: Mode) -> Self {
         let applied = || outcome.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
         if let Some(failure) = &outcome.failure {
-            if failure.is_of_the_input() { Self::NotAPod } else { Self::Withheld }
+            if failure.is_lack_of_room() {
+                Self::AnnotationsTooLarge
+            } else if failure.is_of_the_input() {
+                Self::NotAPod
+            } else {
+                Self::Withheld
+            }
         } else if !outcome.patch.is_empty() {
             Self::Patched
         } else if mode == Mode::Audit && applied() {
@@ -132,6 +141,7 @@ mod tests {
     #[case::nothing_to_do(Mode::Enabled, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), Answered::Unchanged, "enabled")]
     #[case::nothing_to_rehearse(Mode::Audit, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), Answered::Unchanged, "audit")]
     #[case::not_a_pod(Mode::Enabled, json!({"spec": {"containers": "none"}}), Answered::NotAPod, "enabled")]
+    #[case::no_room(Mode::Enabled, pod(&json!({"annotations": {"a": "x".repeat(250 * 1024)}})), Answered::AnnotationsTooLarge, "enabled")]
     #[case::not_an_object(Mode::Enabled, json!("pod"), Answered::NotAPod, "enabled")]
     fn every_pod_is_admitted(
         #[case] mode: Mode,
@@ -148,7 +158,7 @@ mod tests {
         let patched = expected == Answered::Patched;
         assert_eq!(response.get("patch").is_some(), patched);
         assert_eq!(response.get("patchType"), patched.then_some(&json!("JSONPatch")));
-        let told = matches!(expected, Answered::Rehearsed | Answered::NotAPod | Answered::Withheld);
+        let told = matches!(expected, Answered::Rehearsed | Answered::NotAPod | Answered::AnnotationsTooLarge);
         assert_eq!(response.get("warnings").is_some(), told, "{response}");
     }
 

@@ -73,7 +73,7 @@ fn five_are_told_and_the_rest_counted() {
         .iter()
         .map(|name| format!("{{name: NCCL_{name}_ENABLE, value: 'true'}}"))
         .collect();
-    let name = "a-container-with-a-name-as-long-as-a-label-of-dns-may-be-at-most";
+    let name = "a-container-with-a-name-as-long-as-a-label-of-dns-may-be-a-most";
     let pod = format!("{{spec: {{containers: [{{name: {name}, env: [{}]}}]}}}}", entries.join(", "));
     let outcome = run(Mode::Enabled, &[], &Configuration::embedded(), &yaml::parse(&pod).unwrap());
     assert_eq!(outcome.findings.len(), 8);
