@@ -116,7 +116,7 @@ fn fp027(#[case] world: World, #[case] expected: Option<&str>) {
 #[case::somewhere(train(RDMA).nodes(&[("a", &[], None), ("b", &[("rdma/ib", 8)], None)]), None)]
 #[case::unknown_nodes(train(RDMA), None)]
 #[case::no_nodes(train(RDMA).nodes(&[]), None)]
-#[case::quota(train(RDMA).quota(&[("requests.rdma/ib", 0)]), Some("1 rdma/ib, but quota team has 0 left"))]
+#[case::quota(train(RDMA).quota(&[("requests.rdma/ib", 0)]), Some("1 rdma/ib do not fit into quota team"))]
 #[case::enough(train(RDMA).quota(&[("requests.rdma/ib", 1)]), None)]
 #[case::quota_of_another(train(RDMA).quota(&[("requests.nvidia.com/gpu", 0)]), None)]
 fn fp028(#[case] world: World, #[case] expected: Option<&str>) {
@@ -167,7 +167,7 @@ fn gpus(count: u64) -> World {
 #[case::whole(gpus(8).profile("transport: gib\nmatch: {minGpus: 8}"), None)]
 #[case::as_nodes_tell(
     gpus(4).profile("transport: tcpx").nodes(&[("a", &[("nvidia.com/gpu", 8)], None)]),
-    Some("container train: 4 of a node's 8 GPUs: site takes whole nodes")
+    Some("container train: 4 GPUs, fewer than a node has: site takes whole nodes")
 )]
 #[case::unknown_nodes(gpus(4).profile("transport: tcpx"), None)]
 #[case::another_transport(gpus(4).profile("transport: ib\nmatch: {minGpus: 8}"), None)]

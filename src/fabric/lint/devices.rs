@@ -104,12 +104,13 @@ pub(super) fn part_of_node(facts: &Facts<'_>, found: &mut Found<'_>) {
             wanted = nodes.most(accelerators.resource);
         }
         if seen.gpus < wanted {
-            let message = format!(
-                "{}: {} of a node's {wanted} GPUs: {} takes whole nodes",
-                seen.named(),
-                seen.gpus,
-                profile.name
-            );
+            let (named, gpus, name) = (seen.named(), seen.gpus, &profile.name);
+            // What the nodes have is not repeated: a finding becomes a warning to whoever reaches the webhook.
+            let message = if profile.matches.min_gpus == wanted {
+                format!("{named}: {gpus} of a node's {wanted} GPUs: {name} takes whole nodes")
+            } else {
+                format!("{named}: {gpus} GPUs, fewer than a node has: {name} takes whole nodes")
+            };
             found.add(seen.at("/resources/limits"), message);
         }
     }

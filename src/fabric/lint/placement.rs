@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::facts::Facts;
 use super::finding::Found;
 use super::rdma;
-use crate::fabric::NodeShape;
+use crate::fabric::{NodeShape, Quota};
 
 /// Labels that every node carries: to select by them narrows nothing down.
 const COMMON: [&str; 2] = ["kubernetes.io/os", "kubernetes.io/arch"];
@@ -22,10 +22,11 @@ pub(super) fn unobtainable(facts: &Facts<'_>, found: &mut Found<'_>) {
             found.add("/spec/containers", format!("no node offers {adapter}"));
         }
         let requested = format!("requests.{adapter}");
-        let left = |quota: &crate::fabric::Quota| quota.left.get(&requested).copied().filter(|left| *left < count);
+        // Findings become warnings, which any pod that reaches the webhook can ask for: they hold no figures.
+        let is_tight = |quota: &&Quota| quota.left.get(&requested).is_some_and(|left| *left < count);
         let quotas = site.quotas.unwrap_or_default();
-        if let Some((quota, left)) = quotas.iter().find_map(|quota| Some((quota, left(quota)?))) {
-            let message = format!("{count} {adapter}, but quota {} has {left} left", quota.name);
+        if let Some(quota) = quotas.iter().find(is_tight) {
+            let message = format!("{count} {adapter} do not fit into quota {}", quota.name);
             found.add("/spec/containers", message);
         }
     }

@@ -1,6 +1,7 @@
 //! What the cluster would do with the pod: one that is rejected, or never starts, is worse off than one on TCP.
 //!
-//! Only what the profile adds is looked at: what the pod asks for by itself is its user's affair.
+//! What is said of quotas and nodes holds no figures of theirs: it is a warning, too, and any pod that reaches the webhook
+//! can ask for it, in the name of any namespace. Only what the profile adds is looked at: what the pod asks for by itself is its user's affair.
 
 use serde_json::Value;
 
@@ -82,10 +83,9 @@ fn node_capacity(work: &Work<'_>) -> Finding {
     let counted = demanded.filter(|(resource, _)| !resource.starts_with("hugepages-"));
     required.chain(counted).find_map(|(resource, wanted)| match nodes.most(resource) {
         0 => Some((format!("no node offers {resource}"), "install its device plugin, or name another fabric")),
-        most if most < wanted => Some((
-            format!("{resource}: {wanted} of it, and no node has more than {most}"),
-            "ask for fewer accelerators",
-        )),
+        most if most < wanted => {
+            Some((format!("{resource}: no node has {wanted} of it"), "ask for fewer accelerators"))
+        }
         _ => None,
     })
 }
