@@ -18,6 +18,10 @@ pub mod profile;
 mod profiles;
 mod site;
 
+/// The longest annotation with a list of networks that is parsed, in bytes: JSON takes many times its length. A network is
+/// some 100 bytes, and no node has hundreds of adapters.
+pub(crate) const LIST_LIMIT: usize = 32 * 1024;
+
 pub use devices::is_rdma;
 pub use facts::{Facts, Named, Names};
 pub use profile::Profile;

@@ -255,9 +255,15 @@ pub(crate) fn one_of(names: &[&str]) -> String {
     }
 }
 
+/// The longest name that others are compared with, in bytes: a comparison takes the product of both lengths.
+pub(crate) const COMPARED: usize = 128;
+
 /// The known name that was probably meant: no more than a third of the typed one is wrong, the case of letters and
 /// the underscores of `snake_case` aside. Beyond that a hint misleads more often than it helps.
 pub(crate) fn nearest<'n>(typed: &str, known: &[&'n str]) -> Option<&'n str> {
+    if typed.len() > COMPARED {
+        return None;
+    }
     let fold = |name: &str| name.replace('_', "").to_lowercase();
     let typed = fold(typed);
     let (distance, name) =

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::Profile;
-use crate::config::fields::{Fields, nearest, read_root};
+use crate::config::fields::{COMPARED, Fields, nearest, read_root};
 use crate::{config, hash, yaml};
 
 /// Counts the ways in which a profile has been made into a patch: pods of one job must not be given two.
@@ -122,6 +122,9 @@ impl Profiles {
     /// The name that is most alike to `typed`, however little that is.
     #[must_use]
     pub fn closest(&self, typed: &str) -> Option<&str> {
+        if typed.len() > COMPARED {
+            return None;
+        }
         self.all().into_keys().min_by_key(|name| strsim::osa_distance(typed, name))
     }
 }

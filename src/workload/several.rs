@@ -41,7 +41,13 @@ fn largest(text: &str) -> u64 {
     text.split(':').filter_map(|part| part.trim().parse().ok()).max().unwrap_or_default()
 }
 
+/// The longest `TF_CONFIG` that is parsed, in bytes: JSON takes many times its length. A longer one lists hundreds of hosts.
+const TF_CONFIG_LIMIT: usize = 32 * 1024;
+
 fn tensorflow_hosts(text: &str) -> usize {
+    if text.len() > TF_CONFIG_LIMIT {
+        return usize::MAX;
+    }
     let Ok(config) = serde_json::from_str::<serde_json::Value>(text) else { return 0 };
     let cluster = config.get("cluster").and_then(serde_json::Value::as_object);
     cluster.into_iter().flatten().filter_map(|(_, hosts)| hosts.as_array()).map(Vec::len).sum()

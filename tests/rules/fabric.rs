@@ -6,6 +6,8 @@ mod choice;
 mod delivery;
 #[path = "fabric/laws.rs"]
 mod laws;
+#[path = "fabric/limits.rs"]
+mod limits;
 #[path = "fabric/parts.rs"]
 mod parts;
 #[path = "fabric/site.rs"]

@@ -1,17 +1,24 @@
 //! What every check would otherwise work out again.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
-use super::setting::Settings;
+use super::setting::{File, Settings};
 use super::{Subject, rdma};
 use crate::pod::{Container, ContainerKind};
 use crate::quantity::whole_units;
+
+/// The most containers that are looked at: no pod that runs has as many, and the checks' work grows with their number.
+const CONTAINERS: usize = 256;
 
 /// The subject, and what its containers ask for and set.
 pub(super) struct Facts<'a> {
     pub(super) subject: &'a Subject<'a>,
     /// All containers but ephemeral ones.
     pub(super) containers: Vec<Seen<'a>>,
+    /// Volumes by name, with their index.
+    volumes: HashMap<&'a str, (usize, &'a Value)>,
 }
 
 /// A container, and what it asks for and sets.
@@ -27,15 +34,24 @@ pub(super) struct Seen<'a> {
 impl<'a> Facts<'a> {
     pub(super) fn new(subject: &'a Subject<'a>) -> Self {
         let containers = subject.pod.containers().filter(|container| container.kind != ContainerKind::Ephemeral);
+        let file = File::read(subject.pod);
         let containers = containers
+            .take(CONTAINERS)
             .map(|container| Seen {
                 container,
                 gpus: container.accelerators().map_or(0, |accelerators| accelerators.count),
                 adapters: adapters(container, subject),
-                settings: Settings::new(subject.pod, container),
+                settings: Settings::new(&file, container),
             })
             .collect();
-        Self { subject, containers }
+        let mut volumes = HashMap::new();
+        let listed = subject.pod.spec().and_then(|spec| spec.get("volumes")).and_then(Value::as_array);
+        for (index, volume) in listed.into_iter().flatten().enumerate() {
+            if let Some(name) = text(volume, "name") {
+                volumes.entry(name).or_insert((index, volume));
+            }
+        }
+        Self { subject, containers, volumes }
     }
 
     /// The containers that compute: an init container with GPUs prepares, and talks to no other pod.
@@ -46,9 +62,11 @@ impl<'a> Facts<'a> {
     /// The adapters that the pod's containers ask for, each resource once, with their sum.
     pub(super) fn adapters(&self) -> Vec<(&'a str, u64)> {
         let mut sums: Vec<(&str, u64)> = Vec::new();
+        let mut places = HashMap::new();
         for (name, count) in self.containers.iter().flat_map(|seen| &seen.adapters) {
-            match sums.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sum)) => *sum += count,
+            let place = *places.entry(*name).or_insert(sums.len());
+            match sums.get_mut(place) {
+                Some((_, sum)) => *sum = sum.saturating_add(*count),
                 None => sums.push((name, *count)),
             }
         }
@@ -67,7 +85,7 @@ impl<'a> Facts<'a> {
 
     /// The volume that is called `name`.
     pub(super) fn volume(&self, name: &str) -> Option<(usize, &'a Value)> {
-        self.list("volumes").enumerate().find(|(_, volume)| text(volume, "name") == Some(name))
+        self.volumes.get(name).copied()
     }
 }
 

@@ -24,8 +24,13 @@ pub(super) struct Found<'a> {
     check: &'static Check,
     severity: Severity,
     findings: &'a mut Vec<Finding>,
+    count: usize,
 }
 
+/// The most findings of one check: beyond these they say the same of other containers.
+const FINDINGS: usize = 100;
+/// The longest message, in bytes: it may repeat values of the pod.
+const MESSAGE: usize = 1024;
 /// A warning of an admission review is read in one glance, as Kubernetes advises.
 const LINE: usize = 120;
 
@@ -44,15 +49,21 @@ impl Finding {
 
 impl<'a> Found<'a> {
     pub(super) fn new(check: &'static Check, severity: Severity, findings: &'a mut Vec<Finding>) -> Self {
-        Self { check, severity, findings }
+        Self { check, severity, findings, count: 0 }
     }
 
     /// Takes note of what is wrong at `field`.
     pub(super) fn add(&mut self, field: impl Into<String>, message: impl Into<String>) {
+        if self.count == FINDINGS {
+            return;
+        }
+        self.count += 1;
+        let mut message = message.into();
+        message.truncate(message.floor_char_boundary(MESSAGE));
         self.findings.push(Finding {
             id: self.check.id,
             severity: self.severity,
-            message: message.into(),
+            message,
             cure: self.check.cure,
             field: field.into(),
         });

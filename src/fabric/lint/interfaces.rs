@@ -8,6 +8,9 @@ use crate::fabric::nccl::{DeviceList, is_concrete_interface};
 /// Variables in NCCL's own grammar of interfaces.
 const NCCL_LISTS: [&str; 2] = ["NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME"];
 
+/// How many interfaces a message names.
+const NAMED: usize = 16;
+
 /// FP006: what NCCL reads otherwise than it was meant.
 pub(super) fn grammar(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in &facts.containers {
@@ -43,7 +46,8 @@ pub(super) fn absent(facts: &Facts<'_>, found: &mut Found<'_>) {
             let Some(value) = seen.settings.value(name).filter(|value| value.len() > 1) else { continue };
             let list = DeviceList::read(value);
             if !list.excludes && !interfaces.iter().any(|interface| list.admits(interface)) {
-                let message = format!("{}: {name}={value} fits none of {}", seen.named(), interfaces.join(", "));
+                let known = interfaces.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let message = format!("{}: {name}={value} fits none of {known}", seen.named());
                 found.add(seen.settings.field(name), message);
             }
         }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::facts::{Facts, text};
 use super::finding::Found;
 use super::rdma;
-use crate::fabric::Profile;
 use crate::fabric::profile::{Amount, AttachCount, ResourceMode, Transport};
+use crate::fabric::{LIST_LIMIT, Profile};
 use crate::keys;
 
 /// The annotation that Multus reads.
@@ -30,16 +30,22 @@ pub(super) fn interfaces(facts: &Facts<'_>) -> Option<Vec<String>> {
         interfaces.push(network.interface.unwrap_or_else(|| format!("net{}", index + 1)));
     }
     if let Some(annotation) = facts.subject.pod.annotation(GKE) {
+        if annotation.len() > LIST_LIMIT {
+            return None;
+        }
         let entries: Vec<Value> = serde_json::from_str(annotation).ok()?;
         interfaces.extend(entries.iter().filter_map(|entry| text(entry, "interfaceName").map(str::to_owned)));
     }
     Some(interfaces)
 }
 
-/// The networks of the annotation, in both its forms; `None` where it does not parse.
+/// The networks of the annotation, in both its forms; `None` where it does not parse, or is too long to be parsed.
 fn attached(facts: &Facts<'_>) -> Option<Vec<Attached>> {
     let key = facts.subject.profile.map_or(MULTUS, |profile| profile.networks.multus.annotation_key.as_str());
     let Some(annotation) = facts.subject.pod.annotation(key).map(str::trim) else { return Some(Vec::new()) };
+    if annotation.len() > LIST_LIMIT {
+        return None;
+    }
     if annotation.starts_with('[') {
         let entries: Vec<Value> = serde_json::from_str(annotation).ok()?;
         let attached = |entry: &Value| {

@@ -1,6 +1,8 @@
 //! The settings that a container's processes see, as far as the pod tells: its environment, and below it the file that
 //! trainmesh lets NCCL read.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::facts::{mounts, text};
@@ -25,11 +27,21 @@ pub(super) struct Setting<'a> {
     pub(super) index: Option<usize>,
 }
 
+/// The most settings of a container, and of the file, that are looked at: NCCL and its companions know some 200.
+const SETTINGS: usize = 512;
+
+/// The file that trainmesh lets NCCL read.
+pub(super) struct File<'a> {
+    settings: Vec<(&'a str, &'a str)>,
+    /// The names of the volumes that hold it.
+    volumes: HashSet<&'a str>,
+}
+
 /// Variables that some check looks at begin with one of these.
 const PREFIXES: [&str; 5] = ["NCCL_", "FI_", "RDMAV_", "GLOO_", "TP_"];
 
 impl<'a> Settings<'a> {
-    pub(super) fn new(pod: Pod<'a>, container: Container<'a>) -> Self {
+    pub(super) fn new(file: &File<'a>, container: Container<'a>) -> Self {
         let mut all: Vec<Setting<'a>> = Vec::new();
         let entries = container.raw().get("env").and_then(Value::as_array).into_iter().flatten().enumerate();
         for (index, entry) in entries {
@@ -41,14 +53,15 @@ impl<'a> Settings<'a> {
             };
             // The last entry of a name wins, as it does in the kubelet.
             all.retain(|known| known.name != name);
+            if all.len() == SETTINGS {
+                break;
+            }
             all.push(Setting { name, value, index: Some(index) });
         }
-        if let Some(file) = pod.annotation(keys::NCCL_CONF).filter(|_| reads_file(pod, container)) {
-            for (name, value) in conf::read(file).filter(|(name, _)| is_seen(name)) {
-                if !all.iter().any(|known| known.name == name) {
-                    all.push(Setting { name, value: Some(value), index: None });
-                }
-            }
+        if file.is_read_by(container) {
+            let of_environment: HashSet<&str> = all.iter().map(|known| known.name).collect();
+            let unset = file.settings.iter().filter(|(name, _)| !of_environment.contains(name));
+            all.extend(unset.map(|(name, value)| Setting { name, value: Some(value), index: None }));
         }
         Self { container, all }
     }
@@ -92,15 +105,28 @@ fn is_seen(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the file of the annotation is mounted into `container`.
-fn reads_file(pod: Pod<'_>, container: Container<'_>) -> bool {
-    let Some(volumes) = pod.spec().and_then(|spec| spec.get("volumes")).and_then(Value::as_array) else { return false };
-    let ours = conf::field_path();
-    let from_annotation = |volume: &Value| {
-        let items = volume.get("downwardAPI").and_then(|source| source.get("items")).and_then(Value::as_array);
-        let mut paths = items.into_iter().flatten().filter_map(|item| text(item.get("fieldRef")?, "fieldPath"));
-        paths.any(|path| path == ours)
-    };
-    let mut names = mounts(container).filter_map(|(_, mount)| text(mount, "name"));
-    names.any(|name| volumes.iter().any(|volume| text(volume, "name") == Some(name) && from_annotation(volume)))
+impl<'a> File<'a> {
+    /// The file in the annotation of `pod`, and the volumes that are made of it.
+    pub(super) fn read(pod: Pod<'a>) -> Self {
+        let Some(file) = pod.annotation(keys::NCCL_CONF) else {
+            return Self { settings: Vec::new(), volumes: HashSet::new() };
+        };
+        let mut names = HashSet::new();
+        let seen = conf::read(file).filter(|(name, _)| is_seen(name) && names.insert(*name));
+        let settings = seen.take(SETTINGS).collect();
+        let listed = pod.spec().and_then(|spec| spec.get("volumes")).and_then(Value::as_array);
+        let ours = conf::field_path();
+        let from_annotation = |volume: &&Value| {
+            let items = volume.get("downwardAPI").and_then(|source| source.get("items")).and_then(Value::as_array);
+            let mut paths = items.into_iter().flatten().filter_map(|item| text(item.get("fieldRef")?, "fieldPath"));
+            paths.any(|path| path == ours)
+        };
+        let volumes = listed.into_iter().flatten().filter(from_annotation);
+        Self { settings, volumes: volumes.filter_map(|volume| text(volume, "name")).collect() }
+    }
+
+    fn is_read_by(&self, container: Container<'_>) -> bool {
+        !self.volumes.is_empty()
+            && mounts(container).any(|(_, mount)| text(mount, "name").is_some_and(|name| self.volumes.contains(name)))
+    }
 }

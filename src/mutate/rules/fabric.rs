@@ -29,7 +29,7 @@ use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
 use crate::mutate::{Plan, Reason};
 use select::{Selected, select};
-use target::{Targets, requests, targets};
+use target::{MOST, Targets, requests, targets};
 use work::{Conflict, Work};
 
 /// The profile that a pod falls back to.
@@ -50,6 +50,7 @@ pub(super) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
         Targets::Of(targets) => targets,
         Targets::None => return Ruling::skipped(Reason::NoAccelerator).saying(selected.name),
         Targets::TooFew => return Ruling::skipped(Reason::TooFewAccelerators).saying(selected.name),
+        Targets::TooMany => return too_many(selected.name),
     };
     if selected.refuses() {
         return selected.refusal();
@@ -156,6 +157,13 @@ fn fall_back(
     let why = conflict.map_or_else(|| "its siblings did".to_owned(), ToString::to_string);
     let warning = format!("fabric {}: TCP instead: {why}", selected.name);
     ruling.saying(format!("{}: {why}", selected.name)).parts(parts).in_force(format!("fabric={TCP}")).warn(warning)
+}
+
+/// No node runs such a pod.
+fn too_many(name: &str) -> Ruling {
+    let what = format!("more than {MOST} containers ask for accelerators: ask in fewer");
+    let warning = format!("fabric {name} not given: {what}");
+    Ruling::refused(Reason::FabricContradicted, format!("{name}: {what}"), warning)
 }
 
 fn refuse(name: &str, conflict: &Conflict, conflicts: usize) -> Ruling {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::multus::append_json;
 use super::work::Work;
+use crate::fabric::LIST_LIMIT;
 use crate::keys;
 
 pub(super) fn plan(work: &mut Work<'_>) {
@@ -32,6 +33,10 @@ fn interfaces(work: &mut Work<'_>) {
     let wanted = &work.profile.networks.gke.interfaces;
     let key = keys::GKE_INTERFACES;
     let text = work.pod.annotation(key).unwrap_or("[]");
+    if text.len() > LIST_LIMIT {
+        work.conflict(format!("annotation {key} is longer than {LIST_LIMIT} bytes"), "list fewer interfaces");
+        return;
+    }
     let Ok(Value::Array(listed)) = serde_json::from_str::<Value>(text) else {
         work.conflict(format!("annotation {key} is no JSON list"), "correct it");
         return;

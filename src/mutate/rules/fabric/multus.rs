@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::work::Work;
+use crate::fabric::LIST_LIMIT;
 use crate::fabric::profile::{Attach, AttachCount, InterfaceName};
 
 /// What an annotation lists.
@@ -32,6 +33,10 @@ pub(super) fn plan(work: &mut Work<'_>, devices: u64) {
     }
     let namespace = work.facts.snapshot.namespace;
     let text = work.pod.annotation(key).unwrap_or_default();
+    if text.len() > LIST_LIMIT {
+        work.conflict(format!("annotation {key} is longer than {LIST_LIMIT} bytes"), "attach fewer networks");
+        return;
+    }
     let parsed: Option<Value> = text.trim_start().starts_with('[').then(|| serde_json::from_str(text).ok()).flatten();
     let Some(listed) = read(text, parsed.as_ref(), namespace) else {
         work.conflict(format!("annotation {key} cannot be read"), "write ns/name@if,… or a JSON list");

@@ -8,6 +8,7 @@ use super::super::{Facts, Ruling};
 use super::TCP;
 use crate::fabric::Profile;
 use crate::fabric::profile::OnConflict;
+use crate::labels;
 use crate::mutate::Reason;
 use crate::mutate::snapshot::Named;
 
@@ -80,6 +81,10 @@ impl Selected<'_> {
 }
 
 fn unknown(facts: &Facts<'_>, name: &str) -> Ruling {
+    if !labels::is_value(name) {
+        let what = "the name of the fabric is not a label value";
+        return Ruling::refused(Reason::UnknownFabric, what, format!("fabric: {what}"));
+    }
     let profiles = &facts.snapshot.config.fabric.profiles;
     let cure = if let Some(near) = profiles.nearest(name) {
         format!("did you mean {near}?")

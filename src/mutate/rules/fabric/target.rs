@@ -17,7 +17,13 @@ pub(super) enum Targets<'a> {
     None,
     /// Some do, but for fewer than the profile is for.
     TooFew,
+    /// More do than [`MOST`].
+    TooMany,
 }
+
+/// The most containers that a profile is given to. No node has as many accelerators; every container takes up to a hundred
+/// operations of the patch.
+pub(super) const MOST: usize = 64;
 
 /// A container that a profile is for.
 #[derive(Clone, Debug)]
@@ -45,7 +51,13 @@ pub(super) fn targets<'a>(pod: Pod<'a>, profile: &Profile) -> Targets<'a> {
     let enough: Vec<Target<'a>> = asking.into_iter().filter(|target| target.gpus >= matches.min_gpus).collect();
     let gpus: u64 = enough.iter().map(|target| target.gpus).fold(0, u64::saturating_add);
     let whole = profile.resources.iter().filter(|resource| !resource.opt_in).filter_map(|one| one.full_node_gpus).max();
-    if enough.is_empty() || whole.is_some_and(|whole| gpus < whole) { Targets::TooFew } else { Targets::Of(enough) }
+    if enough.is_empty() || whole.is_some_and(|whole| gpus < whole) {
+        Targets::TooFew
+    } else if enough.len() > MOST {
+        Targets::TooMany
+    } else {
+        Targets::Of(enough)
+    }
 }
 
 /// Every resource that a container asks for, by request or limit; one that stands in both comes twice.
