@@ -11,8 +11,10 @@ mod admission;
 mod admitted;
 pub mod answer;
 mod body;
+mod budget;
 mod certificate;
 mod deadline;
+mod excerpt;
 mod failure;
 mod pool;
 pub mod review;
@@ -28,7 +30,7 @@ use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use admission::Admission;
+use admission::{Admission, Reviewer};
 pub use certificate::{Certificate, CertificateError, CertificateFiles, CertificateSecret, LoadError, Served};
 
 use crate::cluster::fabric::SharedFacts;
@@ -54,6 +56,8 @@ pub struct Parts {
     pub facts: SharedFacts,
     /// The configuration.
     pub settings: Arc<Settings>,
+    /// How many JSON nodes the object of a review may have.
+    pub max_review_nodes: u32,
     /// What counts.
     pub metrics: Arc<Metrics>,
     /// What must hold before work is taken, beside what the server knows itself.
@@ -96,7 +100,19 @@ pub enum BuildError {
 impl Webhook {
     /// Puts the parts together and tells the addresses. `shutdown` ends [`Self::run`].
     pub fn new(parts: Parts, shutdown: CancellationToken) -> Result<Self, BuildError> {
-        let Parts { listener, admin, served, namespaces, facts, settings, metrics, readiness, clock, drain } = parts;
+        let Parts {
+            listener,
+            admin,
+            served,
+            namespaces,
+            facts,
+            settings,
+            max_review_nodes,
+            metrics,
+            readiness,
+            clock,
+            drain,
+        } = parts;
         let address = listener.local_addr().map_err(BuildError::Address)?;
         let admin_address = admin.local_addr().map_err(BuildError::Address)?;
         tracing::info!(target: LISTENING, listen = %address, admin = %admin_address, "listening");
@@ -109,7 +125,8 @@ impl Webhook {
                 .with("configuration", move || settings.active().is_some())
                 .with("shutting down", move || !shutdown.is_cancelled())
         };
-        let admission = Arc::new(Admission::new(namespaces, facts, settings, Arc::clone(&metrics)));
+        let reviewer = Reviewer { namespaces, facts, settings, max_nodes: max_review_nodes };
+        let admission = Arc::new(Admission::new(reviewer, Arc::clone(&metrics)));
         let routes = routes::router(&admission);
         Ok(Self {
             calls: Server::tls(listener, tls, routes, Arc::clone(&metrics)),

@@ -21,7 +21,7 @@ use crate::cluster::secret::Secrets;
 use crate::files;
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
-use crate::webhook::{CertificateFiles, CertificateSecret, Drain, Parts, Served, Webhook};
+use crate::webhook::{CertificateFiles, CertificateSecret, Drain, Parts, Served, Webhook, review};
 
 /// Serve admission reviews
 #[derive(Debug, Args)]
@@ -38,6 +38,12 @@ pub(super) struct Arguments {
     /// Service that the apiserver calls; a certificate in the Secret must be made for it
     #[arg(long, value_name = "NAME", default_value = certs::SERVICE, env = "TRAINMESH_SERVICE")]
     service: String,
+    /// JSON nodes that the object of a review may have; above it the review gets HTTP 413, and failurePolicy decides
+    #[arg(
+        long, value_name = "COUNT", default_value_t = review::DEFAULT_NODES, env = "TRAINMESH_MAX_REVIEW_NODES",
+        value_parser = clap::value_parser!(u32).range(i64::from(review::MIN_NODES)..=i64::from(review::MAX_NODES))
+    )]
+    max_review_nodes: u32,
     /// After the signal to end: how long to serve on, no longer ready, until nobody calls here any more
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, env = "TRAINMESH_DRAIN")]
     drain: Duration,
@@ -83,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
-    let Arguments { listen, tls_cert, tls_key, service, drain, grace, server } = arguments;
+    let Arguments { listen, tls_cert, tls_key, service, max_review_nodes, drain, grace, server } = arguments;
     let mut signals = Signals::new().context("could not listen for signals")?;
     let metrics = Arc::new(Metrics::default());
     let client = client::connect(server.kubeconfig.as_deref(), None).await?;
@@ -106,6 +112,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         namespaces: Arc::clone(&namespaces) as _,
         facts: facts.facts(),
         settings: Arc::clone(&settings),
+        max_review_nodes: *max_review_nodes,
         metrics,
         readiness: Readiness::default().with("namespaces", move || filled.filled()),
         clock: SystemTime::now,

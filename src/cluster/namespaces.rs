@@ -14,14 +14,20 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::bucket::Bucket;
 use crate::error::chain;
 
 /// How long a pod may wait for the labels of a namespace that the watch has not brought yet. The watch lags by
 /// milliseconds; an apiserver that needs longer than this for one GET is in no state to be asked more.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
+/// Lookups a second, and how many may come at once: whoever reaches the webhook can name a namespace that does not exist.
+/// Namespaces are rarely made faster, and an apiserver does not notice as many GETs.
+const LOOKUP_RATE: (u32, u32) = (20, 40);
+/// Lookups at a time: each keeps its review waiting in memory.
+const LOOKUPS: usize = 8;
 
 /// Labels of a namespace.
 pub type Labels = BTreeMap<String, String>;
@@ -49,12 +55,17 @@ pub enum LookupError {
     /// The apiserver said nothing.
     #[error("could not read namespace {0} within {LOOKUP_TIMEOUT:?}")]
     TimedOut(String),
+    /// The apiserver was not asked: too many unknown namespaces come at a time.
+    #[error("too many unknown namespaces at a time")]
+    Limited,
 }
 
 /// All namespaces, kept by a watch.
 pub struct NamespaceCache {
     api: Api<PartialObjectMeta<Namespace>>,
     store: Store,
+    rate: Bucket,
+    lookups: Semaphore,
 }
 
 /// What the watch has told.
@@ -77,7 +88,13 @@ impl NamespaceCache {
     /// An empty cache; [`Self::run`] fills it.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { api: Api::all(client), store: Store::default() }
+        let (rate, burst) = LOOKUP_RATE;
+        Self {
+            api: Api::all(client),
+            store: Store::default(),
+            rate: Bucket::new(rate, burst),
+            lookups: Semaphore::new(LOOKUPS),
+        }
     }
 
     /// Whether every namespace that there was at the start is known.
@@ -126,6 +143,10 @@ impl Namespaces for NamespaceCache {
 
     fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>> {
         async move {
+            let Ok(_permit) = self.lookups.try_acquire() else { return Err(LookupError::Limited) };
+            if !self.rate.try_take() {
+                return Err(LookupError::Limited);
+            }
             let answer = tokio::time::timeout(LOOKUP_TIMEOUT, self.api.get(namespace)).await;
             match answer {
                 Ok(Ok(found)) => Ok(Arc::new(found.metadata.labels.unwrap_or_default())),

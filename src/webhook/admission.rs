@@ -12,10 +12,14 @@ use futures::FutureExt as _;
 use tokio::time::timeout;
 
 use super::answer::{Answer, answer, pass_over};
+use super::body::Received;
+use super::budget::Budget;
+use super::excerpt::excerpt;
 use super::failure::Failure;
 use super::pool::Pool;
 use super::review::{NewPod, Review, ReviewError};
 use super::{body, deadline};
+use crate::bucket::Bucket;
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::{Labels, Namespaces};
 use crate::error::chain;
@@ -27,23 +31,48 @@ use crate::reload::{Active, Settings};
 use crate::telemetry::{Metrics, ReviewResult};
 use crate::workload;
 
-/// What a call is answered from.
+/// Warnings of failed calls a second, and how many may come at once: anybody who reaches the port can cause them. The
+/// metric counts all.
+const WARNINGS: (u32, u32) = (5, 50);
+
+/// What answers calls.
 pub(super) struct Admission {
-    namespaces: Arc<dyn Namespaces>,
-    facts: SharedFacts,
-    settings: Arc<Settings>,
+    reviewer: Arc<Reviewer>,
     metrics: Arc<Metrics>,
+    budget: Budget,
     pool: Pool,
+    warnings: Bucket,
+}
+
+/// What a review is answered from.
+pub(super) struct Reviewer {
+    pub(super) namespaces: Arc<dyn Namespaces>,
+    pub(super) facts: SharedFacts,
+    pub(super) settings: Arc<Settings>,
+    /// How many nodes an object may have.
+    pub(super) max_nodes: u32,
+}
+
+/// What one look at a review comes to.
+enum Look {
+    Answered(Answer),
+    /// The labels of its namespace are not known. The object is parsed again when they are: it would take too much memory
+    /// to be kept meanwhile.
+    Unknown {
+        namespace: String,
+        body: Received,
+    },
 }
 
 impl Admission {
-    pub(super) fn new(
-        namespaces: Arc<dyn Namespaces>,
-        facts: SharedFacts,
-        settings: Arc<Settings>,
-        metrics: Arc<Metrics>,
-    ) -> Self {
-        Self { namespaces, facts, settings, metrics, pool: Pool::new() }
+    pub(super) fn new(reviewer: Reviewer, metrics: Arc<Metrics>) -> Self {
+        Self {
+            reviewer: Arc::new(reviewer),
+            metrics,
+            budget: Budget::new(),
+            pool: Pool::new(),
+            warnings: Bucket::new(WARNINGS.0, WARNINGS.1),
+        }
     }
 
     /// Answers a call in `mode`, always.
@@ -51,7 +80,7 @@ impl Admission {
         let began = Instant::now();
         let time = deadline::of(request.uri());
         // Nothing is shared that a panic could leave half done: the state behind these references is swapped whole.
-        let review = AssertUnwindSafe(self.review(mode, request.into_body(), began)).catch_unwind();
+        let review = AssertUnwindSafe(self.review(mode, request.into_body(), began, time)).catch_unwind();
         let answered = match timeout(time, review).await {
             Ok(Ok(answered)) => answered,
             Ok(Err(_)) => Err(Failure::Panicked),
@@ -67,23 +96,46 @@ impl Admission {
             }
             Err(failure) => {
                 self.metrics.admission.review(ReviewResult(failure.name()), began.elapsed());
-                tracing::warn!(mode = mode.name(), "review failed: {}", chain(&failure));
+                if self.warnings.try_take() {
+                    tracing::warn!(mode = mode.name(), "review failed: {}", excerpt(&chain(&failure)));
+                }
                 failure.into_response()
             }
         }
     }
 
-    async fn review(&self, mode: Mode, body: Body, began: Instant) -> Result<Answer, Failure> {
-        let (bytes, place) = body::read(body, &self.pool).await?;
-        let review = self.pool.run(&place, move || Review::parse(&bytes)).await??;
-        let Some(namespace) = review.new_pod()?.map(|new| new.namespace) else { return Ok(pass_over(&review)?) };
-        let active = self.settings.active().ok_or(Failure::NoConfiguration)?;
-        let labels = match self.namespaces.known(namespace) {
-            Some(labels) => labels,
-            None => self.namespaces.look_up(namespace).await?,
+    async fn review(&self, mode: Mode, body: Body, began: Instant, time: Duration) -> Result<Answer, Failure> {
+        let mut body = body::read(body, &self.budget, time).await?;
+        let mut labels = None;
+        // The second look has labels, and therefore answers.
+        loop {
+            let (reviewer, length) = (Arc::clone(&self.reviewer), body.bytes.len());
+            let look = move || reviewer.look(mode, body, labels, began);
+            match self.pool.run(length, look).await?? {
+                Look::Answered(answer) => return Ok(answer),
+                Look::Unknown { namespace, body: same } => {
+                    labels = Some(self.reviewer.namespaces.look_up(&namespace).await?);
+                    body = same;
+                }
+            }
+        }
+    }
+}
+
+impl Reviewer {
+    /// Parses and answers the review in `body`, for a pod in a namespace that carries `labels`, where they were looked up.
+    fn look(&self, mode: Mode, body: Received, labels: Option<Arc<Labels>>, began: Instant) -> Result<Look, Failure> {
+        let review = Review::parse_within(&body.bytes, self.max_nodes)?;
+        let Some(namespace) = review.new_pod()?.map(|new| new.namespace) else {
+            return Ok(Look::Answered(pass_over(&review)?));
         };
-        let facts = self.facts.load_full();
-        self.pool.run(&place, move || decide(mode, &review, &labels, &facts, &active, began)).await?
+        let active = self.settings.active().ok_or(Failure::NoConfiguration)?;
+        let Some(labels) = labels.or_else(|| self.namespaces.known(namespace)) else {
+            return Ok(Look::Unknown { namespace: namespace.to_owned(), body });
+        };
+        // The object is parsed: its bytes make room for it.
+        drop(body);
+        decide(mode, &review, &labels, &self.facts.load_full(), &active, began).map(Look::Answered)
     }
 }
 
@@ -117,7 +169,13 @@ fn gang(facts: &Facts, pod: Pod<'_>, namespace: &str) -> Option<GangKey> {
 /// One line for each review, and one of another level when a patch was held back.
 fn log(review: &Review, pod: Pod<'_>, namespace: &str, outcome: &Outcome, took: Duration) {
     if let Some(failure) = outcome.failure.as_ref().filter(|failure| !failure.is_of_the_input()) {
-        tracing::error!(uid = review.uid, namespace, owner = owner(pod), "patch held back: {}", chain(failure));
+        tracing::error!(
+            uid = review.uid,
+            namespace,
+            owner = owner(pod),
+            "patch held back: {}",
+            excerpt(&chain(failure))
+        );
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
         let rules = outcome.audit.get("rules").map_or("", String::as_str);
@@ -129,12 +187,12 @@ fn log(review: &Review, pod: Pod<'_>, namespace: &str, outcome: &Outcome, took: 
 /// The workload of `pod`, else the object that controls it, else itself.
 fn owner(pod: Pod<'_>) -> String {
     if let Some(member) = workload::identify(pod) {
-        return format!("{}/{}", member.kind, member.job);
+        return excerpt(&format!("{}/{}", member.kind, member.job));
     }
-    match pod.controller() {
+    excerpt(&match pod.controller() {
         Some(controller) => format!("{}/{}", controller.kind, controller.name),
         None => format!("Pod/{}", pod.name().or(pod.generate_name()).unwrap_or_default()),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,37 +1,70 @@
 //! Reads the body of a call within its limits.
 
+use std::time::Duration;
+
 use axum::body::{Body, HttpBody as _};
 use http_body_util::BodyExt as _;
+use tokio::time::{Instant, timeout_at};
 
+use super::budget::{Budget, NoRoom, Reservation};
 use super::failure::Failure;
-use super::pool::{LARGE, Place, Pool};
 
-/// The longest body. A review holds the object, at most 3 MiB in the apiserver, and on other operations the old one.
-pub(super) const LIMIT: usize = 8 * 1024 * 1024;
-/// Room that is made at once where the client tells a length; a lie costs no more.
+/// The longest body. The apiserver takes 3 MiB from a client; what it adds to an object and escapes makes a review longer,
+/// and on other operations it holds the old object, too.
+pub(super) const LIMIT: usize = 4 * 1024 * 1024;
+/// How long a body may take to arrive, whatever time the call has: the apiserver has all of it before it sends the head.
+const RECEIPT: Duration = Duration::from_secs(3);
+/// How much room is made at first for a body of unknown or large length.
 const FIRST: usize = 64 * 1024;
 
-/// Reads `body`. A large one waits for its room before more of it is read.
-pub(super) async fn read(mut body: Body, pool: &Pool) -> Result<(Vec<u8>, Place), Failure> {
-    let told = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    if told > LIMIT {
+/// A whole body, and the memory that it may take.
+pub(super) struct Received {
+    pub(super) bytes: Vec<u8>,
+    /// Given back after the bytes.
+    _reservation: Reservation,
+}
+
+/// Reads `body`, for which the call has `time` in all.
+pub(super) async fn read(mut body: Body, budget: &Budget, time: Duration) -> Result<Received, Failure> {
+    let length = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    if length.is_some_and(|length| length > LIMIT) {
         return Err(Failure::TooLarge);
     }
-    let mut place = Place::here();
-    let mut bytes = Vec::with_capacity(told.min(FIRST));
-    while let Some(frame) = body.frame().await {
+    // Half of the time is kept for the answer.
+    let deadline = Instant::now() + RECEIPT.min(time / 2);
+    let mut reservation = budget.begin(length);
+    let most = length.unwrap_or(LIMIT);
+    let mut bytes = Vec::new();
+    loop {
+        let frame = tokio::select! {
+            biased;
+            () = reservation.evicted() => return Err(Failure::Evicted),
+            frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| Failure::Receipt)?,
+        };
+        let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(Failure::Body)?.into_data() else { continue };
-        let length = bytes.len() + data.len();
-        if length > LIMIT {
+        let needed = bytes.len() + data.len();
+        if needed > LIMIT {
             return Err(Failure::TooLarge);
         }
-        if length.max(told) > LARGE && !place.apart() {
-            place = pool.room().await;
-            bytes.reserve(told.saturating_sub(bytes.len()));
+        if needed > bytes.capacity() {
+            let capacity = (bytes.capacity() * 2).max(FIRST).min(most).max(needed);
+            reservation.grow(capacity - bytes.capacity(), deadline).await?;
+            bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&data);
     }
-    Ok((bytes, place))
+    reservation.complete();
+    Ok(Received { bytes, _reservation: reservation })
+}
+
+impl From<NoRoom> for Failure {
+    fn from(why: NoRoom) -> Self {
+        match why {
+            NoRoom::Evicted => Self::Evicted,
+            NoRoom::InTime => Self::Overloaded,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -49,23 +82,29 @@ mod tests {
     }
 
     #[rstest]
-    #[case::empty(0, Some(false))]
-    #[case::usual(17 * 1024, Some(false))]
-    #[case::just_small(LARGE, Some(false))]
-    #[case::large(LARGE + 1, Some(true))]
-    #[case::just_fits(LIMIT, Some(true))]
-    #[case::too_large(LIMIT + 1, None)]
+    #[case::empty(0, true)]
+    #[case::usual(17 * 1024, true)]
+    #[case::just_fits(LIMIT, true)]
+    #[case::too_large(LIMIT + 1, false)]
     #[tokio::test]
-    async fn lengths(#[case] length: usize, #[case] large: Option<bool>) {
+    async fn lengths(#[case] length: usize, #[case] fits: bool) {
         for body in [Body::from(vec![b'x'; length]), chunks(length)] {
-            match (read(body, &Pool::new()).await, large) {
-                (Ok((bytes, place)), Some(large)) => {
-                    assert_eq!(bytes.len(), length);
-                    assert_eq!(place.apart(), large);
+            match read(body, &Budget::new(), Duration::from_mins(1)).await {
+                Ok(received) => {
+                    assert!(fits);
+                    assert_eq!(received.bytes.len(), length);
+                    assert!(received.bytes.capacity() <= length.max(FIRST) * 2, "{}", received.bytes.capacity());
                 }
-                (Err(Failure::TooLarge), None) => {}
-                (other, _) => panic!("{:?}", other.map(|(bytes, _)| bytes.len())),
+                Err(Failure::TooLarge) => assert!(!fits),
+                Err(other) => panic!("{other}"),
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_is_dropped() {
+        let body = Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>());
+        let read = read(body, &Budget::new(), Duration::from_millis(2)).await;
+        assert!(matches!(read, Err(Failure::Receipt)));
     }
 }

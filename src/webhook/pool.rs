@@ -1,68 +1,53 @@
-//! Where large reviews are read and worked on, so that they keep nobody waiting.
+//! Where reviews are worked on, and how many at a time: a parsed object takes many times the memory of its bytes.
 //!
 //! A review of the usual size takes less time than handing it to another thread; a large one would hold up every other
 //! connection of its thread.
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task;
 
 use super::failure::Failure;
 
-/// Bodies from this length on are large. A pod of this length is rare: etcd takes 1.5 MiB at most.
-pub(super) const LARGE: usize = 256 * 1024;
-/// Large bodies in memory: at 8 MiB each, and some times that once parsed, more would not fit a small pod's limit.
-const BODIES: usize = 4;
-/// Large reviews worked on at a time: two threads make one large one not wait for another, and leave cores free.
-const WORKERS: usize = 2;
+/// Bodies above this length are large, and their reviews are worked on apart. Ordinary pods, with a sidecar and hundreds of
+/// variables, have less than half of it.
+pub(super) const LARGE: usize = 64 * 1024;
+/// Bytes of small bodies worked on at a time. Some JSON takes 150 times its length with the copy that is checked: this
+/// many bytes keep it below 20 MiB, and never keep two cores waiting.
+const SMALL_BYTES: usize = 2 * LARGE;
+/// What the shortest body counts for: a fabric writes much the same into every pod.
+const LEAST_BYTES: usize = 16 * 1024;
+/// Large reviews worked on at a time: each may take some 30 MiB at the limit on nodes.
+const LARGE_REVIEWS: usize = 1;
 
-/// The room for large reviews.
+/// The room for work.
 pub(super) struct Pool {
-    bodies: Arc<Semaphore>,
-    workers: Arc<Semaphore>,
-}
-
-/// Where a review is worked on: where it is, or apart with the room that it holds.
-pub(super) struct Place {
-    room: Option<OwnedSemaphorePermit>,
-}
-
-impl Place {
-    /// Where it is.
-    pub(super) fn here() -> Self {
-        Self { room: None }
-    }
-
-    pub(super) fn apart(&self) -> bool {
-        self.room.is_some()
-    }
+    small: Semaphore,
+    large: Arc<Semaphore>,
 }
 
 impl Pool {
     pub(super) fn new() -> Self {
-        Self { bodies: Arc::new(Semaphore::new(BODIES)), workers: Arc::new(Semaphore::new(WORKERS)) }
+        Self { small: Semaphore::new(SMALL_BYTES), large: Arc::new(Semaphore::new(LARGE_REVIEWS)) }
     }
 
-    /// Waits for room for a large body.
-    pub(super) async fn room(&self) -> Place {
-        // The semaphore is never closed.
-        Place { room: Arc::clone(&self.bodies).acquire_owned().await.ok() }
-    }
-
-    /// Does `work` in its `place`.
+    /// Does `work` on a body of `length` bytes: here when it is small, else on another thread.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        place: &Place,
+        length: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        if !place.apart() {
+        if length <= LARGE {
+            let bytes = u32::try_from(length.max(LEAST_BYTES)).unwrap_or(u32::MAX);
+            // The semaphores are never closed.
+            let _permit = self.small.acquire_many(bytes).await.ok();
             return Ok(work());
         }
-        let worker = Arc::clone(&self.workers).acquire_owned().await;
+        let permit = Arc::clone(&self.large).acquire_owned().await.ok();
         let done = task::spawn_blocking(move || {
             // Kept until the work ends, also when nobody waits for it any more.
-            let _worker = worker;
+            let _permit = permit;
             work()
         });
         done.await.map_err(|_| Failure::Panicked)
@@ -81,20 +66,20 @@ mod tests {
     async fn small_work_stays_and_large_work_leaves_its_thread() {
         let pool = Pool::new();
         let here = thread::current().id();
-        assert_eq!(pool.run(&Place::here(), || thread::current().id()).await.unwrap(), here);
-        assert_ne!(pool.run(&pool.room().await, || thread::current().id()).await.unwrap(), here);
+        assert_eq!(pool.run(LARGE, || thread::current().id()).await.unwrap(), here);
+        assert_ne!(pool.run(LARGE + 1, || thread::current().id()).await.unwrap(), here);
     }
 
     #[tokio::test]
     async fn a_panic_in_large_work_is_a_failure() {
         let pool = Pool::new();
-        let failed = pool.run(&pool.room().await, || panic!("in large work")).await;
+        let failed = pool.run(LARGE + 1, || panic!("in large work")).await;
         assert!(matches!(failed, Err(Failure::Panicked)));
-        assert_eq!(pool.run(&pool.room().await, || 1).await.unwrap(), 1, "its room is free again");
+        assert_eq!(pool.run(LARGE + 1, || 1).await.unwrap(), 1, "its place is free again");
     }
 
     #[tokio::test]
-    async fn two_large_reviews_at_a_time() {
+    async fn one_large_review_at_a_time() {
         let pool = Pool::new();
         let (starting, started) = mpsc::channel();
         let (free, freed) = mpsc::channel::<()>();
@@ -106,23 +91,21 @@ mod tests {
                 freed.lock().unwrap().recv().unwrap();
             }
         };
-        let rooms = [pool.room().await, pool.room().await, pool.room().await];
-        let three = async {
-            tokio::join!(pool.run(&rooms[0], work(0)), pool.run(&rooms[1], work(1)), pool.run(&rooms[2], work(2)))
-        };
+        let two = async { tokio::join!(pool.run(LARGE + 1, work(0)), pool.run(LARGE + 1, work(1))) };
         let watch = async {
             let mut first = Vec::new();
-            while first.len() < 2 {
+            while first.is_empty() {
                 first.extend(started.try_iter());
                 task::yield_now().await;
             }
-            assert_eq!(pool.workers.available_permits(), 0);
-            assert_eq!(first.len(), 2, "the third waits");
-            for _ in 0..3 {
+            assert_eq!(first, [0], "the second waits");
+            assert_eq!(pool.large.available_permits(), 0);
+            assert_eq!(pool.run(LARGE, || 1).await.unwrap(), 1, "a small one does not");
+            for _ in 0..2 {
                 free.send(()).unwrap();
             }
         };
-        let (done, ()) = tokio::join!(three, watch);
-        assert!(done.0.is_ok() && done.1.is_ok() && done.2.is_ok());
+        let (done, ()) = tokio::join!(two, watch);
+        assert!(done.0.is_ok() && done.1.is_ok());
     }
 }

@@ -1,19 +1,37 @@
 //! What the apiserver asks: the request of an admission review, `admission.k8s.io/v1`.
 //!
-//! What a decision does not need (`oldObject`, `userInfo`, `options`) is skipped while it is read; the object is read
-//! once, into the JSON that the engine works on.
+//! What a decision does not need (`oldObject`, `userInfo`, `options`, `managedFields`) is skipped while it is read; the
+//! object is read once, into the JSON that the engine works on, and only up to a number of nodes: JSON of a few bytes can
+//! take a hundred times as much memory.
+
+mod nodes;
+mod wire;
 
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use nodes::Nodes;
+
 /// The only version that the apiserver of a supported Kubernetes sends.
 pub(super) const API_VERSION: &str = "admission.k8s.io/v1";
 pub(super) const KIND: &str = "AdmissionReview";
 
+/// How many JSON nodes an object may have unless configured otherwise. A large real pod, with 500 variables and a sidecar,
+/// has some 3,000; at some 200 bytes each this many stay below 10 MiB.
+pub const DEFAULT_NODES: u32 = 50_000;
+/// The fewest nodes that can be configured: no ordinary pod has as many.
+pub const MIN_NODES: u32 = 5_000;
+/// The most nodes that can be configured: at some 200 bytes each, 40 MiB for one review.
+pub const MAX_NODES: u32 = 200_000;
+
+/// The longest uid. The apiserver sends a UUID of 36 characters.
+const UID_LIMIT: usize = 128;
+/// The longest name of a namespace, a DNS label (RFC 1123).
+const NAMESPACE_LIMIT: usize = 63;
+
 /// The request of an admission review.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub struct Review {
     /// Names this review; the answer must repeat it.
     pub uid: String,
@@ -56,6 +74,12 @@ pub enum ReviewError {
     /// Not JSON, or not the fields of a review.
     #[error("the body is not an admission review")]
     Malformed(#[source] serde_json::Error),
+    /// The object has more nodes than allowed.
+    #[error("the object has more than {0} JSON nodes; --max-review-nodes raises the limit")]
+    TooManyNodes(u32),
+    /// Lists and objects are nested more deeply than in any pod.
+    #[error("the object is nested more than {} levels deep", nodes::DEPTH)]
+    TooDeep,
     /// Some other object.
     #[error("expected {API_VERSION} {KIND}, found {api_version} {kind}")]
     OtherKind {
@@ -67,6 +91,12 @@ pub enum ReviewError {
     /// The answer to a review, or an empty one.
     #[error("the admission review has no request")]
     NoRequest,
+    /// The uid is empty, too long or not printable.
+    #[error("the uid is not 1 to {UID_LIMIT} printable ASCII characters")]
+    Uid,
+    /// No namespace can have this name.
+    #[error("the namespace is not a DNS label")]
+    Namespace,
     /// The review of a new pod lacks what every new pod has.
     #[error("the review of a new pod has no {0}")]
     Missing(&'static str),
@@ -80,22 +110,29 @@ struct GroupVersionResource {
     resource: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Incoming {
-    api_version: String,
-    kind: String,
-    request: Option<Review>,
-}
-
 impl Review {
-    /// Reads the body of a call.
+    /// Reads the body of a call, with the default limit.
     pub fn parse(body: &[u8]) -> Result<Self, ReviewError> {
-        let Incoming { api_version, kind, request } = serde_json::from_slice(body).map_err(ReviewError::Malformed)?;
+        Self::parse_within(body, DEFAULT_NODES)
+    }
+
+    /// Reads the body of a call whose object has at most `limit` nodes.
+    pub fn parse_within(body: &[u8], limit: u32) -> Result<Self, ReviewError> {
+        let nodes = Nodes::new(limit);
+        let wire::Incoming { api_version, kind, request } =
+            wire::read(body, &nodes).map_err(|error| nodes.excess().unwrap_or(ReviewError::Malformed(error)))?;
         if api_version != API_VERSION || kind != KIND {
             return Err(ReviewError::OtherKind { api_version, kind });
         }
-        request.ok_or(ReviewError::NoRequest)
+        let review = request.ok_or(ReviewError::NoRequest)?;
+        if !is_uid(&review.uid) {
+            return Err(ReviewError::Uid);
+        }
+        match review.namespace.as_deref() {
+            None | Some("") => Ok(review),
+            Some(name) if is_namespace(name) => Ok(review),
+            Some(_) => Err(ReviewError::Namespace),
+        }
     }
 
     /// The pod that is about to be created, or none when the review is about anything else: another resource, a
@@ -113,55 +150,26 @@ impl Review {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-    use serde_json::json;
-
-    use super::*;
-
-    fn review(pointer: &str, value: Value) -> Vec<u8> {
-        let mut review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
-            "uid": "u-1", "operation": "CREATE", "namespace": "team-a", "dryRun": false,
-            "kind": {"group": "", "version": "v1", "kind": "Pod"},
-            "resource": {"group": "", "version": "v1", "resource": "pods"}, "subResource": null,
-            "object": {"spec": {}}, "oldObject": null, "options": {}}});
-        *review.pointer_mut(pointer).unwrap() = value;
-        serde_json::to_vec(&review).unwrap()
-    }
-
-    #[rstest]
-    #[case::new("/request/dryRun", json!(true), Some("team-a"))]
-    #[case::update("/request/operation", json!("UPDATE"), None)]
-    #[case::delete("/request/operation", json!("DELETE"), None)]
-    #[case::connect("/request/operation", json!("CONNECT"), None)]
-    #[case::subresource("/request/subResource", json!("binding"), None)]
-    #[case::empty_subresource("/request/subResource", json!(""), Some("team-a"))]
-    #[case::another_resource("/request/resource/resource", json!("jobs"), None)]
-    #[case::pods_of_another_group("/request/resource/group", json!("metrics.k8s.io"), None)]
-    fn only_new_pods_are_ours(#[case] pointer: &str, #[case] value: Value, #[case] namespace: Option<&str>) {
-        let review = Review::parse(&review(pointer, value)).unwrap();
-        assert_eq!(review.uid, "u-1");
-        assert_eq!(review.new_pod().unwrap().map(|new| new.namespace), namespace);
-    }
-
-    #[rstest]
-    #[case::not_an_object("", json!("AdmissionReview"), "the body is not an admission review")]
-    #[case::another_version("/apiVersion", json!("admission.k8s.io/v1beta1"), "found admission.k8s.io/v1beta1 AdmissionReview")]
-    #[case::another_kind("/kind", json!("Pod"), "found admission.k8s.io/v1 Pod")]
-    #[case::no_request("/request", json!(null), "has no request")]
-    #[case::no_uid("/request/uid", json!(null), "the body is not an admission review")]
-    #[case::unknown_operation("/request/operation", json!("PATCH"), "the body is not an admission review")]
-    #[case::no_object("/request/object", json!(null), "has no object")]
-    #[case::no_namespace("/request/namespace", json!(""), "has no namespace")]
-    fn anything_else_is_refused(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
-        let review = Review::parse(&review(pointer, value));
-        let error = review.and_then(|review| review.new_pod().map(|_| ())).unwrap_err();
-        assert!(error.to_string().contains(expected), "{error}");
-    }
-
-    #[test]
-    fn what_is_not_json_is_refused() {
-        assert!(matches!(Review::parse(b"{\"apiVersion\": "), Err(ReviewError::Malformed(_))));
+impl ReviewError {
+    /// Whether a limit on the object's size was exceeded.
+    #[must_use]
+    pub fn is_too_complex(&self) -> bool {
+        matches!(self, Self::TooManyNodes(_) | Self::TooDeep)
     }
 }
+
+fn is_uid(text: &str) -> bool {
+    (1..=UID_LIMIT).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Whether `text` is a DNS label, as names of namespaces are.
+fn is_namespace(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=NAMESPACE_LIMIT).contains(&text.len())
+        && text.bytes().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,8 @@ mod client;
 mod connections;
 mod drain;
 mod floods;
+mod limits;
+mod memory;
 mod process;
 mod renewal;
 mod world;

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 
+use rustls::pki_types::CertificateDer;
 use rustls::version::TLS13;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -17,7 +18,7 @@ use crate::until;
 use crate::world::{Pair, review};
 
 /// A process that is killed with the test.
-struct Process {
+pub(crate) struct Process {
     child: Child,
     log: Option<BufReader<ChildStderr>>,
     pair: Pair,
@@ -25,7 +26,7 @@ struct Process {
 }
 
 impl Process {
-    fn start(api: &Apiserver, arguments: &[&str], config: Option<&str>) -> Self {
+    pub(crate) fn start(api: &Apiserver, arguments: &[&str], config: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let pair = Pair::lasting(1);
         let write = |name: &str, text: &str| {
@@ -33,7 +34,8 @@ impl Process {
             fs::write(&path, text).unwrap();
             path
         };
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trainmesh"));
+        let binary = std::env::var("TRAINMESH_BIN");
+        let mut command = Command::new(binary.as_deref().unwrap_or(env!("CARGO_BIN_EXE_trainmesh")));
         command.env_clear();
         command.args(["webhook", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"]);
         command.arg("--tls-cert").arg(write("tls.crt", &pair.chain)).arg("--tls-key").arg(write("tls.key", &pair.key));
@@ -47,7 +49,7 @@ impl Process {
     }
 
     /// The addresses that the first line tells: of the calls, and of the plain port.
-    async fn addresses(&mut self) -> (SocketAddr, SocketAddr) {
+    pub(crate) async fn addresses(&mut self) -> (SocketAddr, SocketAddr) {
         let mut log = self.log.take().unwrap();
         let (log, line) = spawn_blocking(move || {
             let mut line = String::new();
@@ -60,6 +62,16 @@ impl Process {
         let event: Value = serde_json::from_str(&line).unwrap();
         let address = |field: &str| event[field].as_str().and_then(|text| text.parse().ok()).expect(&line);
         (address("listen"), address("admin"))
+    }
+
+    /// The certificate that it serves.
+    pub(crate) fn root(&self) -> CertificateDer<'static> {
+        self.pair.der.clone()
+    }
+
+    /// Its process ID.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn signal(&self) {
@@ -99,7 +111,7 @@ fn kubeconfig(address: SocketAddr) -> String {
     )
 }
 
-async fn ready(admin: SocketAddr) {
+pub(crate) async fn ready(admin: SocketAddr) {
     until("ready", || async { client::get(admin, "/readyz").await.is_ok_and(|reply| reply.status == 200) }).await;
 }
 

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use trainmesh::cluster::namespaces::{Labels, LookupError, Namespaces};
 use trainmesh::reload::{Offer, Settings};
 use trainmesh::telemetry::{Metrics, Readiness};
+use trainmesh::webhook::review::DEFAULT_NODES;
 use trainmesh::webhook::{Certificate, Drain, Parts, Served, Webhook};
 
 use crate::client::{self, Tls};
@@ -102,6 +103,7 @@ impl World {
             namespaces: Arc::clone(&facts) as _,
             facts: Arc::default(),
             settings: Arc::clone(&settings),
+            max_review_nodes: DEFAULT_NODES,
             metrics: Arc::clone(&metrics),
             readiness: Readiness::default().with("namespaces", move || condition.load(Ordering::Relaxed)),
             clock: SystemTime::now,
