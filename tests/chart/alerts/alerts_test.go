@@ -46,6 +46,7 @@ var cases = []struct {
 	{"TrainmeshReviewsFail", `
 		trainmesh_admission_reviews_total{outcome="patched"} 0+9x60
 		trainmesh_admission_reviews_total{outcome="too_large"} 0+50x60
+		trainmesh_admission_reviews_total{outcome="annotations_too_large"} 0+50x60
 		trainmesh_admission_reviews_total{outcome="malformed"} 0+50x60`, 30 * time.Minute, ""},
 	// A flood of junk does not hide what fails.
 	{"TrainmeshReviewsFail", `
@@ -87,8 +88,20 @@ var cases = []struct {
 		trainmesh_admission_duration_seconds_bucket{le="+Inf"} 0+100x60`, 30 * time.Minute, ""},
 	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 0x20 1x40`, 30 * time.Minute, "report"},
 	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 1x60`, 30 * time.Minute, ""},
-	{"TrainmeshHandshakesFail", `trainmesh_tls_handshake_failures_total{pod="w"} 0+60x60`, 30 * time.Minute, "certificate of w"},
-	{"TrainmeshHandshakesFail", `trainmesh_tls_handshake_failures_total{pod="w"} 0x10 30x50`, 30 * time.Minute, ""},
+	{"TrainmeshHandshakesFail", `
+		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0+60x60
+		trainmesh_admission_duration_seconds_count{pod="w"} 0x60`, 30 * time.Minute, "certificate of w on 100%"},
+	{"TrainmeshHandshakesFail", `
+		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0+10x60
+		trainmesh_admission_duration_seconds_count{pod="w"} 0+60x60`, 30 * time.Minute, ""},
+	// Junk is not TLS.
+	{"TrainmeshHandshakesFail", `
+		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0x60
+		trainmesh_tls_handshake_failures_total{pod="w",reason="not_tls"} 0+6000x60
+		trainmesh_admission_duration_seconds_count{pod="w"} 0+60x60`, 30 * time.Minute, ""},
+	{"TrainmeshHandshakesFail", `
+		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0x60
+		trainmesh_admission_duration_seconds_count{pod="w"} 0x60`, 30 * time.Minute, ""},
 	{"TrainmeshCertificateMissing", `
 		trainmesh_build_info{pod="trainmesh-webhook-a"} 1x60
 		trainmesh_build_info{pod="trainmesh-webhook-b"} 1x60
@@ -124,6 +137,22 @@ var cases = []struct {
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} _x20 1x40`, 30 * time.Minute, "validate"},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 1x90`, 60 * time.Minute, ""},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="applied"} 0+1x60`, 30 * time.Minute, ""},
+}
+
+// Critical alerts page somebody: each must be one that no tenant can raise.
+var critical = []string{"TrainmeshFailsOpen", "TrainmeshNoLeader", "TrainmeshPrematureEnd", "TrainmeshWebhookDown"}
+
+func TestCritical(t *testing.T) {
+	var found []string
+	for _, alert := range read(t) {
+		if alert.Labels["severity"] == "critical" {
+			found = append(found, alert.Alert)
+		}
+	}
+	slices.Sort(found)
+	if !slices.Equal(found, critical) {
+		t.Errorf("critical are %q, expected %q", found, critical)
+	}
 }
 
 func TestAlerts(t *testing.T) {
