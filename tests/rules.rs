@@ -71,12 +71,42 @@ fn pod(metadata: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "train", "image": "i"}]}})
 }
 
-fn injected(metadata: Value, proxy: Value) -> Value {
+/// A pod with a container of its own beside the application.
+fn customized(metadata: Value, proxy: Value) -> Value {
     json!({"metadata": metadata, "spec": {"containers": [proxy, {"name": "train", "image": "i"}]}})
+}
+
+/// A pod that Istio's injector has completed with `proxy`, and marked.
+fn injected(metadata: Value, proxy: Value) -> Value {
+    marked(customized(metadata, proxy))
+}
+
+/// Adds the annotation that only Istio's injector writes.
+fn marked(mut pod: Value) -> Value {
+    pod["metadata"]["annotations"]["sidecar.istio.io/status"] =
+        json!(r#"{"initContainers":["istio-proxy"],"containers":["istio-proxy"],"volumes":null,"revision":"default"}"#);
+    pod
 }
 
 fn waiting_proxy() -> Value {
     json!({"name": "istio-proxy", "lifecycle": {"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}}})
+}
+
+/// A proxy without a hook, rendered from this `ProxyConfig`.
+fn rendered_from(proxy_config: &str) -> Value {
+    json!({"name": "istio-proxy", "env": [{"name": "PROXY_CONFIG", "value": proxy_config}]})
+}
+
+/// A pod that runs nothing but a proxy.
+fn gateway(metadata: Value) -> Value {
+    json!({"metadata": metadata, "spec": {"containers": [{"name": "istio-proxy", "image": "auto"}]}})
+}
+
+/// What the grpc-agent template renders.
+fn grpc_proxy() -> Value {
+    let command = ["pilot-agent", "wait", "--url=http://localhost:15020/healthz/ready"];
+    json!({"name": "istio-proxy", "env": [{"name": "DISABLE_ENVOY", "value": "true"}],
+        "lifecycle": {"postStart": {"exec": {"command": command}}}})
 }
 
 /// Runs a case; a patched pod is run again and must come to rest, and what was written is compared with `annotations`
@@ -136,7 +166,27 @@ fn differences(before: &Value, after: &Value) -> Value {
 #[case::ambient(World::labels(json!({"istio.io/dataplane-mode": "ambient"})), pod(json!({})), "skipped Ambient", json!({}), &[])]
 #[case::host_network(World::default(), json!({"spec": {"hostNetwork": true, "containers": []}}), "skipped HostNetwork", json!({}), &[])]
 #[case::opted_out(World::default(), pod(json!({"labels": {"sidecar.istio.io/inject": "false"}})), "skipped InjectionOptedOut", json!({}), &[])]
-#[case::grpc(World::default(), pod(json!({"annotations": {"inject.istio.io/templates": "grpc-agent"}})), "skipped GrpcAgent", json!({}), &[])]
+#[case::grpc(
+    World::default(),
+    pod(json!({"annotations": {"inject.istio.io/templates": "grpc-agent"}})),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::grpc_is_never_native(
+    World::default(),
+    pod(json!({"annotations": {"inject.istio.io/templates": "grpc-agent", "sidecar.istio.io/nativeSidecar": "true"}})),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::grpc_rendered(
+    World::default(),
+    injected(json!({"annotations": {"inject.istio.io/templates": "grpc-agent", "proxy.istio.io/config": HELD}}), grpc_proxy()),
+    "skipped HoldRendered",
+    json!({}),
+    &[]
+)]
 #[case::native(World::default(), pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": "true"}})), "skipped NativeSidecar", json!({}), &[])]
 #[case::classic_by_annotation(
     World::default(),
@@ -145,28 +195,140 @@ fn differences(before: &Value, after: &Value) -> Value {
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
+#[case::native_unset(
+    World::default(),
+    pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": ""}})),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::own_proxy_container(
+    World::default(),
+    customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::own_native_proxy_container(
+    World::default(),
+    json!({"spec": {"initContainers": [{"name": "istio-proxy", "image": "auto", "restartPolicy": "Always"}], "containers": [{"name": "train"}]}}),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::own_proxy_container_beside_a_status_that_does_not_list_it(
+    World::default(),
+    customized(json!({"annotations": {"sidecar.istio.io/status": "{\"containers\":[\"other\"]}"}}), waiting_proxy()),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::own_hook(
+    World::default(),
+    injected(
+        json!({"annotations": {"proxy.istio.io/config": HELD}}),
+        json!({"name": "istio-proxy", "lifecycle": {"postStart": {"exec": {"command": ["sleep", "1"]}}}})
+    ),
+    "refused HoldNotRendered",
+    json!({}),
+    &["another postStart hook"]
+)]
+#[case::gateway(World::default(), gateway(json!({})), "skipped GatewayPod", json!({}), &[])]
+#[case::gateway_rendered(World::default(), marked(gateway(json!({}))), "skipped GatewayPod", json!({}), &[])]
+#[case::gateway_against_our_estimate(World::labels(json!({})), marked(gateway(json!({}))), "skipped GatewayPod", json!({}), &[])]
+#[case::gateway_template(
+    World::default(),
+    customized(json!({"annotations": {"inject.istio.io/templates": "gateway"}}), json!({"name": "istio-proxy", "image": "auto"})),
+    "skipped GatewayPod",
+    json!({}),
+    &[]
+)]
 #[case::mirror(World::default(), pod(json!({"annotations": {"kubernetes.io/config.mirror": "x"}})), "skipped MirrorPod", json!({}), &[])]
 #[case::rule_off(World::config(|config| config.mesh.hold = false), pod(json!({})), "skipped HoldOff", json!({}), &[])]
 #[case::mesh_off(World::config(|config| config.mesh.enabled = false), pod(json!({})), "skipped MeshOff", json!({}), &[])]
-#[case::rendered(World::default(), injected(json!({}), waiting_proxy()), "skipped HoldRendered", json!({}), &[])]
-#[case::not_rendered(World::default(), injected(json!({}), json!({"name": "istio-proxy"})), "refused HoldNotRendered", json!({}), &["came injected"])]
-#[case::ignored(
+#[case::rendered(
     World::default(),
-    injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), json!({"name": "istio-proxy"})),
-    "refused HoldNotRendered",
+    injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), waiting_proxy()),
+    "skipped HoldRendered",
     json!({}),
-    &["global.proxy.lifecycle"]
+    &[]
 )]
-#[case::not_first(
+#[case::carried_by_a_template(
     World::default(),
-    json!({"spec": {"containers": [{"name": "train"}, waiting_proxy()]}}),
+    injected(json!({}), rendered_from("{}")),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::carried_by_a_template_with_a_hook(
+    World::default(),
+    injected(json!({}), waiting_proxy()),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::carried_by_a_template_that_asks_itself(
+    World::default(),
+    injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), rendered_from("{}")),
+    "skipped HoldAlreadyRequested",
+    json!({}),
+    &[]
+)]
+#[case::carried_by_a_template_that_declines(
+    World::default(),
+    injected(json!({"annotations": {"proxy.istio.io/config": "holdApplicationUntilProxyStarts: false"}}), rendered_from("{}")),
+    "skipped HoldDeclined",
+    json!({}),
+    &["holdApplicationUntilProxyStarts is false"]
+)]
+#[case::status_without_a_proxy(
+    World::default(),
+    marked(pod(json!({}))),
+    "applied HoldAdded",
+    json!({"proxy.istio.io/config": HELD}),
+    &[]
+)]
+#[case::injected_by_hand(
+    World::labels(json!({})),
+    injected(json!({}), rendered_from("{}")),
     "refused HoldNotRendered",
     json!({}),
     &["came injected"]
 )]
+#[case::injected_by_hand_with_the_hold(
+    World::labels(json!({})),
+    injected(json!({}), waiting_proxy()),
+    "skipped HoldRendered",
+    json!({}),
+    &[]
+)]
+#[case::ignored(
+    World::default(),
+    injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), rendered_from("{\"holdApplicationUntilProxyStarts\":true}")),
+    "refused HoldNotRendered",
+    json!({}),
+    &["global.proxy.lifecycle"]
+)]
+#[case::too_late(
+    World::default(),
+    injected(json!({"annotations": {"proxy.istio.io/config": HELD, "trainmesh.dev/applied": "mesh.hold"}}), rendered_from("{}")),
+    "refused HoldNotRendered",
+    json!({}),
+    &["after Istio's injector"]
+)]
+#[case::not_first(
+    World::default(),
+    marked(json!({"metadata": {"annotations": {"proxy.istio.io/config": HELD}}, "spec": {"containers": [{"name": "train"}, waiting_proxy()]}})),
+    "refused HoldNotRendered",
+    json!({}),
+    &["global.proxy.lifecycle"]
+)]
 #[case::native_rendered(
     World::default(),
-    json!({"spec": {"initContainers": [{"name": "istio-proxy", "restartPolicy": "Always"}], "containers": [{"name": "train"}]}}),
+    marked(json!({
+        "metadata": {"annotations": {"proxy.istio.io/config": HELD}},
+        "spec": {"initContainers": [{"name": "istio-proxy", "restartPolicy": "Always"}], "containers": [{"name": "train"}]}
+    })),
     "skipped NativeSidecar",
     json!({}),
     &[]
@@ -203,9 +365,34 @@ fn hold(
 )]
 #[case::injected(
     World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
-    injected(json!({}), waiting_proxy()),
+    injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), waiting_proxy()),
     "skipped AlreadyInjected",
     json!({})
+)]
+#[case::own_proxy_container(
+    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
+    "applied NativePreferred",
+    json!({"sidecar.istio.io/nativeSidecar": "true", "proxy.istio.io/config": HELD})
+)]
+// Istio would move its only container to the init containers, and the apiserver reject it.
+#[case::gateway(
+    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    gateway(json!({})),
+    "skipped GatewayPod",
+    json!({})
+)]
+#[case::grpc(
+    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    pod(json!({"annotations": {"inject.istio.io/templates": "grpc-agent"}})),
+    "skipped GrpcAgent",
+    json!({"proxy.istio.io/config": HELD})
+)]
+#[case::empty_is_the_users(
+    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": ""}})),
+    "skipped NativeSetByUser",
+    json!({"proxy.istio.io/config": HELD})
 )]
 #[case::no_injection(
     World { labels: json!({}), ..World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer) },
@@ -289,6 +476,36 @@ fn traffic_of(traffic: Traffic) -> World {
     &["expected leave, disableCapture or disableInjection"]
 )]
 #[case::injected(traffic_of(Traffic::DisableInjection), injected(json!({}), waiting_proxy()), "skipped AlreadyInjected", json!({}), &[])]
+// Without injection nobody would replace the image "auto".
+#[case::own_proxy_container(
+    traffic_of(Traffic::DisableInjection),
+    customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
+    "skipped ProxyCustomized",
+    json!({}),
+    &[]
+)]
+#[case::capture_of_a_customized_proxy(
+    traffic_of(Traffic::DisableCapture),
+    customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
+    "applied CaptureDisabled",
+    json!({INBOUND: "", OUTBOUND: ""}),
+    &[]
+)]
+#[case::capture_of_a_template_that_was_injected(
+    traffic_of(Traffic::DisableCapture),
+    injected(json!({}), waiting_proxy()),
+    "applied CaptureDisabled",
+    json!({INBOUND: "", OUTBOUND: ""}),
+    &[]
+)]
+#[case::capture_injected_by_hand(
+    World { labels: json!({}), ..traffic_of(Traffic::DisableCapture) },
+    injected(json!({}), waiting_proxy()),
+    "skipped AlreadyInjected",
+    json!({}),
+    &[]
+)]
+#[case::capture_of_a_gateway(traffic_of(Traffic::DisableCapture), gateway(json!({})), "skipped GatewayPod", json!({}), &[])]
 #[case::istio_aux(
     World { mode: Mode::IstioAux, ..traffic_of(Traffic::DisableInjection) },
     pod(json!({})),
@@ -310,6 +527,12 @@ fn traffic(
 #[case::raised(Some(300), json!(["pilot-agent", "wait"]), "applied WaitRaised", json!(["pilot-agent", "wait", "--timeoutSeconds", "300"]))]
 #[case::not_asked_for(None, json!(["pilot-agent", "wait"]), "skipped HoldRendered", json!(["pilot-agent", "wait"]))]
 #[case::never_shortened(Some(30), json!(["pilot-agent", "wait"]), "skipped HoldRendered", json!(["pilot-agent", "wait"]))]
+#[case::grpc(
+    Some(300),
+    json!(["pilot-agent", "wait", "--url=http://localhost:15020/healthz/ready"]),
+    "applied WaitRaised",
+    json!(["pilot-agent", "wait", "--url=http://localhost:15020/healthz/ready", "--timeoutSeconds", "300"])
+)]
 #[case::another_command(
     Some(300),
     json!(["pilot-agent", "wait", "--url", "u"]),

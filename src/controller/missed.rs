@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::keys;
 use crate::lifecycle::PodFacts;
-use crate::mutate::{Mode, Reason, RuleId, Snapshot, Verdict, draft};
-use crate::pod::{self, ProxyKind};
+use crate::mutate::{Mode, RuleId, Snapshot, Verdict, draft};
+use crate::pod::{self, Proxy, ProxyKind};
 
 /// Whether the webhook should have left a mark on the pod, had it been asked. `since` is when this process began to see
 /// the namespace with its present labels: what was before that, it cannot know.
@@ -37,13 +37,11 @@ pub(super) async fn fetch(client: &Client, namespace: &str, name: &str) -> Resul
 
 /// The rules that the webhook would have applied to `pod`, and whose effect it lacks.
 pub(super) fn missed(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static str> {
-    let present = draft(pod, snapshot);
     let before = draft(&before_injection(pod), snapshot);
-    // What a rule asks for may have come about without us: by a setting of the whole mesh, say.
-    let held = present.rules.iter().any(|rule| {
-        matches!(rule.reason, Reason::HoldRendered | Reason::WaitRaised | Reason::NativeSidecar | Reason::GrpcAgent)
-    });
-    let native = pod::Pod::new(pod).proxy().is_some_and(|proxy| proxy.kind == ProxyKind::Native);
+    let present = pod::Pod::new(pod);
+    // A setting of the whole mesh may have brought about what a rule requests.
+    let native = present.proxy().is_some_and(|proxy| proxy.kind == ProxyKind::Native);
+    let held = native || present.is_gateway() || present.proxy().is_some_and(Proxy::holds_application);
     let done = |rule: RuleId| match rule {
         RuleId::MeshHold => held,
         RuleId::MeshNative => native,
@@ -121,9 +119,23 @@ mod tests {
         injected(&json!({}), &json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}})), &[]
     )]
     #[case::native(
-        json!({"metadata": {"annotations": {}}, "spec": {
+        json!({"metadata": {"annotations": {keys::SIDECAR_STATUS: r#"{"initContainers":["istio-proxy"]}"#}}, "spec": {
             "initContainers": [{"name": "istio-proxy", "restartPolicy": "Always"}], "containers": [{"name": "train"}],
         }}),
+        &[]
+    )]
+    #[case::grpc_agent(
+        injected(&json!({"inject.istio.io/templates": "grpc-agent"}), &json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}})),
+        &[]
+    )]
+    #[case::grpc_agent_behind_the_application(
+        json!({"metadata": {"annotations": {"inject.istio.io/templates": "grpc-agent", keys::SIDECAR_STATUS: r#"{"containers":["istio-proxy"]}"#}},
+            "spec": {"containers": [{"name": "train"}, {"name": "istio-proxy"}]}}),
+        &["mesh.hold"]
+    )]
+    #[case::gateway(
+        json!({"metadata": {"annotations": {keys::SIDECAR_STATUS: r#"{"containers":["istio-proxy"]}"#}},
+            "spec": {"containers": [{"name": "istio-proxy"}]}}),
         &[]
     )]
     #[case::windows(

@@ -67,8 +67,10 @@ codes! {
         HoldNotRendered => "the pod was injected without the hold",
         /// A native sidecar starts before the application anyway.
         NativeSidecar => "a native sidecar starts before the application without a hold",
-        /// The gRPC agent has no Envoy to wait for.
-        GrpcAgent => "the grpc-agent template runs no Envoy to wait for",
+        /// The template renders an application container, whatever the annotation says.
+        GrpcAgent => "the grpc-agent template ignores sidecar.istio.io/nativeSidecar",
+        /// The pod runs nothing but the proxy.
+        GatewayPod => "a gateway runs no application beside its proxy",
 
         /// `sidecar.istio.io/nativeSidecar: "true"` was written.
         NativePreferred => "a native sidecar is asked for",
@@ -87,6 +89,8 @@ codes! {
         InjectionTurnedOff => "injection is switched off for this pod",
         /// The pod says itself whether it is injected.
         InjectionSetByUser => "the pod sets sidecar.istio.io/inject itself",
+        /// The image of such a container is mostly `auto`, which only the injector replaces.
+        ProxyCustomized => "the pod's own istio-proxy container is incomplete without injection",
         /// Nothing to do.
         TrafficLeft => "mesh.traffic leaves the traffic to Istio",
         /// A label with a value that we do not know.

@@ -25,6 +25,9 @@ pub(in crate::mutate::rules) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ru
     }
     match facts.injection {
         Injection::NotExpected(why) => Ruling::skipped(why.into()),
+        // Istio moves the proxy to the init containers: a gateway would be left without a container, and be rejected.
+        Injection::Expected if facts.pod.is_gateway() => Ruling::skipped(Reason::GatewayPod),
+        Injection::Expected if facts.pod.asks_for_grpc_agent() => Ruling::skipped(Reason::GrpcAgent),
         Injection::Expected if plan.label(keys::SIDECAR_INJECT) == Some("false") => {
             Ruling::skipped(Reason::InjectionSwitchedOff)
         }

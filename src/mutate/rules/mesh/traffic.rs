@@ -70,12 +70,13 @@ fn leave(facts: &Facts<'_>, decided: bool) -> Ruling {
     }
 }
 
+/// Istio reads these annotations at every injection, also of a pod that arrives injected.
 fn disable_capture(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
-    if facts.proxy.is_some() {
-        return Ruling::skipped(Reason::AlreadyInjected);
-    }
     if let Injection::NotExpected(why) = facts.injection {
-        return Ruling::skipped(why.into());
+        return Ruling::skipped(if facts.proxy.is_some() { Reason::AlreadyInjected } else { why.into() });
+    }
+    if facts.pod.is_gateway() {
+        return Ruling::skipped(Reason::GatewayPod);
     }
     let free =
         DIRECTIONS.iter().filter(|direction| direction.steering.iter().all(|key| facts.pod.annotation(key).is_none()));
@@ -100,6 +101,8 @@ fn disable_injection(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
     }
     match facts.injection {
         Injection::NotExpected(why) => Ruling::skipped(why.into()),
+        // Without injection nobody completes it: its image is mostly `auto`, which no registry has.
+        Injection::Expected if facts.pod.proxy_container().is_some() => Ruling::skipped(Reason::ProxyCustomized),
         Injection::Expected => {
             Ruling::applied(Reason::InjectionTurnedOff, plan.set_label(keys::SIDECAR_INJECT, "false").as_str())
         }
