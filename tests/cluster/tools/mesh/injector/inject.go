@@ -21,13 +21,16 @@ const (
 	statusAnnotation = "sidecar.istio.io/status"
 	configAnnotation = "proxy.istio.io/config"
 	nativeAnnotation = "sidecar.istio.io/nativeSidecar"
+	overrides        = "proxy.istio.io/overrides"
+	templateNames    = "inject.istio.io/templates"
 	portAnnotation   = "status.sidecar.istio.io/port"
 	injectKey        = "sidecar.istio.io/inject"
 )
 
-// inject changes the pod in place. It works on plain JSON, so that no field that it does
-// not know is lost. A pod that was injected before is stripped first: the result is the
-// same.
+// inject changes the pod in place. It works on plain JSON, so that no unknown field is
+// lost. Like Istio 1.30 it lays the rendered container over one of the same name. If the
+// status annotation lists that container, an earlier injection rendered it, and the pod is
+// injected again; if not, it customizes the sidecar, and is laid over the result.
 func (config injector) inject(pod object, namespace string) (bool, error) {
 	metadata, spec := child(pod, "metadata"), child(pod, "spec")
 	labels, annotations := child(metadata, "labels"), child(metadata, "annotations")
@@ -42,34 +45,43 @@ func (config injector) inject(pod object, namespace string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	strip(spec, text(annotations, statusAnnotation))
-
-	native := config.native
-	if value := text(annotations, nativeAnnotation); value != "" {
+	template, err := selectTemplate(text(annotations, templateNames))
+	if err != nil {
+		return false, err
+	}
+	native := template == "sidecar" && config.native
+	// An empty value means the default.
+	if value := text(annotations, nativeAnnotation); value != "" && template == "sidecar" {
 		native = value != "false"
 	}
-	if first := list(spec, "containers"); len(first) > 0 {
-		name := text(first[0].(object), "name")
-		setDefault(annotations, "kubectl.kubernetes.io/default-container", name)
-		setDefault(annotations, "kubectl.kubernetes.io/default-logs-container", name)
+	for _, container := range list(spec, "containers") {
+		if name := text(container.(object), "name"); name != proxyName {
+			setDefault(annotations, "kubectl.kubernetes.io/default-container", name)
+			setDefault(annotations, "kubectl.kubernetes.io/default-logs-container", name)
+			break
+		}
 	}
-	proxy := config.container(proxyConfig)
+
+	field := "containers"
+	present := take(spec, "containers")
+	if native {
+		field = "initContainers"
+		if sidecar := take(spec, "initContainers"); sidecar != nil {
+			present = sidecar
+		}
+	}
+	proxy, err := customize(annotations, field, present, config.container(proxyConfig, template, native))
+	if err != nil {
+		return false, err
+	}
+	if native || proxyConfig.hold {
+		spec[field] = append([]any{proxy}, list(spec, field)...)
+	} else {
+		spec[field] = append(list(spec, field), proxy)
+	}
 	status := object{"initContainers": nil, "containers": nil, "volumes": []any{"istio-envoy"}, "imagePullSecrets": nil, "revision": "default"}
-	switch {
-	case native:
-		proxy["restartPolicy"] = "Always"
-		proxy["lifecycle"] = object{"preStop": execute("pilot-agent", "request", "--debug-port=15020", "POST", "drain")}
-		spec["initContainers"] = append([]any{proxy}, list(spec, "initContainers")...)
-		status["initContainers"] = []any{proxyName}
-	case proxyConfig.hold:
-		proxy["lifecycle"] = object{"postStart": execute("pilot-agent", "wait")}
-		spec["containers"] = append([]any{proxy}, list(spec, "containers")...)
-		status["containers"] = []any{proxyName}
-	default:
-		spec["containers"] = append(list(spec, "containers"), proxy)
-		status["containers"] = []any{proxyName}
-	}
-	spec["volumes"] = append([]any{object{"name": "istio-envoy", "emptyDir": object{"medium": "Memory"}}}, list(spec, "volumes")...)
+	status[field] = []any{proxyName}
+	spec["volumes"] = overlayItems(list(spec, "volumes"), []any{object{"name": "istio-envoy", "emptyDir": object{"medium": "Memory"}}}, "name")
 
 	encoded, err := json.Marshal(status)
 	if err != nil {
@@ -84,7 +96,23 @@ func (config injector) inject(pod object, namespace string) (bool, error) {
 	return true, nil
 }
 
-func (config injector) container(proxyConfig proxyConfig) object {
+// selectTemplate returns the last template that the annotation names: each is laid over
+// the one before it.
+func selectTemplate(names string) (string, error) {
+	template := "sidecar"
+	for _, name := range strings.Split(names, ",") {
+		switch name = strings.TrimSpace(name); name {
+		case "":
+		case "sidecar", "grpc-agent", "gateway":
+			template = name
+		default:
+			return "", fmt.Errorf("requested template %q not found", name)
+		}
+	}
+	return template, nil
+}
+
+func (config injector) container(proxyConfig proxyConfig, template string, native bool) object {
 	environment := []any{object{"name": "PROXY_CONFIG", "value": proxyConfig.json}}
 	for _, name := range proxyConfig.metadataNames {
 		environment = append(environment, object{"name": name, "value": proxyConfig.metadata[name]})
@@ -95,12 +123,15 @@ func (config injector) container(proxyConfig proxyConfig) object {
 			"periodSeconds": period, "timeoutSeconds": 3, "failureThreshold": failures,
 		}
 	}
-	return object{
+	role := "sidecar"
+	if template == "gateway" {
+		role = "router"
+	}
+	container := object{
 		"name":            proxyName,
 		"image":           config.image,
 		"imagePullPolicy": "Never", // no registry can be reached from the test node
-		"args":            []any{"proxy", "sidecar"},
-		"env":             environment,
+		"args":            []any{"proxy", role},
 		"ports":           []any{object{"containerPort": 15090, "protocol": "TCP", "name": "http-envoy-prom"}},
 		"startupProbe":    probe(1, 600),
 		"readinessProbe":  probe(15, 4),
@@ -111,6 +142,18 @@ func (config injector) container(proxyConfig proxyConfig) object {
 		},
 		"volumeMounts": []any{object{"name": "istio-envoy", "mountPath": "/etc/istio/proxy"}},
 	}
+	switch {
+	case template == "grpc-agent":
+		environment = append(environment, object{"name": "DISABLE_ENVOY", "value": "true"})
+		container["lifecycle"] = object{"postStart": execute("pilot-agent", "wait", "--url=http://localhost:15020/healthz/ready")}
+	case native:
+		container["restartPolicy"] = "Always"
+		container["lifecycle"] = object{"preStop": execute("pilot-agent", "request", "--debug-port=15020", "POST", "drain")}
+	case proxyConfig.hold && template == "sidecar":
+		container["lifecycle"] = object{"postStart": execute("pilot-agent", "wait")}
+	}
+	container["env"] = environment
+	return container
 }
 
 type proxyConfig struct {
@@ -181,22 +224,6 @@ func readConfig(annotation, statusPort string) (proxyConfig, error) {
 	return result, nil
 }
 
-// strip removes what an earlier injection added, as its status annotation lists it.
-func strip(spec object, status string) {
-	var added map[string]any
-	if json.Unmarshal([]byte(status), &added) != nil {
-		return
-	}
-	for _, field := range []string{"initContainers", "containers", "volumes"} {
-		names := list(added, field)
-		items := list(spec, field)
-		items = slices.DeleteFunc(items, func(item any) bool { return slices.Contains(names, item.(object)["name"]) })
-		if items != nil {
-			spec[field] = items
-		}
-	}
-}
-
 func canonicalName(metadata, labels object) string {
 	for _, key := range []string{"app.kubernetes.io/name", "app"} {
 		if value := text(labels, key); value != "" {
@@ -220,7 +247,7 @@ func podName(pod object) string {
 	return text(metadata, "generateName")
 }
 
-func execute(command ...string) object { return object{"exec": object{"command": command}} }
+func execute(command ...any) object { return object{"exec": object{"command": command}} }
 
 func child(parent object, key string) object {
 	if value, ok := parent[key].(object); ok {
