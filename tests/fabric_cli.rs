@@ -35,6 +35,28 @@ fabric:
     transport: tcp
 ";
 
+const LIMITED: &str = "\
+apiVersion: config.trainmesh.dev/v1alpha1
+kind: TrainmeshConfiguration
+fabric:
+  profiles:
+  - {name: one, transport: ib, namespaces: {names: [team-b, team-a]}}
+  - {name: two, transport: ib, namespaces: {selector: {matchLabels: {tier: gold}, matchExpressions: [{key: a, operator: NotIn, values: [b, c]}, {key: d, operator: DoesNotExist}]}}}
+  - {name: three, transport: ib, namespaces: {names: [team-a], selector: {}}}
+";
+
+#[rstest]
+#[case::list(&["list", "--config", "-"], &["NAME FROM TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one own ib - team-b, team-a", "two own ib - a notin (b,c),!d,tier=gold", "three own ib - all", "tcp built-in tcp - all NCCL"])]
+#[case::show(&["show", "one", "--config", "-"], &["namespaces:\nnames:\n- team-b\n- team-a"])]
+#[case::render(&["render", "one", "--config", "-", "-o", "explain"], &["not for namespace default"])]
+#[case::render_elsewhere(&["render", "one", "--namespace", "team-a", "--config", "-", "-o", "explain"], &["Pod team-a/train", "FabricAdded"])]
+fn a_profile_may_be_for_some_namespaces(#[case] arguments: &[&str], #[case] stdout: &[&str]) {
+    let mut run = trainmesh(&[&["fabric"], arguments].concat(), LIMITED);
+    let squeezed = run.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    run.stdout = squeezed.collect::<Vec<_>>().join("\n");
+    ended(&run, 0, stdout, "");
+}
+
 #[rstest]
 #[case::list(&["list"], 0, &["NAME", "ib-shared built-in ib 1 rdma/hca_shared_devices_a per pod InfiniBand", "claim fabric-mrdma", "8 networks of GKE", "2 nvidia.com/rdma-vf per GPU", "vpc.amazonaws.com/efa per GPU, by machine", "device class efa.networking.k8s.aws per GPU", "tcp built-in tcp - NCCL"], "")]
 #[case::own_ones(&["list", "--config", "-"], 0, &["lab own roce 2 rdma/lab per container", "tcp own tcp - another tcp", "eks-efa built-in"], "")]

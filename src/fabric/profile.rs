@@ -4,6 +4,7 @@
 //! user wrote, and to deny a pod.
 
 mod container;
+mod namespaces;
 mod network;
 mod placement;
 mod ratio;
@@ -13,12 +14,14 @@ mod setting;
 mod text;
 mod volume;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use container::{Capabilities, InitContainers, Match, MemoryLock, SecurityContext, Sidecar};
+pub use namespaces::{NamespaceSelector, Namespaces, Requirement, SelectorOperator};
 pub use network::{Attach, AttachCount, Gke, GkeInterface, Istio, MeshSwitch, Multus, Networks};
 pub use placement::{
     Claim, DnsPolicy, Dra, Effect, FailClosed, Guard, Guards, OnConflict, Operator, PodSettings, Spread, Toleration,
@@ -27,8 +30,8 @@ pub use ratio::{Ratio, Ratios};
 pub use resource::{Amount, Resource, ResourceMode};
 pub use setting::{Condition, Delivery, GpuCount, NcclDelivery, Setting, Via};
 pub use text::{
-    AbsolutePath, Capability, EnvName, EnvValue, Image, InterfaceName, LabelValue, MetadataKey, NetworkName,
-    ObjectName, PartName, ProfileName, Quantity, ResourceName, ResourcePattern,
+    AbsolutePath, Capability, EnvName, EnvValue, Image, InterfaceName, LabelValue, MetadataKey, NamespaceName,
+    NetworkName, ObjectName, PartName, ProfileName, Quantity, ResourceName, ResourcePattern,
 };
 pub use volume::{ConfigMapVolume, HostPath, HostPathType, Medium, SharedMemory, Volumes};
 
@@ -97,6 +100,10 @@ pub struct Profile {
     /// Which checks of the lint are switched off or weighed otherwise for its pods.
     #[serde(default)]
     pub lint: LintSettings,
+    /// Which namespaces may use it; null: every one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Namespaces")]
+    pub namespaces: Option<Namespaces>,
 }
 
 /// How NCCL moves data.
@@ -154,6 +161,7 @@ impl Profile {
         let guards = fields.section("guards");
         let on_conflict = fields.scalar("onConflict", OnConflict::Skip);
         let lint = fields.section("lint");
+        let namespaces = fields.below("namespaces", Namespaces::read);
         let profile = Self {
             name: name?,
             description,
@@ -174,6 +182,7 @@ impl Profile {
             guards,
             on_conflict,
             lint,
+            namespaces,
         };
         profile.check(fields);
         Some(profile)
@@ -183,6 +192,12 @@ impl Profile {
     #[must_use]
     pub fn is_rdma(&self) -> bool {
         matches!(self.transport, Transport::Ib | Transport::Roce | Transport::Efa | Transport::Gib)
+    }
+
+    /// Whether pods of `namespace`, which carries `labels`, may use it.
+    #[must_use]
+    pub fn allows(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
+        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.allow(namespace, labels))
     }
 
     /// What no single field can tell.
@@ -204,6 +219,10 @@ impl Profile {
         }
         if self.pod.pod_anti_affinity.is_some() && self.pod.labels.is_empty() {
             fields.fault("pod", "podAntiAffinity, but no labels: expected one by which its pods are known".to_owned());
+        }
+        if self.namespaces.as_ref().is_some_and(Namespaces::is_empty) {
+            let problem = "names nothing and selects nothing: expected names, a selector, or both";
+            fields.fault("namespaces", problem.to_owned());
         }
         if let Some(problem) = nccl::together(|name| self.value(name)) {
             fields.fault("env", problem);

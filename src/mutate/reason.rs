@@ -110,6 +110,8 @@ codes! {
         FabricOptedOut => "the label trainmesh.dev/fabric says none",
         /// No profile is called so.
         UnknownFabric => "no fabric has this name",
+        /// `namespaces` of the profile.
+        FabricNotAllowed => "the profile is for other namespaces, and the pod is left as it is",
         /// A launcher, say.
         NoAccelerator => "no container asks for an accelerator that the fabric is for",
         /// `minGpus` or `fullNodeGpus` of the profile.

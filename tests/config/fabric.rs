@@ -66,11 +66,47 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
 
 #[rstest]
 #[case::nothing_more("", &[])]
-#[case::unknown_field("hostNetwork: true\n", &["line 7: hostNetwork: unknown field: expected name, description, transport, linkLayer, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict or lint"])]
+#[case::unknown_field("hostNetwork: true\n", &["line 7: hostNetwork: unknown field: expected name, description, transport, linkLayer, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
 #[case::misspelt_field("resource: []\n", &["line 7: resource: unknown field: did you mean resources?"])]
 #[case::empty_match(
     "match: {gpuResources: []}\n",
     &["line 7: match.gpuResources: empty: expected a resource such as nvidia.com/gpu"]
+)]
+#[case::namespaces(
+    "namespaces:\n  names: [team-a]\n  selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}, {key: e, operator: Exists}]}\n",
+    &[]
+)]
+#[case::no_namespaces(
+    "namespaces: {}\n",
+    &["line 7: namespaces: names nothing and selects nothing: expected names, a selector, or both"]
+)]
+#[case::no_names(
+    "namespaces: {names: []}\n",
+    &["line 7: namespaces: names nothing and selects nothing: expected names, a selector, or both"]
+)]
+#[case::no_name(
+    "namespaces:\n  names: [Team]\n",
+    &[r#"line 8: namespaces.names: item 1: expected the name of a namespace, found "Team""#]
+)]
+#[case::bad_label(
+    "namespaces: {selector: {matchLabels: {a b: c}}}\n",
+    &[r#"line 7: namespaces.selector.matchLabels: expected a key such as example.com/name, found "a b""#]
+)]
+#[case::unknown_operator(
+    "namespaces: {selector: {matchExpressions: [{key: a, operator: Gt, values: [b]}]}}\n",
+    &[r#"line 7: namespaces.selector.matchExpressions[0].operator: unknown value "Gt": expected In, NotIn, Exists or DoesNotExist"#]
+)]
+#[case::no_values(
+    "namespaces: {selector: {matchExpressions: [{key: a, operator: NotIn}]}}\n",
+    &["line 7: namespaces.selector.matchExpressions[0].values: operator is NotIn: expected at least one value"]
+)]
+#[case::needless_values(
+    "namespaces:\n  selector:\n    matchExpressions:\n    - {key: a, operator: Exists, values: [b]}\n",
+    &["line 10: namespaces.selector.matchExpressions[0].values: operator is Exists: expected no values"]
+)]
+#[case::no_key(
+    "namespaces: {selector: {matchExpressions: [{operator: Exists}]}}\n",
+    &["line 7: namespaces.selector.matchExpressions[0].key: missing: expected the key of a label"]
 )]
 #[case::no_gpus("match: {minGpus: 0}\n", &["line 7: match.minGpus: expected a number from 1, found 0"])]
 #[case::sidecars_without_names(

@@ -7,19 +7,30 @@ use crate::fabric::{Profile, Profiles};
 /// Before the name of a device class, where it is asked for as a resource (KEP-5004).
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
-/// One line for each profile that can be named.
+/// One line for each profile that can be named, with the namespaces that may use it where some are limited.
 pub(super) fn text(profiles: &Profiles) -> String {
-    let rows: Vec<Vec<String>> = profiles
-        .all()
+    let all = profiles.all();
+    let limited = all.values().any(|entry| entry.profile.namespaces.is_some());
+    let rows: Vec<Vec<String>> = all
         .into_iter()
         .map(|(name, entry)| {
             let origin = if profiles.is_own(name) { "own" } else { "built-in" };
             let Profile { transport, description, .. } = &entry.profile;
             let devices = devices(&entry.profile);
-            vec![name.to_owned(), origin.to_owned(), transport.to_string(), devices, description.clone()]
+            let mut row = vec![name.to_owned(), origin.to_owned(), transport.to_string(), devices];
+            row.extend(limited.then(|| namespaces(&entry.profile)));
+            row.push(description.clone());
+            row
         })
         .collect();
-    table(&["NAME", "FROM", "TRANSPORT", "DEVICES", "DESCRIPTION"], &rows)
+    let namespaces = limited.then_some("NAMESPACES");
+    let head = ["NAME", "FROM", "TRANSPORT", "DEVICES"].into_iter().chain(namespaces).chain(["DESCRIPTION"]);
+    table(&head.collect::<Vec<_>>(), &rows)
+}
+
+/// Which namespaces may use a profile.
+fn namespaces(profile: &Profile) -> String {
+    profile.namespaces.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string)
 }
 
 /// What a pod is given to reach the fabric by, in a few words.

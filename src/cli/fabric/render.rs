@@ -25,6 +25,9 @@ pub(super) struct Arguments {
     /// The type of the machine, as in p5.48xlarge: a nodeSelector for node.kubernetes.io/instance-type
     #[arg(long, value_name = "TYPE")]
     machine: Option<String>,
+    /// The namespace that the pod is created in: a profile may be for some namespaces only
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    namespace: String,
     #[command(flatten)]
     source: Source,
     /// What to print
@@ -36,14 +39,14 @@ pub(super) struct Arguments {
 const USUAL_GPU: &str = "nvidia.com/gpu";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Arguments { name, gpus, machine, source, output } = arguments;
+    let Arguments { name, gpus, machine, namespace, source, output } = arguments;
     let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
     let profiles = &configuration.fabric.profiles;
     let Some(entry) = profiles.find(name) else { return unknown(profiles, name) };
     let pod = pod(&entry.profile, *gpus, machine.as_deref());
     // Without a mesh, so that the profile alone is seen.
     let labels = BTreeMap::from([(keys::INJECT.to_owned(), "enabled".to_owned())]);
-    let preview = Preview::new(configuration, Surroundings::new(Some(labels)), "default".to_owned());
+    let preview = Preview::new(configuration, Surroundings::new(Some(labels)), namespace.clone());
     let document = Document { source: "render".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
     let mut sink = output.sink(anstream::ColorChoice::Auto, &preview);
     if let Previewed::Pods { reports, .. } = preview.document(&document)? {

@@ -165,6 +165,12 @@ texts! {
         longest: 253,
         check: is_object_name
     }
+    /// The name of a namespace: a DNS label.
+    NamespaceName {
+        expected: "the name of a namespace",
+        pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
+        check: is_dns_label
+    }
     /// The name of a container, a volume or a claim within a pod: a DNS label.
     PartName {
         expected: "a name of lower-case letters, digits and -",

@@ -70,6 +70,11 @@ failClosed: {ncclNet: IB, netMismatchFatal: true}
 guards: {psa: warn, nonRoot: skip, quota: warn, nodeCapacity: skip}
 onConflict: tcp
 lint: {disable: [FP010], severity: {FP021: E}}
+namespaces:
+  names: [team-a]
+  selector:
+    matchLabels: {tier: gold}
+    matchExpressions: [{key: a, operator: In, values: [b, c]}, {key: d, operator: Exists}]
 "#;
 
 /// What both ends of a round trip must agree on.

@@ -23,8 +23,8 @@ mod volumes;
 mod work;
 
 use super::{Facts, Ruling, annotation_pointer};
-use crate::fabric::is_rdma;
 use crate::fabric::profile::{Amount, OnConflict, ResourceName};
+use crate::fabric::{Entry, is_rdma};
 use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
 use crate::mutate::{Plan, Reason};
@@ -52,6 +52,9 @@ pub(super) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
         Targets::TooFew => return Ruling::skipped(Reason::TooFewAccelerators).saying(selected.name),
         Targets::TooMany => return too_many(selected.name),
     };
+    if !selected.is_allowed(facts) {
+        return selected.not_allowed(facts);
+    }
     if selected.refuses() {
         return selected.refusal();
     }
@@ -130,7 +133,8 @@ fn fall_back(
         Some(conflict) => refuse(selected.name, conflict, judged.conflicts.len()),
         None => selected.refusal(),
     };
-    let Some(entry) = facts.snapshot.config.fabric.profiles.find(TCP) else { return left(conflict) };
+    let allowed = |entry: &&Entry| entry.profile.allows(facts.snapshot.namespace, facts.snapshot.labels);
+    let Some(entry) = facts.snapshot.config.fabric.profiles.find(TCP).filter(allowed) else { return left(conflict) };
     let profile = judged.profile;
     let devices = profile.resources.iter().filter(|resource| matches!(resource.amount, Amount::Devices { .. }));
     let own = devices.map(|resource| &resource.name).chain(&profile.dra.extended_resource).map(ResourceName::as_str);

@@ -2,6 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh::config::{Configuration, DefaultProfile};
 use trainmesh::fabric::{Entry, Pin, Site};
 
 use super::{World, fabric, patched, pod, said, with};
@@ -62,6 +63,90 @@ fn chosen(#[case] world: World, #[case] pod: Value, #[case] expected: &str) {
     assert_eq!(said(&outcome), expected, "{:?}", outcome.warnings);
     assert_eq!(outcome.warnings.is_empty(), !expected.starts_with("refused"), "{:?}", outcome.warnings);
     assert_eq!(outcome.patch.is_empty(), !expected.starts_with("applied"));
+}
+
+fn limited(namespaces: &str) -> World {
+    World::new(&format!("{IB}\nnamespaces: {namespaces}")).label("team", "a")
+}
+
+fn by_expression(expression: &str) -> World {
+    limited(&format!("{{selector: {{matchExpressions: [{expression}]}}}}"))
+}
+
+/// The namespace is called `team-a` and carries the label `team: a`.
+#[rstest]
+#[case::named(limited("{names: [team-b, team-a]}"), true)]
+#[case::not_named(limited("{names: [team-b]}"), false)]
+#[case::name_is_no_prefix(limited("{names: [team]}"), false)]
+#[case::labelled(limited("{selector: {matchLabels: {team: a}}}"), true)]
+#[case::labelled_otherwise(limited("{selector: {matchLabels: {team: b}}}"), false)]
+#[case::one_label_of_two(limited("{selector: {matchLabels: {team: a, tier: gold}}}"), false)]
+#[case::by_the_name_label(limited("{selector: {matchLabels: {kubernetes.io/metadata.name: team-a}}}"), true)]
+#[case::every_namespace(limited("{selector: {}}"), true)]
+#[case::is_in(by_expression("{key: team, operator: In, values: [b, a]}"), true)]
+#[case::is_not_in(by_expression("{key: team, operator: In, values: [b]}"), false)]
+#[case::in_without_the_label(by_expression("{key: tier, operator: In, values: [gold]}"), false)]
+#[case::not_in(by_expression("{key: team, operator: NotIn, values: [b]}"), true)]
+#[case::not_in_without_the_label(by_expression("{key: tier, operator: NotIn, values: [gold]}"), true)]
+#[case::excluded(by_expression("{key: team, operator: NotIn, values: [a]}"), false)]
+#[case::exists(by_expression("{key: team, operator: Exists}"), true)]
+#[case::exists_without_the_label(by_expression("{key: tier, operator: Exists}"), false)]
+#[case::does_not_exist(by_expression("{key: tier, operator: DoesNotExist}"), true)]
+#[case::does_not_exist_with_the_label(by_expression("{key: team, operator: DoesNotExist}"), false)]
+#[case::labels_and_expressions(
+    limited("{selector: {matchLabels: {team: a}, matchExpressions: [{key: team, operator: DoesNotExist}]}}"),
+    false
+)]
+#[case::either_is_enough(limited("{names: [team-a], selector: {matchLabels: {team: b}}}"), true)]
+#[case::or_the_other(limited("{names: [team-b], selector: {matchLabels: {team: a}}}"), true)]
+fn a_profile_is_given_in_its_namespaces_only(
+    #[case] world: World,
+    #[case] allowed: bool,
+    #[values(pod(), labelled("f"))] pod: Value,
+) {
+    let outcome = world.run(&pod);
+    let expected = if allowed { "applied FabricAdded" } else { "refused FabricNotAllowed" };
+    assert_eq!(said(&outcome), expected, "{:?}", outcome.warnings);
+    assert_eq!(outcome.patch.is_empty(), !allowed);
+    let warned = outcome.warnings.iter().any(|warning| warning == "fabric f not given: it is not for namespace team-a");
+    assert_eq!(warned, !allowed, "{:?}", outcome.warnings);
+}
+
+#[test]
+fn pods_without_accelerators_are_not_warned_of_a_profile_of_other_namespaces() {
+    let outcome = limited("{names: [team-b]}").run(&limits(json!({"cpu": 1})));
+    assert_eq!((said(&outcome).as_str(), outcome.warnings.len()), ("skipped NoAccelerator", 0));
+}
+
+/// What a pod carries is its author's claim: it opens no profile.
+#[test]
+fn a_pin_gives_no_profile_that_its_namespace_may_not_use() {
+    let world = limited("{names: [team-b]}");
+    let body = Entry::parse(&format!("name: f\n{IB}")).unwrap();
+    let pin = Pin { profile: "f", revision: &body.revision, body: Some(&body.profile) };
+    let outcome = world.run_at(&pod(), Site { pin: Some(pin), ..Site::default() });
+    assert_eq!(said(&outcome), "refused FabricNotAllowed");
+}
+
+#[test]
+fn the_default_profile_is_limited_too() {
+    let mut world = limited("{names: [team-b]}");
+    world.labels.remove("trainmesh.dev/fabric");
+    let name = &world.config.fabric.profiles.find("f").unwrap().profile.name;
+    world.config.fabric.default = DefaultProfile(Some(name.clone()));
+    assert_eq!(said(&world.run(&pod())), "refused FabricNotAllowed");
+}
+
+#[test]
+fn nobody_falls_back_to_a_tcp_profile_of_other_namespaces() {
+    let mut world = ib();
+    let tcp = "fabric: {profiles: [{name: tcp, transport: tcp, namespaces: {names: [team-b]}, env: [{name: A, value: b, via: env}]},
+        {name: f, transport: ib, onConflict: tcp, securityContext: {capabilities: {add: [IPC_LOCK]}}}]}";
+    let head = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
+    world.config = Configuration::parse(&format!("{head}{tcp}")).unwrap();
+    let world = world.label("pod-security.kubernetes.io/enforce", "baseline");
+    let outcome = world.run(&pod());
+    assert_eq!(said(&outcome), "refused FabricGuarded", "{:?}", outcome.warnings);
 }
 
 #[rstest]

@@ -67,6 +67,21 @@ pub(super) fn select<'a>(facts: &Facts<'a>) -> Result<Selected<'a>, Box<Ruling>>
 }
 
 impl Selected<'_> {
+    /// Whether the pod's namespace may use the profile. The configuration in force decides, and not the body that a pin
+    /// kept: it would outlive a permission, and goes back to what pods carry.
+    pub(super) fn is_allowed(&self, facts: &Facts<'_>) -> bool {
+        let configured = facts.snapshot.config.fabric.profiles.find(self.name);
+        let profile = configured.map_or(self.profile, |entry| &entry.profile);
+        profile.allows(facts.snapshot.namespace, facts.snapshot.labels)
+    }
+
+    /// The ruling where the pod's namespace may not use the profile.
+    pub(super) fn not_allowed(&self, facts: &Facts<'_>) -> Ruling {
+        let why = format!("it is not for namespace {}", facts.snapshot.namespace);
+        let warning = format!("fabric {} not given: {why}", self.name);
+        Ruling::refused(Reason::FabricNotAllowed, format!("{}: {why}", self.name), warning)
+    }
+
     /// Whether siblings forbid to give the pod anything.
     pub(super) fn refuses(&self) -> bool {
         self.siblings.is_some() && !self.siblings_fell_back
