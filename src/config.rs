@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-pub use fabric::{DefaultProfile, Fabric};
+pub use fabric::{DefaultProfile, Fabric, PodSecurityDefault};
 pub use helpers::{Argv, Helper, HelperMethod, HttpPost};
 pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};

@@ -17,6 +17,7 @@ mod kubernetes;
 mod lease;
 mod metrics;
 mod namespaces;
+mod pod_security;
 mod registration;
 mod rights;
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod testing;
 use std::fmt;
 
 pub use code::{Check, Code, Level};
-pub use facts::{Facts, Istiod, Seen, Servers, Version};
+pub use facts::{Admission, Facts, Istiod, PodSecurityProbe, Seen, Servers, Version};
 pub use rights::{Right, Server, narrowed, needed};
 
 /// What one check has found.
@@ -56,6 +57,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         denied,
         istiods,
         namespaces,
+        pod_security,
     } = facts;
     let visible = registrations.known().map_or(&[][..], Vec::as_slice);
     let checks = [
@@ -77,6 +79,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         (Check::Rights, denied.judge(|denied| rights::check(denied))),
         (Check::Istio, registrations.judge(|all| istio::check(all, istiods))),
         (Check::Namespaces, namespaces.judge(|all| namespaces::check(all, registrations.known(), namespace))),
+        (Check::PodSecurity, pod_security.judge(pod_security::check)),
     ];
     let finding = |check| move |(code, about)| Finding { check, code, about };
     checks.into_iter().flat_map(|(check, found)| found.into_iter().map(finding(check))).collect()

@@ -185,11 +185,12 @@ fn traffic_has_the_names_of_its_label() {
 
 #[test]
 fn the_hash_of_the_default_is_that_of_its_json() {
-    // printf '{"fabric":{"default":"none","enabled":true,"lint":{"disable":[],"severity":{}},"profiles":[]},\
+    // printf '{"fabric":{"default":"none","enabled":true,"lint":{"disable":[],"severity":{}},\
+    // "podSecurityDefault":"unknown","profiles":[]},\
     // "mesh":{"enabled":true,"hold":true,"nativeSidecar":"leave","traffic":"leave","waitTimeout":null},\
     // "termination":{"attemptTimeout":"10s","curl":false,"enabled":true,"helpers":[],"podSelector":\
     // "service.istio.io/canonical-name","portForward":true,"proxyContainer":"istio-proxy","settle":"1s"}}' | sha256sum
-    assert_eq!(Configuration::embedded().hash(), "fb81c1ee63d7");
+    assert_eq!(Configuration::embedded().hash(), "3ce77ede2fe8");
 }
 
 /// The three places that state a default: the code, the file and the schema.

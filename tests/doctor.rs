@@ -27,7 +27,7 @@ use cluster::{Cluster, Namespace, list};
 /// What istio-aux' own manifests call it.
 const ISTIO_AUX: &str = "istio-aux-mutating-webhook-configuration";
 /// What other tests may have left in the cluster, or what its mesh is, is not judged here.
-const OF_OTHERS: [&str; 2] = ["Istio", "Namespaces"];
+const OF_OTHERS: [&str; 3] = ["Istio", "Namespaces", "PodSecurity"];
 
 /// What belongs to no namespace, until this is dropped.
 struct Leftovers(Vec<String>);

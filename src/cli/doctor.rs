@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::live::{InstallationArguments, runtime};
 use super::output::style;
+use super::progress::waiting;
 use super::{Status, json, painted};
 use crate::cluster::{checkup, client};
 use crate::doctor::{Finding, Level, examine};
@@ -63,7 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             Some(namespace) => namespace.clone(),
             None => installation.discover(&client).await,
         };
-        anyhow::Ok(Box::pin(checkup::facts(&client, &namespace)).await?)
+        anyhow::Ok(waiting("checking the cluster", Box::pin(checkup::facts(&client, &namespace))).await?)
     })?;
     let findings = examine(&facts);
     match output {

@@ -16,6 +16,25 @@ pub(super) struct Progress {
     shown: bool,
 }
 
+/// Waits for `work`; shows `what` on standard error, when that is a terminal, while it takes longer.
+pub(super) async fn waiting<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
+        return done;
+    }
+    let shown = io::stderr().is_terminal();
+    if shown {
+        // A line that cannot be shown is no reason to stop.
+        let _ = write!(io::stderr(), "{what} …");
+    }
+    let done = work.await;
+    if shown {
+        // As above.
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
+    done
+}
+
 impl Progress {
     pub(super) fn new() -> Self {
         let wanted = io::stderr().is_terminal() && !io::stdout().is_terminal();

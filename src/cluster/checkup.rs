@@ -6,6 +6,7 @@
 mod deployed;
 mod installed;
 mod metrics;
+mod pod_security;
 mod reviews;
 
 use std::collections::BTreeMap;
@@ -53,6 +54,7 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
     let needed = doctor::needed(&in_force, &servers, namespace);
     let served = served(namespaces.known(), namespace);
     let denied = seen(reviews::denied(client, &servers, namespace, needed, &served)).await?;
+    let pod_security = pod_security::probe(client, &in_force.fabric, &namespaces, namespace).await;
     Ok(Facts {
         namespace: namespace.to_owned(),
         now,
@@ -70,6 +72,7 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
         denied,
         istiods,
         namespaces,
+        pod_security,
     })
 }
 

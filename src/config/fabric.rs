@@ -1,10 +1,12 @@
 //! Section `fabric`: transport of NCCL and RDMA devices.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
+use super::choice;
 use super::fields::{Fields, Scalar, Section};
 use crate::fabric::Profiles;
 use crate::fabric::lint::LintSettings;
@@ -19,6 +21,8 @@ pub struct Fabric {
     pub enabled: bool,
     /// The profile of pods for which neither their own label `trainmesh.dev/fabric` nor their namespace's names one.
     pub default: DefaultProfile,
+    /// The Pod Security level that the apiserver enforces in namespaces without a label that says so.
+    pub pod_security_default: PodSecurityDefault,
     /// Profiles beside those that are built in. One of the same name replaces the built-in one.
     pub profiles: Profiles,
     /// Which checks of the lint are switched off or weighed otherwise.
@@ -29,11 +33,27 @@ pub struct Fabric {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultProfile(pub Option<ProfileName>);
 
+/// A level of Pod Security, as far as it is known; the stricter is the greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PodSecurityDefault {
+    /// Nothing is concluded: as if it were `privileged`.
+    #[default]
+    Unknown,
+    /// Everything is admitted.
+    Privileged,
+    /// Known privilege escalations are forbidden.
+    Baseline,
+    /// Pods follow current hardening practice.
+    Restricted,
+}
+
 impl Default for Fabric {
     fn default() -> Self {
         Self {
             enabled: true,
             default: DefaultProfile(None),
+            pod_security_default: PodSecurityDefault::Unknown,
             profiles: Profiles::default(),
             lint: LintSettings::default(),
         }
@@ -44,6 +64,7 @@ impl Section for Fabric {
     fn read(fields: &mut Fields<'_>) -> Self {
         let enabled = fields.scalar("enabled", true);
         let default = fields.scalar("default", DefaultProfile(None));
+        let pod_security_default = fields.scalar("podSecurityDefault", PodSecurityDefault::Unknown);
         let profiles = Profiles::read(fields, "profiles");
         let lint = fields.section("lint");
         if let DefaultProfile(Some(name)) = &default
@@ -52,7 +73,19 @@ impl Section for Fabric {
             let hint = profiles.nearest(name.as_str()).map(|near| format!(": did you mean {near}?"));
             fields.fault("default", format!("no profile is called {name}{}", hint.unwrap_or_default()));
         }
-        Self { enabled, default, profiles, lint }
+        Self { enabled, default, pod_security_default, profiles, lint }
+    }
+}
+
+impl Scalar for PodSecurityDefault {
+    fn read(content: &Content) -> Result<Self, String> {
+        choice::read(content)
+    }
+}
+
+impl fmt::Display for PodSecurityDefault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(formatter)
     }
 }
 

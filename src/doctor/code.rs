@@ -53,6 +53,8 @@ codes! {
         Istio => "Istio",
         /// Who has opted in.
         Namespaces => "namespaces",
+        /// What the apiserver admits where no label gives a level.
+        PodSecurity => "Pod Security",
     }
 }
 
@@ -189,4 +191,17 @@ findings! {
     Note NotInjected => "opted in, but Istio injects no plain pod there";
     /// Neither `enabled` nor `audit`.
     Warning UnknownOptIn => "label trainmesh.dev/inject has a value that opts into nothing", cure "use enabled or audit";
+
+    /// By their own label, or without fabrics.
+    Ok PodSecurityUnused => "no opted-in namespace depends on the cluster's default level";
+    /// By a dry run.
+    Ok PodSecurityAdmits => "namespaces without a level of their own admit what fabric profiles add";
+    /// The guard of fabrics knows.
+    Ok PodSecurityConfigured => "the cluster's default level forbids what fabric profiles add, and fabric.podSecurityDefault says so";
+    /// The guard of fabrics does not know.
+    Warning PodSecurityForbids => "pods that get a fabric are rejected, and fabric.podSecurityDefault does not say so", cure "set fabric.podSecurityDefault to that level (restricted for SecurityContextConstraints), or label the namespaces pod-security.kubernetes.io/enforce=privileged";
+    /// Another denial came first.
+    Note PodSecurityUnknown => "a dry run did not show whether fabric profiles are admitted", cure "run doctor with an account that may create pods there";
+    /// There are many.
+    Note PodSecurityOmitted => "more namespaces than are probed";
 }

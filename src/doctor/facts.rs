@@ -1,6 +1,7 @@
 //! What was seen of a cluster. Objects of Kubernetes are kept as they came; the checks read of them what they need.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
@@ -9,6 +10,7 @@ use k8s_openapi::api::coordination::v1::LeaseSpec;
 use super::{Code, Found, Right};
 use crate::certs::SERVING;
 use crate::cluster::secret::Secret;
+use crate::config::PodSecurityDefault;
 use crate::reload::Offer;
 
 /// What was seen, at one moment.
@@ -40,6 +42,32 @@ pub struct Facts {
     pub istiods: Seen<Vec<Istiod>>,
     /// All namespaces, and their labels.
     pub namespaces: Seen<BTreeMap<String, BTreeMap<String, String>>>,
+    /// Whether namespaces without a Pod Security label admit what fabric profiles add.
+    pub pod_security: Seen<PodSecurityProbe>,
+}
+
+/// What a dry run showed in each namespace where the cluster's default level of Pod Security decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodSecurityProbe {
+    /// `fabric.podSecurityDefault` of the configuration in force.
+    pub configured: PodSecurityDefault,
+    /// What became of the probe, by namespace.
+    pub namespaces: BTreeMap<String, Admission>,
+    /// How many namespaces more were not probed.
+    pub omitted: usize,
+}
+
+/// What became of a pod that needs Pod Security's level `privileged`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It would be created.
+    Admitted,
+    /// Pod Security denies it, by this level.
+    PodSecurity(PodSecurityDefault),
+    /// `OpenShift`'s security context constraints deny it.
+    SecurityContextConstraints,
+    /// Another denial, another error, or no answer.
+    Unknown,
 }
 
 /// An answer, if the person may have it.
@@ -84,6 +112,17 @@ pub struct Istiod {
     pub name: String,
     /// Its `ENABLE_NATIVE_SIDECARS`, if that is set.
     pub native: Option<String>,
+}
+
+impl fmt::Display for Admission {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Admitted => formatter.write_str("admitted"),
+            Self::PodSecurity(level) => level.fmt(formatter),
+            Self::SecurityContextConstraints => formatter.write_str("SecurityContextConstraints"),
+            Self::Unknown => formatter.write_str("unknown"),
+        }
+    }
 }
 
 impl Default for Servers {

@@ -19,7 +19,7 @@ fn check_profile(body: &str, expected: &[&str]) {
 }
 
 #[rstest]
-#[case::all_of_it("fabric: {enabled: false, default: tcp, profiles: [], lint: {disable: [FP010], severity: {FP021: E}}}\n", &[])]
+#[case::all_of_it("fabric: {enabled: false, default: tcp, podSecurityDefault: baseline, profiles: [], lint: {disable: [FP010], severity: {FP021: E}}}\n", &[])]
 #[case::nothing("fabric: {default: none}\n", &[])]
 #[case::own_as_default("fabric: {default: site, profiles: [{name: site, transport: roce}]}\n", &[])]
 #[case::unknown_default(
@@ -30,6 +30,10 @@ fn check_profile(body: &str, expected: &[&str]) {
 #[case::default_is_no_name(
     "fabric: {default: IB}\n",
     &[r#"line 3: fabric.default: expected a name of lower-case letters, digits and - (not none), found "IB""#]
+)]
+#[case::unknown_level(
+    "fabric: {podSecurityDefault: strict}\n",
+    &[r#"line 3: fabric.podSecurityDefault: unknown value "strict": expected unknown, privileged, baseline or restricted"#]
 )]
 #[case::called_none(
     "fabric:\n  profiles:\n  - name: none\n    transport: tcp\n",
@@ -68,10 +72,6 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
 #[case::nothing_more("", &[])]
 #[case::unknown_field("hostNetwork: true\n", &["line 7: hostNetwork: unknown field: expected name, description, transport, linkLayer, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
 #[case::misspelt_field("resource: []\n", &["line 7: resource: unknown field: did you mean resources?"])]
-#[case::empty_match(
-    "match: {gpuResources: []}\n",
-    &["line 7: match.gpuResources: empty: expected a resource such as nvidia.com/gpu"]
-)]
 #[case::namespaces(
     "namespaces:\n  names: [team-a]\n  selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}, {key: e, operator: Exists}]}\n",
     &[]
@@ -107,6 +107,10 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
 #[case::no_key(
     "namespaces: {selector: {matchExpressions: [{operator: Exists}]}}\n",
     &["line 7: namespaces.selector.matchExpressions[0].key: missing: expected the key of a label"]
+)]
+#[case::empty_match(
+    "match: {gpuResources: []}\n",
+    &["line 7: match.gpuResources: empty: expected a resource such as nvidia.com/gpu"]
 )]
 #[case::no_gpus("match: {minGpus: 0}\n", &["line 7: match.minGpus: expected a number from 1, found 0"])]
 #[case::sidecars_without_names(

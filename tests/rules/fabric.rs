@@ -64,13 +64,20 @@ struct World {
 impl World {
     /// The profile's fields, as a mapping without its name.
     fn new(profile: &str) -> Self {
+        Self::with("enabled: true", profile)
+    }
+
+    /// As [`World::new`], with another field of the section `fabric`.
+    fn with(field: &str, profile: &str) -> Self {
         let indented: Vec<String> = profile.trim().lines().map(|line| format!("      {line}")).collect();
         let indented = indented.join("\n");
         let header = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
         // What the lint says of the pods has tests of its own; FP021 depends on the rule.
         let checks = (1..=35).filter(|number| *number != 21).map(|number| format!("FP{number:03}"));
         let silent = checks.collect::<Vec<_>>().join(", ");
-        let text = format!("{header}fabric:\n  lint: {{disable: [{silent}]}}\n  profiles:\n    - name: f\n{indented}");
+        let text = format!(
+            "{header}fabric:\n  {field}\n  lint: {{disable: [{silent}]}}\n  profiles:\n    - name: f\n{indented}"
+        );
         let config = Configuration::parse(&text).map_err(|problems| format!("{text}\n{problems:#?}")).unwrap();
         Self { labels: BTreeMap::new(), config }.label("trainmesh.dev/fabric", "f")
     }

@@ -37,6 +37,37 @@ fn pod_security(#[case] level: &str, #[case] profile: &str, #[case] expected: &s
     assert!(outcome.patch.is_empty() || !expected.starts_with("refused"));
 }
 
+#[rstest]
+#[case::not_known("unknown", LOCK, "applied FabricAdded")]
+#[case::privileged("privileged", LOCK, "applied FabricAdded")]
+#[case::baseline("baseline", LOCK, "refused FabricGuarded")]
+#[case::restricted("restricted", LOCK, "refused FabricGuarded")]
+#[case::host_path("baseline", "volumes: {hostPaths: [{hostPath: /a, mountPath: /b}]}", "refused FabricGuarded")]
+#[case::restricted_alone(
+    "restricted",
+    "securityContext: {capabilities: {add: [CHOWN]}, memlock: nodeUnlimited}",
+    "refused FabricGuarded"
+)]
+#[case::not_by_baseline(
+    "baseline",
+    "securityContext: {capabilities: {add: [CHOWN]}, memlock: nodeUnlimited}",
+    "applied FabricAdded"
+)]
+fn pod_security_of_the_cluster(#[case] level: &str, #[case] profile: &str, #[case] expected: &str) {
+    let world = World::with(&format!("podSecurityDefault: {level}"), &format!("transport: ib\n{profile}"));
+    let outcome = world.run(&pod());
+    assert_eq!(said(&outcome), expected, "{:?}", outcome.warnings);
+    let warned =
+        outcome.warnings.iter().any(|it| it.contains(&format!("the cluster's Pod Security default {level} forbids")));
+    assert_eq!(warned, expected.starts_with("refused"), "{:?}", outcome.warnings);
+    // The namespace's own label decides where there is one.
+    for (own, expected) in [("privileged", "applied FabricAdded"), ("restricted", "refused FabricGuarded")] {
+        let world = World::with(&format!("podSecurityDefault: {level}"), &format!("transport: ib\n{LOCK}"));
+        let world = world.label("pod-security.kubernetes.io/enforce", own);
+        assert_eq!(said(&world.run(&pod())), expected, "{own}");
+    }
+}
+
 #[test]
 fn pod_security_judges_only_what_is_added() {
     let world = World::new(&format!("transport: ib\n{LOCK}")).label("pod-security.kubernetes.io/enforce", "baseline");

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::work::{Level, Work};
+use crate::config::PodSecurityDefault;
 use crate::fabric::profile::{Guard, MemoryLock};
 use crate::keys;
 
@@ -30,16 +31,23 @@ pub(super) fn guard(work: &mut Work<'_>) -> Vec<String> {
 
 type Finding = Option<(String, &'static str)>;
 
+/// The namespace's label decides, else what the configuration says of the cluster.
 fn pod_security(work: &Work<'_>) -> Finding {
-    let level = match work.facts.snapshot.labels.get(keys::POD_SECURITY)?.as_str() {
-        "" | "privileged" => return None,
-        "baseline" => Level::Baseline,
+    let snapshot = work.facts.snapshot;
+    let (level, whose) = match snapshot.labels.get(keys::POD_SECURITY).map(String::as_str) {
+        Some("" | "privileged") => return None,
+        Some("baseline") => (Level::Baseline, "Pod Security"),
         // The apiserver takes a level that it does not know for the strictest.
-        _ => Level::Restricted,
+        Some(_) => (Level::Restricted, "Pod Security"),
+        None => match snapshot.config.fabric.pod_security_default {
+            PodSecurityDefault::Unknown | PodSecurityDefault::Privileged => return None,
+            PodSecurityDefault::Baseline => (Level::Baseline, "the cluster's Pod Security default"),
+            PodSecurityDefault::Restricted => (Level::Restricted, "the cluster's Pod Security default"),
+        },
     };
     let (_, what) = work.forbidden.iter().find(|(least, _)| *least <= level)?;
     let level = if level == Level::Baseline { "baseline" } else { "restricted" };
-    Some((format!("Pod Security {level} forbids {what}"), "raise the namespace's level"))
+    Some((format!("{whose} {level} forbids {what}"), "raise the namespace's level"))
 }
 
 /// `IPC_LOCK` has effect for root alone: no capability of the kind is handed on to other users.
