@@ -17,6 +17,7 @@ mod reconcile;
 mod rejected;
 pub mod sweep;
 mod tell;
+mod text;
 mod watch;
 
 use std::sync::Arc;

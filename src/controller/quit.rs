@@ -12,9 +12,17 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
+use thiserror::Error;
 use tokio::time::Instant;
 
+use super::text::printable;
 use crate::lifecycle::{Action, Attempt, AttemptResult};
+
+/// How much a container may answer: a command that terminates it writes a few lines. More is read for as long as the
+/// container writes, at the expense of every other pod.
+const LONGEST_ANSWER: usize = 64 * 1024;
+/// How much of an answer is kept.
+const DETAIL: usize = 1024;
 
 /// The container that something is done to.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +45,19 @@ pub async fn perform(client: Client, place: Place<'_>, action: &Action, limit: D
     }
 }
 
-fn attempt(result: AttemptResult, detail: impl Into<String>) -> Attempt {
-    Attempt { result, detail: detail.into().trim_end().to_owned() }
+/// More was answered than anybody needs.
+#[derive(Debug, Error)]
+#[error("the answer is longer than {} KiB", LONGEST_ANSWER / 1024)]
+struct TooLong;
+
+fn attempt(result: AttemptResult, detail: impl AsRef<str>) -> Attempt {
+    Attempt { result, detail: printable(detail.as_ref().trim_end(), DETAIL) }
+}
+
+/// The answer was cut off. It says nothing about the effect, so that the next method is due at once; unlike an attempt
+/// that timed out, this one did not take long.
+fn cut_off(what: &str) -> Attempt {
+    attempt(AttemptResult::Failed, format!("{what}: {TooLong}"))
 }
 
 /// The way to the container was not there in time. The apiserver waits for a node's kubelet much longer than this.

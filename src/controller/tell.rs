@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
+use super::text::printable;
 use crate::cluster::events::{self, Events, Told};
 use crate::lifecycle::{Ended, Finding, PodFacts, Report};
 use crate::telemetry::Metrics;
 
 /// What events say was being done.
 const ACTION: &str = "EndPod";
+/// Longest note that the apiserver takes, in bytes.
+const NOTE: usize = 1024;
 
 /// Tells `report` about the pod of `facts`.
 pub(super) async fn tell(events: &Events, metrics: &Metrics, facts: &PodFacts, report: &Report) {
@@ -30,7 +33,7 @@ pub(super) async fn tell(events: &Events, metrics: &Metrics, facts: &PodFacts, r
     }
 }
 
-/// The text of an event: which container, what, how, and what is particular.
+/// The text of an event, in one line that fits: which container, what, how, and what is particular.
 pub(super) fn note(report: &Report) -> String {
     let Report { finding, container, detail, ended } = report;
     let mut note = String::new();
@@ -54,7 +57,7 @@ pub(super) fn note(report: &Report) -> String {
             note.push_str(detail);
         }
     }
-    note
+    printable(&note, NOTE)
 }
 
 #[cfg(test)]
@@ -99,5 +102,26 @@ mod tests {
         let ended = ended.map(|(method, delay)| Ended { method, delay: delay.map(Duration::from_millis) });
         let report = Report { finding, container: container.map(Into::into), detail: detail.to_owned(), ended };
         assert_eq!(note(&report), expected);
+    }
+
+    /// What a container prints reaches events, logs and terminals.
+    #[rstest]
+    #[case::colors("\u{1b}[31mred\u{7}", "\u{fffd}[31mred\u{fffd}")]
+    #[case::rows("a\r\nteam-b  llama", "a  team-b  llama")]
+    #[case::reordered("a\u{202e}b\u{2028}c", "a\u{fffd}b\u{fffd}c")]
+    fn notes_are_printable(#[case] detail: &str, #[case] expected: &str) {
+        let report =
+            Report { finding: Finding::ProxyEndFailed, container: None, detail: detail.to_owned(), ended: None };
+        assert_eq!(note(&report), format!("{}: {expected}", Finding::ProxyEndFailed.text()));
+    }
+
+    #[test]
+    fn notes_fit_into_an_event() {
+        for character in ["x", "é", "\n", "\u{1b}"] {
+            let detail = character.repeat(256 * 1024);
+            let report = Report { finding: Finding::HelperUnknown, container: None, detail, ended: None };
+            let note = note(&report);
+            assert!((1000..=1024).contains(&note.len()), "{character:?}: {} bytes", note.len());
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! A command in a container, by the `exec` subresource.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::Api;
@@ -7,10 +9,10 @@ use kube::api::{AttachParams, AttachedProcess};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Place, attempt, no_way, refusal};
+use super::{LONGEST_ANSWER, Place, TooLong, attempt, cut_off, no_way, refusal};
 use crate::lifecycle::{Attempt, AttemptResult};
 
-/// How much of each stream is kept for people; the rest is read and dropped.
+/// How much of each stream is kept for people; the rest is read and dropped, up to [`LONGEST_ANSWER`].
 const KEPT: usize = 1024;
 /// What container runtimes say when the program is not there, or is none.
 const NO_PROGRAM: [&str; 3] = ["executable file", "no such file or directory", "permission denied"];
@@ -31,37 +33,50 @@ pub(super) async fn run(pods: &Api<Pod>, place: Place<'_>, argv: &[String], dead
         Ok(Err(error)) => return refusal::classify(&error),
         Err(_) => return no_way(),
     };
-    // When time runs out the process is dropped with this future, and its connection with it.
+    // When time runs out, or too much was written, the process is dropped with this future, and its connection with it.
     match timeout_at(deadline, finish(process)).await {
-        Ok((status, output)) => classify(status.as_ref(), &output),
+        Ok(Ok((status, output))) => classify(status.as_ref(), &output),
+        Ok(Err(TooLong)) => cut_off(&argv.join(" ")),
         Err(_) => attempt(AttemptResult::TimedOut, format!("{} did not end in time", argv.join(" "))),
     }
 }
 
 /// Waits for the end. Both streams are drained meanwhile: one that is full would stop the process.
-async fn finish(mut process: AttachedProcess) -> (Option<Status>, String) {
+async fn finish(mut process: AttachedProcess) -> Result<(Option<Status>, String), TooLong> {
     let status = process.take_status();
     let (stdout, stderr) = (process.stdout(), process.stderr());
     let status = async {
         match status {
-            Some(status) => status.await,
-            None => None,
+            Some(status) => Ok(status.await),
+            None => Ok(None),
         }
     };
-    let (status, stdout, stderr) = tokio::join!(status, drain(stdout), drain(stderr));
-    let output = [stderr, stdout].map(|stream| String::from_utf8_lossy(&stream).trim().to_owned());
-    (status, output.into_iter().find(|text| !text.is_empty()).unwrap_or_default())
+    let (status, output) = tokio::try_join!(status, drain(stdout, stderr))?;
+    Ok((status, output))
 }
 
-/// Reads all of `stream` and keeps its beginning.
-async fn drain(stream: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+/// Reads all of both streams; what stderr begins with, else stdout.
+async fn drain(
+    stdout: Option<impl AsyncRead + Unpin>,
+    stderr: Option<impl AsyncRead + Unpin>,
+) -> Result<String, TooLong> {
+    let left = AtomicUsize::new(LONGEST_ANSWER);
+    let (stdout, stderr) = tokio::try_join!(beginning(stdout, &left), beginning(stderr, &left))?;
+    let output = [stderr, stdout].map(|stream| String::from_utf8_lossy(&stream).trim().to_owned());
+    Ok(output.into_iter().find(|text| !text.is_empty()).unwrap_or_default())
+}
+
+/// Reads all of `stream`, of which no more may come than is `left` for both, and keeps its beginning.
+async fn beginning(stream: Option<impl AsyncRead + Unpin>, left: &AtomicUsize) -> Result<Vec<u8>, TooLong> {
     let mut kept = Vec::new();
-    let Some(mut stream) = stream else { return kept };
+    let Some(mut stream) = stream else { return Ok(kept) };
     let mut buffer = [0; KEPT];
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+        let rest = |left: usize| left.checked_sub(read);
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).map_err(|_| TooLong)?;
         kept.extend(buffer.iter().take(read.min(KEPT - kept.len())));
     }
-    kept
+    Ok(kept)
 }
 
 fn classify(status: Option<&Status>, output: &str) -> Attempt {
@@ -174,11 +189,25 @@ mod tests {
         json!({"status": "Failure", "reason": "InternalError", "code": 500, "message": message, "details": {"causes": [{"message": message}]}})
     }
 
+    /// Both streams together: how much of each is written, and what is kept of them.
+    #[rstest]
+    #[case::stderr_first("O", "E", Ok("E"))]
+    #[case::stdout_alone("O\n", " ", Ok("O"))]
+    #[case::the_beginning(&"O".repeat(10 * KEPT), "", Ok(&*"O".repeat(KEPT)))]
+    #[case::as_much_as_may_be(&"O".repeat(LONGEST_ANSWER - 1), "E", Ok("E"))]
+    #[case::too_much_of_one(&"O".repeat(LONGEST_ANSWER + 1), "", Err(()))]
+    #[case::too_much_of_both(&"O".repeat(LONGEST_ANSWER), "E", Err(()))]
     #[tokio::test]
-    async fn the_beginning_of_a_stream_is_kept_and_all_of_it_read() {
-        let text = vec![b'x'; 10 * KEPT];
-        let mut stream = text.as_slice();
-        assert_eq!(drain(Some(&mut stream)).await, vec![b'x'; KEPT]);
-        assert!(stream.is_empty());
+    async fn streams(#[case] stdout: &str, #[case] stderr: &str, #[case] expected: Result<&str, ()>) {
+        let found = drain(Some(stdout.as_bytes()), Some(stderr.as_bytes())).await;
+        assert_eq!(found.as_deref().map_err(|_| ()), expected);
+    }
+
+    #[tokio::test]
+    async fn output_that_never_ends_is_cut_off() {
+        let nothing = None::<&[u8]>;
+        assert!(drain(Some(tokio::io::repeat(b'x')), nothing).await.is_err());
+        assert!(drain(nothing, Some(tokio::io::repeat(b'x'))).await.is_err());
+        assert_eq!(cut_off("pilot-agent").detail, "pilot-agent: the answer is longer than 64 KiB");
     }
 }

@@ -1,5 +1,9 @@
 //! A POST to a port on a pod's loopback, by the `portforward` subresource.
 
+use std::error::Error as _;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::Empty;
@@ -11,10 +15,10 @@ use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::Portforwarder;
-use tokio::io::DuplexStream;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Place, attempt, no_way, refusal};
+use super::{LONGEST_ANSWER, Place, TooLong, attempt, cut_off, no_way, refusal};
 use crate::error::chain;
 use crate::lifecycle::{Attempt, AttemptResult};
 
@@ -23,6 +27,12 @@ const REASON_LAG: Duration = Duration::from_secs(1);
 
 /// A forwarder whose connection ends with it; by itself it would live on.
 struct Forwarder(Portforwarder);
+
+/// A stream of which no more can be read than an answer may have: interim answers could come for ever.
+struct Bounded {
+    stream: DuplexStream,
+    left: usize,
+}
 
 /// Posts to `path` at `port` until `deadline`.
 pub(super) async fn post(pods: &Api<Pod>, place: Place<'_>, port: u16, path: &str, deadline: Instant) -> Attempt {
@@ -38,6 +48,7 @@ pub(super) async fn post(pods: &Api<Pod>, place: Place<'_>, port: u16, path: &st
     match timeout_at(deadline, exchange(stream, path)).await {
         Ok(Ok(status)) if status.is_success() => attempt(AttemptResult::Sent, format!("HTTP {status}")),
         Ok(Ok(status)) => attempt(AttemptResult::Refused, format!("HTTP {status}")),
+        Ok(Err(error)) if error.is_too_long() => cut_off(&format!("port {port}")),
         Ok(Err(error)) => match timeout(REASON_LAG, refused).await {
             Ok(Some(reason)) => not_connected(port, &reason),
             _ => ended_early(&error),
@@ -49,6 +60,7 @@ pub(super) async fn post(pods: &Api<Pod>, place: Place<'_>, port: u16, path: &st
 async fn exchange(stream: DuplexStream, path: &str) -> Result<StatusCode, ExchangeError> {
     let request = Request::post(path).header(HOST, "localhost").header(CONNECTION, "close");
     let request = request.body(Empty::<Bytes>::new()).map_err(ExchangeError::Request)?;
+    let stream = Bounded { stream, left: LONGEST_ANSWER };
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(ExchangeError::Stream)?;
     // The answer's body is dropped with the answer, which lets the connection end.
     let answer = async move { sender.send_request(request).await.map(|answer| answer.status()) };
@@ -62,6 +74,14 @@ enum ExchangeError {
     Request(#[source] hyper::http::Error),
     #[error("the connection ended")]
     Stream(#[source] hyper::Error),
+}
+
+impl ExchangeError {
+    fn is_too_long(&self) -> bool {
+        let Self::Stream(error) = self else { return false };
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+        cause.and_then(io::Error::get_ref).is_some_and(<dyn std::error::Error + Send + Sync>::is::<TooLong>)
+    }
 }
 
 /// The kubelet could not connect, and says why.
@@ -81,6 +101,39 @@ fn ended_early(error: &ExchangeError) -> Attempt {
         ExchangeError::Request(_) => AttemptResult::Failed,
     };
     attempt(result, chain(error))
+}
+
+impl AsyncRead for Bounded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read = buffer.filled().len().saturating_sub(before);
+        match self.left.checked_sub(read) {
+            Some(left) => {
+                self.left = left;
+                polled
+            }
+            None => Poll::Ready(Err(io::Error::other(TooLong))),
+        }
+    }
+}
+
+impl AsyncWrite for Bounded {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
 }
 
 impl Drop for Forwarder {
@@ -117,6 +170,28 @@ mod tests {
         let (found, head) = tokio::join!(exchange(ours, "/quitquitquit"), server);
         assert!(head.starts_with("POST /quitquitquit HTTP/1.1\r\n"), "{head}");
         assert_eq!(found.map(|status| status.as_u16()).map_err(|error| ended_early(&error).result), expected);
+    }
+
+    /// A server that repeats `answer` for as long as it is read.
+    #[rstest]
+    #[case::interim_answers("HTTP/1.1 100 Continue\r\n\r\n")]
+    #[case::one_line("x")]
+    #[case::fields("HTTP/1.1 200 OK\r\na: b\r\n")]
+    #[tokio::test]
+    async fn an_answer_that_never_ends_is_cut_off(#[case] answer: &str) {
+        let (ours, mut theirs) = tokio::io::duplex(4096);
+        let server = async move {
+            let mut sent = 0;
+            while theirs.write_all(answer.as_bytes()).await.is_ok() {
+                sent += answer.len();
+            }
+            sent
+        };
+        let (found, sent) = tokio::join!(exchange(ours, "/quitquitquit"), server);
+        assert!(sent <= 2 * LONGEST_ANSWER, "{sent} bytes were read");
+        let error = found.unwrap_err();
+        // What is no HTTP at all is refused before.
+        assert!(error.is_too_long() || answer != "HTTP/1.1 100 Continue\r\n\r\n", "{error:?}");
     }
 
     #[rstest]
