@@ -12,9 +12,12 @@ pub struct JsonWriter<W>(pub W);
 impl<W: Write> Write for JsonWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // `serde_json` writes a string in pieces that are whole characters.
-        match str::from_utf8(bytes) {
-            Ok(text) if bytes.iter().any(|byte| *byte >= 0x7f) => self.escape(text)?,
-            _ => self.0.write_all(bytes)?,
+        if bytes.iter().any(|byte| *byte >= 0x7f)
+            && let Ok(text) = str::from_utf8(bytes)
+        {
+            self.escape(text)?;
+        } else {
+            self.0.write_all(bytes)?;
         }
         Ok(bytes.len())
     }
