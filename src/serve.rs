@@ -22,10 +22,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use axum::Router;
 use hyper_util::service::TowerToHyperService;
-use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -57,10 +55,6 @@ pub struct Server {
     slots: Arc<Slots>,
 }
 
-/// The TLS settings of a server, which may change while it runs; open connections keep theirs.
-#[derive(Clone)]
-pub struct Tls(Arc<ArcSwap<ServerConfig>>);
-
 /// Listens on `address`, with bounded buffers for each connection.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
@@ -73,23 +67,6 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-impl Tls {
-    /// Settings to start with.
-    #[must_use]
-    pub fn new(config: Arc<ServerConfig>) -> Self {
-        Self(Arc::new(ArcSwap::new(config)))
-    }
-
-    /// Uses `config` for every new connection.
-    pub fn replace(&self, config: Arc<ServerConfig>) {
-        self.0.store(config);
-    }
-
-    fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.0.load_full())
-    }
-}
-
 impl Server {
     /// A server of plain HTTP.
     #[must_use]
@@ -100,12 +77,18 @@ impl Server {
 
     /// A server of HTTP over TLS.
     #[must_use]
-    pub fn tls(listener: TcpListener, tls: Tls, router: Router, metrics: Arc<Metrics>) -> Self {
+    pub fn tls(listener: TcpListener, tls: TlsAcceptor, router: Router, metrics: Arc<Metrics>) -> Self {
         let slots = Slots::new(ServerKind::Webhook, TLS_CONNECTIONS, Arc::clone(&metrics));
         Self::new(listener, Some(tls), router, metrics, slots)
     }
 
-    fn new(listener: TcpListener, tls: Option<Tls>, router: Router, metrics: Arc<Metrics>, slots: Arc<Slots>) -> Self {
+    fn new(
+        listener: TcpListener,
+        tls: Option<TlsAcceptor>,
+        router: Router,
+        metrics: Arc<Metrics>,
+        slots: Arc<Slots>,
+    ) -> Self {
         let connections = Connections { tls, service: TowerToHyperService::new(router), metrics };
         Self { listener, connections, slots }
     }

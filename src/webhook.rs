@@ -13,6 +13,7 @@ pub mod answer;
 mod body;
 mod budget;
 mod certificate;
+mod client_ca;
 mod deadline;
 mod excerpt;
 mod failure;
@@ -28,15 +29,17 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use admission::{Admission, Reviewer};
 pub use certificate::{Certificate, CertificateError, CertificateFiles, CertificateSecret, LoadError, Served};
+pub use client_ca::{ClientCaError, ClientCaFile, ClientCaFileError, ClientVerifier};
 
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::Namespaces;
 use crate::reload::Settings;
-use crate::serve::{Server, Stop, Tls};
+use crate::serve::{Server, Stop};
 use crate::telemetry::{self, LISTENING, Metrics, Readiness};
 
 /// The wall clock, or one that a test sets.
@@ -50,6 +53,8 @@ pub struct Parts {
     pub admin: TcpListener,
     /// The certificate that is served. Without one every handshake fails.
     pub served: Arc<Served>,
+    /// Verifies the certificates of clients. Without it every client is served.
+    pub clients: Option<Arc<ClientVerifier>>,
     /// The labels of namespaces.
     pub namespaces: Arc<dyn Namespaces>,
     /// What fabrics need to know of the cluster.
@@ -104,6 +109,7 @@ impl Webhook {
             listener,
             admin,
             served,
+            clients,
             namespaces,
             facts,
             settings,
@@ -117,7 +123,7 @@ impl Webhook {
         let admin_address = admin.local_addr().map_err(BuildError::Address)?;
         tracing::info!(target: LISTENING, listen = %address, admin = %admin_address, "listening");
 
-        let tls = Tls::new(tls::server_config(Arc::clone(&served)).map_err(BuildError::Tls)?);
+        let tls = TlsAcceptor::from(tls::server_config(Arc::clone(&served), clients).map_err(BuildError::Tls)?);
         let readiness = {
             let (settings, shutdown) = (Arc::clone(&settings), shutdown.clone());
             readiness

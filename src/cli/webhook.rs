@@ -21,7 +21,7 @@ use crate::cluster::secret::Secrets;
 use crate::files;
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
-use crate::webhook::{CertificateFiles, CertificateSecret, Drain, Parts, Served, Webhook, review};
+use crate::webhook::{CertificateFiles, CertificateSecret, ClientCaFile, Drain, Parts, Served, Webhook, review};
 
 /// Serve admission reviews
 #[derive(Debug, Args)]
@@ -35,6 +35,9 @@ pub(super) struct Arguments {
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_KEY", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// CAs that sign the client certificate of the apiserver, PEM; read again when they change [default: none is required]
+    #[arg(long, value_name = "FILE", env = "TRAINMESH_CLIENT_CA")]
+    client_ca: Option<PathBuf>,
     /// Service that the apiserver calls; a certificate in the Secret must be made for it
     #[arg(long, value_name = "NAME", default_value = certs::SERVICE, env = "TRAINMESH_SERVICE")]
     service: String,
@@ -89,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
-    let Arguments { listen, tls_cert, tls_key, service, max_review_nodes, drain, grace, server } = arguments;
+    let Arguments { listen, tls_cert, tls_key, client_ca, service, max_review_nodes, drain, grace, server } = arguments;
     let mut signals = Signals::new().context("could not listen for signals")?;
     let metrics = Arc::new(Metrics::default());
     let client = client::connect(server.kubeconfig.as_deref(), None).await?;
@@ -100,6 +103,10 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         let host = certs::host(service, &server.namespace);
         Source::Secret(CertificateSecret::new(secrets, host, Arc::clone(&metrics), SystemTime::now))
     };
+    let client_ca = match client_ca {
+        Some(path) => Some(ClientCaFile::load(path.clone()).await?),
+        None => None,
+    };
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
     let facts = Arc::new(FactCache::new(client.clone(), &server.namespace));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
@@ -109,6 +116,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         listener: bind(*listen)?,
         admin: bind(server.admin_listen)?,
         served: certificate.served(),
+        clients: client_ca.as_ref().map(ClientCaFile::verifier),
         namespaces: Arc::clone(&namespaces) as _,
         facts: facts.facts(),
         settings: Arc::clone(&settings),
@@ -122,6 +130,9 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
 
     let mut background = Background::default();
     background.spawn("certificate", |stop| certificate.follow(stop));
+    if let Some(client_ca) = client_ca {
+        background.spawn("client CA", |stop| client_ca.follow(files::INTERVAL, stop));
+    }
     background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });
     background.spawn("fabric", {
         let settings = Arc::clone(&settings);

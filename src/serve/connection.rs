@@ -13,12 +13,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
 
+use super::Stop;
 use super::body::Tracked;
 use super::handshake::{NoTls, classify, handshake};
 use super::head::Impatient;
 use super::slots::Slot;
-use super::{Stop, Tls};
 use crate::telemetry::Metrics;
 
 /// How long a connection may lie idle between calls. Longer than the 90 s after which the apiserver closes it: were we
@@ -31,7 +32,7 @@ const BUFFER: usize = 16 * 1024;
 
 /// What all connections of a server share.
 pub(super) struct Connections {
-    pub(super) tls: Option<Tls>,
+    pub(super) tls: Option<TlsAcceptor>,
     pub(super) service: TowerToHyperService<Router>,
     pub(super) metrics: Arc<Metrics>,
 }
@@ -54,7 +55,7 @@ impl Connections {
             return;
         }
         let Some(tls) = &self.tls else { return self.http(stream, slot, stop).await };
-        match handshake(&tls.acceptor(), stream, &stop).await {
+        match handshake(tls, stream, &stop).await {
             Ok(stream) => {
                 slot.handshake_complete(stream.get_ref().1.peer_certificates().is_some());
                 self.http(stream, slot, stop).await;

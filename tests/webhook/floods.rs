@@ -6,8 +6,10 @@ use rustls::version::TLS13;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Mutex;
+use trainmesh::webhook::ClientVerifier;
 
 use crate::client::{self, Tls, post, reply, send};
+use crate::client_ca::ClientCa;
 use crate::until;
 use crate::world::{World, review};
 
@@ -117,6 +119,18 @@ async fn a_review_in_progress_survives_a_flood() {
     let _idle = tls_flood(&world, FLOOD).await;
     world.facts.answers.add_permits(1);
     assert_eq!(reply(&mut calling).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn an_idle_connection_of_a_verified_client_survives_a_flood() {
+    let _turn = TURN.lock().await;
+    let ca = ClientCa::new("clients");
+    let world = World::verifying(ClientVerifier::parse(ca.pem.as_bytes()).unwrap()).await;
+    let stream = TcpStream::connect(world.address).await.unwrap();
+    let mut idle = client::secure(stream, &world.root, &[&TLS13], Some(ca.client())).await.unwrap();
+    assert_eq!(post(&mut idle, "/mutate", &review("team-a")).await.status, 200);
+    let _silent = plain_flood(world.address, 2_000, b"").await;
+    assert_eq!(post(&mut idle, "/mutate", &review("team-a")).await.status, 200);
 }
 
 #[tokio::test]

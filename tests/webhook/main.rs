@@ -7,6 +7,7 @@
 mod apiserver;
 mod calls;
 mod client;
+mod client_ca;
 mod connections;
 mod drain;
 mod floods;

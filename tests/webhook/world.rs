@@ -20,7 +20,7 @@ use trainmesh::cluster::namespaces::{Labels, LookupError, Namespaces};
 use trainmesh::reload::{Offer, Settings};
 use trainmesh::telemetry::{Metrics, Readiness};
 use trainmesh::webhook::review::DEFAULT_NODES;
-use trainmesh::webhook::{Certificate, Drain, Parts, Served, Webhook};
+use trainmesh::webhook::{Certificate, ClientVerifier, Drain, Parts, Served, Webhook};
 
 use crate::client::{self, Tls};
 
@@ -76,6 +76,21 @@ impl World {
         Self::draining(Drain { wait: Duration::ZERO, grace: Duration::from_secs(10) }).await
     }
 
+    /// A server that is ready, and serves clients that `verifier` accepts.
+    pub(crate) async fn verifying(verifier: ClientVerifier) -> Self {
+        Self::with_clients(Some(Arc::new(verifier))).await
+    }
+
+    /// A server that is ready, and serves clients that `clients` accepts, or all.
+    pub(crate) async fn with_clients(clients: Option<Arc<ClientVerifier>>) -> Self {
+        let drain = Drain { wait: Duration::ZERO, grace: Duration::from_secs(10) };
+        let pair = Pair::lasting(1);
+        let world = Self::build(&pair, Arc::new(Served::new(pair.certificate())), clients, drain).await;
+        world.settings.take(&Offer::Absent, "test").unwrap();
+        world.filled.store(true, Ordering::Relaxed);
+        world
+    }
+
     /// A server that is ready, and ends as `drain` says.
     pub(crate) async fn draining(drain: Drain) -> Self {
         let pair = Pair::lasting(1);
@@ -87,6 +102,10 @@ impl World {
 
     /// A server without configuration and namespaces.
     pub(crate) async fn start(pair: &Pair, served: Arc<Served>, drain: Drain) -> Self {
+        Self::build(pair, served, None, drain).await
+    }
+
+    async fn build(pair: &Pair, served: Arc<Served>, clients: Option<Arc<ClientVerifier>>, drain: Drain) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let admin_listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, admin) = (listener.local_addr().unwrap(), admin_listener.local_addr().unwrap());
@@ -100,6 +119,7 @@ impl World {
             listener,
             admin: admin_listener,
             served: Arc::clone(&served),
+            clients,
             namespaces: Arc::clone(&facts) as _,
             facts: Arc::default(),
             settings: Arc::clone(&settings),
