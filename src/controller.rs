@@ -21,6 +21,7 @@ mod text;
 mod watch;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -125,8 +126,10 @@ impl Controller {
         tracing::info!(target: LISTENING, admin = %address, "listening");
         let readiness = {
             let (settings, shutdown) = (Arc::clone(&settings), shutdown.clone());
+            let namespace_missing = candidate.namespace_missing();
             readiness
                 .with("configuration", move || settings.active().is_some())
+                .with("the namespace of the lease does not exist", move || !namespace_missing.load(Ordering::Relaxed))
                 .with("shutting down", move || !shutdown.is_cancelled())
         };
         let admin = Server::plain(admin, telemetry::router(readiness, Arc::clone(&metrics)), Arc::clone(&metrics));

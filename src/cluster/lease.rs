@@ -11,6 +11,8 @@
 mod claim;
 mod transition;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -49,6 +51,8 @@ pub struct Candidate {
     observed: Option<Observed>,
     /// When the last write that succeeded was sent.
     renewed: Instant,
+    namespace: String,
+    namespace_missing: Arc<AtomicBool>,
 }
 
 /// Why a leader leads no longer.
@@ -71,6 +75,8 @@ enum CallError {
     TimedOut(Duration),
     #[error("somebody else has written it at the same moment")]
     Outrun,
+    #[error("namespace {0} does not exist: create it, or set --namespace to the one that trainmesh is installed in")]
+    NoNamespace(String),
 }
 
 impl Default for Timing {
@@ -105,12 +111,21 @@ impl Candidate {
             lease: None,
             observed: None,
             renewed: Instant::now(),
+            namespace: namespace.to_owned(),
+            namespace_missing: Arc::default(),
         }
+    }
+
+    /// Whether the lease could not be created because its namespace does not exist, as of the last attempt.
+    #[must_use]
+    pub fn namespace_missing(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.namespace_missing)
     }
 
     /// Waits until this candidate leads. Cancelled, it may hold the lease without knowing: [`Self::release`] sees to it.
     pub async fn lead(&mut self) {
         let mut silent = false;
+        let mut logged = String::new();
         loop {
             match self.try_to_lead().await {
                 Ok(true) => {
@@ -118,12 +133,20 @@ impl Candidate {
                     return;
                 }
                 Ok(false) => {
+                    logged.clear();
                     if let Some(holder) = self.observed.as_ref().and_then(Observed::holder).filter(|_| !silent) {
                         tracing::info!(holder, identity = self.identity, "standing by");
                         silent = true;
                     }
                 }
-                Err(error) => tracing::warn!("could not stand for the lease {NAME}: {}", chain(&error)),
+                Err(error) => {
+                    let error = chain(&error);
+                    // Once, not at each attempt.
+                    if error != logged {
+                        tracing::warn!("could not stand for the lease {NAME}: {error}");
+                        logged = error;
+                    }
+                }
             }
             tokio::time::sleep(self.timing.retry).await;
         }
@@ -215,7 +238,13 @@ impl Candidate {
         let written = if mine.metadata.resource_version.is_some() {
             self.call(self.api.replace(NAME, &params, &mine)).await
         } else {
-            self.call(self.api.create(&params, &mine)).await
+            let created = self.call(self.api.create(&params, &mine)).await.map_err(|error| match error {
+                // A lease that is to be created needs nothing else.
+                CallError::Refused(error) if is_not_found(&error) => CallError::NoNamespace(self.namespace.clone()),
+                other => other,
+            });
+            self.namespace_missing.store(matches!(created, Err(CallError::NoNamespace(_))), Ordering::Relaxed);
+            created
         };
         // After an error it may have been written all the same: there is nothing to write upon before another look.
         self.lease = None;
@@ -240,6 +269,10 @@ impl Candidate {
             Err(_) => Err(CallError::TimedOut(limit)),
         }
     }
+}
+
+fn is_not_found(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.is_not_found())
 }
 
 fn was_outrun(error: &kube::Error) -> bool {

@@ -22,6 +22,14 @@ pub(crate) struct Apiserver {
     pub(crate) address: SocketAddr,
     /// How often a single namespace was asked for.
     pub(crate) lookups: Arc<AtomicUsize>,
+    leases: Arc<AtomicUsize>,
+}
+
+impl Apiserver {
+    /// How many leases were to be created; there is no namespace for them.
+    pub(crate) fn leases(&self) -> usize {
+        self.leases.load(Ordering::Relaxed)
+    }
 }
 
 /// It lists `team-a` alone; `late` is there when asked for, as a namespace that the watch has not told of yet.
@@ -35,6 +43,8 @@ pub(crate) async fn start(config: Option<&str>) -> Apiserver {
             json!([{"metadata": {"name": "trainmesh-config", "resourceVersion": "1"}, "data": {"config.yaml": text}}])
         }
     };
+    let leases = Arc::new(AtomicUsize::new(0));
+    let attempts = Arc::clone(&leases);
     let (counted, namespaces) = (Arc::clone(&lookups), json!([namespace("team-a")]));
     let router = Router::new().fallback(move |request: Request| async move {
         let watch = request.uri().query().unwrap_or_default().contains("watch=true");
@@ -45,12 +55,23 @@ pub(crate) async fn start(config: Option<&str>) -> Apiserver {
                 counted.fetch_add(1, Ordering::Relaxed);
                 namespace("late").to_string().into_response()
             }
+            "/apis/coordination.k8s.io/v1/namespaces/missing/leases" => {
+                attempts.fetch_add(1, Ordering::Relaxed);
+                not_found()
+            }
+            "/apis/coordination.k8s.io/v1/namespaces/missing/leases/trainmesh-controller" => not_found(),
             _ => StatusCode::NOT_FOUND.into_response(),
         }
     });
     let server = Server::plain(listener, router, Arc::new(Metrics::default()));
     tokio::spawn(server.run(Stop::default(), Duration::ZERO));
-    Apiserver { address, lookups }
+    Apiserver { address, lookups, leases }
+}
+
+/// What an apiserver says of an object, or a namespace, that does not exist.
+fn not_found() -> Response {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404});
+    (StatusCode::NOT_FOUND, status.to_string()).into_response()
 }
 
 /// A list, or a watch in which nothing happens.

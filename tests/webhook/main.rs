@@ -11,6 +11,7 @@ mod client_ca;
 mod connections;
 mod drain;
 mod floods;
+mod homeless;
 mod limits;
 mod memory;
 mod process;

@@ -104,7 +104,7 @@ impl Drop for Process {
     }
 }
 
-fn kubeconfig(address: SocketAddr) -> String {
+pub(crate) fn kubeconfig(address: SocketAddr) -> String {
     format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
          clusters: [{{name: a, cluster: {{server: 'http://{address}'}}}}]\nusers: [{{name: a, user: {{}}}}]\n"
