@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many at once, and then so many a second. Whoever comes is served in the order of coming.
+/// So many at once, and then so many a second.
 #[derive(Debug)]
 pub(crate) struct Bucket {
     interval: Duration,
@@ -22,32 +22,19 @@ impl Bucket {
         Self { interval, saved, due: Mutex::new(now.checked_sub(saved).unwrap_or(now)) }
     }
 
-    /// Takes a token, and waits until it is there. One that is no longer waited for is lost.
-    pub(crate) async fn take(&self) {
-        let wait = self.reserve(Instant::now());
-        if !wait.is_zero() {
-            tokio::time::sleep(wait).await;
-        }
-    }
-
     /// Takes a token if it is there now.
     pub(crate) fn try_take(&self) -> bool {
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if *due > now {
-            return false;
-        }
-        *due = (*due).max(now.checked_sub(self.saved).unwrap_or(now)) + self.interval;
-        true
+        self.try_take_at(Instant::now()).is_ok()
     }
 
-    /// How long to wait for the next token.
-    fn reserve(&self, now: Instant) -> Duration {
+    /// Takes a token if it is there at `now`; `Err` says when the next one is.
+    pub(crate) fn try_take_at(&self, now: Instant) -> Result<(), Instant> {
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
-        let earliest = now.checked_sub(self.saved).unwrap_or(now);
-        let mine = (*due).max(earliest);
-        *due = mine + self.interval;
-        mine.saturating_duration_since(now)
+        if *due > now {
+            return Err(*due);
+        }
+        *due = (*due).max(now.checked_sub(self.saved).unwrap_or(now)) + self.interval;
+        Ok(())
     }
 }
 
@@ -58,17 +45,13 @@ mod tests {
     #[test]
     fn a_burst_and_then_a_rate() {
         let bucket = Bucket::new(10, 3);
-        let now = Instant::now();
-        let waits = |count: usize, now| (0..count).map(|_| bucket.reserve(now).as_millis()).collect::<Vec<_>>();
-        assert_eq!(waits(5, now), [0, 0, 0, 100, 200]);
-        assert_eq!(waits(1, now + Duration::from_millis(250)), [50], "what is reserved counts");
-        assert_eq!(waits(4, now + Duration::from_mins(1)), [0, 0, 0, 100], "no more is saved up than the burst");
-        assert!(!bucket.try_take(), "the next ones are reserved");
-    }
-
-    #[test]
-    fn who_does_not_wait_reserves_nothing() {
-        let bucket = Bucket::new(1, 2);
-        assert_eq!([0; 4].map(|_| bucket.try_take()), [true, true, false, false]);
+        let start = Instant::now();
+        let after = |milliseconds| start + Duration::from_millis(milliseconds);
+        let take = |at| bucket.try_take_at(after(at)).is_ok();
+        assert_eq!([0; 5].map(take), [true, true, true, false, false]);
+        assert_eq!([50, 100, 150, 200, 250].map(take), [false, true, false, true, false]);
+        assert_eq!([60_000; 5].map(take), [true, true, true, false, false], "no more is saved up than the burst");
+        let due = bucket.try_take_at(after(60_000)).unwrap_err();
+        assert!(due > after(60_000) && due <= after(60_100), "one comes each tenth of a second");
     }
 }

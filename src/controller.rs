@@ -6,7 +6,7 @@
 //! leader that loses its lease ends its process, so that nothing is left in flight that another does too.
 
 mod gangs;
-mod lanes;
+mod limiter;
 mod memory;
 mod missed;
 mod mixed;
@@ -33,12 +33,13 @@ use tokio_util::sync::CancellationToken;
 
 use gangs::Gangs;
 pub use gangs::Member;
-use lanes::{Bucket, Lanes};
+use limiter::ActionLimiter;
 use memory::Memory;
 pub use pod::Watched;
 use reconcile::Context;
 use watch::{Selection, watch};
 
+use crate::bucket::Bucket;
 use crate::certs::{InCluster, Rotation};
 use crate::cluster::events::Events;
 use crate::cluster::fabric::pins::PinStore;
@@ -142,7 +143,7 @@ impl Controller {
             gangs: Gangs::default(),
             metrics,
             events,
-            lanes: Lanes::new(),
+            limiter: ActionLimiter::new(),
             looks: Bucket::new(LOOKS.0, LOOKS.1),
             stop: shutdown,
         });

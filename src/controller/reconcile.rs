@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::runtime::controller::Action;
@@ -14,12 +14,13 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
-use super::lanes::{Bucket, Lanes, Place};
+use super::limiter::{ActionLimiter, Permit};
 use super::memory::Memory;
 use super::missed;
 use super::pod::{Pods, Watched};
 use super::quit;
 use super::tell::tell;
+use crate::bucket::Bucket;
 use crate::cluster::events::{self, Events, Told};
 use crate::cluster::namespaces::NamespaceCache;
 use crate::error::chain;
@@ -48,7 +49,7 @@ pub(super) struct Context {
     pub(super) memory: Memory,
     /// Pods that were given a fabric.
     pub(super) gangs: Gangs,
-    pub(super) lanes: Lanes,
+    pub(super) limiter: ActionLimiter,
     /// For looks at what the webhook has done.
     pub(super) looks: Bucket,
     /// No new action from then on.
@@ -77,26 +78,27 @@ pub(super) async fn reconcile(pod: Arc<Watched>, context: Arc<Context>) -> Resul
 
 async fn settle(pod: &Watched, context: &Context) -> Action {
     let mut fresh: Option<Watched> = None;
-    // While there is a place, `fresh` is the pod as it is now.
-    let mut place: Option<Place> = None;
+    // While there is a permit, `fresh` is the pod as it is now.
+    let mut permit: Option<Permit> = None;
     while !context.stop.is_cancelled() {
         let facts = fresh.as_ref().map_or(&pod.facts, |fresh| &fresh.facts);
         let Some(active) = context.settings.active() else { break };
         let limit = active.config.termination.attempt_timeout.0;
-        let claim = place.is_some().then(|| Timestamp::now() + limit + SLACK);
+        let claim = permit.is_some().then(|| Timestamp::now() + limit + SLACK);
         match context.decide(facts, &active, claim) {
             None => return Action::requeue(SOON),
             Some(Decision::Wait { until, .. }) => return rest(until),
             Some(Decision::Skip(_)) => return Action::await_change(),
             Some(Decision::Report(report)) => {
-                place = None;
+                permit = None;
                 tell(&context.events, &context.metrics, facts, &report).await;
             }
-            Some(Decision::End { step, target }) => match place.take() {
-                Some(place) => act(facts, &step, &target, limit, place, context).await,
+            Some(Decision::End { step, target }) => match permit.take() {
+                // Boxed: most pods wait for their turn, or need no action at all.
+                Some(permit) => Box::pin(act(facts, &step, &target, limit, permit, context)).await,
                 None => match approach(facts, context).await {
                     Ok((granted, read)) => {
-                        place = Some(granted);
+                        permit = Some(granted);
                         fresh = Some(read);
                     }
                     Err(action) => return action,
@@ -107,13 +109,19 @@ async fn settle(pod: &Watched, context: &Context) -> Action {
     Action::await_change()
 }
 
-/// Waits for a place for an action on the pod, and reads it anew. `Err`: when to come back instead.
-async fn approach(facts: &PodFacts, context: &Context) -> Result<(Place, Watched), Action> {
+/// Waits for the pod's turn, reads it again, and takes a place for an action. `Err`: when to come back instead.
+///
+/// No place is held before the pod has been read: neither a long line nor a slow apiserver keeps others from acting.
+async fn approach(facts: &PodFacts, context: &Context) -> Result<(Permit, Watched), Action> {
     let node = facts.node.as_deref().ok_or_else(Action::await_change)?;
-    let place = context.lanes.enter(node).await.map_err(Action::requeue)?;
+    let turn = tokio::select! {
+        biased;
+        () = context.stop.cancelled() => return Err(Action::await_change()),
+        turn = context.limiter.turn(&facts.namespace, node) => turn.map_err(later)?,
+    };
     let pods: Pods = Api::namespaced(context.client.clone(), &facts.namespace);
     match tokio::time::timeout(READ_TIMEOUT, pods.get_opt(&facts.name)).await {
-        Ok(Ok(Some(read))) if read.facts.uid == facts.uid => Ok((place, read)),
+        Ok(Ok(Some(read))) if read.facts.uid == facts.uid => Ok((turn.start().map_err(later)?, read)),
         // Gone, or another pod of the same name: about which there is a decision of its own.
         Ok(Ok(_)) => Err(Action::await_change()),
         Ok(Err(error)) => {
@@ -124,19 +132,16 @@ async fn approach(facts: &PodFacts, context: &Context) -> Result<(Place, Watched
     }
 }
 
-async fn act(facts: &PodFacts, step: &Step, target: &Target, limit: Duration, place: Place, context: &Context) {
+async fn act(facts: &PodFacts, step: &Step, target: &Target, limit: Duration, permit: Permit, context: &Context) {
     let container = quit::Place { namespace: &facts.namespace, pod: &facts.name, container: &target.container };
     let attempt = quit::perform(context.client.clone(), container, &step.action, limit).await;
-    drop(place);
+    permit.finish(attempt.result, limit);
     let (method, result) = (step.method.name(), attempt.result.name());
     tracing::debug!(
         namespace = %facts.namespace, pod = %facts.name, container = %target.container, method, result,
         detail = attempt.detail, "attempted"
     );
     context.metrics.lifecycle.attempt(method, result);
-    if let Some(node) = &facts.node {
-        context.lanes.left(node, attempt.result, Instant::now());
-    }
     context.memory.record(&facts.uid, target, step, attempt, Timestamp::now());
 }
 
@@ -179,4 +184,9 @@ fn rest(until: Option<Timestamp>) -> Action {
     let Some(until) = until else { return Action::await_change() };
     // A time that has passed meanwhile is due at once.
     Action::requeue(Duration::try_from(until.duration_since(Timestamp::now())).unwrap_or_default())
+}
+
+/// After `wait`, and not all at the same moment.
+fn later(wait: Duration) -> Action {
+    Action::requeue(wait.mul_f64(1.0 + fastrand::f64() / 2.0))
 }

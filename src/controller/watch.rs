@@ -28,8 +28,9 @@ use crate::keys;
 /// How often every pod is decided about again: whatever was missed is found by then. A decision costs microseconds, and
 /// no call.
 const RESYNC: Duration = Duration::from_mins(5);
-/// Pods that are decided about at once: more than may be acted upon, so that those that need no action need not wait.
-const CONCURRENCY: u16 = 128;
+/// Pods that are decided about at once: more than the limiter keeps in line and lets act, so that pods that need no action
+/// are never behind those that wait for one.
+const CONCURRENCY: u16 = 2048;
 /// Pods in one page, where the list does not come as a stream: the page is read as a whole before it is decoded, and one
 /// pod may have more than 1 MiB.
 const PAGE: u32 = 50;

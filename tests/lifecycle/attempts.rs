@@ -37,7 +37,7 @@ impl World {
 #[case::sent(Sent, &["wait Ending until 20"])]
 #[case::not_in_image(NotInImage, &["end istio-proxy status-port"])]
 #[case::refused(Refused, &["end istio-proxy status-port"])]
-#[case::timed_out(TimedOut, &["end istio-proxy status-port"])]
+#[case::timed_out(TimedOut, &["wait BackingOff until 11"])]
 #[case::failed(Failed, &["end istio-proxy status-port"])]
 #[case::container_gone(ContainerGone, &["wait BackingOff until 11"])]
 #[case::pod_gone(PodGone, &["wait BackingOff until 70"])]

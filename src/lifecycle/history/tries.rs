@@ -33,6 +33,8 @@ pub(in crate::lifecycle) struct Tries {
     rounds: u32,
     /// Tries in a row that did not reach the container.
     misses: u32,
+    /// Tries that timed out: each held a place that others wait for.
+    timeouts: u32,
     first: Timestamp,
     /// When the effect of the last try is to be judged, or the try to be repeated.
     next: Timestamp,
@@ -66,6 +68,7 @@ impl Tries {
             round: Vec::new(),
             rounds: 0,
             misses: 0,
+            timeouts: 0,
             first: now,
             next: now,
             jitter: 0.0,
@@ -105,6 +108,10 @@ impl Tries {
             AttemptResult::Sent => step.patience,
             AttemptResult::PodGone => LONGEST_PAUSE,
             AttemptResult::Unreachable | AttemptResult::ContainerGone => pause(self.misses - 1, jitter),
+            AttemptResult::TimedOut => {
+                self.timeouts += 1;
+                pause(self.timeouts - 1, jitter)
+            }
             _ => Duration::ZERO,
         };
         self.next = now + wait;
