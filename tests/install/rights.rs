@@ -20,6 +20,8 @@ const UNSEEN: &[(&str, &str, &str)] = &[
 
 /// Certificates are renewed within the test.
 const SHORT: &str = "certificates.caLifetime=36s,certificates.lifetime=24s";
+/// Every permission that the chart can grant is granted.
+const FORWARDING: &str = "config.termination.portForward=true";
 
 /// One verb on one resource, with its name where rights are given by name.
 fn grants(release: &Release, component: &str) -> BTreeSet<String> {
@@ -91,7 +93,7 @@ fn member_of_a_job_with_a_fabric(namespace: &Namespace) {
 fn no_verb_is_denied_and_none_goes_unused() {
     Cluster::get().mesh();
     let log = Cluster::get().audit_from_now();
-    let release = Release::starting(&[SHORT]);
+    let release = Release::starting(&[SHORT, FORWARDING]);
     release.ready();
     // Before, roles and their bindings may come after the pods that they are for.
     let serving = Cluster::get().audit_from_now();
@@ -99,7 +101,7 @@ fn no_verb_is_denied_and_none_goes_unused() {
     job_completes(&namespace, "train");
     proxy_without_commands_is_ended(&namespace);
     member_of_a_job_with_a_fabric(&namespace);
-    release.upgrade(&[SHORT, "webhook.timeoutSeconds=3", "controller.podAnnotations.round=two"]);
+    release.upgrade(&[SHORT, FORWARDING, "webhook.timeoutSeconds=3", "controller.podAnnotations.round=two"]);
     release.settled();
 
     for component in ["webhook", "controller"] {
