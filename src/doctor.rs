@@ -27,7 +27,7 @@ use std::fmt;
 
 pub use code::{Check, Code, Level};
 pub use facts::{Admission, Facts, Istiod, PodSecurityProbe, Seen, Servers, Version};
-pub use rights::{Right, Server, narrowed, needed};
+pub use rights::{Right, Server, narrowed, needed, unneeded};
 
 /// What one check has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,10 +55,12 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         metrics,
         configuration,
         denied,
+        unneeded,
         istiods,
         namespaces,
         pod_security,
     } = facts;
+    let more = unneeded.known().map_or(&[][..], Vec::as_slice);
     let visible = registrations.known().map_or(&[][..], Vec::as_slice);
     let checks = [
         (Check::Kubernetes, kubernetes::check(version)),
@@ -76,7 +78,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         ),
         (Check::Metrics, metrics.judge(metrics::check)),
         (Check::Configuration, configuration.judge(configuration::check)),
-        (Check::Rights, denied.judge(|denied| rights::check(denied))),
+        (Check::Rights, denied.judge(|denied| rights::check(denied, more))),
         (Check::Istio, registrations.judge(|all| istio::check(all, istiods))),
         (Check::Namespaces, namespaces.judge(|all| namespaces::check(all, registrations.known(), namespace))),
         (Check::PodSecurity, pod_security.judge(pod_security::check)),

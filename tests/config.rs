@@ -189,8 +189,8 @@ fn the_hash_of_the_default_is_that_of_its_json() {
     // "podSecurityDefault":"unknown","profiles":[]},\
     // "mesh":{"enabled":true,"hold":true,"nativeSidecar":"leave","traffic":"leave","waitTimeout":null},\
     // "termination":{"attemptTimeout":"10s","curl":false,"enabled":true,"helpers":[],"podSelector":\
-    // "service.istio.io/canonical-name","portForward":true,"proxyContainer":"istio-proxy","settle":"1s"}}' | sha256sum
-    assert_eq!(Configuration::embedded().hash(), "3ce77ede2fe8");
+    // "service.istio.io/canonical-name","portForward":false,"proxyContainer":"istio-proxy","settle":"1s"}}' | sha256sum
+    assert_eq!(Configuration::embedded().hash(), "4d6fa17bd040");
 }
 
 /// The three places that state a default: the code, the file and the schema.

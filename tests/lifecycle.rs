@@ -51,7 +51,8 @@ impl Default for World {
     fn default() -> Self {
         Self {
             mode: Ok(Mode::Enabled),
-            settings: Configuration::embedded().termination,
+            // With every method.
+            settings: Termination { port_forward: true, ..Configuration::embedded().termination },
             history: History::default(),
             now: pod::now(),
         }

@@ -74,6 +74,9 @@ enum FailOn {
     I,
 }
 
+/// Warnings of the rule that knows the sidecar containers: they are not about a fabric, and no check of the lint.
+const MANAGED: &str = "termination.managed: ";
+
 /// The findings of one role's pod.
 #[derive(Debug)]
 struct Linted {
@@ -148,6 +151,10 @@ fn lint(inputs: &Inputs, preview: &Preview) -> Run {
             Ok((_, Previewed::PassedOver(_))) => {}
             Ok((document, Previewed::Pods { reports, .. })) => {
                 run.pods += reports.len();
+                for report in &reports {
+                    let warnings = report.warnings.iter().filter(|warning| warning.starts_with(MANAGED));
+                    run.notes.extend(warnings.map(|warning| format!("{}: {warning}", name(report))));
+                }
                 let linted = reports.into_iter().map(|report| {
                     let findings = preview.lint(&report);
                     Linted { line: document.line, report, findings }

@@ -55,6 +55,8 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
     let served = served(namespaces.known(), namespace);
     let denied = seen(reviews::denied(client, &servers, namespace, needed, &served)).await?;
     let pod_security = pod_security::probe(client, &in_force.fabric, &namespaces, namespace).await;
+    let unneeded = doctor::unneeded(&in_force, &servers);
+    let unneeded = seen(reviews::granted(client, &servers, namespace, unneeded)).await?;
     Ok(Facts {
         namespace: namespace.to_owned(),
         now,
@@ -70,6 +72,7 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
         metrics,
         configuration,
         denied,
+        unneeded,
         istiods,
         namespaces,
         pod_security,

@@ -31,8 +31,9 @@ pub struct Termination {
     pub pod_selector: LabelSelector,
     /// How long one attempt to end a container may take.
     pub attempt_timeout: Period,
-    /// Whether port-forwards are used: to the proxy's status port where commands in its container fail, and to helpers that
-    /// take a POST; without it these count as helpers that cannot be ended.
+    /// Whether port-forwards are used: to sidecar containers that are terminated by a POST, and to the proxy's status port
+    /// where commands in its container fail. Without it the controller reports these sidecars and does not terminate them.
+    /// The permission reaches every port of a pod.
     pub port_forward: bool,
     /// Whether `curl` in the proxy's container is tried last.
     pub curl: bool,
@@ -50,7 +51,8 @@ impl Default for Termination {
             // Set by every injection template of Istio.
             pod_selector: LabelSelector::literal("service.istio.io/canonical-name"),
             attempt_timeout: Period(Duration::from_secs(10)),
-            port_forward: true,
+            // The permission reaches every port of a pod, and no policy sees which one a stream is for.
+            port_forward: false,
             curl: false,
             helpers: Vec::new(),
         }

@@ -162,6 +162,8 @@ findings! {
     Ok ConfigurationValid => "valid";
     /// Nobody made a `ConfigMap`.
     Note ConfigurationAbsent => "there is no ConfigMap trainmesh-config, so the defaults hold";
+    /// As it comes.
+    Note PortForwardOff => "termination.portForward is false, so sidecars that are terminated by a POST keep running", cure "where pods have such sidecars (events HelperHasNoMethod), set config.termination.portForward to true in the chart's values";
     /// The servers go on with the one before, if they had one.
     Failure ConfigurationRefused => "ConfigMap trainmesh-config is refused; what was in force before stays", cure "mend what is named, and try it first: trainmesh config validate";
 
@@ -169,6 +171,8 @@ findings! {
     Ok RightsGranted => "the servers' accounts may do what they have to";
     /// By RBAC, of either account.
     Failure RightsMissing => "the servers' accounts lack rights", cure "install the chart's RBAC as it is; rights follow the features that are switched on in Helm's values";
+    /// More than the configuration uses.
+    Warning RightsUnneeded => "the controller's account has permissions in pods that the configuration does not use", cure "upgrade the release with the same values as the configuration, and delete bindings that others made";
 
     /// Who injects.
     Ok InjectorsSeen => "injects";

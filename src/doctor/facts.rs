@@ -38,6 +38,8 @@ pub struct Facts {
     pub configuration: Seen<Offer>,
     /// Those of the [`needed`](super::needed) rights that the servers' accounts lack.
     pub denied: Seen<Vec<Right>>,
+    /// Those of the [`unneeded`](super::unneeded) rights that they have in all namespaces.
+    pub unneeded: Seen<Vec<Right>>,
     /// Istio's control planes.
     pub istiods: Seen<Vec<Istiod>>,
     /// All namespaces, and their labels.

@@ -120,27 +120,16 @@ const RULES: &[Rule] = &[
 /// The rights that `servers` in `namespace` need under `configuration`.
 #[must_use]
 pub fn needed(configuration: &Configuration, servers: &Servers, namespace: &str) -> Vec<Right> {
-    let termination = &configuration.termination;
-    let on = |when| match when {
-        Always => true,
-        OwnCertificate => servers.own_certificate,
-        Termination => termination.enabled,
-        PortForward => termination.enabled && termination.port_forward,
-        Fabric => configuration.fabric.enabled,
-        TerminationOrFabric => termination.enabled || configuration.fabric.enabled,
-    };
     let installed = |server| server == Webhook || servers.controller;
-    let rules = RULES.iter().filter(|rule| on(rule.when) && installed(rule.server));
-    let named = rules.flat_map(|rule| rule.names.iter().map(move |name| (rule, *name)));
-    let rights = named.flat_map(|(rule, name)| {
-        let Rule { server, group, resource, home, verbs, .. } = rule;
-        let namespace = home.then(|| namespace.to_owned());
-        verbs.iter().map(move |verb| {
-            let namespace = namespace.clone();
-            Right { server: *server, verb, group, resource, name: Cow::Borrowed(name), namespace }
-        })
-    });
-    rights.chain(named_by_profiles(configuration)).collect()
+    let rules = RULES.iter().filter(|rule| rule.when.holds(configuration, servers) && installed(rule.server));
+    rules.flat_map(|rule| rule.rights(namespace)).chain(named_by_profiles(configuration)).collect()
+}
+
+/// Permissions in pods that nothing needs under `configuration`: whoever has the account's token has them.
+#[must_use]
+pub fn unneeded(configuration: &Configuration, servers: &Servers) -> Vec<Right> {
+    let into_pods = RULES.iter().filter(|rule| rule.resource.starts_with("pods/"));
+    into_pods.filter(|rule| !rule.when.holds(configuration, servers)).flat_map(|rule| rule.rights("")).collect()
 }
 
 /// The webhook looks, in all namespaces, for the objects that profiles name.
@@ -173,11 +162,44 @@ pub fn narrowed(denied: &Right, opted_in: &[String]) -> Option<Vec<Right>> {
     narrow.then(|| opted_in.iter().map(|name| Right { namespace: Some(name.clone()), ..denied.clone() }).collect())
 }
 
-pub(super) fn check(denied: &[Right]) -> Vec<Found> {
-    vec![match denied {
+pub(super) fn check(denied: &[Right], unneeded: &[Right]) -> Vec<Found> {
+    let found = match denied {
         [] => (Code::RightsGranted, String::new()),
         denied => (Code::RightsMissing, several(denied)),
-    }]
+    };
+    let more = (!unneeded.is_empty()).then(|| (Code::RightsUnneeded, several(unneeded)));
+    std::iter::once(found).chain(more).collect()
+}
+
+impl When {
+    fn holds(self, configuration: &Configuration, servers: &Servers) -> bool {
+        let (termination, fabric) = (&configuration.termination, &configuration.fabric);
+        match self {
+            Always => true,
+            OwnCertificate => servers.own_certificate,
+            Termination => termination.enabled,
+            PortForward => termination.enabled && termination.port_forward,
+            Fabric => fabric.enabled,
+            TerminationOrFabric => termination.enabled || fabric.enabled,
+        }
+    }
+}
+
+impl Rule {
+    /// Each verb on each name; `home` is our namespace.
+    fn rights(&self, home: &str) -> impl Iterator<Item = Right> {
+        let Self { server, group, resource, names, verbs, .. } = *self;
+        let namespace = self.home.then(|| home.to_owned());
+        let pairs = names.iter().flat_map(move |name| verbs.iter().map(move |verb| (*name, *verb)));
+        pairs.map(move |(name, verb)| Right {
+            server,
+            verb,
+            group,
+            resource,
+            name: Cow::Borrowed(name),
+            namespace: namespace.clone(),
+        })
+    }
 }
 
 impl fmt::Display for Right {
@@ -210,9 +232,9 @@ mod tests {
 
     /// What is asked for under a configuration holds all of `with` and none of `without`.
     #[rstest]
-    #[case::all("", "", true, &["webhook: get secrets trainmesh-webhook-tls in home", "controller: create pods/portforward", "controller: patch mutatingwebhookconfigurations 0-trainmesh"], &[])]
+    #[case::all("portForward: true", "", true, &["webhook: get secrets trainmesh-webhook-tls in home", "controller: create pods/portforward", "controller: patch mutatingwebhookconfigurations 0-trainmesh"], &[])]
     #[case::certificates_by_others("", NO_FABRIC, false, &["controller: create pods/exec"], &["secrets", "mutatingwebhook"])]
-    #[case::no_port_forward("portForward: false", NO_FABRIC, true, &["controller: get pods/exec"], &["portforward"])]
+    #[case::no_port_forward("", NO_FABRIC, true, &["controller: get pods/exec"], &["portforward"])]
     #[case::neither("enabled: false", NO_FABRIC, true, &["controller: create events in home"], &[" pods", "portforward", "nodes", "trainmesh-fabric"])]
     #[case::fabric_alone("enabled: false", "", true, &["controller: watch pods", "controller: patch configmaps trainmesh-fabric in home", "webhook: watch nodes", "webhook: list mutatingwebhookconfigurations network-resources-injector-config"], &["pods/"])]
     #[case::own_profile("", "profiles: [{name: own, transport: ib, dra: {claims: [{name: rdma, resourceClaimTemplateName: nics}]}}]", true, &["webhook: watch resourceclaimtemplates nics"], &[])]
@@ -269,13 +291,24 @@ mod tests {
     #[test]
     fn the_denied_are_named_and_counted() {
         let denied = needed(&Configuration::embedded(), &Servers::default(), "home");
-        let (code, about) = check(&denied).remove(0);
+        let (code, about) = check(&denied, &[]).remove(0);
         assert_eq!(code, Code::RightsMissing);
         assert!(
             about.starts_with("webhook: get namespaces, ")
                 && about.ends_with(&format!("and {} more", denied.len() - 8)),
             "{about}"
         );
-        assert_eq!(check(&[])[0].0, Code::RightsGranted);
+        assert_eq!(check(&[], &[])[0].0, Code::RightsGranted);
+    }
+
+    #[rstest]
+    #[case::by_default("", &["controller: get pods/portforward", "controller: create pods/portforward"])]
+    #[case::on("portForward: true", &[])]
+    #[case::without_termination("enabled: false", &["controller: get pods/exec", "controller: create pods/exec", "controller: get pods/portforward", "controller: create pods/portforward"])]
+    fn permissions_in_pods_that_nothing_needs(#[case] text: &str, #[case] expected: &[&str]) {
+        let unneeded = unneeded(&configuration(text, ""), &Servers::default());
+        assert_eq!(unneeded.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+        let codes: Vec<Code> = check(&[], &unneeded).into_iter().map(|(code, _)| code).collect();
+        assert_eq!(codes.contains(&Code::RightsUnneeded), !expected.is_empty());
     }
 }

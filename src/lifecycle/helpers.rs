@@ -1,21 +1,24 @@
 //! Whether a pod to come has helpers that will have to be ended.
 
 use super::catalogue;
-use super::roles::Roles;
+use super::roles::{PORT_FORWARD_OFF, Roles};
 use super::{Catalogue, PodFacts};
 use crate::config::Termination;
 use crate::keys;
 use crate::pod::{ContainerKind, Pod};
 
 /// What a pod has of helpers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Helpers {
     /// None, neither by annotation nor by the names of the catalogue.
     None,
     /// Some, but its payload never ends.
     OfEndlessPayload,
     /// Some, to be ended after the payload.
-    ToEnd,
+    ToEnd {
+        /// Those that need a port-forward, which the settings do not allow: they keep running.
+        without_method: Vec<Box<str>>,
+    },
 }
 
 /// What `pod`, of which nothing runs yet, has of helpers.
@@ -35,5 +38,9 @@ pub fn helpers(pod: Pod<'_>, settings: &Termination) -> Helpers {
         return Helpers::None;
     }
     let ends = !roles.payload.is_empty() && roles.payload.iter().all(|container| container.can_end());
-    if ends { Helpers::ToEnd } else { Helpers::OfEndlessPayload }
+    if !ends {
+        return Helpers::OfEndlessPayload;
+    }
+    let without_method = roles.findings.into_iter().filter(|report| report.detail == PORT_FORWARD_OFF);
+    Helpers::ToEnd { without_method: without_method.filter_map(|report| report.container).collect() }
 }

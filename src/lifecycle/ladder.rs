@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_agent_may_drain_first() {
-        let settings = Configuration::embedded().termination;
+        let settings = Termination { port_forward: true, ..Configuration::embedded().termination };
         let agent = Agent { drain: Some(Duration::from_secs(30)), ..Agent::default() };
         let patience: Vec<u64> = of(agent, &settings).iter().map(|step| step.patience.as_secs()).collect();
         assert_eq!(patience, [10, 40, 40]);

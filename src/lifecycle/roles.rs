@@ -9,6 +9,8 @@ use crate::pod::ContainerKind;
 /// The sandbox's process ends at the signal, and the kubelet then kills every container of the pod.
 const SHARED_PROCESSES: &str =
     "with shareProcessNamespace or hostPID, process 1 is not its own, and its command signals process 1";
+/// What a report says of a helper that needs a port-forward where none may be used.
+pub(super) const PORT_FORWARD_OFF: &str = "it needs a port-forward, and termination.portForward is false";
 
 /// What each container is to its pod.
 #[derive(Debug)]
@@ -74,7 +76,7 @@ impl<'a> Roles<'a> {
                 }
                 (_, _, Some((_, entry))) if !catalogue.allows(entry) => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);
-                    roles.findings.push(report.detail("it needs a port-forward, and termination.portForward is off"));
+                    roles.findings.push(report.detail(PORT_FORWARD_OFF));
                 }
                 (_, _, Some((_, entry))) if facts.shared_processes && entry.signals_process_1() => {
                     let report = Report::about(Finding::HelperHasNoMethod, &container.name);

@@ -13,7 +13,8 @@ const SERVER: &str =
 
 #[test]
 fn helpers_end_before_the_proxy() {
-    let world = World::with(&json!({"helpers": [{"name": "logger", "exec": ["touch", "/tmp/quit"]}]}));
+    let world =
+        World::with(&json!({"portForward": true, "helpers": [{"name": "logger", "exec": ["touch", "/tmp/quit"]}]}));
     let by_annotation = world.group.pod("annotated").annotation("trainmesh.dev/helper-containers", "ship=logger");
     world.create(&by_annotation.runs("train", "true").runs("ship", SLOW));
     world.create(&world.group.pod("by-its-name").runs("train", "true").runs("logger", SLOW));
@@ -59,4 +60,14 @@ fn process_1_of_a_shared_namespace_is_not_signaled() {
     assert_eq!((seen.state("fluent-bit"), seen.restarts("fluent-bit")), (State::Running, 0), "{seen}");
     let commands = asked(&world.namespace, "shared");
     assert!(commands.iter().all(|asked| !format!("{asked:?}").contains("kill")), "{commands:?}");
+}
+
+#[test]
+fn a_sidecar_that_needs_a_port_forward_is_reported_by_default() {
+    let world = World::new();
+    world.create(&world.group.pod("train").runs("train", "true").runs("cloud-sql-proxy", "sleep 1h"));
+    let event = told(&world.namespace, "train", "HelperHasNoMethod");
+    assert!(event.warning && event.note.contains("termination.portForward"), "{event:?}");
+    let seen = watch(&world.namespace, "train", "the proxy has ended", |seen| seen.ended(PROXY).is_some());
+    assert_eq!(seen.state("cloud-sql-proxy"), State::Running, "{seen}");
 }

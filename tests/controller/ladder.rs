@@ -80,7 +80,7 @@ const WAYS: &[Way] = &[
 
 #[test]
 fn each_way_that_fails_is_followed_by_the_next() {
-    let world = World::with(&json!({"attemptTimeout": "3s"}));
+    let world = World::with(&json!({"portForward": true, "attemptTimeout": "3s"}));
     for Way { name, payload, proxy, annotations, .. } in WAYS {
         let pod = world.group.pod(name).proxy(&proxy()).runs("train", payload);
         world.create(&annotations.iter().fold(pod, |pod, (key, value)| pod.annotation(key, value)));
@@ -99,8 +99,8 @@ fn each_way_that_fails_is_followed_by_the_next() {
 }
 
 #[test]
-fn a_port_forward_that_is_forbidden_by_configuration_is_not_tried() {
-    let world = World::with(&json!({"portForward": false, "attemptTimeout": "3s"}));
+fn by_default_no_port_is_forwarded() {
+    let world = World::with(&json!({"attemptTimeout": "3s"}));
     let proxy = json!({"proxyAdminPort": 15099, "statusPort": 15025});
     world.create(&world.group.pod("train").proxy(&proxy).runs("train", "true"));
     world.create(

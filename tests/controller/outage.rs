@@ -84,7 +84,7 @@ fn a_leader_that_ends_in_good_order_hands_over_at_once() {
 
 #[test]
 fn rights_that_are_missing_are_named_and_tried_seldom_and_nothing_else_is_missing() {
-    let group = Group::new();
+    let group = Group::with(&json!({"portForward": true}));
     let allowed = rights();
     let account = group.account(&json!(allowed[..3]));
     let log = Cluster::get().audit_from_now();

@@ -1,13 +1,23 @@
-//! What the controller's account may do in a pod: what ends a sidecar, and nothing else.
+//! What the controller's account may do in a pod: what terminates a sidecar, in namespaces that have opted in, and nothing
+//! else.
 
 use serde_json::json;
 
-use crate::cluster::{Cluster, PATIENCE, eventually};
+use crate::cluster::{Applied, Cluster, Namespace, PATIENCE, eventually};
 use crate::release::Release;
+
+/// Port-forwards are off by default.
+const PORT_FORWARD: &str = "config.termination.portForward=true";
+const OPTED_IN: (&str, &str) = ("trainmesh.dev/inject", "enabled");
+const ISTIO_AUX: (&str, &str) = ("io.datastrophic/istio-aux", "enabled");
 
 const EXECS: &str = "may run only what ends a sidecar, and only in that sidecar";
 const INPUT: &str = "may not write to a command";
 const PORTS: &str = "may forward only the ports by which a sidecar is ended";
+const NAMESPACES: &str = "may act only in namespaces that have opted in";
+const EXEC_ALONE: &str = "may only exec";
+/// The pod is looked up behind admission.
+const NO_POD: &str = "pods \"p\" not found";
 /// Said behind admission: the container has no such program.
 const ADMITTED: &str = "executable file not found";
 /// Said behind admission: a plain GET forwards nothing.
@@ -73,10 +83,80 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["get", "secrets"], "cannot list resource \"secrets\""),
 ];
 
+/// What terminates a proxy, by the one permission and by the other.
+const CALLS: [&str; 2] = [
+    "exec?container=istio-proxy&command=pilot-agent&command=request&command=POST&command=quitquitquit",
+    "portforward?ports=15020",
+];
+
+/// The labels of a namespace, and what the account is told there.
+const LABELS: &[(&[(&str, &str)], &str)] = &[
+    (&[OPTED_IN], NO_POD),
+    (&[ISTIO_AUX], NO_POD),
+    (&[OPTED_IN, ISTIO_AUX], NO_POD),
+    (&[], NAMESPACES),
+    (&[("trainmesh.dev/inject", "audit")], NAMESPACES),
+    (&[("trainmesh.dev/inject", "disabled")], NAMESPACES),
+    (&[("trainmesh.dev/inject", "audit"), ISTIO_AUX], NAMESPACES),
+    (&[("io.datastrophic/istio-aux", "true")], NAMESPACES),
+    (&[("istio-injection", "enabled")], NAMESPACES),
+];
+
+/// The answer to a call for a pod `p` in `namespace`, where there is none.
+fn call(cluster: &Namespace, namespace: &str, call: &str, flags: &[&str]) -> Applied {
+    let path = format!("/api/v1/namespaces/{namespace}/pods/p/{call}");
+    cluster.kubectl(&[&["get", "--raw", &path], flags].concat(), "")
+}
+
+#[test]
+fn the_controllers_account_may_act_only_in_namespaces_that_have_opted_in() {
+    let release = Release::install("helm", &[PORT_FORWARD]);
+    let account = format!("--as={}", release.account("controller"));
+    let cluster = Cluster::get();
+    for (labels, expected) in LABELS {
+        let namespace = cluster.namespace(labels);
+        for path in CALLS {
+            let answer = call(&namespace, &namespace.name, path, &[&account]);
+            assert!(answer.stderr.contains(expected), "{labels:?} {path}: {}", answer.stderr);
+            // A person who runs `trainmesh sweep` has permissions of their own.
+            let answer = call(&namespace, &namespace.name, path, &[]);
+            assert!(answer.stderr.contains(NO_POD), "{labels:?} {path}: {}", answer.stderr);
+        }
+    }
+    // No label opts these in.
+    for excluded in ["kube-system", &*release.home.name] {
+        let label = |label| release.home.kubectl(&["label", "--overwrite", "namespace", excluded, label], "").success();
+        let _ = label("trainmesh.dev/inject=enabled");
+        let answers = CALLS.map(|path| call(&release.home, excluded, path, &[&account]).stderr);
+        let _ = label("trainmesh.dev/inject-");
+        assert!(answers.iter().all(|answer| answer.contains(NAMESPACES)), "{excluded}: {answers:?}");
+    }
+}
+
+#[test]
+fn by_default_the_controllers_account_may_forward_no_port() {
+    let release = Release::install("helm", &[]);
+    let namespace = Cluster::get().namespace(&[OPTED_IN]);
+    let account = release.account("controller");
+    let flag = format!("--as={account}");
+    let [exec, forward] = CALLS.map(|path| call(&namespace, &namespace.name, path, &[&flag]).stderr);
+    assert!(exec.contains(NO_POD), "{exec}");
+    assert!(forward.contains("cannot get resource \"pods/portforward\""), "{forward}");
+    // Whoever grants the permission without the value of the chart has not changed the policy.
+    let _ =
+        namespace.kubectl(&["create", "role", "p", "--verb=get,create", "--resource=pods/portforward"], "").success();
+    let subject = format!("--user={account}");
+    let _ = namespace.kubectl(&["create", "rolebinding", "p", "--role=p", &subject], "").success();
+    eventually(PATIENCE, "the permission is granted", || {
+        let forward = call(&namespace, &namespace.name, CALLS[1], &[&flag]).stderr;
+        if forward.contains(EXEC_ALONE) { Ok(()) } else { Err(forward) }
+    });
+}
+
 #[test]
 fn the_controllers_account_may_only_end_sidecars() {
-    let release = Release::install("helm", &[]);
-    let namespace = Cluster::get().namespace(&[]);
+    let release = Release::install("helm", &[PORT_FORWARD]);
+    let namespace = Cluster::get().namespace(&[OPTED_IN]);
     let container = |name: &str| {
         json!({"name": name, "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
             "command": ["sh", "-c", "trap 'exit 0' TERM; sleep 600 & wait"]})

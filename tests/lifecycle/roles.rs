@@ -2,7 +2,8 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::{Argv, ContainerName, Helper, HelperMethod};
+use trainmesh::config::{Argv, Configuration, ContainerName, Helper, HelperMethod};
+use trainmesh::lifecycle::{Decision, Finding};
 
 use super::pod::{annotated, container, plain, pod, with};
 use super::{World, check};
@@ -158,6 +159,18 @@ fn a_configured_helper_that_signals_process_1(#[case] argv: &[&str], #[case] sig
     let pod = with(plain("Never", &["a T0", "log", "istio-proxy"]), &["spec", "shareProcessNamespace"], json!(true));
     let expected: &[&str] = if signals { &["report HelperHasNoMethod log", END] } else { &["end log helper-exec"] };
     check(world, &pod, expected);
+}
+
+/// Six of the built-in ones: nobody grants a permission that reaches every port without asking for it.
+#[test]
+fn by_default_there_are_no_port_forwards_and_the_report_names_the_setting() {
+    for helper in ["cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "daprd", "consul-dataplane", "linkerd-proxy"] {
+        let world = World { settings: Configuration::embedded().termination, ..World::default() };
+        let decision = world.decide(&plain("Never", &["a T0", helper, "istio-proxy"]));
+        let Decision::Report(report) = decision else { panic!("{helper}: {decision:?}") };
+        assert_eq!(report.finding, Finding::HelperHasNoMethod, "{helper}");
+        assert!(report.detail.contains("termination.portForward"), "{report:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,10 @@ const APPLIED: &str = "applied HelpersManaged";
 
 /// A namespace without a mesh: a helper needs none.
 fn meshless() -> World {
-    World { mode: Mode::Enabled, labels: json!({}), config: Configuration::embedded() }
+    let mut config = Configuration::embedded();
+    // With every method.
+    config.termination.port_forward = true;
+    World { mode: Mode::Enabled, labels: json!({}), config }
 }
 
 fn managed() -> Value {
@@ -87,4 +90,24 @@ fn switched_off_is_off() {
     world.config.termination.enabled = false;
     let pod = pod(json!({}), &["train", "daprd"]);
     check(&world, &pod, RuleId::TerminationManaged, "skipped TerminationOff", json!({}), &[]);
+}
+
+/// What the warning says of a pod with these containers where port-forwards are off, as they are by default.
+#[rstest]
+#[case::by_a_post(pod(json!({}), &["train", "vault-agent"]), &["vault-agent keeps running: termination.portForward is false"])]
+#[case::two(pod(json!({}), &["train", "vault-agent", "daprd"]), &["vault-agent, daprd keep running: termination.portForward"])]
+#[case::by_annotation(pod(helpers("sql=cloud-sql-proxy"), &["train", "sql"]), &["sql keeps running"])]
+#[case::by_a_command(pod(json!({}), &["train", "fluent-bit"]), &[])]
+#[case::no_entry(pod(helpers("log"), &["train", "log"]), &[])]
+fn without_port_forwards(#[case] pod: Value, #[case] warnings: &[&str]) {
+    let world = World { config: Configuration::embedded(), ..meshless() };
+    check(&world, &pod, RuleId::TerminationManaged, APPLIED, managed(), warnings);
+}
+
+/// The warning does not depend on who labels the pod.
+#[test]
+fn a_pod_that_is_labeled_already_is_warned_about_too() {
+    let world = World { config: Configuration::embedded(), ..meshless() };
+    let pod = pod(json!({"labels": managed()}), &["train", "daprd"]);
+    check(&world, &pod, RuleId::TerminationManaged, "skipped ManagedAlready", json!({}), &["daprd keeps running"]);
 }

@@ -17,7 +17,7 @@ takes its default, as in the binary.
 
 {{/* Not empty where the feature is on. */}}
 {{- define "trainmesh.portForward" -}}
-{{- include "trainmesh.config.field" (dict "root" . "section" "termination" "field" "portForward" "default" true) | trimAll "false" }}
+{{- include "trainmesh.config.field" (dict "root" . "section" "termination" "field" "portForward" "default" false) | trimAll "false" }}
 {{- end }}
 
 {{/* Not empty where the feature is on. */}}

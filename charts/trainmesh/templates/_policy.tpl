@@ -47,3 +47,12 @@ CEL of the exec policy. Words are compared one by one: a joined command line cou
 {{- range .Values.execPolicy.extraPorts }}{{ $ports = append $ports (int .) }}{{ end -}}
 {{ join ", " (uniq $ports) }}
 {{- end }}
+
+{{/* The namespaces that no label opts in, as in `'a', 'b'`. */}}
+{{- define "trainmesh.cel.excluded" -}}
+{{- $names := list -}}
+{{- range concat (list "kube-system" .Release.Namespace) .Values.webhook.excludedNamespaces | uniq -}}
+{{- $names = append $names (include "trainmesh.cel.text" . | trim) -}}
+{{- end -}}
+{{ join ", " $names }}
+{{- end }}

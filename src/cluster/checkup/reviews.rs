@@ -31,6 +31,18 @@ pub(super) async fn denied(
     Ok(lacking)
 }
 
+/// Those of `rights` that the accounts of `servers` in `home` have.
+pub(super) async fn granted(
+    client: &Client,
+    servers: &Servers,
+    home: &str,
+    mut rights: Vec<Right>,
+) -> Result<Vec<Right>, AskError> {
+    let denied = ask(client, servers, home, rights.clone()).await?;
+    rights.retain(|right| !denied.contains(right));
+    Ok(rights)
+}
+
 /// Those of `rights` that are not allowed, in their order.
 async fn ask(client: &Client, servers: &Servers, home: &str, rights: Vec<Right>) -> Result<Vec<Right>, AskError> {
     let api: Api<SubjectAccessReview> = Api::all(client.clone());

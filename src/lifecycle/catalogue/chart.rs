@@ -22,7 +22,7 @@ fn written(action: &Action) -> (&'static str, Value) {
 #[test]
 fn of_the_proxy_the_rungs_of_the_ladder() {
     let permitted = permitted();
-    let settings = Termination { curl: true, ..Configuration::embedded().termination };
+    let settings = Termination { port_forward: true, curl: true, ..Configuration::embedded().termination };
     let step = |method| {
         let mut steps = ladder::of(Agent::default(), &settings).into_iter();
         let Step { action, .. } = steps.find(|step| step.method == method).unwrap();
