@@ -28,6 +28,7 @@ use jiff::Timestamp;
 use kube::Client;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +37,7 @@ pub use gangs::Member;
 use limiter::ActionLimiter;
 use memory::Memory;
 pub use pod::Watched;
-use reconcile::Context;
+use reconcile::{Context, READS};
 use watch::{Selection, watch};
 
 use crate::bucket::Bucket;
@@ -145,6 +146,7 @@ impl Controller {
             events,
             limiter: ActionLimiter::new(),
             looks: Bucket::new(LOOKS.0, LOOKS.1),
+            reads: Semaphore::new(READS),
             stop: shutdown,
         });
         let tasks = Tasks { certificates, pins, configured_in };

@@ -16,6 +16,10 @@ use crate::lifecycle::PodFacts;
 use crate::mutate::{Mode, RuleId, Snapshot, Verdict, draft};
 use crate::pod::{self, Proxy, ProxyKind};
 
+/// The longest text of a pod that is checked, in bytes. As a tree it takes up to a hundred times as much, and its author
+/// is not trusted with our memory; real pods have a tenth of this.
+const LONGEST: usize = 256 * 1024;
+
 /// Whether the webhook should have left a mark on the pod, had it been asked. `since` is when this process began to see
 /// the namespace with its present labels: what was before that, it cannot know.
 pub(super) fn suspicious(facts: &PodFacts, mode: Mode, since: Timestamp) -> bool {
@@ -27,12 +31,19 @@ pub(super) fn suspicious(facts: &PodFacts, mode: Mode, since: Timestamp) -> bool
     marks && new && !facts.traced && !facts.opted_out && !facts.deleting
 }
 
-/// The pod as it is, all of it.
-pub(super) async fn fetch(client: &Client, namespace: &str, name: &str) -> Result<Value, kube::Error> {
+/// Reads the whole pod; `None` where its text is longer than [`LONGEST`].
+pub(super) async fn fetch(client: &Client, namespace: &str, name: &str) -> Result<Option<Value>, kube::Error> {
     let request = Request::new(Pod::url_path(&(), Some(namespace)))
         .get(name, &GetParams::default())
         .map_err(kube::Error::BuildRequest)?;
-    client.request(request).await
+    decode(&client.request_text(request).await?)
+}
+
+fn decode(text: &str) -> Result<Option<Value>, kube::Error> {
+    if text.len() > LONGEST {
+        return Ok(None);
+    }
+    serde_json::from_str(text).map(Some).map_err(kube::Error::SerdeError)
 }
 
 /// The rules that the webhook would have applied to `pod`, and whose effect it lacks.
@@ -92,6 +103,16 @@ mod tests {
             json!({"initContainers": ["istio-init"], "containers": ["istio-proxy"], "volumes": ["istio-envoy"]});
         pod["metadata"]["annotations"][keys::SIDECAR_STATUS] = status.to_string().into();
         pod
+    }
+
+    #[rstest]
+    #[case::usual(17 * 1024, true)]
+    #[case::longest(LONGEST, true)]
+    #[case::too_long(LONGEST + 1, false)]
+    fn lengths(#[case] length: usize, #[case] expected: bool) {
+        let pod = json!({"metadata": {"name": "a"}}).to_string();
+        let text = pod.clone() + &" ".repeat(length - pod.len());
+        assert_eq!(decode(&text).unwrap().is_some(), expected);
     }
 
     #[rstest]

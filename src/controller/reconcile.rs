@@ -11,6 +11,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::runtime::controller::Action;
 use kube::{Api, Client};
+use tokio::sync::Semaphore;
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
@@ -34,6 +37,9 @@ use crate::telemetry::Metrics;
 const SOON: Duration = Duration::from_secs(1);
 /// How long reading one pod may take.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pods that are read at once. The text of one has up to 9 MiB: etcd takes 1.5 MiB, of which JSON makes six times as much
+/// where all of it is control characters. A read takes milliseconds, so that a few at a time outrun the limit of actions.
+pub(super) const READS: usize = 8;
 /// How much longer than its time-out an action may count as under way: for what surrounds it.
 const SLACK: Duration = Duration::from_secs(5);
 
@@ -52,6 +58,8 @@ pub(super) struct Context {
     pub(super) limiter: ActionLimiter,
     /// For looks at what the webhook has done.
     pub(super) looks: Bucket,
+    /// Places for reading a pod: [`READS`].
+    pub(super) reads: Semaphore,
     /// No new action from then on.
     pub(super) stop: CancellationToken,
 }
@@ -66,6 +74,13 @@ impl Context {
             lifecycle::decide(&Situation { facts, mode, settings, catalogue: &active.catalogue, history, now })
         };
         Some(self.memory.decide(&facts.uid, now, claim, decide))
+    }
+
+    /// Waits for a place for `reading` a pod, and gives it [`READ_TIMEOUT`].
+    async fn read<T>(&self, reading: impl Future<Output = T>) -> Result<T, Elapsed> {
+        // The semaphore is never closed.
+        let _place = self.reads.acquire().await.ok();
+        timeout(READ_TIMEOUT, reading).await
     }
 }
 
@@ -120,7 +135,7 @@ async fn approach(facts: &PodFacts, context: &Context) -> Result<(Permit, Watche
         turn = context.limiter.turn(&facts.namespace, node) => turn.map_err(later)?,
     };
     let pods: Pods = Api::namespaced(context.client.clone(), &facts.namespace);
-    match tokio::time::timeout(READ_TIMEOUT, pods.get_opt(&facts.name)).await {
+    match context.read(pods.get_opt(&facts.name)).await {
         Ok(Ok(Some(read))) if read.facts.uid == facts.uid => Ok((turn.start().map_err(later)?, read)),
         // Gone, or another pod of the same name: about which there is a decision of its own.
         Ok(Ok(_)) => Err(Action::await_change()),
@@ -154,10 +169,11 @@ async fn look(facts: &PodFacts, context: &Context) {
         return;
     }
     let fetch = missed::fetch(&context.client, &facts.namespace, &facts.name);
-    let Ok(Ok(pod)) = tokio::time::timeout(READ_TIMEOUT, fetch).await else { return };
+    let Ok(Ok(pod)) = context.read(fetch).await else { return };
     if !context.memory.looked_at(&facts.uid) {
         return;
     }
+    let Some(pod) = pod else { return };
     let Active { config, hash, catalogue: _ } = &*active;
     let snapshot = Snapshot {
         mode,
