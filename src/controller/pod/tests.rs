@@ -124,7 +124,14 @@ impl Random {
             ("creationTimestamp", Self::word),
             ("deletionTimestamp", |random| if random.once_in(3) { random.word() } else { Value::Null }),
             ("labels", labels),
-            ("annotations", |random| random.map(&ANNOTATIONS, Self::annotation)),
+            ("annotations", |random| {
+                let mut annotations = random.map(&ANNOTATIONS, Self::annotation);
+                if random.once_in(3) {
+                    annotations[keys::APPLIED] = json!("mesh.hold,fabric=ib");
+                    annotations[keys::FABRIC_REVISION] = json!("0123456789ab");
+                }
+                annotations
+            }),
             ("ownerReferences", |random| random.list(3, Self::owner)),
             ("managedFields", |random| json!([{"fieldsV1": {"f:spec": random.word()}}])),
         ])
