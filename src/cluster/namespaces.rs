@@ -256,4 +256,23 @@ mod tests {
         assert_eq!(inject("b"), None, "deleted while the watch was down");
         assert_eq!(inject("c").as_deref(), Some("enabled"));
     }
+
+    /// Whether a lookup is rejected before the apiserver, which never answers here, is asked.
+    fn is_limited(cache: &NamespaceCache) -> bool {
+        matches!(cache.look_up("a").now_or_never(), Some(Err(LookupError::Limited)))
+    }
+
+    #[tokio::test]
+    async fn lookups_are_limited_in_number_and_rate() {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", silent.local_addr().unwrap());
+        let config = kube::Config::new(address.parse().unwrap());
+        let cache = NamespaceCache::new(Client::try_from(config).unwrap());
+        let mut waiting: Vec<_> = (0..LOOKUPS).map(|_| cache.look_up("a")).collect();
+        assert!(waiting.iter_mut().all(|lookup| lookup.now_or_never().is_none()), "they wait for the apiserver");
+        assert!(is_limited(&cache), "one more than {LOOKUPS}");
+        drop(waiting);
+        assert!(!is_limited(&cache), "there is a place again");
+        assert!((0..1_000).any(|_| is_limited(&cache)), "a burst is over at some time");
+    }
 }
