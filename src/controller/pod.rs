@@ -15,7 +15,7 @@ use crate::{pod, sparse};
 pub(super) type Pods = Api<Watched>;
 
 /// A pod whose containers may have to be ended. Its author is not trusted with our memory: only the fields of
-/// [`schema::POD`] are decoded, and what is kept of them is bounded.
+/// `schema::POD` are decoded, and what is kept of them is bounded.
 #[derive(Clone, Debug)]
 pub struct Watched {
     /// Names and version only.

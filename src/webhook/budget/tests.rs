@@ -68,7 +68,7 @@ async fn a_large_body_is_safe_for_a_while() {
     let budget = Budget::new();
     let length = LARGE_SHARE / 2;
     let bodies = fill(&budget, length).await;
-    bodies[0].share.lock().evict(length, Duration::from_secs(3_600), u64::MAX);
+    bodies[0].share.lock().evict(length, Duration::from_hours(1), u64::MAX);
     assert!(tokio::time::timeout(Duration::ZERO, bodies[0].evicted()).await.is_err(), "it is young");
     let mut another = budget.begin(None);
     let mut bodies = bodies.into_iter();
