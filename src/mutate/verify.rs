@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(error.is_lack_of_room(), of_the_input, "{error}");
     }
 
-    /// With a search through all writes for every item, this took minutes.
+    /// Each write is looked up by its place: a search through all of them for every item is quadratic.
     #[test]
     fn a_plan_with_a_write_for_each_of_many_containers() {
         const CONTAINERS: usize = 30_000;
