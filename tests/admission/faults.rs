@@ -159,12 +159,16 @@ fn garbage(process: &Process) -> Vec<Box<dyn Send>> {
 
 fn large_bodies(process: &Process) -> Vec<Box<dyn Send>> {
     let mut body = br#"{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"#.to_vec();
-    body.resize(8 * 1024 * 1024, b' ');
+    body.resize(4 * 1024 * 1024, b' ');
     thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| {
-                let reply = post(&mut connect(process).unwrap(), "/mutate", &body).unwrap();
-                assert_eq!(reply.status, 400, "{}", reply.body);
+            scope.spawn(|| match post(&mut connect(process).unwrap(), "/mutate", &body) {
+                Ok(reply) => assert!([400, 503].contains(&reply.status), "{}", reply.body),
+                // Evicted before all was written: eight of them are more than the budget.
+                Err(error) => assert!(
+                    matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset),
+                    "another end of the connection: {error}"
+                ),
             });
         }
     });

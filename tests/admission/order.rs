@@ -74,16 +74,15 @@ fn copied() -> Value {
     let metadata = &running["metadata"];
     let mut spec = running["spec"].clone();
     // The volume with the token of another namespace's account is made again for the new pod.
-    for list in ["containers", "volumes"] {
-        for item in spec[list].as_array_mut().expect("a list") {
-            if let Some(mounts) = item["volumeMounts"].as_array_mut() {
-                mounts.retain(|mount| mount["name"].as_str().is_none_or(|name| !name.starts_with("kube-api-access")));
+    let keep = |item: &Value| !item["name"].as_str().is_some_and(|name| name.starts_with("kube-api-access"));
+    for list in ["initContainers", "containers"] {
+        for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(mounts) = container.get_mut("volumeMounts").and_then(Value::as_array_mut) {
+                mounts.retain(keep);
             }
         }
     }
-    if let Some(volumes) = spec["volumes"].as_array_mut() {
-        volumes.retain(|volume| volume["name"].as_str().is_none_or(|name| !name.starts_with("kube-api-access")));
-    }
+    spec["volumes"].as_array_mut().expect("the volume with the token").retain(keep);
     json!({"apiVersion": "v1", "kind": "Pod", "spec": spec,
         "metadata": {"name": "train", "labels": metadata["labels"], "annotations": metadata["annotations"]}})
 }
