@@ -84,6 +84,11 @@ fn configurations() {
 }
 
 #[test]
+fn lone_carriage_returns_are_lines() {
+    assert!(!configuration::check(b"kind: a\r\r\r\rmesh: [\n"));
+}
+
+#[test]
 fn annotations() {
     let mut random = Random(Dice::new(1));
     let seeds: Vec<Vec<u8>> = (0..500).map(|case| random.sample(case).into_bytes()).collect();
