@@ -92,6 +92,7 @@ fn from_an_empty_cluster_to_an_installation_beside_istio_aux() {
             ("LeaseMissing", "failure"),
             ("MetricsUnasked", "note"),
             ("ConfigurationAbsent", "note"),
+            ("PortForwardOff", "note"),
             ("RightsMissing", "failure"),
         ],
     );
@@ -113,6 +114,7 @@ fn from_an_empty_cluster_to_an_installation_beside_istio_aux() {
         ("Led", "ok"),
         ("MetricsUnasked", "note"),
         ("ConfigurationAbsent", "note"),
+        ("PortForwardOff", "note"),
         ("RightsGranted", "ok"),
     ];
     Diagnosis::of(&home, None).check(2, &installed);
