@@ -127,9 +127,11 @@ impl Slot {
         }
     }
 
-    /// The handshake is complete; `verified` says whether it has verified a client certificate.
+    /// The handshake is complete; `verified` says whether it has verified a client certificate. The connection stays
+    /// incomplete until its first request is: an apiserver sends one at once, and must not lose its idle connections to
+    /// others of its address that never send any.
     pub(super) fn handshake_complete(&self, verified: bool) {
-        self.enter(Step::Idle, Phase::Idle);
+        self.set(Step::Idle);
         if verified {
             self.slots.table().verify(self.id);
         }

@@ -1,7 +1,7 @@
 //! Which connection to evict when a server has as many as it keeps. Pure: no sockets, no clock.
 //!
 //! Order of eviction:
-//! 1. the oldest connection whose handshake or request is incomplete,
+//! 1. the oldest connection whose handshake or request is incomplete, or that has never sent a request,
 //! 2. the oldest idle connection of the peer that holds most connections,
 //! 3. the oldest connection whose client does not read its response.
 //!
@@ -35,7 +35,7 @@ pub(super) struct Id(u64);
 /// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Its handshake, or its current request, is incomplete.
+    /// Its handshake, its first request or its current one is incomplete.
     Incomplete,
     /// No request is in progress that eviction would harm.
     Idle,

@@ -133,6 +133,17 @@ async fn an_idle_connection_of_a_verified_client_survives_a_flood() {
     assert_eq!(post(&mut idle, "/mutate", &review("team-a")).await.status, 200);
 }
 
+/// Behind source NAT an apiserver shares its address with everybody.
+#[tokio::test]
+async fn an_idle_connection_that_has_served_a_review_outlives_those_without_one() {
+    let _turn = TURN.lock().await;
+    let world = World::ready().await;
+    let mut kept = world.connect().await;
+    assert_eq!(post(&mut kept, "/mutate", &review("team-a")).await.status, 200);
+    let _without = tls_flood(&world, FLOOD).await;
+    assert_eq!(post(&mut kept, "/mutate", &review("team-a")).await.status, 200);
+}
+
 #[tokio::test]
 async fn the_peer_that_holds_most_loses_its_idle_connections() {
     let _turn = TURN.lock().await;
@@ -142,7 +153,12 @@ async fn the_peer_that_holds_most_loses_its_idle_connections() {
     let mut modest =
         client::secure(socket.connect(world.address).await.unwrap(), &world.root, &[&TLS13], None).await.unwrap();
     assert_eq!(post(&mut modest, "/mutate", &review("team-a")).await.status, 200);
-    let mut greedy = tls_flood(&world, FLOOD).await;
+    let mut greedy = Vec::new();
+    for _ in 0..FLOOD {
+        let mut connection = world.connect().await;
+        assert_eq!(post(&mut connection, "/mutate", &review("team-a")).await.status, 200);
+        greedy.push(connection);
+    }
     assert_eq!(post(&mut modest, "/mutate", &review("team-a")).await.status, 200, "idle, and older than all others");
     client::closed(&mut greedy[0]).await;
     until("evictions are counted", || async {
