@@ -22,10 +22,13 @@ dist: ## Build the small binary that is shipped (target/dist/trainmesh)
 MUSL ?= $(shell uname -m)-unknown-linux-musl
 IMAGE ?= trainmesh:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
-.PHONY: image
-image: ## Build the container image IMAGE into target/image.tar (buildah, rustup, musl-tools)
+.PHONY: static
+static: ## Build the static binary of the image (rustup, musl-tools)
 	rustup target add $(MUSL)
 	$(CARGO) build --profile dist --locked --target $(MUSL)
+
+.PHONY: image
+image: static ## Build the container image IMAGE into target/image.tar (buildah, rustup, musl-tools)
 	mkdir -p target/image
 	cp target/$(MUSL)/dist/trainmesh target/image/
 	buildah --storage-driver vfs build --isolation chroot --tag $(IMAGE) --file Containerfile --timestamp $$(git log -1 --format=%ct) \
@@ -71,13 +74,22 @@ deny: ## Check licences, sources and duplicates of dependencies
 	$(CARGO) deny --locked check bans licenses sources
 
 .PHONY: soak
-soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate and switch certificates for minutes (needs `make cluster`)
+soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate and switch certificates for minutes, attack the shipped binary (needs `make cluster`)
 	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test corpus -- --nocapture
 	ROTATION_SECONDS=300 RUST_TEST_THREADS=3 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test certificates -- --nocapture continuity::no_call_fails
 	tests/cluster/cluster build chart
 	tests/cluster/cluster exec -- tests/cluster/cluster with chart -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test install -- --nocapture --ignored
+	tests/cluster/cluster exec -- tests/cluster/cluster with chart -- $(CARGO) test --offline --locked --features cluster-tests \
+	  --test attacks -- --nocapture
+	$(MAKE) attack
+
+.PHONY: attack
+attack: static ## Attack the shipped binary with everything at once for ATTACK_SECONDS (needs `make cluster`)
+	tests/cluster/cluster build chart
+	TRAINMESH_PROGRAM=target/$(MUSL)/dist/trainmesh ATTACK_SECONDS=$${ATTACK_SECONDS:-60} tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
+	  $(CARGO) test --offline --locked --features cluster-tests --test attacks -- --nocapture mixed::
 
 # What is fuzzed, and the longest input of each: longer ones are slower and find nothing else.
 FUZZ_TARGETS ?= review:65536 proxy_config:4096 manifest:16384 configuration:16384

@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::cluster::{Namespace, PATIENCE, eventually};
 use crate::pods::pod;
@@ -24,6 +24,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub struct Load {
     /// Names of the pods that were created.
     pub created: Vec<String>,
+    /// How long each creation took.
+    pub took: Vec<Duration>,
     /// What was said of those that were not.
     pub failed: Vec<String>,
 }
@@ -44,8 +46,9 @@ pub fn under_load(namespace: &Namespace, meanwhile: impl FnOnce()) -> Load {
         meanwhile();
         drop(end);
         creators.into_iter().fold(Load::default(), |mut sum, creator| {
-            let Load { created, failed } = creator.join().unwrap();
+            let Load { created, took, failed } = creator.join().unwrap();
             sum.created.extend(created);
+            sum.took.extend(took);
             sum.failed.extend(failed);
             sum
         })
@@ -77,8 +80,12 @@ fn create(namespace: &Namespace, creator: usize, over: &AtomicBool) -> Load {
             break;
         }
         let name = format!("train-{creator}-{number}");
+        let began = Instant::now();
         match namespace.create_pod(&pod(&name)) {
-            Ok(()) => load.created.push(name),
+            Ok(()) => {
+                load.created.push(name);
+                load.took.push(began.elapsed());
+            }
             Err(error) => load.failed.push(error.to_string()),
         }
         thread::sleep(PAUSE);

@@ -21,7 +21,7 @@ pub fn no_pod_is_missed(what: &str, meanwhile: impl FnOnce()) {
     let namespace = Cluster::get().namespace(&SERVED);
     wait_until_called(&namespace);
     let (before, began) = (failed_open(), Instant::now());
-    let Load { created, failed } = under_load(&namespace, || {
+    let Load { created, failed, took: _ } = under_load(&namespace, || {
         goes_on(&namespace);
         meanwhile();
         goes_on(&namespace);

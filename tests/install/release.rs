@@ -1,14 +1,17 @@
 //! One installation of the chart.
 
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::Once;
 
 use serde_json::Value;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
 
 /// The chart.
 pub const CHART: &str = "charts/trainmesh";
+/// The environment variable that names another program than the one under test: `make attack` passes the shipped one.
+pub const PROGRAM: &str = "TRAINMESH_PROGRAM";
 const NAME: &str = "trainmesh";
 /// A namespace in which only pods of the restricted level are made.
 const RESTRICTED: [(&str, &str); 2] =
@@ -29,9 +32,9 @@ impl Release {
 
     /// Installs the chart with these values; nobody waits for its pods.
     pub fn install(helm: &'static str, values: &[&str]) -> Self {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let release = Self { helm, home: Cluster::get().namespace(&RESTRICTED), _alone: alone };
+        // tokio's guard can be sent between threads, so that tests can share a release.
+        static ALONE: Mutex<()> = Mutex::const_new(());
+        let release = Self { helm, home: Cluster::get().namespace(&RESTRICTED), _alone: ALONE.blocking_lock() };
         release.helm(&["install"], values);
         release
     }
@@ -47,7 +50,8 @@ impl Release {
     pub fn starting(values: &[&str]) -> Self {
         // Made once: the makers of one image stand in each other's way.
         static IMAGE: Once = Once::new();
-        IMAGE.call_once(|| Cluster::get().image("trainmesh:test", env!("CARGO_BIN_EXE_trainmesh")));
+        let program = std::env::var(PROGRAM).unwrap_or_else(|_| env!("CARGO_BIN_EXE_trainmesh").to_owned());
+        IMAGE.call_once(|| Cluster::get().image("trainmesh:test", &program));
         Self::install("helm", &[&Self::IMAGE, values].concat())
     }
 
