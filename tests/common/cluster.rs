@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use audit::{AuditLog, creates_pod};
 pub use cli::trainmesh;
@@ -63,6 +63,11 @@ pub struct Cluster {
     /// Operators that this process has started, or found started.
     operators: Mutex<BTreeSet<String>>,
 }
+
+/// The apiserver has an `AdmissionConfiguration`; it is restarted without when this is dropped.
+#[derive(Debug)]
+#[must_use = "the apiserver is restarted at once"]
+pub struct Admission(());
 
 /// A part of the cluster that does not run; it is started again, and waited for, when this is dropped.
 #[derive(Debug)]
@@ -160,6 +165,17 @@ impl Cluster {
         Stopped(component)
     }
 
+    /// Restarts the apiserver with this `AdmissionConfiguration`, for as long as the result lives.
+    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    pub fn admission(&self, plugins: &Value) -> Admission {
+        let configuration = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+            "plugins": plugins});
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), configuration.to_string()).expect("write the configuration");
+        cluster(&["admission", file.path().to_str().expect("a path in UTF-8")]);
+        Admission(())
+    }
+
     /// The sum of one of the apiserver's own metrics over the series whose labels hold `text`.
     pub fn metric(&self, name: &str, text: &str) -> u64 {
         let metrics = self.kubectl(&["get", "--raw", "/metrics"], "").success().stdout;
@@ -177,6 +193,12 @@ impl Cluster {
     /// What the apiserver writes into its audit log from now on.
     pub fn audit_from_now(&self) -> AuditLog {
         AuditLog::from_now(self.logs.join("audit.log"))
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        cluster(&["admission", "default"]);
     }
 }
 

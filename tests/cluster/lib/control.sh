@@ -30,7 +30,8 @@ start_etcd() {
 port_open() { in_net bash -c "exec 3<>/dev/tcp/127.0.0.1/$1"; }
 
 start_apiserver() {
-  local bind=127.0.0.1 node=()
+  local bind=127.0.0.1 node=() admission=()
+  [ ! -e "$RUN/admission.yaml" ] || admission=(--admission-control-config-file "$RUN/admission.yaml")
   if [ "$MODE" = node ]; then
     bind=0.0.0.0 # in a network that only this machine reaches
     node=(--kubelet-client-certificate "$PKI/kubelet-client.crt" --kubelet-client-key "$PKI/kubelet-client.key"
@@ -43,7 +44,7 @@ start_apiserver() {
     --service-account-issuer https://kubernetes.default.svc --service-account-key-file "$PKI/sa.pub" \
     --service-account-signing-key-file "$PKI/sa.key" \
     --audit-log-maxsize 0 --audit-policy-file "$HERE/config/audit-policy.yaml" --audit-log-path "$LOGS/audit.log" \
-    --feature-gates="$GATES" --runtime-config=scheduling.k8s.io/v1alpha2=true "${node[@]}"
+    --feature-gates="$GATES" --runtime-config=scheduling.k8s.io/v1alpha2=true "${admission[@]}" "${node[@]}"
 }
 
 api_ready() { kubectl --kubeconfig "$RUN/kubeconfig" get --raw /readyz; }

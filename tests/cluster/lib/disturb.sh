@@ -18,3 +18,12 @@ disturb() {
   alive "$component" || "$start"
   (wait_for "$component" 90 "$what" "$ready") || { show_log "$component"; exit 1; }
 }
+
+# admission FILE|default: the apiserver's AdmissionConfiguration.
+admission() {
+  case "$1" in
+    default) rm -f "$RUN/admission.yaml" ;;
+    *) cp -- "$1" "$RUN/admission.yaml" || die admission "'$1' cannot be read" "cluster admission FILE|default" ;;
+  esac
+  disturb restart apiserver
+}
