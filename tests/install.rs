@@ -34,6 +34,8 @@ mod doctor;
 mod life;
 #[path = "install/modes.rs"]
 mod modes;
+#[path = "install/namespace.rs"]
+mod namespace;
 #[path = "install/operator.rs"]
 mod operator;
 #[path = "install/policy.rs"]

@@ -14,7 +14,8 @@ use serde_json::json;
 use tokio::time::timeout;
 use trainmesh::cluster::lease::{self, Candidate, Lost, Timing};
 
-use cluster::{Cluster, Namespace, PATIENCE};
+use cluster::server::{self, Server};
+use cluster::{Cluster, Namespace, PATIENCE, eventually};
 
 /// As in production, five times as fast.
 const TIMING: Timing = Timing {
@@ -121,4 +122,24 @@ async fn a_deleted_lease_is_lost() {
     leases.delete(lease::NAME, &DeleteParams::default()).await.unwrap();
     let lost = timeout(PATIENCE, first.keep()).await.expect("it is noticed");
     assert!(matches!(&lost, Lost::Taken(by) if by == "nobody"), "{lost}");
+}
+
+/// A manifest may start the controller before it creates the namespace.
+#[test]
+fn a_controller_waits_for_its_namespace() {
+    let home = Cluster::get().namespace(&[]);
+    let later = format!("{}-later", home.name);
+    let server = Server::start(server::folder(), |command| {
+        command.args(["controller", "--certificates", "none", "--namespace", &later]);
+    });
+    eventually(PATIENCE, "it is not ready, and says why", || match server.get("/readyz") {
+        (503, body) if body.contains("the namespace of the lease does not exist") => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": later}});
+    let _ = Cluster::get().create(&namespace).success();
+    server.ready();
+    server.counts("trainmesh_leader", 1);
+    let _ = Cluster::get().kubectl(&["delete", "namespace", &later, "--wait=false"], "").success();
 }
