@@ -24,6 +24,8 @@ mod pods;
 #[path = "common/tls.rs"]
 mod tls;
 
+#[path = "install/cert_manager.rs"]
+mod cert_manager;
 #[path = "install/clock.rs"]
 mod clock;
 #[path = "install/continuity.rs"]

@@ -20,14 +20,14 @@ use crate::served::certificates;
 
 /// Where `certs/static-pair.sh` puts what it makes.
 const STATIC: &str = "trainmesh-webhook-static";
-/// Where cert-manager puts what it makes.
-const MANAGED: &str = "trainmesh-webhook-cert-manager";
+/// The Secret that cert-manager writes.
+pub const MANAGED: &str = "trainmesh-webhook-cert-manager";
 /// Where those are whose CA is their own.
 const OTHERS: &str = "corporate-tls";
 /// A new CA signs after half a minute.
 const SHORT: &str = "certificates.caLifetime=6m,certificates.lifetime=6m";
 /// A kubelet looks after the volumes of a pod once in a minute or so.
-const KUBELET: Duration = Duration::from_mins(3);
+pub const KUBELET: Duration = Duration::from_mins(3);
 
 /// A key of a Secret, if there is that Secret.
 pub fn secret(release: &Release, name: &str, key: &str) -> Option<String> {
@@ -40,7 +40,7 @@ fn bytes(text: &str) -> Value {
     json!(ByteString(text.as_bytes().to_vec()))
 }
 
-fn der(pem: &str) -> CertificateDer<'static> {
+pub fn der(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 

@@ -12,6 +12,7 @@ describe_operator() {
   OP_NEEDS='' OP_SECRET='' OP_SERVICE='' OP_EDIT='' OP_OVERLAY='' OP_BINARY=$1 OP_DEPLOY=$1
   case "$1" in
     coredns) OP_SPACE=kube-system ;;
+    cert-manager) OP_SPACE=cert-manager ;;
     training-operator)
       OP_SPACE=kubeflow OP_OVERLAY=overlays/standalone OP_SECRET=training-operator-webhook-cert OP_SERVICE=training-operator
       # Its Workers wait for their Master's name in an init container.
@@ -28,7 +29,7 @@ describe_operator() {
       OP_BINARY=trainer-controller-manager
       OP_SECRET=kubeflow-trainer-webhook-cert OP_SERVICE=kubeflow-trainer-controller-manager
       ;;
-    *) die operator "unknown operator '$1'" "one of: coredns training-operator mpi-operator jobset trainer" ;;
+    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer" ;;
   esac
 }
 
@@ -117,12 +118,16 @@ operator_secret() {
 # The module's manifests, with as few changes as this node needs: local images, fast
 # probes, no election among one, no share of a processor reserved.
 operator_manifests() {
-  local folder
+  local folder file
   if [ "$1" = coredns ]; then
     sed "s|@DNS_IP@|$DNS_IP|" "$HERE/config/coredns.yaml"
     return
   fi
   folder="$(tool_dir "$1")/manifests"
+  if [ "$1" = cert-manager ]; then
+    for file in "$folder"/*.yaml "$HERE/config/cert-manager.yaml"; do printf -- '---\n' && cat "$file"; done
+    return
+  fi
   if [ "$1" = trainer ]; then
     # It would fetch JobSet's manifests from the network; JobSet runs already.
     cp -r "$folder" "$RUN/operators/trainer-manifests"

@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 
 /// Where the apiserver keeps a kind, by the word that `kubectl` takes for it.
 const KINDS: &[(&str, &str, &str)] = &[
+    ("certificate", "/apis/cert-manager.io/v1", "certificates"),
     ("configmap", "/api/v1", "configmaps"),
     ("event", "/apis/events.k8s.io/v1", "events"),
     ("job", "/apis/batch/v1", "jobs"),
