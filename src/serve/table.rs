@@ -1,9 +1,12 @@
 //! Which connection to evict when a server has as many as it keeps. Pure: no sockets, no clock.
 //!
 //! Order of eviction:
-//! 1. the oldest connection whose handshake or request is incomplete, or that has never sent a request,
-//! 2. the oldest idle connection of the peer that holds most connections,
+//! 1. a connection whose handshake or request is incomplete, or that has never sent a request,
+//! 2. an idle connection,
 //! 3. the oldest connection whose client does not read its response.
+//!
+//! Of the first two the oldest of the peer that holds most connections: a flood from one address evicts its own
+//! connections, not the kubelet's probe that waits for its response.
 //!
 //! Never evicted: a connection with a review in progress, and one whose client certificate was verified. An apiserver
 //! does not retry a call whose connection was reset. A peer is an IP address; it has no limit of its own, because the
@@ -118,16 +121,15 @@ impl<H: Clone> Table<H> {
     }
 
     fn victim(&self, now: Instant) -> Option<(Id, EvictionReason)> {
-        if let Some((id, _)) = self.evictable(Phase::Incomplete).min_by_key(|(_, entry)| entry.since) {
-            return Some((id, EvictionReason::Incomplete));
-        }
         let mut held: HashMap<IpAddr, usize> = HashMap::new();
         for entry in self.entries.values() {
             *held.entry(entry.peer).or_default() += 1;
         }
         let rank = |entry: &Entry<H>| (held.get(&entry.peer).copied(), Reverse(entry.since));
-        if let Some((id, _)) = self.evictable(Phase::Idle).max_by_key(|(_, entry)| rank(entry)) {
-            return Some((id, EvictionReason::Idle));
+        for (phase, reason) in [(Phase::Incomplete, EvictionReason::Incomplete), (Phase::Idle, EvictionReason::Idle)] {
+            if let Some((id, _)) = self.evictable(phase).max_by_key(|(_, entry)| rank(entry)) {
+                return Some((id, reason));
+            }
         }
         let unread = self.evictable(Phase::Unread).filter(|(_, entry)| now.duration_since(entry.since) >= STALLED);
         unread.min_by_key(|(_, entry)| entry.since).map(|(id, _)| (id, EvictionReason::Unread))
@@ -177,9 +179,9 @@ mod tests {
     }
 
     #[rstest]
-    #[case::oldest_incomplete(
+    #[case::oldest_incomplete_of_the_peer_that_holds_most(
         &[row(1, Phase::Incomplete, 1), row(2, Phase::Incomplete, 3), row(1, Phase::Incomplete, 2)],
-        Some((1, EvictionReason::Incomplete))
+        Some((2, EvictionReason::Incomplete))
     )]
     #[case::incomplete_before_idle(
         &[row(1, Phase::Idle, 90), row(1, Phase::Idle, 80), row(2, Phase::Incomplete, 1)],
