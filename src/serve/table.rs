@@ -5,8 +5,8 @@
 //! 2. an idle connection,
 //! 3. the oldest connection whose client does not read its response.
 //!
-//! Of the first two the oldest of the peer that holds most connections: a flood from one address evicts its own
-//! connections, not the kubelet's probe that waits for its response.
+//! Of the first two the oldest of the peer that holds most connections. A peer with few connections keeps an incomplete
+//! one for a second: without that a flood of connections that cannot be evicted yet would evict the kubelet's probe.
 //!
 //! Never evicted: a connection with a review in progress, and one whose client certificate was verified. An apiserver
 //! does not retry a call whose connection was reset. A peer is an IP address; it has no limit of its own, because the
@@ -19,9 +19,11 @@ use std::time::{Duration, Instant};
 
 use crate::telemetry::EvictionReason;
 
-/// How long a response may wait for its reader before its connection can be evicted. An apiserver reads at once; a second
-/// covers a congested network.
+/// How long a response may wait for its reader, and a request of a peer with few connections for its end, before the
+/// connection can be evicted. An apiserver reads and writes at once; a second covers a congested network.
 const STALLED: Duration = Duration::from_secs(1);
+/// What a kubelet and a scraper on its node open at once at most.
+const FEW: usize = 4;
 
 /// The open connections of a server, each with a handle of type `H`.
 #[derive(Debug)]
@@ -125,13 +127,18 @@ impl<H: Clone> Table<H> {
         for entry in self.entries.values() {
             *held.entry(entry.peer).or_default() += 1;
         }
-        let rank = |entry: &Entry<H>| (held.get(&entry.peer).copied(), Reverse(entry.since));
-        for (phase, reason) in [(Phase::Incomplete, EvictionReason::Incomplete), (Phase::Idle, EvictionReason::Idle)] {
-            if let Some((id, _)) = self.evictable(phase).max_by_key(|(_, entry)| rank(entry)) {
-                return Some((id, reason));
-            }
+        let held = |entry: &Entry<H>| held.get(&entry.peer).copied().unwrap_or_default();
+        let rank = |(_, entry): &(Id, &Entry<H>)| (held(entry), Reverse(entry.since));
+        let stalled = |entry: &Entry<H>| now.duration_since(entry.since) >= STALLED;
+
+        let incomplete = self.evictable(Phase::Incomplete).filter(|(_, entry)| held(entry) > FEW || stalled(entry));
+        if let Some((id, _)) = incomplete.max_by_key(rank) {
+            return Some((id, EvictionReason::Incomplete));
         }
-        let unread = self.evictable(Phase::Unread).filter(|(_, entry)| now.duration_since(entry.since) >= STALLED);
+        if let Some((id, _)) = self.evictable(Phase::Idle).max_by_key(rank) {
+            return Some((id, EvictionReason::Idle));
+        }
+        let unread = self.evictable(Phase::Unread).filter(|(_, entry)| stalled(entry));
         unread.min_by_key(|(_, entry)| entry.since).map(|(id, _)| (id, EvictionReason::Unread))
     }
 
@@ -186,6 +193,15 @@ mod tests {
     #[case::incomplete_before_idle(
         &[row(1, Phase::Idle, 90), row(1, Phase::Idle, 80), row(2, Phase::Incomplete, 1)],
         Some((2, EvictionReason::Incomplete))
+    )]
+    #[case::incomplete_just_begun_of_a_peer_with_few(
+        &[row(1, Phase::Unread, 0), row(1, Phase::Serving, 9), row(2, Phase::Incomplete, 0)],
+        None
+    )]
+    #[case::incomplete_just_begun_of_a_peer_with_many(
+        &[row(2, Phase::Incomplete, 0), row(1, Phase::Incomplete, 0), row(1, Phase::Unread, 0), row(1, Phase::Unread, 0),
+            row(1, Phase::Unread, 0), row(1, Phase::Unread, 0)],
+        Some((1, EvictionReason::Incomplete))
     )]
     #[case::peer_that_holds_most(
         &[row(1, Phase::Idle, 90), row(2, Phase::Idle, 10), row(2, Phase::Idle, 20)],

@@ -89,7 +89,10 @@ fn release() -> Arc<Release> {
             "config.fabric.profiles[0].name={PRIVILEGED},config.fabric.profiles[0].transport=roce,\
              config.fabric.profiles[0].securityContext.privileged=true,config.fabric.profiles[0].namespaces.names[0]=research"
         );
-        let release = Arc::new(Release::started(&[&timeout, &profile]));
+        // The hostile clients run on the node outside of any pod, where nothing weighs their share of the CPU against that of
+        // the replicas.
+        let share = "webhook.resources.requests.cpu=250m,controller.resources.requests.cpu=250m";
+        let release = Arc::new(Release::started(&[&timeout, &profile, share]));
         *shared = Arc::downgrade(&release);
         release
     })
