@@ -13,7 +13,8 @@ use trainmesh::config::Configuration;
 use trainmesh::controller::Watched;
 use trainmesh::fabric::Site;
 use trainmesh::lifecycle::{self, Catalogue, History, Situation};
-use trainmesh::mutate::{Mode, Snapshot, draft, mutate};
+use trainmesh::mutate::{Snapshot, draft, mutate};
+use trainmesh::scope::Mode;
 
 fn main() {
     divan::main();

@@ -10,7 +10,8 @@ use divan::{Bencher, black_box};
 use serde_json::{Value, json};
 use trainmesh::config::Configuration;
 use trainmesh::fabric::Site;
-use trainmesh::mutate::{Mode, Snapshot};
+use trainmesh::mutate::Snapshot;
+use trainmesh::scope::Mode;
 use trainmesh::webhook::answer::answer;
 use trainmesh::webhook::review::Review;
 

@@ -48,6 +48,7 @@ use crate::cluster::lease::{Candidate, Lost};
 use crate::cluster::namespaces::NamespaceCache;
 use crate::cluster::server;
 use crate::reload::Settings;
+use crate::scope::Installation;
 use crate::serve::{Server, Stop};
 use crate::telemetry::{self, LISTENING, Metrics, Readiness};
 
@@ -77,8 +78,8 @@ pub struct Parts {
     pub pins: PinStore,
     /// Who leads.
     pub candidate: Candidate,
-    /// The namespace that trainmesh is installed in; its pods are left alone.
-    pub installation: String,
+    /// The installation, whose own pods are left alone.
+    pub installation: Installation,
     /// The namespace of the `ConfigMap`, where the configuration comes from one.
     pub configured_in: Option<String>,
     /// How long actions in flight may take to finish at the end.

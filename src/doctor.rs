@@ -44,7 +44,7 @@ pub struct Finding {
 #[must_use]
 pub fn examine(facts: &Facts) -> Vec<Finding> {
     let Facts {
-        namespace,
+        installation,
         now,
         version,
         registrations,
@@ -60,6 +60,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         namespaces,
         pod_security,
     } = facts;
+    let namespace = installation.namespace();
     let more = unneeded.known().map_or(&[][..], Vec::as_slice);
     let visible = registrations.known().map_or(&[][..], Vec::as_slice);
     let checks = [
@@ -80,7 +81,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         (Check::Configuration, configuration.judge(configuration::check)),
         (Check::Rights, denied.judge(|denied| rights::check(denied, more))),
         (Check::Istio, registrations.judge(|all| istio::check(all, istiods))),
-        (Check::Namespaces, namespaces.judge(|all| namespaces::check(all, registrations.known(), namespace))),
+        (Check::Namespaces, namespaces.judge(|all| namespaces::check(all, registrations.known(), installation))),
         (Check::PodSecurity, pod_security.judge(pod_security::check)),
     ];
     let finding = |check| move |(code, about)| Finding { check, code, about };

@@ -28,6 +28,7 @@ pub mod preview;
 pub mod printable;
 pub mod quantity;
 pub mod reload;
+pub mod scope;
 pub mod serve;
 mod sparse;
 pub mod telemetry;

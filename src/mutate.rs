@@ -5,6 +5,7 @@
 //! before anyone sees them.
 
 mod audit;
+mod exemption;
 mod linted;
 mod outcome;
 mod patch;
@@ -13,7 +14,6 @@ pub mod proxy_config;
 mod reason;
 mod rules;
 mod snapshot;
-mod untouched;
 mod verify;
 
 use std::collections::BTreeMap;
@@ -26,13 +26,15 @@ pub use patch::Patch;
 pub use plan::Plan;
 pub use reason::Reason;
 pub use rules::RuleId;
-pub use snapshot::{DEFAULT_INSTALLATION, Mode, NotCalled, Snapshot, namespace_mode, selected_mode};
+pub use snapshot::{ProfileChoice, Snapshot};
 pub use verify::{VerifyError, verify};
 
 use crate::error::chain;
 use crate::fabric::lint;
 use crate::keys;
 use crate::pod::Pod;
+use crate::scope::{Exclusion, Mode};
+use exemption::exemption;
 use rules::{Facts, RULES, Ruling};
 
 /// What a pod would get, before it is checked.
@@ -82,7 +84,7 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
 #[must_use]
 pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
     let view = Pod::new(pod);
-    if let Some(reason) = untouched::reason(view) {
+    if let Some(reason) = exemption(view) {
         return passed_over(reason);
     }
     let facts = Facts::new(view, snapshot);
@@ -109,8 +111,8 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
 
 /// The outcome for a pod that the apiserver does not send to the webhook at all.
 #[must_use]
-pub fn not_called(why: NotCalled) -> Outcome {
-    let Draft { rules, warnings, .. } = passed_over(why.reason());
+pub fn excluded(why: Exclusion) -> Outcome {
+    let Draft { rules, warnings, .. } = passed_over(why.into());
     Outcome { rules, warnings, findings: Vec::new(), audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }
 

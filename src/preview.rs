@@ -17,8 +17,9 @@ use crate::config::Configuration;
 use crate::fabric::Facts;
 use crate::fabric::lint::{Finding, lint};
 use crate::manifest::Document;
-use crate::mutate::{DEFAULT_INSTALLATION, Mode, Outcome, Snapshot, mutate, not_called, selected_mode, subject};
+use crate::mutate::{Outcome, Snapshot, excluded, mutate, subject};
 use crate::pod::Pod;
+use crate::scope::{Installation, Mode};
 use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role};
 
 /// A preview under one configuration, for one input.
@@ -31,8 +32,7 @@ pub struct Preview {
     facts: Facts,
     /// The namespace of documents that name none.
     namespace: String,
-    /// The namespace of trainmesh, whose pods the webhook is not called for.
-    installation: String,
+    installation: Installation,
 }
 
 /// What became of a document.
@@ -55,13 +55,13 @@ impl Preview {
     /// Prepares a preview.
     #[must_use]
     pub fn new(config: Configuration, surroundings: Surroundings, namespace: String) -> Self {
-        let installation = DEFAULT_INSTALLATION.to_owned();
-        Self { config_hash: config.hash(), config, surroundings, facts: Facts::default(), namespace, installation }
+        let (config_hash, installation) = (config.hash(), Installation::default());
+        Self { config_hash, config, surroundings, facts: Facts::default(), namespace, installation }
     }
 
-    /// The same, where trainmesh is installed in namespace `installation`.
+    /// The same for pods of a cluster with this installation.
     #[must_use]
-    pub fn installed_in(self, installation: String) -> Self {
+    pub fn with_installation(self, installation: Installation) -> Self {
         Self { installation, ..self }
     }
 
@@ -120,8 +120,8 @@ impl Preview {
     }
 
     fn outcome(&self, role: &Role, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
-        match selected_mode(Pod::new(&role.pod), namespace, labels, &self.installation) {
-            Err(why) => not_called(why),
+        match self.installation.pod_mode(Pod::new(&role.pod), namespace, labels) {
+            Err(why) => excluded(why),
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
                 let replicas = Some(role.replicas);

@@ -36,12 +36,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 use trainmesh::config::{Configuration, Termination};
 use trainmesh::lifecycle::{Catalogue, Decision, History, PodFacts, Situation, decide};
-use trainmesh::mutate::{Mode, NotCalled};
 use trainmesh::pod::Pod;
+use trainmesh::scope::{Exclusion, Mode};
 
 /// What a decision depends on besides the pod.
 struct World {
-    mode: Result<Mode, NotCalled>,
+    mode: Result<Mode, Exclusion>,
     settings: Termination,
     history: History,
     now: Timestamp,
@@ -60,7 +60,7 @@ impl Default for World {
 }
 
 impl World {
-    fn mode(mode: Result<Mode, NotCalled>) -> Self {
+    fn mode(mode: Result<Mode, Exclusion>) -> Self {
         Self { mode, ..Self::default() }
     }
 

@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trainmesh::config::{Configuration, NativeSidecar, Traffic};
 use trainmesh::fabric::Site;
-use trainmesh::mutate::{Mode, Outcome, RuleId, Snapshot, Verdict, mutate};
+use trainmesh::mutate::{Outcome, RuleId, Snapshot, Verdict, mutate};
+use trainmesh::scope::Mode;
 
 /// Keys that some rule reads or writes, and some that none does.
 const KEYS: [&str; 17] = [

@@ -17,7 +17,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::config::{Configuration, NativeSidecar, Period, Traffic};
 use trainmesh::fabric::Site;
-use trainmesh::mutate::{Mode, Outcome, RuleId, Snapshot, mutate};
+use trainmesh::mutate::{Outcome, RuleId, Snapshot, mutate};
+use trainmesh::scope::Mode;
 
 const HELD: &str = "holdApplicationUntilProxyStarts: true";
 

@@ -14,8 +14,8 @@ use k8s_openapi::ByteString;
 use super::Status;
 use super::server::duration;
 use crate::certs::{self, CA_CRT, Dates, Schedule, TLS_CRT, TLS_KEY, mint};
-use crate::mutate::DEFAULT_INSTALLATION;
 use crate::printable::Printable;
+use crate::scope::Installation;
 
 /// Who may read a key.
 const OWNER_ALONE: u32 = 0o600;
@@ -43,7 +43,7 @@ struct Generate {
     #[arg(long, value_name = "NAME", default_value = certs::SERVICE)]
     service: String,
     /// Namespace of the Service
-    #[arg(short, long, default_value = DEFAULT_INSTALLATION)]
+    #[arg(short, long, default_value = Installation::DEFAULT_NAMESPACE)]
     namespace: String,
     /// Folder for ca.crt, tls.crt and tls.key; made where there is none
     #[arg(short, long, value_name = "DIR")]

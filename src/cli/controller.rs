@@ -50,13 +50,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 
 async fn control(arguments: &Arguments) -> anyhow::Result<()> {
     let Arguments { grace, certificates, server } = arguments;
+    let namespace = server.installation.namespace();
     let mut signals = Signals::new().context("could not listen for signals")?;
     let metrics = Arc::new(Metrics::default());
     let schedule = certificates.schedule()?;
     let client = client::connect(server.kubeconfig.as_deref(), None).await?;
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
-    let certificates = certificates.rotation(schedule, client.clone(), &server.namespace, Arc::clone(&metrics));
+    let certificates = certificates.rotation(schedule, client.clone(), namespace, Arc::clone(&metrics));
     let identity = lease::identity(&host());
     let shutdown = CancellationToken::new();
     let filled = Arc::clone(&namespaces);
@@ -69,10 +70,10 @@ async fn control(arguments: &Arguments) -> anyhow::Result<()> {
         readiness: Readiness::default().with("namespaces", move || filled.filled()),
         events: Events::new(client.clone(), identity.clone()),
         certificates,
-        pins: PinStore::new(client.clone(), &server.namespace),
-        candidate: Candidate::new(client.clone(), &server.namespace, identity, Timing::default()),
-        installation: server.namespace.clone(),
-        configured_in: server.config.is_none().then(|| server.namespace.clone()),
+        pins: PinStore::new(client.clone(), namespace),
+        candidate: Candidate::new(client.clone(), namespace, identity, Timing::default()),
+        installation: server.installation.clone(),
+        configured_in: server.config.is_none().then(|| namespace.to_owned()),
         grace: *grace,
     };
     let controller = Controller::new(parts, shutdown.clone())?;

@@ -14,6 +14,7 @@ use super::{Status, json, painted};
 use crate::cluster::{checkup, client};
 use crate::doctor::{Finding, Level, examine};
 use crate::printable::Printable;
+use crate::scope::Installation;
 
 /// Changes only when a field changes its meaning or goes away.
 const SCHEMA_VERSION: u32 = 1;
@@ -37,7 +38,7 @@ Exit codes: 0; 2 for an error, or when some check failed.")]
 pub(super) struct Arguments {
     /// The same as --trainmesh-namespace
     #[arg(short, long, value_name = "NAMESPACE")]
-    namespace: Option<String>,
+    namespace: Option<Installation>,
     #[command(flatten)]
     installation: InstallationArguments,
     /// The context of the kubeconfig to use instead of the current one
@@ -60,11 +61,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Arguments { namespace, installation, context, output } = arguments;
     let facts = runtime()?.block_on(async {
         let client = client::connect(None, context.as_deref()).await?;
-        let namespace = match namespace {
-            Some(namespace) => namespace.clone(),
+        let installation = match namespace {
+            Some(named) => named.clone(),
             None => installation.discover(&client).await,
         };
-        anyhow::Ok(waiting("checking the cluster", Box::pin(checkup::facts(&client, &namespace))).await?)
+        anyhow::Ok(waiting("checking the cluster", Box::pin(checkup::facts(&client, &installation))).await?)
     })?;
     let findings = examine(&facts);
     match output {

@@ -13,43 +13,43 @@ use crate::cluster::{client, live};
 use crate::config::Configuration;
 use crate::error::chain;
 use crate::fabric::{Facts, Named};
-use crate::mutate::DEFAULT_INSTALLATION;
 use crate::preview::{Drift, PodReport, drift, probe};
+use crate::scope::Installation;
 
 /// Where trainmesh is installed.
 #[derive(Debug, clap::Args)]
 pub(super) struct InstallationArguments {
     /// The namespace that trainmesh is installed in [default: that which 0-trainmesh calls, else trainmesh-system]
     #[arg(long, value_name = "NAMESPACE", env = "TRAINMESH_NAMESPACE")]
-    trainmesh_namespace: Option<String>,
+    trainmesh_namespace: Option<Installation>,
 }
 
 /// A cluster that is asked one question after another.
 pub(super) struct Live {
     runtime: Runtime,
     client: Client,
-    installation: String,
+    installation: Installation,
 }
 
 impl InstallationArguments {
-    /// The namespace, without a cluster.
-    pub(super) fn offline(&self) -> String {
-        self.trainmesh_namespace.clone().unwrap_or_else(|| DEFAULT_INSTALLATION.to_owned())
+    /// The installation, without a cluster.
+    pub(super) fn offline(&self) -> Installation {
+        self.trainmesh_namespace.clone().unwrap_or_default()
     }
 
-    /// The namespace, as given or as the cluster of `client` shows it.
-    pub(super) async fn discover(&self, client: &Client) -> String {
+    /// The installation, as given or as the cluster of `client` shows it.
+    pub(super) async fn discover(&self, client: &Client) -> Installation {
         if self.trainmesh_namespace.is_some() {
             return self.offline();
         }
         match live::installation(client).await {
-            Ok(found) => found.unwrap_or_else(|| self.offline()),
+            Ok(found) => found.map_or_else(|| self.offline(), Installation::from),
             Err(error) => {
                 let default = self.offline();
                 let flag = "--trainmesh-namespace names another";
                 note(
                     &mut stderr(ColorChoice::Auto),
-                    format_args!("{}: assuming namespace {default}; {flag}", chain(&error)),
+                    format_args!("{}: assuming namespace {}; {flag}", chain(&error), default.namespace()),
                 );
                 default
             }
@@ -66,14 +66,15 @@ impl Live {
         Ok(Self { runtime, client, installation })
     }
 
-    /// The namespace that trainmesh is installed in.
-    pub(super) fn installation(&self) -> &str {
+    /// The installation.
+    pub(super) fn installation(&self) -> &Installation {
         &self.installation
     }
 
     /// The configuration in force; the embedded one where the cluster has none.
     pub(super) fn configuration(&self) -> anyhow::Result<Configuration> {
-        let Some(text) = self.runtime.block_on(live::configuration(&self.client, &self.installation))? else {
+        let Some(text) = self.runtime.block_on(live::configuration(&self.client, self.installation.namespace()))?
+        else {
             return Ok(Configuration::embedded());
         };
         Configuration::parse(&text).map_err(|problems| {

@@ -99,9 +99,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     }
     let facts = live.as_ref().map(|live| live.facts(&configuration)).unwrap_or_default();
     let installation =
-        live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().to_owned());
-    let preview =
-        Preview::new(configuration, surroundings, namespace.to_owned()).in_cluster(facts).installed_in(installation);
+        live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().clone());
+    let preview = Preview::new(configuration, surroundings, namespace.to_owned())
+        .in_cluster(facts)
+        .with_installation(installation);
     let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
     let tally = thread::scope(|scope| {
         let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));

@@ -14,8 +14,8 @@ use tokio::net::TcpListener;
 use super::background::Background;
 use crate::cluster::config_map;
 use crate::files;
-use crate::mutate::DEFAULT_INSTALLATION;
 use crate::reload::{self, Settings};
+use crate::scope::Installation;
 use crate::serve;
 use crate::telemetry::{self, Format, Levels};
 
@@ -32,8 +32,8 @@ pub(super) struct ServerArguments {
     #[arg(long, value_name = "FILE", env = "TRAINMESH_KUBECONFIG")]
     pub(super) kubeconfig: Option<PathBuf>,
     /// Namespace that trainmesh is installed in
-    #[arg(long, default_value = DEFAULT_INSTALLATION, env = "TRAINMESH_NAMESPACE")]
-    pub(super) namespace: String,
+    #[arg(long = "namespace", value_name = "NAMESPACE", default_value = Installation::DEFAULT_NAMESPACE, env = "TRAINMESH_NAMESPACE")]
+    pub(super) installation: Installation,
     /// How log events are written to standard error
     #[arg(long, value_enum, default_value_t = Format::Text, env = "TRAINMESH_LOG_FORMAT")]
     log_format: Format,
@@ -65,8 +65,9 @@ impl ServerArguments {
             }
             background.spawn("configuration", |stop| async move { settings.follow(offers, &name, stop).await });
         } else {
-            let name = format!("ConfigMap {}/{}", self.namespace, config_map::NAME);
-            let offers = config_map::offers(client, &self.namespace);
+            let namespace = self.installation.namespace();
+            let name = format!("ConfigMap {namespace}/{}", config_map::NAME);
+            let offers = config_map::offers(client, namespace);
             background.spawn("configuration", |stop| async move { settings.follow(offers, &name, stop).await });
         }
         Ok(())

@@ -15,6 +15,7 @@ use crate::cluster::{client, live};
 use crate::config::Configuration;
 use crate::controller::sweep::{Hanging, Sweeper, Swept};
 use crate::error::chain;
+use crate::scope::Installation;
 
 /// Why a pod is left alone.
 const OPTED_OUT: &str = "left alone: the pod is labelled trainmesh.dev/inject=disabled";
@@ -69,8 +70,8 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
         Some(namespace) => Some(namespace.clone()),
         None => Some(client.default_namespace().to_owned()),
     };
-    let sweeper =
-        Sweeper::new(client.clone(), configuration(&client, &installation.discover(&client).await).await.termination);
+    let installation = installation.discover(&client).await;
+    let sweeper = Sweeper::new(client.clone(), configuration(&client, &installation).await.termination);
     let hanging: Vec<Hanging> = sweeper.hanging(namespace.as_deref()).try_collect().await?;
     if hanging.is_empty() {
         let place = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
@@ -84,8 +85,8 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// The configuration in force. Whoever may not read it still knows the names that everybody uses.
-async fn configuration(client: &Client, installation: &str) -> Configuration {
-    let why = match live::configuration(client, installation).await {
+async fn configuration(client: &Client, installation: &Installation) -> Configuration {
+    let why = match live::configuration(client, installation.namespace()).await {
         Ok(None) => return Configuration::embedded(),
         Ok(Some(text)) => match Configuration::parse(&text) {
             Ok(configuration) => return configuration,

@@ -99,8 +99,8 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let certificate = if let (Some(chain), Some(key)) = (tls_cert, tls_key) {
         Source::Files(CertificateFiles::load(chain.clone(), key.clone(), Arc::clone(&metrics)).await?)
     } else {
-        let secrets = Secrets::new(client.clone(), &server.namespace);
-        let host = certs::host(service, &server.namespace);
+        let secrets = Secrets::new(client.clone(), server.installation.namespace());
+        let host = certs::host(service, server.installation.namespace());
         Source::Secret(CertificateSecret::new(secrets, host, Arc::clone(&metrics), SystemTime::now))
     };
     let client_ca = match client_ca {
@@ -108,7 +108,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         None => None,
     };
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
-    let facts = Arc::new(FactCache::new(client.clone(), &server.namespace));
+    let facts = Arc::new(FactCache::new(client.clone(), server.installation.namespace()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();
     let filled = Arc::clone(&namespaces);

@@ -24,13 +24,14 @@ use super::secret::Secrets;
 use super::{clock, config_map, lease};
 use crate::config::Configuration;
 use crate::doctor::{self, Facts, Seen, Version};
-use crate::mutate::{Mode, namespace_mode};
 use crate::reload::Offer;
+use crate::scope::{Installation, Mode};
 
 type Namespaces = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Looks at the installation in `namespace`.
-pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> {
+/// Looks at an installation.
+pub async fn facts(client: &Client, installation: &Installation) -> Result<Facts, AskError> {
+    let namespace = installation.namespace();
     // First, alone: it needs no right, so that its failure says that there is no cluster to be asked.
     let version = version(client).await?;
     let now = clock::now(client).await?;
@@ -52,13 +53,13 @@ pub async fn facts(client: &Client, namespace: &str) -> Result<Facts, AskError> 
     // One that is missing although something depends on it is a failure, and no choice.
     servers.controller |= servers.own_certificate || in_force.termination.enabled;
     let needed = doctor::needed(&in_force, &servers, namespace);
-    let served = served(namespaces.known(), namespace);
+    let served = served(namespaces.known(), installation);
     let denied = seen(reviews::denied(client, &servers, namespace, needed, &served)).await?;
-    let pod_security = pod_security::probe(client, &in_force.fabric, &namespaces, namespace).await;
+    let pod_security = pod_security::probe(client, &in_force.fabric, &namespaces, installation).await;
     let unneeded = doctor::unneeded(&in_force, &servers);
     let unneeded = seen(reviews::granted(client, &servers, namespace, unneeded)).await?;
     Ok(Facts {
-        namespace: namespace.to_owned(),
+        installation: installation.clone(),
         now,
         version,
         registrations,
@@ -124,9 +125,9 @@ fn in_force(offer: Option<&Offer>) -> Configuration {
 }
 
 /// The namespaces in whose pods the controller of `installation` acts.
-fn served(namespaces: Option<&Namespaces>, installation: &str) -> Vec<String> {
+fn served(namespaces: Option<&Namespaces>, installation: &Installation) -> Vec<String> {
     let served = |(name, labels): &(&String, &BTreeMap<String, String>)| {
-        matches!(namespace_mode(name, labels, installation), Ok(Mode::Enabled | Mode::IstioAux))
+        matches!(installation.namespace_mode(name, labels), Ok(Mode::Enabled | Mode::IstioAux))
     };
     namespaces.into_iter().flatten().filter(served).map(|(name, _)| name.clone()).collect()
 }

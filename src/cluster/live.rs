@@ -39,11 +39,10 @@ pub async fn installation(client: &Client) -> Result<Option<String>, LiveError> 
     Ok(webhooks.into_iter().find_map(|webhook| webhook.client_config.service).map(|service| service.namespace))
 }
 
-/// The text of the configuration in force where trainmesh is installed in `installation`; `None` where the cluster has
-/// none.
-pub async fn configuration(client: &Client, installation: &str) -> Result<Option<String>, LiveError> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), installation);
-    let found = api.get_opt(NAME).await.map_err(failed(|| format!("read ConfigMap {installation}/{NAME}")))?;
+/// The text of the configuration in force where trainmesh is installed in `namespace`; `None` where the cluster has none.
+pub async fn configuration(client: &Client, namespace: &str) -> Result<Option<String>, LiveError> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let found = api.get_opt(NAME).await.map_err(failed(|| format!("read ConfigMap {namespace}/{NAME}")))?;
     Ok(found.and_then(|map| map.data?.remove(KEY)))
 }
 

@@ -13,8 +13,8 @@ use crate::cluster::namespaces::Namespaces as _;
 use crate::fabric::pins::{Carried, GangKey, Stamped};
 use crate::keys;
 use crate::lifecycle::{Phase, PodFacts};
-use crate::mutate::{Mode, namespace_mode};
 use crate::pod::Pod;
+use crate::scope::Mode;
 use crate::workload::gang_uid;
 
 /// The living gangs of opted-in namespaces; `None` as long as not all namespaces and gangs are known.
@@ -22,7 +22,7 @@ pub(super) fn living(context: &Context) -> Option<BTreeMap<GangKey, Vec<Stamped>
     let Context { gangs, namespaces, installation, .. } = context;
     let opted_in = |namespace: &str| {
         let labels = namespaces.known(namespace);
-        labels.is_some_and(|labels| namespace_mode(namespace, &labels, installation) == Ok(Mode::Enabled))
+        labels.is_some_and(|labels| installation.namespace_mode(namespace, &labels) == Ok(Mode::Enabled))
     };
     if namespaces.filled() { gangs.living(opted_in) } else { None }
 }

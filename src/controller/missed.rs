@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use crate::keys;
 use crate::lifecycle::PodFacts;
-use crate::mutate::{Mode, RuleId, Snapshot, Verdict, draft};
+use crate::mutate::{RuleId, Snapshot, Verdict, draft};
 use crate::pod::{self, Proxy, ProxyKind};
+use crate::scope::Mode;
 
 /// The longest text of a pod that is checked, in bytes. As a tree it takes up to a hundred times as much, and its author
 /// is not trusted with our memory; real pods have a tenth of this.

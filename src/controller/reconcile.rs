@@ -29,8 +29,9 @@ use crate::cluster::namespaces::NamespaceCache;
 use crate::error::chain;
 use crate::fabric::Site;
 use crate::lifecycle::{self, Decision, History, PodFacts, Situation, Step, Target};
-use crate::mutate::{Snapshot, namespace_mode};
+use crate::mutate::Snapshot;
 use crate::reload::{Active, Settings};
+use crate::scope::Installation;
 use crate::telemetry::Metrics;
 
 /// How soon to come back where the namespace or the pod could not be read.
@@ -47,8 +48,7 @@ const SLACK: Duration = Duration::from_secs(5);
 pub(super) struct Context {
     pub(super) client: Client,
     pub(super) namespaces: Arc<NamespaceCache>,
-    /// The namespace that trainmesh is installed in.
-    pub(super) installation: String,
+    pub(super) installation: Installation,
     pub(super) settings: Arc<Settings>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) events: Events,
@@ -69,7 +69,7 @@ impl Context {
     fn decide(&self, facts: &PodFacts, active: &Active, claim: Option<Timestamp>) -> Option<Decision> {
         let (labels, _) = self.namespaces.known_since(&facts.namespace)?;
         let settings = &active.config.termination;
-        let (mode, now) = (namespace_mode(&facts.namespace, &labels, &self.installation), Timestamp::now());
+        let (mode, now) = (self.installation.namespace_mode(&facts.namespace, &labels), Timestamp::now());
         let decide = |history: &History| {
             lifecycle::decide(&Situation { facts, mode, settings, catalogue: &active.catalogue, history, now })
         };
@@ -164,7 +164,7 @@ async fn act(facts: &PodFacts, step: &Step, target: &Target, limit: Duration, pe
 async fn look(facts: &PodFacts, context: &Context) {
     let Some(active) = context.settings.active() else { return };
     let Some((labels, since)) = context.namespaces.known_since(&facts.namespace) else { return };
-    let Ok(mode) = namespace_mode(&facts.namespace, &labels, &context.installation) else { return };
+    let Ok(mode) = context.installation.namespace_mode(&facts.namespace, &labels) else { return };
     if !missed::suspicious(facts, mode, since) || !context.memory.looks_due(&facts.uid) || !context.looks.try_take() {
         return;
     }

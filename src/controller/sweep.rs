@@ -20,8 +20,8 @@ use crate::config::Termination;
 use crate::lifecycle::{
     Catalogue, Decision, Finding, History, PodFacts, Role, Situation, Skip, State, Step, Target, Why, decide,
 };
-use crate::mutate::Mode;
 use crate::pod::ContainerKind;
+use crate::scope::Mode;
 
 /// Pods in one page of the list.
 const PAGE: u32 = 500;

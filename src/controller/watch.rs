@@ -23,7 +23,7 @@ use super::pod::Watched;
 use super::reconcile::{Context, reconcile};
 use crate::cluster::namespaces::{Labels, Namespaces as _};
 use crate::error::chain;
-use crate::keys;
+use crate::{keys, scope};
 
 /// How often every pod is decided about again: whatever was missed is found by then. A decision costs microseconds, and
 /// no call.
@@ -146,7 +146,7 @@ impl OptIns {
         for pod in &pods {
             if !now.contains_key(&pod.facts.namespace) {
                 let labels = known(&pod.facts.namespace);
-                let said = labels.map(|labels| [keys::INJECT, keys::ISTIO_AUX].map(|key| labels.get(key).cloned()));
+                let said = labels.map(|labels| scope::LABELS.map(|key| labels.get(key).cloned()));
                 now.insert(pod.facts.namespace.clone(), said);
             }
         }

@@ -12,12 +12,13 @@ use crate::certs::SERVING;
 use crate::cluster::secret::Secret;
 use crate::config::PodSecurityDefault;
 use crate::reload::Offer;
+use crate::scope::Installation;
 
 /// What was seen, at one moment.
 #[derive(Debug)]
 pub struct Facts {
-    /// The namespace of the installation.
-    pub namespace: String,
+    /// The installation.
+    pub installation: Installation,
     /// The apiserver's clock.
     pub now: Timestamp,
     /// Its version.

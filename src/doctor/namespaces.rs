@@ -6,26 +6,26 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use serde_json::json;
 
 use super::{Code, Found, istio, several};
-use crate::keys;
-use crate::mutate::{Mode, Reason, namespace_mode};
+use crate::mutate::Reason;
 use crate::pod::{Injection, Pod, injection};
+use crate::scope::{Installation, Mode, unknown_opt_in};
 
 type Labels = BTreeMap<String, String>;
 
 pub(super) fn check(
     namespaces: &BTreeMap<String, Labels>,
     registrations: Option<&Vec<MutatingWebhookConfiguration>>,
-    installation: &str,
+    installation: &Installation,
 ) -> Vec<Found> {
     let (mut enabled, mut aux) = (0, 0);
     let (mut rehearsed, mut unknown, mut bare) = (Vec::new(), Vec::new(), Vec::new());
     for (name, labels) in namespaces {
-        match namespace_mode(name, labels, installation) {
+        match installation.namespace_mode(name, labels) {
             Ok(Mode::Enabled) => enabled += 1,
             Ok(Mode::IstioAux) => aux += 1,
             Ok(Mode::Audit) => rehearsed.push(name),
             Err(_) => {
-                unknown.extend(odd(labels).map(|value| format!("{name} ({value})")));
+                unknown.extend(unknown_opt_in(labels).map(|value| format!("{name} ({value})")));
                 continue;
             }
         }
@@ -42,11 +42,6 @@ pub(super) fn check(
         (Code::UnknownOptIn, several(unknown)),
     ];
     [opted_in].into_iter().chain(rest.into_iter().filter(|(_, names)| !names.is_empty())).collect()
-}
-
-/// A value that somebody meant something by. `disabled`, the value for pods, says what it means.
-fn odd(labels: &Labels) -> Option<&str> {
-    labels.get(keys::INJECT).map(String::as_str).filter(|value| !["enabled", "audit", "disabled"].contains(value))
 }
 
 /// Why Istio injects no plain pod there; `None` where it does.
@@ -100,13 +95,13 @@ mod tests {
     fn opted_in(#[case] namespaces: Value, #[case] expected: &[Found]) {
         let namespaces: BTreeMap<String, Labels> = serde_json::from_value(namespaces).unwrap();
         let all = registrations(&[injector("istio-sidecar-injector")]);
-        assert_eq!(check(&namespaces, Some(&all), "trainmesh-system"), expected);
+        assert_eq!(check(&namespaces, Some(&all), &Installation::default()), expected);
     }
 
     #[test]
     fn without_the_registrations_the_labels_are_believed() {
         let labels = json!({"a": {"trainmesh.dev/inject": "enabled", "istio.io/rev": "canary"}});
-        let found = check(&serde_json::from_value(labels).unwrap(), None, "trainmesh-system");
+        let found = check(&serde_json::from_value(labels).unwrap(), None, &Installation::default());
         assert!(found.iter().all(|(code, _)| *code == Code::OptedIn), "{found:?}");
     }
 }

@@ -16,7 +16,7 @@ use super::roles::Roles;
 use super::{Catalogue, Decision, Finding, History, PodFacts, Report, Skip, Why};
 use crate::config::{LONGEST_SETTLE, Termination};
 use crate::duration;
-use crate::mutate::{Mode, NotCalled};
+use crate::scope::{Exclusion, Mode};
 
 /// All that a decision depends on.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct Situation<'a> {
     /// The pod.
     pub facts: &'a PodFacts,
     /// What its namespace has opted into, or why it has not.
-    pub mode: Result<Mode, NotCalled>,
+    pub mode: Result<Mode, Exclusion>,
     /// The section of the configuration.
     pub settings: &'a Termination,
     /// The catalogue under these settings.

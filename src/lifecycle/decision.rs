@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::{Method, Step};
 use crate::codes::codes;
+use crate::scope::Exclusion;
 
 /// What is to be done about a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,6 +181,16 @@ codes! {
         WouldEnd => "the payload has ended; a rehearsal: proxy and helpers would be ended",
         /// Our mistake, which must never happen.
         PrematureEnd => "the payload was started again after proxy or helpers had been told to end",
+    }
+}
+
+impl From<Exclusion> for Skip {
+    fn from(why: Exclusion) -> Self {
+        match why {
+            Exclusion::NamespaceNotOptedIn => Self::NamespaceNotOptedIn,
+            Exclusion::ExcludedNamespace => Self::ExcludedNamespace,
+            Exclusion::PodOptedOut => Self::PodOptedOut,
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::snapshot::Named;
-use super::{Mode, Snapshot, untouched};
+use super::exemption::exemption;
+use super::{ProfileChoice, Snapshot};
 use crate::fabric::Profile;
 use crate::fabric::lint::{self, Finding, Subject};
 use crate::pod::{Pod, injection};
+use crate::scope::Mode;
 use crate::workload;
 
 /// Lints `pod`, as `after` where a patch was made for it. Silent where fabrics are switched off, and for pods that have
@@ -14,7 +15,7 @@ use crate::workload;
 pub(super) fn findings(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
     let original = Pod::new(pod);
     let fabric = &snapshot.config.fabric;
-    if snapshot.mode == Mode::IstioAux || !fabric.enabled || untouched::reason(original).is_some() {
+    if snapshot.mode == Mode::IstioAux || !fabric.enabled || exemption(original).is_some() {
         return Vec::new();
     }
     let pod = after.map_or(original, Pod::new);
@@ -44,7 +45,7 @@ pub fn subject<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> 
 /// The profile that the pod is to have, as living pods of its job were given it where that is known.
 fn selected<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
     let fabric = &snapshot.config.fabric;
-    let Named::Profile(name) = snapshot.fabric_of(pod) else { return None };
+    let ProfileChoice::Profile(name) = snapshot.fabric_of(pod) else { return None };
     let pinned = snapshot.site.pin.filter(|pin| pin.profile == name).and_then(|pin| pin.body);
     pinned.or_else(|| fabric.profiles.find(name).map(|entry| &entry.profile)).filter(|_| fabric.enabled)
 }

@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::codes::codes;
+use crate::scope::Exclusion;
 
 codes! {
     /// Why a rule decided as it did.
@@ -139,5 +140,15 @@ codes! {
 impl Serialize for Reason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.code())
+    }
+}
+
+impl From<Exclusion> for Reason {
+    fn from(why: Exclusion) -> Self {
+        match why {
+            Exclusion::NamespaceNotOptedIn => Self::NamespaceNotOptedIn,
+            Exclusion::PodOptedOut => Self::PodOptedOut,
+            Exclusion::ExcludedNamespace => Self::ExcludedNamespace,
+        }
     }
 }

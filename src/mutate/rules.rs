@@ -9,8 +9,9 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 
 use super::plan::{annotation, label};
-use super::{Mode, Plan, Reason, Snapshot, Verdict};
+use super::{Plan, Reason, Snapshot, Verdict};
 use crate::pod::{Injection, NotInjected, Pod, Proxy, injection};
+use crate::scope::Mode;
 
 /// A rule.
 pub(super) struct Rule {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::keys;
 use crate::manifest::Document;
 use crate::workload::{RenderError, Runtimes};
+use crate::{keys, scope};
 
 /// The kinds that [`Surroundings`] collects: only documents that mention one of them are worth parsing for it.
 pub const SURROUNDING_KINDS: [&str; 3] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime"];
@@ -27,7 +27,7 @@ impl Surroundings {
     /// Nothing known yet; `given` are the labels of all namespaces, whatever the input says.
     #[must_use]
     pub fn new(given: Option<BTreeMap<String, String>>) -> Self {
-        let unknown = [(keys::INJECT, "enabled"), (keys::ISTIO_INJECTION, "enabled")];
+        let unknown = [(keys::INJECT, scope::ENABLED), (keys::ISTIO_INJECTION, "enabled")];
         Self {
             given,
             by_namespace: BTreeMap::new(),

@@ -25,9 +25,10 @@ use crate::cluster::namespaces::{Labels, Namespaces};
 use crate::error::chain;
 use crate::fabric::Facts;
 use crate::fabric::pins::GangKey;
-use crate::mutate::{Mode, Outcome, Snapshot};
+use crate::mutate::{Outcome, Snapshot};
 use crate::pod::Pod;
 use crate::reload::{Active, Settings};
+use crate::scope::Mode;
 use crate::telemetry::{Metrics, ReviewResult};
 use crate::workload;
 

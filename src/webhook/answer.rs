@@ -6,7 +6,8 @@ use thiserror::Error;
 use super::admitted::Admitted;
 use super::review::Review;
 use super::warnings;
-use crate::mutate::{Mode, Outcome, Snapshot, Verdict, mutate};
+use crate::mutate::{Outcome, Snapshot, Verdict, mutate};
+use crate::scope::Mode;
 
 /// The answer to one review.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 use trainmesh::config::Configuration;
 use trainmesh::fabric::Site;
-use trainmesh::mutate::{Mode, Snapshot};
+use trainmesh::mutate::Snapshot;
+use trainmesh::scope::Mode;
 use trainmesh::webhook::answer::{Answer, answer, pass_over};
 use trainmesh::webhook::review::Review;
 

@@ -11,7 +11,7 @@ use trainmesh::config::{Configuration, Termination};
 use trainmesh::lifecycle::{
     Attempt, AttemptResult, Catalogue, Decision, Finding, History, Method, PodFacts, Situation, Step, Target, decide,
 };
-use trainmesh::mutate::Mode;
+use trainmesh::scope::Mode;
 
 use super::chance;
 use super::dice::Dice;

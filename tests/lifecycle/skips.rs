@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::mutate::{Mode, NotCalled};
+use trainmesh::scope::{Exclusion, Mode};
 
 use super::pod::{annotated, container, labelled, plain, pod, with};
 use super::{World, check};
@@ -62,10 +62,10 @@ fn pods(#[case] pod: Value, #[case] expected: &str) {
 #[case::enabled(Ok(Mode::Enabled), &["end istio-proxy envoy-admin"])]
 #[case::istio_aux(Ok(Mode::IstioAux), &["end istio-proxy envoy-admin"])]
 #[case::audit(Ok(Mode::Audit), &["report WouldEnd", "skip Audit"])]
-#[case::not_opted_in(Err(NotCalled::NamespaceNotOptedIn), &["skip NamespaceNotOptedIn"])]
-#[case::excluded(Err(NotCalled::ExcludedNamespace), &["skip ExcludedNamespace"])]
-#[case::pod(Err(NotCalled::PodOptedOut), &["skip PodOptedOut"])]
-fn modes(#[case] mode: Result<Mode, NotCalled>, #[case] expected: &[&str]) {
+#[case::not_opted_in(Err(Exclusion::NamespaceNotOptedIn), &["skip NamespaceNotOptedIn"])]
+#[case::excluded(Err(Exclusion::ExcludedNamespace), &["skip ExcludedNamespace"])]
+#[case::pod(Err(Exclusion::PodOptedOut), &["skip PodOptedOut"])]
+fn modes(#[case] mode: Result<Mode, Exclusion>, #[case] expected: &[&str]) {
     check(World::mode(mode), &hanging(), expected);
 }
 

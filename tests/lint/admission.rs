@@ -6,7 +6,8 @@ use rstest::rstest;
 use serde_json::Value;
 use trainmesh::config::Configuration;
 use trainmesh::fabric::Site;
-use trainmesh::mutate::{Mode, Outcome, Snapshot, mutate};
+use trainmesh::mutate::{Outcome, Snapshot, mutate};
+use trainmesh::scope::Mode;
 use trainmesh::yaml;
 
 const NCCL: &str = "{spec: {containers: [{name: train, env: [{name: NCCL_IB_TIMEOUT, value: '100'}, \

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use trainmesh::config::Configuration;
 use trainmesh::fabric::Site;
-use trainmesh::mutate::{Mode, Outcome, RuleId, RuleOutcome, Snapshot, mutate};
+use trainmesh::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate};
+use trainmesh::scope::Mode;
 
 /// A profile with every kind of part.
 const WHOLE: &str = r#"

@@ -3,7 +3,8 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::config::Configuration;
-use trainmesh::mutate::{Mode, RuleId};
+use trainmesh::mutate::RuleId;
+use trainmesh::scope::Mode;
 
 use super::{World, check};
 

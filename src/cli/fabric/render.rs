@@ -9,9 +9,9 @@ use crate::cli::Status;
 use crate::cli::output::Format;
 use crate::fabric::Profile;
 use crate::fabric::profile::ResourcePattern;
-use crate::keys;
 use crate::manifest::Document;
 use crate::preview::{Preview, Previewed, Surroundings};
+use crate::{keys, scope};
 
 /// Show what a pod of one container would get by a profile, and why
 #[derive(Debug, clap::Args)]
@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Some(entry) = profiles.find(name) else { return unknown(profiles, name) };
     let pod = pod(&entry.profile, *gpus, machine.as_deref());
     // Without a mesh, so that the profile alone is seen.
-    let labels = BTreeMap::from([(keys::INJECT.to_owned(), "enabled".to_owned())]);
+    let labels = BTreeMap::from([(keys::INJECT.to_owned(), scope::ENABLED.to_owned())]);
     let preview = Preview::new(configuration, Surroundings::new(Some(labels)), namespace.clone());
     let document = Document { source: "render".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
     let mut sink = output.sink(anstream::ColorChoice::Auto, &preview);

@@ -17,7 +17,7 @@ use super::Namespaces;
 use crate::config::{Fabric, PodSecurityDefault};
 use crate::doctor::{Admission, PodSecurityProbe, Seen};
 use crate::keys;
-use crate::mutate::{Mode, namespace_mode};
+use crate::scope::{self, Installation, Mode};
 
 /// How many namespaces are probed: the level is the same everywhere, and exemptions by namespace are few.
 const MOST: usize = 50;
@@ -31,7 +31,7 @@ pub(super) async fn probe(
     client: &Client,
     fabric: &Fabric,
     namespaces: &Seen<Namespaces>,
-    installation: &str,
+    installation: &Installation,
 ) -> Seen<PodSecurityProbe> {
     let all = match namespaces {
         Seen::Known(all) => all,
@@ -47,8 +47,8 @@ pub(super) async fn probe(
 }
 
 /// Whether pods of the namespace may get a fabric, and no label of its own says what it enforces.
-fn is_concerned(namespace: &str, labels: &BTreeMap<String, String>, installation: &str) -> bool {
-    let mode = namespace_mode(namespace, labels, installation);
+fn is_concerned(namespace: &str, labels: &BTreeMap<String, String>, installation: &Installation) -> bool {
+    let mode = installation.namespace_mode(namespace, labels);
     matches!(mode, Ok(Mode::Enabled | Mode::Audit)) && !labels.contains_key(keys::POD_SECURITY)
 }
 
@@ -71,7 +71,7 @@ async fn admission(client: &Client, namespace: &str) -> Admission {
 fn pod() -> serde_json::Value {
     let few = json!({"cpu": "1m", "memory": "1Mi"});
     json!({
-        "metadata": {"name": PROBE, "labels": {keys::INJECT: "disabled", keys::SIDECAR_INJECT: "false"}},
+        "metadata": {"name": PROBE, "labels": {keys::INJECT: scope::DISABLED, keys::SIDECAR_INJECT: "false"}},
         "spec": {
             "automountServiceAccountToken": false,
             "containers": [{
@@ -146,7 +146,8 @@ mod tests {
     #[case::not_opted_in(json!({}), false)]
     fn namespaces_where_the_default_decides(#[case] labels: serde_json::Value, #[case] expected: bool) {
         let labels = serde_json::from_value(labels).unwrap();
-        assert_eq!(is_concerned("a", &labels, "home"), expected);
-        assert!(!is_concerned("home", &labels, "home"));
+        let installation = Installation::from("home".to_owned());
+        assert_eq!(is_concerned("a", &labels, &installation), expected);
+        assert!(!is_concerned("home", &labels, &installation));
     }
 }

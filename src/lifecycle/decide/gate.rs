@@ -4,20 +4,17 @@ use super::Ruling;
 use crate::config::Termination;
 use crate::lifecycle::roles::{Proxy, Roles};
 use crate::lifecycle::{Decision, Phase, PodFacts, Skip};
-use crate::mutate::{Mode, NotCalled};
+use crate::scope::{Exclusion, Mode};
 
 /// Whether pods like this one are looked at at all.
-pub(super) fn pass(facts: &PodFacts, mode: Result<Mode, NotCalled>, settings: &Termination) -> Ruling {
+pub(super) fn pass(facts: &PodFacts, mode: Result<Mode, Exclusion>, settings: &Termination) -> Ruling {
     let skip = if settings.enabled { skip(facts, mode) } else { Some(Skip::TerminationOff) };
     skip.map_or(Ok(()), |skip| Err(Decision::Skip(skip)))
 }
 
-fn skip(facts: &PodFacts, mode: Result<Mode, NotCalled>) -> Option<Skip> {
-    match mode {
-        Err(NotCalled::NamespaceNotOptedIn) => return Some(Skip::NamespaceNotOptedIn),
-        Err(NotCalled::ExcludedNamespace) => return Some(Skip::ExcludedNamespace),
-        Err(NotCalled::PodOptedOut) => return Some(Skip::PodOptedOut),
-        Ok(Mode::Enabled | Mode::Audit | Mode::IstioAux) => {}
+fn skip(facts: &PodFacts, mode: Result<Mode, Exclusion>) -> Option<Skip> {
+    if let Err(why) = mode {
+        return Some(why.into());
     }
     if facts.opted_out {
         return Some(Skip::PodOptedOut);

@@ -8,7 +8,7 @@ use super::bounds::{
 };
 use super::{Agent, ContainerFacts, Declared, Phase, PodFacts, RestartRule, RestartRules, RuleAction, State};
 use crate::pod::{Container, ContainerKind, Pod};
-use crate::{duration, keys};
+use crate::{duration, keys, scope};
 
 /// Conditions of a pod whose containers are all being restarted: that of KEP-5532, and the one of its first form.
 pub(super) const RESTARTING: [&str; 2] = ["AllContainersRestarting", "PodRestartInPlace"];
@@ -39,7 +39,7 @@ impl PodFacts {
             deleting: pod.being_deleted(),
             host_network: pod.host_network(),
             shared_processes: shared_processes(pod),
-            opted_out: pod.label(keys::INJECT) == Some("disabled"),
+            opted_out: scope::is_opted_out(pod),
             traced: pod.annotation(keys::APPLIED).is_some() || pod.label(keys::MANAGED).is_some(),
             restarting: RESTARTING.iter().any(|condition| pod.has_condition(condition)),
             ambient: pod.annotation(keys::AMBIENT_REDIRECTION) == Some("enabled")

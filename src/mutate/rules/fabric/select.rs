@@ -9,8 +9,7 @@ use super::TCP;
 use crate::fabric::Profile;
 use crate::fabric::profile::OnConflict;
 use crate::labels;
-use crate::mutate::Reason;
-use crate::mutate::snapshot::Named;
+use crate::mutate::{ProfileChoice, Reason};
 
 /// The profile of a pod.
 pub(super) struct Selected<'a> {
@@ -29,9 +28,9 @@ pub(super) struct Selected<'a> {
 pub(super) fn select<'a>(facts: &Facts<'a>) -> Result<Selected<'a>, Box<Ruling>> {
     let config = &facts.snapshot.config.fabric;
     let name = match facts.snapshot.fabric_of(facts.pod) {
-        Named::Profile(name) => name,
-        Named::None => return Err(Box::new(Ruling::skipped(Reason::FabricOptedOut))),
-        Named::Nothing => return Err(Box::new(Ruling::skipped(Reason::FabricNotNamed))),
+        ProfileChoice::Profile(name) => name,
+        ProfileChoice::None => return Err(Box::new(Ruling::skipped(Reason::FabricOptedOut))),
+        ProfileChoice::Unset => return Err(Box::new(Ruling::skipped(Reason::FabricNotNamed))),
     };
     let current = config.profiles.find(name);
     let pin = facts.snapshot.site.pin;

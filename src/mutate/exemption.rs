@@ -1,4 +1,4 @@
-//! Pods that no rule touches, whatever it would do.
+//! Pods that no rule changes, whatever it would do.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::pod::Pod;
 /// The longest name of a container, and the longest value of a label, in bytes.
 const NAME_LIMIT: usize = 63;
 
-/// Why no rule may touch `pod`, if so.
-pub(super) fn reason(pod: Pod<'_>) -> Option<Reason> {
+/// The reason why no rule may change `pod`, if there is one.
+pub(super) fn exemption(pod: Pod<'_>) -> Option<Reason> {
     if verify::has_too_large_annotations(pod.raw()) {
         return Some(Reason::AnnotationsTooLarge);
     }
@@ -57,7 +57,7 @@ mod tests {
     #[case::container(json!({"spec": {"containers": [{"name": "x".repeat(64)}]}}), Some(Reason::NotAPod))]
     #[case::names_just_fit(json!({"metadata": {"labels": {"a": "x".repeat(63)}}, "spec": {"containers": [{"name": "x".repeat(63)}]}}), None)]
     #[case::ordinary(json!({"metadata": {"deletionTimestamp": null}, "spec": {"containers": []}}), None)]
-    fn pods_that_no_rule_touches(#[case] pod: Value, #[case] expected: Option<Reason>) {
-        assert_eq!(reason(Pod::new(&pod)), expected);
+    fn pods_that_no_rule_changes(#[case] pod: Value, #[case] expected: Option<Reason>) {
+        assert_eq!(exemption(Pod::new(&pod)), expected);
     }
 }
