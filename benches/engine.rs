@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use serde_json::{Value, json};
+use trainmesh::cluster_facts::ClusterView;
 use trainmesh::config::Configuration;
 use trainmesh::controller::Watched;
-use trainmesh::fabric::Site;
 use trainmesh::lifecycle::{self, Catalogue, History, Situation};
 use trainmesh::mutate::{Snapshot, draft, mutate};
 use trainmesh::scope::Mode;
@@ -84,7 +84,7 @@ fn bench(
         config,
         config_hash: &config_hash,
         replicas: None,
-        site: Site::default(),
+        cluster: ClusterView::default(),
     };
     bencher.counter(BytesCount::new(pod.to_string().len())).bench(|| work(pod, &snapshot));
 }

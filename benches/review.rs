@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
+use trainmesh::cluster_facts::ClusterView;
 use trainmesh::config::Configuration;
-use trainmesh::fabric::Site;
 use trainmesh::mutate::Snapshot;
 use trainmesh::scope::Mode;
 use trainmesh::webhook::answer::answer;
@@ -68,7 +68,7 @@ fn run(bencher: Bencher<'_, '_>, body: &[u8]) {
             config: &config,
             config_hash: &config_hash,
             replicas: None,
-            site: Site::default(),
+            cluster: ClusterView::default(),
         };
         answer(&review, new.pod, &snapshot).unwrap().body
     });

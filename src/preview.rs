@@ -13,14 +13,14 @@ pub use drift::{Drift, drift, probe};
 pub use report::PodReport;
 pub use surroundings::{SURROUNDING_KINDS, Surroundings};
 
+use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
-use crate::fabric::Facts;
 use crate::fabric::lint::{Finding, lint};
 use crate::manifest::Document;
 use crate::mutate::{Outcome, Snapshot, excluded, mutate, subject};
 use crate::pod::Pod;
 use crate::scope::{Installation, Mode};
-use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role};
+use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role, SOLE_ROLE};
 
 /// A preview under one configuration, for one input.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Preview {
     config_hash: String,
     surroundings: Surroundings,
     /// What is known of the cluster.
-    facts: Facts,
+    facts: ClusterFacts,
     /// The namespace of documents that name none.
     namespace: String,
     installation: Installation,
@@ -56,7 +56,7 @@ impl Preview {
     #[must_use]
     pub fn new(config: Configuration, surroundings: Surroundings, namespace: String) -> Self {
         let (config_hash, installation) = (config.hash(), Installation::default());
-        Self { config_hash, config, surroundings, facts: Facts::default(), namespace, installation }
+        Self { config_hash, config, surroundings, facts: ClusterFacts::default(), namespace, installation }
     }
 
     /// The same for pods of a cluster with this installation.
@@ -67,7 +67,7 @@ impl Preview {
 
     /// The same, in a cluster of which `facts` are known.
     #[must_use]
-    pub fn in_cluster(self, facts: Facts) -> Self {
+    pub fn in_cluster(self, facts: ClusterFacts) -> Self {
         Self { facts, ..self }
     }
 
@@ -96,7 +96,7 @@ impl Preview {
         let labels = self.surroundings.labels(&namespace);
         let reports = roles.into_iter().map(|role| {
             let outcome = self.outcome(&role, &namespace, labels);
-            let subject = if role.name == "Pod" { kind.to_owned() } else { format!("{kind} {}", role.name) };
+            let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             let early = hints::early_network(&role, &outcome);
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
             report(document, known, &namespace, role, outcome)
@@ -111,8 +111,8 @@ impl Preview {
         let (config, config_hash) = (&self.config, self.config_hash.as_str());
         let (namespace, labels) = (report.namespace.as_str(), self.surroundings.labels(&report.namespace));
         let (mode, replicas) = (Mode::Enabled, Some(report.replicas));
-        let site = self.facts.site(namespace, None);
-        let snapshot = Snapshot { mode, namespace, labels, config, config_hash, replicas, site };
+        let cluster = self.facts.view(namespace, None);
+        let snapshot = Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster };
         let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
         let after = subject(original, patched, &snapshot);
         let subject = if after.profile.is_some() { after } else { subject(original, original, &snapshot) };
@@ -126,8 +126,8 @@ impl Preview {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
                 let replicas = Some(role.replicas);
                 // The pods are those of a job that is new.
-                let site = self.facts.site(namespace, None);
-                mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas, site })
+                let cluster = self.facts.view(namespace, None);
+                mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster })
             }
         }
     }

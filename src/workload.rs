@@ -1,8 +1,8 @@
 //! Workloads: which pods a manifest makes, and which workload a pod belongs to.
 //!
-//! One file for each kind of workload, one line in [`KINDS`]. A kind knows two things: how its operator turns a
-//! manifest into pods ([`Kind::render`]), and how a pod of that operator is recognised by its labels and owner
-//! ([`Kind::identify`]). Nothing here reads a cluster, and nothing guesses: what a manifest does not say and the
+//! One file for each kind of workload, one line in [`KINDS`]. A kind contains how its operator turns a
+//! manifest into pods ([`Kind::render`]), how a pod of that operator is recognised by its labels and owner
+//! ([`Kind::identify`]), and what its pods have in common as a gang ([`Kind::gang`]). Nothing here reads a cluster, and nothing guesses: what a manifest does not say and the
 //! operator does not default is left out and said in a note.
 
 #[cfg(test)]
@@ -10,7 +10,6 @@ mod examples;
 mod gang;
 mod kinds;
 mod member;
-mod several;
 mod template;
 
 use std::collections::BTreeMap;
@@ -18,12 +17,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use gang::gang_uid;
+pub use gang::{GangTraits, SizeSource, has_peers, is_auxiliary_role};
 pub use kinds::KINDS;
 pub use member::{LABELS, Member, identify};
-pub use several::{several_pods, stands_apart};
 
 use crate::pod::Pod;
+
+/// The name of the role of a workload that has one only.
+pub const SOLE_ROLE: &str = "Pod";
 
 /// A kind of workload.
 #[derive(Debug)]
@@ -34,12 +35,16 @@ pub struct Kind {
     pub versions: &'static [&'static str],
     /// The kind as manifests write it.
     pub kind: &'static str,
+    /// The resource, as paths of the API and RBAC rules name it.
+    pub resource: &'static str,
     /// How closely the rendered pods follow the operator's.
     pub fidelity: Fidelity,
     /// Makes the pods of a manifest, one for each role.
     pub render: fn(&Manifest<'_>) -> Result<Vec<Role>, RenderError>,
     /// Recognises a pod that this kind's operator made.
     pub identify: for<'a> fn(Pod<'a>) -> Option<Member<'a>>,
+    /// What its pods have in common as a gang.
+    pub gang: GangTraits,
 }
 
 /// How closely rendered pods follow those of the operator.
@@ -72,7 +77,7 @@ pub struct Runtimes {
 /// One role of a workload: the pod that its operator would create for replica 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Role {
-    /// The role as the manifest names it: `Master`, `Worker`, `head`; `Pod` where a workload has one only.
+    /// The role as the manifest names it: `Master`, `Worker`, `head`; [`SOLE_ROLE`] where a workload has one only.
     pub name: String,
     /// How many pods of this role there are. Where every node gets one (a `DaemonSet`) it is 1.
     pub replicas: u64,
@@ -123,6 +128,15 @@ impl Kind {
         format!("{} {}", versions.join(" or "), self.kind)
     }
 }
+
+/// Every kind is one of [`KINDS`].
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Kind {}
 
 /// The entry of a manifest's `apiVersion` and `kind`.
 #[must_use]

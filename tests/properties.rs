@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
+use trainmesh::cluster_facts::ClusterView;
 use trainmesh::config::{Configuration, NativeSidecar, Traffic};
-use trainmesh::fabric::Site;
 use trainmesh::mutate::{Outcome, RuleId, Snapshot, Verdict, mutate};
 use trainmesh::scope::Mode;
 
@@ -199,7 +199,7 @@ fn run(world: &World, pod: &Value) -> Outcome {
             config,
             config_hash: "",
             replicas: None,
-            site: Site::default(),
+            cluster: ClusterView::default(),
         },
     )
 }

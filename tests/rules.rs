@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh::cluster_facts::ClusterView;
 use trainmesh::config::{Configuration, NativeSidecar, Period, Traffic};
-use trainmesh::fabric::Site;
 use trainmesh::mutate::{Outcome, RuleId, Snapshot, mutate};
 use trainmesh::scope::Mode;
 
@@ -62,7 +62,7 @@ impl World {
                 config: &self.config,
                 config_hash: &config_hash,
                 replicas: None,
-                site: Site::default(),
+                cluster: ClusterView::default(),
             },
         )
     }

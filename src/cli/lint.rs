@@ -18,6 +18,7 @@ use crate::fabric::lint::{Finding, Severity};
 use crate::keys;
 use crate::manifest::{Document, DocumentError, Inputs};
 use crate::preview::{PodReport, Preview, Previewed};
+use crate::workload::SOLE_ROLE;
 
 /// Say what looks wrong in the pods of a manifest that use RDMA or NCCL.
 ///
@@ -187,7 +188,7 @@ impl Run {
 /// `PyTorchJob default/llama Worker`.
 fn name(report: &PodReport) -> String {
     let PodReport { kind, namespace, name, role, .. } = report;
-    let role = if role == "Pod" { String::new() } else { format!(" {role}") };
+    let role = if role == SOLE_ROLE { String::new() } else { format!(" {role}") };
     format!("{kind} {namespace}/{name}{role}")
 }
 

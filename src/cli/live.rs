@@ -10,9 +10,10 @@ use tokio::runtime::{Builder, Runtime};
 use super::{note, stderr};
 use crate::cluster::fabric::survey::survey;
 use crate::cluster::{client, live};
+use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::error::chain;
-use crate::fabric::{Facts, Named};
+use crate::fabric::ReferencedObjects;
 use crate::preview::{Drift, PodReport, drift, probe};
 use crate::scope::Installation;
 
@@ -89,12 +90,12 @@ impl Live {
     }
 
     /// What fabrics need to know of the cluster, as far as it may be read; nothing where they are off.
-    pub(super) fn facts(&self, configuration: &Configuration) -> Facts {
+    pub(super) fn facts(&self, configuration: &Configuration) -> ClusterFacts {
         let fabric = &configuration.fabric;
         if !fabric.enabled {
-            return Facts::default();
+            return ClusterFacts::default();
         }
-        self.runtime.block_on(survey(&self.client, &Named::by(&fabric.profiles)))
+        self.runtime.block_on(survey(&self.client, &ReferencedObjects::of(&fabric.profiles)))
     }
 
     /// In what the cluster's own answer for the pod of `report` differs from the preview.

@@ -17,6 +17,7 @@ use crate::fabric::lint::{self, Finding};
 use crate::manifest::DocumentError;
 use crate::preview::{PodReport, Preview};
 use crate::printable::Printable;
+use crate::workload::SOLE_ROLE;
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -60,7 +61,7 @@ fn heading(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
     let PodReport { kind, namespace, name, role, replicas, .. } = report;
     let strong = style::HEADING;
     write!(out, "{strong}{kind} {}/{}", Printable(namespace), Printable(name))?;
-    if role != "Pod" {
+    if role != SOLE_ROLE {
         write!(out, " · {}", Printable(role))?;
     }
     if *replicas != 1 {

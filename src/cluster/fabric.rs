@@ -1,7 +1,7 @@
 //! What fabrics need to know of the cluster, watched: nodes, quotas, the objects that profiles name, the network
 //! resources injector, and what living gangs carry.
 //!
-//! Everything is brought into its light form as it comes, and kept as one immutable [`Facts`] that is swapped whole.
+//! Everything is brought into its light form as it comes, and kept as one immutable [`ClusterFacts`] that is swapped whole.
 //! What may not be read stays unknown: fabrics go on without it. With fabrics switched off nothing is watched.
 
 mod slim;
@@ -18,14 +18,15 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::fabric::{Facts, Named};
+use crate::cluster_facts::ClusterFacts;
+use crate::fabric::ReferencedObjects;
 use crate::reload::Settings;
 
 /// The registration by which network-resources-injector is known.
 pub const INJECTOR: &str = "network-resources-injector-config";
 
 /// The facts as they are known at any time.
-pub type SharedFacts = Arc<ArcSwap<Facts>>;
+pub type SharedFacts = Arc<ArcSwap<ClusterFacts>>;
 
 /// The facts, kept by watches.
 pub struct FactCache {
@@ -75,9 +76,9 @@ impl FactCache {
         }
     }
 
-    fn change(&self, change: impl Fn(&mut Facts)) {
+    fn change(&self, change: impl Fn(&mut ClusterFacts)) {
         self.facts.rcu(|facts| {
-            let mut next = Facts::clone(facts);
+            let mut next = ClusterFacts::clone(facts);
             change(&mut next);
             next
         });
@@ -85,8 +86,8 @@ impl FactCache {
 }
 
 /// The objects to watch for; `None` where fabrics are off, or nothing is configured yet.
-fn wanted(settings: &Settings) -> Option<Named> {
+fn wanted(settings: &Settings) -> Option<ReferencedObjects> {
     let active = settings.active()?;
     let fabric = &active.config.fabric;
-    fabric.enabled.then(|| Named::by(&fabric.profiles))
+    fabric.enabled.then(|| ReferencedObjects::of(&fabric.profiles))
 }

@@ -10,15 +10,13 @@ use tokio::sync::watch;
 use super::pod::Watched;
 use super::reconcile::Context;
 use crate::cluster::namespaces::Namespaces as _;
-use crate::fabric::pins::{Carried, GangKey, Stamped};
-use crate::keys;
+use crate::gang::{AssignedPod, Assignment, GangId};
 use crate::lifecycle::{Phase, PodFacts};
 use crate::pod::Pod;
 use crate::scope::Mode;
-use crate::workload::gang_uid;
 
 /// The living gangs of opted-in namespaces; `None` as long as not all namespaces and gangs are known.
-pub(super) fn living(context: &Context) -> Option<BTreeMap<GangKey, Vec<Stamped>>> {
+pub(super) fn living(context: &Context) -> Option<BTreeMap<GangId, Vec<AssignedPod>>> {
     let Context { gangs, namespaces, installation, .. } = context;
     let opted_in = |namespace: &str| {
         let labels = namespaces.known(namespace);
@@ -37,8 +35,8 @@ pub(super) struct Gangs {
 /// A pod that was given a fabric, and its gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    gang: GangKey,
-    stamped: Stamped,
+    gang: GangId,
+    assigned: AssignedPod,
 }
 
 #[derive(Default)]
@@ -51,13 +49,13 @@ struct State {
 impl Member {
     /// The membership of `pod`, whose facts are `facts`, while it lives: one that ends or has ended talks to nobody.
     pub(super) fn read(pod: Pod<'_>, facts: &PodFacts) -> Option<Self> {
-        let carried = Carried::read(pod.annotation(keys::APPLIED), pod.annotation(keys::FABRIC_REVISION))?;
+        let assignment = Assignment::of(pod)?;
         if facts.deleting || matches!(facts.phase, Phase::Succeeded | Phase::Failed) {
             return None;
         }
-        let gang = GangKey::new(&facts.namespace, &gang_uid(pod)?)?;
+        let gang = GangId::of(pod, &facts.namespace)?;
         let created = facts.created.map_or(i64::MAX, Timestamp::as_second);
-        Some(Self { gang, stamped: Stamped { created, carried } })
+        Some(Self { gang, assigned: AssignedPod { created, assignment } })
     }
 }
 
@@ -99,13 +97,13 @@ impl Gangs {
 
     /// The living gangs of the namespaces that are `opted_in`; `None` as long as not all of them are known. In others the
     /// webhook gives nothing to any pod: marks there are somebody else's.
-    pub(super) fn living(&self, opted_in: impl Fn(&str) -> bool) -> Option<BTreeMap<GangKey, Vec<Stamped>>> {
+    pub(super) fn living(&self, opted_in: impl Fn(&str) -> bool) -> Option<BTreeMap<GangId, Vec<AssignedPod>>> {
         let state = self.state();
         let mut namespaces: HashMap<&str, bool> = HashMap::new();
-        let mut living: BTreeMap<GangKey, Vec<Stamped>> = BTreeMap::new();
-        for Member { gang, stamped } in state.members.as_ref()?.values() {
+        let mut living: BTreeMap<GangId, Vec<AssignedPod>> = BTreeMap::new();
+        for Member { gang, assigned } in state.members.as_ref()?.values() {
             if *namespaces.entry(&gang.namespace).or_insert_with_key(|namespace| opted_in(namespace)) {
-                living.entry(gang.clone()).or_default().push(stamped.clone());
+                living.entry(gang.clone()).or_default().push(assigned.clone());
             }
         }
         drop(state);

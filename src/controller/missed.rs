@@ -87,8 +87,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cluster_facts::ClusterView;
     use crate::config::Configuration;
-    use crate::fabric::Site;
 
     /// A pod that was injected without us, with these annotations of its own and this hook of its proxy.
     fn injected(annotations: &Value, hook: &Value) -> Value {
@@ -173,7 +173,7 @@ mod tests {
             config: &config,
             config_hash: "",
             replicas: None,
-            site: Site::default(),
+            cluster: ClusterView::default(),
         };
         assert_eq!(missed(&pod, &snapshot), expected);
     }

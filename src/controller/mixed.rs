@@ -20,11 +20,11 @@ use super::gangs;
 use super::reconcile::Context;
 use crate::cluster::events::{self, Told};
 use crate::error::chain;
-use crate::fabric::mixed::{Deviating, Member, deviating};
-use crate::fabric::pins::{Carried, GangKey};
+use crate::gang::mixed::{Deviating, GangMember, deviating};
+use crate::gang::{Assignment, GangId};
 use crate::lifecycle::{PodFacts, schema};
 use crate::sparse::Schema;
-use crate::workload::{gang_uid, identify};
+use crate::workload::identify;
 use crate::{keys, pod, sparse};
 
 /// How often one namespace is looked at: a list of its pods each time.
@@ -41,8 +41,8 @@ const TOLD: usize = 5;
 /// Finished pods are like nobody any more.
 const LIVING: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
-/// Living gangs of one namespace and what their stamped pods carry.
-type Carries = BTreeMap<GangKey, Vec<Carried>>;
+/// Living gangs of one namespace and what their assigned pods were given.
+type Carries = BTreeMap<GangId, Vec<Assignment>>;
 
 struct Looked {
     at: Instant,
@@ -55,7 +55,7 @@ struct Looked {
 struct Looker {
     looked: HashMap<String, Looked>,
     /// Mixed gangs, and the uids of the pods that were told of.
-    mixed: HashMap<GangKey, BTreeSet<String>>,
+    mixed: HashMap<GangId, BTreeSet<String>>,
 }
 
 /// Looks until told to end.
@@ -73,8 +73,8 @@ pub(super) async fn look(context: Arc<Context>) {
         let living = if enabled { gangs::living(&context).unwrap_or_default() } else { BTreeMap::new() };
         let mut namespaces: BTreeMap<String, Carries> = BTreeMap::new();
         for (gang, pods) in living {
-            let carried = pods.into_iter().map(|pod| pod.carried).collect();
-            namespaces.entry(gang.namespace.clone()).or_default().insert(gang, carried);
+            let assignments = pods.into_iter().map(|pod| pod.assignment).collect();
+            namespaces.entry(gang.namespace.clone()).or_default().insert(gang, assignments);
         }
         looker.forget(&namespaces);
         if let Some(namespace) = looker.due(&namespaces, Instant::now()) {
@@ -121,7 +121,7 @@ impl Looker {
         self.looked.insert(namespace.to_owned(), Looked { at: Instant::now(), carries, settled });
     }
 
-    async fn judge(&mut self, context: &Context, gang: &GangKey, deviating: &[Deviating<'_>]) {
+    async fn judge(&mut self, context: &Context, gang: &GangId, deviating: &[Deviating<'_>]) {
         if deviating.is_empty() {
             self.mixed.remove(gang);
             return;
@@ -140,9 +140,9 @@ impl Looker {
 }
 
 /// The living pods of `namespace` by their gang.
-async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangKey, Vec<Member>>, kube::Error> {
+async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, kube::Error> {
     let request = Request::new(Pod::url_path(&(), Some(namespace)));
-    let mut gangs: HashMap<GangKey, Vec<Member>> = HashMap::new();
+    let mut gangs: HashMap<GangId, Vec<GangMember>> = HashMap::new();
     let mut parameters = ListParams::default().fields(LIVING).limit(PAGE.0);
     loop {
         let page = request.list_metadata(&parameters).map_err(kube::Error::BuildRequest)?;
@@ -173,18 +173,18 @@ impl<'de> Deserialize<'de> for Listed {
 }
 
 /// The gang of a living `pod`, and its place in it.
-fn member(pod: pod::Pod<'_>, namespace: &str) -> Option<(GangKey, Member)> {
+fn member(pod: pod::Pod<'_>, namespace: &str) -> Option<(GangId, GangMember)> {
     let facts = PodFacts::read(pod);
     if facts.deleting {
         return None;
     }
-    let gang = GangKey::new(namespace, &gang_uid(pod)?)?;
-    let member = Member {
+    let gang = GangId::of(pod, namespace)?;
+    let member = GangMember {
         name: facts.name.into_string(),
         uid: facts.uid.into_string(),
         role: identify(pod).and_then(|member| member.role).map(str::to_owned),
         created: facts.created.map_or(i64::MAX, Timestamp::as_second),
-        carried: Carried::read(pod.annotation(keys::APPLIED), pod.annotation(keys::FABRIC_REVISION)),
+        assignment: Assignment::of(pod),
         opted_out: facts.opted_out || pod.label(keys::FABRIC) == Some(keys::NO_FABRIC),
     };
     Some((gang, member))
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn namespaces_take_turns() {
-        let gang = |namespace: &str| GangKey { namespace: namespace.to_owned(), uid: "1".to_owned() };
+        let gang = |namespace: &str| GangId { namespace: namespace.to_owned(), id: "1".to_owned() };
         let carries = |namespace: &str| Carries::from([(gang(namespace), Vec::new())]);
         let namespaces = BTreeMap::from(["a", "b"].map(|name| (name.to_owned(), carries(name))));
         let start = Instant::now();

@@ -13,7 +13,7 @@ use super::reconcile::Context;
 use crate::cluster::ask::{AskError, Written};
 use crate::cluster::fabric::pins::{NAME, PinStore, Stored};
 use crate::error::chain;
-use crate::fabric::pins::Dropped;
+use crate::gang::pins::Dropped;
 use crate::reload::Active;
 
 /// The shortest time between two writes: pods of a gang come together.

@@ -26,8 +26,8 @@ use super::tell::tell;
 use crate::bucket::Bucket;
 use crate::cluster::events::{self, Events, Told};
 use crate::cluster::namespaces::NamespaceCache;
+use crate::cluster_facts::ClusterView;
 use crate::error::chain;
-use crate::fabric::Site;
 use crate::lifecycle::{self, Decision, History, PodFacts, Situation, Step, Target};
 use crate::mutate::Snapshot;
 use crate::reload::{Active, Settings};
@@ -182,7 +182,7 @@ async fn look(facts: &PodFacts, context: &Context) {
         config,
         config_hash: hash,
         replicas: None,
-        site: Site::default(),
+        cluster: ClusterView::default(),
     };
     let missed = missed::missed(&pod, &snapshot);
     if missed.is_empty() {

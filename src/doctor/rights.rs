@@ -8,7 +8,7 @@ use crate::certs::{RECORD, REGISTRATION, SERVING};
 use crate::cluster::fabric::{self, pins};
 use crate::cluster::{config_map, lease};
 use crate::config::Configuration;
-use crate::fabric::Named;
+use crate::fabric::ReferencedObjects;
 
 /// One of the two servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn named_by_profiles(configuration: &Configuration) -> Vec<Right> {
     if !configuration.fabric.enabled {
         return Vec::new();
     }
-    let Named { config_maps, claim_templates } = Named::by(&configuration.fabric.profiles);
+    let ReferencedObjects { config_maps, claim_templates } = ReferencedObjects::of(&configuration.fabric.profiles);
     let maps = config_maps.into_iter().map(|name| ("", "configmaps", name));
     let claims = claim_templates.into_iter().map(|name| ("resource.k8s.io", "resourceclaimtemplates", name));
     let rights = maps.chain(claims).flat_map(|(group, resource, name)| {
@@ -266,7 +266,8 @@ mod tests {
     #[test]
     fn the_chart_names_what_built_in_profiles_do() {
         let chart = crate::yaml::parse(include_str!("../../charts/trainmesh/files/fabric.yaml")).unwrap();
-        let Named { config_maps, claim_templates } = Named::by(&Configuration::embedded().fabric.profiles);
+        let ReferencedObjects { config_maps, claim_templates } =
+            ReferencedObjects::of(&Configuration::embedded().fabric.profiles);
         assert_eq!(chart, serde_json::json!({"configMaps": config_maps, "claimTemplates": claim_templates}));
     }
 

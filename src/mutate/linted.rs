@@ -29,13 +29,13 @@ pub(super) fn findings(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'
 /// What the lint is to know of a pod: `original` as its owner made it, `pod` as it will be.
 #[must_use]
 pub fn subject<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Subject<'a> {
-    let Snapshot { namespace, labels, replicas, site, .. } = *snapshot;
+    let Snapshot { namespace, labels, replicas, cluster, .. } = *snapshot;
     Subject {
         pod,
         original,
         labels,
         profile: selected(original, snapshot),
-        site,
+        cluster,
         member: workload::identify(original),
         replicas,
         injection: injection(pod, namespace, labels),
@@ -46,6 +46,6 @@ pub fn subject<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> 
 fn selected<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
     let fabric = &snapshot.config.fabric;
     let ProfileChoice::Profile(name) = snapshot.fabric_of(pod) else { return None };
-    let pinned = snapshot.site.pin.filter(|pin| pin.profile == name).and_then(|pin| pin.body);
+    let pinned = snapshot.cluster.pin.filter(|pin| pin.profile == name).and_then(|pin| pin.body);
     pinned.or_else(|| fabric.profiles.find(name).map(|entry| &entry.profile)).filter(|_| fabric.enabled)
 }

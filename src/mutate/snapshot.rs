@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::cluster_facts::ClusterView;
 use crate::config::Configuration;
-use crate::fabric::Site;
 use crate::keys;
 use crate::pod::Pod;
 use crate::scope::Mode;
@@ -24,7 +24,7 @@ pub struct Snapshot<'a> {
     /// How many pods of its role the pod is known to be one of; a review does not tell.
     pub replicas: Option<u64>,
     /// What is known of the cluster.
-    pub site: Site<'a>,
+    pub cluster: ClusterView<'a>,
 }
 
 /// The fabric profile that a pod names, or its namespace, or the configuration.

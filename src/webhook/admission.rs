@@ -22,9 +22,9 @@ use super::{body, deadline};
 use crate::bucket::Bucket;
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::{Labels, Namespaces};
+use crate::cluster_facts::ClusterFacts;
 use crate::error::chain;
-use crate::fabric::Facts;
-use crate::fabric::pins::GangKey;
+use crate::gang::GangId;
 use crate::mutate::{Outcome, Snapshot};
 use crate::pod::Pod;
 use crate::reload::{Active, Settings};
@@ -144,14 +144,14 @@ fn decide(
     mode: Mode,
     review: &Review,
     labels: &Labels,
-    facts: &Facts,
+    facts: &ClusterFacts,
     active: &Active,
     began: Instant,
 ) -> Result<Answer, Failure> {
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
     let Active { config, hash, catalogue: _ } = active;
-    let site = facts.site(namespace, gang(facts, Pod::new(pod), namespace).as_ref());
-    let snapshot = Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None, site };
+    let cluster = facts.view(namespace, gang(facts, Pod::new(pod), namespace).as_ref());
+    let snapshot = Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None, cluster };
     let answer = answer(review, pod, &snapshot)?;
     if let Some(outcome) = &answer.outcome {
         log(review, Pod::new(pod), namespace, outcome, began.elapsed());
@@ -160,11 +160,11 @@ fn decide(
 }
 
 /// The gang of `pod`, where anything is known of gangs.
-fn gang(facts: &Facts, pod: Pod<'_>, namespace: &str) -> Option<GangKey> {
+fn gang(facts: &ClusterFacts, pod: Pod<'_>, namespace: &str) -> Option<GangId> {
     if facts.pins.is_empty() {
         return None;
     }
-    GangKey::new(namespace, &workload::gang_uid(pod)?)
+    GangId::of(pod, namespace)
 }
 
 /// One line for each review, and one of another level when a patch was held back.
@@ -188,7 +188,7 @@ fn log(review: &Review, pod: Pod<'_>, namespace: &str, outcome: &Outcome, took: 
 /// The workload of `pod`, else the object that controls it, else itself.
 fn owner(pod: Pod<'_>) -> String {
     if let Some(member) = workload::identify(pod) {
-        return excerpt(&format!("{}/{}", member.kind, member.job));
+        return excerpt(&format!("{}/{}", member.kind.kind, member.job));
     }
     excerpt(&match pod.controller() {
         Some(controller) => format!("{}/{}", controller.kind, controller.name),

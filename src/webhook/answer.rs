@@ -106,8 +106,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cluster_facts::ClusterView;
     use crate::config::Configuration;
-    use crate::fabric::Site;
 
     fn run(mode: Mode, pod: &Value) -> (Answered, Value) {
         let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
@@ -124,7 +124,7 @@ mod tests {
             config: &config,
             config_hash: "0123456789ab",
             replicas: None,
-            site: Site::default(),
+            cluster: ClusterView::default(),
         };
         let answer = answer(&review, pod.pod, &snapshot).unwrap();
         let body: Value = serde_json::from_slice(&answer.body).unwrap();

@@ -8,7 +8,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::template::testing::render_with;
-use super::{LABELS, Role, Runtimes, find, gang_uid, identify};
+use super::{LABELS, Role, Runtimes, find, identify};
+use crate::gang::GangId;
 use crate::pod::Pod;
 
 /// A role of an example: its name, its replicas, and `kind/name` of the workload as its pod tells it.
@@ -82,7 +83,7 @@ fn renders(#[files("examples/*.yaml")] path: PathBuf) {
             // A role that the pods tell is called what the manifest calls it.
             let told = member.and_then(|member| member.role).unwrap_or(&role.name);
             assert!(told.eq_ignore_ascii_case(&role.name), "{told} is {}", role.name);
-            let workload = member.map(|member| format!("{}/{}", member.kind, member.job)).unwrap_or_default();
+            let workload = member.map(|member| format!("{}/{}", member.kind.kind, member.job)).unwrap_or_default();
             found.push((role.name.clone(), role.replicas, workload));
         }
     }
@@ -126,7 +127,8 @@ fn the_labels_that_identify(#[files("examples/*.yaml")] path: PathBuf) {
             labels.retain(|key, _| LABELS.contains(&key.as_str()));
         }
         assert_eq!(identify(Pod::new(&pod)), identify(Pod::new(&role.pod)), "{}", role.pod);
-        assert_eq!(gang_uid(Pod::new(&pod)), gang_uid(Pod::new(&role.pod)), "{}", role.pod);
+        let gang = |pod| GangId::of(Pod::new(pod), "team-a");
+        assert_eq!(gang(&pod), gang(&role.pod), "{}", role.pod);
     }
 }
 

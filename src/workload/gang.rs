@@ -1,31 +1,98 @@
-//! Which pods are one gang: they start together, talk to each other all the time, and must be set up alike.
+//! What the pods of a kind have in common as a gang: how they are recognized as one, where their number stands, and which
+//! roles take no part in the collective work.
 
 use std::borrow::Cow;
 
-use super::identify;
-use super::kinds::{jobset, leaderworkerset};
-use crate::pod::Pod;
+use super::{KINDS, Member};
+use crate::pod::{ContainerKind, Pod};
 
-/// What all pods of one gang share, and no other pod of their namespace; `None` where nothing tells.
-///
-/// It is read from what the operator writes before admission: labels that another webhook adds later are not there yet.
+/// The longest JSON of a cluster that is parsed, in bytes: it takes many times its length. A longer one lists hundreds of
+/// hosts.
+const CLUSTER_LIMIT: usize = 32 * 1024;
+
+/// What the pods of a kind have in common as a gang.
+#[derive(Clone, Copy, Debug)]
+pub struct GangTraits {
+    /// What all pods of one gang share, and no other pod of their namespace; `None` where nothing shows it.
+    pub id: for<'a> fn(Pod<'a>, Member<'a>) -> Option<Cow<'a, str>>,
+    /// Where the operator writes how many pods there are.
+    pub size: &'static [SizeSource],
+    /// Roles, as the operator's labels name them, that prepare, start or evaluate the work and take no part in it.
+    pub auxiliary_roles: &'static [&'static str],
+    /// Roles, as the operator's labels name them, whose ranks are started in sessions of sshd.
+    pub ssh_roles: &'static [&'static str],
+}
+
+/// What shows the number of pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeSource {
+    /// An environment variable with a number of pods, or `min:max` of them.
+    Env(&'static str),
+    /// An environment variable that only a pod with peers is given.
+    EnvOfPeers(&'static str),
+    /// An environment variable with JSON that lists the hosts by their roles, below `cluster`.
+    EnvCluster(&'static str),
+    /// An annotation or label with a number of pods or Jobs.
+    Metadata(&'static str),
+}
+
+/// Whether the pods of `member`'s role take no part in the collective work of the others. Whoever writes a manifest names
+/// roles as other operators do, so that those of every kind count.
 #[must_use]
-pub fn gang_uid(pod: Pod<'_>) -> Option<Cow<'_, str>> {
-    let member = identify(pod)?;
-    let owner = || pod.controller().and_then(|owner| owner.uid).map(Cow::Borrowed);
-    match member.kind {
-        "TrainJob" | "JobSet" => pod.label(jobset::UID).map(Cow::Borrowed).or_else(owner),
-        // Every replica of the set is a gang of its own.
-        "LeaderWorkerSet" => {
-            leaderworkerset::group(pod).map(|group| Cow::Owned(format!("{}/{}/{group}", member.kind, member.job)))
+pub fn is_auxiliary_role(member: Member<'_>) -> bool {
+    member.role.is_some_and(|role| KINDS.iter().any(|kind| kind.gang.auxiliary_roles.contains(&role)))
+}
+
+/// Whether `pod`, a part of `member`'s workload, is one of several. `false` also where nothing shows it. The sources of
+/// every kind count: a `JobSet` runs what a `PyTorchJob` runs.
+#[must_use]
+pub fn has_peers(pod: Pod<'_>, member: Member<'_>) -> bool {
+    let mut sources = KINDS.iter().flat_map(|kind| kind.gang.size);
+    member.index.is_some_and(|index| index > 0) || sources.any(|source| source.shows_peers(pod))
+}
+
+impl GangTraits {
+    /// Those of pods that work alone.
+    pub const NONE: Self = Self { id: |_, _| None, size: &[], auxiliary_roles: &[], ssh_roles: &[] };
+    /// Those of pods that one owner controls.
+    pub const BY_OWNER: Self = Self { id: |pod, _| owner(pod), ..Self::NONE };
+    /// Those of pods that share the name of their workload, though not their owner.
+    pub const BY_NAME: Self =
+        Self { id: |_, member| Some(Cow::Owned(format!("{}/{}", member.kind.kind, member.job))), ..Self::NONE };
+}
+
+impl SizeSource {
+    fn shows_peers(self, pod: Pod<'_>) -> bool {
+        let values = |name| {
+            let containers = pod.containers().filter(|container| container.kind == ContainerKind::App);
+            containers.filter_map(move |container| container.env(name))
+        };
+        match self {
+            Self::Env(name) => values(name).any(|text| largest(text) > 1),
+            Self::EnvOfPeers(name) => values(name).next().is_some(),
+            Self::EnvCluster(name) => values(name).any(|text| hosts(text) > 1),
+            Self::Metadata(key) => pod.annotation(key).or(pod.label(key)).is_some_and(|text| largest(text) > 1),
         }
-        // The launcher is owned by a Job, the workers by the MPIJob.
-        "MPIJob" => Some(Cow::Owned(format!("{}/{}", member.kind, member.job))),
-        // One that serves is a gang as much as one that trains.
-        "RayCluster" => owner(),
-        _ if member.training => owner(),
-        _ => None,
     }
+}
+
+/// The uid of the pod's controlling owner.
+pub(super) fn owner(pod: Pod<'_>) -> Option<Cow<'_, str>> {
+    pod.controller().and_then(|owner| owner.uid).map(Cow::Borrowed)
+}
+
+/// The largest number of a `min:max` range; 0 where there is none.
+fn largest(text: &str) -> u64 {
+    text.split(':').filter_map(|part| part.trim().parse().ok()).max().unwrap_or_default()
+}
+
+fn hosts(text: &str) -> usize {
+    if text.len() > CLUSTER_LIMIT {
+        return usize::MAX;
+    }
+    let Ok(config) = serde_json::from_str::<serde_json::Value>(text) else { return 0 };
+    let cluster = config.get("cluster").and_then(serde_json::Value::as_object);
+    cluster.into_iter().flatten().filter_map(|(_, hosts)| hosts.as_array()).map(Vec::len).sum()
 }
 
 #[cfg(test)]
@@ -34,38 +101,31 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::workload::find;
 
-    /// A pod with these labels and this name, controlled by a `kind` of `api_version` whose uid is `u1`.
-    fn pod(api_version: &str, kind: &str, name: &str, labels: &Value) -> Value {
-        let owner = json!({"apiVersion": api_version, "kind": kind, "name": "o", "uid": "u1", "controller": true});
-        json!({"metadata": {"name": name, "labels": labels, "ownerReferences": [owner]}})
+    fn env(name: &str, value: &str) -> Value {
+        json!({"spec": {"containers": [{"name": "a", "env": [{"name": name, "value": value}]}]}})
     }
 
     #[rstest]
-    #[case::pytorchjob(pod("kubeflow.org/v1", "PyTorchJob", "a-worker-0", &json!({
-        "training.kubeflow.org/operator-name": "pytorchjob-controller", "training.kubeflow.org/job-name": "a"})), Some("u1"))]
-    #[case::mpi_worker(pod("kubeflow.org/v2beta1", "MPIJob", "a-worker-0", &json!({
-        "training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": "a"})), Some("MPIJob/a"))]
-    #[case::mpi_launcher(pod("batch/v1", "Job", "a-launcher-x", &json!({
-        "training.kubeflow.org/operator-name": "mpi-operator", "training.kubeflow.org/job-name": "a"})), Some("MPIJob/a"))]
-    #[case::jobset(pod("batch/v1", "Job", "a-w-0-0-x", &json!({
-        "jobset.sigs.k8s.io/jobset-name": "a", "jobset.sigs.k8s.io/jobset-uid": "s1"})), Some("s1"))]
-    #[case::trainjob(pod("batch/v1", "Job", "a-node-0-0-x", &json!({
-        "trainer.kubeflow.org/trainjob-ancestor-step": "trainer", "jobset.sigs.k8s.io/jobset-name": "a",
-        "jobset.sigs.k8s.io/jobset-uid": "s1"})), Some("s1"))]
-    #[case::lws_leader(pod("apps/v1", "StatefulSet", "a-3", &json!({
-        "leaderworkerset.sigs.k8s.io/name": "a", "leaderworkerset.sigs.k8s.io/worker-index": "0"})), Some("LeaderWorkerSet/a/3"))]
-    #[case::lws_worker(pod("apps/v1", "StatefulSet", "a-3-1", &json!({
-        "leaderworkerset.sigs.k8s.io/name": "a", "leaderworkerset.sigs.k8s.io/group-index": "3"})), Some("LeaderWorkerSet/a/3"))]
-    #[case::lws_neither(pod("apps/v1", "StatefulSet", "b-3", &json!({"leaderworkerset.sigs.k8s.io/name": "a"})), None)]
-    #[case::ray(pod("ray.io/v1", "RayCluster", "a-head", &json!({
-        "ray.io/is-ray-node": "yes", "ray.io/cluster": "a", "ray.io/node-type": "head"})), Some("u1"))]
-    #[case::volcano(pod("batch.volcano.sh/v1alpha1", "Job", "a-w-0", &json!({"volcano.sh/job-name": "a"})), Some("u1"))]
-    #[case::indexed_job(pod("batch/v1", "Job", "a-0-x", &json!({"batch.kubernetes.io/job-completion-index": "0"})), Some("u1"))]
-    #[case::queue(pod("batch/v1", "Job", "a-x", &json!({})), None)]
-    #[case::web(pod("apps/v1", "ReplicaSet", "a-x", &json!({})), None)]
-    #[case::alone(json!({"metadata": {"name": "a"}}), None)]
-    fn gangs(#[case] pod: Value, #[case] expected: Option<&str>) {
-        assert_eq!(gang_uid(Pod::new(&pod)).as_deref(), expected);
+    #[case::nodes(env("PET_NNODES", "3"), None, true)]
+    #[case::elastic(env("PET_NNODES", "1:4"), None, true)]
+    #[case::one_node(env("PET_NNODES", "1"), None, false)]
+    #[case::processes_of_one_pod(env("WORLD_SIZE", "8"), None, false)]
+    #[case::tensorflow(env("TF_CONFIG", r#"{"cluster": {"chief": ["a:1"], "worker": ["b:1"]}}"#), None, true)]
+    #[case::tensorflow_alone(env("TF_CONFIG", r#"{"cluster": {"worker": ["b:1"]}}"#), None, false)]
+    #[case::mpi(env("K_MPI_JOB_ROLE", "worker"), None, true)]
+    #[case::group(json!({"metadata": {"annotations": {"leaderworkerset.sigs.k8s.io/size": "2"}}}), None, true)]
+    #[case::second_of_a_role(json!({}), Some(1), true)]
+    #[case::nothing_tells(json!({}), Some(0), false)]
+    fn evidence(#[case] pod: Value, #[case] index: Option<u64>, #[case] expected: bool) {
+        let member = Member {
+            kind: find("kubeflow.org/v1", "PyTorchJob").unwrap(),
+            job: "a",
+            role: None,
+            index,
+            training: true,
+        };
+        assert_eq!(has_peers(Pod::new(&pod), member), expected);
     }
 }

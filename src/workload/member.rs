@@ -1,16 +1,16 @@
 //! Which workload a pod belongs to, read from its labels and owner alone.
 
-use super::KINDS;
 use super::kinds::{
     deployment, job, jobset, leaderworkerset, raycluster, rayjob, statefulset, training_operator, trainjob, volcano,
 };
+use super::{KINDS, Kind};
 use crate::pod::Pod;
 
 /// A pod's place in its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// Kind of the workload, as a manifest writes it.
-    pub kind: &'static str,
+    /// Kind of the workload.
+    pub kind: &'static Kind,
     /// Name of the workload.
     pub job: &'a str,
     /// The pod's role, in the words of the operator's label.
@@ -21,7 +21,7 @@ pub struct Member<'a> {
     pub training: bool,
 }
 
-/// The labels that [`identify`] and [`gang_uid`](super::gang_uid) read.
+/// The labels that [`identify`] and [`GangTraits::id`](super::GangTraits::id) read.
 pub const LABELS: [&str; 29] = [
     deployment::TEMPLATE_HASH,
     job::COMPLETION_INDEX,
@@ -62,8 +62,8 @@ pub fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
 }
 
 /// The workload that owns its pods itself and tells nothing else in them.
-pub(super) fn by_owner<'a>(pod: Pod<'a>, api_version: &str, kind: &'static str) -> Option<Member<'a>> {
-    let job = owned_by(pod, api_version, kind)?;
+pub(super) fn by_owner<'a>(pod: Pod<'a>, api_version: &str, kind: &'static Kind) -> Option<Member<'a>> {
+    let job = owned_by(pod, api_version, kind.kind)?;
     Some(Member { kind, job, role: None, index: None, training: false })
 }
 

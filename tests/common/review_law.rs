@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
+use trainmesh::cluster_facts::ClusterView;
 use trainmesh::config::Configuration;
-use trainmesh::fabric::Site;
 use trainmesh::mutate::Snapshot;
 use trainmesh::scope::Mode;
 use trainmesh::webhook::answer::{Answer, answer, pass_over};
@@ -53,7 +53,7 @@ pub fn check(body: &[u8]) -> Answered {
                 config: &CONFIG,
                 config_hash: hash,
                 replicas: None,
-                site: Site::default(),
+                cluster: ClusterView::default(),
             };
             (answer(&review, new.pod, &snapshot), Some(new.pod))
         }

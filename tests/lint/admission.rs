@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rstest::rstest;
 use serde_json::Value;
+use trainmesh::cluster_facts::ClusterView;
 use trainmesh::config::Configuration;
-use trainmesh::fabric::Site;
 use trainmesh::mutate::{Outcome, Snapshot, mutate};
 use trainmesh::scope::Mode;
 use trainmesh::yaml;
@@ -20,7 +20,7 @@ const GPU: &str = "{spec: {containers: [{name: train, resources: {limits: {nvidi
 fn run(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &Value) -> Outcome {
     let labels: BTreeMap<String, String> =
         labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let (config_hash, site) = (config.hash(), Site::default());
+    let (config_hash, cluster) = (config.hash(), ClusterView::default());
     let snapshot = Snapshot {
         mode,
         namespace: "team-a",
@@ -28,7 +28,7 @@ fn run(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &Value)
         config,
         config_hash: &config_hash,
         replicas: None,
-        site,
+        cluster,
     };
     mutate(pod, &snapshot)
 }

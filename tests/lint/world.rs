@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use trainmesh::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
 use trainmesh::fabric::lint::{Finding, LintSettings, Subject, lint};
-use trainmesh::fabric::{Entry, NodeShape, Nodes, Pin, Profile, Quota, Site};
+use trainmesh::fabric::{Entry, Profile};
+use trainmesh::gang::pins::Pin;
 use trainmesh::pod::{Pod, injection};
 use trainmesh::workload;
 use trainmesh::yaml;
@@ -82,18 +84,18 @@ impl World {
 
     pub fn lint(&self, settings: &LintSettings) -> Vec<Finding> {
         let pod = Pod::new(&self.pod);
-        let site = Site {
+        let cluster = ClusterView {
             nodes: self.nodes.as_ref(),
             quotas: self.quotas.as_deref(),
             pin: self.pin.map(|revision| Pin { profile: "site", revision, body: None }),
-            ..Site::default()
+            ..ClusterView::default()
         };
         let subject = Subject {
             pod,
             original: self.original.as_ref().map_or(pod, Pod::new),
             labels: &self.labels,
             profile: self.profile.as_ref(),
-            site,
+            cluster,
             member: workload::identify(pod),
             replicas: None,
             injection: injection(pod, "team-a", &self.labels),

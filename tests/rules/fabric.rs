@@ -16,8 +16,8 @@ mod site;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use trainmesh::cluster_facts::ClusterView;
 use trainmesh::config::Configuration;
-use trainmesh::fabric::Site;
 use trainmesh::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate};
 use trainmesh::scope::Mode;
 
@@ -89,13 +89,13 @@ impl World {
     }
 
     fn run(&self, pod: &Value) -> Outcome {
-        self.run_at(pod, Site::default())
+        self.run_at(pod, ClusterView::default())
     }
 
-    fn run_at(&self, pod: &Value, site: Site<'_>) -> Outcome {
+    fn run_at(&self, pod: &Value, cluster: ClusterView<'_>) -> Outcome {
         let (labels, config) = (&self.labels, &self.config);
         let mode = Mode::Enabled;
-        mutate(pod, &Snapshot { mode, namespace: "team-a", labels, config, config_hash: "", replicas: None, site })
+        mutate(pod, &Snapshot { mode, namespace: "team-a", labels, config, config_hash: "", replicas: None, cluster })
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::super::ask::{AskError, Written, found, written};
 use super::super::client::MANAGER;
-use crate::fabric::pins::Pins;
+use crate::gang::pins::Pins;
 
 /// Name of the `ConfigMap`.
 pub const NAME: &str = "trainmesh-fabric";

@@ -18,8 +18,9 @@ use tokio_util::sync::CancellationToken;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::table::{Key, keep};
 use super::{FactCache, INJECTOR, pins};
-use crate::fabric::pins::Pins;
-use crate::fabric::{Facts, Named, Names, NodeShape, Nodes, Quota};
+use crate::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota};
+use crate::fabric::ReferencedObjects;
+use crate::gang::pins::Pins;
 
 /// Objects in one page of a list that anybody may fill: the page is read as a whole before it is decoded, and the
 /// annotations of one object may have 256 KiB.
@@ -28,15 +29,20 @@ const PAGE: u32 = 50;
 const LARGE_PAGE: u32 = 500;
 
 /// A part of the facts.
-type Part<T> = fn(&mut Facts) -> &mut T;
+type Part<T> = fn(&mut ClusterFacts) -> &mut T;
 
 /// Starts every watch.
-pub(super) fn spawn(cache: &Arc<FactCache>, named: &Named, stop: &CancellationToken, watches: &mut JoinSet<()>) {
+pub(super) fn spawn(
+    cache: &Arc<FactCache>,
+    named: &ReferencedObjects,
+    stop: &CancellationToken,
+    watches: &mut JoinSet<()>,
+) {
     watches.spawn(nodes(Arc::clone(cache), stop.clone()));
     watches.spawn(quotas(Arc::clone(cache), stop.clone()));
     watches.spawn(injector(Arc::clone(cache), stop.clone()));
     watches.spawn(carried(Arc::clone(cache), stop.clone()));
-    let Named { config_maps, claim_templates } = named;
+    let ReferencedObjects { config_maps, claim_templates } = named;
     present::<ConfigMap>(cache, config_maps, |facts| &mut facts.config_maps, stop, watches);
     present::<ResourceClaimTemplate>(cache, claim_templates, |facts| &mut facts.claim_templates, stop, watches);
 }

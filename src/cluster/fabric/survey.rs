@@ -16,10 +16,11 @@ use super::super::ask::{answer, found};
 use super::INJECTOR;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::sources::{by_namespace, quota, shape};
-use crate::fabric::{Facts, Named, Names, Nodes};
+use crate::cluster_facts::{ClusterFacts, Names, Nodes};
+use crate::fabric::ReferencedObjects;
 
 /// What can be read now, with the objects that profiles name looked for in all namespaces. What cannot is unknown.
-pub async fn survey(client: &Client, named: &Named) -> Facts {
+pub async fn survey(client: &Client, named: &ReferencedObjects) -> ClusterFacts {
     let nodes: Api<Slim<Node, NodeStatus>> = Api::all(client.clone());
     let quotas: Api<Slim<ResourceQuota, QuotaStatus>> = Api::all(client.clone());
     let registrations: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
@@ -39,7 +40,7 @@ pub async fn survey(client: &Client, named: &Named) -> Facts {
             .filter_map(|object| Some(((object.namespace().unwrap_or_default(), object.name_any()), quota(object)?)));
         by_namespace(named.collect::<BTreeMap<_, _>>().iter())
     });
-    Facts {
+    ClusterFacts {
         nodes: shapes.map(|shapes| Arc::new(Nodes::of(shapes.iter()))),
         quotas: quotas.map(Arc::new),
         config_maps: config_maps.map(Arc::new),

@@ -98,7 +98,7 @@ pub(super) fn part_of_node(facts: &Facts<'_>, found: &mut Found<'_>) {
     let Some(profile) = facts.subject.profile.filter(|profile| takes_node(profile)) else { return };
     let mut wanted = profile.matches.min_gpus;
     for seen in facts.computing() {
-        if let (Some(nodes), Some(accelerators)) = (facts.subject.site.nodes, seen.container.accelerators())
+        if let (Some(nodes), Some(accelerators)) = (facts.subject.cluster.nodes, seen.container.accelerators())
             && wanted == 1
         {
             wanted = nodes.most(accelerators.resource);

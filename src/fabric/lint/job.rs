@@ -13,8 +13,10 @@ const KUEUE_MANAGED: &str = "kueue.x-k8s.io/managed";
 
 /// FP023: sshd hands its environment on to nobody.
 pub(super) fn env_behind_ssh(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let member = facts.subject.member;
-    let worker = member.is_some_and(|member| member.kind == "MPIJob" && member.role == Some("worker"));
+    let worker = facts
+        .subject
+        .member
+        .is_some_and(|member| member.role.is_some_and(|role| member.kind.gang.ssh_roles.contains(&role)));
     for seen in facts.containers.iter().filter(|seen| seen.container.kind == ContainerKind::App) {
         if !(worker || runs_sshd(seen)) || has_file(seen) {
             continue;
@@ -64,7 +66,7 @@ pub(super) fn uncounted(facts: &Facts<'_>, found: &mut Found<'_>) {
 
 /// FP031: members of one job with different settings.
 pub(super) fn mixed(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let Some(pin) = facts.subject.site.pin else { return };
+    let Some(pin) = facts.subject.cluster.pin else { return };
     let computes = facts.containers.iter().any(|seen| seen.gpus > 0);
     let own = facts.subject.pod.annotation(keys::FABRIC_REVISION);
     let message = match own {

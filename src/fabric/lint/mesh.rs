@@ -41,5 +41,5 @@ fn is_captured(subject: &Subject<'_>) -> bool {
 fn one_of_several(subject: &Subject<'_>) -> bool {
     let Some(member) = subject.member.filter(|member| member.training) else { return false };
     let known = subject.replicas.is_some_and(|replicas| replicas > 1);
-    !workload::stands_apart(member) && (known || workload::several_pods(subject.pod, member))
+    !workload::is_auxiliary_role(member) && (known || workload::has_peers(subject.pod, member))
 }

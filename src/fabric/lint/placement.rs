@@ -7,24 +7,24 @@ use serde_json::Value;
 use super::facts::Facts;
 use super::finding::Found;
 use super::rdma;
-use crate::fabric::{NodeShape, Quota};
+use crate::cluster_facts::{NodeShape, Quota};
 
 /// Labels that every node carries: to select by them narrows nothing down.
 const COMMON: [&str; 2] = ["kubernetes.io/os", "kubernetes.io/arch"];
 
 /// FP028: no node offers the adapter, or the namespace's quota has none left.
 pub(super) fn unobtainable(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let site = facts.subject.site;
+    let cluster = facts.subject.cluster;
     for (adapter, count) in facts.adapters() {
         // Of a cluster without nodes nothing is known: its pools may start at nothing.
-        let nodes = site.nodes.filter(|nodes| !nodes.shapes.is_empty());
+        let nodes = cluster.nodes.filter(|nodes| !nodes.shapes.is_empty());
         if nodes.is_some_and(|nodes| nodes.most(adapter) == 0) {
             found.add("/spec/containers", format!("no node offers {adapter}"));
         }
         let requested = format!("requests.{adapter}");
         // Findings become warnings, which any pod that reaches the webhook can ask for: they hold no figures.
         let is_tight = |quota: &&Quota| quota.left.get(&requested).is_some_and(|left| *left < count);
-        let quotas = site.quotas.unwrap_or_default();
+        let quotas = cluster.quotas.unwrap_or_default();
         if let Some(quota) = quotas.iter().find(is_tight) {
             let message = format!("{count} {adapter} do not fit into quota {}", quota.name);
             found.add("/spec/containers", message);
@@ -49,7 +49,7 @@ pub(super) fn anywhere(facts: &Facts<'_>, found: &mut Found<'_>) {
 
 /// The kinds of nodes that offer `adapter`.
 fn offering<'a>(facts: &Facts<'a>, adapter: &str) -> impl Iterator<Item = &'a NodeShape> {
-    let shapes = facts.subject.site.nodes.map(|nodes| nodes.shapes.as_slice()).unwrap_or_default();
+    let shapes = facts.subject.cluster.nodes.map(|nodes| nodes.shapes.as_slice()).unwrap_or_default();
     shapes.iter().filter(move |shape| shape.allocatable.get(adapter).is_some_and(|offered| *offered > 0))
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::fabric::{Profile, Site};
+use crate::cluster_facts::ClusterView;
+use crate::fabric::Profile;
 use crate::pod::{Injection, Pod};
 use crate::workload::Member;
 
@@ -18,7 +19,7 @@ pub struct Subject<'a> {
     /// The profile that was selected for it.
     pub profile: Option<&'a Profile>,
     /// What is known of the cluster.
-    pub site: Site<'a>,
+    pub cluster: ClusterView<'a>,
     /// Its place in its workload.
     pub member: Option<Member<'a>>,
     /// How many pods of its role the pod is known to be one of.

@@ -2,11 +2,19 @@
 
 use super::job;
 use crate::workload::template::{Field, Owner};
-use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role};
 
 /// A `CronJob`. Its pods carry no trace of it: they are recognised as their Job's.
-pub(super) static KIND: Kind =
-    Kind { group: "batch", versions: &["v1"], kind: "CronJob", fidelity: Fidelity::Exact, render, identify: |_| None };
+pub(super) static KIND: Kind = Kind {
+    group: "batch",
+    versions: &["v1"],
+    kind: "CronJob",
+    resource: "cronjobs",
+    fidelity: Fidelity::Exact,
+    render,
+    identify: |_| None,
+    gang: GangTraits::NONE,
+};
 
 /// Stands for the time of the tick, which ends the Job's name: minutes since 1970, of eight digits until 2160.
 const ZERO_TICK: &str = "00000000";

@@ -6,16 +6,18 @@ use serde_json::{Map, Value, json};
 
 use crate::workload::member::by_owner;
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut, object_mut};
-use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role, SOLE_ROLE};
 
 /// A `DaemonSet`: one pod for each node.
 pub(super) static KIND: Kind = Kind {
     group: "apps",
     versions: &["v1"],
     kind: "DaemonSet",
+    resource: "daemonsets",
     fidelity: Fidelity::Exact,
     render,
-    identify: |pod| by_owner(pod, "apps/v1", "DaemonSet"),
+    identify: |pod| by_owner(pod, "apps/v1", &KIND),
+    gang: GangTraits::NONE,
 };
 
 /// Stands for the node that a pod is made for.
@@ -49,7 +51,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     draft.note("one pod is made for each node that the template's selectors and tolerations admit");
     draft.note(format!("the node is known only in the cluster: {NODE} stands for it"));
     draft.note(format!("controller-revision-hash is made in the cluster: {ZERO_HASH} stands for it"));
-    Ok(vec![draft.into_role("Pod", 1)])
+    Ok(vec![draft.into_role(SOLE_ROLE, 1)])
 }
 
 /// Adds a toleration; one of the same taint that differs only in its duration is replaced where it stands.

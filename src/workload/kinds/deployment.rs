@@ -1,14 +1,22 @@
 //! `apps/v1` Deployment: the pods of the `ReplicaSet` that it creates.
 
-use super::replicaset::alike;
+use super::replicaset::{self, alike};
 use crate::pod::Pod;
 use crate::workload::member::by_owner;
 use crate::workload::template::{Owner, ZERO_HASH, truncate};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SOLE_ROLE};
 
 /// A Deployment.
-pub(super) static KIND: Kind =
-    Kind { group: "apps", versions: &["v1"], kind: "Deployment", fidelity: Fidelity::Exact, render, identify };
+pub(super) static KIND: Kind = Kind {
+    group: "apps",
+    versions: &["v1"],
+    kind: "Deployment",
+    resource: "deployments",
+    fidelity: Fidelity::Exact,
+    render,
+    identify,
+    gang: GangTraits::NONE,
+};
 
 pub(in crate::workload) const TEMPLATE_HASH: &str = "pod-template-hash";
 /// The longest part of a Deployment's name that its `ReplicaSet` keeps: the hash and a dash follow.
@@ -22,13 +30,13 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     draft.note(format!(
         "{TEMPLATE_HASH}, which also ends the ReplicaSet's name, is made in the cluster: {ZERO_HASH} stands for it"
     ));
-    Ok(vec![draft.into_role("Pod", replicas)])
+    Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    let set = by_owner(pod, "apps/v1", "ReplicaSet")?;
+    let set = by_owner(pod, "apps/v1", &replicaset::KIND)?;
     let job = set.job.strip_suffix(pod.label(TEMPLATE_HASH)?)?.strip_suffix('-')?;
-    Some(Member { kind: KIND.kind, job, ..set })
+    Some(Member { kind: &KIND, job, ..set })
 }
 
 #[cfg(test)]

@@ -2,13 +2,15 @@
 
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
 use crate::workload::template::{Draft, env};
-use crate::workload::{Kind, RenderError};
+use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
 
 /// Workers, the first of which coordinates.
-pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
+pub(super) static KIND: Kind =
+    FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "JAXJob",
+    resource: "jaxjobs",
     controller: "jaxjob-controller",
     specs: "jaxReplicaSpecs",
     roles: Roles::Only(&["Worker"], "Worker"),
@@ -17,7 +19,11 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "Never",
     is_master: |_, _| true,
     connect,
+    gang: GangTraits { size: &[SizeSource::Env(PROCESSES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
+
+/// The variable with the number of pods.
+const PROCESSES_VARIABLE: &str = "NUM_PROCESSES";
 
 fn connect(job: &Job<'_>, _: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
     add_env(
@@ -26,7 +32,7 @@ fn connect(job: &Job<'_>, _: &Replica, draft: &mut Draft) -> Result<(), RenderEr
             env("PYTHONUNBUFFERED", "1"),
             env("COORDINATOR_PORT", job.required("Worker")?.port.to_string()),
             env("COORDINATOR_ADDRESS", job.pod_name("Worker", 0)),
-            env("NUM_PROCESSES", job.total().to_string()),
+            env(PROCESSES_VARIABLE, job.total().to_string()),
             env("PROCESS_ID", "0"),
         ],
     );

@@ -6,13 +6,22 @@
 mod tests;
 
 use crate::pod::Pod;
+use crate::workload::gang::owner;
 use crate::workload::member::{label_number, owned_by};
 use crate::workload::template::{Draft, Field, Owner, ensure_env, env_from_field, every_container, truncate};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SOLE_ROLE};
 
 /// A Job: pods that run to completion.
-pub(super) static KIND: Kind =
-    Kind { group: "batch", versions: &["v1"], kind: "Job", fidelity: Fidelity::Exact, render, identify };
+pub(super) static KIND: Kind = Kind {
+    group: "batch",
+    versions: &["v1"],
+    kind: "Job",
+    resource: "jobs",
+    fidelity: Fidelity::Exact,
+    render,
+    identify,
+    gang: GangTraits { id: |pod, member| owner(pod).filter(|_| member.training), ..GangTraits::NONE },
+};
 
 /// The label, and annotation, with the index of a pod in its Job.
 pub(in crate::workload) const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -52,7 +61,7 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     let job = owned_by(pod, "batch/v1", "Job").or_else(|| pod.label(JOB_NAME))?;
     let index = label_number(pod, COMPLETION_INDEX);
     // An index is the sign of pods that know each other; without one a Job is a queue of single pods.
-    Some(Member { kind: KIND.kind, job, role: None, index, training: index.is_some() })
+    Some(Member { kind: &KIND, job, role: None, index, training: index.is_some() })
 }
 
 /// The Job called `name` that another workload creates.
@@ -75,7 +84,7 @@ pub(super) fn role(spec: &Field<'_>, owner: &Owner<'_>, namespace: &str) -> Resu
     if let Some(completions) = spec.get("completions").count()?.filter(|completions| *completions > pods) {
         draft.note(format!("{completions} pods run in all, {pods} at a time"));
     }
-    Ok(draft.into_role("Pod", pods))
+    Ok(draft.into_role(SOLE_ROLE, pods))
 }
 
 impl Settings {

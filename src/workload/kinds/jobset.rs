@@ -6,22 +6,27 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, json};
 
 use super::job::{self, CompletionMode, Settings};
 use crate::pod::Pod;
+use crate::workload::gang::owner;
 use crate::workload::member::label_number;
 use crate::workload::template::{Draft, Field, Owner, append, every_container, has_entry, name_key, object_mut};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SizeSource};
 
 /// A JobSet: Jobs that belong together, each a role of some replicas.
 pub(super) static KIND: Kind = Kind {
     group: "jobset.x-k8s.io",
     versions: &["v1alpha2"],
     kind: "JobSet",
+    resource: "jobsets",
     fidelity: Fidelity::Exact,
     render,
     identify,
+    gang: GANG,
 };
 
 /// The label, and annotation, with the name of a pod's JobSet.
@@ -30,6 +35,16 @@ pub(in crate::workload) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
 pub(in crate::workload) const UID: &str = "jobset.sigs.k8s.io/jobset-uid";
 /// The label, and annotation, with the name of a pod's replicated Job.
 pub(in crate::workload) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
+
+/// The label, and annotation, with the number of all Jobs of a pod's JobSet.
+const GLOBAL_REPLICAS: &str = "jobset.sigs.k8s.io/global-replicas";
+
+/// The pods of a JobSet are one gang, also where another workload makes it.
+pub(super) const GANG: GangTraits = GangTraits {
+    id: |pod, _| pod.label(UID).map(Cow::Borrowed).or_else(|| owner(pod)),
+    size: &[SizeSource::Metadata(GLOBAL_REPLICAS)],
+    ..GangTraits::NONE
+};
 
 const API_VERSION: &str = "jobset.x-k8s.io/v1alpha2";
 pub(in crate::workload) const JOBS_OF_ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
@@ -66,7 +81,7 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     let job = pod.label(NAME)?;
     // With several Jobs in a role their labels do not say how many pods come before this one.
     let index = (pod.label(JOBS_OF_ROLE) == Some("1")).then(|| label_number(pod, job::COMPLETION_INDEX)).flatten();
-    Some(Member { kind: KIND.kind, job, role: pod.label(ROLE), index, training: true })
+    Some(Member { kind: &KIND, job, role: pod.label(ROLE), index, training: true })
 }
 
 /// The JobSet that another workload creates under its own name.
@@ -153,7 +168,7 @@ impl<'a> Set<'a> {
             (ROLE, job.name),
             ("jobset.sigs.k8s.io/restart-attempt", "0"),
             (JOBS_OF_ROLE, &job.replicas.to_string()),
-            ("jobset.sigs.k8s.io/global-replicas", &jobs_of(all, None)),
+            (GLOBAL_REPLICAS, &jobs_of(all, None)),
             ("jobset.sigs.k8s.io/job-index", "0"),
             ("jobset.sigs.k8s.io/job-key", &key),
             ("jobset.sigs.k8s.io/job-global-index", &jobs_of(before, None)),

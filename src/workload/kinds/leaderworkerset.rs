@@ -4,25 +4,35 @@
 //! for the workers of each group. What its webhook for *pods* adds is left out: it is called after ours, whose
 //! configuration sorts first.
 
+use std::borrow::Cow;
+
 use super::statefulset::{self, Identity, POD_INDEX};
 use crate::pod::Pod;
 use crate::workload::member::label_number;
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, name_key};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SizeSource};
 
 /// A LeaderWorkerSet.
 pub(super) static KIND: Kind = Kind {
     group: "leaderworkerset.x-k8s.io",
     versions: &["v1"],
     kind: "LeaderWorkerSet",
+    resource: "leaderworkersets",
     fidelity: Fidelity::Documented,
     render,
     identify,
+    gang: GangTraits {
+        // Every replica of the set is a gang of its own.
+        id: |pod, member| group(pod).map(|group| Cow::Owned(format!("{}/{}/{group}", member.kind.kind, member.job))),
+        size: &[SizeSource::Env("LWS_GROUP_SIZE"), SizeSource::Metadata(SIZE)],
+        ..GangTraits::NONE
+    },
 };
 
 pub(in crate::workload) const NAME: &str = "leaderworkerset.sigs.k8s.io/name";
 pub(in crate::workload) const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/group-index";
 pub(in crate::workload) const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
+const SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
 const REVISION: &str = "leaderworkerset.sigs.k8s.io/template-revision-hash";
 const EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";
 const SUBGROUP_EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology";
@@ -67,12 +77,12 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
         None => ("worker", label_number(pod, POD_INDEX)),
     };
     // Groups serve models as often as they train them, and nothing in a pod says which.
-    Some(Member { kind: KIND.kind, job, role: Some(role), index, training: false })
+    Some(Member { kind: &KIND, job, role: Some(role), index, training: false })
 }
 
 /// The index of the group that a pod of a set is in. A leader is labelled with it only after admission, but its name
 /// ends in it.
-pub(in crate::workload) fn group(pod: Pod<'_>) -> Option<&str> {
+fn group(pod: Pod<'_>) -> Option<&str> {
     let by_name = || pod.name()?.strip_prefix(pod.label(NAME)?)?.strip_prefix('-');
     let index = pod.label(GROUP_INDEX).or_else(by_name)?;
     index.bytes().all(|byte| byte.is_ascii_digit()).then_some(index)
@@ -109,7 +119,7 @@ impl Set<'_> {
         let mut draft = Draft::new(template, &owner, self.namespace)?;
         draft.label(NAME, self.owner.name.as_str());
         draft.label(REVISION, ZERO_HASH);
-        draft.annotate("leaderworkerset.sigs.k8s.io/size", self.size.to_string());
+        draft.annotate(SIZE, self.size.to_string());
         self.forward(&mut draft, EXCLUSIVE)?;
         let subgroup = self.group.get("subGroupPolicy");
         if subgroup.is_present() {
@@ -228,7 +238,7 @@ mod tests {
         labels[NAME] = "vllm".into();
         let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "vllm-0", "controller": true});
         let raw = json!({"metadata": {"labels": labels, "ownerReferences": [owner]}});
-        let expected = Member { kind: "LeaderWorkerSet", job: "vllm", role: Some(role), index, training: false };
+        let expected = Member { kind: &KIND, job: "vllm", role: Some(role), index, training: false };
         assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
     }
 }

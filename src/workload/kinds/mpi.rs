@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::workload::template::{Field, env};
-use crate::workload::{Manifest, RenderError};
+use crate::workload::{GangTraits, Manifest, RenderError, SizeSource};
 
 /// The volume with the job's configuration.
 pub(super) const CONFIG: &str = "mpi-job-config";
@@ -13,6 +13,19 @@ pub(super) const CONFIG_PATH: &str = "/etc/mpi";
 pub(super) const HOSTFILE: (&str, u32) = ("hostfile", 0o444);
 /// The script in it that lists the hosts which are up.
 pub(super) const DISCOVER_HOSTS: (&str, u32) = ("discover_hosts.sh", 0o555);
+
+/// The variable by which the operator's script knows launcher and workers apart.
+pub(super) const JOB_ROLE_VARIABLE: &str = "K_MPI_JOB_ROLE";
+/// The variable with the place of the hosts' list.
+pub(super) const HOSTFILE_VARIABLE: &str = "OMPI_MCA_orte_default_hostfile";
+
+/// The launcher is owned by a Job, the workers by the `MPIJob`. mpirun starts their ranks from outside.
+pub(super) const GANG: GangTraits = GangTraits {
+    size: &[SizeSource::EnvOfPeers(JOB_ROLE_VARIABLE), SizeSource::EnvOfPeers(HOSTFILE_VARIABLE)],
+    auxiliary_roles: &["launcher"],
+    ssh_roles: &["worker"],
+    ..GangTraits::BY_NAME
+};
 
 /// The replica specs by their types. The launcher's must be there, for one pod.
 pub(super) fn replica_specs<'a>(manifest: &Manifest<'a>) -> Result<Vec<(&'a str, Field<'a>)>, RenderError> {

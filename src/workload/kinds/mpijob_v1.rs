@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::mpi::{CONFIG, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, config_volume, no_gpus, replica_specs};
+use super::mpi::{
+    self, CONFIG, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, config_volume, no_gpus, replica_specs,
+};
 use super::training_operator::{
     API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, kubelet_policy, member, unknown_role,
 };
@@ -14,9 +16,11 @@ pub(super) static KIND: Kind = Kind {
     group: "kubeflow.org",
     versions: &["v1"],
     kind: "MPIJob",
+    resource: "mpijobs",
     fidelity: Fidelity::Exact,
     render,
-    identify: |pod| member("MPIJob", CONTROLLER, REPLICA_TYPE, pod),
+    identify: |pod| member(&KIND, CONTROLLER, REPLICA_TYPE, pod),
+    gang: mpi::GANG,
 };
 
 const CONTROLLER: &str = "mpijob-controller";
@@ -81,7 +85,7 @@ fn launcher(draft: &mut Draft, job: &str, namespace: &str) {
             "env",
             [
                 env("OMPI_MCA_plm_rsh_agent", kubexec.as_str()),
-                env("OMPI_MCA_orte_default_hostfile", format!("{CONFIG_PATH}/{}", HOSTFILE.0)),
+                env(HOSTFILE_VARIABLE, format!("{CONFIG_PATH}/{}", HOSTFILE.0)),
             ],
         );
         if !has_gpu {

@@ -6,7 +6,10 @@ mod tests;
 use serde_json::{Value, json};
 
 use super::job::{self, Settings};
-use super::mpi::{CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, config_volume, no_gpus, replica_specs};
+use super::mpi::{
+    self, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, JOB_ROLE_VARIABLE, config_volume, no_gpus,
+    replica_specs,
+};
 use super::training_operator::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, member};
 use crate::workload::template::{
     Draft, Field, Owner, append, containers, env, is_empty, object_mut, require_containers,
@@ -18,9 +21,11 @@ pub(super) static KIND: Kind = Kind {
     group: "kubeflow.org",
     versions: &["v2beta1"],
     kind: "MPIJob",
+    resource: "mpijobs",
     fidelity: Fidelity::Exact,
     render,
-    identify: |pod| member("MPIJob", OPERATOR, JOB_ROLE, pod),
+    identify: |pod| member(&KIND, OPERATOR, JOB_ROLE, pod),
+    gang: mpi::GANG,
 };
 
 const OPERATOR: &str = "mpi-operator";
@@ -97,7 +102,7 @@ impl<'a> Job<'a> {
             if is_empty(container, "command") && is_empty(container, "args") {
                 container.insert("command".to_owned(), json!(["/usr/sbin/sshd", "-De"]));
             }
-            append(container, "env", [env("K_MPI_JOB_ROLE", "worker")]);
+            append(container, "env", [env(JOB_ROLE_VARIABLE, "worker")]);
         }
         self.mount_ssh(&mut draft);
         Ok(draft.into_role("Worker", spec.get("replicas").count()?.unwrap_or(0)))
@@ -123,7 +128,7 @@ impl<'a> Job<'a> {
     }
 
     fn launcher_env(&self) -> Vec<Value> {
-        let mut variables = vec![env("K_MPI_JOB_ROLE", "launcher")];
+        let mut variables = vec![env(JOB_ROLE_VARIABLE, "launcher")];
         let patience = "-o ConnectionAttempts=10";
         let slots = self.slots.to_string();
         let hostfile = format!("{CONFIG_PATH}/{}", HOSTFILE.0);
@@ -136,7 +141,7 @@ impl<'a> Job<'a> {
             "MPICH" => variables.extend([env("HYDRA_HOST_FILE", hostfile), env("HYDRA_LAUNCH_EXTRA_ARGS", patience)]),
             _ => variables.extend([
                 env("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
-                env("OMPI_MCA_orte_default_hostfile", hostfile),
+                env(HOSTFILE_VARIABLE, hostfile),
                 env("OMPI_MCA_plm_rsh_args", patience),
                 env("OMPI_MCA_orte_set_default_slots", slots),
             ]),

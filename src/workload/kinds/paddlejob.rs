@@ -2,13 +2,15 @@
 
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
 use crate::workload::template::{Draft, env, env_from_field};
-use crate::workload::{Kind, RenderError};
+use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
 
 /// Workers alone (collective mode), or with masters that are parameter servers.
-pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
+pub(super) static KIND: Kind =
+    FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "PaddleJob",
+    resource: "paddlejobs",
     controller: "paddlejob-controller",
     specs: "paddleReplicaSpecs",
     roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
@@ -17,7 +19,11 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "OnFailure",
     is_master: |_, replica| replica.role == "Master",
     connect,
+    gang: GangTraits { size: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
+
+/// The variable with the number of pods.
+const NODES_VARIABLE: &str = "PADDLE_NNODES";
 
 fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
     let leader = match job.replica("Master") {
@@ -27,7 +33,7 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
     let mut variables = vec![
         env("PYTHONUNBUFFERED", "1"),
         env("PADDLE_JOB_ID", job.owner.name.as_str()),
-        env("PADDLE_NNODES", job.total().to_string()),
+        env(NODES_VARIABLE, job.total().to_string()),
     ];
     if replica.role == leader.role {
         // The first pod is the rendezvous itself, and binds to its own address.

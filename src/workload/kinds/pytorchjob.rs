@@ -4,13 +4,15 @@ use serde_json::{Value, json};
 
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
 use crate::workload::template::{Draft, Field, append, env};
-use crate::workload::{Kind, RenderError};
+use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
 
 /// Master and workers under torchrun's variables, or workers alone with an elastic policy.
-pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
+pub(super) static KIND: Kind =
+    FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "PyTorchJob",
+    resource: "pytorchjobs",
     controller: "pytorchjob-controller",
     specs: "pytorchReplicaSpecs",
     roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
@@ -19,7 +21,11 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "OnFailure",
     is_master: |job, replica| replica.role == "Master" || job.replica("Master").is_none(),
     connect,
+    gang: GangTraits { size: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
+
+/// The variable with the number of pods that torchrun reads.
+pub(super) const NODES_VARIABLE: &str = "PET_NNODES";
 
 fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
     let elastic = job.spec.get("elasticPolicy");
@@ -49,7 +55,7 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
     if elastic.is_present() {
         variables.extend(rendezvous(job, &elastic)?);
     } else {
-        variables.push(env("PET_NNODES", job.total().to_string()));
+        variables.push(env(NODES_VARIABLE, job.total().to_string()));
     }
     add_env(draft, &variables);
     Ok(())
@@ -71,7 +77,7 @@ fn rendezvous(job: &Job<'_>, elastic: &Field<'_>) -> Result<Vec<Value>, RenderEr
     let mut variables = vec![
         env("PET_RDZV_ENDPOINT", format!("{host}:{port}")),
         env("PET_RDZV_BACKEND", elastic.get("rdzvBackend").text_as_given()?.unwrap_or("c10d")),
-        env("PET_NNODES", format!("{least_nodes}:{most_nodes}")),
+        env(NODES_VARIABLE, format!("{least_nodes}:{most_nodes}")),
     ];
     variables.extend(elastic.get("maxRestarts").count()?.map(|count| env("PET_MAX_RESTARTS", count.to_string())));
     variables.extend(elastic.get("nProcPerNode").count()?.map(|count| env("PET_NPROC_PER_NODE", count.to_string())));

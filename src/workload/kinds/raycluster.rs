@@ -9,16 +9,18 @@ mod tests;
 use crate::pod::Pod;
 use crate::workload::member::label_number;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, truncate};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
 
 /// A Ray cluster: a head and groups of workers.
 pub(super) static KIND: Kind = Kind {
     group: "ray.io",
     versions: &["v1", "v1alpha1"],
     kind: "RayCluster",
+    resource: "rayclusters",
     fidelity: Fidelity::Documented,
     render,
     identify,
+    gang: GangTraits::BY_OWNER,
 };
 
 /// Group and version that KubeRay writes into owner references, whatever the manifest's version.
@@ -86,7 +88,7 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
         None => label_number(pod, REPLICA_INDEX),
     };
     let role = if head { Some("head") } else { pod.label(GROUP) };
-    Some(Member { kind: KIND.kind, job, role, index, training: pod.label(SERVE).is_none() })
+    Some(Member { kind: &KIND, job, role, index, training: pod.label(SERVE).is_none() })
 }
 
 impl<'a> Cluster<'a> {

@@ -11,16 +11,18 @@ use super::job::{self, Settings};
 use super::raycluster::{API_VERSION, AUTOSCALER, CREATED_BY, Cluster, NAME_IS_RANDOM};
 use crate::pod::Pod;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, append, containers, env, list_mut};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
 
 /// A `RayJob`.
 pub(super) static KIND: Kind = Kind {
     group: "ray.io",
     versions: &["v1", "v1alpha1"],
     kind: "RayJob",
+    resource: "rayjobs",
     fidelity: Fidelity::Documented,
     render,
     identify,
+    gang: GangTraits { auxiliary_roles: &["submittergroup"], ..GangTraits::BY_OWNER },
 };
 
 pub(in crate::workload) const ORIGIN: &str = "ray.io/originated-from-cr-name";
@@ -65,7 +67,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 /// Only the submitter names the `RayJob`; heads and workers are recognised as their `RayCluster`'s.
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     let job = pod.label(ORIGIN).filter(|_| pod.label(ORIGIN_KIND) == Some(KIND.kind))?;
-    Some(Member { kind: KIND.kind, job, role: Some(SUBMITTER), index: Some(0), training: true })
+    Some(Member { kind: &KIND, job, role: Some(SUBMITTER), index: Some(0), training: true })
 }
 
 /// The pod of the Job that submits the entrypoint.

@@ -2,16 +2,18 @@
 
 use super::raycluster::{API_VERSION, Cluster, NAME_IS_RANDOM};
 use crate::workload::template::{Field, Owner, ZERO_SUFFIX};
-use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role};
 
 /// A `RayService`. Its pods name their `RayCluster` only, and are recognised as such.
 pub(super) static KIND: Kind = Kind {
     group: "ray.io",
     versions: &["v1", "v1alpha1"],
     kind: "RayService",
+    resource: "rayservices",
     fidelity: Fidelity::Documented,
     render,
     identify: |_| None,
+    gang: GangTraits::NONE,
 };
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {

@@ -2,16 +2,18 @@
 
 use crate::workload::member::by_owner;
 use crate::workload::template::{Draft, Field, Owner};
-use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role, SOLE_ROLE};
 
 /// A `ReplicaSet`: pods that are all alike.
 pub(super) static KIND: Kind = Kind {
     group: "apps",
     versions: &["v1"],
     kind: "ReplicaSet",
+    resource: "replicasets",
     fidelity: Fidelity::Exact,
     render: |manifest| render(manifest, "apps/v1", "ReplicaSet"),
-    identify: |pod| by_owner(pod, "apps/v1", "ReplicaSet"),
+    identify: |pod| by_owner(pod, "apps/v1", &KIND),
+    gang: GangTraits::NONE,
 };
 
 /// The pods of a workload that makes them itself, all alike.
@@ -21,7 +23,7 @@ pub(super) fn render(
     kind: &'static str,
 ) -> Result<Vec<Role>, RenderError> {
     let (draft, replicas) = alike(manifest, &Owner::of(manifest, api_version, kind)?)?;
-    Ok(vec![draft.into_role("Pod", replicas)])
+    Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }
 
 /// `spec.replicas` pods of `spec.template`.

@@ -2,14 +2,16 @@
 
 use super::replicaset;
 use crate::workload::member::by_owner;
-use crate::workload::{Fidelity, Kind};
+use crate::workload::{Fidelity, GangTraits, Kind};
 
 /// A `ReplicationController`: the older form of a `ReplicaSet`.
 pub(super) static KIND: Kind = Kind {
     group: "",
     versions: &["v1"],
     kind: "ReplicationController",
+    resource: "replicationcontrollers",
     fidelity: Fidelity::Exact,
     render: |manifest| replicaset::render(manifest, "v1", "ReplicationController"),
-    identify: |pod| by_owner(pod, "v1", "ReplicationController"),
+    identify: |pod| by_owner(pod, "v1", &KIND),
+    gang: GangTraits::NONE,
 };

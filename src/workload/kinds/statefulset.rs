@@ -8,11 +8,19 @@ use super::replicaset::alike;
 use crate::pod::Pod;
 use crate::workload::member::{by_owner, label_number};
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SOLE_ROLE};
 
 /// A `StatefulSet`: pods with a number, a name and volumes of their own.
-pub(super) static KIND: Kind =
-    Kind { group: "apps", versions: &["v1"], kind: "StatefulSet", fidelity: Fidelity::Exact, render, identify };
+pub(super) static KIND: Kind = Kind {
+    group: "apps",
+    versions: &["v1"],
+    kind: "StatefulSet",
+    resource: "statefulsets",
+    fidelity: Fidelity::Exact,
+    render,
+    identify,
+    gang: GangTraits::NONE,
+};
 
 /// The label with a pod's number in its set.
 pub(in crate::workload) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
@@ -41,11 +49,11 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
         claims: spec.get("volumeClaimTemplates"),
     };
     finish(&mut draft, &identity)?;
-    Ok(vec![draft.into_role("Pod", replicas)])
+    Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    Some(Member { index: label_number(pod, POD_INDEX), ..by_owner(pod, "apps/v1", "StatefulSet")? })
+    Some(Member { index: label_number(pod, POD_INDEX), ..by_owner(pod, "apps/v1", &KIND)? })
 }
 
 /// What the controller adds to a pod of a set.

@@ -4,13 +4,15 @@ use serde_json::{Map, Value, json};
 
 use super::training_operator::{Framework, Job, Replica, Roles};
 use crate::workload::template::{Draft, append, container_named, env};
-use crate::workload::{Kind, RenderError};
+use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
 
 /// Chief, workers, parameter servers and evaluator, who find each other through `TF_CONFIG`.
-pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
+pub(super) static KIND: Kind =
+    FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "TFJob",
+    resource: "tfjobs",
     controller: "tfjob-controller",
     specs: "tfReplicaSpecs",
     roles: Roles::Any(&TYPES),
@@ -19,8 +21,15 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "Never",
     is_master,
     connect,
+    gang: GangTraits {
+        size: &[SizeSource::EnvCluster(CLUSTER_VARIABLE)],
+        auxiliary_roles: &["evaluator"],
+        ..GangTraits::BY_OWNER
+    },
 };
 
+/// The variable with the addresses of all pods by their roles.
+const CLUSTER_VARIABLE: &str = "TF_CONFIG";
 const TYPES: [&str; 5] = ["PS", "Worker", "Chief", "Master", "Evaluator"];
 
 fn is_master(job: &Job<'_>, replica: &Replica) -> bool {
@@ -42,7 +51,7 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
     let config =
         if job.spec.get("enableDynamicWorker").is_true()? { sparse_config(job, replica) } else { config(job, replica) };
     if let Some(container) = container_named(&mut draft.spec, FRAMEWORK.container) {
-        append(container, "env", [env("TF_CONFIG", config.to_string())]);
+        append(container, "env", [env(CLUSTER_VARIABLE, config.to_string())]);
     }
     Ok(())
 }

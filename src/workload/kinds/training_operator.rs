@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::pod::Pod;
 use crate::workload::member::label_number;
 use crate::workload::template::{Draft, Field, Owner, append, container_named, containers, require_containers};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
 
 /// Label with the name of the controller that made a pod.
 pub(in crate::workload) const OPERATOR_NAME: &str = "training.kubeflow.org/operator-name";
@@ -37,6 +37,8 @@ const MOST_LISTED: u64 = 50_000;
 pub(super) struct Framework {
     /// The kind.
     pub(super) kind: &'static str,
+    /// Its resource.
+    pub(super) resource: &'static str,
     /// Name of its controller.
     pub(super) controller: &'static str,
     /// The field of `spec` that holds the replica specs.
@@ -53,6 +55,8 @@ pub(super) struct Framework {
     pub(super) is_master: fn(&Job<'_>, &Replica) -> bool,
     /// Adds what the framework needs to find its peers.
     pub(super) connect: fn(&Job<'_>, &Replica, &mut Draft) -> Result<(), RenderError>,
+    /// What its pods have in common as a gang.
+    pub(super) gang: GangTraits,
 }
 
 /// The replica types of a kind.
@@ -99,7 +103,16 @@ impl Framework {
         render: fn(&Manifest<'_>) -> Result<Vec<Role>, RenderError>,
         identify: for<'a> fn(Pod<'a>) -> Option<Member<'a>>,
     ) -> Kind {
-        Kind { group: "kubeflow.org", versions: &["v1"], kind: self.kind, fidelity: Fidelity::Exact, render, identify }
+        Kind {
+            group: "kubeflow.org",
+            versions: &["v1"],
+            kind: self.kind,
+            resource: self.resource,
+            fidelity: Fidelity::Exact,
+            render,
+            identify,
+            gang: self.gang,
+        }
     }
 
     /// Renders the first pod of every replica type.
@@ -108,9 +121,9 @@ impl Framework {
         job.replicas.iter().map(|replica| self.role(&job, replica)).collect()
     }
 
-    /// Recognises a pod of this kind by its labels.
-    pub(super) fn identify<'a>(&self, pod: Pod<'a>) -> Option<Member<'a>> {
-        member(self.kind, self.controller, REPLICA_TYPE, pod)
+    /// Recognises a pod of `kind`, this framework's, by its labels.
+    pub(super) fn identify<'a>(&self, kind: &'static Kind, pod: Pod<'a>) -> Option<Member<'a>> {
+        member(kind, self.controller, REPLICA_TYPE, pod)
     }
 
     fn read<'a>(&self, manifest: &Manifest<'a>) -> Result<Job<'a>, RenderError> {
@@ -240,7 +253,7 @@ pub(super) fn unknown_role(spec: &Field<'_>, expected: &'static str) -> RenderEr
 }
 
 /// Recognises a pod by the labels that Kubeflow's operators share.
-pub(super) fn member<'a>(kind: &'static str, operator: &str, role: &str, pod: Pod<'a>) -> Option<Member<'a>> {
+pub(super) fn member<'a>(kind: &'static Kind, operator: &str, role: &str, pod: Pod<'a>) -> Option<Member<'a>> {
     pod.label(OPERATOR_NAME).filter(|name| *name == operator)?;
     Some(Member {
         kind,

@@ -13,20 +13,28 @@ mod tests;
 
 use runtime::Runtime;
 
+use super::mpi::HOSTFILE_VARIABLE;
+use super::pytorchjob::NODES_VARIABLE;
 use super::{job, jobset};
 use crate::pod::Pod;
 use crate::workload::member::label_number;
 use crate::workload::template::{Field, Owner};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SizeSource};
 
 /// A training job on a runtime, which must be in the same input.
 pub(super) static KIND: Kind = Kind {
     group: "trainer.kubeflow.org",
     versions: &["v1alpha1"],
     kind: "TrainJob",
+    resource: "trainjobs",
     fidelity: Fidelity::Exact,
     render,
     identify,
+    gang: GangTraits {
+        size: &[SizeSource::Env(NODES_VARIABLE), SizeSource::EnvOfPeers(HOSTFILE_VARIABLE)],
+        auxiliary_roles: &[DATASET_INITIALIZER, MODEL_INITIALIZER, LAUNCHER],
+        ..jobset::GANG
+    },
 };
 
 const API_VERSION: &str = "trainer.kubeflow.org/v1alpha1";
@@ -39,6 +47,12 @@ const TRAINER: &str = "trainer";
 
 /// The container that trains, and the part of a runtime that is numbered from rank 0.
 const NODE: &str = "node";
+
+/// The parts of a runtime that fetch what the trainer needs.
+const DATASET_INITIALIZER: &str = "dataset-initializer";
+const MODEL_INITIALIZER: &str = "model-initializer";
+/// The part of a runtime that starts the ranks of an MPI job.
+const LAUNCHER: &str = "launcher";
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let owner = Owner::of(manifest, API_VERSION, KIND.kind)?;
@@ -61,7 +75,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     pod.label(ANCESTOR)?;
     Some(Member {
-        kind: KIND.kind,
+        kind: &KIND,
         job: pod.label(jobset::NAME)?,
         role: pod.label(jobset::ROLE),
         index: label_number(pod, job::COMPLETION_INDEX),

@@ -11,16 +11,18 @@ use serde_json::{Map, Value, json};
 use crate::pod::Pod;
 use crate::workload::member::label_number;
 use crate::workload::template::{Draft, Field, Owner, append, containers};
-use crate::workload::{Fidelity, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
 
 /// A Volcano Job: tasks that are scheduled as one gang.
 pub(super) static KIND: Kind = Kind {
     group: "batch.volcano.sh",
     versions: &["v1alpha1"],
     kind: "Job",
+    resource: "jobs",
     fidelity: Fidelity::Documented,
     render,
     identify,
+    gang: GangTraits::BY_OWNER,
 };
 
 pub(in crate::workload) const JOB: &str = "volcano.sh/job-name";
@@ -65,7 +67,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     let job = pod.label(JOB)?;
-    Some(Member { kind: KIND.kind, job, role: pod.label(TASK), index: label_number(pod, TASK_INDEX), training: true })
+    Some(Member { kind: &KIND, job, role: pod.label(TASK), index: label_number(pod, TASK_INDEX), training: true })
 }
 
 impl<'a> Task<'a> {

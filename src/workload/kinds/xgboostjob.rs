@@ -2,13 +2,15 @@
 
 use super::training_operator::{Framework, Job, Replica, Roles, add_env};
 use crate::workload::template::{Draft, env};
-use crate::workload::{Kind, RenderError};
+use crate::workload::{GangTraits, Kind, RenderError};
 
 /// A master that tracks and workers that train.
-pub(super) static KIND: Kind = FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(pod));
+pub(super) static KIND: Kind =
+    FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
     kind: "XGBoostJob",
+    resource: "xgboostjobs",
     controller: "xgboostjob-controller",
     specs: "xgbReplicaSpecs",
     roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
@@ -17,6 +19,7 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "Never",
     is_master: |_, replica| replica.role == "Master",
     connect,
+    gang: GangTraits::BY_OWNER,
 };
 
 fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {

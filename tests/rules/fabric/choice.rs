@@ -2,8 +2,10 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh::cluster_facts::ClusterView;
 use trainmesh::config::{Configuration, DefaultProfile};
-use trainmesh::fabric::{Entry, Pin, Site};
+use trainmesh::fabric::Entry;
+use trainmesh::gang::pins::Pin;
 
 use super::{World, fabric, patched, pod, said, with};
 
@@ -124,7 +126,7 @@ fn a_pin_gives_no_profile_that_its_namespace_may_not_use() {
     let world = limited("{names: [team-b]}");
     let body = Entry::parse(&format!("name: f\n{IB}")).unwrap();
     let pin = Pin { profile: "f", revision: &body.revision, body: Some(&body.profile) };
-    let outcome = world.run_at(&pod(), Site { pin: Some(pin), ..Site::default() });
+    let outcome = world.run_at(&pod(), ClusterView { pin: Some(pin), ..ClusterView::default() });
     assert_eq!(said(&outcome), "refused FabricNotAllowed");
 }
 
@@ -215,7 +217,7 @@ fn one_revision_for_a_job(
     let now = world.config.fabric.profiles.find("f").unwrap().revision.clone();
     let revision = if revision == "now" { &now } else { &older.revision };
     let pin = Some(Pin { profile, revision, body: known.then_some(&older.profile) });
-    let outcome = world.run_at(&pod(), Site { pin, ..Site::default() });
+    let outcome = world.run_at(&pod(), ClusterView { pin, ..ClusterView::default() });
     assert_eq!(said(&outcome), expected, "{:?}", outcome.warnings);
     let after = patched(&outcome, &pod());
     let written = after["spec"]["containers"][0]["env"][0]["value"].as_str().unwrap_or_default();
@@ -232,7 +234,10 @@ fn a_profile_that_was_removed_lives_on_for_the_jobs_that_have_it() {
     let (world, older) = (unlabelled(), Entry::parse("name: gone\ntransport: ib").unwrap());
     let pin = Some(Pin { profile: "gone", revision: &older.revision, body: Some(&older.profile) });
     assert_eq!(said(&world.run(&labelled("gone"))), "refused UnknownFabric");
-    assert_eq!(said(&world.run_at(&labelled("gone"), Site { pin, ..Site::default() })), "applied FabricAdded");
+    assert_eq!(
+        said(&world.run_at(&labelled("gone"), ClusterView { pin, ..ClusterView::default() })),
+        "applied FabricAdded"
+    );
 }
 
 const OR_TCP: &str = "transport: ib\nresources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 1}}]\nsecurityContext: {capabilities: {add: [IPC_LOCK]}}\nonConflict: tcp";
@@ -248,8 +253,8 @@ fn instead_of_a_fabric(#[case] pod: Value, #[case] siblings: Option<&str>, #[cas
     let world = World::new(OR_TCP);
     let entries = &world.config.fabric.profiles;
     let pin = siblings.map(|name| Pin { profile: name, revision: &entries.find(name).unwrap().revision, body: None });
-    let site = Site { pin, ..Site::default() };
-    let outcome = world.run_at(&pod, site);
+    let cluster = ClusterView { pin, ..ClusterView::default() };
+    let outcome = world.run_at(&pod, cluster);
     assert_eq!(said(&outcome), expected, "{:#?}", fabric(&outcome));
     assert_eq!(outcome.warnings.len(), 1, "{:?}", outcome.warnings);
     let after = patched(&outcome, &pod);
@@ -257,5 +262,5 @@ fn instead_of_a_fabric(#[case] pod: Value, #[case] siblings: Option<&str>, #[cas
     assert_eq!(container["env"][0]["value"].as_str().unwrap_or_default(), net);
     assert_eq!(container["securityContext"], Value::Null, "half a fabric");
     assert_eq!(container["resources"], pod["spec"]["containers"][0]["resources"]);
-    assert!(world.run_at(&after, site).patch.is_empty());
+    assert!(world.run_at(&after, cluster).patch.is_empty());
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::fabric::{NodeShape, Nodes, Quota, Site};
+use trainmesh::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
 use trainmesh::mutate::RuleId;
 
 use super::{World, fabric, patched, pod, said, with};
@@ -96,11 +96,11 @@ fn a_quota_that_is_full(#[case] left: u64, #[case] expected: &str) {
     let world = World::new("transport: ib\nresources: [{name: rdma/ib, mode: perGpu}]");
     let quota = Quota { name: "team".to_owned(), left: BTreeMap::from([("requests.rdma/ib".to_owned(), left)]) };
     let quotas = Some(&[quota][..]);
-    let outcome = world.run_at(&pod(), Site { quotas, ..Site::default() });
+    let outcome = world.run_at(&pod(), ClusterView { quotas, ..ClusterView::default() });
     assert_eq!(said(&outcome), expected, "{:?}", outcome.warnings);
     // What the user asks for is theirs to fit.
     let own = with(pod(), "/spec/containers/0/resources/limits/rdma~1ib", json!("8"));
-    assert_eq!(said(&world.run_at(&own, Site { quotas, ..Site::default() })), "applied FabricAdded");
+    assert_eq!(said(&world.run_at(&own, ClusterView { quotas, ..ClusterView::default() })), "applied FabricAdded");
 }
 
 #[rstest]
@@ -113,7 +113,7 @@ fn nodes_that_lack_devices(#[case] devices: u64, #[case] guard: &str, #[case] ex
         format!("transport: ib\nresources: [{{name: rdma/ib, mode: perGpu}}]\nguards: {{nodeCapacity: {guard}}}");
     let allocatable = BTreeMap::from([("rdma/ib".to_owned(), devices)]);
     let nodes = Nodes { shapes: vec![NodeShape { machine: None, allocatable, adapter_seen: None }] };
-    let outcome = World::new(&profile).run_at(&pod(), Site { nodes: Some(&nodes), ..Site::default() });
+    let outcome = World::new(&profile).run_at(&pod(), ClusterView { nodes: Some(&nodes), ..ClusterView::default() });
     assert_eq!(said(&outcome), expected, "{:?}", outcome.warnings);
     let warnings = outcome.warnings.join("\n");
     assert!(warnings.contains(told) && warnings.is_empty() == told.is_empty(), "{warnings}");
@@ -126,8 +126,8 @@ fn a_claim_without_its_template_is_not_made() {
     let world = World::new("transport: ib\ndra: {claims: [{name: a, resourceClaimTemplateName: t}]}");
     let known = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
     for (templates, expected) in [(known(&["t"]), "applied FabricAdded"), (known(&[]), "refused FabricGuarded")] {
-        let site = Site { claim_templates: Some(&templates), ..Site::default() };
-        assert_eq!(said(&world.run_at(&pod(), site)), expected);
+        let cluster = ClusterView { claim_templates: Some(&templates), ..ClusterView::default() };
+        assert_eq!(said(&world.run_at(&pod(), cluster)), expected);
     }
 }
 
@@ -137,7 +137,8 @@ fn a_config_map_that_must_exist_is_left_out_with_what_points_into_it() {
         "transport: ib\nenv: [{name: NCCL_TOPO_FILE, value: /t/topo.xml}, {name: NCCL_IB_SL, value: \"1\"}]\nvolumes: {configMaps: [{name: t, mountPath: /t, mustExist: true}]}",
     );
     let absent = BTreeSet::new();
-    let after = patched(&world.run_at(&pod(), Site { config_maps: Some(&absent), ..Site::default() }), &pod());
+    let after =
+        patched(&world.run_at(&pod(), ClusterView { config_maps: Some(&absent), ..ClusterView::default() }), &pod());
     assert_eq!(after["spec"]["volumes"], Value::Null);
     assert_eq!(after["spec"]["containers"][0]["env"], json!([{"name": "NCCL_IB_SL", "value": "1"}]));
     let unknown = patched(&world.run(&pod()), &pod());
@@ -150,15 +151,15 @@ fn devices_are_left_to_the_injector_that_adds_them_for_networks() {
     let world = World::new(
         "transport: ib\nresources: [{name: rdma/ib, mode: perGpu, ratio: 1/4}]\nnetworks: {multus: {attach: [{name: nad, count: perResource}]}}",
     );
-    let site = Site { network_resources_injector: true, ..Site::default() };
-    let outcome = world.run_at(&pod(), site);
+    let cluster = ClusterView { network_resources_injector: true, ..ClusterView::default() };
+    let outcome = world.run_at(&pod(), cluster);
     let mut after = patched(&outcome, &pod());
     assert_eq!(after["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"], "nad,nad");
     assert_eq!(after["spec"]["containers"][0]["resources"], pod()["spec"]["containers"][0]["resources"]);
     assert!(fabric(&outcome).message.contains("network-resources-injector"));
     // What it adds is not taken for the user's.
     after["spec"]["containers"][0]["resources"]["limits"]["openshift.io/mlnx_rdma"] = json!("2");
-    assert!(world.run_at(&after, site).patch.is_empty());
+    assert!(world.run_at(&after, cluster).patch.is_empty());
 }
 
 #[rstest]

@@ -46,7 +46,7 @@ pub(super) fn plan(work: &mut Work<'_>) {
 fn devices(work: &mut Work<'_>) {
     let profile = work.profile;
     // The injector adds the devices of whatever networks the pod has.
-    if work.site.network_resources_injector && !profile.networks.multus.attach.is_empty() {
+    if work.cluster.network_resources_injector && !profile.networks.multus.attach.is_empty() {
         return;
     }
     let own = |resource: &str| {

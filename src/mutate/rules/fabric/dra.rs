@@ -10,7 +10,7 @@ pub(super) fn plan(work: &mut Work<'_>) {
     let profile = work.profile;
     for claim in &profile.dra.claims {
         let template = claim.resource_claim_template_name.as_str();
-        if work.site.claim_templates.is_some_and(|known| !known.contains(template)) {
+        if work.cluster.claim_templates.is_some_and(|known| !known.contains(template)) {
             // The pod would never be scheduled.
             work.guarded(format!("no ResourceClaimTemplate {template} in the namespace"), "create it");
             continue;

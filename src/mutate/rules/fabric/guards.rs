@@ -72,7 +72,7 @@ fn non_root(work: &Work<'_>) -> Finding {
 }
 
 fn quota(work: &Work<'_>) -> Finding {
-    let quotas = work.site.quotas?;
+    let quotas = work.cluster.quotas?;
     let over = work.demands.iter().find_map(|demand| {
         let resource = &demand.resource;
         let entries = [format!("requests.{resource}"), format!("limits.{resource}"), resource.clone()];
@@ -85,7 +85,7 @@ fn quota(work: &Work<'_>) -> Finding {
 }
 
 fn node_capacity(work: &Work<'_>) -> Finding {
-    let nodes = work.site.nodes?;
+    let nodes = work.cluster.nodes?;
     let required = work.profile.matches.node_resource_required.iter().map(|name| (name.as_str(), 1));
     let demanded = work.demands.iter().map(|demand| (demand.resource.as_str(), demand.total));
     let counted = demanded.filter(|(resource, _)| !resource.starts_with("hugepages-"));

@@ -9,7 +9,7 @@ use crate::quantity::whole_units;
 pub(super) fn plan(work: &mut Work<'_>) -> u64 {
     let profile = work.profile;
     // The injector adds the devices of every network that it finds in the annotation.
-    let injected = work.site.network_resources_injector && !profile.networks.multus.attach.is_empty();
+    let injected = work.cluster.network_resources_injector && !profile.networks.multus.attach.is_empty();
     let mut devices = None;
     for resource in profile.resources.iter().filter(|resource| !resource.opt_in) {
         match &resource.amount {

@@ -36,8 +36,8 @@ impl Route {
 /// The way for every target.
 pub(super) fn routes(work: &Work<'_>) -> Vec<Route> {
     // The launcher's own ranks are started by sshd too where it takes part.
-    let mpi = workload::identify(work.pod).is_some_and(|member| member.kind == "MPIJob");
-    work.targets.iter().map(|target| route(work, target, mpi)).collect()
+    let ssh = workload::identify(work.pod).is_some_and(|member| !member.kind.gang.ssh_roles.is_empty());
+    work.targets.iter().map(|target| route(work, target, ssh)).collect()
 }
 
 /// Where the container's library looks for its file.
@@ -59,10 +59,10 @@ pub(super) fn mounted(work: &Work<'_>, target: &Target<'_>) -> bool {
     covering(work, target).is_some_and(|mount| is_ours(work, mount))
 }
 
-fn route(work: &Work<'_>, target: &Target<'_>, mpi: bool) -> Route {
+fn route(work: &Work<'_>, target: &Target<'_>, ssh: bool) -> Route {
     let theirs = covering(work, target).is_some_and(|mount| !is_ours(work, mount));
     let opaque = opaque(target);
-    let hidden = opaque || mpi || sshd(target) || target.env("NCCL_CONF_FILE").is_some();
+    let hidden = opaque || ssh || sshd(target) || target.env("NCCL_CONF_FILE").is_some();
     match work.profile.delivery.nccl {
         // A file of the user's: the environment would beat what it says, and a mount would hide it.
         _ if theirs => Route::Closed,

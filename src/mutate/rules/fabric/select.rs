@@ -33,7 +33,7 @@ pub(super) fn select<'a>(facts: &Facts<'a>) -> Result<Selected<'a>, Box<Ruling>>
         ProfileChoice::Unset => return Err(Box::new(Ruling::skipped(Reason::FabricNotNamed))),
     };
     let current = config.profiles.find(name);
-    let pin = facts.snapshot.site.pin;
+    let pin = facts.snapshot.cluster.pin;
     let pinned = pin.filter(|pin| pin.profile == name);
     let own = |profile, revision| Selected {
         name,

@@ -35,7 +35,7 @@ pub(super) fn plan(work: &mut Work<'_>) {
 
 /// Whether a config map is left out because it is known not to exist.
 pub(super) fn is_absent(work: &Work<'_>, map: &ConfigMapVolume) -> bool {
-    map.must_exist && work.site.config_maps.is_some_and(|known| !known.contains(map.name.as_str()))
+    map.must_exist && work.cluster.config_maps.is_some_and(|known| !known.contains(map.name.as_str()))
 }
 
 fn shared_memory(work: &mut Work<'_>, shm: &SharedMemory) {

@@ -5,7 +5,8 @@ use std::fmt;
 use serde_json::Value;
 
 use super::target::Target;
-use crate::fabric::{Profile, Site};
+use crate::cluster_facts::ClusterView;
+use crate::fabric::Profile;
 use crate::keys;
 use crate::mutate::Plan;
 use crate::mutate::rules::Facts;
@@ -15,7 +16,7 @@ use crate::pod::Pod;
 pub(super) struct Work<'a> {
     pub(super) pod: Pod<'a>,
     pub(super) facts: &'a Facts<'a>,
-    pub(super) site: Site<'a>,
+    pub(super) cluster: ClusterView<'a>,
     pub(super) profile: &'a Profile,
     pub(super) targets: Vec<Target<'a>>,
     /// What is missing.
@@ -60,7 +61,7 @@ impl<'a> Work<'a> {
         Self {
             pod: facts.pod,
             facts,
-            site: facts.snapshot.site,
+            cluster: facts.snapshot.cluster,
             profile,
             targets,
             plan: Plan::default(),

@@ -98,6 +98,6 @@ fn errors(#[case] spec: Value, #[case] expected: &str) {
 fn a_submitter_is_the_ray_jobs() {
     let labels = json!({"ray.io/originated-from-cr-name": "tune", "ray.io/originated-from-crd": "RayJob", "batch.kubernetes.io/job-name": "tune"});
     let raw = json!({"metadata": {"labels": labels}});
-    let expected = Member { kind: "RayJob", job: "tune", role: Some("submitter"), index: Some(0), training: true };
+    let expected = Member { kind: &KIND, job: "tune", role: Some("submitter"), index: Some(0), training: true };
     assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
 }

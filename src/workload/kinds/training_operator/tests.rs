@@ -108,7 +108,7 @@ fn a_generated_name_is_shown_with_zeros_and_a_note() {
 fn a_pod_is_recognised_by_its_operator(#[case] operator: &str, #[case] kind: Option<&str>) {
     let raw = json!({"metadata": {"labels": {OPERATOR_NAME: operator, JOB_NAME: "j", REPLICA_TYPE: "worker", REPLICA_INDEX: "3"}}});
     let member = identify(Pod::new(&raw));
-    assert_eq!(member.map(|member| member.kind), kind);
+    assert_eq!(member.map(|member| member.kind.kind), kind);
     if let Some(member) = member {
         assert_eq!((member.job, member.role, member.index, member.training), ("j", Some("worker"), Some(3), true));
     }

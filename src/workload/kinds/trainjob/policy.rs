@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::NODE;
 use super::resources::{self, PerNode};
 use super::runtime::{Part, Runtime};
+use super::{HOSTFILE_VARIABLE, LAUNCHER, NODE, NODES_VARIABLE};
 use crate::workload::RenderError;
 use crate::workload::template::{append, container_named, env, env_from_field, init_containers, text, upsert};
 
@@ -58,7 +58,7 @@ fn torch(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderE
     };
     let nodes = runtime.trainer().map_or(1, |part| part.nodes);
     let shape = [
-        env("PET_NNODES", nodes.to_string()),
+        env(NODES_VARIABLE, nodes.to_string()),
         env("PET_NPROC_PER_NODE", processes),
         env_from_field("PET_NODE_RANK", RANK),
     ];
@@ -158,10 +158,10 @@ fn mpi(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
     for part in &mut runtime.parts {
         match (part.name.as_str(), nodes) {
             (NODE, Some(nodes)) => part.nodes = if launcher_works { nodes.saturating_sub(1).max(1) } else { nodes },
-            (NODE | "launcher", _) => {}
+            (NODE | LAUNCHER, _) => {}
             _ => continue,
         }
-        let is_launcher = part.name == "launcher";
+        let is_launcher = part.name == LAUNCHER;
         upsert(&mut part.pod, "volumes", "name", keys(job));
         if is_launcher {
             upsert(&mut part.pod, "volumes", "name", hosts(job));
@@ -173,7 +173,7 @@ fn mpi(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
             part.set_env(
                 NODE,
                 [
-                    env("OMPI_MCA_orte_default_hostfile", "/etc/mpi/hostfile"),
+                    env(HOSTFILE_VARIABLE, "/etc/mpi/hostfile"),
                     env("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
                     env("OMPI_MCA_orte_set_default_slots", slots.to_string()),
                     env("OMPI_MCA_plm_rsh_args", "-o ConnectionAttempts=10"),

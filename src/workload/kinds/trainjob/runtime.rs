@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::merge::strategic_merge;
-use super::{ANCESTOR, NODE, TRAINER};
+use super::{ANCESTOR, DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, TRAINER};
 use crate::workload::template::{Field, append, container_named, env, object_mut, objects, require_containers, upsert};
 use crate::workload::{Manifest, RenderError};
 
@@ -84,8 +84,8 @@ impl<'a> Runtime<'a> {
         let launcher_works = self.launcher_works()?;
         for part in &mut self.parts {
             match part.ancestor.as_deref() {
-                Some("dataset-initializer") => part.initialize("dataset-initializer", "dataset")?,
-                Some("model-initializer") => part.initialize("model-initializer", "model")?,
+                Some(DATASET_INITIALIZER) => part.initialize(DATASET_INITIALIZER, "dataset")?,
+                Some(MODEL_INITIALIZER) => part.initialize(MODEL_INITIALIZER, "model")?,
                 Some(TRAINER) => part.train()?,
                 _ if launcher_works && part.name == NODE => part.trainer_env()?,
                 _ => {}

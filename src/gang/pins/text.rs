@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Carried, GangKey, Pins};
+use super::Pins;
 use crate::fabric::{Entry, Profile};
+use crate::gang::{Assignment, GangId};
 
 /// The text without any entry: its brackets.
 pub(super) const EMPTY: usize = "[]".len();
@@ -18,7 +19,7 @@ struct Written {
     profile: String,
     revision: String,
     body: Value,
-    /// Namespace and uid, with a slash between them: no namespace has one.
+    /// Namespace and id, with a slash between them: no namespace has one.
     gangs: BTreeSet<String>,
 }
 
@@ -26,9 +27,9 @@ impl Pins {
     /// The text, the same for the same pins.
     #[must_use]
     pub fn write(&self) -> String {
-        let entries = self.kept.iter().map(|(carried, kept)| Written {
-            profile: carried.profile.clone(),
-            revision: carried.revision.clone(),
+        let entries = self.kept.iter().map(|(assignment, kept)| Written {
+            profile: assignment.profile.clone(),
+            revision: assignment.revision.clone(),
             body: json!(kept.body),
             gangs: kept.gangs.iter().map(name).collect(),
         });
@@ -43,11 +44,11 @@ impl Pins {
             let entry = if body.is_null() { None } else { Entry::parse(&body.to_string()).ok() };
             let entry = entry.filter(|entry| entry.revision == revision && entry.profile.name.as_str() == profile);
             // An earlier version did not validate what pods carry.
-            let Some(carried) = Carried::new(&profile, &revision) else { continue };
+            let Some(assignment) = Assignment::new(&profile, &revision) else { continue };
             let body = entry.map(|entry| entry.profile);
             let gangs = gangs.iter().filter_map(|gang| gang.split_once('/'));
-            for gang in gangs.filter_map(|(namespace, uid)| GangKey::new(namespace, uid)) {
-                pins.keep(&carried, body.clone(), gang);
+            for gang in gangs.filter_map(|(namespace, id)| GangId::new(namespace, id)) {
+                pins.keep(&assignment, body.clone(), gang);
             }
         }
         Ok(pins)
@@ -55,12 +56,12 @@ impl Pins {
 }
 
 /// Bytes of an entry without its gangs.
-pub(super) fn size_of_entry(carried: &Carried, body: Option<&Profile>) -> usize {
-    ENTRY + size(&json!(carried.profile)) + size(&json!(carried.revision)) + size(&json!(body))
+pub(super) fn size_of_entry(assignment: &Assignment, body: Option<&Profile>) -> usize {
+    ENTRY + size(&json!(assignment.profile)) + size(&json!(assignment.revision)) + size(&json!(body))
 }
 
 /// Bytes of a gang and a comma.
-pub(super) fn size_of_gang(gang: &GangKey) -> usize {
+pub(super) fn size_of_gang(gang: &GangId) -> usize {
     size(&json!(name(gang))) + ",".len()
 }
 
@@ -69,6 +70,6 @@ fn size(value: &Value) -> usize {
     value.to_string().len()
 }
 
-fn name(gang: &GangKey) -> String {
-    format!("{}/{}", gang.namespace, gang.uid)
+fn name(gang: &GangId) -> String {
+    format!("{}/{}", gang.namespace, gang.id)
 }

@@ -1,10 +1,10 @@
 //! Gangs whose pods were not set up alike: they hang, or one slow member holds up all the others.
 
-use super::pins::Carried;
+use super::Assignment;
 
-/// A living pod of a gang.
+/// A living pod of a gang, as far as it is compared with the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct GangMember {
     /// Its name.
     pub name: String,
     /// Its uid.
@@ -14,7 +14,7 @@ pub struct Member {
     /// When it was created, in seconds.
     pub created: i64,
     /// What it was given.
-    pub carried: Option<Carried>,
+    pub assignment: Option<Assignment>,
     /// It says itself that it wants none.
     pub opted_out: bool,
 }
@@ -23,26 +23,27 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deviating<'a> {
     /// The pod.
-    pub member: &'a Member,
+    pub member: &'a GangMember,
     /// What most of the others carry.
-    pub others: &'a Carried,
+    pub others: &'a Assignment,
 }
 
 /// The pods among `members`, one gang, that are not like the others: most decide, or else the oldest. A pod without a
 /// fabric deviates only where siblings of its role have one: a launcher needs none.
 #[must_use]
-pub fn deviating(members: &[Member]) -> Vec<Deviating<'_>> {
-    let carried = || members.iter().filter_map(|member| member.carried.as_ref().map(|carried| (member, carried)));
-    let weight = |wanted: &Carried| {
-        let alike = || carried().filter(|(_, carried)| *carried == wanted).map(|(member, _)| member.created);
+pub fn deviating(members: &[GangMember]) -> Vec<Deviating<'_>> {
+    let assigned =
+        || members.iter().filter_map(|member| member.assignment.as_ref().map(|assignment| (member, assignment)));
+    let weight = |wanted: &Assignment| {
+        let alike = || assigned().filter(|(_, assignment)| *assignment == wanted).map(|(member, _)| member.created);
         (alike().count(), alike().min().map(std::cmp::Reverse))
     };
-    let Some(others) = carried().map(|(_, carried)| carried).max_by_key(|carried| weight(carried)) else {
+    let Some(others) = assigned().map(|(_, assignment)| assignment).max_by_key(|assignment| weight(assignment)) else {
         return Vec::new();
     };
-    let has_fabric = |role: &Option<String>| carried().any(|(member, _)| member.role == *role);
-    let deviates = |member: &&Member| match &member.carried {
-        Some(carried) => carried != others,
+    let has_fabric = |role: &Option<String>| assigned().any(|(member, _)| member.role == *role);
+    let deviates = |member: &&GangMember| match &member.assignment {
+        Some(assignment) => assignment != others,
         None => !member.opted_out && has_fabric(&member.role),
     };
     members.iter().filter(deviates).map(|member| Deviating { member, others }).collect()
@@ -52,9 +53,9 @@ impl Deviating<'_> {
     /// What is told of it.
     #[must_use]
     pub fn note(&self) -> String {
-        let Carried { profile, revision } = self.others;
+        let Assignment { profile, revision } = self.others;
         let others = format!("other pods of its job have fabric {profile} of revision {revision}");
-        match &self.member.carried {
+        match &self.member.assignment {
             Some(own) => {
                 format!("fabric {} of revision {}, but {others}: restart the job", own.profile, own.revision)
             }
@@ -80,16 +81,16 @@ mod tests {
     #[case::opted_out(&[("w", "1"), ("w", "out")], &[])]
     #[case::both(&[("w", "1"), ("w", "1"), ("m", "2"), ("w", "none")], &[2, 3])]
     fn who_deviates(#[case] pods: &[(&str, &str)], #[case] expected: &[i64]) {
-        let member = |((role, revision), created): (&(&str, &str), i64)| Member {
+        let member = |((role, revision), created): (&(&str, &str), i64)| GangMember {
             name: String::new(),
             uid: String::new(),
             role: Some((*role).to_owned()),
             created,
-            carried: (!["none", "out"].contains(revision))
-                .then(|| Carried { profile: "ib".to_owned(), revision: (*revision).to_owned() }),
+            assignment: (!["none", "out"].contains(revision))
+                .then(|| Assignment { profile: "ib".to_owned(), revision: (*revision).to_owned() }),
             opted_out: *revision == "out",
         };
-        let members: Vec<Member> = pods.iter().zip(0..).map(member).collect();
+        let members: Vec<GangMember> = pods.iter().zip(0..).map(member).collect();
         let found: Vec<i64> = deviating(&members).iter().map(|found| found.member.created).collect();
         assert_eq!(found, expected);
     }

@@ -17,17 +17,17 @@ fn profiles(names: &[&str], description: &str) -> Profiles {
     Configuration::parse(&text).unwrap().fabric.profiles
 }
 
-fn gang(uid: &str) -> GangKey {
-    GangKey { namespace: "team-a".to_owned(), uid: uid.to_owned() }
+fn gang(id: &str) -> GangId {
+    GangId { namespace: "team-a".to_owned(), id: id.to_owned() }
 }
 
-fn stamped(created: i64, profiles: &Profiles, name: &str) -> Stamped {
+fn assigned(created: i64, profiles: &Profiles, name: &str) -> AssignedPod {
     let revision = profiles.find(name).unwrap().revision.clone();
-    Stamped { created, carried: Carried { profile: name.to_owned(), revision } }
+    AssignedPod { created, assignment: Assignment { profile: name.to_owned(), revision } }
 }
 
-fn pods(uid: &str, pods: Vec<Stamped>) -> (GangKey, Vec<Stamped>) {
-    (gang(uid), pods)
+fn pods(id: &str, pods: Vec<AssignedPod>) -> (GangId, Vec<AssignedPod>) {
+    (gang(id), pods)
 }
 
 /// What is found of gang `a`: the description of the body, where there is one.
@@ -42,9 +42,10 @@ fn found(pins: &Pins) -> &str {
 #[case::nobody_has_it(&["old"], &["new"], "no body")]
 #[case::the_oldest_decides(&["old", "new"], &["old", "new"], "old")]
 #[case::no_pod(&[], &["old"], "nothing")]
-fn first_seen(#[case] carried: &[&str], #[case] in_force: &[&str], #[case] expected: &str) {
-    let carried = carried.iter().zip(1..).map(|(word, created)| stamped(created, &profiles(&["ib"], word), "ib"));
-    let living = BTreeMap::from([pods("a", carried.collect())]);
+fn first_seen(#[case] assignment: &[&str], #[case] in_force: &[&str], #[case] expected: &str) {
+    let assignment =
+        assignment.iter().zip(1..).map(|(word, created)| assigned(created, &profiles(&["ib"], word), "ib"));
+    let living = BTreeMap::from([pods("a", assignment.collect())]);
     let configured: Vec<Profiles> = in_force.iter().map(|word| profiles(&["ib"], word)).collect();
     let (pins, dropped) = Pins::default().follow(&living, &configured.iter().collect::<Vec<_>>());
     assert_eq!(found(&pins), expected);
@@ -54,20 +55,21 @@ fn first_seen(#[case] carried: &[&str], #[case] in_force: &[&str], #[case] expec
 #[test]
 fn a_pin_lasts_as_long_as_a_pod_carries_it() {
     let (old, new) = (profiles(&["ib"], "old"), profiles(&["ib"], "new"));
-    let follow = |pins: &Pins, carried: Vec<Stamped>| pins.follow(&BTreeMap::from([pods("a", carried)]), &[&new]).0;
-    let (first, _) = Pins::default().follow(&BTreeMap::from([pods("a", vec![stamped(5, &old, "ib")])]), &[&old]);
-    let second = follow(&first, vec![stamped(1, &new, "ib"), stamped(5, &old, "ib")]);
+    let follow =
+        |pins: &Pins, assignment: Vec<AssignedPod>| pins.follow(&BTreeMap::from([pods("a", assignment)]), &[&new]).0;
+    let (first, _) = Pins::default().follow(&BTreeMap::from([pods("a", vec![assigned(5, &old, "ib")])]), &[&old]);
+    let second = follow(&first, vec![assigned(1, &new, "ib"), assigned(5, &old, "ib")]);
     assert_eq!(found(&second), "old", "though another pod is older");
-    let third = follow(&second, vec![stamped(1, &new, "ib")]);
+    let third = follow(&second, vec![assigned(1, &new, "ib")]);
     assert_eq!(found(&third), "new", "nobody carries the old one any more");
     assert!(third.follow(&BTreeMap::new(), &[&new]).0.is_empty());
-    assert_eq!(found(&third.follow(&BTreeMap::from([pods("b", vec![stamped(1, &new, "ib")])]), &[&new]).0), "nothing");
+    assert_eq!(found(&third.follow(&BTreeMap::from([pods("b", vec![assigned(1, &new, "ib")])]), &[&new]).0), "nothing");
 }
 
 #[test]
 fn another_leader_reads_what_was_written() {
     let (ib, living) = (profiles(&["ib"], "as it was"), |pods| BTreeMap::from([pods]));
-    let (pins, _) = Pins::default().follow(&living(pods("a", vec![stamped(1, &ib, "ib")])), &[&ib]);
+    let (pins, _) = Pins::default().follow(&living(pods("a", vec![assigned(1, &ib, "ib")])), &[&ib]);
     let read = Pins::read(&pins.write()).unwrap();
     assert!(read == pins);
     assert_eq!(found(&read), "as it was");
@@ -78,7 +80,7 @@ fn another_leader_reads_what_was_written() {
 #[test]
 fn a_body_that_is_not_of_its_revision_is_not_believed() {
     let ib = profiles(&["ib"], "before");
-    let (pins, _) = Pins::default().follow(&BTreeMap::from([pods("a", vec![stamped(1, &ib, "ib")])]), &[&ib]);
+    let (pins, _) = Pins::default().follow(&BTreeMap::from([pods("a", vec![assigned(1, &ib, "ib")])]), &[&ib]);
     let forged = Pins::read(&pins.write().replace("before", "forged")).unwrap();
     assert_eq!(found(&forged), "no body");
     let renamed = Pins::read(&pins.write().replacen("\"profile\":\"ib\"", "\"profile\":\"of\"", 1)).unwrap();
@@ -86,15 +88,15 @@ fn a_body_that_is_not_of_its_revision_is_not_believed() {
 }
 
 /// Gang `number`, one of twenty namespaces' each in turn.
-fn spread(number: usize) -> GangKey {
-    GangKey { namespace: format!("team-{}", number % 20), uid: number.to_string() }
+fn spread(number: usize) -> GangId {
+    GangId { namespace: format!("team-{}", number % 20), id: number.to_string() }
 }
 
 #[test]
 fn the_youngest_are_refused_where_there_are_too_many() {
     let names: Vec<String> = (0..=MOST_BODIES).map(|number| format!("ib-{number}")).collect();
     let ib = profiles(&names.iter().map(String::as_str).collect::<Vec<_>>(), "x");
-    let of = |number: usize| stamped(i64::try_from(number).unwrap(), &ib, &names[number.min(MOST_BODIES)]);
+    let of = |number: usize| assigned(i64::try_from(number).unwrap(), &ib, &names[number.min(MOST_BODIES)]);
     let living = |most: usize| (0..=most).map(|number| (spread(number), vec![of(number)])).collect::<BTreeMap<_, _>>();
 
     let (pins, dropped) = Pins::default().follow(&living(MOST_GANGS), &[&ib]);
@@ -110,8 +112,8 @@ fn the_youngest_are_refused_where_there_are_too_many() {
 #[test]
 fn one_namespace_does_not_take_the_place_of_others() {
     let ib = profiles(&["ib"], "x");
-    let of = |created: usize| vec![stamped(i64::try_from(created).unwrap(), &ib, "ib")];
-    let other = GangKey { namespace: "team-b".to_owned(), uid: "1".to_owned() };
+    let of = |created: usize| vec![assigned(i64::try_from(created).unwrap(), &ib, "ib")];
+    let other = GangId { namespace: "team-b".to_owned(), id: "1".to_owned() };
     let mut living: BTreeMap<_, _> =
         (1..=MOST_IN_NAMESPACE + 1).map(|number| (gang(&number.to_string()), of(number))).collect();
     living.insert(other.clone(), of(MOST_GANGS));
@@ -131,12 +133,12 @@ fn one_namespace_does_not_take_the_place_of_others() {
 #[rstest]
 #[case::digits("0", "0123456789ab")]
 #[case::escaped("\u{1}", "\u{1}")]
-fn the_text_fits_into_an_object(#[case] uid: &str, #[case] revision: &str) {
+fn the_text_fits_into_an_object(#[case] id: &str, #[case] revision: &str) {
     let ib = profiles(&["ib"], "x");
     let many = (0..MOST_GANGS).map(|number| {
-        let key = GangKey { namespace: "n".repeat(number % 60), uid: format!("{}{number}", uid.repeat(120)) };
-        let carried = Carried { profile: "ib".to_owned(), revision: format!("{revision}{}", number / 2) };
-        (key, vec![Stamped { created: i64::try_from(number).unwrap(), carried }])
+        let key = GangId { namespace: "n".repeat(number % 60), id: format!("{}{number}", id.repeat(120)) };
+        let assignment = Assignment { profile: "ib".to_owned(), revision: format!("{revision}{}", number / 2) };
+        (key, vec![AssignedPod { created: i64::try_from(number).unwrap(), assignment }])
     });
     let (pins, dropped) = Pins::default().follow(&many.collect(), &[&ib]);
     assert!(dropped.gangs > 0);
@@ -152,25 +154,6 @@ fn invalid_entries_of_an_earlier_version_are_dropped() {
     assert!(!written("0123456789ab", "team-a/1").is_empty());
     assert!(written(&"\u{1}".repeat(200_000), "team-a/1").is_empty());
     assert!(written("0123456789ab", "team-a/\u{1}").is_empty());
-}
-
-#[rstest]
-#[case::given(Some("mesh.hold,fabric=ib-shared,gang=native"), Some("0123456789ab"), Some("ib-shared"))]
-#[case::no_fabric(Some("mesh.hold"), Some("0123456789ab"), None)]
-#[case::no_revision(Some("fabric=ib-shared"), None, None)]
-#[case::no_mark(None, Some("0123456789ab"), None)]
-#[case::short_revision(Some("fabric=ib-shared"), Some("0123456789a"), None)]
-#[case::long_revision(Some("fabric=ib-shared"), Some("0123456789abc"), None)]
-#[case::upper_case(Some("fabric=ib-shared"), Some("0123456789AB"), None)]
-#[case::control_characters(
-    Some("fabric=ib-shared"),
-    Some("\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}\u{1}"),
-    None
-)]
-#[case::no_profile_name(Some("fabric=IB"), Some("0123456789ab"), None)]
-#[case::no_profile(Some("fabric=none"), Some("0123456789ab"), None)]
-fn marks(#[case] applied: Option<&str>, #[case] revision: Option<&str>, #[case] expected: Option<&str>) {
-    assert_eq!(Carried::read(applied, revision).map(|carried| carried.profile).as_deref(), expected);
 }
 
 #[test]

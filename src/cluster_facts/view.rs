@@ -1,12 +1,12 @@
-//! What is known of the cluster beside a pod. Every part may be unknown: then nothing is concluded from it.
+//! What of a cluster concerns one pod. Every part may be unknown: then nothing is concluded from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Profile;
+use crate::gang::pins::Pin;
 
-/// What is known of the cluster that a pod is created in.
+/// What is known of the cluster that a pod is created in, as far as it concerns the pod.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Site<'a> {
+pub struct ClusterView<'a> {
     /// What nodes offer; `None`: unknown.
     pub nodes: Option<&'a Nodes>,
     /// The quotas of the pod's namespace; `None`: unknown.
@@ -17,7 +17,7 @@ pub struct Site<'a> {
     pub config_maps: Option<&'a BTreeSet<String>>,
     /// The same of `ResourceClaimTemplates`.
     pub claim_templates: Option<&'a BTreeSet<String>>,
-    /// The revision that living pods of the pod's job carry; `None`: there are none.
+    /// The revision that living pods of the pod's job were given; `None`: there are none.
     pub pin: Option<Pin<'a>>,
 }
 
@@ -47,17 +47,6 @@ pub struct Quota {
     pub name: String,
     /// What is left of every `requests.…` and `limits.…` entry, in whole units.
     pub left: BTreeMap<String, u64>,
-}
-
-/// The revision of a fabric that living pods of a job carry.
-#[derive(Clone, Copy, Debug)]
-pub struct Pin<'a> {
-    /// The name of the profile.
-    pub profile: &'a str,
-    /// Its revision.
-    pub revision: &'a str,
-    /// The profile as it was in that revision; `None`: nobody kept it.
-    pub body: Option<&'a Profile>,
 }
 
 impl Nodes {

@@ -1,12 +1,18 @@
-//! What is known of a cluster, as one immutable value; [`Site`] is what of it concerns one pod.
+//! What is known of a cluster, as one immutable value; [`ClusterView`] is what of it concerns one pod.
+//!
+//! Pure: no I/O, no clock, no client.
+
+mod view;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::pins::{GangKey, Pins};
-use super::{NodeShape, Nodes, Profiles, Quota, Site};
+pub use view::{ClusterView, NodeShape, Nodes, Quota};
+
+use crate::gang::GangId;
+use crate::gang::pins::Pins;
 use crate::keys;
 use crate::quantity::whole_units;
 
@@ -26,7 +32,7 @@ static NO_NAMES: BTreeSet<String> = BTreeSet::new();
 
 /// What is known of a cluster. A part that is `None` is unknown. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct ClusterFacts {
     /// What nodes offer.
     pub nodes: Option<Arc<Nodes>>,
     /// Quotas by namespace; a namespace that is not there has none.
@@ -37,46 +43,22 @@ pub struct Facts {
     pub claim_templates: Option<Arc<Names>>,
     /// Whether network-resources-injector is registered.
     pub network_resources_injector: bool,
-    /// What living gangs carry.
+    /// The revisions that living gangs were given.
     pub pins: Arc<Pins>,
 }
 
-/// The objects that profiles name, and whose presence matters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
-    /// `ConfigMaps`.
-    pub config_maps: BTreeSet<String>,
-    /// `ResourceClaimTemplates`.
-    pub claim_templates: BTreeSet<String>,
-}
-
-impl Facts {
+impl ClusterFacts {
     /// What concerns the pods of `gang` in `namespace`.
     #[must_use]
-    pub fn site(&self, namespace: &str, gang: Option<&GangKey>) -> Site<'_> {
+    pub fn view(&self, namespace: &str, gang: Option<&GangId>) -> ClusterView<'_> {
         let quotas = self.quotas.as_deref().map(|known| known.get(namespace).map_or(&[][..], Vec::as_slice));
-        Site {
+        ClusterView {
             nodes: self.nodes.as_deref(),
             quotas,
             network_resources_injector: self.network_resources_injector,
             config_maps: present(self.config_maps.as_deref(), namespace),
             claim_templates: present(self.claim_templates.as_deref(), namespace),
             pin: gang.and_then(|gang| self.pins.find(gang)),
-        }
-    }
-}
-
-impl Named {
-    /// Those that the configuration's profiles and the built-in ones name.
-    #[must_use]
-    pub fn by(profiles: &Profiles) -> Self {
-        let all = profiles.all();
-        let profiles = || all.values().map(|entry| &entry.profile);
-        let maps = profiles().flat_map(|profile| &profile.volumes.config_maps);
-        let claims = profiles().flat_map(|profile| &profile.dra.claims);
-        Self {
-            config_maps: maps.map(|map| map.name.as_str().to_owned()).collect(),
-            claim_templates: claims.map(|claim| claim.resource_claim_template_name.as_str().to_owned()).collect(),
         }
     }
 }
@@ -171,13 +153,13 @@ mod tests {
 
     #[test]
     fn what_is_known_to_be_absent_is_not_unknown() {
-        let unknown = Facts::default();
-        let site = unknown.site("team-a", None);
-        assert!(site.quotas.is_none() && site.config_maps.is_none() && site.claim_templates.is_none());
+        let unknown = ClusterFacts::default();
+        let view = unknown.view("team-a", None);
+        assert!(view.quotas.is_none() && view.config_maps.is_none() && view.claim_templates.is_none());
         let names = || Some(Arc::new(HashMap::from([("team-b".to_owned(), BTreeSet::from(["m".to_owned()]))])));
-        let known = Facts { quotas: Some(Arc::default()), config_maps: names(), ..Facts::default() };
-        let site = known.site("team-a", None);
-        assert_eq!((site.quotas, site.config_maps.map(BTreeSet::len)), (Some(&[][..]), Some(0)));
-        assert_eq!(known.site("team-b", None).config_maps.map(BTreeSet::len), Some(1));
+        let known = ClusterFacts { quotas: Some(Arc::default()), config_maps: names(), ..ClusterFacts::default() };
+        let view = known.view("team-a", None);
+        assert_eq!((view.quotas, view.config_maps.map(BTreeSet::len)), (Some(&[][..]), Some(0)));
+        assert_eq!(known.view("team-b", None).config_maps.map(BTreeSet::len), Some(1));
     }
 }
