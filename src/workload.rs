@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use gang::{GangTraits, SizeSource, has_peers, is_auxiliary_role};
+pub use gang::{GangTraits, SizeSource, has_peers, has_ssh_ranks, is_auxiliary_role};
 pub use kinds::KINDS;
 pub use member::{LABELS, Member, identify};
 

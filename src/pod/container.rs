@@ -106,6 +106,12 @@ impl<'a> Container<'a> {
         let entry = entries.iter().rev().find(|entry| entry.get("name").and_then(Value::as_str) == Some(name))?;
         entry.get("value")?.as_str()
     }
+
+    /// The container's command and its arguments.
+    pub fn command_line(self) -> impl Iterator<Item = &'a str> {
+        let lists = ["command", "args"].into_iter().filter_map(move |key| self.raw.get(key)?.as_array());
+        lists.flatten().filter_map(Value::as_str)
+    }
 }
 
 impl<'a> Pod<'a> {

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::{KINDS, Member};
-use crate::pod::{ContainerKind, Pod};
+use crate::pod::{Container, ContainerKind, Pod};
 
 /// The longest JSON of a cluster that is parsed, in bytes: it takes many times its length. A longer one lists hundreds of
 /// hosts.
@@ -49,6 +49,20 @@ pub fn is_auxiliary_role(member: Member<'_>) -> bool {
 pub fn has_peers(pod: Pod<'_>, member: Member<'_>) -> bool {
     let mut sources = KINDS.iter().flat_map(|kind| kind.gang.size);
     member.index.is_some_and(|index| index > 0) || sources.any(|source| source.shows_peers(pod))
+}
+
+/// Whether the ranks in `container`, of a pod of `member`'s workload, are started in sessions of sshd, which do not
+/// inherit the environment of the container.
+#[must_use]
+pub fn has_ssh_ranks(container: Container<'_>, member: Option<Member<'_>>) -> bool {
+    let by_role = |member: Member<'_>| member.role.is_some_and(|role| member.kind.gang.ssh_roles.contains(&role));
+    member.is_some_and(by_role) || runs_sshd(container)
+}
+
+/// Whether a command of `container` is sshd. The shell ends a word at blanks and at its operators.
+fn runs_sshd(container: Container<'_>) -> bool {
+    let ends_word = |letter: char| letter.is_whitespace() || ";&|/".contains(letter);
+    container.command_line().any(|words| words.split(ends_word).any(|word| word == "sshd"))
 }
 
 impl GangTraits {
@@ -127,5 +141,21 @@ mod tests {
             training: true,
         };
         assert_eq!(has_peers(Pod::new(&pod), member), expected);
+    }
+
+    #[rstest]
+    #[case::path(json!(["/usr/sbin/sshd", "-De"]), true)]
+    #[case::of_a_list(json!(["sh", "-c", "ssh-keygen -A;sshd -D&wait"]), true)]
+    #[case::of_a_pipeline(json!(["sh", "-c", "cat keys|sshd -D"]), true)]
+    #[case::alternative(json!(["sh", "-c", "true||sshd"]), true)]
+    #[case::another_word(json!(["sh", "-c", "apt-get install openssh-server sshd-tools"]), false)]
+    #[case::file(json!(["cat", "/etc/ssh/sshd_config"]), false)]
+    #[case::none(json!(null), false)]
+    fn commands_that_run_sshd(#[case] command: Value, #[case] expected: bool) {
+        for key in ["command", "args"] {
+            let pod = json!({"spec": {"containers": [{"name": "a", key: command}]}});
+            let container = Pod::new(&pod).containers().next().unwrap();
+            assert_eq!(has_ssh_ranks(container, None), expected, "{key}");
+        }
     }
 }

@@ -133,13 +133,6 @@ impl<'a> Seen<'a> {
         let claims = self.container.raw().get("resources").and_then(|resources| resources.get("claims"));
         claims.and_then(Value::as_array).is_some_and(|claims| !claims.is_empty())
     }
-
-    /// The words of the container's command and its arguments.
-    pub(super) fn words(&self) -> impl Iterator<Item = &'a str> {
-        let raw = self.container.raw();
-        let lists = ["command", "args"].into_iter().filter_map(|key| raw.get(key)?.as_array());
-        lists.flatten().filter_map(Value::as_str)
-    }
 }
 
 /// The text at `key`.

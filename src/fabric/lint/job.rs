@@ -5,6 +5,7 @@ use super::finding::Found;
 use crate::fabric::conf;
 use crate::keys;
 use crate::pod::{Container, ContainerKind};
+use crate::workload::has_ssh_ranks;
 
 /// Kueue's sign on the pods of a job whose template it has counted.
 const KUEUE_POD_SET: &str = "kueue.x-k8s.io/podset";
@@ -13,12 +14,8 @@ const KUEUE_MANAGED: &str = "kueue.x-k8s.io/managed";
 
 /// FP023: sshd hands its environment on to nobody.
 pub(super) fn env_behind_ssh(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let worker = facts
-        .subject
-        .member
-        .is_some_and(|member| member.role.is_some_and(|role| member.kind.gang.ssh_roles.contains(&role)));
     for seen in facts.containers.iter().filter(|seen| seen.container.kind == ContainerKind::App) {
-        if !(worker || runs_sshd(seen)) || has_file(seen) {
+        if !has_ssh_ranks(seen.container, facts.subject.member) || has_file(seen) {
             continue;
         }
         let in_environment = |name: &str| name.starts_with("NCCL_");
@@ -26,11 +23,6 @@ pub(super) fn env_behind_ssh(facts: &Facts<'_>, found: &mut Found<'_>) {
         let message = format!("{}: {} reaches no rank that sshd starts", seen.named(), setting.name);
         found.add(seen.settings.field(setting.name), message);
     }
-}
-
-fn runs_sshd(seen: &Seen<'_>) -> bool {
-    let word = |letter: char| letter.is_whitespace() || letter == '/' || letter == ';' || letter == '&';
-    seen.words().any(|words| words.split(word).any(|word| word == "sshd"))
 }
 
 /// Whether the container is given a file that every rank reads by itself.

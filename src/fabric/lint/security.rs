@@ -74,7 +74,7 @@ pub(super) fn device_path(facts: &Facts<'_>, found: &mut Found<'_>) {
 pub(super) fn ulimit(facts: &Facts<'_>, found: &mut Found<'_>) {
     for seen in facts.containers.iter().filter(|seen| seen.container.kind == ContainerKind::Init) {
         let word = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
-        if seen.words().any(|words| words.split(word).any(|word| word == "ulimit")) {
+        if seen.container.command_line().any(|words| words.split(word).any(|word| word == "ulimit")) {
             found.add(seen.at("/command"), format!("{}: its ulimit ends with it", seen.named()));
         }
     }

@@ -35,9 +35,11 @@ impl Route {
 
 /// The way for every target.
 pub(super) fn routes(work: &Work<'_>) -> Vec<Route> {
+    let member = workload::identify(work.pod);
     // The launcher's own ranks are started by sshd too where it takes part.
-    let ssh = workload::identify(work.pod).is_some_and(|member| !member.kind.gang.ssh_roles.is_empty());
-    work.targets.iter().map(|target| route(work, target, ssh)).collect()
+    let by_job = member.is_some_and(|member| !member.kind.gang.ssh_roles.is_empty());
+    let ssh = |target: &Target<'_>| by_job || workload::has_ssh_ranks(target.container, member);
+    work.targets.iter().map(|target| route(work, target, ssh(target))).collect()
 }
 
 /// Where the container's library looks for its file.
@@ -62,7 +64,7 @@ pub(super) fn mounted(work: &Work<'_>, target: &Target<'_>) -> bool {
 fn route(work: &Work<'_>, target: &Target<'_>, ssh: bool) -> Route {
     let theirs = covering(work, target).is_some_and(|mount| !is_ours(work, mount));
     let opaque = opaque(target);
-    let hidden = opaque || ssh || sshd(target) || target.env("NCCL_CONF_FILE").is_some();
+    let hidden = opaque || ssh || target.env("NCCL_CONF_FILE").is_some();
     match work.profile.delivery.nccl {
         // A file of the user's: the environment would beat what it says, and a mount would hide it.
         _ if theirs => Route::Closed,
@@ -94,12 +96,4 @@ fn is_ours(work: &Work<'_>, mount: &Value) -> bool {
         let field = item.get("fieldRef").and_then(|field| field.get("fieldPath")).and_then(Value::as_str);
         sub_path.is_some() && item.get("path") == sub_path && field == Some(&ours)
     })
-}
-
-/// Whether the container serves ssh, by which others start its ranks.
-fn sshd(target: &Target<'_>) -> bool {
-    let words = target.items("command").chain(target.items("args")).filter_map(Value::as_str);
-    words
-        .flat_map(|words| words.split(|symbol: char| symbol.is_whitespace() || ";&|/".contains(symbol)))
-        .any(|word| word == "sshd")
 }
