@@ -2,6 +2,7 @@
 //!
 //! Pure: no I/O, no clock, no client.
 
+mod referenced;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use referenced::ReferencedObjects;
 pub use view::{ClusterView, NodeShape, Nodes, Quota};
 
 use crate::gang::GangId;

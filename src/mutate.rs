@@ -6,7 +6,7 @@
 
 mod audit;
 mod exemption;
-mod linted;
+mod lint_patched;
 mod outcome;
 mod patch;
 mod plan;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-pub use linted::subject;
+pub use lint_patched::subject;
 pub use outcome::{Outcome, RuleOutcome, Verdict};
 pub use patch::Patch;
 pub use plan::Plan;
@@ -30,11 +30,12 @@ pub use snapshot::{ProfileChoice, Snapshot};
 pub use verify::{VerifyError, verify};
 
 use crate::error::chain;
-use crate::fabric::lint;
 use crate::keys;
+use crate::lint;
 use crate::pod::Pod;
 use crate::scope::{Exclusion, Mode};
 use exemption::exemption;
+use lint_patched::lint_patched_pod;
 use rules::{Facts, RULES, Ruling};
 
 /// What a pod would get, before it is checked.
@@ -56,7 +57,7 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
     let patch = patch::build(pod, &plan);
     let checked = if patch.is_empty() { Ok(None) } else { verify(pod, &patch, &plan).map(Some) };
     let findings =
-        checked.as_ref().map_or_else(|_| Vec::new(), |after| linted::findings(pod, after.as_ref(), snapshot));
+        checked.as_ref().map_or_else(|_| Vec::new(), |after| lint_patched_pod(pod, after.as_ref(), snapshot));
     let (patch, failure) = match checked {
         Ok(_) => (patch, None),
         Err(failure) => {

@@ -15,7 +15,7 @@ pub use surroundings::{SURROUNDING_KINDS, Surroundings};
 
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
-use crate::fabric::lint::{Finding, lint};
+use crate::lint::{Finding, lint};
 use crate::manifest::Document;
 use crate::mutate::{Outcome, Snapshot, excluded, mutate, subject};
 use crate::pod::Pod;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use trainmesh::config::Configuration;
 use trainmesh::doctor::{Code, Right, Server, Servers, needed};
-use trainmesh::fabric::lint::page;
+use trainmesh::lint::page;
 use trainmesh::mutate::Reason;
 
 /// How to renew the table: it is what this test prints.

@@ -18,8 +18,7 @@ use std::fs;
 use cli::trainmesh;
 use ended::ended;
 use rstest::rstest;
-use trainmesh::config::Configuration;
-use trainmesh::fabric::{builtin, source};
+use trainmesh::config::{Configuration, builtin_profiles, profile_source};
 
 const OWN: &str = "\
 apiVersion: config.trainmesh.dev/v1alpha1
@@ -84,15 +83,15 @@ fn commands(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&st
 
 #[test]
 fn what_is_shown_is_the_file_and_can_be_put_into_a_configuration() {
-    for name in builtin().all().keys() {
+    for name in builtin_profiles().all().keys() {
         let shown = trainmesh(&["fabric", "show", name], "");
-        assert_eq!(Some(shown.stdout.as_str()), source(name));
+        assert_eq!(Some(shown.stdout.as_str()), profile_source(name));
         let item = shown.stdout.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
         let text = format!(
             "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n  -\n{item}"
         );
         let configuration = Configuration::parse(&text).unwrap();
-        assert_eq!(configuration.fabric.profiles.find(name), builtin().find(name));
+        assert_eq!(configuration.fabric.profiles.find(name), builtin_profiles().find(name));
         let rendered = trainmesh(&["fabric", "render", name], "");
         assert_eq!(rendered.code, Some(0), "{rendered:#?}");
     }
@@ -109,7 +108,7 @@ fn every_example_is_a_configuration_with_the_profile_of_its_name() {
         assert_eq!(run.code, Some(0), "{run:#?}");
         let configuration = Configuration::parse(&fs::read_to_string(&path).unwrap()).unwrap();
         assert!(configuration.fabric.profiles.is_own(&name), "{name}");
-        assert_eq!(builtin().find(&name), None, "{name} is an example only");
+        assert_eq!(builtin_profiles().find(&name), None, "{name} is an example only");
         names.push(name);
     }
     names.sort();
@@ -119,7 +118,7 @@ fn every_example_is_a_configuration_with_the_profile_of_its_name() {
 #[test]
 fn the_page_names_every_profile_and_shows_what_loads() {
     let page = include_str!("../docs/fabric.md");
-    for name in builtin().all().keys() {
+    for name in builtin_profiles().all().keys() {
         assert!(page.contains(&format!("| `{name}` |")), "{name} is not in docs/fabric.md");
     }
     let (_, rest) = page.split_once("```yaml\n").unwrap();

@@ -11,8 +11,7 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::{Status, config};
-use crate::config::Configuration;
-use crate::fabric::{self, Profiles};
+use crate::config::{Configuration, Profiles, profile_source};
 use crate::yaml;
 
 /// List, print and try fabric profiles.
@@ -93,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 /// The YAML of profile `name`: with its comments where it is built in, else complete with defaults.
 fn text_of(profiles: &Profiles, name: &str) -> anyhow::Result<String> {
     let Some(entry) = profiles.find(name) else { return unknown(profiles, name) };
-    let built_in = fabric::source(name).filter(|_| !profiles.is_own(name));
+    let built_in = profile_source(name).filter(|_| !profiles.is_own(name));
     Ok(built_in.map_or_else(|| yaml::to_string(&json!(entry.profile)), str::to_owned))
 }
 

@@ -13,9 +13,9 @@ use clap::ValueEnum;
 
 use super::input::{Input, failed};
 use super::{Status, complain, config, json, note, painted, stderr};
-use crate::config::Configuration;
-use crate::fabric::lint::{Finding, Severity};
+use crate::config::{Configuration, Severity};
 use crate::keys;
+use crate::lint::Finding;
 use crate::manifest::{Document, DocumentError, Inputs};
 use crate::preview::{PodReport, Preview, Previewed};
 use crate::workload::SOLE_ROLE;

@@ -11,9 +11,9 @@ use super::{note, stderr};
 use crate::cluster::fabric::survey::survey;
 use crate::cluster::{client, live};
 use crate::cluster_facts::ClusterFacts;
+use crate::cluster_facts::ReferencedObjects;
 use crate::config::Configuration;
 use crate::error::chain;
-use crate::fabric::ReferencedObjects;
 use crate::preview::{Drift, PodReport, drift, probe};
 use crate::scope::Installation;
 

@@ -13,7 +13,7 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 
 use super::{json, painted, plain};
-use crate::fabric::lint::{self, Finding};
+use crate::lint::{self, Finding};
 use crate::manifest::DocumentError;
 use crate::preview::{PodReport, Preview};
 use crate::printable::Printable;

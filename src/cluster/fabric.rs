@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster_facts::ClusterFacts;
-use crate::fabric::ReferencedObjects;
+use crate::cluster_facts::ReferencedObjects;
 use crate::reload::Settings;
 
 /// The registration by which network-resources-injector is known.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, Deserialize, IntoDeserializer as _};
 
-use super::fields::one_of;
+use crate::hint::one_of;
 use crate::yaml::Content;
 
 /// The error of [`parse`]: the names that would have been right.

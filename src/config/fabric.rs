@@ -6,11 +6,9 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::choice;
 use super::fields::{Fields, Scalar, Section};
-use crate::fabric::Profiles;
-use crate::fabric::lint::LintSettings;
-use crate::fabric::profile::ProfileName;
+use super::profile::ProfileName;
+use super::{LintSettings, Profiles, choice};
 use crate::yaml::Content;
 
 /// Transport of NCCL and RDMA devices.

@@ -7,8 +7,8 @@ use super::{Code, Found, Servers, several};
 use crate::certs::{RECORD, REGISTRATION, SERVING};
 use crate::cluster::fabric::{self, pins};
 use crate::cluster::{config_map, lease};
+use crate::cluster_facts::ReferencedObjects;
 use crate::config::Configuration;
-use crate::fabric::ReferencedObjects;
 
 /// One of the two servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

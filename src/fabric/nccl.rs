@@ -19,7 +19,7 @@ pub use list::DeviceList;
 pub use number::{is_number, number};
 pub use value::{Kind, integer};
 
-use crate::config::fields::nearest;
+use crate::hint::nearest;
 
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]

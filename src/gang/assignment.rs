@@ -1,6 +1,6 @@
 //! Which fabric a pod was given, as its annotations show it.
 
-use crate::fabric::profile::ProfileName;
+use crate::config::profile::ProfileName;
 use crate::pod::Pod;
 use crate::{hash, keys};
 

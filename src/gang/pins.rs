@@ -10,7 +10,7 @@ mod text;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{AssignedPod, Assignment, GangId};
-use crate::fabric::{Profile, Profiles};
+use crate::config::{Profile, Profiles};
 
 /// Gangs that are kept at most. A cluster with more has thousands of nodes.
 const MOST_GANGS: usize = 8_000;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Patch, Reason, RuleId, VerifyError};
 use crate::error::chain;
-use crate::fabric::lint::Finding;
+use crate::lint::Finding;
 
 /// What a pod gets, and why.
 #[derive(Debug)]

@@ -2,8 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::{Configuration, schema};
-use trainmesh::fabric::{Profiles, builtin, source};
+use trainmesh::config::{Configuration, Profiles, builtin_profiles, profile_source, schema};
 
 use super::check;
 use super::judge::accepts;
@@ -235,8 +234,8 @@ fn around(profile: &Value) -> Value {
 
 #[test]
 fn the_schema_accepts_every_built_in_profile_and_what_is_written_of_it() {
-    for (name, entry) in builtin().all() {
-        let written: Value = serde_saphyr::from_str(source(name).unwrap()).unwrap();
+    for (name, entry) in builtin_profiles().all() {
+        let written: Value = serde_saphyr::from_str(profile_source(name).unwrap()).unwrap();
         assert!(accepts(&schema(), &around(&written)), "{name}");
         assert!(accepts(&schema(), &around(&json!(entry.profile))), "{name} in full");
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::fabric::{builtin, conf};
+use trainmesh::config::builtin_profiles;
+use trainmesh::fabric::conf;
 
 use crate::cluster::{Cluster, list};
 use crate::trainer::{given, pod, train};
@@ -20,7 +21,7 @@ pub struct Names(BTreeMap<String, String>);
 impl Names {
     /// What a built-in profile sets.
     pub fn of_profile(name: &str) -> Self {
-        let entry = builtin().find(name).expect("a built-in profile");
+        let entry = builtin_profiles().find(name).expect("a built-in profile");
         Self::collect(entry.profile.env.iter().map(|setting| (setting.name.as_str(), setting.value.as_str())))
     }
 

@@ -1,7 +1,8 @@
 //! The table of checks: its ids and severities, its examples, and what a configuration changes.
 
 use rstest::rstest;
-use trainmesh::fabric::lint::{Check, CheckId, LintSettings, Severity, checks};
+use trainmesh::config::{CheckId, LintSettings, Severity};
+use trainmesh::lint::{Check, checks};
 
 use crate::world::{World, env, pod};
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use trainmesh::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
-use trainmesh::fabric::lint::{Finding, LintSettings, Subject, lint};
-use trainmesh::fabric::{Entry, Profile};
+use trainmesh::config::{Entry, LintSettings, Profile};
 use trainmesh::gang::pins::Pin;
+use trainmesh::lint::{Finding, Subject, lint};
 use trainmesh::pod::{Pod, injection};
 use trainmesh::workload;
 use trainmesh::yaml;

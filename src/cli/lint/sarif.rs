@@ -6,7 +6,8 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::{Linted, Run, end, name};
-use crate::fabric::lint::{Check, Finding, Severity, checks};
+use crate::config::Severity;
+use crate::lint::{Check, Finding, checks};
 use crate::manifest::DocumentError;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";

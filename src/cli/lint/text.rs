@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::super::output::{finding, style};
 use super::{Linted, Run, name};
-use crate::fabric::lint::Severity;
+use crate::config::Severity;
 use crate::printable::Printable;
 
 pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {

@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::fabric::lint::Severity;
+use crate::config::Severity;
 use crate::mutate::Verdict;
 
 /// A line that names what follows.

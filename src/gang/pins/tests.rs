@@ -158,8 +158,8 @@ fn invalid_entries_of_an_earlier_version_are_dropped() {
 
 #[test]
 fn every_profile_reads_back_from_its_json() {
-    for (name, entry) in crate::fabric::builtin().all() {
-        let read = crate::fabric::Entry::parse(&serde_json::json!(entry.profile).to_string()).unwrap();
+    for (name, entry) in crate::config::builtin_profiles().all() {
+        let read = crate::config::Entry::parse(&serde_json::json!(entry.profile).to_string()).unwrap();
         assert_eq!(read.revision, entry.revision, "{name}");
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Pins;
-use crate::fabric::{Entry, Profile};
+use crate::config::{Entry, Profile};
 use crate::gang::{Assignment, GangId};
 
 /// The text without any entry: its brackets.

@@ -23,8 +23,9 @@ mod volumes;
 mod work;
 
 use super::{Facts, Ruling, annotation_pointer};
-use crate::fabric::profile::{Amount, OnConflict, ResourceName};
-use crate::fabric::{Entry, is_rdma};
+use crate::config::Entry;
+use crate::config::profile::{Amount, OnConflict, ResourceName};
+use crate::fabric::is_rdma;
 use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
 use crate::mutate::{Plan, Reason};

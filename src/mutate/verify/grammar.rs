@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use json_patch::jsonptr::Token;
 use serde_json::Value;
 
-use crate::fabric::profile::{
+use crate::config::profile::{
     AbsolutePath, Capability, DnsPolicy, EnvName, Image, ObjectName, PartName, Quantity, ResourceName,
 };
 use crate::labels;

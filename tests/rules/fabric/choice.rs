@@ -3,8 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::{Configuration, DefaultProfile};
-use trainmesh::fabric::Entry;
+use trainmesh::config::{Configuration, DefaultProfile, Entry};
 use trainmesh::gang::pins::Pin;
 
 use super::{World, fabric, patched, pod, said, with};

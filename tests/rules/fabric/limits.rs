@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::fabric::lint::LintSettings;
+use trainmesh::config::LintSettings;
 
 use super::{WHOLE, World, pod, said, with};
 

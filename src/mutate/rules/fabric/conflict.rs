@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::target::requests;
 use super::work::Work;
+use crate::config::profile::Transport;
 use crate::fabric::is_rdma;
 use crate::fabric::nccl::number;
-use crate::fabric::profile::Transport;
 
 /// The names by which `NCCL_NET` chooses a transport. Any other is a plugin of the user's own, and is kept.
 const TRANSPORTS: [(&str, &[Transport]); 7] = [

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::work::Work;
-use crate::fabric::profile::Claim;
+use crate::config::profile::Claim;
 use crate::mutate::plan::spec;
 
 pub(super) fn plan(work: &mut Work<'_>) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::work::{Level, Work};
 use crate::config::PodSecurityDefault;
-use crate::fabric::profile::{Guard, MemoryLock};
+use crate::config::profile::{Guard, MemoryLock};
 use crate::keys;
 
 /// Runs every guard; one that says no becomes a conflict, or one of the warnings that are returned.

@@ -3,7 +3,7 @@
 
 use super::work::Work;
 use crate::config::Traffic;
-use crate::fabric::profile::{InterfaceName, Istio};
+use crate::config::profile::{InterfaceName, Istio};
 use crate::keys;
 use crate::pod::Injection;
 

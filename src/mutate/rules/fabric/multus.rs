@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::work::Work;
+use crate::config::profile::{Attach, AttachCount, InterfaceName};
 use crate::fabric::LIST_LIMIT;
-use crate::fabric::profile::{Attach, AttachCount, InterfaceName};
 
 /// What an annotation lists.
 struct Listed<'a> {

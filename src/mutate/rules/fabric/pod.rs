@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::work::{Level, Work};
-use crate::fabric::profile::{DnsPolicy, Operator, Toleration};
+use crate::config::profile::{DnsPolicy, Operator, Toleration};
 use crate::mutate::plan::spec;
 
 pub(super) fn plan(work: &mut Work<'_>) {

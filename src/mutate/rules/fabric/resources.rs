@@ -2,7 +2,7 @@
 
 use super::target::requests;
 use super::work::{Demand, Work};
-use crate::fabric::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
+use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::quantity::whole_units;
 
 /// Plans the resources; returns how many devices of the first one the pod has with them.

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::target::Target;
 use super::volumes::{same, volume_of};
 use super::work::Work;
+use crate::config::profile::NcclDelivery;
 use crate::fabric::conf;
-use crate::fabric::profile::NcclDelivery;
 use crate::workload;
 
 /// How what NCCL reads reaches a container.

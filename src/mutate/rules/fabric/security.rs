@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::target::Target;
 use super::work::{Level, Work};
-use crate::fabric::profile::Capability;
+use crate::config::profile::Capability;
 
 /// What the level `baseline` of Pod Security lets a container add (Pod Security Standards, "Capabilities").
 const BASELINE: [&str; 13] = [

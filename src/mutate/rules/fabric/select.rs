@@ -6,8 +6,8 @@
 
 use super::super::{Facts, Ruling};
 use super::TCP;
-use crate::fabric::Profile;
-use crate::fabric::profile::OnConflict;
+use crate::config::Profile;
+use crate::config::profile::OnConflict;
 use crate::labels;
 use crate::mutate::{ProfileChoice, Reason};
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::route::{Route, mounted, opaque, path, routes};
 use super::volumes::{Mount, is_absent, mount};
 use super::work::Work;
+use crate::config::profile::{Condition, Profile, Via};
 use crate::fabric::conf;
-use crate::fabric::profile::{Condition, Profile, Via};
 use crate::keys;
 
 /// The volume of the file that NCCL reads, and the file in it.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::security::forbid;
 use super::volumes;
 use super::work::{Level, Work};
-use crate::fabric::profile::Capability;
+use crate::config::profile::Capability;
 use crate::mutate::plan::spec;
 use crate::pod::ContainerKind;
 

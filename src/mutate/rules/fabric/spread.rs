@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::work::{Work, covers};
-use crate::fabric::profile::Spread;
+use crate::config::profile::Spread;
 use crate::mutate::plan::spec;
 
 /// Where the rule stands in a pod's `spec`.

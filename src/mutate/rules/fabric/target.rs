@@ -4,7 +4,7 @@
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
-use crate::fabric::profile::{InitContainers, Match, Profile, ResourcePattern};
+use crate::config::profile::{InitContainers, Match, Profile, ResourcePattern};
 use crate::mutate::plan::spec;
 use crate::pod::{Container, ContainerKind, Pod};
 use crate::quantity::whole_units;

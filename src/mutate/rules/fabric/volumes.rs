@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::work::{Level, Work, covers};
-use crate::fabric::profile::{ConfigMapVolume, HostPath, SharedMemory};
+use crate::config::profile::{ConfigMapVolume, HostPath, SharedMemory};
 use crate::mutate::plan::spec;
 
 /// A mount that a profile wants.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::target::Target;
 use crate::cluster_facts::ClusterView;
-use crate::fabric::Profile;
+use crate::config::Profile;
 use crate::keys;
 use crate::mutate::Plan;
 use crate::mutate::rules::Facts;

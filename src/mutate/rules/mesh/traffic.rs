@@ -3,8 +3,8 @@
 
 use super::super::{Facts, Ruling, annotation_pointer, label_pointer};
 use crate::config::Traffic;
-use crate::fabric::lint;
 use crate::keys;
+use crate::lint;
 use crate::mutate::{Plan, Reason, subject};
 use crate::pod::Injection;
 

@@ -3,8 +3,8 @@
 use super::facts::Facts;
 use super::finding::Found;
 use super::rdma;
+use crate::config::profile::Transport;
 use crate::fabric::nccl::variable;
-use crate::fabric::profile::Transport;
 
 /// FP024: names of old.
 pub(super) fn deprecated(facts: &Facts<'_>, found: &mut Found<'_>) {

@@ -1,7 +1,8 @@
 //! The pod as a member of its job.
 
 use super::super::{job, mesh};
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

@@ -1,7 +1,8 @@
 //! The pod's networks.
 
 use super::super::network;
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

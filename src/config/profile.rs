@@ -35,9 +35,8 @@ pub use text::{
 };
 pub use volume::{ConfigMapVolume, HostPath, HostPathType, Medium, SharedMemory, Volumes};
 
-use crate::config::choice;
-use crate::config::fields::{Fields, Scalar};
-use crate::fabric::lint::LintSettings;
+use super::fields::{Fields, Scalar};
+use super::{LintSettings, choice};
 use crate::fabric::nccl;
 use crate::yaml::Content;
 

@@ -1,18 +1,18 @@
-//! What the lint says of a pod as it will be.
+//! Lint of a pod as it will be.
 
 use serde_json::Value;
 
 use super::exemption::exemption;
 use super::{ProfileChoice, Snapshot};
-use crate::fabric::Profile;
-use crate::fabric::lint::{self, Finding, Subject};
+use crate::config::Profile;
+use crate::lint::{self, Finding, Subject};
 use crate::pod::{Pod, injection};
 use crate::scope::Mode;
 use crate::workload;
 
 /// Lints `pod`, as `after` where a patch was made for it. Silent where fabrics are switched off, and for pods that have
 /// nothing to do with one.
-pub(super) fn findings(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
+pub(super) fn lint_patched_pod(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
     let original = Pod::new(pod);
     let fabric = &snapshot.config.fabric;
     if snapshot.mode == Mode::IstioAux || !fabric.enabled || exemption(original).is_some() {

@@ -1,7 +1,8 @@
 //! Which resources are RDMA adapters.
 
-use crate::fabric::profile::{Amount, ResourceName};
-use crate::fabric::{Profile, is_rdma};
+use crate::config::Profile;
+use crate::config::profile::{Amount, ResourceName};
+use crate::fabric::is_rdma;
 
 /// The Elastic Fabric Adapter of AWS.
 const EFA: &str = "vpc.amazonaws.com/efa";

@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::facts::{Facts, text};
 use super::finding::Found;
 use super::rdma;
-use crate::fabric::profile::{Amount, AttachCount, ResourceMode, Transport};
-use crate::fabric::{LIST_LIMIT, Profile};
+use crate::config::Profile;
+use crate::config::profile::{Amount, AttachCount, ResourceMode, Transport};
+use crate::fabric::LIST_LIMIT;
 use crate::keys;
 
 /// The annotation that Multus reads.

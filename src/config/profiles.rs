@@ -8,9 +8,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::Profile;
-use crate::config::fields::{COMPARED, Fields, nearest, read_root};
-use crate::{config, hash, yaml};
+use super::fields::{Fields, read_root};
+use super::{Problem, Profile};
+use crate::hint::{COMPARED, nearest};
+use crate::{hash, yaml};
 
 /// Counts the ways in which a profile has been made into a patch: pods of one job must not be given two.
 const RENDERER: u32 = 1;
@@ -52,13 +53,13 @@ const SOURCES: &[(&str, &str)] = &[
 
 /// The profiles that are built in.
 #[must_use]
-pub fn builtin() -> &'static Profiles {
+pub fn builtin_profiles() -> &'static Profiles {
     &BUILTIN
 }
 
 /// The text of built-in profile `name`, comments and sources included.
 #[must_use]
-pub fn source(name: &str) -> Option<&'static str> {
+pub fn profile_source(name: &str) -> Option<&'static str> {
     SOURCES.iter().find(|(found, _)| *found == name).map(|(_, text)| *text)
 }
 
@@ -69,10 +70,9 @@ impl Entry {
     }
 
     /// Reads the YAML or JSON of one profile.
-    pub fn parse(text: &str) -> Result<Self, Vec<config::Problem>> {
-        let root = yaml::tree(text).map_err(|error| {
-            vec![config::Problem { line: error.line, field: String::new(), message: error.message }]
-        })?;
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        let root = yaml::tree(text)
+            .map_err(|error| vec![Problem { line: error.line, field: String::new(), message: error.message }])?;
         let profile = read_root(&root, Profile::read)?;
         profile.map(Self::new).ok_or_else(Vec::new)
     }
@@ -96,13 +96,13 @@ impl Profiles {
     /// The profile that is called `name`: of these, else of the built-in ones.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Entry> {
-        self.0.get(name).or_else(|| builtin().0.get(name))
+        self.0.get(name).or_else(|| builtin_profiles().0.get(name))
     }
 
     /// Every profile that can be named, in the order of the names.
     #[must_use]
     pub fn all(&self) -> BTreeMap<&str, &Entry> {
-        let entries = builtin().0.iter().chain(&self.0);
+        let entries = builtin_profiles().0.iter().chain(&self.0);
         entries.map(|(name, entry)| (name.as_str(), entry)).collect()
     }
 

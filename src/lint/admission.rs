@@ -1,6 +1,7 @@
 //! Findings as warnings of an admission review: few and short.
 
-use super::{Finding, Severity};
+use super::Finding;
+use crate::config::Severity;
 
 /// More findings than this hide the first ones in a terminal.
 const LINES: usize = 5;
@@ -22,7 +23,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::fabric::lint::CheckId;
+    use crate::config::CheckId;
 
     fn finding(severity: Severity, message: &str) -> Finding {
         Finding { id: CheckId::new(7), severity, message: message.to_owned(), cure: "", field: String::new() }

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Check, CheckId, Severity};
+use super::Check;
+use crate::config::{CheckId, Severity};
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

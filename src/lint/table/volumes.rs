@@ -1,7 +1,8 @@
 //! What is mounted.
 
 use super::super::volumes;
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

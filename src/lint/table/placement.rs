@@ -1,7 +1,8 @@
 //! Where the pod can run.
 
 use super::super::placement;
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

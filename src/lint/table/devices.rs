@@ -1,7 +1,8 @@
 //! Resources that containers ask for.
 
 use super::super::devices;
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

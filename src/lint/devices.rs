@@ -2,8 +2,8 @@
 
 use super::facts::{Facts, Seen, text};
 use super::finding::Found;
-use crate::fabric::Profile;
-use crate::fabric::profile::{ResourcePattern, Transport};
+use crate::config::Profile;
+use crate::config::profile::{ResourcePattern, Transport};
 use crate::pod::ContainerKind;
 use crate::quantity::{is_whole, whole_units};
 

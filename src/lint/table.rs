@@ -12,7 +12,7 @@ mod volumes;
 
 use super::facts::Facts;
 use super::finding::Found;
-use super::{CheckId, Severity};
+use crate::config::{CheckId, Severity};
 
 /// A check.
 #[derive(Debug)]

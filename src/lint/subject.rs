@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::cluster_facts::ClusterView;
-use crate::fabric::Profile;
+use crate::config::Profile;
 use crate::pod::{Injection, Pod};
 use crate::workload::Member;
 

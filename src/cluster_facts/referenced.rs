@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Profiles;
+use crate::config::Profiles;
 
 /// The objects that profiles name, and whose presence matters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

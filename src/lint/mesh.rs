@@ -3,7 +3,8 @@
 
 use super::facts::Facts;
 use super::finding::Found;
-use super::{Finding, LintSettings, Severity, Subject, table};
+use super::{Finding, Subject, table};
+use crate::config::{LintSettings, Severity};
 use crate::keys;
 use crate::pod::Injection;
 use crate::workload;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Check, Severity, checks};
+use super::{Check, checks};
+use crate::config::Severity;
 
 const HEAD: &str = "\
 # Lint: FP001 to FP035

@@ -1,7 +1,8 @@
 //! Locked memory, devices of the node and Pod Security.
 
 use super::super::security;
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::facts::{Facts, Seen, text};
 use super::finding::Found;
-use crate::fabric::Profile;
-use crate::fabric::profile::MemoryLock;
+use crate::config::Profile;
+use crate::config::profile::MemoryLock;
 use crate::pod::ContainerKind;
 
 /// The namespace label of Pod Security that makes the apiserver refuse pods.

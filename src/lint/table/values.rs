@@ -1,7 +1,8 @@
 //! Values of NCCL's variables.
 
 use super::super::values;
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

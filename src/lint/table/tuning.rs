@@ -1,7 +1,8 @@
 //! Variables that are out of date, or meant for debugging.
 
 use super::super::tuning;
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

@@ -1,7 +1,8 @@
 //! Names of network interfaces in settings.
 
 use super::super::interfaces;
-use super::{Check, CheckId, Example, Severity};
+use super::{Check, Example};
+use crate::config::{CheckId, Severity};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {

@@ -1,4 +1,4 @@
-//! Which checks are asked, and how much weight each has.
+//! Section `lint`, of `fabric` and of a profile: which checks are made, and how much weight each has.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::config::choice;
-use crate::config::fields::{Fields, Scalar, Section};
+use super::choice;
+use super::fields::{Fields, Scalar, Section};
 use crate::yaml::Content;
 
 /// Which checks are switched off or weighed otherwise.
@@ -62,7 +62,7 @@ impl Severity {
 
 impl CheckId {
     /// The check of this number.
-    pub(super) const fn new(number: u8) -> Self {
+    pub(crate) const fn new(number: u8) -> Self {
         Self(number)
     }
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use rstest::rstest;
 
 use super::*;
-use crate::config::Configuration;
+use crate::config::profile::{AbsolutePath, FailClosed, MeshSwitch, MetadataKey, ResourcePattern, SharedMemory};
+use crate::config::{API_VERSION, Configuration, render};
 use crate::fabric::nccl;
-use crate::fabric::profile::{AbsolutePath, FailClosed, MeshSwitch, MetadataKey, ResourcePattern, SharedMemory};
 
 /// Everything that a profile can say, each field other than its default.
 const EVERYTHING: &str = r#"
@@ -79,7 +79,7 @@ namespaces:
 
 /// What both ends of a round trip must agree on.
 fn check_round_trip(entry: &Entry, text: &str) {
-    let again = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", config::render(text, &problems)));
+    let again = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
     assert_eq!(&again, entry, "of:\n{text}");
 }
 
@@ -91,10 +91,10 @@ fn texts() -> impl Iterator<Item = &'static str> {
 #[test]
 fn every_file_is_a_profile_of_its_name() {
     for (name, text) in SOURCES {
-        let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", config::render(name, &problems)));
+        let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(name, &problems)));
         assert_eq!(entry.profile.name.as_str(), *name);
-        assert_eq!(builtin().find(name), Some(&entry));
-        assert_eq!(source(name), Some(*text));
+        assert_eq!(builtin_profiles().find(name), Some(&entry));
+        assert_eq!(profile_source(name), Some(*text));
     }
 }
 
@@ -109,7 +109,7 @@ fn every_file_of_the_folder_is_built_in() {
 #[test]
 fn what_is_written_of_a_profile_is_the_same_profile() {
     for text in texts() {
-        let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", config::render(text, &problems)));
+        let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
         let form = json!(entry.profile);
         check_round_trip(&entry, &form.to_string());
         check_round_trip(&entry, &yaml::to_string(&form));
@@ -118,17 +118,17 @@ fn what_is_written_of_a_profile_is_the_same_profile() {
 
 #[test]
 fn a_built_in_profile_in_a_configuration_has_the_same_revision() {
-    let profiles: Vec<&Profile> = builtin().0.values().map(|entry| &entry.profile).collect();
+    let profiles: Vec<&Profile> = builtin_profiles().0.values().map(|entry| &entry.profile).collect();
     let configuration =
-        json!({"apiVersion": config::API_VERSION, "kind": "TrainmeshConfiguration", "fabric": {"profiles": profiles}});
+        json!({"apiVersion": API_VERSION, "kind": "TrainmeshConfiguration", "fabric": {"profiles": profiles}});
     let configuration = Configuration::parse(&yaml::to_string(&configuration)).unwrap();
-    assert_eq!(&configuration.fabric.profiles, builtin());
+    assert_eq!(&configuration.fabric.profiles, builtin_profiles());
     assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration));
 }
 
 #[test]
 fn a_built_in_profile_changes_no_mesh_and_fails_no_job_of_its_own_accord() {
-    for (name, entry) in builtin().all() {
+    for (name, entry) in builtin_profiles().all() {
         let Profile { fail_closed, mesh, security_context, pod, description, .. } = &entry.profile;
         assert_eq!((fail_closed, mesh), (&FailClosed::default(), &MeshSwitch::default()), "{name}");
         assert!(!security_context.privileged && !pod.host_network && !description.is_empty(), "{name}");
@@ -137,7 +137,7 @@ fn a_built_in_profile_changes_no_mesh_and_fails_no_job_of_its_own_accord() {
 
 #[test]
 fn a_built_in_profile_retires_nothing_of_nccl() {
-    let settings = builtin().0.values().flat_map(|entry| &entry.profile.env);
+    let settings = builtin_profiles().0.values().flat_map(|entry| &entry.profile.env);
     for setting in settings.filter(|setting| setting.name.as_str().starts_with("NCCL_")) {
         let variable = nccl::variable(setting.name.as_str()).unwrap();
         assert_eq!((variable.kind.check(setting.value.as_str()), variable.retired), (Ok(()), None), "{variable:?}");
@@ -150,7 +150,7 @@ fn a_built_in_profile_retires_nothing_of_nccl() {
 #[case::another_guard("transport: tcp", "transport: tcp\nguards: {quota: warn}")]
 #[case::another_description("on any cluster", "anywhere")]
 fn another_profile_has_another_revision(#[case] old: &str, #[case] new: &str) {
-    let text = source("tcp").unwrap();
+    let text = profile_source("tcp").unwrap();
     assert!(text.contains(old));
     let [before, after] = [text.to_owned(), text.replace(old, new)].map(|text| Entry::parse(&text).unwrap().revision);
     assert_ne!(before, after);
@@ -159,8 +159,10 @@ fn another_profile_has_another_revision(#[case] old: &str, #[case] new: &str) {
 
 #[test]
 fn comments_and_defaults_make_no_other_revision() {
-    let entry = Entry::parse(source("tcp").unwrap()).unwrap();
-    let text = source("tcp").unwrap().replace("transport: tcp", "# of ours\ntransport: tcp\nonConflict: skip\npod: {}");
+    let entry = Entry::parse(profile_source("tcp").unwrap()).unwrap();
+    let text = profile_source("tcp")
+        .unwrap()
+        .replace("transport: tcp", "# of ours\ntransport: tcp\nonConflict: skip\npod: {}");
     check_round_trip(&entry, &text);
 }
 
@@ -175,9 +177,9 @@ fn a_misspelt_name_has_a_nearest(#[case] typed: &str, #[case] expected: Option<&
 
 #[test]
 fn a_thousand_profiles_are_read_and_found() {
-    let mut text = format!("apiVersion: {}\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n", config::API_VERSION);
+    let mut text = format!("apiVersion: {API_VERSION}\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n");
     for index in 0..1000 {
-        let item = source("ib-shared").unwrap().replace("name: ib-shared", &format!("name: site-{index}"));
+        let item = profile_source("ib-shared").unwrap().replace("name: ib-shared", &format!("name: site-{index}"));
         let item = item.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
         writeln!(text, "  -\n{item}").unwrap();
     }
@@ -195,8 +197,7 @@ fn a_thousand_profiles_are_read_and_found() {
 #[test]
 fn an_own_profile_replaces_the_built_in_one_of_its_name() {
     let text = format!(
-        "apiVersion: {}\nkind: TrainmeshConfiguration\nfabric: {{profiles: [{{name: tcp, transport: tcp}}]}}\n",
-        config::API_VERSION
+        "apiVersion: {API_VERSION}\nkind: TrainmeshConfiguration\nfabric: {{profiles: [{{name: tcp, transport: tcp}}]}}\n"
     );
     let profiles = Configuration::parse(&text).unwrap().fabric.profiles;
     assert!(profiles.find("tcp").unwrap().profile.env.is_empty());

@@ -16,7 +16,6 @@ mod placement;
 mod rdma;
 mod security;
 mod setting;
-mod settings;
 mod subject;
 mod table;
 mod tuning;
@@ -26,7 +25,6 @@ mod volumes;
 pub use admission::warnings;
 pub use finding::Finding;
 pub use page::page;
-pub use settings::{CheckId, LintSettings, Severity};
 pub use subject::Subject;
 pub use table::{CAPTURED, Check, Example, checks, find};
 
@@ -36,7 +34,7 @@ use facts::{Facts, asks_for_adapter};
 use finding::Found;
 use setting::sets_nccl;
 
-use crate::fabric::Profile;
+use crate::config::{CheckId, LintSettings, Profile};
 use crate::pod::Pod;
 
 /// Whether `pod` has to do with a fabric: a profile was selected, or it asks for an RDMA device or sets a variable of NCCL.
