@@ -45,9 +45,15 @@ func runController() {
 	config := object{"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration",
 		"termination": object{"podSelector": "bench=" + b.name}}
 	check(os.WriteFile(b.config(), must(json.Marshal(config)), 0o600))
-	b.api.create("/api/v1/namespaces", object{"apiVersion": "v1", "kind": "Namespace",
-		"metadata": object{"name": b.namespace, "labels": object{"trainmesh.dev/inject": "enabled", "istio-injection": "enabled"}}})
-	defer b.api.ask("DELETE", "/api/v1/namespaces/"+b.namespace, nil)
+	// The controller leaves its own namespace alone.
+	for name, labels := range map[string]object{
+		b.namespace: {"trainmesh.dev/inject": "enabled", "istio-injection": "enabled"},
+		b.home():    {},
+	} {
+		b.api.create("/api/v1/namespaces", object{"apiVersion": "v1", "kind": "Namespace",
+			"metadata": object{"name": name, "labels": labels}})
+		defer b.api.ask("DELETE", "/api/v1/namespaces/"+name, nil)
+	}
 	b.api.awaitAccount(b.namespace)
 
 	if b.ends > 0 {
@@ -60,6 +66,9 @@ func runController() {
 		b.measureMany()
 	}
 }
+
+// home is the namespace of the controller.
+func (b *bench) home() string { return b.name + "-home" }
 
 func (b *bench) config() string { return filepath.Join(b.folder, "config.yaml") }
 
@@ -79,7 +88,7 @@ func (b *bench) controller() *process {
 
 // start starts one and waits until it is ready.
 func (b *bench) start() *process {
-	p := start(nil, nil, b.trainmesh, "controller", "--admin-listen", "127.0.0.1:0", "--namespace", b.namespace,
+	p := start(nil, nil, b.trainmesh, "controller", "--admin-listen", "127.0.0.1:0", "--namespace", b.home(),
 		"--config", b.config(), "--log-format", "json", "--log-level", "warn,trainmesh::listening=info")
 	p.ready()
 	return p
