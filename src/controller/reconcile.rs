@@ -25,13 +25,13 @@ use super::quit;
 use super::tell::tell;
 use crate::bucket::Bucket;
 use crate::cluster::events::{self, Events, Told};
-use crate::cluster::namespaces::NamespaceCache;
+use crate::cluster::namespaces::{Labels, NamespaceCache};
 use crate::cluster_facts::ClusterView;
 use crate::error::chain;
 use crate::lifecycle::{self, Decision, History, PodFacts, Situation, Step, Target};
 use crate::mutate::Snapshot;
 use crate::reload::{Active, Settings};
-use crate::scope::Installation;
+use crate::scope::{Installation, Mode};
 use crate::telemetry::Metrics;
 
 /// How soon to come back where the namespace or the pod could not be read.
@@ -87,10 +87,13 @@ impl Context {
 /// Does what is to be done about `pod` now, and says when to ask again.
 pub(super) async fn reconcile(pod: Arc<Watched>, context: Arc<Context>) -> Result<Action, Infallible> {
     let action = settle(&pod, &context).await;
-    look(&pod.facts, &context).await;
+    if let Some(suspicion) = suspicion(&pod.facts, &context) {
+        Box::pin(look(&pod.facts, suspicion, &context)).await;
+    }
     Ok(action)
 }
 
+/// The waits are boxed: thousands of pods are decided about at once, and most of them need none.
 async fn settle(pod: &Watched, context: &Context) -> Action {
     let mut fresh: Option<Watched> = None;
     // While there is a permit, `fresh` is the pod as it is now.
@@ -106,12 +109,11 @@ async fn settle(pod: &Watched, context: &Context) -> Action {
             Some(Decision::Skip(_)) => return Action::await_change(),
             Some(Decision::Report(report)) => {
                 permit = None;
-                tell(&context.events, &context.metrics, facts, &report).await;
+                Box::pin(tell(&context.events, &context.metrics, facts, &report)).await;
             }
             Some(Decision::End { step, target }) => match permit.take() {
-                // Boxed: most pods wait for their turn, or need no action at all.
                 Some(permit) => Box::pin(act(facts, &step, &target, limit, permit, context)).await,
-                None => match approach(facts, context).await {
+                None => match Box::pin(approach(facts, context)).await {
                     Ok((granted, read)) => {
                         permit = Some(granted);
                         fresh = Some(read);
@@ -160,14 +162,26 @@ async fn act(facts: &PodFacts, step: &Step, target: &Target, limit: Duration, pe
     context.memory.record(&facts.uid, target, step, attempt, Timestamp::now());
 }
 
-/// Looks whether the webhook has missed a new pod, unless many others are being looked at: then at the next occasion.
-async fn look(facts: &PodFacts, context: &Context) {
-    let Some(active) = context.settings.active() else { return };
-    let Some((labels, since)) = context.namespaces.known_since(&facts.namespace) else { return };
-    let Ok(mode) = context.installation.namespace_mode(&facts.namespace, &labels) else { return };
-    if !missed::suspicious(facts, mode, since) || !context.memory.looks_due(&facts.uid) || !context.looks.try_take() {
-        return;
-    }
+/// A pod that the webhook may have missed, in the namespace as it is known.
+struct Suspicion {
+    active: Arc<Active>,
+    labels: Arc<Labels>,
+    mode: Mode,
+}
+
+/// Whether to look at the pod; not while many others are being looked at: then at the next occasion.
+fn suspicion(facts: &PodFacts, context: &Context) -> Option<Suspicion> {
+    let active = context.settings.active()?;
+    let (labels, since) = context.namespaces.known_since(&facts.namespace)?;
+    let mode = context.installation.namespace_mode(&facts.namespace, &labels).ok()?;
+    let due =
+        missed::suspicious(facts, mode, since) && context.memory.looks_due(&facts.uid) && context.looks.try_take();
+    due.then_some(Suspicion { active, labels, mode })
+}
+
+/// Looks whether the webhook has missed a new pod.
+async fn look(facts: &PodFacts, suspicion: Suspicion, context: &Context) {
+    let Suspicion { active, labels, mode } = suspicion;
     let fetch = missed::fetch(&context.client, &facts.namespace, &facts.name);
     let Ok(Ok(pod)) = context.read(fetch).await else { return };
     if !context.memory.looked_at(&facts.uid) {
