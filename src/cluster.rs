@@ -10,6 +10,7 @@ pub mod config_map;
 pub mod events;
 pub mod fabric;
 pub mod lease;
+pub(crate) mod list;
 pub mod live;
 pub mod namespaces;
 pub mod registration;

@@ -20,6 +20,7 @@ use kube::core::Status;
 use kube::{Api, Client, ResourceExt as _};
 
 use super::ask::{AskError, answer, found};
+use super::list::{list, list_metadata};
 use super::secret::Secrets;
 use super::{clock, config_map, lease};
 use crate::config::Configuration;
@@ -100,7 +101,7 @@ async fn version(client: &Client) -> Result<Version, AskError> {
 
 async fn registrations(client: &Client) -> Result<Vec<MutatingWebhookConfiguration>, AskError> {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
-    let mut all = answer("list MutatingWebhookConfigurations", api.list(&ListParams::default())).await?.items;
+    let mut all = list("list MutatingWebhookConfigurations", &api, ListParams::default()).await?;
     all.sort_by_key(MutatingWebhookConfiguration::name_any);
     Ok(all)
 }
@@ -112,7 +113,7 @@ async fn read_lease(client: &Client, namespace: &str) -> Result<Option<Lease>, A
 
 async fn namespaces(client: &Client) -> Result<Namespaces, AskError> {
     let api: Api<Namespace> = Api::all(client.clone());
-    let all = answer("list namespaces", api.list_metadata(&ListParams::default())).await?;
+    let all = list_metadata("list namespaces", &api, ListParams::default()).await?;
     Ok(all.into_iter().map(|it| (it.name_any(), it.labels().clone())).collect())
 }
 

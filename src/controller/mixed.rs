@@ -4,9 +4,11 @@
 //! only, one every few seconds at most, those that have changed first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Resource as _;
@@ -14,11 +16,13 @@ use kube::api::ListParams;
 use kube::core::{ObjectList, Request};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::gangs;
 use super::reconcile::Context;
+use crate::cluster::ask::AskError;
 use crate::cluster::events::{self, Told};
+use crate::cluster::list::pages;
 use crate::error::chain;
 use crate::gang::mixed::{Deviating, GangMember, deviating};
 use crate::gang::{Assignment, GangId};
@@ -33,9 +37,8 @@ const EVERY: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_secs(20);
 /// How soon where they have not changed for some time.
 const SELDOM: Duration = Duration::from_mins(10);
-/// Pods in one page, and how long one may take. The page is read as a whole before it is decoded, and the annotations of
-/// one pod may have 256 KiB.
-const PAGE: (u32, Duration) = (50, Duration::from_secs(10));
+/// Pods in one page. It is read as a whole before it is decoded, and the annotations of one pod may have 256 KiB.
+const PAGE: u32 = 50;
 /// Pods of one gang that are told of: the others have the same cause.
 const TOLD: usize = 5;
 /// Finished pods are like nobody any more.
@@ -116,7 +119,7 @@ impl Looker {
                     self.judge(context, gang, &deviating).await;
                 }
             }
-            Err(error) => tracing::warn!(namespace, "could not list the pods of gangs: {}", chain(&error)),
+            Err(error) => tracing::warn!(namespace, "{}", chain(&error)),
         }
         self.looked.insert(namespace.to_owned(), Looked { at: Instant::now(), carries, settled });
     }
@@ -140,24 +143,20 @@ impl Looker {
 }
 
 /// The living pods of `namespace` by their gang.
-async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, kube::Error> {
-    let request = Request::new(Pod::url_path(&(), Some(namespace)));
-    let mut gangs: HashMap<GangId, Vec<GangMember>> = HashMap::new();
-    let mut parameters = ListParams::default().fields(LIVING).limit(PAGE.0);
-    loop {
+async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, AskError> {
+    let request = &Request::new(Pod::url_path(&(), Some(namespace)));
+    let living = ListParams::default().fields(LIVING).limit(PAGE);
+    let pods = pages("list the pods of gangs", living, |parameters| async move {
         let page = request.list_metadata(&parameters).map_err(kube::Error::BuildRequest)?;
-        let page = timeout(PAGE.1, context.client.request::<ObjectList<Listed>>(page)).await;
-        let page = page.map_err(|_| kube::Error::Service("no answer in time".into()))??;
-        for Listed(raw) in &page.items {
-            if let Some((gang, member)) = member(pod::Pod::new(raw), namespace) {
-                gangs.entry(gang).or_default().push(member);
-            }
+        context.client.request::<ObjectList<Listed>>(page).await
+    });
+    let members = pods.try_fold(HashMap::new(), |mut gangs: HashMap<GangId, Vec<GangMember>>, Listed(raw)| {
+        if let Some((gang, member)) = member(pod::Pod::new(&raw), namespace) {
+            gangs.entry(gang).or_default().push(member);
         }
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => parameters = parameters.continue_token(&token),
-            None => return Ok(gangs),
-        }
-    }
+        future::ready(Ok(gangs))
+    });
+    members.await
 }
 
 /// The metadata of a pod, as far as it is read.

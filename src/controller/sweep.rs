@@ -6,16 +6,17 @@
 
 use std::time::Duration;
 
-use futures::{Stream, TryStreamExt as _, stream};
+use futures::{Stream, TryStreamExt as _};
 use jiff::Timestamp;
 use kube::api::ListParams;
 use kube::{Api, Client};
-use thiserror::Error;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::pod::Watched;
 use super::quit;
 use super::tell::note;
+use crate::cluster::ask::AskError;
+use crate::cluster::list::pages;
 use crate::config::Termination;
 use crate::lifecycle::{
     Catalogue, Decision, Finding, History, PodFacts, Role, Situation, Skip, State, Step, Target, Why, decide,
@@ -23,8 +24,6 @@ use crate::lifecycle::{
 use crate::pod::ContainerKind;
 use crate::scope::Mode;
 
-/// Pods in one page of the list.
-const PAGE: u32 = 500;
 /// How often a pod that was told to end is looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// How long one pod is worked on: every step of the ladder has its turn.
@@ -67,17 +66,6 @@ pub enum Swept {
     Failed(String),
 }
 
-/// Pods could not be read.
-#[derive(Debug, Error)]
-pub enum SweepError {
-    /// The list.
-    #[error("could not list pods")]
-    List(#[source] Box<kube::Error>),
-    /// No answer.
-    #[error("could not list pods: no answer within {READ_TIMEOUT:?}")]
-    TimedOut,
-}
-
 impl Sweeper {
     /// By `settings`, whether they are switched on or not.
     #[must_use]
@@ -88,24 +76,17 @@ impl Sweeper {
     }
 
     /// The pods that hang now in `namespace`, or in all of them.
-    pub fn hanging(&self, namespace: Option<&str>) -> impl Stream<Item = Result<Hanging, SweepError>> {
+    pub fn hanging(&self, namespace: Option<&str>) -> impl Stream<Item = Result<Hanging, AskError>> {
         let api: Api<Watched> = match namespace {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::all(self.client.clone()),
         };
-        let first = ListParams::default().fields("status.phase=Running").limit(PAGE);
-        let pages = stream::try_unfold(Some(first), move |parameters| {
+        let running = ListParams::default().fields("status.phase=Running");
+        let pods = pages("list pods", running, move |parameters| {
             let api = api.clone();
-            async move {
-                let Some(parameters) = parameters else { return Ok(None) };
-                let page = timeout(READ_TIMEOUT, api.list(&parameters)).await.map_err(|_| SweepError::TimedOut)?;
-                let page = page.map_err(|error| SweepError::List(Box::new(error)))?;
-                let next = page.metadata.continue_.filter(|token| !token.is_empty());
-                let next = next.map(|token| parameters.continue_token(&token));
-                Ok(Some((stream::iter(page.items.into_iter().map(Ok)), next)))
-            }
+            async move { api.list(&parameters).await }
         });
-        pages.try_flatten().try_filter_map(move |pod| {
+        pods.try_filter_map(move |pod| {
             let found = self.judge(&pod.facts, Timestamp::now());
             async move { Ok(found) }
         })

@@ -5,7 +5,8 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::super::ask::{AskError, answer, found};
+use super::super::ask::{AskError, found};
+use super::super::list::list;
 use super::deployed::{Deployment, PodSpec, deployments};
 use super::seen;
 use crate::certs::SERVICE;
@@ -49,7 +50,7 @@ pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usi
     }
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
     let ours = ListParams::default().labels(&format!("kubernetes.io/service-name={SERVICE}"));
-    let slices = answer(&format!("list EndpointSlices in {namespace}"), slices.list(&ours)).await?;
+    let slices = list(&format!("list EndpointSlices in {namespace}"), &slices, ours).await?;
     // In a cluster of two address families each replica stands in a slice of each.
     let family = |family: &str| {
         let slices = slices.iter().filter(|slice| slice.address_type == family);
@@ -62,9 +63,8 @@ pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usi
 
 /// Istio's control planes in this cluster.
 pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, AskError> {
-    let api = deployments(client, None);
-    let all =
-        answer("list Istio's Deployments in all namespaces", api.list(&ListParams::default().labels(ISTIOD))).await?;
+    let (api, istiods) = (deployments(client, None), ListParams::default().labels(ISTIOD));
+    let all = list("list Istio's Deployments in all namespaces", &api, istiods).await?;
     let istiod = |it: Deployment| {
         let name = format!("{}/{}", it.namespace().unwrap_or_default(), it.name_any());
         let mut variables = it.spec.template.spec.containers.into_iter().flat_map(|container| container.env);

@@ -9,6 +9,7 @@ use kube::core::Status;
 use kube::{Client, ResourceExt as _};
 
 use super::super::ask::{AskError, answer};
+use super::super::list::list;
 use super::deployed::{Pod, pods};
 use super::is;
 
@@ -24,7 +25,7 @@ const AT_ONCE: usize = 8;
 /// The replicas in `namespace` that are ready, and whether their metrics can be read.
 pub(super) async fn shown(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, AskError> {
     let ours = ListParams::default().labels(OURS);
-    let pods = answer(&format!("list pods in {namespace}"), pods(client, namespace).list(&ours)).await?;
+    let pods = list(&format!("list pods in {namespace}"), &pods(client, namespace), ours).await?;
     let places = pods.into_iter().filter(ready).filter_map(|pod| Some((pod.name_any(), port(&pod)?)));
     let asked = places.map(|(name, port)| async move {
         let step = format!("read the metrics of pods in {namespace} (get pods/proxy)");

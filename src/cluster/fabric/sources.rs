@@ -18,8 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::table::{Key, keep};
 use super::{FactCache, INJECTOR, pins};
-use crate::cluster_facts::ReferencedObjects;
-use crate::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota};
+use crate::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
 use crate::gang::pins::Pins;
 
 /// Objects in one page of a list that anybody may fill: the page is read as a whole before it is decoded, and the

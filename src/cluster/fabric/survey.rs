@@ -16,8 +16,7 @@ use super::super::ask::{answer, found};
 use super::INJECTOR;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::sources::{by_namespace, quota, shape};
-use crate::cluster_facts::ReferencedObjects;
-use crate::cluster_facts::{ClusterFacts, Names, Nodes};
+use crate::cluster_facts::{ClusterFacts, Names, Nodes, ReferencedObjects};
 
 /// What can be read now, with the objects that profiles name looked for in all namespaces. What cannot is unknown.
 pub async fn survey(client: &Client, named: &ReferencedObjects) -> ClusterFacts {
