@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config_map;
 pub mod events;
 pub mod fabric;
+pub(crate) mod index;
 pub mod lease;
 pub(crate) mod list;
 pub mod live;

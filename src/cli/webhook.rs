@@ -136,7 +136,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });
     background.spawn("fabric", {
         let settings = Arc::clone(&settings);
-        |stop| facts.run(settings, stop)
+        |stop| async move { facts.run(settings, stop).await }
     });
     server.follow_configuration(client, &settings, &mut background).await?;
     let orders = async {

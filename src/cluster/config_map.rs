@@ -1,16 +1,15 @@
 //! The `ConfigMap` with the configuration, watched.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt as _, future, stream};
+use futures::{Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 
 use super::ask::{AskError, found};
 use super::events;
-use crate::error::chain;
+use super::index::{self, Index, Objects, Options};
 use crate::reload::Offer;
 
 /// Name of the `ConfigMap`.
@@ -24,17 +23,15 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) async fn read(client: &Client, namespace: &str) -> Result<Offer, AskError> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let read = found(&format!("read ConfigMap {namespace}/{NAME}"), api.get(NAME)).await?;
-    Ok(read.map_or(Offer::Absent, offer))
+    Ok(read.as_ref().map_or(Offer::Absent, offer))
 }
 
 /// What the `ConfigMap` of `namespace` holds: now, and whenever it changes. Ends only when it is dropped.
 pub fn offers(client: Client, namespace: &str) -> impl Stream<Item = Offer> + use<> {
-    let only = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
-    let events = watcher(Api::namespaced(client, namespace), only).default_backoff();
-    let events = events.filter_map(|event| {
-        future::ready(event.inspect_err(|error| tracing::warn!("watch of {NAME} failed: {}", chain(error))).ok())
-    });
-    collect(events)
+    let (api, index) = (Api::namespaced(client, namespace), Arc::new(Index::default()));
+    let reduce = |object: &ConfigMap, _: Option<&Offer>| Some(offer(object));
+    let changes = index::watch(api, index::named(NAME), Arc::clone(&index), Options::required(NAME), reduce);
+    changes.map(move |()| index.read(current))
 }
 
 /// The `ConfigMap` of `namespace`, as events refer to it.
@@ -45,29 +42,14 @@ pub async fn reference(client: &Client, namespace: &str) -> ObjectReference {
     events::reference::<ConfigMap>(namespace, NAME, uid.as_deref())
 }
 
-/// From the events of the watch to offers: a list counts when it is complete.
-fn collect(events: impl Stream<Item = Event<ConfigMap>>) -> impl Stream<Item = Offer> {
-    let offers = events.scan(Offer::Absent, |listed, event| {
-        future::ready(Some(match event {
-            Event::Init => {
-                *listed = Offer::Absent;
-                None
-            }
-            Event::InitApply(found) => {
-                *listed = offer(found);
-                None
-            }
-            Event::InitDone => Some(listed.clone()),
-            Event::Apply(found) => Some(offer(found)),
-            Event::Delete(_) => Some(Offer::Absent),
-        }))
-    });
-    offers.flat_map(stream::iter)
+/// What the only object holds, if there is one.
+fn current(objects: Option<&Objects<Offer>>) -> Offer {
+    objects.and_then(|objects| objects.values().next().cloned()).unwrap_or(Offer::Absent)
 }
 
-fn offer(found: ConfigMap) -> Offer {
-    match found.data.and_then(|mut data| data.remove(KEY)) {
-        Some(text) => Offer::Text(text),
+fn offer(object: &ConfigMap) -> Offer {
+    match object.data.as_ref().and_then(|data| data.get(KEY)) {
+        Some(text) => Offer::Text(text.clone()),
         None => Offer::Unreadable(format!("it has no key {KEY}")),
     }
 }
@@ -84,28 +66,15 @@ mod tests {
         ConfigMap { data: Some(BTreeMap::from([(key.to_owned(), text.to_owned())])), ..ConfigMap::default() }
     }
 
-    fn text(text: &str) -> Offer {
-        Offer::Text(text.to_owned())
-    }
-
     #[rstest]
-    #[case::absent(vec![Event::Init, Event::InitDone], vec![Offer::Absent])]
-    #[case::there(vec![Event::Init, Event::InitApply(with(KEY, "a")), Event::InitDone], vec![text("a")])]
-    #[case::list_not_complete(vec![Event::Init, Event::InitApply(with(KEY, "a"))], vec![])]
-    #[case::changed_and_deleted(
-        vec![Event::Apply(with(KEY, "a")), Event::Apply(with(KEY, "b")), Event::Delete(with(KEY, "b"))],
-        vec![text("a"), text("b"), Offer::Absent]
-    )]
-    #[case::gone_while_the_watch_was_down(
-        vec![Event::Init, Event::InitApply(with(KEY, "a")), Event::InitDone, Event::Init, Event::InitDone],
-        vec![text("a"), Offer::Absent]
-    )]
+    #[case::absent(None, Offer::Absent)]
+    #[case::there(Some(with(KEY, "a")), Offer::Text("a".to_owned()))]
     #[case::another_key(
-        vec![Event::Apply(with("config.yml", "a"))],
-        vec![Offer::Unreadable("it has no key config.yaml".to_owned())]
+        Some(with("config.yml", "a")),
+        Offer::Unreadable("it has no key config.yaml".to_owned())
     )]
-    #[tokio::test]
-    async fn what_is_offered(#[case] events: Vec<Event<ConfigMap>>, #[case] expected: Vec<Offer>) {
-        assert_eq!(collect(stream::iter(events)).collect::<Vec<_>>().await, expected);
+    fn what_is_offered(#[case] object: Option<ConfigMap>, #[case] expected: Offer) {
+        let objects = object.iter().map(|object| (NAME.to_owned(), offer(object))).collect();
+        assert_eq!(current(Some(&objects)), expected);
     }
 }

@@ -6,7 +6,6 @@
 
 mod slim;
 mod sources;
-mod table;
 
 pub mod pins;
 pub mod survey;
@@ -14,8 +13,8 @@ pub mod survey;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use futures::StreamExt as _;
 use kube::Client;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster_facts::ClusterFacts;
@@ -50,43 +49,36 @@ impl FactCache {
     }
 
     /// Watches what the configuration asks for, and something else when it does, until `stop`.
-    pub async fn run(self: Arc<Self>, settings: Arc<Settings>, stop: CancellationToken) {
+    pub async fn run(&self, settings: Arc<Settings>, stop: CancellationToken) {
         let mut judged = settings.judged();
         while !stop.is_cancelled() {
-            let wanted = wanted(&settings);
-            let over = stop.child_token();
-            let mut watches = JoinSet::new();
-            if let Some(named) = &wanted {
-                sources::spawn(&self, named, &over, &mut watches);
-            }
+            let named = named(&settings);
+            let updates = named.as_ref().map(|named| sources::updates(&self.client, &self.home, named));
+            let mut updates = updates.unwrap_or_default();
             loop {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => break,
                     changed = judged.changed() => {
-                        if changed.is_err() || self::wanted(&settings) != wanted {
+                        if changed.is_err() || self::named(&settings) != named {
                             break;
                         }
                     }
+                    // Nothing is lost by the other branches: an update stays in its stream.
+                    Some(update) = updates.next() => {
+                        let mut facts = ClusterFacts::clone(&self.facts.load());
+                        update(&mut facts);
+                        self.facts.store(Arc::new(facts));
+                    }
                 }
             }
-            over.cancel();
-            while watches.join_next().await.is_some() {}
             self.facts.store(Arc::default());
         }
-    }
-
-    fn change(&self, change: impl Fn(&mut ClusterFacts)) {
-        self.facts.rcu(|facts| {
-            let mut next = ClusterFacts::clone(facts);
-            change(&mut next);
-            next
-        });
     }
 }
 
 /// The objects to watch for; `None` where fabrics are off, or nothing is configured yet.
-fn wanted(settings: &Settings) -> Option<ReferencedObjects> {
+fn named(settings: &Settings) -> Option<ReferencedObjects> {
     let active = settings.active()?;
     let fabric = &active.config.fabric;
     fabric.enabled.then(|| ReferencedObjects::of(&fabric.profiles))

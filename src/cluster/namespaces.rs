@@ -1,8 +1,8 @@
 //! The labels of all namespaces: a watched cache of labels alone, and one bounded call where it lacks one.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::collections::BTreeMap;
+use std::future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -10,15 +10,14 @@ use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
 use thiserror::Error;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::index::{self, Index, Options};
 use crate::bucket::Bucket;
-use crate::error::chain;
 
 /// How long a pod may wait for the labels of a namespace that the watch has not brought yet. The watch lags by
 /// milliseconds; an apiserver that needs longer than this for one GET is in no state to be asked more.
@@ -63,21 +62,14 @@ pub enum LookupError {
 /// All namespaces, kept by a watch.
 pub struct NamespaceCache {
     api: Api<PartialObjectMeta<Namespace>>,
-    store: Store,
+    index: Arc<Index<Known>>,
+    changed: watch::Sender<()>,
     rate: Bucket,
     lookups: Semaphore,
 }
 
-/// What the watch has told.
-#[derive(Default)]
-struct Store {
-    namespaces: RwLock<HashMap<String, Known>>,
-    filled: AtomicBool,
-    changed: watch::Sender<()>,
-}
-
-/// A namespace as the watch has told of it.
-#[derive(Clone)]
+/// A namespace as the watch has delivered it.
+#[derive(Clone, PartialEq)]
 struct Known {
     labels: Arc<Labels>,
     /// Since when they have been seen to be these, by our clock.
@@ -91,7 +83,8 @@ impl NamespaceCache {
         let (rate, burst) = LOOKUP_RATE;
         Self {
             api: Api::all(client),
-            store: Store::default(),
+            index: Arc::default(),
+            changed: watch::Sender::default(),
             rate: Bucket::new(rate, burst),
             lookups: Semaphore::new(LOOKUPS),
         }
@@ -100,45 +93,39 @@ impl NamespaceCache {
     /// Whether every namespace that there was at the start is known.
     #[must_use]
     pub fn filled(&self) -> bool {
-        self.store.filled.load(Ordering::Acquire)
+        self.index.is_complete()
     }
 
-    /// Tells whenever the labels of some namespace have changed, or may have.
+    /// Reports whenever the labels of some namespace have changed.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
-        self.store.changed.subscribe()
+        self.changed.subscribe()
     }
 
     /// The labels of `namespace` as far as they are known, and since when this process has seen it with them.
     #[must_use]
     pub fn known_since(&self, namespace: &str) -> Option<(Arc<Labels>, Timestamp)> {
-        self.store.known(namespace).map(|Known { labels, since }| (labels, since))
+        self.index.get(namespace).map(|Known { labels, since }| (labels, since))
     }
 
     /// Keeps the cache until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
-        let mut events = watcher(self.api.clone(), watcher::Config::default()).default_backoff().boxed();
-        // A list replaces the cache only when it is complete.
-        let mut listed = HashMap::new();
-        loop {
-            let event = tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                // Cancelled only on the way out: nobody reads the cache any more.
-                event = events.next() => event,
-            };
-            match event {
-                Some(Ok(event)) => self.store.apply(event, &mut listed, Timestamp::now()),
-                Some(Err(error)) => tracing::warn!("watch of the namespaces failed: {}", chain(&error)),
-                None => return,
-            }
-        }
+        let known = |found: &PartialObjectMeta<Namespace>, before: Option<&Known>| {
+            Some(Known::new(found.labels(), before, Timestamp::now()))
+        };
+        let (all, options) = (watcher::Config::default(), Options::required("the namespaces"));
+        let changes = index::watch(self.api.clone(), all, Arc::clone(&self.index), options, known);
+        let report = |()| {
+            self.changed.send_replace(());
+            future::ready(())
+        };
+        changes.take_until(stop.cancelled_owned()).for_each(report).await;
     }
 }
 
 impl Namespaces for NamespaceCache {
     fn known(&self, namespace: &str) -> Option<Arc<Labels>> {
-        self.store.known(namespace).map(|known| known.labels)
+        self.index.get(namespace).map(|known| known.labels)
     }
 
     fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>> {
@@ -158,103 +145,27 @@ impl Namespaces for NamespaceCache {
     }
 }
 
-impl Store {
-    fn known(&self, namespace: &str) -> Option<Known> {
-        self.namespaces.read().unwrap_or_else(PoisonError::into_inner).get(namespace).cloned()
-    }
-
-    fn apply(&self, event: Event<PartialObjectMeta<Namespace>>, listed: &mut HashMap<String, Known>, now: Timestamp) {
-        match event {
-            Event::Init => listed.clear(),
-            Event::InitApply(found) => {
-                listed.insert(found.name_any(), self.seen(&found, now));
-            }
-            Event::InitDone => {
-                *self.change() = std::mem::take(listed);
-                self.filled.store(true, Ordering::Release);
-                self.changed.send_replace(());
-            }
-            Event::Apply(found) => {
-                let known = self.seen(&found, now);
-                // Annotations and status change more often than labels.
-                let changed = known.since == now;
-                self.change().insert(found.name_any(), known);
-                if changed {
-                    self.changed.send_replace(());
-                }
-            }
-            Event::Delete(gone) => {
-                self.change().remove(&gone.name_any());
-            }
-        }
-    }
-
-    /// The namespace as it is known now that it was seen again.
-    fn seen(&self, found: &PartialObjectMeta<Namespace>, now: Timestamp) -> Known {
-        let before = self.known(&found.name_any());
-        before.filter(|before| *before.labels == *found.labels()).unwrap_or_else(|| {
-            let labels = Arc::new(found.labels().clone());
-            Known { labels, since: now }
-        })
-    }
-
-    fn change(&self) -> RwLockWriteGuard<'_, HashMap<String, Known>> {
-        self.namespaces.write().unwrap_or_else(PoisonError::into_inner)
+impl Known {
+    /// A namespace that has `labels` now. Annotations and status change more often than labels.
+    fn new(labels: &Labels, before: Option<&Self>, now: Timestamp) -> Self {
+        let unchanged = before.filter(|before| *before.labels == *labels).cloned();
+        unchanged.unwrap_or_else(|| Self { labels: Arc::new(labels.clone()), since: now })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use kube::core::{ObjectMeta, PartialObjectMetaExt as _};
-
     use super::*;
 
-    fn namespace(name: &str, inject: &str) -> PartialObjectMeta<Namespace> {
-        let labels = BTreeMap::from([("trainmesh.dev/inject".to_owned(), inject.to_owned())]);
-        ObjectMeta { name: Some(name.to_owned()), labels: Some(labels), ..ObjectMeta::default() }
-            .into_response_partial()
-    }
-
     #[test]
-    fn the_cache_follows_the_watch() {
-        let store = Store::default();
-        let mut listed = HashMap::new();
-        let mut second = 0;
-        let mut tell = |event| {
-            second += 1;
-            store.apply(event, &mut listed, Timestamp::from_second(second).unwrap());
-        };
-        let inject = |name| store.known(name).map(|known| known.labels["trainmesh.dev/inject"].clone());
-        let since = |name| store.known(name).map(|known| known.since.as_second());
-
-        tell(Event::Init);
-        tell(Event::InitApply(namespace("a", "enabled")));
-        assert_eq!(inject("a"), None, "a list counts when it is complete");
-        assert!(!store.filled.load(Ordering::Acquire));
-        tell(Event::InitDone);
-        assert!(store.filled.load(Ordering::Acquire));
-        assert_eq!(inject("a").as_deref(), Some("enabled"));
-
-        let mut changed = store.changed.subscribe();
-        tell(Event::Apply(namespace("a", "enabled")));
-        assert!(!changed.has_changed().unwrap(), "the same labels");
-        assert_eq!(since("a"), Some(2));
-        tell(Event::Apply(namespace("a", "audit")));
-        assert!(changed.has_changed().unwrap());
-        assert_eq!(since("a"), Some(5));
-        changed.mark_unchanged();
-        tell(Event::Apply(namespace("b", "enabled")));
-        assert!(changed.has_changed().unwrap(), "a new namespace");
-        assert_eq!(inject("a").as_deref(), Some("audit"));
-        tell(Event::Delete(namespace("a", "audit")));
-        assert_eq!(inject("a"), None);
-
-        tell(Event::Init);
-        assert_eq!(inject("b").as_deref(), Some("enabled"), "the old list serves while the new one comes");
-        tell(Event::InitApply(namespace("c", "enabled")));
-        tell(Event::InitDone);
-        assert_eq!(inject("b"), None, "deleted while the watch was down");
-        assert_eq!(inject("c").as_deref(), Some("enabled"));
+    fn labels_are_dated_from_their_last_change() {
+        let labels = |inject: &str| Labels::from([("trainmesh.dev/inject".to_owned(), inject.to_owned())]);
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let new = Known::new(&labels("enabled"), None, at(1));
+        assert_eq!((&*new.labels, new.since), (&labels("enabled"), at(1)));
+        assert_eq!(Known::new(&labels("enabled"), Some(&new), at(2)).since, at(1), "the same labels");
+        let changed = Known::new(&labels("audit"), Some(&new), at(3));
+        assert_eq!((&*changed.labels, changed.since), (&labels("audit"), at(3)));
     }
 
     /// Whether a lookup is rejected before the apiserver, which never answers here, is asked.

@@ -1,7 +1,6 @@
 //! The living pods that were given a fabric, by their gang, as the watch of marked pods tells of them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use kube::runtime::watcher::Event;
@@ -9,6 +8,7 @@ use tokio::sync::watch;
 
 use super::pod::Watched;
 use super::reconcile::Context;
+use crate::cluster::index::Index;
 use crate::cluster::namespaces::Namespaces as _;
 use crate::gang::{AssignedPod, Assignment, GangId};
 use crate::lifecycle::{Phase, PodFacts};
@@ -28,7 +28,7 @@ pub(super) fn living(context: &Context) -> Option<BTreeMap<GangId, Vec<AssignedP
 /// All living pods of gangs that were given a fabric.
 #[derive(Default)]
 pub(super) struct Gangs {
-    state: Mutex<State>,
+    members: Index<Member>,
     changed: watch::Sender<()>,
 }
 
@@ -37,13 +37,6 @@ pub(super) struct Gangs {
 pub struct Member {
     gang: GangId,
     assigned: AssignedPod,
-}
-
-#[derive(Default)]
-struct State {
-    /// By the uid of the pod; `None` before the first list is complete.
-    members: Option<HashMap<Box<str>, Member>>,
-    listed: HashMap<Box<str>, Member>,
 }
 
 impl Member {
@@ -62,35 +55,7 @@ impl Member {
 impl Gangs {
     /// Notes what the watch says.
     pub(super) fn note(&self, event: &Event<Watched>) {
-        let mut state = self.state();
-        let State { members, listed } = &mut *state;
-        let changed = match event {
-            Event::Init => {
-                listed.clear();
-                false
-            }
-            Event::InitApply(pod) => {
-                listed.extend(pod.member.as_deref().map(|member| (pod.facts.uid.clone(), member.clone())));
-                false
-            }
-            Event::InitDone => {
-                let listed = Some(std::mem::take(listed));
-                let changed = *members != listed;
-                *members = listed;
-                changed
-            }
-            Event::Apply(pod) => members.as_mut().is_some_and(|members| match pod.member.as_deref() {
-                Some(member) if members.get(&pod.facts.uid) == Some(member) => false,
-                Some(member) => {
-                    members.insert(pod.facts.uid.clone(), member.clone());
-                    true
-                }
-                None => members.remove(&pod.facts.uid).is_some(),
-            }),
-            Event::Delete(pod) => members.as_mut().is_some_and(|members| members.remove(&pod.facts.uid).is_some()),
-        };
-        drop(state);
-        if changed {
+        if self.members.apply(event, |pod, _| pod.member.as_deref().cloned()) {
             self.changed.send_replace(());
         }
     }
@@ -98,29 +63,25 @@ impl Gangs {
     /// The living gangs of the namespaces that are `opted_in`; `None` as long as not all of them are known. In others the
     /// webhook gives nothing to any pod: marks there are somebody else's.
     pub(super) fn living(&self, opted_in: impl Fn(&str) -> bool) -> Option<BTreeMap<GangId, Vec<AssignedPod>>> {
-        let state = self.state();
-        let mut namespaces: HashMap<&str, bool> = HashMap::new();
-        let mut living: BTreeMap<GangId, Vec<AssignedPod>> = BTreeMap::new();
-        for Member { gang, assigned } in state.members.as_ref()?.values() {
-            if *namespaces.entry(&gang.namespace).or_insert_with_key(|namespace| opted_in(namespace)) {
-                living.entry(gang.clone()).or_default().push(assigned.clone());
+        self.members.read(|members| {
+            let mut namespaces: HashMap<&str, bool> = HashMap::new();
+            let mut living: BTreeMap<GangId, Vec<AssignedPod>> = BTreeMap::new();
+            for Member { gang, assigned } in members?.values() {
+                if *namespaces.entry(&gang.namespace).or_insert_with_key(|namespace| opted_in(namespace)) {
+                    living.entry(gang.clone()).or_default().push(assigned.clone());
+                }
             }
-        }
-        drop(state);
-        // The order of a hash map means nothing, and would look like a change.
-        for pods in living.values_mut() {
-            pods.sort_unstable();
-        }
-        Some(living)
+            // The order of names means nothing: a pod that takes another's place would look like a change.
+            for pods in living.values_mut() {
+                pods.sort_unstable();
+            }
+            Some(living)
+        })
     }
 
     /// Tells whenever [`Self::living`] has changed.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,121 +1,120 @@
 //! The watches, one for each kind of fact.
 
-#![expect(clippy::zero_sized_map_values, reason = "a table whose objects have no light form but their presence")]
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use futures::StreamExt as _;
+use futures::stream::{self, BoxStream, SelectAll};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, ResourceQuota};
 use k8s_openapi::api::resource::v1::ResourceClaimTemplate;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
-use kube::{Api, Resource, ResourceExt as _};
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 
+use super::super::index::{self, Index, Objects, Options};
 use super::slim::{NodeStatus, QuotaStatus, Slim};
-use super::table::{Key, keep};
-use super::{FactCache, INJECTOR, pins};
+use super::{INJECTOR, pins};
 use crate::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
 use crate::gang::pins::Pins;
 
-/// Objects in one page of a list that anybody may fill: the page is read as a whole before it is decoded, and the
-/// annotations of one object may have 256 KiB.
-const PAGE: u32 = 50;
 /// Objects in one page of a list that only administrators fill.
 const LARGE_PAGE: u32 = 500;
+
+/// A change of the facts.
+pub(super) type Update = Box<dyn FnOnce(&mut ClusterFacts) + Send>;
 
 /// A part of the facts.
 type Part<T> = fn(&mut ClusterFacts) -> &mut T;
 
-/// Starts every watch.
-pub(super) fn spawn(
-    cache: &Arc<FactCache>,
-    named: &ReferencedObjects,
-    stop: &CancellationToken,
-    watches: &mut JoinSet<()>,
-) {
-    watches.spawn(nodes(Arc::clone(cache), stop.clone()));
-    watches.spawn(quotas(Arc::clone(cache), stop.clone()));
-    watches.spawn(injector(Arc::clone(cache), stop.clone()));
-    watches.spawn(carried(Arc::clone(cache), stop.clone()));
+/// Namespaces that hold an object, by the object's name.
+type Holders = BTreeMap<String, Arc<Index<String>>>;
+
+/// Watches everything; our own objects are in `home`.
+pub(super) fn updates(client: &Client, home: &str, named: &ReferencedObjects) -> SelectAll<BoxStream<'static, Update>> {
     let ReferencedObjects { config_maps, claim_templates } = named;
-    present::<ConfigMap>(cache, config_maps, |facts| &mut facts.config_maps, stop, watches);
-    present::<ResourceClaimTemplate>(cache, claim_templates, |facts| &mut facts.claim_templates, stop, watches);
+    stream::select_all([
+        nodes(client),
+        quotas(client),
+        injector(client),
+        pins(client, home),
+        present::<ConfigMap>(client, config_maps, |facts| &mut facts.config_maps),
+        present::<ResourceClaimTemplate>(client, claim_templates, |facts| &mut facts.claim_templates),
+    ])
 }
 
-async fn nodes(cache: Arc<FactCache>, stop: CancellationToken) {
-    let tell = |known: Option<&BTreeMap<Key, NodeShape>>| {
-        let nodes = known.map(|known| Arc::new(Nodes::of(known.values())));
-        cache.change(|facts| facts.nodes.clone_from(&nodes));
-    };
-    keep(Api::all(cache.client.clone()), all(), "nodes", |node| Some(shape(&node)), tell, stop).await;
+fn nodes(client: &Client) -> BoxStream<'static, Update> {
+    let nodes = |nodes: Option<&Objects<NodeShape>>| nodes.map(|nodes| Arc::new(Nodes::of(nodes.values())));
+    let api = Api::all(client.clone());
+    part(api, all(), "nodes", |node, _| Some(shape(node)), nodes, |facts| &mut facts.nodes)
 }
 
-async fn quotas(cache: Arc<FactCache>, stop: CancellationToken) {
-    let tell = |known: Option<&BTreeMap<Key, Quota>>| {
-        let quotas = known.map(|known| Arc::new(by_namespace(known.iter())));
-        cache.change(|facts| facts.quotas.clone_from(&quotas));
-    };
-    let light = |object| quota(&object);
-    keep(Api::all(cache.client.clone()), all(), "resource quotas", light, tell, stop).await;
+fn quotas(client: &Client) -> BoxStream<'static, Update> {
+    let quotas =
+        |quotas: Option<&Objects<(String, Quota)>>| quotas.map(|quotas| Arc::new(by_namespace(quotas.values())));
+    let api = Api::all(client.clone());
+    part(api, all(), "resource quotas", |object, _| quota(object), quotas, |facts| &mut facts.quotas)
 }
 
-async fn injector(cache: Arc<FactCache>, stop: CancellationToken) {
-    let api: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(cache.client.clone());
-    let tell = |known: Option<&BTreeMap<Key, ()>>| {
-        let there = known.is_some_and(|known| !known.is_empty());
-        cache.change(|facts| facts.network_resources_injector = there);
-    };
-    keep(api, only(INJECTOR), INJECTOR, |_| Some(()), tell, stop).await;
+fn injector(client: &Client) -> BoxStream<'static, Update> {
+    let api: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
+    let there = |found: Option<&Objects<()>>| found.is_some_and(|found| !found.is_empty());
+    part(api, index::named(INJECTOR), INJECTOR, |_, _| Some(()), there, |facts| &mut facts.network_resources_injector)
 }
 
-async fn carried(cache: Arc<FactCache>, stop: CancellationToken) {
-    let api: Api<ConfigMap> = Api::namespaced(cache.client.clone(), &cache.home);
-    let tell = |known: Option<&BTreeMap<Key, Arc<Pins>>>| {
-        let pins = known.and_then(|known| known.values().next().cloned()).unwrap_or_default();
-        cache.change(|facts| facts.pins = Arc::clone(&pins));
-    };
-    keep(api, only(pins::NAME), "the pins of gangs", |object| Some(Arc::new(pins::parse(&object))), tell, stop).await;
+fn pins(client: &Client, home: &str) -> BoxStream<'static, Update> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), home);
+    let pins =
+        |found: Option<&Objects<Arc<Pins>>>| found.and_then(|found| found.values().next().cloned()).unwrap_or_default();
+    let reduce = |object: &ConfigMap, _: Option<&Arc<Pins>>| Some(Arc::new(pins::parse(object)));
+    part(api, index::named(pins::NAME), "the pins of gangs", reduce, pins, |facts| &mut facts.pins)
 }
 
-/// Watches for each of `names`, in all namespaces, whether it is there. The part is known when all of them are.
-fn present<K>(
-    cache: &Arc<FactCache>,
-    names: &BTreeSet<String>,
-    part: Part<Option<Arc<Names>>>,
-    stop: &CancellationToken,
-    watches: &mut JoinSet<()>,
-) where
+/// Watches whether each of `names` is there, in all namespaces. The part is known when all of them are.
+fn present<K>(client: &Client, names: &BTreeSet<String>, part: Part<Option<Arc<Names>>>) -> BoxStream<'static, Update>
+where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
 {
-    let all: Arc<Mutex<BTreeMap<String, Option<BTreeSet<String>>>>> =
-        Arc::new(Mutex::new(names.iter().map(|name| (name.clone(), None)).collect()));
-    for name in names {
-        let (cache, all, name, stop) = (Arc::clone(cache), Arc::clone(&all), name.clone(), stop.clone());
-        watches.spawn(async move {
-            let api: Api<PartialObjectMeta<K>> = Api::all(cache.client.clone());
-            let tell = |known: Option<&BTreeMap<Key, ()>>| {
-                let namespaces = known.map(|known| known.keys().map(|(namespace, _)| namespace.clone()).collect());
-                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                all.insert(name.clone(), namespaces);
-                let names = together(&all).map(Arc::new);
-                cache.change(|facts| part(facts).clone_from(&names));
-            };
-            let what = format!("{} {name}", K::plural(&()));
-            keep(api, only(&name), &what, |_| Some(()), tell, stop).await;
-        });
-    }
+    let holders: Holders = names.iter().map(|name| (name.clone(), Arc::default())).collect();
+    let changes = stream::select_all(holders.iter().map(|(name, index)| {
+        let api: Api<PartialObjectMeta<K>> = Api::all(client.clone());
+        let options = Options::optional(format!("{} {name}", K::plural(&())));
+        index::watch(api, index::named(name), Arc::clone(index), options, |object, _| object.namespace()).boxed()
+    }));
+    changes.map(move |()| set(part, names_by_namespace(&holders).map(Arc::new))).boxed()
 }
 
-/// Names by namespace, from namespaces by name; `None` as long as one name is unknown.
-fn together(all: &BTreeMap<String, Option<BTreeSet<String>>>) -> Option<Names> {
+/// Watches for one part of the facts: what `view` makes of the objects, or of not knowing them.
+fn part<K, V, T>(
+    api: Api<K>,
+    config: watcher::Config,
+    resource: &str,
+    reduce: impl Fn(&K, Option<&V>) -> Option<V> + Send + 'static,
+    view: impl Fn(Option<&Objects<V>>) -> T + Send + 'static,
+    part: Part<T>,
+) -> BoxStream<'static, Update>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    V: PartialEq + Send + Sync + 'static,
+    T: Send + 'static,
+{
+    let index = Arc::new(Index::default());
+    let changes = index::watch(api, config, Arc::clone(&index), Options::optional(resource), reduce);
+    changes.map(move |()| set(part, index.read(&view))).boxed()
+}
+
+fn set<T: Send + 'static>(part: Part<T>, value: T) -> Update {
+    Box::new(move |facts| *part(facts) = value)
+}
+
+/// `None` as long as the holders of one name are unknown.
+fn names_by_namespace(holders: &Holders) -> Option<Names> {
     let mut names = Names::new();
-    for (name, namespaces) in all {
-        for namespace in namespaces.as_ref()? {
-            names.entry(namespace.clone()).or_default().insert(name.clone());
+    for (name, index) in holders {
+        for namespace in index.read(|namespaces| namespaces.map(|all| all.values().cloned().collect::<Vec<_>>()))? {
+            names.entry(namespace).or_default().insert(name.clone());
         }
     }
     Some(names)
@@ -125,14 +124,16 @@ pub(super) fn shape(node: &Slim<Node, NodeStatus>) -> NodeShape {
     NodeShape::read(node.labels(), &node.status.allocatable)
 }
 
-pub(super) fn quota(quota: &Slim<ResourceQuota, QuotaStatus>) -> Option<Quota> {
-    Quota::read(&quota.name_any(), &quota.status.hard, &quota.status.used)
+/// A quota, after its namespace.
+pub(super) fn quota(quota: &Slim<ResourceQuota, QuotaStatus>) -> Option<(String, Quota)> {
+    let read = Quota::read(&quota.name_any(), &quota.status.hard, &quota.status.used)?;
+    Some((quota.namespace().unwrap_or_default(), read))
 }
 
 /// Quotas by their namespace.
-pub(super) fn by_namespace<'a>(quotas: impl Iterator<Item = (&'a Key, &'a Quota)>) -> HashMap<String, Vec<Quota>> {
+pub(super) fn by_namespace<'a>(quotas: impl IntoIterator<Item = &'a (String, Quota)>) -> HashMap<String, Vec<Quota>> {
     let mut by_namespace: HashMap<String, Vec<Quota>> = HashMap::new();
-    for ((namespace, _), quota) in quotas {
+    for (namespace, quota) in quotas {
         by_namespace.entry(namespace.clone()).or_default().push(quota.clone());
     }
     by_namespace
@@ -142,23 +143,30 @@ fn all() -> watcher::Config {
     watcher::Config::default().page_size(LARGE_PAGE)
 }
 
-/// The one object called `name`, of each namespace.
-fn only(name: &str) -> watcher::Config {
-    watcher::Config::default().fields(&format!("metadata.name={name}")).page_size(PAGE)
-}
-
 #[cfg(test)]
 mod tests {
+    use kube::core::ObjectMeta;
+    use kube::runtime::watcher::Event;
+
     use super::*;
 
     #[test]
     fn names_are_known_when_all_of_them_are() {
-        let namespaces = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
-        let mut all = BTreeMap::from([("a".to_owned(), namespaces(&["team-a", "team-b"])), ("b".to_owned(), None)]);
-        assert_eq!(together(&all), None);
-        all.insert("b".to_owned(), namespaces(&["team-b"]));
-        let names = together(&all).unwrap();
+        let holders = Holders::from(["a", "b"].map(|name| (name.to_owned(), Arc::default())));
+        let list = |name: &str, namespaces: &[&str]| {
+            let object = |namespace: &&str| {
+                let metadata = ObjectMeta { namespace: Some((*namespace).to_owned()), ..ObjectMeta::default() };
+                Event::InitApply(ConfigMap { metadata, ..ConfigMap::default() })
+            };
+            for event in [Event::Init].into_iter().chain(namespaces.iter().map(object)).chain([Event::InitDone]) {
+                holders[name].apply(&event, |object, _| object.namespace());
+            }
+        };
+        list("a", &["team-a", "team-b"]);
+        assert_eq!(names_by_namespace(&holders), None);
+        list("b", &["team-b"]);
+        let names = names_by_namespace(&holders).unwrap();
         assert_eq!((names["team-a"].len(), names["team-b"].len()), (1, 2));
-        assert_eq!(together(&BTreeMap::new()), Some(Names::new()));
+        assert_eq!(names_by_namespace(&Holders::new()), Some(Names::new()));
     }
 }

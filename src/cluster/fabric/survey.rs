@@ -1,6 +1,6 @@
 //! The same facts for a person: each by one bounded question, as far as it may be asked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use kube::core::PartialObjectMeta;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
-use super::super::ask::{answer, found};
+use super::super::ask::found;
+use super::super::list::{list, list_metadata};
 use super::INJECTOR;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::sources::{by_namespace, quota, shape};
@@ -23,22 +24,16 @@ pub async fn survey(client: &Client, named: &ReferencedObjects) -> ClusterFacts 
     let nodes: Api<Slim<Node, NodeStatus>> = Api::all(client.clone());
     let quotas: Api<Slim<ResourceQuota, QuotaStatus>> = Api::all(client.clone());
     let registrations: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
-    let all = ListParams::default();
+    let all = ListParams::default;
     let (nodes, quotas, injector, config_maps, claim_templates) = tokio::join!(
-        answer("list nodes", nodes.list(&all)),
-        answer("list resource quotas", quotas.list(&all)),
+        list("list nodes", &nodes, all()),
+        list("list resource quotas", &quotas, all()),
         found("read the registration of network-resources-injector", registrations.get_metadata(INJECTOR)),
         present::<ConfigMap>(client, &named.config_maps),
         present::<ResourceClaimTemplate>(client, &named.claim_templates),
     );
-    let shapes = nodes.ok().map(|list| list.items.iter().map(shape).collect::<Vec<_>>());
-    let quotas = quotas.ok().map(|list| {
-        let named = list
-            .items
-            .iter()
-            .filter_map(|object| Some(((object.namespace().unwrap_or_default(), object.name_any()), quota(object)?)));
-        by_namespace(named.collect::<BTreeMap<_, _>>().iter())
-    });
+    let shapes = nodes.ok().map(|nodes| nodes.iter().map(shape).collect::<Vec<_>>());
+    let quotas = quotas.ok().map(|quotas| by_namespace(&quotas.iter().filter_map(quota).collect::<Vec<_>>()));
     ClusterFacts {
         nodes: shapes.map(|shapes| Arc::new(Nodes::of(shapes.iter()))),
         quotas: quotas.map(Arc::new),
@@ -58,7 +53,7 @@ where
     for name in names {
         let only = ListParams::default().fields(&format!("metadata.name={name}"));
         let step = format!("list {} called {name}", K::plural(&()));
-        for object in answer(&step, api.list_metadata(&only)).await.ok()?.items {
+        for object in list_metadata(&step, &api, only).await.ok()? {
             by_namespace.entry(object.namespace().unwrap_or_default()).or_default().insert(name.clone());
         }
     }

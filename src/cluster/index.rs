@@ -1,0 +1,194 @@
+//! Objects as a watch delivers them, each reduced to what is needed of it.
+//!
+//! In the spirit of kubert's index: [`Index::apply`] is the one reducer of watch events, [`watch`] the one loop that feeds
+//! it. A list replaces the objects only when it is complete, so that readers never see half of it.
+
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use kube::runtime::watcher::{self, Event};
+use kube::{Resource, ResourceExt as _};
+
+pub(crate) use watch::{Options, watch};
+
+/// Objects in one page of a list that anybody may fill: the page is read as a whole before it is decoded, and the
+/// annotations of one object may have 256 KiB.
+const PAGE: u32 = 50;
+
+/// Reduced objects by `namespace/name`, or by `name` where they have no namespace.
+pub(crate) type Objects<V> = BTreeMap<String, V>;
+
+/// Reduced objects, written by one watch and read by many.
+pub(crate) struct Index<V> {
+    state: RwLock<State<V>>,
+}
+
+struct State<V> {
+    objects: Objects<V>,
+    /// A list that is not complete yet.
+    listed: Objects<V>,
+    complete: bool,
+}
+
+impl<V> Index<V> {
+    /// Whether a list has been completed, so that an object that is not here does not exist.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.state().complete
+    }
+
+    /// The object with this key, as far as it is known.
+    pub(crate) fn get(&self, key: &str) -> Option<V>
+    where
+        V: Clone,
+    {
+        self.state().objects.get(key).cloned()
+    }
+
+    /// Passes all objects to `read`; `None` as long as no list is complete.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(Option<&Objects<V>>) -> T) -> T {
+        let state = self.state();
+        read(state.complete.then_some(&state.objects))
+    }
+
+    /// Applies an event, and returns whether the objects have changed. `reduce` also receives what the object was reduced
+    /// to before; objects that it reduces to nothing are left out.
+    pub(crate) fn apply<K>(&self, event: &Event<K>, reduce: impl Fn(&K, Option<&V>) -> Option<V>) -> bool
+    where
+        K: Resource,
+        V: PartialEq,
+    {
+        let State { objects, listed, complete } = &mut *self.state_mut();
+        match event {
+            Event::Init => listed.clear(),
+            Event::InitApply(object) => {
+                let key = key(object);
+                listed.extend(reduce(object, objects.get(&key)).map(|value| (key, value)));
+            }
+            Event::InitDone => {
+                let listed = std::mem::take(listed);
+                let changed = !std::mem::replace(complete, true) || listed != *objects;
+                *objects = listed;
+                return changed;
+            }
+            Event::Apply(object) => {
+                let key = key(object);
+                let before = objects.get(&key);
+                return match reduce(object, before) {
+                    Some(value) if before == Some(&value) => false,
+                    Some(value) => {
+                        objects.insert(key, value);
+                        true
+                    }
+                    None => objects.remove(&key).is_some(),
+                };
+            }
+            Event::Delete(object) => return objects.remove(&key(object)).is_some(),
+        }
+        false
+    }
+
+    /// Forgets every object: nothing is known until another list is complete.
+    fn clear(&self) {
+        *self.state_mut() = State::default();
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State<V>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State<V>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<V> Default for Index<V> {
+    fn default() -> Self {
+        Self { state: RwLock::default() }
+    }
+}
+
+impl<V> Default for State<V> {
+    fn default() -> Self {
+        Self { objects: Objects::new(), listed: Objects::new(), complete: false }
+    }
+}
+
+/// Selects the objects called `name`, one in each namespace.
+pub(crate) fn named(name: &str) -> watcher::Config {
+    watcher::Config::default().fields(&format!("metadata.name={name}")).page_size(PAGE)
+}
+
+fn key(object: &impl Resource) -> String {
+    match object.namespace() {
+        Some(namespace) => format!("{namespace}/{}", object.name_any()),
+        None => object.name_any(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::core::ObjectMeta;
+    use rstest::rstest;
+
+    use super::*;
+
+    fn object(name: &str) -> ConfigMap {
+        let metadata =
+            ObjectMeta { namespace: Some("team-a".to_owned()), name: Some(name.to_owned()), ..ObjectMeta::default() };
+        ConfigMap { metadata, ..ConfigMap::default() }
+    }
+
+    /// What each event changes: the objects that are known after it, `=` where they are as before.
+    #[rstest]
+    #[case::incomplete_list(vec![Event::Init, Event::InitApply(object("x"))], &["=", "="])]
+    #[case::empty_list(vec![Event::Init, Event::InitDone], &["=", ""])]
+    #[case::list(vec![Event::Init, Event::InitApply(object("x")), Event::InitDone], &["=", "=", "team-a/x"])]
+    #[case::same_value(
+        vec![Event::Init, Event::InitDone, Event::Apply(object("x")), Event::Apply(object("x"))],
+        &["=", "", "team-a/x", "="]
+    )]
+    #[case::left_out(vec![Event::Init, Event::InitDone, Event::Apply(object("other"))], &["=", "", "="])]
+    #[case::deleted(
+        vec![Event::Init, Event::InitApply(object("x")), Event::InitDone, Event::Delete(object("x")), Event::Delete(object("x"))],
+        &["=", "=", "team-a/x", "", "="]
+    )]
+    #[case::gone_while_the_watch_was_down(
+        vec![Event::Init, Event::InitApply(object("x")), Event::InitDone, Event::Init, Event::InitApply(object("x2")), Event::InitDone],
+        &["=", "=", "team-a/x", "=", "=", "team-a/x2"]
+    )]
+    #[case::the_same_list_again(
+        vec![Event::Init, Event::InitApply(object("x")), Event::InitDone, Event::Init, Event::InitApply(object("x")), Event::InitDone],
+        &["=", "=", "team-a/x", "=", "=", "="]
+    )]
+    fn reduced(#[case] events: Vec<Event<ConfigMap>>, #[case] expected: &[&str]) {
+        let index = Index::default();
+        let reduce = |map: &ConfigMap, _: Option<&String>| map.name_any().starts_with('x').then(|| map.name_any());
+        let found: Vec<String> = events
+            .iter()
+            .map(|event| {
+                if index.apply(event, reduce) {
+                    index.read(|objects| objects.unwrap().keys().cloned().collect())
+                } else {
+                    "=".to_owned()
+                }
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_value_may_depend_on_the_one_before() {
+        let index = Index::default();
+        let count = |_: &ConfigMap, before: Option<&u32>| Some(before.map_or(1, |count| count + 1));
+        let list = || [Event::Init, Event::InitApply(object("x")), Event::InitDone];
+        for event in list().into_iter().chain([Event::Apply(object("x"))]).chain(list()) {
+            index.apply(&event, count);
+        }
+        assert_eq!(index.get("team-a/x"), Some(3));
+        index.clear();
+        assert_eq!((index.get("team-a/x"), index.is_complete()), (None, false));
+    }
+}
