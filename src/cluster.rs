@@ -1,7 +1,7 @@
 //! The only place that talks to the apiserver: the client, the namespaces, the configuration, the lease, the certificates, the facts
 //! for fabrics.
 
-pub mod ask;
+mod certificates;
 mod changes;
 pub mod checkup;
 pub mod client;
@@ -14,6 +14,9 @@ pub mod lease;
 pub(crate) mod list;
 pub mod live;
 pub mod namespaces;
-pub mod registration;
+pub mod request;
 pub mod secret;
 pub mod server;
+mod webhook_configuration;
+
+pub use certificates::CertificateStore;

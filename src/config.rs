@@ -21,6 +21,7 @@ mod profiles;
 mod schema;
 mod selector;
 mod termination;
+mod update;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,6 +39,7 @@ pub use profiles::{Entry, Profiles, builtin_profiles, profile_source};
 pub use schema::schema;
 pub(crate) use termination::LONGEST_SETTLE;
 pub use termination::Termination;
+pub use update::ConfigUpdate;
 
 pub use document::{API_VERSION, MAX_TEXT};
 use document::{Document, KIND};

@@ -41,7 +41,8 @@ use reconcile::{Context, READS};
 use watch::{Selection, watch};
 
 use crate::bucket::Bucket;
-use crate::certs::{InCluster, Rotation};
+use crate::certs::Rotation;
+use crate::cluster::CertificateStore;
 use crate::cluster::events::Events;
 use crate::cluster::fabric::pins::PinStore;
 use crate::cluster::lease::{Candidate, Lost};
@@ -73,7 +74,7 @@ pub struct Parts {
     /// Who tells of pods.
     pub events: Events,
     /// Who makes the certificates of the webhook, if the leader does.
-    pub certificates: Option<Rotation<InCluster>>,
+    pub certificates: Option<Rotation<CertificateStore>>,
     /// Where what living gangs carry is kept.
     pub pins: PinStore,
     /// Who leads.
@@ -97,7 +98,7 @@ pub struct Controller {
 
 /// What the leader does beside acting on pods.
 struct Tasks {
-    certificates: Option<Rotation<InCluster>>,
+    certificates: Option<Rotation<CertificateStore>>,
     pins: PinStore,
     configured_in: Option<String>,
 }
@@ -247,7 +248,7 @@ fn selections(settings: &Settings) -> Vec<Selection> {
 
 /// Waits until other pods are to be watched than those of `present`.
 async fn other_selections(settings: &Settings, present: &[Selection]) {
-    let mut judged = settings.judged();
+    let mut updates = settings.subscribe();
     // The settings outlive all who wait for them.
-    while selections(settings) == present && judged.changed().await.is_ok() {}
+    while selections(settings) == present && updates.changed().await.is_ok() {}
 }

@@ -25,8 +25,10 @@ mod testing;
 
 use std::fmt;
 
+pub use certificate::ca_bundle;
 pub use code::{Check, Code, Level};
-pub use facts::{Admission, Facts, Istiod, PodSecurityProbe, Seen, Servers, Version};
+pub use facts::{Admission, Facts, Istiod, PodSecurityProbe, Readable, Servers, ServingCertificate, Version};
+pub use registration::ours as webhooks;
 pub use rights::{Right, Server, narrowed, needed, unneeded};
 
 /// What one check has found.
@@ -65,24 +67,24 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
     let visible = registrations.known().map_or(&[][..], Vec::as_slice);
     let checks = [
         (Check::Kubernetes, kubernetes::check(version)),
-        (Check::Registration, registrations.judge(|all| registration::check(all, namespace))),
-        (Check::IstioAux, registrations.judge(|all| istio_aux::check(all))),
+        (Check::Registration, registrations.evaluate(|all| registration::check(all, namespace))),
+        (Check::IstioAux, registrations.evaluate(|all| istio_aux::check(all))),
         (Check::Certificate, certificate::check(certificate, visible, servers, namespace, *now)),
-        (Check::Endpoints, endpoints.judge(|ready| endpoints::check(*ready))),
+        (Check::Endpoints, endpoints.evaluate(|ready| endpoints::check(*ready))),
         (
             Check::Controller,
             if servers.controller {
-                lease.judge(|lease| lease::check(lease.as_ref(), *now))
+                lease.evaluate(|lease| lease::check(lease.as_ref(), *now))
             } else {
                 vec![(Code::ControllerAbsent, String::new())]
             },
         ),
-        (Check::Metrics, metrics.judge(metrics::check)),
-        (Check::Configuration, configuration.judge(configuration::check)),
-        (Check::Rights, denied.judge(|denied| rights::check(denied, more))),
-        (Check::Istio, registrations.judge(|all| istio::check(all, istiods))),
-        (Check::Namespaces, namespaces.judge(|all| namespaces::check(all, registrations.known(), installation))),
-        (Check::PodSecurity, pod_security.judge(pod_security::check)),
+        (Check::Metrics, metrics.evaluate(metrics::check)),
+        (Check::Configuration, configuration.evaluate(configuration::check)),
+        (Check::Rights, denied.evaluate(|denied| rights::check(denied, more))),
+        (Check::Istio, registrations.evaluate(|all| istio::check(all, istiods))),
+        (Check::Namespaces, namespaces.evaluate(|all| namespaces::check(all, registrations.known(), installation))),
+        (Check::PodSecurity, pod_security.evaluate(pod_security::check)),
     ];
     let finding = |check| move |(code, about)| Finding { check, code, about };
     checks.into_iter().flat_map(|(check, found)| found.into_iter().map(finding(check))).collect()

@@ -27,6 +27,7 @@ pub mod lifecycle;
 pub mod lint;
 pub mod manifest;
 pub mod mutate;
+pub mod objects;
 pub mod pod;
 pub mod preview;
 pub mod printable;

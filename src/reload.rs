@@ -1,6 +1,6 @@
 //! The configuration in force, and how another one takes its place.
 //!
-//! Two sources, a file and the `ConfigMap`, offer texts; one place decides. A bad text is refused and the running
+//! Two sources, a file and the `ConfigMap`, deliver updates; one place decides. A bad text is refused and the running
 //! configuration kept. Before the first good one there is none: a process that does not know what was switched off
 //! must not act.
 
@@ -16,7 +16,7 @@ use tokio::pin;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Configuration;
+use crate::config::{ConfigUpdate, Configuration};
 use crate::error::chain;
 use crate::files::{Files, ReadError};
 use crate::lifecycle::Catalogue;
@@ -26,8 +26,8 @@ use crate::telemetry::{Metrics, ReloadResult};
 #[derive(Debug)]
 pub struct Settings {
     active: ArcSwapOption<Active>,
-    /// Tells of every offer that was judged.
-    judged: watch::Sender<Option<Arc<Refused>>>,
+    /// What became of the last update.
+    outcome: watch::Sender<Option<Arc<Refused>>>,
     metrics: Arc<Metrics>,
 }
 
@@ -42,18 +42,7 @@ pub struct Active {
     pub catalogue: Catalogue,
 }
 
-/// What a source has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Offer {
-    /// No configuration: the embedded one is meant.
-    Absent,
-    /// The text of a configuration.
-    Text(String),
-    /// Something that holds no text; why.
-    Unreadable(String),
-}
-
-/// An offer was not taken: every problem of it, one on a line.
+/// An update was rejected: every problem of it, one on a line.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the configuration of {source_name} is refused{problems}")]
 pub struct Refused {
@@ -65,7 +54,7 @@ impl Settings {
     /// No configuration yet.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { active: ArcSwapOption::empty(), judged: watch::Sender::new(None), metrics }
+        Self { active: ArcSwapOption::empty(), outcome: watch::Sender::new(None), metrics }
     }
 
     /// The configuration in force.
@@ -74,92 +63,86 @@ impl Settings {
         self.active.load_full()
     }
 
-    /// Tells whenever an offer was taken, which is none, or refused, and why.
+    /// Reports every update: `None` for one that was applied, else why it was rejected.
     #[must_use]
-    pub fn judged(&self) -> watch::Receiver<Option<Arc<Refused>>> {
-        self.judged.subscribe()
+    pub fn subscribe(&self) -> watch::Receiver<Option<Arc<Refused>>> {
+        self.outcome.subscribe()
     }
 
-    /// Takes `offer`, made by the source called `source_name`, or refuses it and stays as it is.
-    pub fn take(&self, offer: &Offer, source_name: &str) -> Result<(), Refused> {
-        let refused = |problems: &[String]| Refused {
-            source_name: source_name.to_owned(),
-            problems: problems.iter().fold(String::new(), |mut text, problem| {
-                // Writing to a String cannot fail.
-                let _ = write!(text, "\n  {problem}");
-                text
-            }),
-        };
-        let read = match offer {
-            Offer::Absent => Ok(Configuration::embedded()),
-            Offer::Text(text) => Configuration::parse(text)
-                .map_err(|problems| refused(&problems.iter().map(ToString::to_string).collect::<Vec<_>>())),
-            Offer::Unreadable(why) => Err(refused(std::slice::from_ref(why))),
-        };
-        match read {
+    /// Applies `update` of the source called `source_name`, or rejects it and stays as it is.
+    pub fn apply(&self, update: &ConfigUpdate, source_name: &str) -> Result<(), Refused> {
+        match update.configuration() {
             Ok(config) => {
                 let hash = config.hash();
                 tracing::info!(source = source_name, hash, "configuration in force");
                 let catalogue = Catalogue::new(&config.termination);
                 self.active.store(Some(Arc::new(Active { config, hash, catalogue })));
                 self.metrics.config_reload(ReloadResult::Applied);
-                self.judged.send_replace(None);
+                self.outcome.send_replace(None);
                 Ok(())
             }
-            Err(refused) => {
+            Err(problems) => {
+                let refused = Refused {
+                    source_name: source_name.to_owned(),
+                    problems: problems.iter().fold(String::new(), |mut text, problem| {
+                        // Writing to a String cannot fail.
+                        let _ = write!(text, "\n  {problem}");
+                        text
+                    }),
+                };
                 self.metrics.config_reload(ReloadResult::Refused);
-                self.judged.send_replace(Some(Arc::new(refused.clone())));
+                self.outcome.send_replace(Some(Arc::new(refused.clone())));
                 Err(refused)
             }
         }
     }
 
-    /// Takes what `offers` brings until `stop`, and logs what is refused. Ends early when the source does.
-    pub async fn follow(&self, offers: impl Stream<Item = Offer>, source_name: &str, stop: CancellationToken) {
-        pin!(offers);
+    /// Applies `updates` until `stop`, and logs what is rejected. Ends early when the source does.
+    pub async fn follow(&self, updates: impl Stream<Item = ConfigUpdate>, source_name: &str, stop: CancellationToken) {
+        pin!(updates);
         let mut last = None;
         loop {
-            let offer = tokio::select! {
+            let update = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                // Cancelled only on the way out: an offer that is lost does not matter any more.
-                next = offers.next() => next,
+                // Cancelled only on the way out: an update that is lost does not matter any more.
+                next = updates.next() => next,
             };
-            let Some(offer) = offer else { return };
-            // A watch that starts again tells what it told before.
-            if last.as_ref() == Some(&offer) {
+            let Some(update) = update else { return };
+            // A watch that starts again delivers what it has delivered before.
+            if last.as_ref() == Some(&update) {
                 continue;
             }
-            if let Err(refused) = self.take(&offer, source_name) {
+            if let Err(refused) = self.apply(&update, source_name) {
                 tracing::error!("{refused}\nthe running configuration is kept");
             }
-            last = Some(offer);
+            last = Some(update);
         }
     }
 }
 
 /// What the file at `path` holds: now, and whenever its bytes change.
-pub fn file(path: PathBuf, interval: Duration) -> impl Stream<Item = Offer> {
+pub fn file(path: PathBuf, interval: Duration) -> impl Stream<Item = ConfigUpdate> {
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     stream::unfold((Files::new([path]), ticks), |(mut files, mut ticks)| async move {
         loop {
             ticks.tick().await;
-            if let Some(offer) = offer(files.changed().await) {
-                return Some((offer, (files, ticks)));
+            if let Some(update) = update(files.changed().await) {
+                return Some((update, (files, ticks)));
             }
         }
     })
 }
 
-fn offer(changed: Result<Option<[Vec<u8>; 1]>, ReadError>) -> Option<Offer> {
+fn update(changed: Result<Option<[Vec<u8>; 1]>, ReadError>) -> Option<ConfigUpdate> {
     match changed {
         Ok(None) => None,
         Ok(Some([bytes])) => Some(match String::from_utf8(bytes) {
-            Ok(text) => Offer::Text(text),
-            Err(error) => Offer::Unreadable(error.to_string()),
+            Ok(text) => ConfigUpdate::Text(text),
+            Err(error) => ConfigUpdate::Unreadable(error.to_string()),
         }),
-        Err(error) => Some(Offer::Unreadable(chain(&error))),
+        Err(error) => Some(ConfigUpdate::Unreadable(chain(&error))),
     }
 }
 
@@ -174,26 +157,27 @@ mod tests {
     #[test]
     fn a_bad_configuration_leaves_the_running_one() {
         let settings = settings();
-        let judged = settings.judged();
+        let outcome = settings.subscribe();
         assert!(settings.active().is_none());
-        let refused = settings.take(&Offer::Text("kind: [".to_owned()), "team.yaml").unwrap_err();
+        let refused = settings.apply(&ConfigUpdate::Text("kind: [".to_owned()), "team.yaml").unwrap_err();
         assert!(refused.to_string().starts_with("the configuration of team.yaml is refused\n  "), "{refused}");
         assert!(settings.active().is_none(), "nothing is in force before the first good one");
-        assert_eq!(judged.borrow().as_deref(), Some(&refused));
+        assert_eq!(outcome.borrow().as_deref(), Some(&refused));
 
-        settings.take(&Offer::Absent, "team.yaml").unwrap();
-        assert_eq!(*judged.borrow(), None);
+        settings.apply(&ConfigUpdate::Absent, "team.yaml").unwrap();
+        assert_eq!(*outcome.borrow(), None);
         let hash = settings.active().unwrap().hash.clone();
         assert_eq!(hash, Configuration::embedded().hash());
-        settings.take(&Offer::Unreadable("it has no key config.yaml".to_owned()), "team.yaml").unwrap_err();
+        settings.apply(&ConfigUpdate::Unreadable("it has no key config.yaml".to_owned()), "team.yaml").unwrap_err();
         assert_eq!(settings.active().unwrap().hash, hash);
     }
 
     #[tokio::test]
-    async fn offers_are_taken_until_the_source_ends() {
+    async fn updates_are_applied_until_the_source_ends() {
         let settings = settings();
-        let offers = stream::iter([Offer::Absent, Offer::Absent, Offer::Text("kind: [".to_owned())]);
-        settings.follow(offers, "test", CancellationToken::new()).await;
+        let updates =
+            stream::iter([ConfigUpdate::Absent, ConfigUpdate::Absent, ConfigUpdate::Text("kind: [".to_owned())]);
+        settings.follow(updates, "test", CancellationToken::new()).await;
         assert!(settings.active().is_some());
         let text = settings.metrics.encode();
         assert!(text.contains("trainmesh_config_reloads_total{result=\"applied\"} 1\n"), "{text}");
@@ -201,15 +185,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_offered_again_when_its_bytes_change() {
+    async fn a_file_is_read_again_when_its_bytes_change() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.yaml");
-        let mut offers = Box::pin(file(path.clone(), Duration::from_millis(1)));
-        let missing = offers.next().await.unwrap();
-        assert!(matches!(&missing, Offer::Unreadable(why) if why.starts_with("could not read ")), "{missing:?}");
+        let mut updates = Box::pin(file(path.clone(), Duration::from_millis(1)));
+        let missing = updates.next().await.unwrap();
+        assert!(matches!(&missing, ConfigUpdate::Unreadable(why) if why.starts_with("could not read ")), "{missing:?}");
         std::fs::write(&path, "one").unwrap();
-        assert_eq!(offers.next().await, Some(Offer::Text("one".to_owned())));
+        assert_eq!(updates.next().await, Some(ConfigUpdate::Text("one".to_owned())));
         std::fs::write(&path, [0xff]).unwrap();
-        assert!(matches!(offers.next().await, Some(Offer::Unreadable(_))));
+        assert!(matches!(updates.next().await, Some(ConfigUpdate::Unreadable(_))));
     }
 }

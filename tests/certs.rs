@@ -32,7 +32,7 @@ fn a_pair_that_belongs_together_and_a_key_that_others_cannot_read() {
     let read = |name: &str| fs::read(out.join(name)).unwrap();
     let leaf = Leaf::read(&read("tls.crt"), &read("tls.key")).unwrap();
     let authorities = Authorities::read(&read("ca.crt"), b"");
-    assert!(!authorities.junk && authorities.found[0].signed(&leaf) && leaf.fits("hook.team-a.svc"));
+    assert!(!authorities.foreign && authorities.found[0].signed(&leaf) && leaf.fits("hook.team-a.svc"));
     let mode = |name: &str| fs::metadata(out.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!([mode("ca.crt"), mode("tls.crt"), mode("tls.key")], [0o644, 0o644, 0o600]);
     assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "nothing else is left there");

@@ -19,8 +19,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
-use trainmesh::certs::{self, Dates, SERVICE, SERVING, mint};
-use trainmesh::cluster::lease;
+use trainmesh::certs::{Dates, mint};
+use trainmesh::objects::{LEASE, SERVICE, SERVING_SECRET, service_host};
 
 use cluster::{Cluster, Namespace, list};
 
@@ -131,9 +131,9 @@ fn from_an_empty_cluster_to_an_installation_beside_istio_aux() {
 fn pair(home: &str) -> (String, Value) {
     let dates = Dates::starting(Timestamp::now(), Duration::from_hours(24));
     let authority = mint::authority(dates).unwrap();
-    let leaf = mint::leaf(&authority, &certs::host(SERVICE, home), dates).unwrap();
+    let leaf = mint::leaf(&authority, &service_host(SERVICE, home), dates).unwrap();
     let bytes = |text: &str| json!(ByteString(text.as_bytes().to_vec()));
-    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SERVING},
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SERVING_SECRET},
         "data": {"tls.crt": bytes(&leaf.certificate), "tls.key": bytes(leaf.key.pem())}});
     (authority.pem, secret)
 }
@@ -181,7 +181,7 @@ fn endpoints() -> Value {
 
 /// A Lease that was renewed just now.
 fn held() -> Value {
-    json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": lease::NAME},
+    json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEASE},
         "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": format!("{:.6}", Timestamp::now())}})
 }
 

@@ -13,6 +13,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tokio::time::timeout;
 use trainmesh::cluster::lease::{self, Candidate, Lost, Timing};
+use trainmesh::objects::LEASE;
 
 use cluster::server::{self, Server};
 use cluster::{Cluster, Namespace, PATIENCE, eventually};
@@ -67,7 +68,7 @@ async fn one_leads_and_the_other_waits() {
         () = second.lead() => panic!("both lead"),
         () = tokio::time::sleep(TIMING.term * 2) => {}
     }
-    let spec = leases.get(lease::NAME).await.unwrap().spec.unwrap();
+    let spec = leases.get(LEASE).await.unwrap().spec.unwrap();
     assert!(spec.holder_identity.unwrap().starts_with("first_"));
     assert_eq!((spec.lease_duration_seconds, spec.lease_transitions), (Some(3), Some(1)));
 }
@@ -93,7 +94,7 @@ async fn a_leader_that_falls_silent_is_followed_after_its_term() {
         "{lost}"
     );
     election.first.release().await;
-    let holder = election.leases.get(lease::NAME).await.unwrap().spec.unwrap().holder_identity;
+    let holder = election.leases.get(LEASE).await.unwrap().spec.unwrap().holder_identity;
     assert!(holder.unwrap().starts_with("second_"), "only one's own lease is given up");
 }
 
@@ -103,7 +104,7 @@ async fn a_change_by_a_bystander_costs_nobody_the_lease() {
     first.lead().await;
     let label = Patch::Merge(json!({"metadata": {"labels": {"team": "a"}}}));
     let patched = async {
-        leases.patch(lease::NAME, &PatchParams::default(), &label).await.unwrap();
+        leases.patch(LEASE, &PatchParams::default(), &label).await.unwrap();
         tokio::time::sleep(TIMING.term).await;
     };
     tokio::select! {
@@ -111,7 +112,7 @@ async fn a_change_by_a_bystander_costs_nobody_the_lease() {
         lost = first.keep() => panic!("{lost}"),
         () = patched => {}
     }
-    let labels = leases.get(lease::NAME).await.unwrap().metadata.labels.unwrap();
+    let labels = leases.get(LEASE).await.unwrap().metadata.labels.unwrap();
     assert_eq!(labels["team"], "a", "what others write is kept");
 }
 
@@ -119,7 +120,7 @@ async fn a_change_by_a_bystander_costs_nobody_the_lease() {
 async fn a_deleted_lease_is_lost() {
     let Election { mut first, leases, home: _home, .. } = Election::new().await;
     first.lead().await;
-    leases.delete(lease::NAME, &DeleteParams::default()).await.unwrap();
+    leases.delete(LEASE, &DeleteParams::default()).await.unwrap();
     let lost = timeout(PATIENCE, first.keep()).await.expect("it is noticed");
     assert!(matches!(&lost, Lost::Taken(by) if by == "nobody"), "{lost}");
 }

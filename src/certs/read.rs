@@ -37,7 +37,7 @@ pub struct Authorities {
     /// Those of ours, each once.
     pub found: Vec<Authority>,
     /// Whether anything else was found.
-    pub junk: bool,
+    pub foreign: bool,
 }
 
 /// A leaf that makes a pair with its key.
@@ -104,14 +104,14 @@ impl Authorities {
                 authority.key = Some(key);
             }
         }
-        let junk = bundle(&found) != certificates || self::keys(&found) != keys;
-        Self { found, junk }
+        let foreign = bundle(&found) != certificates || self::keys(&found) != keys;
+        Self { found, foreign }
     }
 
     /// What a decision needs of them.
     #[must_use]
-    pub fn facts(&self) -> step::Pile {
-        step::Pile { authorities: self.found.iter().map(Authority::facts).collect(), junk: self.junk }
+    pub fn facts(&self) -> step::CertificateSet {
+        step::CertificateSet { authorities: self.found.iter().map(Authority::facts).collect(), foreign: self.foreign }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The loop that takes one step after the other, on whoever leads.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,9 +15,8 @@ use super::schedule::Schedule;
 use super::state::State;
 use super::step::{Facts, Id, Step};
 use super::store::Store;
-use super::{RECORD, SERVING};
-use crate::cluster::ask::{AskError, Written};
 use crate::error::chain;
+use crate::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 use crate::telemetry::Metrics;
 
 /// Steps without a pause: from nothing to a leaf takes three. Whoever needs more fights with somebody.
@@ -38,14 +38,14 @@ pub struct Rotation<S> {
 enum Missing {
     Record,
     Serving,
-    Registration,
+    WebhookConfiguration,
 }
 
 /// A step that was not taken.
 #[derive(Debug, Error)]
-enum StepError {
+enum StepError<E: Error + 'static> {
     #[error(transparent)]
-    Ask(#[from] AskError),
+    Store(E),
     #[error(transparent)]
     Mint(#[from] MintError),
 }
@@ -83,18 +83,18 @@ impl<S: Store> Rotation<S> {
     }
 
     /// Takes steps until there is none to take.
-    async fn round(&mut self) -> Result<(), StepError> {
+    async fn round(&mut self) -> Result<(), StepError<S::Error>> {
         for _ in 0..STEPS {
             let asked = Instant::now();
-            let stored = self.store.read().await?;
+            let stored = self.store.read().await.map_err(StepError::Store)?;
             let mut state = State::read(&stored, &self.host);
             let established = self.see(state.facts(), asked);
             let step = state.next(established, &self.schedule);
             self.tell(state.facts());
             let Some(write) = state.write(&step, &self.schedule, &self.host)? else { return Ok(()) };
-            match self.store.write(&stored, write).await? {
-                Written::Done => told(&step),
-                Written::Outdated => tracing::info!("somebody else has written in the meantime: looking again"),
+            match self.store.write(&stored, write).await.map_err(StepError::Store)? {
+                WriteOutcome::Written => told(&step),
+                WriteOutcome::Conflict => tracing::info!("somebody else has written in the meantime: looking again"),
             }
         }
         Ok(())
@@ -115,7 +115,7 @@ impl<S: Store> Rotation<S> {
         let there = [
             (Missing::Record, facts.record.is_some()),
             (Missing::Serving, facts.serving.is_some()),
-            (Missing::Registration, facts.trusted.is_some()),
+            (Missing::WebhookConfiguration, facts.trusted.is_some()),
         ];
         let missing: Vec<Missing> = there.into_iter().filter(|(_, there)| !there).map(|(what, _)| what).collect();
         for what in missing.iter().filter(|what| !self.missing.contains(what)) {
@@ -125,7 +125,7 @@ impl<S: Store> Rotation<S> {
         if let Some(leaf) = facts.serving.as_ref().and_then(|serving| serving.leaf) {
             self.metrics.certificates.leaf_expires(leaf.dates.not_after.as_second());
         }
-        let signing = facts.record.iter().flat_map(|pile| &pile.authorities).filter(|it| it.keyed);
+        let signing = facts.record.iter().flat_map(|set| &set.authorities).filter(|it| it.keyed);
         if let Some(last) = signing.map(|it| it.dates.not_after).max() {
             self.metrics.certificates.authority_expires(last.as_second());
         }
@@ -137,9 +137,9 @@ impl Missing {
         let secret =
             |name| format!("there is no Secret {name}: the chart makes it, empty; until then nothing is renewed in it");
         match self {
-            Self::Record => secret(RECORD),
-            Self::Serving => secret(SERVING),
-            Self::Registration => "the webhook is not registered: no apiserver calls it".to_owned(),
+            Self::Record => secret(CA_SECRET),
+            Self::Serving => secret(SERVING_SECRET),
+            Self::WebhookConfiguration => "the webhook is not registered: no apiserver calls it".to_owned(),
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::PrivateKey;
 use super::dates::Dates;
 use super::mint::{self, MintError};
 use super::read::{Authorities, Authority, Leaf, bundle, keys};
 use super::schedule::Schedule;
-use super::step::{self, Facts, Id, Pile, Serving, Step};
+use super::step::{self, CertificateSet, Facts, Id, Serving, Step};
 use super::store::{Stored, Write};
-use super::{CA_CRT, CA_KEY, PrivateKey, TLS_CRT, TLS_KEY};
-use crate::cluster::registration::Registration;
-use crate::cluster::secret::Secret;
+use crate::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
+use crate::objects::{Secret, WebhookConfiguration};
 
 /// What is stored, read.
 #[derive(Debug)]
@@ -23,10 +23,10 @@ pub(super) struct State {
 impl State {
     /// Reads what is stored, for a Service that is called `host`.
     pub(super) fn read(stored: &Stored, host: &str) -> Self {
-        let Stored { registration, record, serving, now } = stored;
+        let Stored { webhook_configuration, record, serving, now } = stored;
         let record = record.as_ref().map(|secret| Authorities::read(secret.get(CA_CRT), secret.get(CA_KEY)));
         let beside = serving.as_ref().map(|secret| Authorities::read(secret.get(CA_CRT), b""));
-        let trusted = registration.as_ref().and_then(trusted);
+        let trusted = webhook_configuration.as_ref().and_then(trusted);
         let mut authorities = BTreeMap::new();
         for place in [&record, &beside, &trusted].into_iter().flatten() {
             for authority in &place.found {
@@ -34,12 +34,12 @@ impl State {
             }
         }
         let leaf = serving.as_ref().and_then(|secret| leaf(secret, host, &authorities));
-        let pile = |place: &Authorities| place.facts();
+        let set = |place: &Authorities| place.facts();
         let facts = Facts {
             now: *now,
-            record: record.as_ref().map(pile),
-            serving: beside.as_ref().map(|beside| Serving { leaf, bundle: pile(beside) }),
-            trusted: trusted.as_ref().map(pile),
+            record: record.as_ref().map(set),
+            serving: beside.as_ref().map(|beside| Serving { leaf, bundle: set(beside) }),
+            trusted: trusted.as_ref().map(set),
             established: BTreeSet::new(),
         };
         Self { facts, authorities }
@@ -85,13 +85,13 @@ impl State {
 }
 
 /// What all webhooks have in common.
-fn trusted(registration: &Registration) -> Option<Authorities> {
-    let mut bundles = registration.bundles.iter();
+fn trusted(configuration: &WebhookConfiguration) -> Option<Authorities> {
+    let mut bundles = configuration.ca_bundles.iter();
     let mut common = Authorities::read(bundles.next()?, b"");
     for other in bundles {
         let other = Authorities::read(other, b"");
         let there = |authority: &Authority| other.found.iter().any(|it| it.id == authority.id);
-        common.junk |= other.junk || other.found.len() != common.found.len() || !common.found.iter().all(there);
+        common.foreign |= other.foreign || other.found.len() != common.found.len() || !common.found.iter().all(there);
         common.found.retain(there);
     }
     Some(common)
@@ -106,6 +106,6 @@ fn leaf(secret: &Secret, host: &str, authorities: &BTreeMap<Id, Authority>) -> O
 impl Facts {
     /// Those that every webhook is told to trust.
     pub(super) fn trusted_ids(&self) -> impl Iterator<Item = Id> {
-        self.trusted.iter().flat_map(|Pile { authorities, .. }| authorities).map(|authority| authority.id)
+        self.trusted.iter().flat_map(|CertificateSet { authorities, .. }| authorities).map(|authority| authority.id)
     }
 }

@@ -36,11 +36,11 @@ pub struct Authority {
 
 /// The authorities found in one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pile {
+pub struct CertificateSet {
     /// Those of ours.
     pub authorities: Vec<Authority>,
     /// Whether anything else was found there.
-    pub junk: bool,
+    pub foreign: bool,
 }
 
 /// A leaf, as far as a decision needs it.
@@ -60,7 +60,7 @@ pub struct Serving {
     /// The certificate that replicas show, where it makes a pair with its key.
     pub leaf: Option<Leaf>,
     /// The authorities beside it.
-    pub bundle: Pile,
+    pub bundle: CertificateSet,
 }
 
 /// What the cluster holds.
@@ -69,11 +69,11 @@ pub struct Facts {
     /// The time.
     pub now: Timestamp,
     /// The Secret of the authorities, if there is one.
-    pub record: Option<Pile>,
+    pub record: Option<CertificateSet>,
     /// The Secret of the webhook, if there is one.
     pub serving: Option<Serving>,
     /// The `caBundle` that all webhooks have in common, if any is registered.
-    pub trusted: Option<Pile>,
+    pub trusted: Option<CertificateSet>,
     /// The authorities that have been trusted for so long that no apiserver can have missed them.
     pub established: BTreeSet<Id>,
 }
@@ -113,7 +113,7 @@ pub fn next(facts: &Facts, schedule: &Schedule) -> Step {
 
     if let Some(record) = record {
         let mint = !known.iter().any(|it| it.keyed && !it.dates.due(*now, schedule.authority));
-        if mint || record.junk || sorted(&record.authorities) != known {
+        if mint || record.foreign || sorted(&record.authorities) != known {
             return Step::Record { keep: known, mint };
         }
     }
@@ -141,10 +141,10 @@ pub fn next(facts: &Facts, schedule: &Schedule) -> Step {
 
 /// Every authority of ours that is good now, wherever it stands, the newest first; with the keys that are still needed.
 fn known(facts: &Facts, leaf: Option<Leaf>) -> Vec<Authority> {
-    let record = facts.record.iter().flat_map(|pile| &pile.authorities).copied();
+    let record = facts.record.iter().flat_map(|set| &set.authorities).copied();
     // A key counts where it is recorded alone.
     let elsewhere = facts.serving.iter().map(|serving| &serving.bundle).chain(&facts.trusted);
-    let elsewhere = elsewhere.flat_map(|pile| &pile.authorities).map(|it| Authority { keyed: false, ..*it });
+    let elsewhere = elsewhere.flat_map(|set| &set.authorities).map(|it| Authority { keyed: false, ..*it });
     let mut known: Vec<Authority> = Vec::new();
     for authority in record.chain(elsewhere).filter(|it| it.dates.hold(facts.now)) {
         if known.iter().all(|it| it.id != authority.id) {
@@ -167,11 +167,11 @@ fn sorted(authorities: &[Authority]) -> Vec<Authority> {
     sorted
 }
 
-impl Pile {
+impl CertificateSet {
     /// Whether these and nothing else were found.
     fn holds(&self, ids: &[Id]) -> bool {
         let found: BTreeSet<Id> = self.authorities.iter().map(|it| it.id).collect();
-        !self.junk && found == ids.iter().copied().collect()
+        !self.foreign && found == ids.iter().copied().collect()
     }
 }
 

@@ -16,8 +16,8 @@ use rustls::server::ParsedCertificate;
 use super::read::{Authorities, Leaf};
 use super::state::State;
 use super::*;
-use crate::cluster::registration::Registration;
-use crate::cluster::secret::Secret;
+use crate::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
+use crate::objects::{Secret, WebhookConfiguration};
 
 const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
 const WEBHOOKS: usize = 3;
@@ -51,7 +51,10 @@ impl Memory {
 
     fn state(&self) -> State {
         let stored = Stored {
-            registration: Some(Registration::new("1", self.bundles.clone())),
+            webhook_configuration: Some(WebhookConfiguration {
+                resource_version: "1".to_owned(),
+                ca_bundles: self.bundles.clone(),
+            }),
             record: Some(Secret::new("1", self.record.clone())),
             serving: Some(Secret::new("1", self.serving.clone())),
             now: self.now(),
@@ -237,7 +240,7 @@ fn what_is_found_broken_is_replaced(#[case] harm: fn(&mut Memory)) {
     }
     memory.check_trusted(&memory.serving[TLS_CRT]);
     let authorities = memory.authorities();
-    assert!(!authorities.junk && authorities.found.iter().any(|it| it.key.is_some()), "{authorities:?}");
+    assert!(!authorities.foreign && authorities.found.iter().any(|it| it.key.is_some()), "{authorities:?}");
 }
 
 #[test]

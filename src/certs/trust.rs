@@ -12,16 +12,8 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 
 use super::dates::Dates;
+use super::distrust::Distrust;
 use super::read;
-
-/// Why a client turns away.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distrust {
-    /// It calls the server by another name.
-    Name,
-    /// Nobody in its bundle vouches for the server now.
-    Issuer,
-}
 
 /// When the first of `chain` is good; `None` where it cannot be read, or `key` is not its own. Any kind of key will do that
 /// a server can sign with.

@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum};
 use kube::Client;
 
 use super::server::duration;
-use crate::certs::{self, InCluster, Rotation, Schedule, ScheduleError};
+use crate::certs::{Rotation, Schedule, ScheduleError};
+use crate::cluster::CertificateStore;
+use crate::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 use crate::telemetry::Metrics;
 
 /// Flags of whoever makes certificates.
@@ -17,7 +19,7 @@ pub(super) struct CertificateArguments {
     #[arg(long, value_enum, value_name = "WHO", default_value_t = Mode::Own, env = "TRAINMESH_CERTIFICATES")]
     certificates: Mode,
     /// Service that the apiserver calls
-    #[arg(long, value_name = "NAME", default_value = certs::SERVICE, env = "TRAINMESH_SERVICE")]
+    #[arg(long, value_name = "NAME", default_value = SERVICE, env = "TRAINMESH_SERVICE")]
     service: String,
     /// How long a CA is good; it is renewed when two thirds are over
     #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration, env = "TRAINMESH_CA_LIFETIME")]
@@ -56,10 +58,10 @@ impl CertificateArguments {
         client: Client,
         namespace: &str,
         metrics: Arc<Metrics>,
-    ) -> Option<Rotation<InCluster>> {
+    ) -> Option<Rotation<CertificateStore>> {
         let rotation = || {
-            let store = InCluster::new(client, namespace, certs::REGISTRATION);
-            Rotation::new(store, certs::host(&self.service, namespace), schedule, metrics)
+            let store = CertificateStore::new(client, namespace, WEBHOOK_CONFIGURATION);
+            Rotation::new(store, service_host(&self.service, namespace), schedule, metrics)
         };
         (self.certificates == Mode::Own).then(rotation)
     }

@@ -13,7 +13,9 @@ use k8s_openapi::ByteString;
 
 use super::Status;
 use super::server::duration;
-use crate::certs::{self, CA_CRT, Dates, Schedule, TLS_CRT, TLS_KEY, mint};
+use crate::certs::{Dates, Schedule, mint};
+use crate::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
+use crate::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 use crate::printable::Printable;
 use crate::scope::Installation;
 
@@ -40,7 +42,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct Generate {
     /// Service that the apiserver calls
-    #[arg(long, value_name = "NAME", default_value = certs::SERVICE)]
+    #[arg(long, value_name = "NAME", default_value = SERVICE)]
     service: String,
     /// Namespace of the Service
     #[arg(short, long, default_value = Installation::DEFAULT_NAMESPACE)]
@@ -68,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 fn generate(arguments: &Generate) -> anyhow::Result<()> {
     let Generate { service, namespace, out, ca_lifetime, lifetime, force } = arguments;
     Schedule::new(*ca_lifetime, *lifetime)?;
-    let host = certs::host(service, namespace);
+    let host = service_host(service, namespace);
     let now = Timestamp::now();
     let authority = mint::authority(Dates::starting(now, *ca_lifetime))?;
     let pair = mint::leaf(&authority, &host, Dates::starting(now, *lifetime))
@@ -93,13 +95,12 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     super::note(&mut stderr, format_args!("wrote {ca}, {certificate}, {key} for {host}; next:"));
     let steps = [
         format!(
-            "1. write the caBundle line into the clientConfig of every webhook of MutatingWebhookConfiguration {}",
-            certs::REGISTRATION
+            "1. write the caBundle line into the clientConfig of every webhook of MutatingWebhookConfiguration \
+             {WEBHOOK_CONFIGURATION}"
         ),
         format!(
-            "2. kubectl -n {namespace} create secret tls {} --cert={certificate} --key={key}, and start the webhook with \
-             --tls-cert and --tls-key on those files",
-            certs::SERVING
+            "2. kubectl -n {namespace} create secret tls {SERVING_SECRET} --cert={certificate} --key={key}, and start the \
+             webhook with --tls-cert and --tls-key on those files"
         ),
         format!(
             "3. do it again before {}: nobody renews them",

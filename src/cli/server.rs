@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use super::background::Background;
 use crate::cluster::config_map;
 use crate::files;
+use crate::objects::CONFIG_MAP;
 use crate::reload::{self, Settings};
 use crate::scope::Installation;
 use crate::serve;
@@ -58,17 +59,17 @@ impl ServerArguments {
         let settings = Arc::clone(settings);
         if let Some(path) = &self.config {
             let name = path.display().to_string();
-            let mut offers = Box::pin(reload::file(path.clone(), files::INTERVAL));
+            let mut updates = Box::pin(reload::file(path.clone(), files::INTERVAL));
             // The first one is waited for: a file that is bad from the start is told at once, by the exit code.
-            if let Some(offer) = offers.next().await {
-                settings.take(&offer, &name)?;
+            if let Some(update) = updates.next().await {
+                settings.apply(&update, &name)?;
             }
-            background.spawn("configuration", |stop| async move { settings.follow(offers, &name, stop).await });
+            background.spawn("configuration", |stop| async move { settings.follow(updates, &name, stop).await });
         } else {
             let namespace = self.installation.namespace();
-            let name = format!("ConfigMap {namespace}/{}", config_map::NAME);
-            let offers = config_map::offers(client, namespace);
-            background.spawn("configuration", |stop| async move { settings.follow(offers, &name, stop).await });
+            let name = format!("ConfigMap {namespace}/{CONFIG_MAP}");
+            let updates = config_map::updates(client, namespace);
+            background.spawn("configuration", |stop| async move { settings.follow(updates, &name, stop).await });
         }
         Ok(())
     }

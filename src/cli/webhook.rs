@@ -13,12 +13,12 @@ use super::Status;
 use super::background::Background;
 use super::server::{ServerArguments, bind, duration};
 use super::signals::Signals;
-use crate::certs;
 use crate::cluster::client;
 use crate::cluster::fabric::FactCache;
 use crate::cluster::namespaces::NamespaceCache;
 use crate::cluster::secret::Secrets;
 use crate::files;
+use crate::objects::{SERVICE, service_host};
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
 use crate::webhook::{CertificateFiles, CertificateSecret, ClientCaFile, Drain, Parts, Served, Webhook, review};
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CLIENT_CA")]
     client_ca: Option<PathBuf>,
     /// Service that the apiserver calls; a certificate in the Secret must be made for it
-    #[arg(long, value_name = "NAME", default_value = certs::SERVICE, env = "TRAINMESH_SERVICE")]
+    #[arg(long, value_name = "NAME", default_value = SERVICE, env = "TRAINMESH_SERVICE")]
     service: String,
     /// JSON nodes that the object of a review may have; above it the review gets HTTP 413, and failurePolicy decides
     #[arg(
@@ -100,7 +100,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         Source::Files(CertificateFiles::load(chain.clone(), key.clone(), Arc::clone(&metrics)).await?)
     } else {
         let secrets = Secrets::new(client.clone(), server.installation.namespace());
-        let host = certs::host(service, server.installation.namespace());
+        let host = service_host(service, server.installation.namespace());
         Source::Secret(CertificateSecret::new(secrets, host, Arc::clone(&metrics), SystemTime::now))
     };
     let client_ca = match client_ca {

@@ -5,14 +5,14 @@ use jiff::fmt::rfc2822;
 use kube::Client;
 use kube::client::Body;
 
-use super::ask::{AskError, answer};
+use super::request::{RequestError, send};
 
 /// What the apiserver's clock says, to the second: it stands in the head of every answer, whatever that is.
-pub async fn now(client: &Client) -> Result<Timestamp, AskError> {
+pub async fn now(client: &Client) -> Result<Timestamp, RequestError> {
     let step = "ask for the time";
-    let malformed = || AskError::Malformed(step.to_owned());
+    let malformed = || RequestError::Malformed(step.to_owned());
     let request = axum::http::Request::get("/version").body(Body::empty()).map_err(|_| malformed())?;
-    let head = answer(step, client.send(request)).await?;
+    let head = send(step, client.send(request)).await?;
     let date = head.headers().get(axum::http::header::DATE).and_then(|date| date.to_str().ok());
     date.and_then(read).ok_or_else(malformed)
 }

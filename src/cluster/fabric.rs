@@ -21,9 +21,6 @@ use crate::cluster_facts::ClusterFacts;
 use crate::cluster_facts::ReferencedObjects;
 use crate::reload::Settings;
 
-/// The registration by which network-resources-injector is known.
-pub const INJECTOR: &str = "network-resources-injector-config";
-
 /// The facts as they are known at any time.
 pub type SharedFacts = Arc<ArcSwap<ClusterFacts>>;
 
@@ -50,7 +47,7 @@ impl FactCache {
 
     /// Watches what the configuration asks for, and something else when it does, until `stop`.
     pub async fn run(&self, settings: Arc<Settings>, stop: CancellationToken) {
-        let mut judged = settings.judged();
+        let mut configured = settings.subscribe();
         while !stop.is_cancelled() {
             let named = named(&settings);
             let updates = named.as_ref().map(|named| sources::updates(&self.client, &self.home, named));
@@ -59,7 +56,7 @@ impl FactCache {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => break,
-                    changed = judged.changed() => {
+                    changed = configured.changed() => {
                         if changed.is_err() || self::named(&settings) != named {
                             break;
                         }

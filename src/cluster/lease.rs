@@ -21,11 +21,9 @@ use kube::{Api, Client};
 use thiserror::Error;
 
 use crate::error::chain;
+use crate::objects::LEASE;
 use claim::claim;
 use transition::{Observed, Step, next};
-
-/// Name of the `Lease`.
-pub const NAME: &str = "trainmesh-controller";
 
 /// The times of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +57,10 @@ pub struct Candidate {
 #[derive(Debug, Error)]
 pub enum Lost {
     /// Somebody else does.
-    #[error("the lease {NAME} was taken by {0}")]
+    #[error("the lease {LEASE} was taken by {0}")]
     Taken(String),
     /// It could not be renewed in time.
-    #[error("the lease {NAME} could not be renewed within {0:?}")]
+    #[error("the lease {LEASE} could not be renewed within {0:?}")]
     Expired(Duration),
 }
 
@@ -143,7 +141,7 @@ impl Candidate {
                     let error = chain(&error);
                     // Once, not at each attempt.
                     if error != logged {
-                        tracing::warn!("could not stand for the lease {NAME}: {error}");
+                        tracing::warn!("could not stand for the lease {LEASE}: {error}");
                         logged = error;
                     }
                 }
@@ -165,7 +163,7 @@ impl Candidate {
                 Ok(Ok(Step::Renew)) => pause = self.timing.renewal,
                 Ok(Ok(_)) => return Lost::Taken(self.holder().unwrap_or("nobody").to_owned()),
                 Ok(Err(error)) => {
-                    tracing::warn!("could not renew the lease {NAME}: {}", chain(&error));
+                    tracing::warn!("could not renew the lease {LEASE}: {}", chain(&error));
                     pause = self.timing.retry;
                 }
                 Err(_) => return Lost::Expired(self.timing.patience),
@@ -181,12 +179,12 @@ impl Candidate {
             if let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_ref() == Some(&self.identity))
             {
                 spec.holder_identity = None;
-                self.call(self.api.replace(NAME, &PostParams::default(), &lease)).await?;
+                self.call(self.api.replace(LEASE, &PostParams::default(), &lease)).await?;
             }
             Ok::<(), CallError>(())
         };
         if let Err(error) = released.await {
-            tracing::warn!("could not release the lease {NAME}: {}", chain(&error));
+            tracing::warn!("could not release the lease {LEASE}: {}", chain(&error));
         }
     }
 
@@ -224,7 +222,7 @@ impl Candidate {
     }
 
     async fn read(&mut self) -> Result<(), CallError> {
-        self.lease = self.call(self.api.get_opt(NAME)).await?;
+        self.lease = self.call(self.api.get_opt(LEASE)).await?;
         let spec = self.lease.as_ref().map(|lease| lease.spec.clone().unwrap_or_default());
         self.observed = spec.map(|spec| Observed::update(self.observed.take(), spec, self.timing.term, Instant::now()));
         Ok(())
@@ -236,7 +234,7 @@ impl Candidate {
         let params = PostParams::default();
         let sent = Instant::now();
         let written = if mine.metadata.resource_version.is_some() {
-            self.call(self.api.replace(NAME, &params, &mine)).await
+            self.call(self.api.replace(LEASE, &params, &mine)).await
         } else {
             let created = self.call(self.api.create(&params, &mine)).await.map_err(|error| match error {
                 // A lease that is to be created needs nothing else.

@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use kube::core::{ObjectList, PartialObjectMeta};
 use serde::de::DeserializeOwned;
 
-use super::ask::{AskError, answer};
+use super::request::{RequestError, send};
 
 /// Objects in one page, unless the caller knows better.
 const PAGE: u32 = 500;
@@ -19,7 +19,7 @@ pub(crate) fn pages<T, F>(
     step: impl Into<Arc<str>>,
     parameters: ListParams,
     page: impl Fn(ListParams) -> F,
-) -> impl Stream<Item = Result<T, AskError>>
+) -> impl Stream<Item = Result<T, RequestError>>
 where
     F: Future<Output = kube::Result<ObjectList<T>>>,
     T: Clone,
@@ -31,7 +31,7 @@ where
         let request = parameters.map(|parameters| (page(parameters.clone()), parameters));
         async move {
             let Some((request, parameters)) = request else { return Ok(None) };
-            let page = answer(&step, request).await?;
+            let page = send(&step, request).await?;
             let next = page.metadata.continue_.filter(|token| !token.is_empty());
             let next = next.map(|token| parameters.continue_token(&token));
             Ok(Some((stream::iter(page.items.into_iter().map(Ok)), next)))
@@ -41,7 +41,7 @@ where
 }
 
 /// Lists objects of `api`.
-pub(crate) async fn list<K>(step: &str, api: &Api<K>, parameters: ListParams) -> Result<Vec<K>, AskError>
+pub(crate) async fn list<K>(step: &str, api: &Api<K>, parameters: ListParams) -> Result<Vec<K>, RequestError>
 where
     K: Clone + DeserializeOwned + Debug,
 {
@@ -53,7 +53,7 @@ pub(crate) async fn list_metadata<K>(
     step: &str,
     api: &Api<K>,
     parameters: ListParams,
-) -> Result<Vec<PartialObjectMeta<K>>, AskError>
+) -> Result<Vec<PartialObjectMeta<K>>, RequestError>
 where
     K: Clone + DeserializeOwned + Debug,
 {

@@ -10,8 +10,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::config_map::{KEY, NAME};
-use crate::certs::REGISTRATION;
+use crate::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
 
 /// A question to the apiserver that failed.
 #[derive(Debug, Error)]
@@ -33,17 +32,19 @@ pub async fn labels(client: &Client, namespace: &str) -> Result<Option<BTreeMap<
 /// `MutatingWebhookConfiguration` of ours, or where it names a URL.
 pub async fn installation(client: &Client) -> Result<Option<String>, LiveError> {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
-    let step = || format!("read MutatingWebhookConfiguration {REGISTRATION}");
-    let found = api.get_opt(REGISTRATION).await.map_err(failed(step))?;
+    let step = || format!("read MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}");
+    let found = api.get_opt(WEBHOOK_CONFIGURATION).await.map_err(failed(step))?;
     let webhooks = found.and_then(|found| found.webhooks).unwrap_or_default();
     Ok(webhooks.into_iter().find_map(|webhook| webhook.client_config.service).map(|service| service.namespace))
 }
 
-/// The text of the configuration in force where trainmesh is installed in `namespace`; `None` where the cluster has none.
-pub async fn configuration(client: &Client, namespace: &str) -> Result<Option<String>, LiveError> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let found = api.get_opt(NAME).await.map_err(failed(|| format!("read ConfigMap {namespace}/{NAME}")))?;
-    Ok(found.and_then(|map| map.data?.remove(KEY)))
+/// The text of the configuration in force where trainmesh is installed in `installation`; `None` where the cluster has
+/// none.
+pub async fn configuration(client: &Client, installation: &str) -> Result<Option<String>, LiveError> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), installation);
+    let found =
+        api.get_opt(CONFIG_MAP).await.map_err(failed(|| format!("read ConfigMap {installation}/{CONFIG_MAP}")))?;
+    Ok(found.and_then(|map| map.data?.remove(CONFIG_KEY)))
 }
 
 /// `pod` as the apiserver would store it, had it been created in `namespace`: defaulted, and changed by every webhook.

@@ -20,9 +20,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::gangs;
 use super::reconcile::Context;
-use crate::cluster::ask::AskError;
 use crate::cluster::events::{self, Told};
 use crate::cluster::list::pages;
+use crate::cluster::request::RequestError;
 use crate::error::chain;
 use crate::gang::mixed::{Deviating, GangMember, deviating};
 use crate::gang::{Assignment, GangId};
@@ -143,7 +143,7 @@ impl Looker {
 }
 
 /// The living pods of `namespace` by their gang.
-async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, AskError> {
+async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, RequestError> {
     let request = &Request::new(Pod::url_path(&(), Some(namespace)));
     let living = ListParams::default().fields(LIVING).limit(PAGE);
     let pods = pages("list the pods of gangs", living, |parameters| async move {

@@ -10,10 +10,11 @@ use tokio::time::sleep;
 
 use super::gangs;
 use super::reconcile::Context;
-use crate::cluster::ask::{AskError, Written};
-use crate::cluster::fabric::pins::{NAME, PinStore, Stored};
+use crate::cluster::fabric::pins::{PinStore, Stored};
+use crate::cluster::request::RequestError;
 use crate::error::chain;
 use crate::gang::pins::Dropped;
+use crate::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
 use crate::reload::Active;
 
 /// The shortest time between two writes: pods of a gang come together.
@@ -30,17 +31,17 @@ pub(super) async fn keep(context: Arc<Context>, store: PinStore) {
         stored: None,
         dropped: Dropped::default(),
     };
-    let (mut gangs, mut judged) = (context.gangs.changes(), context.settings.judged());
+    let (mut gangs, mut updates) = (context.gangs.changes(), context.settings.subscribe());
     let mut namespaces = context.namespaces.changes();
     loop {
         gangs.mark_unchanged();
         namespaces.mark_unchanged();
-        judged.mark_unchanged();
+        updates.mark_unchanged();
         let done = keeper.step().await;
         if let Err(error) = &done {
             tracing::warn!("{}", chain(error));
         }
-        let again = !matches!(done, Ok(Written::Done));
+        let again = !matches!(done, Ok(WriteOutcome::Written));
         tokio::select! {
             biased;
             () = context.stop.cancelled() => return,
@@ -55,7 +56,7 @@ pub(super) async fn keep(context: Arc<Context>, store: PinStore) {
             // The senders live as long as the context.
             _ = gangs.changed() => {}
             _ = namespaces.changed() => {}
-            _ = judged.changed() => {}
+            _ = updates.changed() => {}
         }
     }
 }
@@ -71,26 +72,26 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Writes what is to be kept, if that has changed; [`Written::Outdated`]: to be done anew.
-    async fn step(&mut self) -> Result<Written, AskError> {
-        let Some(active) = self.context.settings.active() else { return Ok(Written::Done) };
+    /// Writes what is to be kept, if that has changed; [`WriteOutcome::Conflict`]: to be done anew.
+    async fn step(&mut self) -> Result<WriteOutcome, RequestError> {
+        let Some(active) = self.context.settings.active() else { return Ok(WriteOutcome::Written) };
         if self.configured.first().is_none_or(|first| !Arc::ptr_eq(first, &active)) {
             self.configured.insert(0, Arc::clone(&active));
             self.configured.truncate(2);
         }
         let living = if active.config.fabric.enabled { gangs::living(&self.context) } else { None };
-        let Some(living) = living else { return Ok(Written::Done) };
+        let Some(living) = living else { return Ok(WriteOutcome::Written) };
         if self.stored.is_none() {
             self.stored = self.store.read().await?;
         }
         let Some(stored) = &self.stored else {
             if living.is_empty() {
-                return Ok(Written::Done);
+                return Ok(WriteOutcome::Written);
             }
             tracing::warn!(
-                "there is no ConfigMap {NAME}: nothing keeps the pods of a job alike when its profile changes"
+                "there is no ConfigMap {FABRIC_CONFIG_MAP}: nothing keeps the pods of a job alike when its profile changes"
             );
-            return Ok(Written::Done);
+            return Ok(WriteOutcome::Written);
         };
         let profiles: Vec<_> = self.configured.iter().map(|active| &active.config.fabric.profiles).collect();
         let (next, dropped) = stored.pins.follow(&living, &profiles);
@@ -112,7 +113,7 @@ impl Keeper {
             self.dropped = dropped;
         }
         if next == stored.pins {
-            return Ok(Written::Done);
+            return Ok(WriteOutcome::Written);
         }
         let written = self.store.write(stored, &next).await;
         // Of its next version only the apiserver knows.

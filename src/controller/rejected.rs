@@ -9,9 +9,9 @@ use crate::cluster::events::Told;
 /// Tells what is refused until told to end; `namespace` is that of the `ConfigMap`, none where a file is read.
 pub(super) async fn tell(context: Arc<Context>, namespace: Option<String>) {
     let Some(namespace) = namespace else { return };
-    let mut judged = context.settings.judged();
+    let mut updates = context.settings.subscribe();
     loop {
-        let refused = judged.borrow_and_update().clone();
+        let refused = updates.borrow_and_update().clone();
         if let Some(refused) = refused {
             let note = format!("{refused}\nthe running configuration is kept");
             let told = Told { warning: true, reason: "ConfigRejected", action: "Reload", note };
@@ -21,7 +21,7 @@ pub(super) async fn tell(context: Arc<Context>, namespace: Option<String>) {
         tokio::select! {
             biased;
             () = context.stop.cancelled() => return,
-            changed = judged.changed() => if changed.is_err() { return },
+            changed = updates.changed() => if changed.is_err() { return },
         }
     }
 }

@@ -15,8 +15,8 @@ use tokio::time::{Instant, sleep, timeout};
 use super::pod::Watched;
 use super::quit;
 use super::tell::note;
-use crate::cluster::ask::AskError;
 use crate::cluster::list::pages;
+use crate::cluster::request::RequestError;
 use crate::config::Termination;
 use crate::lifecycle::{
     Catalogue, Decision, Finding, History, PodFacts, Role, Situation, Skip, State, Step, Target, Why, decide,
@@ -76,7 +76,7 @@ impl Sweeper {
     }
 
     /// The pods that hang now in `namespace`, or in all of them.
-    pub fn hanging(&self, namespace: Option<&str>) -> impl Stream<Item = Result<Hanging, AskError>> {
+    pub fn hanging(&self, namespace: Option<&str>) -> impl Stream<Item = Result<Hanging, RequestError>> {
         let api: Api<Watched> = match namespace {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::all(self.client.clone()),

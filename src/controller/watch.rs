@@ -109,7 +109,7 @@ fn again(context: &Arc<Context>, store: Store<Watched>) -> impl Stream<Item = Re
         let context = Arc::clone(context);
         move |()| context.memory.forget_idle(Timestamp::now() - 3 * RESYNC)
     });
-    let all = stream::select(resync, changes(context.settings.judged())).flat_map({
+    let all = stream::select(resync, changes(context.settings.subscribe())).flat_map({
         let store = store.clone();
         move |()| stream::iter(store.state())
     });

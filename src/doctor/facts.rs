@@ -8,10 +8,9 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 use super::{Code, Found, Right};
-use crate::certs::SERVING;
-use crate::cluster::secret::Secret;
-use crate::config::PodSecurityDefault;
-use crate::reload::Offer;
+use crate::certs::{Dates, Distrust};
+use crate::config::{ConfigUpdate, PodSecurityDefault};
+use crate::objects::SERVING_SECRET;
 use crate::scope::Installation;
 
 /// What was seen, at one moment.
@@ -24,29 +23,29 @@ pub struct Facts {
     /// Its version.
     pub version: Version,
     /// Every `MutatingWebhookConfiguration`, in the order in which they are called.
-    pub registrations: Seen<Vec<MutatingWebhookConfiguration>>,
+    pub registrations: Readable<Vec<MutatingWebhookConfiguration>>,
     /// What the Deployments say.
     pub servers: Servers,
-    /// The Secret of the webhook's certificate; `None` where there is none.
-    pub certificate: Seen<Option<Secret>>,
+    /// The certificate of the webhook.
+    pub certificate: Readable<ServingCertificate>,
     /// How many replicas of the webhook are ready; `None` where there is no Service.
-    pub endpoints: Seen<Option<usize>>,
+    pub endpoints: Readable<Option<usize>>,
     /// The Lease of the controller; `None` where there is none.
-    pub lease: Seen<Option<LeaseSpec>>,
+    pub lease: Readable<Option<LeaseSpec>>,
     /// The replicas of both servers that are ready, and whether the apiserver reaches their metrics.
-    pub metrics: Seen<BTreeMap<String, bool>>,
+    pub metrics: Readable<BTreeMap<String, bool>>,
     /// The configuration.
-    pub configuration: Seen<Offer>,
+    pub configuration: Readable<ConfigUpdate>,
     /// Those of the [`needed`](super::needed) rights that the servers' accounts lack.
-    pub denied: Seen<Vec<Right>>,
+    pub denied: Readable<Vec<Right>>,
     /// Those of the [`unneeded`](super::unneeded) rights that they have in all namespaces.
-    pub unneeded: Seen<Vec<Right>>,
+    pub unneeded: Readable<Vec<Right>>,
     /// Istio's control planes.
-    pub istiods: Seen<Vec<Istiod>>,
+    pub istiods: Readable<Vec<Istiod>>,
     /// All namespaces, and their labels.
-    pub namespaces: Seen<BTreeMap<String, BTreeMap<String, String>>>,
+    pub namespaces: Readable<BTreeMap<String, BTreeMap<String, String>>>,
     /// Whether namespaces without a Pod Security label admit what fabric profiles add.
-    pub pod_security: Seen<PodSecurityProbe>,
+    pub pod_security: Readable<PodSecurityProbe>,
 }
 
 /// What a dry run showed in each namespace where the cluster's default level of Pod Security decides.
@@ -73,13 +72,29 @@ pub enum Admission {
     Unknown,
 }
 
-/// An answer, if the person may have it.
+/// What the Secret of the webhook's certificate holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen<T> {
-    /// What was seen.
+pub enum ServingCertificate {
+    /// No certificate, or there is no such Secret.
+    Missing,
+    /// Certificate and key cannot be read, or do not belong together.
+    Broken,
+    /// A certificate and its key.
+    Present {
+        /// When it is good.
+        dates: Dates,
+        /// Whether callers trust it, by the name of the webhook that they call; webhooks without a `caBundle` are left out.
+        trust: BTreeMap<String, Result<(), Distrust>>,
+    },
+}
+
+/// An answer, if the person may read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readable<T> {
+    /// The answer.
     Known(T),
-    /// The question that was forbidden.
-    Hidden(String),
+    /// The request that is forbidden.
+    Forbidden(String),
 }
 
 /// The apiserver's version, as it says it.
@@ -134,20 +149,29 @@ impl Default for Servers {
         Self {
             webhook_account: "trainmesh-webhook".to_owned(),
             controller_account: "trainmesh-controller".to_owned(),
-            secret: SERVING.to_owned(),
+            secret: SERVING_SECRET.to_owned(),
             own_certificate: true,
             controller: true,
         }
     }
 }
 
-impl<T> Seen<T> {
+impl<T> Readable<T> {
     /// The answer, if there is one.
     #[must_use]
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(answer) => Some(answer),
-            Self::Hidden(_) => None,
+            Self::Forbidden(_) => None,
+        }
+    }
+
+    /// The same, with the answer that `map` makes of it.
+    #[must_use]
+    pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Readable<U> {
+        match self {
+            Self::Known(answer) => Readable::Known(map(answer)),
+            Self::Forbidden(request) => Readable::Forbidden(request),
         }
     }
 
@@ -156,15 +180,15 @@ impl<T> Seen<T> {
     pub fn into_known(self) -> Option<T> {
         match self {
             Self::Known(answer) => Some(answer),
-            Self::Hidden(_) => None,
+            Self::Forbidden(_) => None,
         }
     }
 
     /// What `check` finds; a note where there is no answer to be checked.
-    pub(super) fn judge(&self, check: impl FnOnce(&T) -> Vec<Found>) -> Vec<Found> {
+    pub(super) fn evaluate(&self, check: impl FnOnce(&T) -> Vec<Found>) -> Vec<Found> {
         match self {
             Self::Known(answer) => check(answer),
-            Self::Hidden(question) => vec![(Code::NotReadable, question.clone())],
+            Self::Forbidden(request) => vec![(Code::NotReadable, request.clone())],
         }
     }
 }

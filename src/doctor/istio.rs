@@ -6,7 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebho
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::{Selector, SelectorExt as _};
 
-use super::{Code, Found, Istiod, Seen, several};
+use super::{Code, Found, Istiod, Readable, several};
 use crate::keys;
 
 /// How the names of Istio's own configurations begin.
@@ -14,11 +14,11 @@ const NAMES: [&str; 2] = ["istio-sidecar-injector", "istio-revision-tag"];
 /// How the names of their webhooks end, whatever the configuration is called.
 const WEBHOOKS: &str = "sidecar-injector.istio.io";
 
-pub(super) fn check(all: &[MutatingWebhookConfiguration], istiods: &Seen<Vec<Istiod>>) -> Vec<Found> {
+pub(super) fn check(all: &[MutatingWebhookConfiguration], istiods: &Readable<Vec<Istiod>>) -> Vec<Found> {
     let injectors = several(all.iter().filter(|it| injects(it)).map(title));
     let mut found =
         vec![if injectors.is_empty() { (Code::InjectorMissing, injectors) } else { (Code::InjectorsSeen, injectors) }];
-    found.extend(istiods.judge(|istiods| native(istiods)));
+    found.extend(istiods.evaluate(|istiods| native(istiods)));
     found
 }
 
@@ -96,7 +96,7 @@ mod tests {
     fn meshes(#[case] mesh: bool, #[case] istiods: Vec<Istiod>, #[case] expected: &[(Code, &str)]) {
         let all = if mesh { vec![ours(), injector("istio-sidecar-injector")] } else { vec![ours()] };
         let expected: Vec<Found> = expected.iter().map(|(code, about)| (*code, (*about).to_owned())).collect();
-        assert_eq!(check(&registrations(&all), &Seen::Known(istiods)), expected);
+        assert_eq!(check(&registrations(&all), &Readable::Known(istiods)), expected);
     }
 
     #[rstest]

@@ -3,7 +3,7 @@
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration};
 
 use super::{Code, Found, several};
-use crate::{certs, keys};
+use crate::{keys, objects};
 
 /// In the name of its configuration, whatever a kustomization puts before it.
 const NAME: &str = "istio-aux";
@@ -13,7 +13,7 @@ pub(super) fn check(all: &[MutatingWebhookConfiguration]) -> Vec<Found> {
         let name = it.metadata.name.as_deref()?;
         let webhooks = it.webhooks.as_deref().unwrap_or_default();
         let theirs = name.contains(NAME) || webhooks.iter().any(serves_its_label);
-        (theirs && name != certs::REGISTRATION).then_some(name)
+        (theirs && name != objects::WEBHOOK_CONFIGURATION).then_some(name)
     });
     match several(theirs) {
         none if none.is_empty() => vec![(Code::IstioAuxAbsent, none)],

@@ -3,7 +3,7 @@
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration};
 
 use super::{Code, Found, istio, several};
-use crate::certs::REGISTRATION;
+use crate::objects::WEBHOOK_CONFIGURATION;
 
 /// The webhooks, one for each mode.
 const WEBHOOKS: [&str; 3] = ["inject.trainmesh.dev", "audit.trainmesh.dev", "istio-aux.trainmesh.dev"];
@@ -16,7 +16,7 @@ pub(super) fn check(all: &[MutatingWebhookConfiguration], namespace: &str) -> Ve
         (service.namespace != namespace).then(|| service.namespace.clone())
     });
     let before = all.iter().filter(|it| istio::injects(it)).filter_map(|it| it.metadata.name.as_deref());
-    let before = before.filter(|name| *name < REGISTRATION);
+    let before = before.filter(|name| *name < WEBHOOK_CONFIGURATION);
     let closed = webhooks.iter().filter(|webhook| webhook.failure_policy.as_deref() != Some("Ignore"));
     let mut elsewhere: Vec<String> = elsewhere.collect();
     elsewhere.dedup();
@@ -36,8 +36,9 @@ pub(super) fn check(all: &[MutatingWebhookConfiguration], namespace: &str) -> Ve
 }
 
 /// Our webhooks, if they are registered.
-pub(super) fn ours(all: &[MutatingWebhookConfiguration]) -> Option<&[MutatingWebhook]> {
-    let ours = all.iter().find(|it| it.metadata.name.as_deref() == Some(REGISTRATION))?;
+#[must_use]
+pub fn ours(all: &[MutatingWebhookConfiguration]) -> Option<&[MutatingWebhook]> {
+    let ours = all.iter().find(|it| it.metadata.name.as_deref() == Some(WEBHOOK_CONFIGURATION))?;
     Some(ours.webhooks.as_deref().unwrap_or_default())
 }
 

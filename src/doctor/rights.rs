@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::{Code, Found, Servers, several};
-use crate::certs::{RECORD, REGISTRATION, SERVING};
-use crate::cluster::fabric::{self, pins};
-use crate::cluster::{config_map, lease};
 use crate::cluster_facts::ReferencedObjects;
 use crate::config::Configuration;
+use crate::objects::{
+    CA_SECRET, CONFIG_MAP, FABRIC_CONFIG_MAP, LEASE, NETWORK_RESOURCES_INJECTOR, SERVING_SECRET, WEBHOOK_CONFIGURATION,
+};
 
 /// One of the two servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,36 +83,36 @@ const OPEN: &[&str] = &["get", "create"];
 
 const RULES: &[Rule] = &[
     rule(Webhook, Always, ("", "namespaces"), ANY, false, READ),
-    rule(Webhook, Always, ("", "configmaps"), &[config_map::NAME], true, WATCH),
-    rule(Webhook, OwnCertificate, ("", "secrets"), &[SERVING], true, READ),
+    rule(Webhook, Always, ("", "configmaps"), &[CONFIG_MAP], true, WATCH),
+    rule(Webhook, OwnCertificate, ("", "secrets"), &[SERVING_SECRET], true, READ),
     rule(Webhook, Fabric, ("", "nodes"), ANY, false, WATCH),
     rule(Webhook, Fabric, ("", "resourcequotas"), ANY, false, WATCH),
-    rule(Webhook, Fabric, ("", "configmaps"), &[pins::NAME], true, WATCH),
+    rule(Webhook, Fabric, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, WATCH),
     rule(
         Webhook,
         Fabric,
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-        &[fabric::INJECTOR],
+        &[NETWORK_RESOURCES_INJECTOR],
         false,
         WATCH,
     ),
     rule(Controller, Always, ("", "namespaces"), ANY, false, WATCH),
-    rule(Controller, Always, ("", "configmaps"), &[config_map::NAME], true, WATCH),
+    rule(Controller, Always, ("", "configmaps"), &[CONFIG_MAP], true, WATCH),
     rule(Controller, Always, ("coordination.k8s.io", "leases"), ANY, true, &["create"]),
-    rule(Controller, Always, ("coordination.k8s.io", "leases"), &[lease::NAME], true, &["get", "update"]),
+    rule(Controller, Always, ("coordination.k8s.io", "leases"), &[LEASE], true, &["get", "update"]),
     rule(Controller, Always, ("events.k8s.io", "events"), ANY, true, &["create", "patch"]),
-    rule(Controller, OwnCertificate, ("", "secrets"), &[RECORD, SERVING], true, KEEP),
+    rule(Controller, OwnCertificate, ("", "secrets"), &[CA_SECRET, SERVING_SECRET], true, KEEP),
     rule(
         Controller,
         OwnCertificate,
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-        &[REGISTRATION],
+        &[WEBHOOK_CONFIGURATION],
         false,
         KEEP,
     ),
     rule(Controller, TerminationOrFabric, ("", "pods"), ANY, false, READ),
     rule(Controller, TerminationOrFabric, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
-    rule(Controller, Fabric, ("", "configmaps"), &[pins::NAME], true, &["get", "patch"]),
+    rule(Controller, Fabric, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, &["get", "patch"]),
     rule(Controller, Termination, ("", "pods/exec"), ANY, false, OPEN),
     rule(Controller, PortForward, ("", "pods/portforward"), ANY, false, OPEN),
 ];

@@ -4,7 +4,7 @@ use std::env;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use trainmesh::certs;
+use trainmesh::objects;
 
 use crate::cluster::Cluster;
 use crate::neighbor::Neighbor;
@@ -66,9 +66,9 @@ impl Fixture {
 
     /// A client of the webhook that has no credentials.
     pub fn dialer(&self) -> Dialer {
-        let secret = self.release.home.get("secret", certs::SERVING).expect("the certificate's Secret");
+        let secret = self.release.home.get("secret", objects::SERVING_SECRET).expect("the certificate's Secret");
         let bundle: k8s_openapi::ByteString = serde_json::from_value(secret["data"]["ca.crt"].clone()).unwrap();
-        let host = certs::host(certs::SERVICE, &self.release.home.name);
+        let host = objects::service_host(objects::SERVICE, &self.release.home.name);
         Dialer::new(&String::from_utf8(bundle.0).unwrap(), host)
     }
 

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use rstest::rstest;
 use trainmesh::certs::read::Authorities;
 use trainmesh::certs::step::Id;
-use trainmesh::certs::{CA_CRT, CA_KEY, RECORD, SERVING, TLS_CRT};
+use trainmesh::objects::secret::{CA_CRT, CA_KEY, TLS_CRT};
+use trainmesh::objects::{CA_SECRET, SERVING_SECRET};
 
 use crate::installation::Installation;
 use crate::leader::{Leader, schedule};
@@ -39,8 +40,8 @@ fn from_empty_secrets_to_a_patched_pod() {
     installation.ready();
     installation.patched();
     let bundles: BTreeSet<String> = installation.bundles().into_iter().collect();
-    assert_eq!(bundles, BTreeSet::from([installation.secret(SERVING)[CA_CRT].clone()]));
-    assert!(!installation.secret(SERVING).contains_key(CA_KEY), "the key of the CA is the controller's alone");
+    assert_eq!(bundles, BTreeSet::from([installation.secret(SERVING_SECRET)[CA_CRT].clone()]));
+    assert!(!installation.secret(SERVING_SECRET).contains_key(CA_KEY), "the key of the CA is the controller's alone");
     drop(leader);
 }
 
@@ -112,13 +113,13 @@ impl Progress {
 
     /// Looks at what stands in the Secrets, and tells whether so many CAs are still to come to their end.
     fn goes_on(&mut self, installation: &Installation) -> bool {
-        let recorded = installation.secret(RECORD);
+        let recorded = installation.secret(CA_SECRET);
         let recorded = Authorities::read(recorded[CA_CRT].as_bytes(), recorded[CA_KEY].as_bytes());
-        assert!(!recorded.junk && recorded.found.len() <= 2, "{recorded:?}");
+        assert!(!recorded.foreign && recorded.found.len() <= 2, "{recorded:?}");
         let living: BTreeSet<Id> = recorded.found.iter().map(|it| it.id).collect();
         self.gone.extend(self.living.difference(&living));
         self.living = living;
-        self.leaves.insert(installation.secret(SERVING)[TLS_CRT].clone());
+        self.leaves.insert(installation.secret(SERVING_SECRET)[TLS_CRT].clone());
 
         let rotated = self.gone.len() >= usize::try_from(self.rotations).unwrap();
         let elapsed = self.began.elapsed();

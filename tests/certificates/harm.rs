@@ -8,7 +8,8 @@ use k8s_openapi::ByteString;
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::certs::read::{Authorities, Leaf};
-use trainmesh::certs::{CA_CRT, CA_KEY, RECORD, SERVING, TLS_CRT, TLS_KEY};
+use trainmesh::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
+use trainmesh::objects::{CA_SECRET, SERVING_SECRET};
 
 use crate::cluster::{PATIENCE, eventually};
 use crate::continuity::LONG;
@@ -51,27 +52,27 @@ fn delete(installation: &Installation, name: &str) {
 /// Everything is in order again.
 fn settled(installation: &Installation) {
     eventually(PATIENCE, "certificates are in order", || {
-        let (record, serving) = (installation.secret(RECORD), installation.secret(SERVING));
+        let (record, serving) = (installation.secret(CA_SECRET), installation.secret(SERVING_SECRET));
         let get = |data: &BTreeMap<String, String>, key: &str| data.get(key).cloned().unwrap_or_default();
         let recorded = Authorities::read(get(&record, CA_CRT).as_bytes(), get(&record, CA_KEY).as_bytes());
         let bundle = get(&serving, CA_CRT);
         let leaf = Leaf::read(get(&serving, TLS_CRT).as_bytes(), get(&serving, TLS_KEY).as_bytes());
         let signed = leaf.is_some_and(|leaf| recorded.found.iter().any(|it| it.key.is_some() && it.signed(&leaf)));
         let trusted = installation.bundles().iter().all(|it| *it == bundle && *it == get(&record, CA_CRT));
-        if signed && trusted && !recorded.junk { Ok(()) } else { Err(format!("{recorded:?}, {signed}, {trusted}")) }
+        if signed && trusted && !recorded.foreign { Ok(()) } else { Err(format!("{recorded:?}, {signed}, {trusted}")) }
     });
 }
 
 /// Replicas keep what they have, whatever happens to the Secrets.
 #[rstest]
-#[case::record_wiped(wipe, RECORD)]
-#[case::record_corrupted(corrupt, RECORD)]
-#[case::record_replaced(replace, RECORD)]
-#[case::record_deleted(delete, RECORD)]
-#[case::serving_wiped(wipe, SERVING)]
-#[case::serving_corrupted(corrupt, SERVING)]
-#[case::serving_replaced(replace, SERVING)]
-#[case::serving_deleted(delete, SERVING)]
+#[case::record_wiped(wipe, CA_SECRET)]
+#[case::record_corrupted(corrupt, CA_SECRET)]
+#[case::record_replaced(replace, CA_SECRET)]
+#[case::record_deleted(delete, CA_SECRET)]
+#[case::serving_wiped(wipe, SERVING_SECRET)]
+#[case::serving_corrupted(corrupt, SERVING_SECRET)]
+#[case::serving_replaced(replace, SERVING_SECRET)]
+#[case::serving_deleted(delete, SERVING_SECRET)]
 fn no_call_fails_whatever_happens_to_a_secret(#[case] harm: fn(&Installation, &str), #[case] name: &str) {
     let installation = Installation::new(2);
     {
@@ -114,8 +115,8 @@ fn all_is_made_again_when_all_is_lost() {
         installation.ready();
         installation.patched();
     }
-    wipe(&installation, RECORD);
-    wipe(&installation, SERVING);
+    wipe(&installation, CA_SECRET);
+    wipe(&installation, SERVING_SECRET);
     (0..3).for_each(|webhook| installation.set_bundle(webhook, ""));
     let _leader = Leader::start(&installation, LONG);
     settled(&installation);

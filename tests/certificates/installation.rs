@@ -5,7 +5,7 @@ use std::path::Path;
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
-use trainmesh::certs::{self, RECORD, SERVICE, SERVING};
+use trainmesh::objects::{CA_SECRET, SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually, list};
 use crate::replica::Replica;
@@ -38,16 +38,16 @@ impl Installation {
                 "ports": [{"name": "https", "port": replica.listen.port(), "protocol": "TCP"}],
                 "endpoints": [{"addresses": [replica.listen.ip()], "conditions": {"ready": true}}]})
         });
-        let objects = [empty(RECORD), empty(SERVING), service].into_iter().chain(slices);
+        let objects = [empty(CA_SECRET), empty(SERVING_SECRET), service].into_iter().chain(slices);
         let _ = home.create(&list(objects)).success();
-        let registration = Registration::new(Scope::new(), certs::REGISTRATION, webhooks(&home.name));
+        let registration = Registration::new(Scope::new(), WEBHOOK_CONFIGURATION, webhooks(&home.name));
         let served = registration.namespace(&SERVED);
         Self { registration, replicas, home, served }
     }
 
     /// The name that the apiserver calls the Service by.
     pub fn host(&self) -> String {
-        certs::host(SERVICE, &self.home.name)
+        service_host(SERVICE, &self.home.name)
     }
 
     /// Waits until all replicas have a certificate.

@@ -9,9 +9,10 @@ use futures::Stream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use trainmesh::certs::{InCluster, Rotation, Schedule, Store, Stored, Write};
-use trainmesh::cluster::ask::{AskError, Written};
-use trainmesh::cluster::client;
+use trainmesh::certs::{Rotation, Schedule, Store, Stored, Write};
+use trainmesh::cluster::request::RequestError;
+use trainmesh::cluster::{CertificateStore, client};
+use trainmesh::objects::WriteOutcome;
 use trainmesh::telemetry::Metrics;
 
 use crate::installation::Installation;
@@ -24,7 +25,7 @@ pub struct Leader {
 
 /// A store whose user hangs for ever after so many writes: it is to be dropped there.
 struct Deadly {
-    store: InCluster,
+    store: CertificateStore,
     writes: AtomicU32,
     dead: CancellationToken,
 }
@@ -54,7 +55,7 @@ impl Leader {
         let runtime = Runtime::new().unwrap();
         let schedule = schedule(lifetimes);
         let client = runtime.block_on(client::connect(kubeconfig, None)).unwrap();
-        let store = InCluster::new(client, &installation.home.name, &installation.registration.name);
+        let store = CertificateStore::new(client, &installation.home.name, &installation.registration.name);
         let dead = CancellationToken::new();
         let store = Deadly { store, writes: AtomicU32::new(writes), dead: dead.clone() };
         let rotation = Rotation::new(store, installation.host(), schedule, Arc::new(Metrics::default()));
@@ -81,13 +82,15 @@ impl Drop for Leader {
 }
 
 impl Store for Deadly {
-    async fn read(&self) -> Result<Stored, AskError> {
+    type Error = RequestError;
+
+    async fn read(&self) -> Result<Stored, RequestError> {
         self.store.read().await
     }
 
-    async fn write(&self, stored: &Stored, write: Write) -> Result<Written, AskError> {
+    async fn write(&self, stored: &Stored, write: Write) -> Result<WriteOutcome, RequestError> {
         let written = self.store.write(stored, write).await?;
-        if written == Written::Done && self.writes.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if written == WriteOutcome::Written && self.writes.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.dead.cancel();
             std::future::pending::<()>().await;
         }

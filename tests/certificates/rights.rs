@@ -6,7 +6,7 @@ use std::{fs, thread};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trainmesh::certs::{RECORD, SERVING};
+use trainmesh::objects::{CA_SECRET, SERVING_SECRET};
 
 use crate::cluster::{Cluster, PATIENCE, eventually, list};
 use crate::continuity::LONG;
@@ -63,8 +63,8 @@ fn no_right_is_missing_and_none_goes_unused() {
     let installation = Installation::new(0);
     let audit = Cluster::get().audit_from_now();
     let folder = tempfile::tempdir().unwrap();
-    let controller = account(&installation, "controller", &CONTROLLER, &[RECORD, SERVING], &folder);
-    let webhook = account(&installation, "webhook", &WEBHOOK, &[SERVING], &folder);
+    let controller = account(&installation, "controller", &CONTROLLER, &[CA_SECRET, SERVING_SECRET], &folder);
+    let webhook = account(&installation, "webhook", &WEBHOOK, &[SERVING_SECRET], &folder);
     let cluster_wide = on_the_registration(&installation, "controller");
     let _ = Cluster::get().apply(&cluster_wide).success();
 

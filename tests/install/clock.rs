@@ -8,7 +8,7 @@ use std::process::Command;
 use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
 use serde_json::json;
-use trainmesh::certs::SERVING;
+use trainmesh::objects::SERVING_SECRET;
 
 use crate::cluster::server::{self, Server};
 use crate::cluster::{Cluster, PATIENCE, eventually};
@@ -62,10 +62,10 @@ fn a_leader_whose_clock_is_off_renews_in_time(#[case] hours: i64) {
         let _leader = skewed(&release, hours, &[&["controller"], &LIFETIMES[..]].concat());
         let mut seen = BTreeSet::new();
         eventually(PATIENCE, "certificates are renewed", || {
-            seen.insert(secret(&release, SERVING, "tls.crt"));
+            seen.insert(secret(&release, SERVING_SECRET, "tls.crt"));
             if seen.len() > RENEWALS { Ok(()) } else { Err(format!("{} certificates", seen.len())) }
         });
-        shows(&release, SERVING);
+        shows(&release, SERVING_SECRET);
     });
 }
 

@@ -10,7 +10,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 use trainmesh::certs::read::Authority;
-use trainmesh::certs::{self, Dates, REGISTRATION, SERVICE, SERVING, mint};
+use trainmesh::certs::{Dates, mint};
+use trainmesh::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 
 use crate::cluster::{Cluster, eventually};
 use crate::continuity::no_pod_is_missed;
@@ -68,13 +69,13 @@ fn by_hand_and_back(words: &str, between: impl FnOnce(&Release)) {
         release.upgrade(&["certificates.mode=provided", &format!("certificates.provided.secretName={STATIC}")]);
         release.settled();
         shows(&release, STATIC);
-        assert_eq!(release.home.get("secret", SERVING), None, "what the controller has made is gone");
+        assert_eq!(release.home.get("secret", SERVING_SECRET), None, "what the controller has made is gone");
 
         between(&release);
 
         release.upgrade(&[SHORT]);
         release.settled();
-        shows(&release, SERVING);
+        shows(&release, SERVING_SECRET);
     });
 }
 
@@ -122,7 +123,7 @@ fn a_switch_to_an_authority_of_others_and_back_misses_no_pod() {
         release.settled();
         release.upgrade(&[SHORT]);
         release.settled();
-        shows(&release, SERVING);
+        shows(&release, SERVING_SECRET);
     });
 }
 
@@ -135,7 +136,7 @@ fn foreign(release: &Release) -> (String, Value) {
     let authority = params.self_signed(&key).unwrap().pem();
     let issuer = Issuer::new(params, key);
     let key = KeyPair::generate().unwrap();
-    let leaf = CertificateParams::new([certs::host(SERVICE, &release.home.name)]).unwrap().signed_by(&key, &issuer);
+    let leaf = CertificateParams::new([service_host(SERVICE, &release.home.name)]).unwrap().signed_by(&key, &issuer);
     let data = json!({"ca.crt": bytes(&authority), "tls.crt": bytes(&leaf.unwrap().pem()),
         "tls.key": bytes(&key.serialize_pem())});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": {"name": OTHERS},
@@ -146,7 +147,7 @@ fn foreign(release: &Release) -> (String, Value) {
 /// Writes what cert-manager and its cainjector would write: a new certificate of `authority`, and whom to trust.
 fn renew(release: &Release, authority: &Authority) {
     let dates = Dates::starting(Timestamp::now(), Duration::from_hours(24));
-    let leaf = mint::leaf(authority, &certs::host(SERVICE, &release.home.name), dates).unwrap();
+    let leaf = mint::leaf(authority, &service_host(SERVICE, &release.home.name), dates).unwrap();
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
         "metadata": {"name": MANAGED, "annotations": {"cert-manager.io/certificate-name": SERVICE}},
         "data": {"ca.crt": bytes(&authority.pem), "tls.crt": bytes(&leaf.certificate), "tls.key": bytes(leaf.key.pem())}});
@@ -158,7 +159,7 @@ fn trust(bundle: &Value) {
     let field =
         |index: u8| json!({"op": "add", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": bundle});
     let patch = Value::from((0..3).map(field).collect::<Vec<_>>()).to_string();
-    let words = ["patch", "mutatingwebhookconfiguration", REGISTRATION, "--type=json", "-p", &patch];
+    let words = ["patch", "mutatingwebhookconfiguration", WEBHOOK_CONFIGURATION, "--type=json", "-p", &patch];
     let _ = Cluster::get().kubectl(&words, "").success();
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rustls::version::TLS13;
 use tokio_util::sync::CancellationToken;
-use trainmesh::reload::{self, Offer};
+use trainmesh::config::ConfigUpdate;
+use trainmesh::reload;
 use trainmesh::telemetry::Metrics;
 use trainmesh::webhook::{CertificateFiles, Drain};
 
@@ -28,7 +29,7 @@ async fn another_certificate_is_served_when_the_bytes_of_its_files_change() {
     let metrics = Arc::new(Metrics::default());
     let files = CertificateFiles::load(chain.clone(), key.clone(), Arc::clone(&metrics)).await.unwrap();
     let world = World::start(&first, files.served(), AT_ONCE).await;
-    world.settings.take(&Offer::Absent, "test").unwrap();
+    world.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
     let stop = CancellationToken::new();
     let following = tokio::spawn(files.follow(QUICKLY, stop.clone()));
     let mut old = world.connect().await;
@@ -65,9 +66,9 @@ async fn readiness_tells_what_is_missing() {
     check("namespaces, certificate, configuration").await;
     world.filled.store(true, Ordering::Relaxed);
     check("certificate, configuration").await;
-    world.settings.take(&Offer::Text("kind: [".to_owned()), "test").unwrap_err();
+    world.settings.apply(&ConfigUpdate::Text("kind: [".to_owned()), "test").unwrap_err();
     check("certificate, configuration").await;
-    world.settings.take(&Offer::Absent, "test").unwrap();
+    world.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
     check("certificate").await;
     world.served.replace(Pair::lasting(1).certificate());
     check("").await;

@@ -17,7 +17,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use trainmesh::cluster::namespaces::{Labels, LookupError, Namespaces};
-use trainmesh::reload::{Offer, Settings};
+use trainmesh::config::ConfigUpdate;
+use trainmesh::reload::Settings;
 use trainmesh::telemetry::{Metrics, Readiness};
 use trainmesh::webhook::review::DEFAULT_NODES;
 use trainmesh::webhook::{Certificate, ClientVerifier, Drain, Parts, Served, Webhook};
@@ -86,7 +87,7 @@ impl World {
         let drain = Drain { wait: Duration::ZERO, grace: Duration::from_secs(10) };
         let pair = Pair::lasting(1);
         let world = Self::build(&pair, Arc::new(Served::new(pair.certificate())), clients, drain).await;
-        world.settings.take(&Offer::Absent, "test").unwrap();
+        world.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
         world.filled.store(true, Ordering::Relaxed);
         world
     }
@@ -95,7 +96,7 @@ impl World {
     pub(crate) async fn draining(drain: Drain) -> Self {
         let pair = Pair::lasting(1);
         let world = Self::start(&pair, Arc::new(Served::new(pair.certificate())), drain).await;
-        world.settings.take(&Offer::Absent, "test").unwrap();
+        world.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
         world.filled.store(true, Ordering::Relaxed);
         world
     }

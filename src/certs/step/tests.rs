@@ -29,12 +29,12 @@ fn ids<const N: usize>(seconds: [i64; N]) -> Vec<Id> {
     seconds.map(|second| ca(second).id).into()
 }
 
-fn pile<const N: usize>(authorities: [Authority; N]) -> Pile {
-    Pile { authorities: authorities.into(), junk: false }
+fn set<const N: usize>(authorities: [Authority; N]) -> CertificateSet {
+    CertificateSet { authorities: authorities.into(), foreign: false }
 }
 
-fn junk(pile: Pile) -> Pile {
-    Pile { junk: true, ..pile }
+fn foreign(set: CertificateSet) -> CertificateSet {
+    CertificateSet { foreign: true, ..set }
 }
 
 /// A leaf made at `second` by the authority of `issuer`.
@@ -44,16 +44,16 @@ fn leaf(second: i64, issuer: i64) -> Leaf {
 }
 
 fn serving<const N: usize>(leaf: impl Into<Option<Leaf>>, bundle: [Authority; N]) -> Serving {
-    Serving { leaf: leaf.into(), bundle: pile(bundle) }
+    Serving { leaf: leaf.into(), bundle: set(bundle) }
 }
 
 /// One authority, in service, at second 10.
 fn settled() -> Facts {
     Facts {
         now: at(10),
-        record: Some(pile([ca(0)])),
+        record: Some(set([ca(0)])),
         serving: Some(serving(leaf(0, 0), [ca(0)])),
-        trusted: Some(pile([keyless(0)])),
+        trusted: Some(set([keyless(0)])),
         established: BTreeSet::new(),
     }
 }
@@ -62,9 +62,9 @@ fn settled() -> Facts {
 fn overlapping() -> Facts {
     Facts {
         now: at(650),
-        record: Some(pile([ca(600), ca(0)])),
+        record: Some(set([ca(600), ca(0)])),
         serving: Some(serving(leaf(500, 0), [keyless(600), keyless(0)])),
-        trusted: Some(pile([keyless(600), keyless(0)])),
+        trusted: Some(set([keyless(600), keyless(0)])),
         established: BTreeSet::from([ca(0).id]),
     }
 }
@@ -72,9 +72,9 @@ fn overlapping() -> Facts {
 /// Installed a moment ago: the Secrets are empty.
 fn empty() -> Facts {
     Facts {
-        record: Some(Pile::default()),
+        record: Some(CertificateSet::default()),
         serving: Some(Serving::default()),
-        trusted: Some(junk(pile([]))),
+        trusted: Some(foreign(set([]))),
         ..settled()
     }
 }
@@ -91,7 +91,7 @@ fn issue<const N: usize>(signer: i64, bundle: [i64; N]) -> Step {
 // The first one.
 #[case::nothing_there(Facts { record: None, serving: None, trusted: None, ..settled() }, Step::Rest)]
 #[case::empty(empty(), record([], true))]
-#[case::recorded(Facts { record: Some(pile([ca(0)])), ..empty() }, Step::Trust(ids([0])))]
+#[case::recorded(Facts { record: Some(set([ca(0)])), ..empty() }, Step::Trust(ids([0])))]
 #[case::trusted(Facts { serving: Some(Serving::default()), ..settled() }, issue(0, [0]))]
 #[case::not_registered_yet(
     Facts { serving: Some(Serving::default()), trusted: None, ..settled() }, issue(0, [0]))]
@@ -104,10 +104,10 @@ fn issue<const N: usize>(signer: i64, bundle: [i64; N]) -> Step {
 #[case::all_expired(Facts { now: at(5000), ..settled() }, record([], true))]
 // Rotation.
 #[case::new_one_recorded(
-    Facts { trusted: Some(pile([keyless(0)])), ..overlapping() }, Step::Trust(ids([600, 0])))]
+    Facts { trusted: Some(set([keyless(0)])), ..overlapping() }, Step::Trust(ids([600, 0])))]
 #[case::new_one_trusted(overlapping(), Step::Rest)]
 #[case::new_one_trusted_by_some(
-    Facts { trusted: Some(junk(pile([keyless(0)]))), ..overlapping() }, Step::Trust(ids([600, 0])))]
+    Facts { trusted: Some(foreign(set([keyless(0)]))), ..overlapping() }, Step::Trust(ids([600, 0])))]
 #[case::new_one_not_in_the_bundle(
     Facts { serving: Some(serving(leaf(500, 0), [keyless(0)])), ..overlapping() }, Step::Bundle(ids([600, 0])))]
 #[case::leaf_due_meanwhile(
@@ -118,31 +118,31 @@ fn issue<const N: usize>(signer: i64, bundle: [i64; N]) -> Step {
     Facts { serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
     record([ca(600), keyless(0)], false))]
 #[case::old_one_retired(
-    Facts { record: Some(pile([ca(600), keyless(0)])),
+    Facts { record: Some(set([ca(600), keyless(0)])),
         serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
     Step::Rest)]
 #[case::old_one_expired(
-    Facts { now: at(901), record: Some(pile([ca(600), keyless(0)])),
+    Facts { now: at(901), record: Some(set([ca(600), keyless(0)])),
         serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
     record([ca(600)], false))]
 #[case::old_one_expired_and_dropped(
-    Facts { now: at(901), record: Some(pile([ca(600)])),
+    Facts { now: at(901), record: Some(set([ca(600)])),
         serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
     Step::Trust(ids([600])))]
 // What others do to it.
-#[case::ca_bundle_wiped(Facts { trusted: Some(pile([])), ..settled() }, Step::Trust(ids([0])))]
-#[case::ca_bundle_replaced(Facts { trusted: Some(junk(pile([]))), ..settled() }, Step::Trust(ids([0])))]
-#[case::ca_bundle_with_more(Facts { trusted: Some(junk(pile([keyless(0)]))), ..settled() }, Step::Trust(ids([0])))]
-#[case::record_wiped(Facts { record: Some(pile([])), ..settled() }, record([keyless(0)], true))]
-#[case::record_with_more(Facts { record: Some(junk(pile([ca(0)]))), ..settled() }, record([ca(0)], false))]
-#[case::key_lost(Facts { record: Some(pile([keyless(0)])), ..settled() }, record([keyless(0)], true))]
+#[case::ca_bundle_wiped(Facts { trusted: Some(set([])), ..settled() }, Step::Trust(ids([0])))]
+#[case::ca_bundle_replaced(Facts { trusted: Some(foreign(set([]))), ..settled() }, Step::Trust(ids([0])))]
+#[case::ca_bundle_with_more(Facts { trusted: Some(foreign(set([keyless(0)]))), ..settled() }, Step::Trust(ids([0])))]
+#[case::record_wiped(Facts { record: Some(set([])), ..settled() }, record([keyless(0)], true))]
+#[case::record_with_more(Facts { record: Some(foreign(set([ca(0)]))), ..settled() }, record([ca(0)], false))]
+#[case::key_lost(Facts { record: Some(set([keyless(0)])), ..settled() }, record([keyless(0)], true))]
 #[case::both_secrets_wiped(
-    Facts { trusted: Some(pile([keyless(0)])), ..empty() }, record([keyless(0)], true))]
+    Facts { trusted: Some(set([keyless(0)])), ..empty() }, record([keyless(0)], true))]
 #[case::after_that_nothing_is_signed_too_soon(
-    Facts { record: Some(pile([ca(10), keyless(0)])), trusted: Some(pile([keyless(10), keyless(0)])), ..empty() },
+    Facts { record: Some(set([ca(10), keyless(0)])), trusted: Some(set([keyless(10), keyless(0)])), ..empty() },
     Step::Rest)]
 #[case::record_from_a_backup(
-    Facts { record: Some(pile([ca(0)])), serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])),
+    Facts { record: Some(set([ca(0)])), serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])),
         ..overlapping() },
     record([keyless(600), ca(0)], true))]
 #[case::leaf_wiped(Facts { serving: Some(Serving::default()), ..settled() }, issue(0, [0]))]
@@ -152,13 +152,13 @@ fn issue<const N: usize>(signer: i64, bundle: [i64; N]) -> Step {
     Facts { serving: Some(serving(Leaf { fit: false, ..leaf(0, 0) }, [ca(0)])), ..settled() }, issue(0, [0]))]
 #[case::leaf_wiped_meanwhile(Facts { serving: Some(Serving::default()), ..overlapping() }, issue(0, [600, 0]))]
 #[case::record_gone(
-    Facts { record: None, trusted: Some(pile([])), ..settled() }, Step::Trust(ids([0])))]
+    Facts { record: None, trusted: Some(set([])), ..settled() }, Step::Trust(ids([0])))]
 #[case::serving_gone(Facts { serving: None, ..settled() }, Step::Rest)]
 // The clock.
 #[case::an_hour_back(Facts { now: at(-3600), ..settled() }, Step::Rest)]
 #[case::more_than_an_hour_back(Facts { now: at(-3601), ..settled() }, record([], true))]
 #[case::new_one_from_the_future(
-    Facts { now: at(-3000), record: Some(pile([ca(610), ca(0)])), ..settled() }, record([ca(0)], false))]
+    Facts { now: at(-3000), record: Some(set([ca(610), ca(0)])), ..settled() }, record([ca(0)], false))]
 fn state_to_step(#[case] facts: Facts, #[case] expected: Step) {
     let schedule = Schedule::new(Duration::from_secs(CA), Duration::from_secs(LEAF)).unwrap();
     assert_eq!(next(&facts, &schedule), expected);

@@ -5,16 +5,13 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::super::ask::{AskError, found};
 use super::super::list::list;
+use super::super::request::{RequestError, find};
 use super::deployed::{Deployment, PodSpec, deployments};
-use super::seen;
-use crate::certs::SERVICE;
-use crate::doctor::{Istiod, Seen, Servers};
+use super::readable;
+use crate::doctor::{Istiod, Readable, Servers};
+use crate::objects::{CONTROLLER_DEPLOYMENT, SERVICE, WEBHOOK_DEPLOYMENT};
 
-/// The names of the Deployments, which no value of the chart changes.
-const WEBHOOK: &str = "trainmesh-webhook";
-const CONTROLLER: &str = "trainmesh-controller";
 /// The volume of a certificate that is not the controller's.
 const TLS: &str = "tls";
 /// What finds Istio's control planes, whatever their revision.
@@ -23,9 +20,9 @@ const ISTIOD: &str = "app=istiod";
 const NATIVE: &str = "ENABLE_NATIVE_SIDECARS";
 
 /// How the servers are installed; as the chart does it where their Deployments are missing or hidden.
-pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers, AskError> {
-    let webhook = pod_spec(client, namespace, WEBHOOK).await?.into_known().flatten();
-    let controller = pod_spec(client, namespace, CONTROLLER).await?;
+pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers, RequestError> {
+    let webhook = pod_spec(client, namespace, WEBHOOK_DEPLOYMENT).await?.into_known().flatten();
+    let controller = pod_spec(client, namespace, CONTROLLER_DEPLOYMENT).await?;
     let absent = controller.known().is_some_and(Option::is_none);
     let controller = controller.into_known().flatten();
     let account = |spec: &Option<PodSpec>| spec.as_ref().and_then(|spec| spec.service_account_name.clone());
@@ -43,9 +40,9 @@ pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers,
 }
 
 /// How many replicas of the webhook are ready; `None` where there is no Service.
-pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usize>, AskError> {
+pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usize>, RequestError> {
     let services: Api<Service> = Api::namespaced(client.clone(), namespace);
-    if found(&format!("read Service {namespace}/{SERVICE}"), services.get_metadata(SERVICE)).await?.is_none() {
+    if find(&format!("read Service {namespace}/{SERVICE}"), services.get_metadata(SERVICE)).await?.is_none() {
         return Ok(None);
     }
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
@@ -62,7 +59,7 @@ pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usi
 }
 
 /// Istio's control planes in this cluster.
-pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, AskError> {
+pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, RequestError> {
     let (api, istiods) = (deployments(client, None), ListParams::default().labels(ISTIOD));
     let all = list("list Istio's Deployments in all namespaces", &api, istiods).await?;
     let istiod = |it: Deployment| {
@@ -74,11 +71,11 @@ pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, AskError> {
     Ok(all.into_iter().map(istiod).collect())
 }
 
-async fn pod_spec(client: &Client, namespace: &str, name: &str) -> Result<Seen<Option<PodSpec>>, AskError> {
+async fn pod_spec(client: &Client, namespace: &str, name: &str) -> Result<Readable<Option<PodSpec>>, RequestError> {
     let step = format!("read Deployment {namespace}/{name}");
     let spec = async {
-        let deployment = found(&step, deployments(client, Some(namespace)).get(name)).await?;
+        let deployment = find(&step, deployments(client, Some(namespace)).get(name)).await?;
         Ok(deployment.map(|it| it.spec.template.spec))
     };
-    seen(spec).await
+    readable(spec).await
 }

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use axum::http::Request;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::ListParams;
-use kube::core::Status;
 use kube::{Client, ResourceExt as _};
 
-use super::super::ask::{AskError, answer};
 use super::super::list::list;
+use super::super::request::{RequestError, send};
 use super::deployed::{Pod, pods};
-use super::is;
 
 /// The pods of both servers.
 const OURS: &str = "app.kubernetes.io/name=trainmesh,app.kubernetes.io/component in (webhook,controller)";
@@ -23,20 +21,18 @@ const PREFIX: &str = "trainmesh_";
 const AT_ONCE: usize = 8;
 
 /// The replicas in `namespace` that are ready, and whether their metrics can be read.
-pub(super) async fn shown(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, AskError> {
+pub(super) async fn shown(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, RequestError> {
     let ours = ListParams::default().labels(OURS);
     let pods = list(&format!("list pods in {namespace}"), &pods(client, namespace), ours).await?;
     let places = pods.into_iter().filter(ready).filter_map(|pod| Some((pod.name_any(), port(&pod)?)));
     let asked = places.map(|(name, port)| async move {
         let step = format!("read the metrics of pods in {namespace} (get pods/proxy)");
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics");
-        let request = Request::get(path).body(Vec::new()).map_err(|_| AskError::Malformed(step.clone()))?;
-        match answer(&step, client.request_text(request)).await {
+        let request = Request::get(path).body(Vec::new()).map_err(|_| RequestError::Malformed(step.clone()))?;
+        match send(&step, client.request_text(request)).await {
             Ok(text) => Ok((name, text.contains(PREFIX))),
             // Of what is forbidden nothing can be said; all else means that it was tried in vain.
-            Err(AskError::Failed { step, source }) if is(&source, Status::is_forbidden) => {
-                Err(AskError::Failed { step, source })
-            }
+            Err(error) if error.is_forbidden() => Err(error),
             Err(_) => Ok((name, false)),
         }
     });

@@ -12,10 +12,10 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::super::ask::{AskError, answer};
+use super::super::request::{RequestError, send};
 use super::Namespaces;
 use crate::config::{Fabric, PodSecurityDefault};
-use crate::doctor::{Admission, PodSecurityProbe, Seen};
+use crate::doctor::{Admission, PodSecurityProbe, Readable};
 use crate::keys;
 use crate::scope::{self, Installation, Mode};
 
@@ -30,12 +30,12 @@ const PROBE: &str = "trainmesh-doctor-probe";
 pub(super) async fn probe(
     client: &Client,
     fabric: &Fabric,
-    namespaces: &Seen<Namespaces>,
+    namespaces: &Readable<Namespaces>,
     installation: &Installation,
-) -> Seen<PodSecurityProbe> {
+) -> Readable<PodSecurityProbe> {
     let all = match namespaces {
-        Seen::Known(all) => all,
-        Seen::Hidden(question) => return Seen::Hidden(question.clone()),
+        Readable::Known(all) => all,
+        Readable::Forbidden(question) => return Readable::Forbidden(question.clone()),
     };
     let concerned = all.iter().filter(|(name, labels)| fabric.enabled && is_concerned(name, labels, installation));
     let concerned: Vec<&String> = concerned.map(|(name, _)| name).collect();
@@ -43,7 +43,7 @@ pub(super) async fn probe(
         concerned.iter().take(MOST).map(|name| async move { ((*name).clone(), admission(client, name).await) });
     let namespaces: BTreeMap<String, Admission> = stream::iter(probed).buffer_unordered(AT_ONCE).collect().await;
     let omitted = concerned.len() - namespaces.len();
-    Seen::Known(PodSecurityProbe { configured: fabric.pod_security_default, namespaces, omitted })
+    Readable::Known(PodSecurityProbe { configured: fabric.pod_security_default, namespaces, omitted })
 }
 
 /// Whether pods of the namespace may get a fabric, and no label of its own says what it enforces.
@@ -56,13 +56,13 @@ async fn admission(client: &Client, namespace: &str) -> Admission {
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let Ok(pod) = serde_json::from_value(pod()) else { return Admission::Unknown };
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
-    match answer(&format!("create a pod in namespace {namespace} as a dry run"), api.create(&dry_run, &pod)).await {
+    match send(&format!("create a pod in namespace {namespace} as a dry run"), api.create(&dry_run, &pod)).await {
         Ok(_) => Admission::Admitted,
-        Err(AskError::Failed { source, .. }) => match *source {
+        Err(RequestError::Failed { source, .. }) => match *source {
             kube::Error::Api(status) if status.is_forbidden() => denial(&status.message),
             _ => Admission::Unknown,
         },
-        Err(AskError::TimedOut(_) | AskError::Malformed(_)) => Admission::Unknown,
+        Err(RequestError::TimedOut(_) | RequestError::Malformed(_)) => Admission::Unknown,
     }
 }
 

@@ -5,7 +5,7 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessRevie
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-use super::super::ask::{AskError, answer};
+use super::super::request::{RequestError, send};
 use crate::doctor::{Right, Server, Servers, narrowed};
 
 /// The apiserver answers from memory; more at once would only wait for its priority level.
@@ -18,7 +18,7 @@ pub(super) async fn denied(
     home: &str,
     needed: Vec<Right>,
     opted_in: &[String],
-) -> Result<Vec<Right>, AskError> {
+) -> Result<Vec<Right>, RequestError> {
     let mut lacking = Vec::new();
     let mut narrow = Vec::new();
     for right in ask(client, servers, home, needed).await? {
@@ -37,20 +37,20 @@ pub(super) async fn granted(
     servers: &Servers,
     home: &str,
     mut rights: Vec<Right>,
-) -> Result<Vec<Right>, AskError> {
+) -> Result<Vec<Right>, RequestError> {
     let denied = ask(client, servers, home, rights.clone()).await?;
     rights.retain(|right| !denied.contains(right));
     Ok(rights)
 }
 
 /// Those of `rights` that are not allowed, in their order.
-async fn ask(client: &Client, servers: &Servers, home: &str, rights: Vec<Right>) -> Result<Vec<Right>, AskError> {
+async fn ask(client: &Client, servers: &Servers, home: &str, rights: Vec<Right>) -> Result<Vec<Right>, RequestError> {
     let api: Api<SubjectAccessReview> = Api::all(client.clone());
     let asked = stream::iter(rights).map(|right| {
         let (api, review) = (api.clone(), review(&right, servers, home));
         async move {
             let step = "ask what the servers' accounts may do (create SubjectAccessReviews)";
-            let reviewed = answer(step, api.create(&PostParams::default(), &review)).await?;
+            let reviewed = send(step, api.create(&PostParams::default(), &review)).await?;
             Ok((!reviewed.status.is_some_and(|status| status.allowed)).then_some(right))
         }
     });

@@ -7,12 +7,11 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::super::ask::{AskError, Written, found, written};
 use super::super::client::MANAGER;
+use super::super::request::{RequestError, find, write};
 use crate::gang::pins::Pins;
+use crate::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
 
-/// Name of the `ConfigMap`.
-pub const NAME: &str = "trainmesh-fabric";
 /// The key that holds the pins.
 const KEY: &str = "pins.json";
 
@@ -38,21 +37,21 @@ impl PinStore {
     }
 
     /// What is kept; `None` where there is no object to keep it in.
-    pub async fn read(&self) -> Result<Option<Stored>, AskError> {
-        let step = format!("read ConfigMap {}/{NAME}", self.namespace);
-        let Some(object) = found(&step, self.api.get(NAME)).await? else { return Ok(None) };
+    pub async fn read(&self) -> Result<Option<Stored>, RequestError> {
+        let step = format!("read ConfigMap {}/{FABRIC_CONFIG_MAP}", self.namespace);
+        let Some(object) = find(&step, self.api.get(FABRIC_CONFIG_MAP)).await? else { return Ok(None) };
         let pins = parse(&object);
         Ok(Some(Stored { version: object.metadata.resource_version.unwrap_or_default(), pins }))
     }
 
     /// Keeps `pins`, if the object still is what `read` was.
-    pub async fn write(&self, read: &Stored, pins: &Pins) -> Result<Written, AskError> {
-        let step = format!("write ConfigMap {}/{NAME}", self.namespace);
+    pub async fn write(&self, read: &Stored, pins: &Pins) -> Result<WriteOutcome, RequestError> {
+        let step = format!("write ConfigMap {}/{FABRIC_CONFIG_MAP}", self.namespace);
         let data = BTreeMap::from([(KEY, pins.write())]);
         let patch = json!({"metadata": {"resourceVersion": read.version}, "data": data});
         let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         // The answer is metadata alone.
-        written(&step, self.api.patch_metadata(NAME, &parameters, &Patch::Merge(patch))).await
+        write(&step, self.api.patch_metadata(FABRIC_CONFIG_MAP, &parameters, &Patch::Merge(patch))).await
     }
 }
 
@@ -61,7 +60,7 @@ pub(super) fn parse(object: &ConfigMap) -> Pins {
     let text = object.data.as_ref().and_then(|data| data.get(KEY));
     let read = text.map(|text| Pins::read(text)).transpose();
     read.unwrap_or_else(|error| {
-        tracing::warn!("what ConfigMap {NAME} says of gangs is not understood: {error}");
+        tracing::warn!("what ConfigMap {FABRIC_CONFIG_MAP} says of gangs is not understood: {error}");
         None
     })
     .unwrap_or_default()

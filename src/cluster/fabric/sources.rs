@@ -15,10 +15,11 @@ use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::super::index::{self, Index, Objects, Options};
+use super::pins;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
-use super::{INJECTOR, pins};
 use crate::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
 use crate::gang::pins::Pins;
+use crate::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
 
 /// Objects in one page of a list that only administrators fill.
 const LARGE_PAGE: u32 = 500;
@@ -60,8 +61,10 @@ fn quotas(client: &Client) -> BoxStream<'static, Update> {
 
 fn injector(client: &Client) -> BoxStream<'static, Update> {
     let api: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
-    let there = |found: Option<&Objects<()>>| found.is_some_and(|found| !found.is_empty());
-    part(api, index::named(INJECTOR), INJECTOR, |_, _| Some(()), there, |facts| &mut facts.network_resources_injector)
+    let there = |found: Option<&Objects<String>>| found.is_some_and(|found| !found.is_empty());
+    let name = |object: &PartialObjectMeta<_>, _: Option<&String>| Some(object.name_any());
+    let config = index::named(NETWORK_RESOURCES_INJECTOR);
+    part(api, config, NETWORK_RESOURCES_INJECTOR, name, there, |facts| &mut facts.network_resources_injector)
 }
 
 fn pins(client: &Client, home: &str) -> BoxStream<'static, Update> {
@@ -69,7 +72,7 @@ fn pins(client: &Client, home: &str) -> BoxStream<'static, Update> {
     let pins =
         |found: Option<&Objects<Arc<Pins>>>| found.and_then(|found| found.values().next().cloned()).unwrap_or_default();
     let reduce = |object: &ConfigMap, _: Option<&Arc<Pins>>| Some(Arc::new(pins::parse(object)));
-    part(api, index::named(pins::NAME), "the pins of gangs", reduce, pins, |facts| &mut facts.pins)
+    part(api, index::named(FABRIC_CONFIG_MAP), "the pins of gangs", reduce, pins, |facts| &mut facts.pins)
 }
 
 /// Watches whether each of `names` is there, in all namespaces. The part is known when all of them are.

@@ -12,12 +12,12 @@ use kube::core::PartialObjectMeta;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
-use super::super::ask::found;
 use super::super::list::{list, list_metadata};
-use super::INJECTOR;
+use super::super::request::find;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::sources::{by_namespace, quota, shape};
 use crate::cluster_facts::{ClusterFacts, Names, Nodes, ReferencedObjects};
+use crate::objects::NETWORK_RESOURCES_INJECTOR;
 
 /// What can be read now, with the objects that profiles name looked for in all namespaces. What cannot is unknown.
 pub async fn survey(client: &Client, named: &ReferencedObjects) -> ClusterFacts {
@@ -28,7 +28,10 @@ pub async fn survey(client: &Client, named: &ReferencedObjects) -> ClusterFacts 
     let (nodes, quotas, injector, config_maps, claim_templates) = tokio::join!(
         list("list nodes", &nodes, all()),
         list("list resource quotas", &quotas, all()),
-        found("read the registration of network-resources-injector", registrations.get_metadata(INJECTOR)),
+        find(
+            "read the registration of network-resources-injector",
+            registrations.get_metadata(NETWORK_RESOURCES_INJECTOR)
+        ),
         present::<ConfigMap>(client, &named.config_maps),
         present::<ResourceClaimTemplate>(client, &named.claim_templates),
     );

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
-use super::NAME;
+use crate::objects::LEASE;
 
 /// `lease`, or a new one, held by `identity` for `term`. The times in it are for people: nobody counts from another's
 /// clock.
 pub(super) fn claim(lease: Option<Lease>, identity: &str, term: Duration) -> Lease {
     let now = MicroTime(Timestamp::now());
     let mut lease = lease.unwrap_or_else(|| Lease {
-        metadata: ObjectMeta { name: Some(NAME.to_owned()), ..ObjectMeta::default() },
+        metadata: ObjectMeta { name: Some(LEASE.to_owned()), ..ObjectMeta::default() },
         ..Lease::default()
     });
     let mut spec = lease.spec.take().unwrap_or_default();

@@ -14,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Certificate, CertificateError, Served};
 use crate::certs::read::{Authorities, Leaf};
-use crate::certs::{CA_CRT, SERVING, TLS_CRT, TLS_KEY};
-use crate::cluster::ask::AskError;
-use crate::cluster::secret::{Secret, Secrets};
+use crate::cluster::request::RequestError;
+use crate::cluster::secret::Secrets;
 use crate::error::chain;
+use crate::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
+use crate::objects::{SERVING_SECRET, Secret};
 use crate::telemetry::Metrics;
 use crate::webhook::Clock;
 
@@ -47,20 +48,20 @@ struct Taker {
 #[derive(Debug, Error)]
 enum Unfit {
     #[error(transparent)]
-    Ask(#[from] AskError),
-    #[error("there is no Secret {SERVING}: the chart makes it, the controller fills it")]
+    Ask(#[from] RequestError),
+    #[error("there is no Secret {SERVING_SECRET}: the chart makes it, the controller fills it")]
     Missing,
-    #[error("the Secret {SERVING} is empty: the controller fills it")]
+    #[error("the Secret {SERVING_SECRET} is empty: the controller fills it")]
     Empty,
-    #[error("the Secret {SERVING} holds no certificate with its key")]
+    #[error("the Secret {SERVING_SECRET} holds no certificate with its key")]
     Parse(#[source] CertificateError),
-    #[error("the Secret {SERVING} holds a certificate of a kind that the controller does not make")]
+    #[error("the Secret {SERVING_SECRET} holds a certificate of a kind that the controller does not make")]
     Kind,
-    #[error("the certificate in the Secret {SERVING} is not for a server called {0}")]
+    #[error("the certificate in the Secret {SERVING_SECRET} is not for a server called {0}")]
     Name(String),
-    #[error("the certificate in the Secret {SERVING} is signed by none of the CAs beside it")]
+    #[error("the certificate in the Secret {SERVING_SECRET} is signed by none of the CAs beside it")]
     Chain,
-    #[error("the certificate in the Secret {SERVING}, or its CA, is not good now: compare the clocks")]
+    #[error("the certificate in the Secret {SERVING_SECRET}, or its CA, is not good now: compare the clocks")]
     Dates,
 }
 
@@ -86,10 +87,10 @@ impl CertificateSecret {
 
     /// Follows it until `stop`.
     pub async fn follow(mut self, stop: CancellationToken) {
-        let changes = self.secrets.changes(SERVING);
+        let changes = self.secrets.changes(SERVING_SECRET);
         pin!(changes);
         loop {
-            let found = self.secrets.read(SERVING).await;
+            let found = self.secrets.read(SERVING_SECRET).await;
             self.taker.take(found);
             tokio::select! {
                 biased;
@@ -108,7 +109,7 @@ impl Taker {
     }
 
     /// Serves what was found, if that is something else than before and good.
-    fn take(&mut self, found: Result<Option<Secret>, AskError>) {
+    fn take(&mut self, found: Result<Option<Secret>, RequestError>) {
         let found = found.map_err(Unfit::from).and_then(|found| found.ok_or(Unfit::Missing));
         let judged = found.and_then(|secret| {
             let known = self.taken.as_ref() == Some(&secret);
@@ -236,7 +237,7 @@ mod tests {
         check(Ok(Some(first.clone())), before);
         check(Ok(Some(empty)), before);
         check(Ok(None), before);
-        check(Err(AskError::TimedOut("read it".to_owned())), before);
+        check(Err(RequestError::TimedOut("read it".to_owned())), before);
         check(Ok(Some(first)), before);
         check(Ok(Some(second)), after);
         let metrics = taker.metrics.encode();

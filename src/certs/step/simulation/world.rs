@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::{Authority, Facts, Id, Leaf, Pile, Serving, Step, next};
+use super::super::{Authority, CertificateSet, Facts, Id, Leaf, Serving, Step, next};
 use crate::certs::{Dates, Schedule};
 
 use object::Object;
@@ -22,8 +22,8 @@ const LEAF: u64 = 450;
 #[derive(Debug, Default)]
 struct Leader {
     trusted_since: BTreeMap<Id, i64>,
-    trusted: Option<(u64, Option<Pile>)>,
-    record: Option<(u64, Option<Pile>)>,
+    trusted: Option<(u64, Option<CertificateSet>)>,
+    record: Option<(u64, Option<CertificateSet>)>,
     serving: Option<(u64, Option<Serving>)>,
 }
 
@@ -34,9 +34,9 @@ pub(super) struct World {
     passed: i64,
     clock: i64,
     minted: BTreeMap<Id, Dates>,
-    record: Object<Pile>,
+    record: Object<CertificateSet>,
     serving: Object<Serving>,
-    trusted: Object<Pile>,
+    trusted: Object<CertificateSet>,
     leaders: [Leader; 2],
 }
 
@@ -81,7 +81,7 @@ impl World {
         let leader = &mut self.leaders[leader];
         if leader.trusted.is_none() {
             let trusted = self.trusted.now().cloned();
-            let ids = trusted.iter().flat_map(|pile| &pile.authorities).map(|it| it.id);
+            let ids = trusted.iter().flat_map(|set| &set.authorities).map(|it| it.id);
             let before = std::mem::take(&mut leader.trusted_since);
             leader.trusted_since = ids.map(|id| (id, before.get(&id).copied().unwrap_or(passed))).collect();
             leader.trusted = Some((self.trusted.version, trusted));
@@ -105,17 +105,17 @@ impl World {
 
     fn act(
         &mut self,
-        (trusted_version, trusted): (u64, Option<Pile>),
-        (record_version, record): (u64, Option<Pile>),
+        (trusted_version, trusted): (u64, Option<CertificateSet>),
+        (record_version, record): (u64, Option<CertificateSet>),
         (serving_version, serving): (u64, Option<Serving>),
         established: BTreeSet<Id>,
     ) {
         let facts = Facts { now: self.time(), record, serving, trusted, established };
         let of = |ids: Vec<Id>| {
-            let all = [&facts.record, &facts.trusted].into_iter().flatten().flat_map(|pile| &pile.authorities);
+            let all = [&facts.record, &facts.trusted].into_iter().flatten().flat_map(|set| &set.authorities);
             let all = all.chain(facts.serving.iter().flat_map(|serving| &serving.bundle.authorities));
             let all: BTreeMap<Id, Authority> = all.map(|it| (it.id, Authority { keyed: false, ..*it })).collect();
-            Pile { authorities: ids.iter().map(|id| all[id]).collect(), junk: false }
+            CertificateSet { authorities: ids.iter().map(|id| all[id]).collect(), foreign: false }
         };
         match next(&facts, &Self::schedule()) {
             Step::Rest => {}
@@ -126,7 +126,7 @@ impl World {
                     self.minted.insert(id, dates);
                     keep.insert(0, Authority { id, dates, keyed: true });
                 }
-                self.record.write(record_version, self.passed, Pile { authorities: keep, junk: false });
+                self.record.write(record_version, self.passed, CertificateSet { authorities: keep, foreign: false });
             }
             Step::Trust(ids) => self.trusted.write(trusted_version, self.passed, of(ids)),
             Step::Issue { signer, bundle } => {
@@ -146,7 +146,7 @@ impl World {
     pub(super) fn settled(&self) -> bool {
         let late = self.late();
         let (record, serving, trusted) = (self.record.now(), self.serving.now(), self.trusted.now());
-        let established = trusted.into_iter().flat_map(|pile| &pile.authorities).map(|it| it.id).collect();
+        let established = trusted.into_iter().flat_map(|set| &set.authorities).map(|it| it.id).collect();
         let facts = Facts {
             now: self.time(),
             record: record.cloned(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::super::{Id, Pile, Serving};
+use super::super::super::{CertificateSet, Id, Serving};
 use super::World;
 use super::verdict::trusts;
 
@@ -45,34 +45,35 @@ impl World {
     /// Does what outsiders do, unless nobody could help: as long as every authority whose leaf is shown is still known
     /// somewhere, and what comes out of a backup is trusted still.
     pub(in super::super) fn outsider(&mut self, act: Act) {
-        let spoilt = || Some(Pile { authorities: Vec::new(), junk: true });
+        let spoilt = || Some(CertificateSet { authorities: Vec::new(), foreign: true });
         let (record, serving, trusted) = (self.record.now(), self.serving.now(), self.trusted.now());
         let (mut record, mut serving, mut trusted) = (record.cloned(), serving.cloned(), trusted.cloned());
         let early = |length: usize| length / 2;
         match act {
-            Act::WipeRecord => record = Some(Pile::default()),
+            Act::WipeRecord => record = Some(CertificateSet::default()),
             Act::SpoilRecord => record = spoilt(),
             Act::RestoreRecord => record.clone_from(&self.record.past[early(self.record.past.len())].value),
             Act::DeleteRecord => record = None,
             Act::WipeServing => serving = Some(Serving::default()),
             Act::SpoilServing => {
-                serving = Some(Serving { leaf: None, bundle: Pile { authorities: Vec::new(), junk: true } });
+                serving =
+                    Some(Serving { leaf: None, bundle: CertificateSet { authorities: Vec::new(), foreign: true } });
             }
             Act::RestoreServing => serving.clone_from(&self.serving.past[early(self.serving.past.len())].value),
             Act::DeleteServing => serving = None,
-            Act::WipeTrusted => trusted = Some(Pile::default()),
+            Act::WipeTrusted => trusted = Some(CertificateSet::default()),
             Act::ReplaceTrusted => trusted = spoilt(),
             Act::Unregister => trusted = None,
             Act::Install => return self.install(),
         }
-        let piles = [&record, &trusted].into_iter().flatten().chain(serving.iter().map(|serving| &serving.bundle));
-        let known: BTreeSet<Id> = piles.flat_map(|pile| &pile.authorities).map(|it| it.id).collect();
+        let sets = [&record, &trusted].into_iter().flatten().chain(serving.iter().map(|serving| &serving.bundle));
+        let known: BTreeSet<Id> = sets.flat_map(|set| &set.authorities).map(|it| it.id).collect();
         if !self.shown().iter().all(|(_, leaf)| leaf.issuer.is_some_and(|issuer| known.contains(&issuer))) {
             return;
         }
         let restored = serving.as_ref().and_then(|serving| serving.leaf.filter(|leaf| trusts(&serving.bundle, leaf)));
         if serving.as_ref() != self.serving.now()
-            && restored.is_some_and(|leaf| trusted.as_ref().is_some_and(|pile| !trusts(pile, &leaf)))
+            && restored.is_some_and(|leaf| trusted.as_ref().is_some_and(|set| !trusts(set, &leaf)))
         {
             return;
         }
@@ -94,13 +95,13 @@ impl World {
     /// Makes again what is missing, empty.
     pub(in super::super) fn install(&mut self) {
         if self.record.now().is_none() {
-            self.record.set(self.passed, Some(Pile::default()), false);
+            self.record.set(self.passed, Some(CertificateSet::default()), false);
         }
         if self.serving.now().is_none() {
             self.serving.set(self.passed, Some(Serving::default()), false);
         }
         if self.trusted.now().is_none() {
-            self.trusted.set(self.passed, Some(Pile::default()), false);
+            self.trusted.set(self.passed, Some(CertificateSet::default()), false);
         }
     }
 }

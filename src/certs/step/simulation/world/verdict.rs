@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::super::super::{Leaf, Pile, Serving};
+use super::super::super::{CertificateSet, Leaf, Serving};
 use super::World;
 use super::object::Moment;
 
@@ -43,20 +43,20 @@ impl World {
         let used = self.trusted.seen(self.passed, APISERVER_LAG);
         let until = used.iter().skip(1).map(|next| next.since).chain([i64::MAX]);
         used.iter().zip(until).filter(|(moment, _)| moment.ours).find_map(|(moment, until)| {
-            let pile = moment.value.as_ref()?;
+            let set = moment.value.as_ref()?;
             let failing = |(since, leaf): &&(i64, Leaf)| {
                 // To those who are late for a new leaf the one before would do, if it is good still.
-                !trusts(pile, leaf) && (*since < until || self.replaces(*since, pile))
+                !trusts(set, leaf) && (*since < until || self.replaces(*since, set))
             };
             let (since, leaf) = shown.iter().find(failing)?;
             Some(format!("{leaf:?} since {since} is not trusted by {moment:?} at {}", self.passed))
         })
     }
 
-    /// Whether a leaf that came at `since` took the place of one that was good and trusted by `pile`.
-    fn replaces(&self, since: i64, pile: &Pile) -> bool {
+    /// Whether a leaf that came at `since` took the place of one that was good and trusted by `set`.
+    fn replaces(&self, since: i64, set: &CertificateSet) -> bool {
         let before = self.serving.past.iter().filter_map(taken).rfind(|(before, _)| *before < since);
-        before.is_some_and(|(_, leaf)| self.good(&leaf, since) && trusts(pile, &leaf))
+        before.is_some_and(|(_, leaf)| self.good(&leaf, since) && trusts(set, &leaf))
     }
 }
 
@@ -67,6 +67,6 @@ fn taken(moment: &Moment<Serving>) -> Option<(i64, Leaf)> {
     Some((moment.since, leaf))
 }
 
-pub(super) fn trusts(pile: &Pile, leaf: &Leaf) -> bool {
-    pile.authorities.iter().any(|it| Some(it.id) == leaf.issuer)
+pub(super) fn trusts(set: &CertificateSet, leaf: &Leaf) -> bool {
+    set.authorities.iter().any(|it| Some(it.id) == leaf.issuer)
 }

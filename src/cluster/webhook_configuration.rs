@@ -1,4 +1,4 @@
-//! The registration of the webhook: whom its callers trust.
+//! The webhook configuration: whom the callers of the webhook trust.
 
 use futures::Stream;
 use json_patch::jsonptr::PointerBuf;
@@ -9,55 +9,52 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::ask::{AskError, Written, found, written};
 use super::changes::changes;
 use super::client::MANAGER;
+use super::request::{RequestError, find, write};
+use crate::objects::{WebhookConfiguration, WriteOutcome};
 
-/// The registration of one name.
-pub struct Registrations {
+/// The webhook configuration of one name.
+pub(super) struct WebhookConfigurations {
     client: Client,
     name: String,
 }
 
-/// A registration as it was at some version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registration {
-    version: String,
-    /// The `caBundle` of each webhook, in their order; empty where it has none.
-    pub bundles: Vec<Vec<u8>>,
-}
-
-impl Registrations {
+impl WebhookConfigurations {
     /// That of `name`.
-    #[must_use]
-    pub fn new(client: Client, name: &str) -> Self {
+    pub(super) fn new(client: Client, name: &str) -> Self {
         Self { client, name: name.to_owned() }
     }
 
-    /// The registration, if there is one.
-    pub async fn read(&self) -> Result<Option<Registration>, AskError> {
+    /// The webhook configuration, if there is one.
+    pub(super) async fn read(&self) -> Result<Option<WebhookConfiguration>, RequestError> {
         let step = format!("read MutatingWebhookConfiguration {}", self.name);
-        let Some(object) = found(&step, self.api().get(&self.name)).await? else { return Ok(None) };
+        let Some(object) = find(&step, self.api().get(&self.name)).await? else { return Ok(None) };
         let bundle = |config: Option<ByteString>| config.map(|bytes| bytes.0).unwrap_or_default();
         let webhooks = object.webhooks.unwrap_or_default().into_iter();
-        let bundles = webhooks.map(|webhook| bundle(webhook.client_config.ca_bundle)).collect();
-        Ok(Some(Registration { version: object.metadata.resource_version.unwrap_or_default(), bundles }))
+        let ca_bundles = webhooks.map(|webhook| bundle(webhook.client_config.ca_bundle)).collect();
+        let resource_version = object.metadata.resource_version.unwrap_or_default();
+        Ok(Some(WebhookConfiguration { resource_version, ca_bundles }))
     }
 
-    /// Has the callers of every webhook trust `certificates`, if the registration still is what `read` was. No other
+    /// Has the callers of every webhook trust `certificates`, if the object still is what `read` was. No other
     /// field is touched, or owned.
     ///
     /// Not by a server-side apply: whoever applies a field of a webhook owns the webhook too, and when the chart drops
     /// one, its upgrade fails, because a webhook of a name and a `caBundle` is left over.
-    pub async fn trust(&self, read: &Registration, certificates: &str) -> Result<Written, AskError> {
+    pub(super) async fn trust(
+        &self,
+        read: &WebhookConfiguration,
+        certificates: &str,
+    ) -> Result<WriteOutcome, RequestError> {
         let step = format!("write the caBundle of MutatingWebhookConfiguration {}", self.name);
         let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let patch = Patch::<()>::Json(patch(read, certificates));
-        written(&step, self.api().patch_metadata(&self.name, &parameters, &patch)).await
+        write(&step, self.api().patch_metadata(&self.name, &parameters, &patch)).await
     }
 
-    /// Tells whenever it has changed.
-    pub fn changes(&self) -> impl Stream<Item = ()> + Send + use<> {
+    /// Reports whenever it has changed.
+    pub(super) fn changes(&self) -> impl Stream<Item = ()> + Send + use<> {
         changes::<MutatingWebhookConfiguration>(Api::all(self.client.clone()), &self.name)
     }
 
@@ -68,21 +65,13 @@ impl Registrations {
 
 /// Writes every `caBundle` of the object that was read: the version makes it a conflict to write another one, in which
 /// the webhooks may stand in another order.
-fn patch(read: &Registration, certificates: &str) -> json_patch::Patch {
+fn patch(read: &WebhookConfiguration, certificates: &str) -> json_patch::Patch {
     let bundle = json!(ByteString(certificates.as_bytes().to_vec()));
     let write = |(path, value)| PatchOperation::Add(AddOperation { path, value });
-    let version = (PointerBuf::from_tokens(["metadata", "resourceVersion"]), json!(read.version));
-    let bundles = (0..read.bundles.len()).map(|index| {
+    let version = (PointerBuf::from_tokens(["metadata", "resourceVersion"]), json!(read.resource_version));
+    let bundles = (0..read.ca_bundles.len()).map(|index| {
         let tokens = ["webhooks", &index.to_string(), "clientConfig", "caBundle"];
         (PointerBuf::from_tokens(tokens), bundle.clone())
     });
     json_patch::Patch([version].into_iter().chain(bundles).map(write).collect())
-}
-
-impl Registration {
-    /// One as it might be read.
-    #[must_use]
-    pub fn new(version: &str, bundles: Vec<Vec<u8>>) -> Self {
-        Self { version: version.to_owned(), bundles }
-    }
 }
