@@ -5,8 +5,11 @@
 //! done, verified and told. One replica leads by a lease and acts; the others stand by and are as ready as it is. A
 //! leader that loses its lease ends its process, so that nothing is left in flight that another does too.
 
+mod act;
 mod gangs;
+mod leader;
 mod limiter;
+mod member;
 mod memory;
 mod missed;
 mod mixed;
@@ -24,21 +27,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::Client;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use member::Member;
+pub use pod::Watched;
+
+use act::act;
 use gangs::Gangs;
-pub use gangs::Member;
+use leader::Task;
 use limiter::ActionLimiter;
 use memory::Memory;
-pub use pod::Watched;
+use mixed::MixedGangs;
+use pins::PinKeeper;
 use reconcile::{Context, READS};
-use watch::{Selection, watch};
 
 use crate::bucket::Bucket;
 use crate::certs::Rotation;
@@ -47,7 +52,6 @@ use crate::cluster::events::Events;
 use crate::cluster::fabric::pins::PinStore;
 use crate::cluster::lease::{Candidate, Lost};
 use crate::cluster::namespaces::NamespaceCache;
-use crate::cluster::server;
 use crate::reload::Settings;
 use crate::scope::Installation;
 use crate::serve::{Server, Stop};
@@ -90,17 +94,12 @@ pub struct Parts {
 /// A controller that is built and does not run yet.
 pub struct Controller {
     admin: Server,
-    context: Arc<Context>,
-    tasks: Tasks,
     candidate: Candidate,
+    /// What the leader does.
+    tasks: Vec<Task>,
+    metrics: Arc<Metrics>,
     grace: Duration,
-}
-
-/// What the leader does beside acting on pods.
-struct Tasks {
-    certificates: Option<Rotation<CertificateStore>>,
-    pins: PinStore,
-    configured_in: Option<String>,
+    stop: CancellationToken,
 }
 
 /// The listener has no address.
@@ -137,35 +136,57 @@ impl Controller {
                 .with("shutting down", move || !shutdown.is_cancelled())
         };
         let admin = Server::plain(admin, telemetry::router(readiness, Arc::clone(&metrics)), Arc::clone(&metrics));
-        let context = Arc::new(Context {
+        let gangs = Arc::new(Gangs::new(Arc::clone(&namespaces), installation.clone()));
+        let keeper = PinKeeper::new(pins, Arc::clone(&settings), Arc::clone(&gangs), Arc::clone(&metrics));
+        let mixed = MixedGangs::new(
+            client.clone(),
+            Arc::clone(&settings),
+            Arc::clone(&gangs),
+            Arc::clone(&metrics),
+            events.clone(),
+        );
+        let rejected = configured_in.map(|namespace| {
+            rejected::publish(client.clone(), namespace, Arc::clone(&settings), events.clone(), shutdown.clone())
+        });
+        let context = Context {
             client,
             namespaces,
             installation,
             settings,
             memory: Memory::new(Arc::clone(&metrics)),
-            gangs: Gangs::default(),
-            metrics,
+            gangs,
+            metrics: Arc::clone(&metrics),
             events,
             limiter: ActionLimiter::new(),
             looks: Bucket::new(LOOKS.0, LOOKS.1),
             reads: Semaphore::new(READS),
-            stop: shutdown,
-        });
-        let tasks = Tasks { certificates, pins, configured_in };
-        Ok(Self { admin, context, tasks, candidate, grace })
+            stop: shutdown.clone(),
+        };
+        let tasks = [
+            Some(Task::new("pods", act(Arc::new(context)))),
+            Some(Task::new("pins", keeper.run(shutdown.clone()))),
+            Some(Task::new("mixed gangs", mixed.run(shutdown.clone()))),
+            rejected.map(|rejected| Task::new("rejected configuration", rejected)),
+            certificates.map(|certificates| Task::new("certificates", certificates.run(shutdown.clone()))),
+        ];
+        Ok(Self { admin, candidate, tasks: tasks.into_iter().flatten().collect(), metrics, grace, stop: shutdown })
     }
 
     /// Stands by, leads, and ends when told to, or when the lease is lost.
     pub async fn run(self) -> Result<(), Lost> {
-        let Self { admin, context, tasks, mut candidate, grace } = self;
-        let shutdown = context.stop.clone();
+        let Self { admin, mut candidate, tasks, metrics, grace, stop } = self;
         let stop_admin = Stop::default();
         let work = async {
             let ended = tokio::select! {
                 biased;
-                () = shutdown.cancelled() => Ok(()),
+                () = stop.cancelled() => Ok(()),
                 // Cancelled, it may have won without knowing; giving up what one has covers that.
-                () = candidate.lead() => lead(&context, &mut candidate, tasks, grace).await,
+                () = candidate.lead() => {
+                    metrics.lifecycle.leader(true);
+                    let ended = leader::run(&mut candidate, tasks, &stop, grace).await;
+                    metrics.lifecycle.leader(false);
+                    ended
+                }
             };
             candidate.release().await;
             stop_admin.close();
@@ -175,80 +196,4 @@ impl Controller {
         let (ended, ()) = tokio::join!(work, admin.run(stop_admin.clone(), Duration::ZERO));
         ended
     }
-}
-
-/// Acts until told to end, or until the lease is lost.
-async fn lead(
-    context: &Arc<Context>,
-    candidate: &mut Candidate,
-    Tasks { certificates, pins, configured_in }: Tasks,
-    grace: Duration,
-) -> Result<(), Lost> {
-    context.metrics.lifecycle.leader(true);
-    let shutdown = context.stop.clone();
-    // Apart from the lease, which must be renewed however much there is to do. Cut off when it is lost.
-    let mut work = JoinSet::new();
-    work.spawn(act(Arc::clone(context)));
-    work.spawn(pins::keep(Arc::clone(context), pins));
-    work.spawn(mixed::look(Arc::clone(context)));
-    work.spawn(rejected::tell(Arc::clone(context), configured_in));
-    if let Some(certificates) = certificates {
-        work.spawn(certificates.run(shutdown.clone()));
-    }
-    let out_of_time = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(grace).await;
-    };
-    let ended = tokio::select! {
-        biased;
-        lost = candidate.keep() => Err(lost),
-        () = async { while work.join_next().await.is_some() {} } => Ok(()),
-        () = out_of_time => {
-            tracing::warn!(?grace, "actions did not finish in time and are cut off");
-            Ok(())
-        }
-    };
-    context.metrics.lifecycle.leader(false);
-    ended
-}
-
-/// Watches and acts as the configuration says, and anew when it says something else, until told to end.
-async fn act(context: Arc<Context>) {
-    let Context { client, settings, memory, stop, .. } = &*context;
-    let streams_lists = server::streams_lists(client).await;
-    while !stop.is_cancelled() {
-        let present = selections(settings);
-        if present.is_empty() {
-            // Nobody watches: there is nothing to count.
-            memory.forget_idle(Timestamp::MAX);
-        }
-        let over = stop.child_token();
-        let mut watches = JoinSet::new();
-        for selection in present.clone() {
-            watches.spawn(watch(Arc::clone(&context), selection, streams_lists, over.clone()));
-        }
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => {}
-            () = other_selections(settings, &present) => over.cancel(),
-        }
-        while watches.join_next().await.is_some() {}
-    }
-}
-
-/// Which pods are watched: those that may have to be ended, and those that the webhook has marked, for helpers to end or
-/// for their fabric. None where there is no configuration, or both are off.
-fn selections(settings: &Settings) -> Vec<Selection> {
-    let Some(active) = settings.active() else { return Vec::new() };
-    let (termination, fabric) = (&active.config.termination, &active.config.fabric);
-    let configured = termination.enabled.then(|| Selection::Configured(termination.pod_selector.as_str().to_owned()));
-    let marked = (termination.enabled || fabric.enabled).then_some(Selection::Marked);
-    configured.into_iter().chain(marked).collect()
-}
-
-/// Waits until other pods are to be watched than those of `present`.
-async fn other_selections(settings: &Settings, present: &[Selection]) {
-    let mut updates = settings.subscribe();
-    // The settings outlive all who wait for them.
-    while selections(settings) == present && updates.changed().await.is_ok() {}
 }

@@ -11,23 +11,25 @@ use std::time::Duration;
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Resource as _;
 use kube::api::ListParams;
 use kube::core::{ObjectList, Request};
+use kube::{Client, Resource as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
 
-use super::gangs;
-use super::reconcile::Context;
-use crate::cluster::events::{self, Told};
+use super::gangs::Gangs;
+use crate::cluster::events::{self, Events, Told};
 use crate::cluster::list::pages;
 use crate::cluster::request::RequestError;
 use crate::error::chain;
 use crate::gang::mixed::{Deviating, GangMember, deviating};
 use crate::gang::{Assignment, GangId};
 use crate::lifecycle::{PodFacts, schema};
+use crate::reload::Settings;
 use crate::sparse::Schema;
+use crate::telemetry::Metrics;
 use crate::workload::identify;
 use crate::{keys, pod, sparse};
 
@@ -54,6 +56,17 @@ struct Looked {
     settled: bool,
 }
 
+/// Looks for gangs whose pods were not set up alike.
+pub(super) struct MixedGangs {
+    client: Client,
+    settings: Arc<Settings>,
+    gangs: Arc<Gangs>,
+    metrics: Arc<Metrics>,
+    events: Events,
+    looker: Looker,
+}
+
+/// What was looked at.
 #[derive(Default)]
 struct Looker {
     looked: HashMap<String, Looked>,
@@ -61,30 +74,77 @@ struct Looker {
     mixed: HashMap<GangId, BTreeSet<String>>,
 }
 
-/// Looks until told to end.
-pub(super) async fn look(context: Arc<Context>) {
-    let mut looker = Looker::default();
-    let mut ticks = interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            biased;
-            () = context.stop.cancelled() => return,
-            _ = ticks.tick() => {}
+impl MixedGangs {
+    pub(super) fn new(
+        client: Client,
+        settings: Arc<Settings>,
+        gangs: Arc<Gangs>,
+        metrics: Arc<Metrics>,
+        events: Events,
+    ) -> Self {
+        Self { client, settings, gangs, metrics, events, looker: Looker::default() }
+    }
+
+    /// Looks until `stop`.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => {}
+            }
+            let namespaces = self.carries();
+            self.looker.forget(&namespaces);
+            if let Some(namespace) = self.looker.due(&namespaces, Instant::now()) {
+                let carries = namespaces.get(&namespace).cloned().unwrap_or_default();
+                self.look_at(&namespace, carries).await;
+            }
+            self.metrics.fabric.mixed(self.looker.mixed.len());
         }
-        let enabled = context.settings.active().is_some_and(|active| active.config.fabric.enabled);
-        let living = if enabled { gangs::living(&context).unwrap_or_default() } else { BTreeMap::new() };
+    }
+
+    /// What living gangs carry, by namespace.
+    fn carries(&self) -> BTreeMap<String, Carries> {
+        let enabled = self.settings.active().is_some_and(|active| active.config.fabric.enabled);
+        let living = if enabled { self.gangs.living().unwrap_or_default() } else { BTreeMap::new() };
         let mut namespaces: BTreeMap<String, Carries> = BTreeMap::new();
         for (gang, pods) in living {
             let assignments = pods.into_iter().map(|pod| pod.assignment).collect();
             namespaces.entry(gang.namespace.clone()).or_default().insert(gang, assignments);
         }
-        looker.forget(&namespaces);
-        if let Some(namespace) = looker.due(&namespaces, Instant::now()) {
-            let carries = namespaces.remove(&namespace).unwrap_or_default();
-            looker.look_at(&context, &namespace, carries).await;
+        namespaces
+    }
+
+    async fn look_at(&mut self, namespace: &str, carries: Carries) {
+        match members(&self.client, namespace).await {
+            Ok(gangs) => {
+                for gang in carries.keys() {
+                    let deviating = deviating(gangs.get(gang).map_or(&[], Vec::as_slice));
+                    self.publish(gang, &deviating).await;
+                }
+            }
+            Err(error) => tracing::warn!(namespace, "{}", chain(&error)),
         }
-        context.metrics.fabric.mixed(looker.mixed.len());
+        self.looker.note(namespace, carries);
+    }
+
+    async fn publish(&mut self, gang: &GangId, deviating: &[Deviating<'_>]) {
+        if deviating.is_empty() {
+            self.looker.mixed.remove(gang);
+            return;
+        }
+        let told = self.looker.mixed.entry(gang.clone()).or_default();
+        for found in deviating {
+            if told.len() == TOLD || !told.insert(found.member.uid.clone()) {
+                continue;
+            }
+            let (namespace, pod, note) = (&gang.namespace, &found.member.name, found.note());
+            tracing::warn!(%namespace, %pod, "{note}");
+            let about = Told { warning: true, reason: "FabricMixed", action: "Create", note };
+            self.events.tell(&events::pod(namespace, pod, &found.member.uid), about).await;
+        }
     }
 }
 
@@ -109,46 +169,20 @@ impl Looker {
         due.max().map(|(_, name)| name.clone())
     }
 
-    async fn look_at(&mut self, context: &Context, namespace: &str, carries: Carries) {
-        let before = self.looked.get(namespace);
-        let settled = before.is_some_and(|before| before.carries == carries);
-        match members(context, namespace).await {
-            Ok(gangs) => {
-                for gang in carries.keys() {
-                    let deviating = deviating(gangs.get(gang).map_or(&[], Vec::as_slice));
-                    self.judge(context, gang, &deviating).await;
-                }
-            }
-            Err(error) => tracing::warn!(namespace, "{}", chain(&error)),
-        }
+    /// Notes that `namespace` was looked at, when its gangs carried `carries`.
+    fn note(&mut self, namespace: &str, carries: Carries) {
+        let settled = self.looked.get(namespace).is_some_and(|before| before.carries == carries);
         self.looked.insert(namespace.to_owned(), Looked { at: Instant::now(), carries, settled });
-    }
-
-    async fn judge(&mut self, context: &Context, gang: &GangId, deviating: &[Deviating<'_>]) {
-        if deviating.is_empty() {
-            self.mixed.remove(gang);
-            return;
-        }
-        let told = self.mixed.entry(gang.clone()).or_default();
-        for found in deviating {
-            if told.len() == TOLD || !told.insert(found.member.uid.clone()) {
-                continue;
-            }
-            let (namespace, pod, note) = (&gang.namespace, &found.member.name, found.note());
-            tracing::warn!(%namespace, %pod, "{note}");
-            let about = Told { warning: true, reason: "FabricMixed", action: "Create", note };
-            context.events.tell(&events::pod(namespace, pod, &found.member.uid), about).await;
-        }
     }
 }
 
 /// The living pods of `namespace` by their gang.
-async fn members(context: &Context, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, RequestError> {
+async fn members(client: &Client, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, RequestError> {
     let request = &Request::new(Pod::url_path(&(), Some(namespace)));
     let living = ListParams::default().fields(LIVING).limit(PAGE);
     let pods = pages("list the pods of gangs", living, |parameters| async move {
         let page = request.list_metadata(&parameters).map_err(kube::Error::BuildRequest)?;
-        context.client.request::<ObjectList<Listed>>(page).await
+        client.request::<ObjectList<Listed>>(page).await
     });
     let members = pods.try_fold(HashMap::new(), |mut gangs: HashMap<GangId, Vec<GangMember>>, Listed(raw)| {
         if let Some((gang, member)) = member(pod::Pod::new(&raw), namespace) {

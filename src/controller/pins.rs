@@ -7,63 +7,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use super::gangs;
-use super::reconcile::Context;
+use super::gangs::Gangs;
 use crate::cluster::fabric::pins::{PinStore, Stored};
 use crate::cluster::request::RequestError;
 use crate::error::chain;
 use crate::gang::pins::Dropped;
 use crate::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
-use crate::reload::Active;
+use crate::reload::{Active, Settings};
+use crate::telemetry::Metrics;
 
 /// The shortest time between two writes: pods of a gang come together.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// When to try again what has failed.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Keeps them until told to end.
-pub(super) async fn keep(context: Arc<Context>, store: PinStore) {
-    let mut keeper = Keeper {
-        context: Arc::clone(&context),
-        store,
-        configured: Vec::new(),
-        stored: None,
-        dropped: Dropped::default(),
-    };
-    let (mut gangs, mut updates) = (context.gangs.changes(), context.settings.subscribe());
-    let mut namespaces = context.namespaces.changes();
-    loop {
-        gangs.mark_unchanged();
-        namespaces.mark_unchanged();
-        updates.mark_unchanged();
-        let done = keeper.step().await;
-        if let Err(error) = &done {
-            tracing::warn!("{}", chain(error));
-        }
-        let again = !matches!(done, Ok(WriteOutcome::Written));
-        tokio::select! {
-            biased;
-            () = context.stop.cancelled() => return,
-            () = sleep(if done.is_ok() { INTERVAL } else { RETRY }) => {}
-        }
-        if again {
-            continue;
-        }
-        tokio::select! {
-            biased;
-            () = context.stop.cancelled() => return,
-            // The senders live as long as the context.
-            _ = gangs.changed() => {}
-            _ = namespaces.changed() => {}
-            _ = updates.changed() => {}
-        }
-    }
-}
-
-struct Keeper {
-    context: Arc<Context>,
+/// Keeps what living gangs carry in a `ConfigMap`.
+pub(super) struct PinKeeper {
     store: PinStore,
+    settings: Arc<Settings>,
+    gangs: Arc<Gangs>,
+    metrics: Arc<Metrics>,
     /// The configuration in force and the one before.
     configured: Vec<Arc<Active>>,
     /// What is stored, as long as nobody has written since.
@@ -71,15 +36,49 @@ struct Keeper {
     dropped: Dropped,
 }
 
-impl Keeper {
+impl PinKeeper {
+    pub(super) fn new(store: PinStore, settings: Arc<Settings>, gangs: Arc<Gangs>, metrics: Arc<Metrics>) -> Self {
+        let (configured, stored, dropped) = (Vec::new(), None, Dropped::default());
+        Self { store, settings, gangs, metrics, configured, stored, dropped }
+    }
+
+    /// Keeps them until `stop`.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let (mut gangs, mut updates) = (self.gangs.changes(), self.settings.subscribe());
+        loop {
+            gangs.mark_unchanged();
+            updates.mark_unchanged();
+            let done = self.step().await;
+            if let Err(error) = &done {
+                tracing::warn!("{}", chain(error));
+            }
+            let again = !matches!(done, Ok(WriteOutcome::Written));
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = sleep(if done.is_ok() { INTERVAL } else { RETRY }) => {}
+            }
+            if again {
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = gangs.changed() => {}
+                // The settings outlive all who wait for them.
+                _ = updates.changed() => {}
+            }
+        }
+    }
+
     /// Writes what is to be kept, if that has changed; [`WriteOutcome::Conflict`]: to be done anew.
     async fn step(&mut self) -> Result<WriteOutcome, RequestError> {
-        let Some(active) = self.context.settings.active() else { return Ok(WriteOutcome::Written) };
+        let Some(active) = self.settings.active() else { return Ok(WriteOutcome::Written) };
         if self.configured.first().is_none_or(|first| !Arc::ptr_eq(first, &active)) {
             self.configured.insert(0, Arc::clone(&active));
             self.configured.truncate(2);
         }
-        let living = if active.config.fabric.enabled { gangs::living(&self.context) } else { None };
+        let living = if active.config.fabric.enabled { self.gangs.living() } else { None };
         let Some(living) = living else { return Ok(WriteOutcome::Written) };
         if self.stored.is_none() {
             self.stored = self.store.read().await?;
@@ -97,7 +96,7 @@ impl Keeper {
         let (next, dropped) = stored.pins.follow(&living, &profiles);
         if dropped != self.dropped {
             let Dropped { gangs, bodies, namespace } = &dropped;
-            self.context.metrics.fabric.dropped(*gangs, *bodies);
+            self.metrics.fabric.dropped(*gangs, *bodies);
             // The metric follows every change. The log does not: whoever creates pods would write it.
             let complete = |dropped: &Dropped| *dropped == Dropped::default();
             match (complete(&self.dropped), complete(&dropped)) {

@@ -7,7 +7,7 @@ use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use serde::{Deserialize, Deserializer};
 
-use super::gangs::Member;
+use super::member::Member;
 use crate::lifecycle::{PodFacts, schema};
 use crate::{pod, sparse};
 

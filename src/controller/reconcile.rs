@@ -54,7 +54,7 @@ pub(super) struct Context {
     pub(super) events: Events,
     pub(super) memory: Memory,
     /// Pods that were given a fabric.
-    pub(super) gangs: Gangs,
+    pub(super) gangs: Arc<Gangs>,
     pub(super) limiter: ActionLimiter,
     /// For looks at what the webhook has done.
     pub(super) looks: Bucket,

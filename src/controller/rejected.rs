@@ -1,26 +1,34 @@
-//! Tells of a configuration that was refused, on the `ConfigMap` that holds it.
+//! Publishes that a configuration was rejected, on the `ConfigMap` that holds it.
 
 use std::sync::Arc;
 
-use super::reconcile::Context;
-use crate::cluster::config_map;
-use crate::cluster::events::Told;
+use kube::Client;
+use tokio_util::sync::CancellationToken;
 
-/// Tells what is refused until told to end; `namespace` is that of the `ConfigMap`, none where a file is read.
-pub(super) async fn tell(context: Arc<Context>, namespace: Option<String>) {
-    let Some(namespace) = namespace else { return };
-    let mut updates = context.settings.subscribe();
+use crate::cluster::config_map;
+use crate::cluster::events::{Events, Told};
+use crate::reload::Settings;
+
+/// Publishes what is rejected until `stop`; `namespace` is that of the `ConfigMap`.
+pub(super) async fn publish(
+    client: Client,
+    namespace: String,
+    settings: Arc<Settings>,
+    events: Events,
+    stop: CancellationToken,
+) {
+    let mut updates = settings.subscribe();
     loop {
-        let refused = updates.borrow_and_update().clone();
-        if let Some(refused) = refused {
-            let note = format!("{refused}\nthe running configuration is kept");
+        let rejected = updates.borrow_and_update().clone();
+        if let Some(rejected) = rejected {
+            let note = format!("{rejected}\nthe running configuration is kept");
             let told = Told { warning: true, reason: "ConfigRejected", action: "Reload", note };
-            let object = config_map::reference(&context.client, &namespace).await;
-            context.events.tell(&object, told).await;
+            let object = config_map::reference(&client, &namespace).await;
+            events.tell(&object, told).await;
         }
         tokio::select! {
             biased;
-            () = context.stop.cancelled() => return,
+            () = stop.cancelled() => return,
             changed = updates.changed() => if changed.is_err() { return },
         }
     }
