@@ -1,14 +1,14 @@
 //! What the two servers' accounts must be allowed to do, as `charts/trainmesh/templates/*/rbac.yaml` grants it.
 
+mod rules;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use super::{Code, Found, Servers, several};
 use crate::cluster_facts::ReferencedObjects;
 use crate::config::Configuration;
-use crate::objects::{
-    CA_SECRET, CONFIG_MAP, FABRIC_CONFIG_MAP, LEASE, NETWORK_RESOURCES_INJECTOR, SERVING_SECRET, WEBHOOK_CONFIGURATION,
-};
+use rules::{RULES, WATCH};
 
 /// One of the two servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,92 +36,11 @@ pub struct Right {
     pub namespace: Option<String>,
 }
 
-/// When a right is needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum When {
-    Always,
-    OwnCertificate,
-    Termination,
-    PortForward,
-    Fabric,
-    TerminationOrFabric,
-}
-
-/// A rule of RBAC.
-struct Rule {
-    server: Server,
-    when: When,
-    group: &'static str,
-    resource: &'static str,
-    names: &'static [&'static str],
-    /// Whether it holds in our namespace alone.
-    home: bool,
-    verbs: &'static [&'static str],
-}
-
-const fn rule(
-    server: Server,
-    when: When,
-    (group, resource): (&'static str, &'static str),
-    names: &'static [&'static str],
-    home: bool,
-    verbs: &'static [&'static str],
-) -> Rule {
-    Rule { server, when, group, resource, names, home, verbs }
-}
-
-use Server::{Controller, Webhook};
-use When::{Always, Fabric, OwnCertificate, PortForward, Termination, TerminationOrFabric};
-
-/// No name limits them.
-const ANY: &[&str] = &[""];
-const WATCH: &[&str] = &["list", "watch"];
-const READ: &[&str] = &["get", "list", "watch"];
-const KEEP: &[&str] = &["get", "list", "watch", "patch"];
-/// A WebSocket opens by GET; Kubernetes 1.35 wants `create` as well.
-const OPEN: &[&str] = &["get", "create"];
-
-const RULES: &[Rule] = &[
-    rule(Webhook, Always, ("", "namespaces"), ANY, false, READ),
-    rule(Webhook, Always, ("", "configmaps"), &[CONFIG_MAP], true, WATCH),
-    rule(Webhook, OwnCertificate, ("", "secrets"), &[SERVING_SECRET], true, READ),
-    rule(Webhook, Fabric, ("", "nodes"), ANY, false, WATCH),
-    rule(Webhook, Fabric, ("", "resourcequotas"), ANY, false, WATCH),
-    rule(Webhook, Fabric, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, WATCH),
-    rule(
-        Webhook,
-        Fabric,
-        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-        &[NETWORK_RESOURCES_INJECTOR],
-        false,
-        WATCH,
-    ),
-    rule(Controller, Always, ("", "namespaces"), ANY, false, WATCH),
-    rule(Controller, Always, ("", "configmaps"), &[CONFIG_MAP], true, WATCH),
-    rule(Controller, Always, ("coordination.k8s.io", "leases"), ANY, true, &["create"]),
-    rule(Controller, Always, ("coordination.k8s.io", "leases"), &[LEASE], true, &["get", "update"]),
-    rule(Controller, Always, ("events.k8s.io", "events"), ANY, true, &["create", "patch"]),
-    rule(Controller, OwnCertificate, ("", "secrets"), &[CA_SECRET, SERVING_SECRET], true, KEEP),
-    rule(
-        Controller,
-        OwnCertificate,
-        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-        &[WEBHOOK_CONFIGURATION],
-        false,
-        KEEP,
-    ),
-    rule(Controller, TerminationOrFabric, ("", "pods"), ANY, false, READ),
-    rule(Controller, TerminationOrFabric, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
-    rule(Controller, Fabric, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, &["get", "patch"]),
-    rule(Controller, Termination, ("", "pods/exec"), ANY, false, OPEN),
-    rule(Controller, PortForward, ("", "pods/portforward"), ANY, false, OPEN),
-];
-
 /// The rights that `servers` in `namespace` need under `configuration`.
 #[must_use]
 pub fn needed(configuration: &Configuration, servers: &Servers, namespace: &str) -> Vec<Right> {
-    let installed = |server| server == Webhook || servers.controller;
-    let rules = RULES.iter().filter(|rule| rule.when.holds(configuration, servers) && installed(rule.server));
+    let installed = |server| server == Server::Webhook || servers.controller;
+    let rules = RULES.iter().filter(|rule| rule.applies(configuration, servers) && installed(rule.server));
     rules.flat_map(|rule| rule.rights(namespace)).chain(named_by_profiles(configuration)).collect()
 }
 
@@ -129,7 +48,7 @@ pub fn needed(configuration: &Configuration, servers: &Servers, namespace: &str)
 #[must_use]
 pub fn unneeded(configuration: &Configuration, servers: &Servers) -> Vec<Right> {
     let into_pods = RULES.iter().filter(|rule| rule.resource.starts_with("pods/"));
-    into_pods.filter(|rule| !rule.when.holds(configuration, servers)).flat_map(|rule| rule.rights("")).collect()
+    into_pods.filter(|rule| !rule.applies(configuration, servers)).flat_map(|rule| rule.rights("")).collect()
 }
 
 /// The webhook looks, in all namespaces, for the objects that profiles name.
@@ -143,7 +62,7 @@ fn named_by_profiles(configuration: &Configuration) -> Vec<Right> {
     let rights = maps.chain(claims).flat_map(|(group, resource, name)| {
         let name = Cow::<str>::Owned(name);
         WATCH.iter().map(move |verb| Right {
-            server: Webhook,
+            server: Server::Webhook,
             verb,
             group,
             resource,
@@ -171,43 +90,12 @@ pub(super) fn check(denied: &[Right], unneeded: &[Right]) -> Vec<Found> {
     std::iter::once(found).chain(more).collect()
 }
 
-impl When {
-    fn holds(self, configuration: &Configuration, servers: &Servers) -> bool {
-        let (termination, fabric) = (&configuration.termination, &configuration.fabric);
-        match self {
-            Always => true,
-            OwnCertificate => servers.own_certificate,
-            Termination => termination.enabled,
-            PortForward => termination.enabled && termination.port_forward,
-            Fabric => fabric.enabled,
-            TerminationOrFabric => termination.enabled || fabric.enabled,
-        }
-    }
-}
-
-impl Rule {
-    /// Each verb on each name; `home` is our namespace.
-    fn rights(&self, home: &str) -> impl Iterator<Item = Right> {
-        let Self { server, group, resource, names, verbs, .. } = *self;
-        let namespace = self.home.then(|| home.to_owned());
-        let pairs = names.iter().flat_map(move |name| verbs.iter().map(move |verb| (*name, *verb)));
-        pairs.map(move |(name, verb)| Right {
-            server,
-            verb,
-            group,
-            resource,
-            name: Cow::Borrowed(name),
-            namespace: namespace.clone(),
-        })
-    }
-}
-
 impl fmt::Display for Right {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { server, verb, group: _, resource, name, namespace } = self;
         let server = match server {
-            Webhook => "webhook",
-            Controller => "controller",
+            Server::Webhook => "webhook",
+            Server::Controller => "controller",
         };
         write!(formatter, "{server}: {verb} {resource}")?;
         if !name.is_empty() {
@@ -221,6 +109,7 @@ impl fmt::Display for Right {
 mod tests {
     use rstest::rstest;
 
+    use super::rules::READ;
     use super::*;
 
     const NO_FABRIC: &str = "enabled: false";
@@ -257,7 +146,7 @@ mod tests {
         let servers = Servers { own_certificate: false, controller: false, ..Servers::default() };
         let needed = needed(&configuration("enabled: false", ""), &servers, "home");
         for Right { server, verb, resource, .. } in &needed {
-            assert!(*server == Webhook && READ.contains(verb), "{server:?} {verb} {resource}");
+            assert!(*server == Server::Webhook && READ.contains(verb), "{server:?} {verb} {resource}");
             assert!(!resource.starts_with("pods") && *resource != "secrets", "{verb} {resource}");
         }
         assert!(!needed.is_empty());
@@ -274,7 +163,7 @@ mod tests {
     #[test]
     fn only_what_reaches_into_pods_is_narrowed() {
         let right = |resource| Right {
-            server: Controller,
+            server: Server::Controller,
             verb: "create",
             group: "",
             resource,
