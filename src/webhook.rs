@@ -17,6 +17,7 @@ mod client_ca;
 mod deadline;
 mod excerpt;
 mod failure;
+mod limits;
 mod pool;
 pub mod review;
 mod routes;

@@ -7,6 +7,7 @@
 //! How long an action lasts is up to the pod: the command runs in its container. So a namespace whose actions take long
 //! keeps a small share of the places, and a node whose kubelet does not answer is left alone for a doubling time.
 
+mod limits;
 mod namespace;
 mod node;
 mod schedule;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::lifecycle::AttemptResult;
+use limits::{FULL, TAKEN};
 use schedule::{Claim, Next, Schedule};
 
 /// The one limiter of a controller.
@@ -64,14 +66,14 @@ impl ActionLimiter {
         self.shared.lock().schedule.enqueue(namespace, node, sender, Instant::now())?;
         serve(&self.shared);
         // The limiter outlives everyone in line.
-        receiver.await.unwrap_or(Err(schedule::FULL))
+        receiver.await.unwrap_or(Err(FULL))
     }
 }
 
 impl Turn {
     /// Takes a place on the node. `Err` says when to try again: others were faster.
     pub(super) fn start(mut self) -> Result<Permit, Duration> {
-        let Some(claim) = self.claim.take() else { return Err(schedule::TAKEN) };
+        let Some(claim) = self.claim.take() else { return Err(TAKEN) };
         let now = Instant::now();
         let started = self.shared.lock().schedule.start(claim, now);
         serve(&self.shared);

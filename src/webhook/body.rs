@@ -8,10 +8,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::budget::{Budget, NoRoom, Reservation};
 use super::failure::Failure;
+use super::limits::LONGEST;
 
-/// The longest body. The apiserver takes 3 MiB from a client; what it adds to an object and escapes makes a review longer,
-/// and on other operations it holds the old object, too.
-pub(super) const LIMIT: usize = 4 * 1024 * 1024;
 /// How long a body may take to arrive, whatever time the call has: the apiserver has all of it before it sends the head.
 const RECEIPT: Duration = Duration::from_secs(3);
 /// How much room is made at first for a body of unknown or large length.
@@ -27,13 +25,13 @@ pub(super) struct Received {
 /// Reads `body`, for which the call has `time` in all.
 pub(super) async fn read(mut body: Body, budget: &Budget, time: Duration) -> Result<Received, Failure> {
     let length = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    if length.is_some_and(|length| length > LIMIT) {
+    if length.is_some_and(|length| length > LONGEST) {
         return Err(Failure::TooLarge);
     }
     // Half of the time is kept for the answer.
     let deadline = Instant::now() + RECEIPT.min(time / 2);
     let mut reservation = budget.begin(length);
-    let most = length.unwrap_or(LIMIT);
+    let most = length.unwrap_or(LONGEST);
     let mut bytes = Vec::new();
     loop {
         let frame = tokio::select! {
@@ -44,7 +42,7 @@ pub(super) async fn read(mut body: Body, budget: &Budget, time: Duration) -> Res
         let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(Failure::Body)?.into_data() else { continue };
         let needed = bytes.len() + data.len();
-        if needed > LIMIT {
+        if needed > LONGEST {
             return Err(Failure::TooLarge);
         }
         if needed > bytes.capacity() {
@@ -84,8 +82,8 @@ mod tests {
     #[rstest]
     #[case::empty(0, true)]
     #[case::usual(17 * 1024, true)]
-    #[case::just_fits(LIMIT, true)]
-    #[case::too_large(LIMIT + 1, false)]
+    #[case::just_fits(LONGEST, true)]
+    #[case::too_large(LONGEST + 1, false)]
     #[tokio::test]
     async fn lengths(#[case] length: usize, #[case] fits: bool) {
         for body in [Body::from(vec![b'x'; length]), chunks(length)] {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout_at};
 
-use super::pool::LARGE;
+use super::limits::LARGE;
 
 /// The share of small bodies: more than a hundred of the usual 17 KiB at a time, where each takes a millisecond.
 const SMALL_SHARE: usize = 2 * 1024 * 1024;

@@ -5,8 +5,8 @@ use axum::response::{IntoResponse, Response};
 use thiserror::Error;
 
 use super::answer::WriteError;
-use super::body::LIMIT;
 use super::excerpt::excerpt;
+use super::limits::LONGEST;
 use super::review::ReviewError;
 use crate::cluster::namespaces::LookupError;
 use crate::error::chain;
@@ -18,7 +18,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Review(#[from] ReviewError),
     /// The client's fault.
-    #[error("the body is longer than {LIMIT} bytes")]
+    #[error("the body is longer than {LONGEST} bytes")]
     TooLarge,
     /// The body did not arrive in time: the client is slow, or sends nothing.
     #[error("the body did not arrive in time")]

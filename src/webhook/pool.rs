@@ -9,10 +9,8 @@ use tokio::sync::Semaphore;
 use tokio::task;
 
 use super::failure::Failure;
+use super::limits::LARGE;
 
-/// Bodies above this length are large, and their reviews are worked on apart. Ordinary pods, with a sidecar and hundreds of
-/// variables, have less than half of it.
-pub(super) const LARGE: usize = 64 * 1024;
 /// Bytes of small bodies worked on at a time. Some JSON takes 150 times its length with the copy that is checked: this
 /// many bytes keep it below 20 MiB, and never keep two cores waiting.
 const SMALL_BYTES: usize = 2 * LARGE;

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use super::limits::{ACTIONS, PER_NODE};
+
 /// How long a namespace counts as slow after an action of its took long; it doubles with each further one. Long against
 /// the time-out of an action (10 s), so that slow actions hold a place for a small part of the time only.
 const FIRST_PENALTY: Duration = Duration::from_secs(30);
@@ -47,7 +49,7 @@ impl Class {
     fn share(self) -> (usize, usize) {
         match self {
             // Half of the places.
-            Self::Proven => (super::schedule::ACTIONS / 2, super::schedule::PER_NODE / 2),
+            Self::Proven => (ACTIONS / 2, PER_NODE / 2),
             // Its first action takes a tenth of a second, or shows that the namespace is slow.
             Self::New => (8, 1),
             // Enough to see that it has become better.

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::{Duration, Instant};
 
-use super::schedule::{ACTIONS, Claim, Next, PER_NODE, Schedule};
+use super::limits::{ACTIONS, PER_NODE};
+use super::schedule::{Claim, Next, Schedule};
 use crate::lifecycle::AttemptResult;
 
 /// Time-out of an action, as in the built-in configuration.
