@@ -12,7 +12,7 @@ use super::review::{API_VERSION, KIND};
 /// What is answered. It always admits: to refuse a pod is not ours, and there is no value here that would.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Admitted<'a> {
+pub(super) struct AdmissionResponse<'a> {
     uid: &'a str,
     allowed: Always,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,17 +34,17 @@ struct Always;
 struct Outgoing<'a> {
     api_version: &'static str,
     kind: &'static str,
-    response: &'a Admitted<'a>,
+    response: &'a AdmissionResponse<'a>,
 }
 
-impl<'a> Admitted<'a> {
+impl<'a> AdmissionResponse<'a> {
     /// Admits the object of review `uid` unchanged.
     pub(super) fn unchanged(uid: &'a str) -> Self {
         Self { uid, ..Self::default() }
     }
 
     /// Adds what the user is told and what the audit log keeps.
-    pub(super) fn saying(self, warnings: &'a [String], audit: &'a BTreeMap<&'static str, String>) -> Self {
+    pub(super) fn with_detail(self, warnings: &'a [String], audit: &'a BTreeMap<&'static str, String>) -> Self {
         Self { warnings, audit_annotations: (!audit.is_empty()).then_some(audit), ..self }
     }
 
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    fn check(admitted: &Admitted<'_>, response: &Value) {
+    fn check(admitted: &AdmissionResponse<'_>, response: &Value) {
         let expected = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
         let body: Value = serde_json::from_slice(&admitted.to_body().unwrap()).unwrap();
         assert_eq!(body, expected);
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn an_answer_without_change_carries_neither_patch_nor_type() {
-        check(&Admitted::unchanged("u-1"), &json!({"uid": "u-1", "allowed": true}));
+        check(&AdmissionResponse::unchanged("u-1"), &json!({"uid": "u-1", "allowed": true}));
         let nothing = BTreeMap::new();
-        check(&Admitted::unchanged("u-1").saying(&[], &nothing), &json!({"uid": "u-1", "allowed": true}));
+        check(&AdmissionResponse::unchanged("u-1").with_detail(&[], &nothing), &json!({"uid": "u-1", "allowed": true}));
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
         // printf '[{"op":"add"}]' | base64
         let expected =
             json!({"uid": "u-1", "allowed": true, "patchType": "JSONPatch", "patch": "W3sib3AiOiJhZGQifV0="});
-        check(&Admitted::unchanged("u-1").patched(br#"[{"op":"add"}]"#.to_vec()), &expected);
+        check(&AdmissionResponse::unchanged("u-1").patched(br#"[{"op":"add"}]"#.to_vec()), &expected);
     }
 
     #[test]
@@ -98,6 +98,6 @@ mod tests {
         let audit = BTreeMap::from([("mode", "audit".to_owned())]);
         let expected =
             json!({"uid": "u", "allowed": true, "warnings": ["mind this"], "auditAnnotations": {"mode": "audit"}});
-        check(&Admitted::unchanged("u").saying(&warnings, &audit), &expected);
+        check(&AdmissionResponse::unchanged("u").with_detail(&warnings, &audit), &expected);
     }
 }

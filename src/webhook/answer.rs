@@ -3,7 +3,7 @@
 use serde_json::Value;
 use thiserror::Error;
 
-use super::admitted::Admitted;
+use super::admitted::AdmissionResponse;
 use super::review::Review;
 use super::warnings;
 use crate::mutate::{Outcome, Snapshot, Verdict, mutate};
@@ -15,14 +15,14 @@ pub struct Answer {
     /// What is sent.
     pub body: Vec<u8>,
     /// How it went, for the metrics.
-    pub result: Answered,
+    pub result: ReviewOutcome,
     /// What the rules decided; none where they were not asked.
     pub outcome: Option<Outcome>,
 }
 
 /// How a review was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Answered {
+pub enum ReviewOutcome {
     /// With a patch.
     Patched,
     /// Without one: there is nothing to do.
@@ -46,23 +46,23 @@ pub struct WriteError(#[source] serde_json::Error);
 
 /// Admits what is no new pod.
 pub fn pass_over(review: &Review) -> Result<Answer, WriteError> {
-    let body = Admitted::unchanged(&review.uid).to_body().map_err(WriteError)?;
-    Ok(Answer { body, result: Answered::PassedOver, outcome: None })
+    let body = AdmissionResponse::unchanged(&review.uid).to_body().map_err(WriteError)?;
+    Ok(Answer { body, result: ReviewOutcome::PassedOver, outcome: None })
 }
 
 /// Runs the rules over `pod`, the new pod of `review`.
 pub fn answer(review: &Review, pod: &Value, snapshot: &Snapshot<'_>) -> Result<Answer, WriteError> {
     let outcome = mutate(pod, snapshot);
     let warnings = warnings::bounded(&outcome.warnings);
-    let mut admitted = Admitted::unchanged(&review.uid).saying(&warnings, &outcome.audit);
+    let mut admitted = AdmissionResponse::unchanged(&review.uid).with_detail(&warnings, &outcome.audit);
     if !outcome.patch.is_empty() {
         admitted = admitted.patched(serde_json::to_vec(&outcome.patch).map_err(WriteError)?);
     }
     let body = admitted.to_body().map_err(WriteError)?;
-    Ok(Answer { body, result: Answered::of(&outcome, snapshot.mode), outcome: Some(outcome) })
+    Ok(Answer { body, result: ReviewOutcome::of(&outcome, snapshot.mode), outcome: Some(outcome) })
 }
 
-impl Answered {
+impl ReviewOutcome {
     /// The name, as metrics write it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -109,7 +109,7 @@ mod tests {
     use crate::cluster_facts::ClusterView;
     use crate::config::Configuration;
 
-    fn run(mode: Mode, pod: &Value) -> (Answered, Value) {
+    fn run(mode: Mode, pod: &Value) -> (ReviewOutcome, Value) {
         let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
             "uid": "u-1", "operation": "CREATE", "namespace": "team-a",
             "resource": {"group": "", "version": "v1", "resource": "pods"}, "object": pod}});
@@ -136,18 +136,18 @@ mod tests {
     }
 
     #[rstest]
-    #[case::patched(Mode::Enabled, pod(&json!({})), Answered::Patched, "enabled")]
-    #[case::for_istio_aux(Mode::IstioAux, pod(&json!({})), Answered::Patched, "istio-aux")]
-    #[case::rehearsed(Mode::Audit, pod(&json!({})), Answered::Rehearsed, "audit")]
-    #[case::nothing_to_do(Mode::Enabled, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), Answered::Unchanged, "enabled")]
-    #[case::nothing_to_rehearse(Mode::Audit, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), Answered::Unchanged, "audit")]
-    #[case::not_a_pod(Mode::Enabled, json!({"spec": {"containers": "none"}}), Answered::NotAPod, "enabled")]
-    #[case::no_room(Mode::Enabled, pod(&json!({"annotations": {"a": "x".repeat(250 * 1024)}})), Answered::AnnotationsTooLarge, "enabled")]
-    #[case::not_an_object(Mode::Enabled, json!("pod"), Answered::NotAPod, "enabled")]
+    #[case::patched(Mode::Enabled, pod(&json!({})), ReviewOutcome::Patched, "enabled")]
+    #[case::for_istio_aux(Mode::IstioAux, pod(&json!({})), ReviewOutcome::Patched, "istio-aux")]
+    #[case::rehearsed(Mode::Audit, pod(&json!({})), ReviewOutcome::Rehearsed, "audit")]
+    #[case::nothing_to_do(Mode::Enabled, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), ReviewOutcome::Unchanged, "enabled")]
+    #[case::nothing_to_rehearse(Mode::Audit, pod(&json!({"labels": {"sidecar.istio.io/inject": "false"}})), ReviewOutcome::Unchanged, "audit")]
+    #[case::not_a_pod(Mode::Enabled, json!({"spec": {"containers": "none"}}), ReviewOutcome::NotAPod, "enabled")]
+    #[case::no_room(Mode::Enabled, pod(&json!({"annotations": {"a": "x".repeat(250 * 1024)}})), ReviewOutcome::AnnotationsTooLarge, "enabled")]
+    #[case::not_an_object(Mode::Enabled, json!("pod"), ReviewOutcome::NotAPod, "enabled")]
     fn every_pod_is_admitted(
         #[case] mode: Mode,
         #[case] pod: Value,
-        #[case] expected: Answered,
+        #[case] expected: ReviewOutcome,
         #[case] audited: &str,
     ) {
         let (answered, response) = run(mode, &pod);
@@ -156,10 +156,11 @@ mod tests {
         assert_eq!(response["allowed"], true);
         assert_eq!(response["auditAnnotations"]["mode"], audited);
         assert_eq!(response["auditAnnotations"]["config"], "0123456789ab");
-        let patched = expected == Answered::Patched;
+        let patched = expected == ReviewOutcome::Patched;
         assert_eq!(response.get("patch").is_some(), patched);
         assert_eq!(response.get("patchType"), patched.then_some(&json!("JSONPatch")));
-        let told = matches!(expected, Answered::Rehearsed | Answered::NotAPod | Answered::AnnotationsTooLarge);
+        let told =
+            matches!(expected, ReviewOutcome::Rehearsed | ReviewOutcome::NotAPod | ReviewOutcome::AnnotationsTooLarge);
         assert_eq!(response.get("warnings").is_some(), told, "{response}");
     }
 
