@@ -13,7 +13,7 @@ use trainmesh::certs::read::Authority;
 use trainmesh::certs::{Dates, mint};
 use trainmesh::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 
-use crate::cluster::{Cluster, eventually};
+use crate::cluster::{Cluster, PATIENCE, eventually};
 use crate::continuity::no_pod_is_missed;
 use crate::doctor::{diagnosis, sound};
 use crate::release::Release;
@@ -45,10 +45,13 @@ pub fn der(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 
-/// Holds that every replica shows the certificate of a Secret.
+/// Waits until every replica shows the certificate of a Secret: one that has just been renewed takes a moment.
 pub fn shows(release: &Release, name: &str) {
-    let [bundle, leaf] = ["ca.crt", "tls.crt"].map(|key| secret(release, name, key).unwrap());
-    assert_eq!(certificates(release, &bundle), vec![Ok(der(&leaf)); 2]);
+    eventually(PATIENCE, "every replica shows the certificate", || {
+        let [bundle, leaf] = ["ca.crt", "tls.crt"].map(|key| secret(release, name, key).unwrap());
+        let shown = certificates(release, &bundle);
+        if shown == [Ok(der(&leaf)), Ok(der(&leaf))] { Ok(()) } else { Err(format!("{shown:?}")) }
+    });
 }
 
 fn static_pair(release: &Release) {

@@ -23,8 +23,8 @@ use crate::client::{self, Tls, post};
 use crate::process::{Process, ready};
 use crate::world::{review, review_of};
 
-/// The bound for a debug build with glibc, in MiB.
-const DEBUG_BOUND: u64 = 192;
+/// The bound for a debug build with glibc and one arena, in MiB.
+const DEBUG_BOUND: u64 = 128;
 /// How many connections send a part of a body and then nothing.
 const STALLED: usize = 512;
 /// Each kind of body is sent by as many connections at once, as often.

@@ -37,6 +37,8 @@ impl Process {
         let binary = std::env::var("TRAINMESH_BIN");
         let mut command = Command::new(binary.as_deref().unwrap_or(env!("CARGO_BIN_EXE_trainmesh")));
         command.env_clear();
+        // glibc keeps what was freed in an arena for each thread; the shipped binary has one heap.
+        command.env("MALLOC_ARENA_MAX", "1");
         command.args(["webhook", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"]);
         command.arg("--tls-cert").arg(write("tls.crt", &pair.chain)).arg("--tls-key").arg(write("tls.key", &pair.key));
         command.arg("--kubeconfig").arg(write("kubeconfig", &kubeconfig(api.address)));
