@@ -153,6 +153,7 @@ fn items(value: Option<&Value>) -> Option<&[Value]> {
 
 #[cfg(test)]
 mod tests {
+    use json_patch::jsonptr::PointerBuf;
     use rstest::rstest;
     use serde_json::json;
 
@@ -226,11 +227,16 @@ mod tests {
         assert_eq!(patched["spec"]["containers"][CONTAINERS - 1]["env"][0]["name"], "A");
     }
 
-    #[test]
-    fn a_change_outside_the_plan_is_caught() {
-        let mut wider = plan(json!("1"));
-        wider.set_label("b", "2");
-        let patch = build(&pod(), &wider);
-        assert!(matches!(verify(&pod(), &patch, &plan(json!("1"))), Err(VerifyError::OutsideThePlan)));
+    #[rstest]
+    #[case::elsewhere(&["metadata", "labels", "b"])]
+    #[case::beside_a_planned_field(&["spec", "containers", "0", "image"])]
+    #[case::in_another_item(&["spec", "containers", "1", "image"])]
+    fn a_change_outside_the_plan_is_caught(#[case] outside: &[&str]) {
+        let pod = json!({"spec": {"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]}});
+        let mut plan = Plan::default();
+        plan.append(spec(["containers", "0", "env"]), json!({"name": "A", "value": "1"}));
+        let mut wider = plan.clone();
+        wider.set(PointerBuf::from_tokens(outside.iter().copied()), "x");
+        assert!(matches!(verify(&pod, &build(&pod, &wider), &plan), Err(VerifyError::OutsideThePlan)));
     }
 }
