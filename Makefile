@@ -68,6 +68,16 @@ lint: ## Check format and lints
 	$(CARGO) clippy --locked --test '*' --all-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
+# SC2317: functions are called by name, as `check WHAT FUNCTION…`.
+SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas \
+  tests/cluster/cluster tests/cluster/selftest $(wildcard tests/cluster/lib/*.sh)
+GO_MODULES := benches/cluster tests/judge tests/chart/tool $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh)
+
+.PHONY: lint-tools
+lint-tools: ## Check the shell scripts and Go programs (shellcheck, Go)
+	shellcheck --exclude=SC2317 $(SHELL_SCRIPTS)
+	for module in $(GO_MODULES); do (cd $$module && go vet ./...); done
+
 .PHONY: deny
 deny: ## Check licences, sources and duplicates of dependencies
 	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log"
 	"slices"
 	"time"
 )
@@ -13,6 +14,10 @@ const atMost = 100
 func measureCreates(api *apiserver, ways []way, count int) {
 	pod := smallPod()
 	took := make([][]time.Duration, len(ways))
+	called := make([]int, len(ways))
+	for index, way := range ways {
+		called[index] = way.calls()
+	}
 	for number := range count {
 		for turn := range ways {
 			index := (number + turn) % len(ways)
@@ -24,6 +29,11 @@ func measureCreates(api *apiserver, ways []way, count int) {
 			for _, way := range ways {
 				must(api.ask("DELETE", pods(way.namespace)+"?gracePeriodSeconds=0", nil))
 			}
+		}
+	}
+	for index, way := range ways {
+		if calls := way.calls() - called[index]; way.isCalled && calls < count {
+			log.Panicf("%s: %d calls for %d pods", way.name, calls, count)
 		}
 	}
 	fmt.Printf("| pod creation, %.1f KB, %d each | p50 ms | p99 ms | p50 added | p50 to no-op | added to no-op |\n", kb(pod), count)

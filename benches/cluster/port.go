@@ -25,9 +25,11 @@ func measurePort(pair pair, w *world, o options) {
 	urls := []string{trainmesh.address + "/mutate", noop.address + "/noop"}
 
 	rates := map[string][]float64{}
-	for range o.rounds {
+	for round := range o.rounds {
 		for _, body := range bodies {
-			for _, url := range urls {
+			for turn := range urls {
+				// Whoever goes first meets another machine than whoever goes last: they take turns.
+				url := urls[(round+turn)%len(urls)]
 				rates[body+url] = append(rates[body+url], load(pair, url, body, o.second))
 			}
 		}

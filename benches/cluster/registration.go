@@ -21,6 +21,9 @@ type way struct {
 	name, namespace string
 	// in says whether the way is in force, from the pod that it made.
 	in func(pod []byte) bool
+	// calls tells how often its webhook was called, if one isCalled.
+	calls    func() int
+	isCalled bool
 }
 
 type world struct {
@@ -45,15 +48,20 @@ func (w *world) register(o options) {
 	w.processes = append(w.processes, trainmesh)
 
 	held := func(pod []byte) bool { return bytes.Contains(pod, []byte(`"`+hold+`":`)) }
-	called := func(pod []byte) bool { return w.calls() > 0 }
 	always := func([]byte) bool { return true }
+	never := func() int { return 0 }
+	// What was answered without a patch shows in no pod.
+	reviews := func(outcome string) func() int {
+		return func() int { return int(trainmesh.metric("trainmesh_admission_reviews_total", `outcome="`+outcome+`"`)) }
+	}
+	unchanged, patched := reviews("unchanged"), reviews("patched")
 	for _, way := range []way{
-		{"no webhook", run + "-none", always},
-		{"no-op webhook", run + "-noop", called},
-		{"no-op webhook, fixed patch", run + "-patch", held},
-		{"MutatingAdmissionPolicy", run + "-policy", held},
-		{"trainmesh, nothing to do", run + "-idle", always},
-		{"trainmesh", run + "-inject", held},
+		{"no webhook", run + "-none", always, never, false},
+		{"no-op webhook", run + "-noop", func([]byte) bool { return w.calls("noop") > 0 }, func() int { return w.calls("noop") }, true},
+		{"no-op webhook, fixed patch", run + "-patch", held, func() int { return w.calls("patch") }, true},
+		{"MutatingAdmissionPolicy", run + "-policy", held, never, false},
+		{"trainmesh, nothing to do", run + "-idle", func([]byte) bool { return unchanged() > 0 }, unchanged, true},
+		{"trainmesh", run + "-inject", held, patched, true},
 	} {
 		labels := object{"bench": way.namespace}
 		if strings.HasSuffix(way.namespace, "-inject") {
@@ -132,11 +140,11 @@ func (w *world) await(way way) {
 	}
 }
 
-// calls tells how often the webhook that does nothing was called.
-func (w *world) calls() (count int) {
+// calls tells how often the webhook that does nothing was called at a path.
+func (w *world) calls(path string) (count int) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: w.pair.client()}}
 	defer client.CloseIdleConnections()
-	answer := must(client.Get("https://" + w.noop.address + "/calls"))
+	answer := must(client.Get("https://" + w.noop.address + "/calls/" + path))
 	defer answer.Body.Close()
 	must(fmt.Sscan(string(must(io.ReadAll(answer.Body))), &count))
 	return count

@@ -25,9 +25,10 @@ const ANNOTATIONS: u64 = 500;
 
 fn main() -> io::Result<()> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let originals = originals::originals(&repository.join("examples"));
+    let pods = originals::originals(&repository.join("examples"));
+    let pods = originals::in_fabrics(&pods, &repository).into_iter().chain(pods);
     let mut random = Random(Dice::new(1));
-    write("review", originals.iter().map(review_law::review))?;
+    write("review", pods.map(|pod| review_law::review(&pod)))?;
     write("proxy_config", (0..ANNOTATIONS).map(|case| random.sample(case).into_bytes()))?;
     write("manifest", seeds::manifests(&repository).into_iter().map(String::into_bytes))?;
     write("configuration", seeds::configurations(&repository).into_iter().map(String::into_bytes))

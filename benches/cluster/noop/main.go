@@ -1,7 +1,7 @@
 // Command noop is the least that a webhook can do: what any webhook costs, whatever it is written in, is its time.
 //
-// POST /noop admits. POST /patch admits with the patch of PATCH, always the same. GET /calls tells how often it was
-// called.
+// POST /noop admits. POST /patch admits with the patch of PATCH, always the same. GET /calls/noop and /calls/patch tell how
+// often.
 package main
 
 import (
@@ -33,10 +33,10 @@ type response struct {
 	Patch     []byte `json:"patch,omitempty"`
 }
 
-var calls atomic.Int64
-
-func admit(patch string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func admit(path, patch string) {
+	var calls atomic.Int64
+	http.HandleFunc("GET /calls"+path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, calls.Load()) })
+	http.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		var asked review
 		body, err := io.ReadAll(r.Body)
 		if err != nil || json.Unmarshal(body, &asked) != nil || asked.Request == nil {
@@ -50,13 +50,12 @@ func admit(patch string) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(review{APIVersion: asked.APIVersion, Kind: asked.Kind, Response: &answer})
-	}
+	})
 }
 
 func main() {
-	http.HandleFunc("POST /noop", admit(""))
-	http.HandleFunc("POST /patch", admit(os.Getenv("PATCH")))
-	http.HandleFunc("GET /calls", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, calls.Load()) })
+	admit("/noop", "")
+	admit("/patch", os.Getenv("PATCH"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		log.Fatal(err)

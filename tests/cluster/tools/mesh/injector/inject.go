@@ -117,9 +117,13 @@ func (config injector) container(proxyConfig proxyConfig, template string, nativ
 	for _, name := range proxyConfig.metadataNames {
 		environment = append(environment, object{"name": name, "value": proxyConfig.metadata[name]})
 	}
+	readyPort := 15021 // Envoy's; without one the agent's own
+	if template == "grpc-agent" {
+		readyPort = 15020
+	}
 	probe := func(period, failures int) object {
 		return object{
-			"httpGet":       object{"path": "/healthz/ready", "port": 15021},
+			"httpGet":       object{"path": "/healthz/ready", "port": readyPort},
 			"periodSeconds": period, "timeoutSeconds": 3, "failureThreshold": failures,
 		}
 	}

@@ -77,7 +77,7 @@ func readSettings() (settings, error) {
 	return result, nil
 }
 
-// proxy runs Envoy until it ends or is ended. It exits 0 in every such case, a crash of
+// proxy runs Envoy, unless that is disabled, until it ends or is ended. It exits 0 in every such case, a crash of
 // Envoy included: that is what Istio's does, and what hides a dead proxy.
 func proxy() error {
 	settings, err := readSettings()
@@ -112,6 +112,13 @@ func proxy() error {
 		}
 	}
 
+	if disabled() {
+		select {
+		case <-signals:
+		case <-quit:
+		}
+		return nil
+	}
 	configuration := fmt.Sprintf(bootstrap, settings.ProxyAdminPort, settings.StatusPort)
 	envoy := exec.Command(envoyPath, "--config-yaml", configuration, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning")
 	envoy.Stdout, envoy.Stderr = os.Stdout, os.Stderr
@@ -171,10 +178,16 @@ func crash() error {
 	return fmt.Errorf("crash %d of %d, as asked", len(starts)+1, crashes)
 }
 
+// disabled tells whether this agent serves gRPC applications, which need no Envoy.
+func disabled() bool { return os.Getenv("DISABLE_ENVOY") == "true" }
+
 func (settings settings) statusServer(quit chan<- struct{}) http.Handler {
 	admin := &http.Client{Timeout: time.Second}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz/ready", func(w http.ResponseWriter, _ *http.Request) {
+		if disabled() {
+			return
+		}
 		if err := ready(admin, fmt.Sprintf("http://127.0.0.1:%d/ready", settings.ProxyAdminPort)); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
