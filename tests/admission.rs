@@ -45,3 +45,5 @@ mod rotation;
 mod seen;
 #[path = "admission/selectors.rs"]
 mod selectors;
+#[path = "admission/traffic.rs"]
+mod traffic;

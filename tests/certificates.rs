@@ -16,8 +16,6 @@
 
 #[path = "common/cluster.rs"]
 mod cluster;
-#[path = "common/tls.rs"]
-mod tls;
 #[path = "common/webhook.rs"]
 mod webhook;
 

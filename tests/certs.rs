@@ -9,15 +9,21 @@
 
 #[path = "common/cli.rs"]
 mod cli;
+#[path = "common/tls.rs"]
+mod tls;
 
-use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io, thread};
 
 use cli::trainmesh;
 use k8s_openapi::ByteString;
 use rstest::rstest;
-use trainmesh::certs::read::{Authorities, Leaf};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection};
 
 fn generate(out: &Path, more: &[&str]) -> cli::Run {
     trainmesh(&[&["certs", "generate", "--out", out.to_str().unwrap()], more].concat(), "")
@@ -30,9 +36,9 @@ fn a_pair_that_belongs_together_and_a_key_that_others_cannot_read() {
     let run = generate(&out, &["--service", "hook", "--namespace", "team-a"]);
     assert_eq!(run.code, Some(0), "{run:#?}");
     let read = |name: &str| fs::read(out.join(name)).unwrap();
-    let leaf = Leaf::read(&read("tls.crt"), &read("tls.key")).unwrap();
-    let authorities = Authorities::read(&read("ca.crt"), b"");
-    assert!(!authorities.foreign && authorities.found[0].signed(&leaf) && leaf.fits("hook.team-a.svc"));
+    let certificate = CertificateDer::from_pem_slice(&read("tls.crt")).unwrap();
+    assert_eq!(shake_hands(&out, "hook.team-a.svc").unwrap(), certificate);
+    assert!(shake_hands(&out, "hook.team-b.svc").is_err());
     let mode = |name: &str| fs::metadata(out.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!([mode("ca.crt"), mode("tls.crt"), mode("tls.key")], [0o644, 0o644, 0o600]);
     assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "nothing else is left there");
@@ -41,6 +47,29 @@ fn a_pair_that_belongs_together_and_a_key_that_others_cannot_read() {
     let bundle: ByteString = serde_json::from_value(bundle.into()).unwrap();
     assert_eq!(bundle.0, read("ca.crt"));
     assert!(run.stderr.contains("hook.team-a.svc") && !run.stderr.contains("PRIVATE"), "{}", run.stderr);
+}
+
+/// What a client who trusts `ca.crt` and calls `host` is shown by a server with the pair of `folder`.
+fn shake_hands(folder: &Path, host: &str) -> io::Result<CertificateDer<'static>> {
+    let chain = CertificateDer::pem_file_iter(folder.join("tls.crt")).unwrap().map(Result::unwrap).collect();
+    let key = PrivateKeyDer::from_pem_file(folder.join("tls.key")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut connection = ServerConnection::new(Arc::new(config)).unwrap();
+            // A client who does not trust us hangs up.
+            while connection.is_handshaking() && connection.complete_io(&mut socket).is_ok() {}
+        });
+        tls::shown(address, &fs::read_to_string(folder.join("ca.crt")).unwrap(), host)
+    })
 }
 
 #[test]

@@ -116,13 +116,6 @@ fn json(arguments: &[&str], input: &str) -> (Run, Value) {
 }
 
 #[test]
-fn the_patched_pod_comes_to_rest() {
-    let patched = trainmesh(&["preview", "-f", "-", "-o", "yaml"], JOB);
-    let again = trainmesh(&["preview", "-f", "-", "--exit-code"], &patched.stdout);
-    assert_eq!(again.code, Some(0), "{again:#?}");
-}
-
-#[test]
 fn a_broken_document_is_told_and_the_others_are_shown() {
     let broken = "kind: [\n";
     let input = [POD, POD, broken, POD, POD].join("---\n");

@@ -70,7 +70,13 @@ fn no_pod_is_blocked() {
         let corpus = numbers.clone().map(|number| pods.pod(number));
         post(&client, namespaces, corpus, |index, answers| tally.judge(first + index as u64, answers)).await;
     });
-    tally.tell(began.elapsed(), process.told("patch held back").len());
+    // Those whose pod is to blame are counted apart.
+    let [not_a_pod, no_room, withheld] = ["not_a_pod", "annotations_too_large", "withheld"]
+        .map(|outcome| process.metric(&format!("trainmesh_admission_reviews_total{{outcome=\"{outcome}\"}}")));
+    tally.tell(began.elapsed(), &format!("{not_a_pod:?} no pods, {no_room:?} without room for annotations"));
+    let held_back = process.told("patch held back");
+    let counted = process.metric("trainmesh_patch_verification_failures_total");
+    assert_eq!((withheld, counted), (None, Some(0)), "patches of ours failed their check: {held_back:#?}");
     assert!(tally.broken.is_empty(), "{} pods were judged otherwise:\n{}", tally.broken.len(), tally.broken.join("\n"));
     let failed = process.told("review failed");
     assert!(failed.is_empty(), "{} reviews failed: {failed:#?}", failed.len());
@@ -108,11 +114,11 @@ impl Tally {
         }
     }
 
-    fn tell(&self, took: Duration, held_back: usize) {
+    fn tell(&self, took: Duration, without_patch: &str) {
         let Self { pods, accepted, patched, verdicts, broken } = self;
         eprintln!(
             "{pods} pods in {took:.1?}: {accepted} accepted, {patched} changed, {} judged otherwise; \
-             {held_back} patches held back; {verdicts:?}",
+             {without_patch}; {verdicts:?}",
             broken.len()
         );
     }

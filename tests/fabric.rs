@@ -31,6 +31,8 @@ mod devices;
 mod facts;
 #[path = "fabric/pins.rs"]
 mod pins;
+#[path = "fabric/profiles.rs"]
+mod profiles;
 #[path = "fabric/settings.rs"]
 mod settings;
 #[path = "fabric/trainer.rs"]

@@ -22,7 +22,7 @@ use serde_json::Value;
 /// In each part.
 const BODIES: u64 = 5_000;
 /// Pieces that mean something to a parser of JSON, of YAML or of reviews.
-const PIECES: [&[u8]; 24] = [
+const PIECES: [&[u8]; 26] = [
     b"\"",
     b"{",
     b"}",
@@ -47,13 +47,17 @@ const PIECES: [&[u8]; 24] = [
     b"\"spec\":{\"containers\":[]},",
     b"DELETE",
     b"\"subResource\":\"binding\",",
+    b"\"trainmesh.dev/fabric\":\"gke-mrdma-dra\",",
+    b"\"limits\":{\"nvidia.com/gpu\":8},",
 ];
 
 /// In four parts, for as many threads.
 #[rstest]
 fn damaged_bodies_never_refuse_a_pod(#[values(0, 1, 2, 3)] part: u64) {
-    let pods = originals::originals(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"));
-    let bodies: Vec<_> = pods.into_iter().flat_map(|pod| [held(pod.clone()), pod]).map(|pod| review(&pod)).collect();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let pods = originals::originals(&repository.join("examples"));
+    let pods = originals::in_fabrics(&pods, repository).into_iter().chain(pods);
+    let bodies: Vec<_> = pods.flat_map(|pod| [held(pod.clone()), pod]).map(|pod| review(&pod)).collect();
     let mut answered = BTreeMap::new();
     for seed in part * BODIES..(part + 1) * BODIES {
         let mut dice = Dice::new(seed);

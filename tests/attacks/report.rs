@@ -33,6 +33,9 @@ impl Report {
     fn problems(&self) -> Vec<String> {
         let Self { attack: _, neighbor, replicas } = self;
         let mut problems = Vec::new();
+        let is_observed = |component: &str| replicas.values().any(|it| it.component == component && it.peak > 0);
+        let unobserved = LIMITS.iter().filter(|(component, _)| !is_observed(component));
+        problems.extend(unobserved.map(|(component, _)| format!("no {component} was observed")));
         for (what, found) in [("not created", &neighbor.failed), ("missed", &neighbor.missed)] {
             if let [first, ..] = &found[..] {
                 problems.push(format!("{} pods {what}, the first: {first}", found.len()));

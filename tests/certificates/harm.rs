@@ -1,8 +1,6 @@
 //! What others do to Secrets and `caBundle`.
 
 use std::collections::BTreeMap;
-use std::thread;
-use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use rstest::rstest;
@@ -16,36 +14,42 @@ use crate::continuity::LONG;
 use crate::installation::{Installation, empty};
 use crate::leader::Leader;
 use crate::webhook::Certificate;
-use crate::witness::witness;
+use crate::witness::{Looks, witness};
 
 /// The overlap is 5 s, so that what takes it ends within the test; no leaf is due before.
 const OVERLAP_OF_5_S: (u64, u64) = (60, 60);
+
+/// Calls, and handshakes with each replica, after the harm and before somebody leads.
+const LOOKS: u32 = 10;
+
+/// What somebody does to a Secret while the witness looks.
+type Harm = fn(&Installation, &str, &Looks);
 
 fn bytes(text: &str) -> Value {
     serde_json::to_value(ByteString(text.as_bytes().to_vec())).unwrap()
 }
 
-fn wipe(installation: &Installation, name: &str) {
+fn wipe(installation: &Installation, name: &str, _: &Looks) {
     installation.overwrite(name, &json!({}));
 }
 
-fn corrupt(installation: &Installation, name: &str) {
+fn corrupt(installation: &Installation, name: &str, _: &Looks) {
     let half = |text: &String| bytes(&text[..text.len() / 2]);
     let data: Value = installation.secret(name).iter().map(|(key, text)| (key.clone(), half(text))).collect();
     installation.overwrite(name, &data);
 }
 
 /// By those of somebody else, which belong together.
-fn replace(installation: &Installation, name: &str) {
+fn replace(installation: &Installation, name: &str, _: &Looks) {
     let other = Certificate::new();
     let (pem, key) = (bytes(&other.pem), bytes(&other.key.serialize_pem()));
     installation.overwrite(name, &json!({CA_CRT: pem, TLS_CRT: pem, CA_KEY: key, TLS_KEY: key}));
 }
 
-fn delete(installation: &Installation, name: &str) {
+fn delete(installation: &Installation, name: &str, looks: &Looks) {
     let _ = installation.home.kubectl(&["delete", "secret", name], "").success();
     // The next upgrade of the chart, or whoever keeps it in step, makes it again.
-    thread::sleep(Duration::from_secs(1));
+    looks.more(LOOKS);
     let _ = installation.home.create(&empty(name)).success();
 }
 
@@ -73,21 +77,21 @@ fn settled(installation: &Installation) {
 #[case::serving_corrupted(corrupt, SERVING_SECRET)]
 #[case::serving_replaced(replace, SERVING_SECRET)]
 #[case::serving_deleted(delete, SERVING_SECRET)]
-fn no_call_fails_whatever_happens_to_a_secret(#[case] harm: fn(&Installation, &str), #[case] name: &str) {
+fn no_call_fails_whatever_happens_to_a_secret(#[case] harm: Harm, #[case] name: &str) {
     let installation = Installation::new(2);
     {
         let _leader = Leader::start(&installation, OVERLAP_OF_5_S);
         installation.ready();
         installation.patched();
     }
-    let seen = witness(&installation, || {
-        harm(&installation, name);
+    let seen = witness(&installation, |looks| {
+        harm(&installation, name, looks);
         // For a while nobody leads, and replicas are left alone with what they find.
-        thread::sleep(Duration::from_secs(2));
+        looks.more(LOOKS);
         let _leader = Leader::start(&installation, OVERLAP_OF_5_S);
         settled(&installation);
     });
-    assert!(seen.failures.is_empty(), "{:#?}", seen.failures);
+    seen.check(LOOKS);
 }
 
 #[rstest]
@@ -115,8 +119,9 @@ fn all_is_made_again_when_all_is_lost() {
         installation.ready();
         installation.patched();
     }
-    wipe(&installation, CA_SECRET);
-    wipe(&installation, SERVING_SECRET);
+    for name in [CA_SECRET, SERVING_SECRET] {
+        installation.overwrite(name, &json!({}));
+    }
     (0..3).for_each(|webhook| installation.set_bundle(webhook, ""));
     let _leader = Leader::start(&installation, LONG);
     settled(&installation);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::cluster::{PATIENCE, eventually};
-use crate::tls;
+use crate::webhook::tls;
 
 /// A running `trainmesh webhook`, killed when it is dropped.
 #[derive(Debug)]

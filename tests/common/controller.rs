@@ -125,7 +125,7 @@ impl Group {
 impl Controller {
     /// Whether it holds the lease.
     pub fn leads(&self) -> bool {
-        self.metric("trainmesh_leader") == 1
+        self.metric("trainmesh_leader") == Some(1)
     }
 
     /// Waits until it holds the lease.

@@ -2,25 +2,24 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 
-/// `SplitMix64`.
+use fastrand::Rng;
+
+/// A seeded generator, in the words of the tests.
 #[derive(Clone, Debug)]
-pub struct Dice(u64);
+pub struct Dice(Rng);
 
 impl Dice {
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Rng::with_seed(seed))
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.u64(..)
     }
 
     /// Less than `limit`, which is not 0.
     pub fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % (limit as u64)).expect("less than a usize")
+        self.0.usize(..limit)
     }
 
     pub fn once_in(&mut self, times: usize) -> bool {

@@ -37,7 +37,8 @@ pub fn review(pod: &Value) -> Vec<u8> {
     serde_json::to_vec(&review).expect("JSON")
 }
 
-/// Panics unless `body` is passed over or admitted, and its patch applies to the pod in it.
+/// Panics unless `body` is passed over or admitted, and its patch applies to the pod in it; a patch is withheld only where
+/// the pod is to blame.
 pub fn check(body: &[u8]) -> Answered {
     let Ok(review) = Review::parse(body) else { return Answered::No };
     let (answer, pod) = match review.new_pod() {
@@ -58,7 +59,12 @@ pub fn check(body: &[u8]) -> Answered {
             (answer(&review, new.pod, &snapshot), Some(new.pod))
         }
     };
-    let Answer { body, .. } = answer.expect("an answer can be written");
+    let Answer { body, outcome, .. } = answer.expect("an answer can be written");
+    let failure = outcome.and_then(|outcome| outcome.failure);
+    assert!(
+        failure.iter().all(trainmesh::mutate::VerifyError::is_of_the_input),
+        "a patch of ours failed its own check: {failure:?}"
+    );
     let answer: Value = serde_json::from_slice(&body).expect("an answer is JSON");
     let response = &answer["response"];
     assert_eq!(response["allowed"], true, "{answer}");

@@ -21,8 +21,8 @@ mod certificate;
 mod process;
 #[path = "webhook/registration.rs"]
 mod registration;
-#[path = "webhook/tls.rs"]
-mod tls;
+#[path = "tls.rs"]
+pub mod tls;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub use call::{Call, calls, failed_open};
 pub use certificate::{Authority, Certificate, base64};
 pub use process::Process;
 pub use registration::{Registration, Scope};
-pub use tls::{Reply, Tls, connect, post, receive};
+pub use tls::{post, receive};
 
 use crate::cluster::{Cluster, Namespace};
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::controller::{Asked, PROXY, State, asked, told, watch};
+use crate::controller::{ADMIN, Asked, PROXY, State, asked, told, watch};
 use crate::world::World;
 
 /// Ends some time after it was told to: whoever did not wait for it would end the proxy first.
@@ -36,6 +36,22 @@ fn helpers_end_before_the_proxy() {
     // The kubelet ends a native proxy; the helper is ours all the same.
     assert_eq!(world.over("native").phase(), "Succeeded");
     assert_eq!(asked(&world.namespace, "native"), [words("ship")]);
+}
+
+/// As the configuration lists them, not as the pod does: one may need the other to the end.
+#[test]
+fn helpers_end_one_after_the_other_in_the_order_of_the_catalogue() {
+    const ORDER: [&str; 2] = ["reporter", "cache"];
+    let helpers = ORDER.map(|name| json!({"name": name, "exec": ["touch", "/tmp/quit"]}));
+    let world = World::with(&json!({"helpers": helpers}));
+    world.create(&world.group.pod("train").runs("cache", SLOW).runs("train", "true").runs("reporter", SLOW));
+    let seen = world.over("train");
+    let mut told = asked(&world.namespace, "train");
+    told.dedup();
+    let words = |name: &str| Asked::Exec { container: name.to_owned(), command: "touch /tmp/quit".to_owned() };
+    assert_eq!(told, [words(ORDER[0]), words(ORDER[1]), Asked::proxy(ADMIN)], "{seen}");
+    let ends = [ORDER[0], ORDER[1], PROXY].map(|name| seen.ended(name).expect("it has ended"));
+    assert!(ends[0] < ends[1] && ends[1] <= ends[2], "{seen}");
 }
 
 #[test]

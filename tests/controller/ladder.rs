@@ -9,6 +9,10 @@ use crate::world::World;
 /// Ends when the proxy is ready.
 const AFTER_THE_PROXY: &str = "until wget -qO- http://127.0.0.1:15021/healthz/ready; do sleep 0.2; done";
 
+/// The same of a proxy without Envoy: its agent alone listens.
+const AFTER_THE_AGENT: &str = "until wget -qO- http://127.0.0.1:15020/healthz/ready; do sleep 0.2; done; \
+    ! wget -qO- http://127.0.0.1:15021/healthz/ready";
+
 /// A proxy, and what is asked of it until it ends. Repeated tries of one way count once.
 struct Way {
     name: &'static str,
@@ -71,7 +75,7 @@ const WAYS: &[Way] = &[
     },
     Way {
         name: "no-envoy",
-        payload: AFTER_THE_PROXY,
+        payload: AFTER_THE_AGENT,
         proxy: || json!({}),
         annotations: &[("inject.istio.io/templates", "grpc-agent")],
         asked: || vec![Asked::proxy(STATUS)],

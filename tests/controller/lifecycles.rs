@@ -83,7 +83,7 @@ fn pods_with_a_story_come_to_their_end() {
     let crashing = &asked["a-proxy-that-crashes"];
     assert!(crashing.len() <= 3 * (usize::try_from(CRASHES).unwrap() + 1), "{crashing:?}");
     assert_eq!(asked["two-failures-then-success"], [Asked::proxy(ADMIN)]);
-    assert_eq!(world.controller.metric("trainmesh_premature_end_total"), 0);
+    assert_eq!(world.controller.metric("trainmesh_premature_end_total"), Some(0));
 }
 
 #[test]

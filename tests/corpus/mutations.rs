@@ -1,18 +1,18 @@
-//! Pods as nobody would write them: those of the examples, with fields lost, retyped and odd.
+//! Pods as nobody would write them: those of the examples, half of them in a fabric, with fields lost, retyped and odd.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use crate::dice::Dice;
-use crate::originals::originals;
+use crate::originals::{in_fabrics, originals};
 use crate::texts;
 
 /// What the apiserver takes all annotations of an object to, keys and values together.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// Annotations and labels that some rule reads.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "inject.istio.io/templates",
     "istio.io/dataplane-mode",
     "istio.io/rev",
@@ -24,11 +24,12 @@ const KEYS: [&str; 14] = [
     "traffic.sidecar.istio.io/includeInboundPorts",
     "traffic.sidecar.istio.io/includeOutboundIPRanges",
     "trainmesh.dev/applied",
+    "trainmesh.dev/fabric",
     "trainmesh.dev/inject",
     "trainmesh.dev/mesh-traffic",
     "yunikorn.apache.org/task-group-name",
 ];
-const VALUES: [&str; 14] = [
+const VALUES: [&str; 16] = [
     "",
     "true",
     "false",
@@ -40,6 +41,8 @@ const VALUES: [&str; 14] = [
     "sidecar",
     "grpc-agent",
     "ambient",
+    "ib-shared",
+    "none",
     "{\"containers\":[\"istio-proxy\"]}",
     "null",
     "\u{0}\u{7f}é\u{1f680}",
@@ -59,8 +62,9 @@ pub struct Pods {
 
 impl Pods {
     pub fn new() -> Self {
-        let base = originals(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"));
-        let base = base.into_iter().map(within_reach).collect();
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let originals = originals(&repository.join("examples"));
+        let base = in_fabrics(&originals, repository).into_iter().chain(originals).map(within_reach).collect();
         Self { base, odd: serde_json::from_str(ODD).expect("a list of values") }
     }
 

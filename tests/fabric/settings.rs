@@ -1,11 +1,11 @@
 //! NCCL's settings, as a process in the container would read them.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::builtin_profiles;
-use trainmesh::fabric::conf;
 
 use crate::cluster::{Cluster, list};
 use crate::trainer::{given, pod, train};
@@ -14,15 +14,19 @@ use crate::webhook::Webhook;
 /// The labels of a namespace whose pods share the adapters of a node.
 pub const SHARED: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("trainmesh.dev/fabric", "ib-shared")];
 
-/// Settings of NCCL, by name.
+/// Settings of NCCL, by name; read without a part of trainmesh.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Names(BTreeMap<String, String>);
 
 impl Names {
     /// What a built-in profile sets.
     pub fn of_profile(name: &str) -> Self {
-        let entry = builtin_profiles().find(name).expect("a built-in profile");
-        Self::collect(entry.profile.env.iter().map(|setting| (setting.name.as_str(), setting.value.as_str())))
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("config/fabric/{name}.yaml"));
+        let profile: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        let text = |setting: &Value, field: &str| setting[field].as_str().expect("a text").to_owned();
+        let settings: Vec<_> =
+            profile["env"].as_array().unwrap().iter().map(|it| (text(it, "name"), text(it, "value"))).collect();
+        Self::collect(settings.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
     /// What an environment sets.
@@ -30,9 +34,10 @@ impl Names {
         Self::collect(env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
-    /// What NCCL reads from its file.
+    /// What NCCL reads from its file: lines `NAME=VALUE`, but those that begin with a `#`.
     fn of_file(text: &str) -> Self {
-        Self::collect(conf::read(text))
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        Self::collect(lines.filter_map(|line| line.split_once('=')))
     }
 
     fn collect<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Self {

@@ -30,7 +30,7 @@ impl World {
 
     /// Changes the profile; returns when the change is in force.
     pub fn profile(&self, hca: &str) {
-        let before = self.webhook.process.metric(APPLIED);
+        let before = self.webhook.process.metric(APPLIED).expect("the first configuration is in force");
         self.webhook.configure(&format!(
             "fabric:\n  profiles:\n  - name: own\n    transport: ib\n    env: [{{name: NCCL_IB_HCA, value: {hca}}}]\n    \
              resources: [{{name: {DEVICE}, mode: perPod}}]\n    securityContext: {{capabilities: {{add: [IPC_LOCK]}}}}"

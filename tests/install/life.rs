@@ -63,9 +63,9 @@ fn installed_upgraded_and_gone() {
 
     release.uninstall();
     let left = Cluster::get().kubectl(&["get", KINDS, "-l", "app.kubernetes.io/name=trainmesh", "-o", "name"], "");
-    assert_eq!(left.stdout, "");
+    assert_eq!(left.success().stdout, "");
     eventually(PATIENCE, "nothing is left but what every namespace has, and the lease", || {
-        let left = release.home.kubectl(&["get", NAMESPACED_KINDS, "-o", "name"], "").stdout;
+        let left = release.home.kubectl(&["get", NAMESPACED_KINDS, "-o", "name"], "").success().stdout;
         let expected =
             "configmap/kube-root-ca.crt\nserviceaccount/default\nlease.coordination.k8s.io/trainmesh-controller\n";
         if left == expected { Ok(()) } else { Err(left) }

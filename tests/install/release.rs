@@ -105,7 +105,7 @@ impl Release {
 
     fn run(&self, arguments: &[&str]) {
         let output = helm(self.helm, &[arguments, &["--namespace", &self.home.name]].concat());
-        assert!(output.1.is_empty(), "{} {arguments:?}: {}", self.helm, output.1);
+        let _ = output.unwrap_or_else(|complaint| panic!("{} {arguments:?}: {complaint}", self.helm));
     }
 
     /// What a person would look at when it does not start.
@@ -126,8 +126,8 @@ impl Drop for Release {
     }
 }
 
-/// What Helm prints, and what it complains of.
-pub fn helm(program: &str, arguments: &[&str]) -> (String, String) {
+/// What Helm prints, or what it complains of where it fails.
+pub fn helm(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)
         // It must find no repositories or plugins of the person who runs this.
@@ -135,6 +135,5 @@ pub fn helm(program: &str, arguments: &[&str]) -> (String, String) {
         .output()
         .unwrap_or_else(|error| panic!("{program}: {error}: run this under `tests/cluster/cluster with chart --`"));
     let text = |bytes| String::from_utf8(bytes).expect("Helm prints UTF-8");
-    let complaint = if output.status.success() { String::new() } else { text(output.stderr) };
-    (text(output.stdout), complaint)
+    if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }

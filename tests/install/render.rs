@@ -8,12 +8,9 @@ use crate::release::{CHART, helm};
 fn dry_run(arguments: &[&str]) -> (Vec<String>, Vec<String>) {
     let home = Cluster::get().namespace(&[("pod-security.kubernetes.io/warn", "restricted")]);
     let common = ["template", "trainmesh", CHART, "--kube-version", "1.36", "--namespace", &home.name];
-    let (manifest, complaint) = helm("helm", &[&common, arguments].concat());
-    assert_eq!(complaint, "");
-    let answer = home.kubectl(
-        &["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"],
-        &manifest,
-    );
+    let manifest = helm("helm", &[&common, arguments].concat()).expect("Helm renders it");
+    let apply = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"];
+    let answer = home.kubectl(&apply, &manifest).success();
     let own = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
     (own(answer.warnings().collect()), own(answer.errors().collect()))
 }

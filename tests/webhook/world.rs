@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures::FutureExt as _;
@@ -41,6 +41,8 @@ pub(crate) struct World {
 
 /// Namespaces by name: `team-a` is known, `slow` waits for [`Self::answers`], `broken` fails, `panic` panics.
 pub(crate) struct Facts {
+    /// Lookups so far.
+    pub(crate) lookups: AtomicUsize,
     pub(crate) answers: Semaphore,
     /// Lookups that have begun to wait.
     pub(crate) waiting: Semaphore,
@@ -112,7 +114,8 @@ impl World {
         let (address, admin) = (listener.local_addr().unwrap(), admin_listener.local_addr().unwrap());
         let metrics = Arc::new(Metrics::default());
         let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
-        let facts = Arc::new(Facts { answers: Semaphore::new(0), waiting: Semaphore::new(0) });
+        let facts =
+            Arc::new(Facts { lookups: AtomicUsize::new(0), answers: Semaphore::new(0), waiting: Semaphore::new(0) });
         let filled = Arc::new(AtomicBool::new(false));
         let shutdown = CancellationToken::new();
         let condition = Arc::clone(&filled);
@@ -158,6 +161,7 @@ impl Namespaces for Facts {
     }
 
     fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>> {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
         async move {
             if namespace == "slow" {
                 self.waiting.add_permits(1);

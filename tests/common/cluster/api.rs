@@ -16,6 +16,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("configmap", "/api/v1", "configmaps"),
     ("event", "/apis/events.k8s.io/v1", "events"),
     ("job", "/apis/batch/v1", "jobs"),
+    ("lease", "/apis/coordination.k8s.io/v1", "leases"),
     ("mutatingwebhookconfiguration", "/apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
     ("namespace", "/api/v1", "namespaces"),
     ("pod", "/api/v1", "pods"),

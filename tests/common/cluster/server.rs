@@ -77,18 +77,18 @@ impl Server {
         self.log().into_iter().filter(holds).collect()
     }
 
-    /// The value of a metric's series, `name{labels}`; 0 where it is not there.
-    pub fn metric(&self, series: &str) -> u64 {
+    /// The value of a metric's series, `name{labels}`; `None` where it is not there, or nobody answers.
+    pub fn metric(&self, series: &str) -> Option<u64> {
         let (_, text) = self.get("/metrics");
-        let values = text.lines().filter_map(|line| line.rsplit_once(' '));
-        values.filter(|(found, _)| *found == series).find_map(|(_, value)| value.parse().ok()).unwrap_or(0)
+        let mut values = text.lines().filter_map(|line| line.rsplit_once(' '));
+        values.find(|(found, _)| *found == series).map(|(_, value)| value.parse().expect("a count"))
     }
 
     /// Waits until that series has come to `expected`.
     pub fn counts(&self, series: &str, expected: u64) {
         eventually(PATIENCE, &format!("{series} is {expected}"), || match self.metric(series) {
-            found if found == expected => Ok(()),
-            found => Err(found),
+            Some(found) if found == expected => Ok(()),
+            found => Err(format!("{found:?}")),
         });
     }
 

@@ -1,10 +1,12 @@
 //! The process.
 
+use std::io;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::tls::{self, Tls};
 use super::{Certificate, Options};
 use crate::cluster::server::{self, Server};
 
@@ -32,6 +34,11 @@ impl Process {
         let listen = server.address("listen");
         server.ready();
         Self { listen, certificate, server }
+    }
+
+    /// Connects as somebody who trusts its certificate.
+    pub fn connect(&self) -> io::Result<Tls> {
+        tls::connect(self.listen, &self.certificate.pem, "127.0.0.1")
     }
 
     /// Has it serve another certificate; returns when it does. As the files are written one after the other, it may see
