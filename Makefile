@@ -92,8 +92,9 @@ soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate and
 	tests/cluster/cluster exec -- tests/cluster/cluster with chart -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test install -- --nocapture --ignored
 	tests/cluster/cluster operator cert-manager stop
-	tests/cluster/cluster exec -- tests/cluster/cluster with chart -- $(CARGO) test --offline --locked --features cluster-tests \
-	  --test attacks -- --nocapture
+	$(CARGO) build --release --locked
+	TRAINMESH_PROGRAM=target/release/trainmesh tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
+	  $(CARGO) test --offline --locked --features cluster-tests --test attacks -- --nocapture
 	$(MAKE) attack
 
 .PHONY: attack

@@ -10,7 +10,7 @@
 //! patched, every job completed, every probe was answered, no replica restarted, and none exceeded its memory. `mixed` runs
 //! several at once, for as long as `ATTACK_SECONDS` says.
 //!
-//! `TRAINMESH_PROGRAM` names another program to install: `make attack` passes the shipped one.
+//! `TRAINMESH_PROGRAM` names another program to install: `make test` passes an optimized one, `make attack` the shipped one.
 
 #![allow(
     clippy::expect_used,

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::neighbor::Experience;
 use crate::observer::Condition;
 use crate::release::PROGRAM;
 
-/// The most memory that a replica of the shipped program may have resident under any attack, in MiB. Of a debug build with
-/// another allocator only the limit of its container counts, beyond which the kernel kills it.
+/// The most memory that a replica of the shipped program may have resident under any attack, in MiB. Of another build, with
+/// another allocator, only the limit of its container counts, beyond which the kernel kills it.
 const LIMITS: [(&str, u64); 2] = [("webhook", 96), ("controller", 192)];
 
 /// What an attack did.
@@ -90,8 +91,9 @@ impl fmt::Display for Report {
     }
 }
 
+/// Whether the program was built with the profile of what is shipped.
 fn is_shipped() -> bool {
-    env::var_os(PROGRAM).is_some()
+    env::var_os(PROGRAM).is_some_and(|program| Path::new(&program).ends_with("dist/trainmesh"))
 }
 
 fn percentile(took: &[Duration], percent: usize) -> Duration {
