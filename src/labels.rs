@@ -1,9 +1,9 @@
 //! The grammar of labels.
 
+use crate::dns;
+
 /// The longest label value, and the longest name of a key, in bytes.
 const NAME_LIMIT: usize = 63;
-/// The longest prefix of a key, in bytes.
-const PREFIX_LIMIT: usize = 253;
 
 /// Label values: empty, or alphanumeric at both ends with `-`, `_` and `.` between.
 #[must_use]
@@ -23,15 +23,7 @@ pub fn is_key(text: &str) -> bool {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
     };
-    !name.is_empty() && is_value(name) && prefix.is_none_or(is_dns_name)
-}
-
-fn is_dns_name(text: &str) -> bool {
-    let part = |part: &str| {
-        let inner = part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-        inner && !part.is_empty() && !part.starts_with('-') && !part.ends_with('-')
-    };
-    text.len() <= PREFIX_LIMIT && text.split('.').all(part)
+    !name.is_empty() && is_value(name) && prefix.is_none_or(dns::is_subdomain)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub mod cluster_facts;
 mod codes;
 pub mod config;
 pub mod controller;
+pub mod dns;
 pub mod doctor;
 pub mod duration;
 pub mod error;

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::fields::Scalar;
 use super::selector;
+use crate::dns;
 use crate::yaml::Content;
 
 /// The name of a container: a DNS label.
@@ -20,18 +21,11 @@ pub struct ContainerName(Box<str>);
 #[serde(transparent)]
 pub struct LabelSelector(Box<str>);
 
-/// The longest DNS label, in bytes.
-const DNS_LABEL_LIMIT: usize = 63;
-
 impl ContainerName {
     /// `text`, where it can be a container's name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'-';
-        let bytes = text.as_bytes();
-        let bounded = (1..=DNS_LABEL_LIMIT).contains(&bytes.len());
-        let ends = bytes.first() != Some(&b'-') && bytes.last() != Some(&b'-');
-        (bounded && ends && bytes.iter().all(inner)).then(|| Self(text.into()))
+        dns::is_label(text).then(|| Self(text.into()))
     }
 
     /// A name in this program's own text, which a test has seen to be one.
@@ -95,7 +89,7 @@ impl JsonSchema for ContainerName {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"})
+        json_schema!({"type": "string", "pattern": dns::LABEL_PATTERN})
     }
 }
 

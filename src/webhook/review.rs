@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::dns;
 use nodes::Nodes;
 
 /// The only version that the apiserver of a supported Kubernetes sends.
@@ -27,8 +28,6 @@ pub const MAX_NODES: u32 = 200_000;
 
 /// The longest uid. The apiserver sends a UUID of 36 characters.
 const UID_LIMIT: usize = 128;
-/// The longest name of a namespace, a DNS label (RFC 1123).
-const NAMESPACE_LIMIT: usize = 63;
 
 /// The request of an admission review.
 #[derive(Debug)]
@@ -130,7 +129,7 @@ impl Review {
         }
         match review.namespace.as_deref() {
             None | Some("") => Ok(review),
-            Some(name) if is_namespace(name) => Ok(review),
+            Some(name) if dns::is_label(name) => Ok(review),
             Some(_) => Err(ReviewError::Namespace),
         }
     }
@@ -160,15 +159,6 @@ impl ReviewError {
 
 fn is_uid(text: &str) -> bool {
     (1..=UID_LIMIT).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// Whether `text` is a DNS label, as names of namespaces are.
-fn is_namespace(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=NAMESPACE_LIMIT).contains(&text.len())
-        && text.bytes().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use crate::config::fields::Scalar;
-use crate::labels;
 use crate::yaml::Content;
+use crate::{dns, labels};
 
 /// Declares texts that hold for sure: `check` decides; `pattern`, `longest` and `except` tell an editor the same.
 macro_rules! texts {
@@ -101,9 +101,9 @@ texts! {
     /// profile.
     ProfileName {
         expected: "a name of lower-case letters, digits and - (not none)",
-        pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
+        pattern: dns::LABEL_PATTERN,
         except: {"const": "none"},
-        check: |text| is_dns_label(text) && text != "none"
+        check: |text| dns::is_label(text) && text != "none"
     }
     /// The name of a resource that a device plugin offers, or of huge pages.
     ResourceName {
@@ -152,10 +152,10 @@ texts! {
     /// A `NetworkAttachmentDefinition`, with its namespace where that is not the pod's.
     NetworkName {
         expected: "a network such as rdma-vf or fabric/rdma-vf",
-        pattern: concat!("^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/)?", pattern!(domain), "$"),
+        pattern: concat!("^(", dns::label_pattern!(), "/)?", pattern!(domain), "$"),
         check: |text| match text.split_once('/') {
-            Some((namespace, name)) => is_dns_label(namespace) && is_object_name(name),
-            None => is_object_name(text),
+            Some((namespace, name)) => dns::is_label(namespace) && dns::is_subdomain(name),
+            None => dns::is_subdomain(text),
         }
     }
     /// The name of an object of Kubernetes.
@@ -163,19 +163,19 @@ texts! {
         expected: "the name of an object such as nvidia-topology",
         pattern: concat!("^", pattern!(domain), "$"),
         longest: 253,
-        check: is_object_name
+        check: dns::is_subdomain
     }
     /// The name of a namespace: a DNS label.
     NamespaceName {
         expected: "the name of a namespace",
-        pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
-        check: is_dns_label
+        pattern: dns::LABEL_PATTERN,
+        check: dns::is_label
     }
     /// The name of a container, a volume or a claim within a pod: a DNS label.
     PartName {
         expected: "a name of lower-case letters, digits and -",
-        pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
-        check: is_dns_label
+        pattern: dns::LABEL_PATTERN,
+        check: dns::is_label
     }
     /// An absolute path without `..` and without the `:` that the kubelet refuses in mounts.
     AbsolutePath {
@@ -230,18 +230,6 @@ fn is_amount(text: &str) -> bool {
         number.split_once('.').map_or_else(|| digits(number), |(whole, rest)| digits(whole) && digits(rest));
     let is_suffix = matches!(suffix, "" | "k" | "M" | "G" | "T" | "P" | "E" | "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "Ei");
     is_number && is_suffix
-}
-
-fn is_dns_label(text: &str) -> bool {
-    text.len() <= 63 && !text.contains('.') && is_object_name(text)
-}
-
-fn is_object_name(text: &str) -> bool {
-    let part = |part: &str| {
-        let inner = part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-        inner && !part.is_empty() && !part.starts_with('-') && !part.ends_with('-')
-    };
-    text.len() <= 253 && text.split('.').all(part)
 }
 
 #[cfg(test)]
