@@ -1,15 +1,15 @@
 //! The configuration: from text to values that hold for sure, with every mistake reported at once.
 //!
-//! A section is one file here: its type, which is also its form in the file, and the reading of its fields. The type's
-//! doc comments, names and defaults make the JSON Schema. A new section adds its file, a `mod` and a `pub use` line
-//! and, in [`Configuration`], a field and the line that reads it.
+//! A section is one file here with one declaration: its type, its form in the file and its defaults. Its doc comments,
+//! names and defaults make the JSON Schema. A new section adds its file, a `mod` and a `pub use` line and a field of
+//! [`Configuration`].
 //!
 //! Absent on purpose: reading files and watching them. Those who run a process decide where text comes from.
 
-pub(crate) mod choice;
+mod choice;
 mod document;
 mod fabric;
-pub(crate) mod fields;
+mod fields;
 mod helpers;
 mod lint;
 mod mesh;
@@ -18,13 +18,13 @@ mod period;
 mod problem;
 pub mod profile;
 mod profiles;
+mod scalar;
 mod schema;
+mod section;
 mod selector;
 mod termination;
 mod update;
 
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::json;
 
 pub use fabric::{DefaultProfile, Fabric, PodSecurityDefault};
@@ -43,20 +43,21 @@ pub use update::ConfigUpdate;
 
 pub use document::{API_VERSION, MAX_TEXT};
 use document::{Document, KIND};
-use fields::{Fields, Section};
+use scalar::Scalar;
+use section::section;
 
 use crate::{hash, yaml};
 
-/// A valid configuration. Its default is `config/default.yaml`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Configuration {
-    /// Repairs of pods with an Istio sidecar.
-    pub mesh: Mesh,
-    /// Ending the proxy and other helpers of pods whose payload has ended.
-    pub termination: Termination,
-    /// Transport of NCCL and RDMA devices.
-    pub fabric: Fabric,
+section! {
+    /// A valid configuration. Its default is `config/default.yaml`.
+    pub struct Configuration {
+        /// Repairs of pods with an Istio sidecar.
+        pub mesh: Mesh,
+        /// Ending the proxy and other helpers of pods whose payload has ended.
+        pub termination: Termination,
+        /// Transport of NCCL and RDMA devices.
+        pub fabric: Fabric,
+    }
 }
 
 impl Configuration {
@@ -84,15 +85,5 @@ impl Configuration {
     pub fn to_yaml(&self) -> String {
         let document = Document { api_version: API_VERSION, kind: KIND, configuration: self };
         yaml::to_string(&json!(document))
-    }
-}
-
-impl Section for Configuration {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        Self {
-            mesh: fields.section("mesh"),
-            termination: fields.section("termination"),
-            fabric: fields.section("fabric"),
-        }
     }
 }

@@ -9,6 +9,19 @@ use serde::de::{self, Deserialize, IntoDeserializer as _};
 use crate::hint::one_of;
 use crate::yaml::Content;
 
+/// Lets enums be read by the names of their serde form.
+macro_rules! choices {
+    ($($type:ty),+ $(,)?) => {$(
+        impl $crate::config::Scalar for $type {
+            fn read(content: &$crate::yaml::Content) -> Result<Self, String> {
+                $crate::config::choice::read(content)
+            }
+        }
+    )+};
+}
+
+pub(crate) use choices;
+
 /// The error of [`parse`]: the names that would have been right.
 #[derive(Debug)]
 pub(crate) struct Expected(&'static [&'static str]);

@@ -6,25 +6,28 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::fields::{Fields, Scalar, Section};
+use super::choice::choices;
+use super::fields::Fields;
 use super::profile::ProfileName;
-use super::{LintSettings, Profiles, choice};
+use super::section::section;
+use super::{LintSettings, Profiles, Scalar};
 use crate::yaml::Content;
 
-/// Transport of NCCL and RDMA devices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Fabric {
-    /// Switches fabrics off and on.
-    pub enabled: bool,
-    /// The profile of pods for which neither their own label `trainmesh.dev/fabric` nor their namespace's names one.
-    pub default: DefaultProfile,
-    /// The Pod Security level that the apiserver enforces in namespaces without a label that says so.
-    pub pod_security_default: PodSecurityDefault,
-    /// Profiles beside those that are built in. One of the same name replaces the built-in one.
-    pub profiles: Profiles,
-    /// Which checks of the lint are switched off or weighed otherwise.
-    pub lint: LintSettings,
+section! {
+    /// Transport of NCCL and RDMA devices.
+    pub struct Fabric {
+        /// Switches fabrics off and on.
+        pub enabled: bool = true,
+        /// The profile of pods for which neither their own label `trainmesh.dev/fabric` nor their namespace's names one.
+        pub default: DefaultProfile,
+        /// The Pod Security level that the apiserver enforces in namespaces without a label that says so.
+        pub pod_security_default: PodSecurityDefault,
+        /// Profiles beside those that are built in. One of the same name replaces the built-in one.
+        pub profiles: Profiles,
+        /// Which checks of the lint are switched off or weighed otherwise.
+        pub lint: LintSettings,
+    }
+    check: Self::check
 }
 
 /// The profile of pods for which nobody names one; `None` is written `none`.
@@ -46,38 +49,13 @@ pub enum PodSecurityDefault {
     Restricted,
 }
 
-impl Default for Fabric {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            default: DefaultProfile(None),
-            pod_security_default: PodSecurityDefault::Unknown,
-            profiles: Profiles::default(),
-            lint: LintSettings::default(),
-        }
-    }
-}
-
-impl Section for Fabric {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        let enabled = fields.scalar("enabled", true);
-        let default = fields.scalar("default", DefaultProfile(None));
-        let pod_security_default = fields.scalar("podSecurityDefault", PodSecurityDefault::Unknown);
-        let profiles = Profiles::read(fields, "profiles");
-        let lint = fields.section("lint");
-        if let DefaultProfile(Some(name)) = &default
-            && profiles.find(name.as_str()).is_none()
-        {
-            let hint = profiles.nearest(name.as_str()).map(|near| format!(": did you mean {near}?"));
+impl Fabric {
+    fn check(&self, fields: &mut Fields<'_>) {
+        let DefaultProfile(Some(name)) = &self.default else { return };
+        if self.profiles.find(name.as_str()).is_none() {
+            let hint = self.profiles.nearest(name.as_str()).map(|near| format!(": did you mean {near}?"));
             fields.fault("default", format!("no profile is called {name}{}", hint.unwrap_or_default()));
         }
-        Self { enabled, default, pod_security_default, profiles, lint }
-    }
-}
-
-impl Scalar for PodSecurityDefault {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
     }
 }
 
@@ -112,3 +90,5 @@ impl JsonSchema for DefaultProfile {
         json_schema!({"type": "string", "pattern": schema.get("pattern")})
     }
 }
+
+choices!(PodSecurityDefault);

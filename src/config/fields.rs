@@ -3,12 +3,7 @@
 //! A mistake never ends the reading: the field takes its default and the next one is read, so that one run reports
 //! all. What is read is used only when nothing was reported.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-use std::time::Duration;
-
-use super::{Period, Problem};
-use crate::duration;
+use super::{Problem, Scalar};
 use crate::hint::{nearest, one_of};
 use crate::yaml::{Content, Key, Node};
 
@@ -17,24 +12,33 @@ pub(crate) struct Fields<'a> {
     path: String,
     line: u64,
     entries: &'a [(Key, Node)],
-    known: Vec<&'static str>,
+    known: Vec<String>,
     problems: &'a mut Vec<Problem>,
 }
 
-/// A mapping with a fixed set of fields.
-pub(crate) trait Section: Default {
-    /// Reads every field of the section. A field that is not asked for here is unknown.
-    fn read(fields: &mut Fields<'_>) -> Self;
+/// What can stand in a field.
+pub(crate) trait Field: Sized {
+    /// Reads `content`, which stands at `name`; `None` where it was reported as wrong.
+    fn read_at(fields: &mut Fields<'_>, name: &str, line: u64, content: &Content) -> Option<Self>;
+
+    /// Reads the items of the list at `name`; one that was reported as wrong is left out.
+    fn read_items(fields: &mut Fields<'_>, name: &str, _: u64, nodes: &[Node]) -> Option<Vec<Self>> {
+        let items = nodes.iter().enumerate();
+        let read = |(index, node): (usize, &Node)| {
+            Self::read_at(fields, &format!("{name}[{index}]"), node.position.line, &node.content)
+        };
+        Some(items.filter_map(read).collect())
+    }
 }
 
-/// A field with one value.
-pub(crate) trait Scalar: Sized {
-    /// Reads a value that is not null, or says what was expected and found.
-    fn read(content: &Content) -> Result<Self, String>;
+/// A mapping with a fixed set of fields.
+pub(crate) trait Section: Sized {
+    /// Reads every field of the section. A field that is not asked for here is unknown.
+    fn read(fields: &mut Fields<'_>) -> Option<Self>;
 }
 
 /// Reads the whole of `root` by `read`.
-pub(crate) fn read_root<T>(root: &Node, read: impl FnOnce(&mut Fields<'_>) -> T) -> Result<T, Vec<Problem>> {
+pub(crate) fn read_root<T>(root: &Node, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Result<T, Vec<Problem>> {
     let mut problems = Vec::new();
     let line = root.position.line;
     let Content::Map(entries) = &root.content else {
@@ -45,66 +49,33 @@ pub(crate) fn read_root<T>(root: &Node, read: impl FnOnce(&mut Fields<'_>) -> T)
     let value = read(&mut fields);
     fields.finish();
     problems.sort_by_key(|problem| problem.line);
-    if problems.is_empty() { Ok(value) } else { Err(problems) }
+    value.filter(|_| problems.is_empty()).ok_or(problems)
+}
+
+/// What to say of `content` where a list should stand.
+pub(crate) fn no_list(content: &Content) -> String {
+    format!("expected a list, found {}", content.noun())
 }
 
 impl Fields<'_> {
-    /// The value of field `name`; `default` where it is absent or null.
-    pub(crate) fn scalar<T: Scalar>(&mut self, name: &'static str, default: T) -> T {
-        let Some((line, content)) = self.take(name) else { return default };
-        T::read(content).unwrap_or_else(|message| {
-            self.report(line, name, message);
-            default
-        })
+    /// The value of field `name`; `None` where it is absent, null, or was reported as wrong.
+    pub(crate) fn get<T: Field>(&mut self, name: &str) -> Option<T> {
+        let (line, content) = self.take(name)?;
+        T::read_at(self, name, line, content)
     }
 
-    /// The section below field `name`; its default where it is absent or null.
-    pub(crate) fn section<S: Section>(&mut self, name: &'static str) -> S {
-        let Some((line, content)) = self.take(name) else { return S::default() };
-        self.mapping(name, line, content, S::read).unwrap_or_default()
-    }
-
-    /// The duration of field `name`, within `range`; `default` where it is absent or null.
-    pub(crate) fn period(&mut self, name: &'static str, default: Period, range: RangeInclusive<Duration>) -> Period {
-        let period = self.scalar(name, default);
-        if !range.contains(&period.0) {
-            let [least, most] = [range.start(), range.end()].map(|bound| duration::format(*bound));
-            self.fault(name, format!("expected {least} to {most}, found {}", duration::format(period.0)));
-        }
-        period
+    /// The value of field `name`; `default` where it is absent, null, or was reported as wrong.
+    pub(crate) fn or<T: Field>(&mut self, name: &str, default: T) -> T {
+        self.get(name).unwrap_or(default)
     }
 
     /// The value of field `name`, which must be there: `expected` says what.
-    pub(crate) fn required<T: Scalar>(&mut self, name: &'static str, expected: &str) -> Option<T> {
+    pub(crate) fn required<T: Field>(&mut self, name: &str, expected: &str) -> Option<T> {
         if !self.has(name) {
-            self.known.push(name);
+            self.known.push(name.to_owned());
             self.report(self.line, name, format!("missing: expected {expected}"));
         }
-        self.scalar(name, None)
-    }
-
-    /// The items of the list below field `name`, each a mapping that `read` reads; none where it is absent or null. An
-    /// item of which `read` has reported that it is none is left out.
-    pub(crate) fn list<T>(&mut self, name: &'static str, mut read: impl FnMut(&mut Fields<'_>) -> Option<T>) -> Vec<T> {
-        let Some((line, content)) = self.take(name) else { return Vec::new() };
-        let Content::List(nodes) = content else {
-            self.report(line, name, format!("expected a list, found {}", content.noun()));
-            return Vec::new();
-        };
-        let items = nodes.iter().enumerate().filter_map(|(index, node)| {
-            self.mapping(&format!("{name}[{index}]"), node.position.line, &node.content, &mut read).flatten()
-        });
-        items.collect()
-    }
-
-    /// What `read` makes of the mapping below field `name`; nothing where it is absent or null.
-    pub(crate) fn below<T>(
-        &mut self,
-        name: &'static str,
-        read: impl FnOnce(&mut Fields<'_>) -> Option<T>,
-    ) -> Option<T> {
-        let (line, content) = self.take(name)?;
-        self.mapping(name, line, content, read).flatten()
+        self.get(name)
     }
 
     /// Whether field `name` is there and not null.
@@ -119,8 +90,13 @@ impl Fields<'_> {
         self.report(line, name, message);
     }
 
+    /// What was read at `name`; `None` where that is an error, which is reported.
+    pub(crate) fn checked<T>(&mut self, name: &str, line: u64, read: Result<T, String>) -> Option<T> {
+        read.map_err(|message| self.report(line, name, message)).ok()
+    }
+
     /// Demands that field `name` is there and has the value `expected`.
-    pub(crate) fn constant(&mut self, name: &'static str, expected: &str) {
+    pub(crate) fn constant(&mut self, name: &str, expected: &str) {
         match self.take(name) {
             None => self.report(self.line, name, format!("missing: expected {expected}")),
             Some((_, Content::String(found))) if found == expected => {}
@@ -135,14 +111,14 @@ impl Fields<'_> {
 impl<'a> Fields<'a> {
     /// The line of field `name`, its key's, and its content. Null counts as absent, as in the component
     /// configurations of Kubernetes, whose decoder leaves the default in place.
-    fn take(&mut self, name: &'static str) -> Option<(u64, &'a Content)> {
-        self.known.push(name);
+    fn take(&mut self, name: &str) -> Option<(u64, &'a Content)> {
+        self.known.push(name.to_owned());
         let (key, node) = self.entries.iter().find(|(key, _)| key.name == name)?;
         (node.content != Content::Null).then_some((key.position.line, &node.content))
     }
 
     /// What `read` makes of `content`, which stands at `name`; nothing where it is no mapping.
-    fn mapping<T>(
+    pub(crate) fn mapping<T>(
         &mut self,
         name: &str,
         line: u64,
@@ -160,6 +136,19 @@ impl<'a> Fields<'a> {
         Some(value)
     }
 
+    /// What `read` makes of each of `nodes`, the items of the list at `name`; one of which it makes nothing is left out.
+    pub(crate) fn items<T>(
+        &mut self,
+        name: &str,
+        nodes: &[Node],
+        mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+    ) -> Vec<T> {
+        let items = nodes.iter().enumerate().filter_map(|(index, node)| {
+            self.mapping(&format!("{name}[{index}]"), node.position.line, &node.content, &mut read).flatten()
+        });
+        items.collect()
+    }
+
     fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
@@ -170,11 +159,13 @@ impl<'a> Fields<'a> {
     }
 
     fn finish(mut self) {
+        let known = std::mem::take(&mut self.known);
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
         for (key, _) in self.entries {
-            if !self.known.contains(&key.name.as_str()) {
-                let message = match nearest(&key.name, &self.known) {
+            if !known.contains(&key.name.as_str()) {
+                let message = match nearest(&key.name, &known) {
                     Some(name) => format!("unknown field: did you mean {name}?"),
-                    None => format!("unknown field: expected {}", one_of(&self.known)),
+                    None => format!("unknown field: expected {}", one_of(&known)),
                 };
                 self.report(key.position.line, &key.name, message);
             }
@@ -182,67 +173,30 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<T: Scalar> Scalar for Option<T> {
-    fn read(content: &Content) -> Result<Self, String> {
-        T::read(content).map(Some)
+impl<T: Scalar> Field for T {
+    fn read_at(fields: &mut Fields<'_>, name: &str, line: u64, content: &Content) -> Option<Self> {
+        fields.checked(name, line, T::read(content))
     }
-}
 
-impl Scalar for bool {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::Bool(value) => Ok(*value),
-            Content::String(text) if matches!(text.as_str(), "true" | "false") => {
-                Err(format!("expected a boolean, found a string: write {text} without quotes"))
-            }
-            other => Err(format!("expected a boolean, found {}", other.noun())),
-        }
-    }
-}
-
-impl Scalar for String {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::String(text) => Ok(text.clone()),
-            Content::Number(_) | Content::Bool(_) => {
-                Err(format!("expected a string, found {}: write it in quotes", content.noun()))
-            }
-            other => Err(format!("expected a string, found {}", other.noun())),
-        }
-    }
-}
-
-impl Scalar for u64 {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::Number(number) => {
-                number.as_u64().ok_or_else(|| format!("expected a whole number from 0, found {number}"))
-            }
-            other => Err(format!("expected a whole number, found {}", other.noun())),
-        }
-    }
-}
-
-impl<T: Scalar> Scalar for Vec<T> {
-    fn read(content: &Content) -> Result<Self, String> {
-        let Content::List(nodes) = content else { return Err(format!("expected a list, found {}", content.noun())) };
-        let items = nodes.iter().enumerate();
-        items
-            .map(|(index, node)| T::read(&node.content).map_err(|problem| format!("item {}: {problem}", index + 1)))
-            .collect()
-    }
-}
-
-impl<K: Scalar + Ord, V: Scalar> Scalar for BTreeMap<K, V> {
-    fn read(content: &Content) -> Result<Self, String> {
-        let Content::Map(entries) = content else {
-            return Err(format!("expected a mapping, found {}", content.noun()));
+    fn read_items(fields: &mut Fields<'_>, name: &str, line: u64, nodes: &[Node]) -> Option<Vec<Self>> {
+        let item = |(index, node): (usize, &Node)| {
+            T::read(&node.content).map_err(|problem| format!("item {}: {problem}", index + 1))
         };
-        let read = |(key, node): &(Key, Node)| {
-            let name = K::read(&Content::String(key.name.clone()))?;
-            let value = V::read(&node.content).map_err(|problem| format!("{}: {problem}", key.name))?;
-            Ok((name, value))
-        };
-        entries.iter().map(read).collect()
+        fields.checked(name, line, nodes.iter().enumerate().map(item).collect())
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn read_at(fields: &mut Fields<'_>, name: &str, line: u64, content: &Content) -> Option<Self> {
+        T::read_at(fields, name, line, content).map(Some)
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    fn read_at(fields: &mut Fields<'_>, name: &str, line: u64, content: &Content) -> Option<Self> {
+        match content {
+            Content::List(nodes) => T::read_items(fields, name, line, nodes),
+            other => fields.checked(name, line, Err(no_list(other))),
+        }
     }
 }

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-use super::ContainerName;
-use super::fields::{Fields, Scalar};
-use crate::yaml::Content;
+use super::fields::{Field, Fields, Section};
+use super::section::mappings;
+use super::{ContainerName, Scalar};
+use crate::yaml::{Content, Node};
 
 /// A container that serves the payload and is ended with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,36 +48,49 @@ struct Port(u16);
 
 struct Path(String);
 
-/// Reads the list below field `name`.
-pub(super) fn read(fields: &mut Fields<'_>, name: &'static str) -> Vec<Helper> {
-    let mut seen: Vec<ContainerName> = Vec::new();
-    fields.list(name, |fields| {
-        let helper = read_helper(fields)?;
-        if seen.contains(&helper.name) {
-            fields.fault("name", format!("a second entry for {}: the names differ", helper.name));
-        }
-        seen.push(helper.name.clone());
-        Some(helper)
-    })
+impl Field for Helper {
+    fn read_at(fields: &mut Fields<'_>, name: &str, line: u64, content: &Content) -> Option<Self> {
+        fields.mapping(name, line, content, Section::read).flatten()
+    }
+
+    fn read_items(fields: &mut Fields<'_>, name: &str, _: u64, nodes: &[Node]) -> Option<Vec<Self>> {
+        let mut seen: Vec<ContainerName> = Vec::new();
+        let items = fields.items(name, nodes, |fields| {
+            let helper = Self::read(fields)?;
+            if seen.contains(&helper.name) {
+                fields.fault("name", format!("a second entry for {}: the names differ", helper.name));
+            }
+            seen.push(helper.name.clone());
+            Some(helper)
+        });
+        Some(items)
+    }
 }
 
-fn read_helper(fields: &mut Fields<'_>) -> Option<Helper> {
-    let name = fields.required("name", "the name of a container");
-    let exec = fields.scalar("exec", None).map(HelperMethod::Exec);
-    let has_http = fields.has("http");
-    let http = fields.below("http", |fields| {
+impl Section for Helper {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.required("name", "the name of a container");
+        let exec = fields.get("exec").map(HelperMethod::Exec);
+        let http = fields.get("http").map(HelperMethod::Http);
+        match (fields.has("exec"), fields.has("http")) {
+            (true, true) => fields.fault("http", "beside exec: expected one of both".to_owned()),
+            (false, false) => fields.fault("exec", "missing: expected exec or http".to_owned()),
+            _ => {}
+        }
+        Some(Self { name: name?, method: exec.or(http)? })
+    }
+}
+
+impl Section for HttpPost {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let port = fields.required("port", "a port");
         let path = fields.required("path", "a path such as /quitquitquit");
         let (Port(port), Path(path)) = (port?, path?);
-        Some(HelperMethod::Http(HttpPost { port, path }))
-    });
-    match (fields.has("exec"), has_http) {
-        (true, true) => fields.fault("http", "beside exec: expected one of both".to_owned()),
-        (false, false) => fields.fault("exec", "missing: expected exec or http".to_owned()),
-        _ => {}
+        Some(Self { port, path })
     }
-    Some(Helper { name: name?, method: exec.or(http)? })
 }
+
+mappings!(HttpPost);
 
 impl Scalar for Argv {
     fn read(content: &Content) -> Result<Self, String> {

@@ -7,18 +7,19 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::choice;
-use super::fields::{Fields, Scalar, Section};
+use super::Scalar;
+use super::choice::choices;
+use super::section::section;
 use crate::yaml::Content;
 
-/// Which checks are switched off or weighed otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct LintSettings {
-    /// Checks that are not made.
-    pub disable: Vec<CheckId>,
-    /// Checks with another severity than their own.
-    pub severity: BTreeMap<CheckId, Severity>,
+section! {
+    /// Which checks are switched off or weighed otherwise.
+    pub struct LintSettings {
+        /// Checks that are not made.
+        pub disable: Vec<CheckId>,
+        /// Checks with another severity than their own.
+        pub severity: BTreeMap<CheckId, Severity>,
+    }
 }
 
 /// The id of a check: `FP001` to `FP035`.
@@ -96,18 +97,6 @@ impl Scalar for CheckId {
     }
 }
 
-impl Scalar for Severity {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
-    }
-}
-
-impl Section for LintSettings {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        Self { disable: fields.scalar("disable", Vec::new()), severity: fields.scalar("severity", BTreeMap::new()) }
-    }
-}
-
 impl JsonSchema for CheckId {
     fn schema_name() -> Cow<'static, str> {
         "CheckId".into()
@@ -117,3 +106,5 @@ impl JsonSchema for CheckId {
         json_schema!({"type": "string", "pattern": "^FP0([0-2][0-9]|3[0-5])$"})
     }
 }
+
+choices!(Severity);

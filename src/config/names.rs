@@ -6,8 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-use super::fields::Scalar;
-use super::selector;
+use super::{Scalar, selector};
 use crate::dns;
 use crate::yaml::Content;
 

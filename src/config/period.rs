@@ -1,18 +1,32 @@
 //! Fields that hold a duration.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use super::fields::Scalar;
+use super::Scalar;
 use crate::duration;
 use crate::yaml::Content;
 
 /// A duration in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period(pub Duration);
+
+impl Period {
+    /// A check for durations within `range`.
+    pub(super) fn within(range: RangeInclusive<Duration>) -> impl Fn(&Self) -> Result<(), String> {
+        move |Self(found)| {
+            if range.contains(found) {
+                return Ok(());
+            }
+            let [least, most, found] = [range.start(), range.end(), found].map(|bound| duration::format(*bound));
+            Err(format!("expected {least} to {most}, found {found}"))
+        }
+    }
+}
 
 impl Scalar for Period {
     fn read(content: &Content) -> Result<Self, String> {

@@ -35,74 +35,76 @@ pub use text::{
 };
 pub use volume::{ConfigMapVolume, HostPath, HostPathType, Medium, SharedMemory, Volumes};
 
-use super::fields::{Fields, Scalar};
-use super::{LintSettings, choice};
+use super::LintSettings;
+use super::choice::choices;
+use super::fields::Fields;
+use super::section::item;
 use crate::fabric::nccl;
-use crate::yaml::Content;
 
-/// What a pod needs to use the network between GPUs at one site.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Profile {
-    /// Its name, the value of the label `trainmesh.dev/fabric`.
-    pub name: ProfileName,
-    /// What it is for, in a sentence.
-    #[serde(default)]
-    pub description: String,
-    /// How NCCL moves data.
-    pub transport: Transport,
-    /// The link layer of the adapters.
-    #[serde(default)]
-    pub link_layer: LinkLayer,
-    /// Which containers it is for.
-    #[serde(rename = "match", default)]
-    pub matches: Match,
-    /// How the settings reach the processes.
-    #[serde(default)]
-    pub delivery: Delivery,
-    /// Settings of NCCL and its companions, in order.
-    #[serde(default)]
-    pub env: Vec<Setting>,
-    /// Devices and huge pages to ask for.
-    #[serde(default)]
-    pub resources: Vec<Resource>,
-    /// Networks to attach.
-    #[serde(default)]
-    pub networks: Networks,
-    /// Devices by dynamic resource allocation.
-    #[serde(default)]
-    pub dra: Dra,
-    /// What the containers must be allowed.
-    #[serde(default)]
-    pub security_context: SecurityContext,
-    /// What is mounted.
-    #[serde(default)]
-    pub volumes: Volumes,
-    /// Settings of the pod as a whole.
-    #[serde(default)]
-    pub pod: PodSettings,
-    /// Containers that serve the transport; they run as native sidecars.
-    #[serde(default)]
-    pub sidecars: Vec<Sidecar>,
-    /// What of the pod's traffic goes through Envoy.
-    #[serde(default)]
-    pub mesh: MeshSwitch,
-    /// Settings that turn a silent fallback to TCP into an error.
-    #[serde(default)]
-    pub fail_closed: FailClosed,
-    /// What is looked at before a pod is changed.
-    #[serde(default)]
-    pub guards: Guards,
-    /// What happens where the pod contradicts the profile, or a guard says no.
-    #[serde(default)]
-    pub on_conflict: OnConflict,
-    /// Which checks of the lint are switched off or weighed otherwise for its pods.
-    #[serde(default)]
-    pub lint: LintSettings,
-    /// Which namespaces may use it; null: every one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Namespaces")]
-    pub namespaces: Option<Namespaces>,
+item! {
+    /// What a pod needs to use the network between GPUs at one site.
+    pub struct Profile {
+        /// Its name, the value of the label `trainmesh.dev/fabric`.
+        pub name: ProfileName => "the profile's name",
+        /// What it is for, in a sentence.
+        #[serde(default)]
+        pub description: String,
+        /// How NCCL moves data.
+        pub transport: Transport => "ib, roce, efa, tcpx, tcpxo, gib or tcp",
+        /// The link layer of the adapters.
+        #[serde(default)]
+        pub link_layer: LinkLayer,
+        /// Which containers it is for.
+        #[serde(default)]
+        pub matches as "match": Match,
+        /// How the settings reach the processes.
+        #[serde(default)]
+        pub delivery: Delivery,
+        /// Settings of NCCL and its companions, in order.
+        #[serde(default)]
+        pub env: Vec<Setting>,
+        /// Devices and huge pages to ask for.
+        #[serde(default)]
+        pub resources: Vec<Resource>,
+        /// Networks to attach.
+        #[serde(default)]
+        pub networks: Networks,
+        /// Devices by dynamic resource allocation.
+        #[serde(default)]
+        pub dra: Dra,
+        /// What the containers must be allowed.
+        #[serde(default)]
+        pub security_context: SecurityContext,
+        /// What is mounted.
+        #[serde(default)]
+        pub volumes: Volumes,
+        /// Settings of the pod as a whole.
+        #[serde(default)]
+        pub pod: PodSettings,
+        /// Containers that serve the transport; they run as native sidecars.
+        #[serde(default)]
+        pub sidecars: Vec<Sidecar>,
+        /// What of the pod's traffic goes through Envoy.
+        #[serde(default)]
+        pub mesh: MeshSwitch,
+        /// Settings that turn a silent fallback to TCP into an error.
+        #[serde(default)]
+        pub fail_closed: FailClosed,
+        /// What is looked at before a pod is changed.
+        #[serde(default)]
+        pub guards: Guards,
+        /// What happens where the pod contradicts the profile, or a guard says no.
+        #[serde(default)]
+        pub on_conflict: OnConflict,
+        /// Which checks of the lint are switched off or weighed otherwise for its pods.
+        #[serde(default)]
+        pub lint: LintSettings,
+        /// Which namespaces may use it; null: every one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Namespaces")]
+        pub namespaces: Option<Namespaces>,
+    }
+    check: Self::check
 }
 
 /// How NCCL moves data.
@@ -139,54 +141,6 @@ pub enum LinkLayer {
 }
 
 impl Profile {
-    /// Reads a profile; every mistake is reported to `fields`.
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.required("name", "the profile's name");
-        let description = fields.scalar("description", String::new());
-        let transport = fields.required("transport", "ib, roce, efa, tcpx, tcpxo, gib or tcp");
-        let link_layer = fields.scalar("linkLayer", LinkLayer::None);
-        let matches = fields.section("match");
-        let delivery = fields.section("delivery");
-        let env = fields.list("env", Setting::read);
-        let resources = fields.list("resources", Resource::read);
-        let networks = fields.section("networks");
-        let dra = fields.section("dra");
-        let security_context = fields.section("securityContext");
-        let volumes = fields.section("volumes");
-        let pod = fields.section("pod");
-        let sidecars = fields.list("sidecars", Sidecar::read);
-        let mesh = fields.section("mesh");
-        let fail_closed = fields.section("failClosed");
-        let guards = fields.section("guards");
-        let on_conflict = fields.scalar("onConflict", OnConflict::Skip);
-        let lint = fields.section("lint");
-        let namespaces = fields.below("namespaces", Namespaces::read);
-        let profile = Self {
-            name: name?,
-            description,
-            transport: transport?,
-            link_layer,
-            matches,
-            delivery,
-            env,
-            resources,
-            networks,
-            dra,
-            security_context,
-            volumes,
-            pod,
-            sidecars,
-            mesh,
-            fail_closed,
-            guards,
-            on_conflict,
-            lint,
-            namespaces,
-        };
-        profile.check(fields);
-        Some(profile)
-    }
-
     /// Whether its transport is RDMA: such a pod must be given devices, and must not be told to use TCP.
     #[must_use]
     pub fn is_rdma(&self) -> bool {
@@ -250,20 +204,10 @@ fn repeated<T: PartialEq>(items: impl Iterator<Item = T>) -> Option<T> {
     None
 }
 
-impl Scalar for Transport {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
-    }
-}
-
 impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(formatter)
     }
 }
 
-impl Scalar for LinkLayer {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
-    }
-}
+choices!(Transport, LinkLayer);

@@ -8,9 +8,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::fields::{Fields, read_root};
+use super::fields::{Field, Fields, Section as _, no_list, read_root};
 use super::{Problem, Profile};
 use crate::hint::{COMPARED, nearest};
+use crate::yaml::Content;
 use crate::{hash, yaml};
 
 /// Counts the ways in which a profile has been made into a patch: pods of one job must not be given two.
@@ -73,26 +74,11 @@ impl Entry {
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         let root = yaml::tree(text)
             .map_err(|error| vec![Problem { line: error.line, field: String::new(), message: error.message }])?;
-        let profile = read_root(&root, Profile::read)?;
-        profile.map(Self::new).ok_or_else(Vec::new)
+        read_root(&root, Profile::read).map(Self::new)
     }
 }
 
 impl Profiles {
-    /// Reads the list below field `name`.
-    pub(crate) fn read(fields: &mut Fields<'_>, name: &'static str) -> Self {
-        let mut entries = BTreeMap::new();
-        fields.list(name, |fields| {
-            let profile = Profile::read(fields)?;
-            if entries.contains_key(profile.name.as_str()) {
-                fields.fault("name", format!("a second profile {}: the names differ", profile.name));
-            }
-            entries.insert(profile.name.as_str().to_owned(), Entry::new(profile));
-            Some(())
-        });
-        Self(entries)
-    }
-
     /// The profile that is called `name`: of these, else of the built-in ones.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Entry> {
@@ -126,6 +112,22 @@ impl Profiles {
             return None;
         }
         self.all().into_keys().min_by_key(|name| strsim::osa_distance(typed, name))
+    }
+}
+
+impl Field for Profiles {
+    fn read_at(fields: &mut Fields<'_>, name: &str, line: u64, content: &Content) -> Option<Self> {
+        let Content::List(nodes) = content else { return fields.checked(name, line, Err(no_list(content))) };
+        let mut entries = BTreeMap::new();
+        fields.items(name, nodes, |fields| {
+            let profile = Profile::read(fields)?;
+            if entries.contains_key(profile.name.as_str()) {
+                fields.fault("name", format!("a second profile {}: the names differ", profile.name));
+            }
+            entries.insert(profile.name.as_str().to_owned(), Entry::new(profile));
+            Some(())
+        });
+        Some(Self(entries))
     }
 }
 

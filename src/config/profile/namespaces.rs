@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{LabelValue, MetadataKey, NamespaceName};
-use crate::config::choice;
-use crate::config::fields::{Fields, Scalar};
-use crate::yaml::Content;
+use crate::config::choice::choices;
+use crate::config::fields::{Field, Fields, Section};
+use crate::config::section::{mappings, section};
 
 /// The label that the apiserver gives every namespace, with its name as the value.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -29,14 +29,14 @@ pub struct Namespaces {
     pub selector: Option<NamespaceSelector>,
 }
 
-/// A label selector with the semantics of Kubernetes: every requirement holds, and an empty one matches everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct NamespaceSelector {
-    /// Labels with exactly these values.
-    pub match_labels: BTreeMap<MetadataKey, LabelValue>,
-    /// Requirements on labels.
-    pub match_expressions: Vec<Requirement>,
+section! {
+    /// A label selector with the semantics of Kubernetes: every requirement holds, and an empty one matches everything.
+    pub struct NamespaceSelector {
+        /// Labels with exactly these values.
+        pub match_labels: BTreeMap<MetadataKey, LabelValue>,
+        /// Requirements on labels.
+        pub match_expressions: Vec<Requirement>,
+    }
 }
 
 /// A requirement on one label.
@@ -78,11 +78,12 @@ impl Namespaces {
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.selector.is_none()
     }
+}
 
-    /// Reads the mapping; `None` where its names were reported as wrong.
-    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+impl Section for Namespaces {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let names = or_reported(fields, "names");
-        let selector = fields.below("selector", |fields| Some(NamespaceSelector::read(fields)));
+        let selector = fields.get("selector");
         Some(Self { names: names?, selector })
     }
 }
@@ -99,13 +100,6 @@ impl NamespaceSelector {
         self.match_labels.iter().all(|(key, expected)| value(key) == Some(expected.as_str()))
             && self.match_expressions.iter().all(|requirement| requirement.accepts(value(&requirement.key)))
     }
-
-    fn read(fields: &mut Fields<'_>) -> Self {
-        Self {
-            match_labels: fields.scalar("matchLabels", BTreeMap::new()),
-            match_expressions: fields.list("matchExpressions", Requirement::read),
-        }
-    }
 }
 
 impl Requirement {
@@ -118,7 +112,9 @@ impl Requirement {
             SelectorOperator::DoesNotExist => value.is_none(),
         }
     }
+}
 
+impl Section for Requirement {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let key = fields.required("key", "the key of a label");
         let operator: Option<SelectorOperator> = fields.required("operator", "In, NotIn, Exists or DoesNotExist");
@@ -138,8 +134,8 @@ impl Requirement {
 }
 
 /// The list of field `name`, empty where it is absent; `None` where it was reported as wrong.
-fn or_reported<T: Scalar>(fields: &mut Fields<'_>, name: &'static str) -> Option<Vec<T>> {
-    let list = fields.scalar(name, None);
+fn or_reported<T: Field>(fields: &mut Fields<'_>, name: &'static str) -> Option<Vec<T>> {
+    let list = fields.get(name);
     if fields.has(name) { list } else { Some(Vec::new()) }
 }
 
@@ -155,12 +151,6 @@ fn relate_values(schema: &mut Schema) {
     let unary = json!({"properties": {"operator": {"enum": ["Exists", "DoesNotExist"]}, "values": {"maxItems": 0}}});
     let set = json!({"required": ["values"], "properties": {"operator": {"enum": ["In", "NotIn"]}, "values": {"minItems": 1}}});
     schema.insert("anyOf".to_owned(), json!([unary, set]));
-}
-
-impl Scalar for SelectorOperator {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
-    }
 }
 
 impl fmt::Display for Namespaces {
@@ -198,3 +188,6 @@ impl fmt::Display for Requirement {
         }
     }
 }
+
+mappings!(Namespaces, Requirement);
+choices!(SelectorOperator);

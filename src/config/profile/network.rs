@@ -8,43 +8,51 @@ use serde_json::json;
 
 use super::schema::allow;
 use super::{InterfaceName, MetadataKey, NetworkName, ObjectName};
-use crate::config::choice;
-use crate::config::fields::{Fields, Scalar, Section};
+use crate::config::Scalar;
+use crate::config::choice::{self, choices};
+use crate::config::fields::Fields;
+use crate::config::section::{item, section};
 use crate::yaml::Content;
 
-/// Networks to attach.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Networks {
-    /// By Multus.
-    pub multus: Multus,
-    /// By the multi-networking of GKE.
-    pub gke: Gke,
+section! {
+    /// Networks to attach.
+    pub struct Networks {
+        /// By Multus.
+        pub multus: Multus,
+        /// By the multi-networking of GKE.
+        pub gke: Gke,
+    }
 }
 
-/// Networks that Multus attaches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[schemars(transform = allow_merge)]
-pub struct Multus {
-    /// The annotation that Multus reads.
-    pub annotation_key: MetadataKey,
-    /// What is appended to it.
-    pub attach: Vec<Attach>,
+section! {
+    /// Networks that Multus attaches.
+    #[schemars(transform = allow_merge)]
+    pub struct Multus {
+        /// The annotation that Multus reads.
+        pub annotation_key: MetadataKey = MetadataKey::literal(MULTUS_ANNOTATION),
+        /// What is appended to it.
+        pub attach: Vec<Attach>,
+    }
+    check: Self::check
 }
 
-/// One network.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Attach {
-    /// Its `NetworkAttachmentDefinition`.
-    pub name: NetworkName,
-    /// How often it is attached.
-    #[serde(default)]
-    pub count: AttachCount,
-    /// The name of the interface in the pod; absent: Multus counts `net1`, `net2`, ….
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub if_name: Option<InterfaceName>,
+item! {
+    /// One network.
+    pub struct Attach {
+        /// Its `NetworkAttachmentDefinition`.
+        pub name: NetworkName => "the network's name",
+        /// How often it is attached.
+        #[serde(default)]
+        pub count: AttachCount,
+        /// The name of the interface in the pod; absent: Multus counts `net1`, `net2`, ….
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub if_name: Option<InterfaceName>,
+    }
+    partial: |fields: &mut Fields<'_>| {
+        if if_name.is_some() && count != AttachCount::Times(1) {
+            fields.fault("ifName", "one name for several interfaces: expected count: 1".to_owned());
+        }
+    },
 }
 
 /// How often a network is attached.
@@ -56,35 +64,36 @@ pub enum AttachCount {
     PerResource,
 }
 
-/// Interfaces of GKE's multi-networking.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Gke {
-    /// The interface of the default route; null: the annotation is not written.
-    #[schemars(with = "InterfaceName")]
-    pub default_interface: Option<InterfaceName>,
-    /// The interfaces.
-    pub interfaces: Vec<GkeInterface>,
+section! {
+    /// Interfaces of GKE's multi-networking.
+    pub struct Gke {
+        /// The interface of the default route; null: the annotation is not written.
+        #[schemars(with = "InterfaceName")]
+        pub default_interface: Option<InterfaceName>,
+        /// The interfaces.
+        pub interfaces: Vec<GkeInterface>,
+    }
 }
 
-/// One interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct GkeInterface {
-    /// Its name in the pod.
-    pub interface_name: InterfaceName,
-    /// The Network object.
-    pub network: ObjectName,
+item! {
+    /// One interface.
+    pub struct GkeInterface {
+        /// Its name in the pod.
+        pub interface_name: InterfaceName => "the interface's name in the pod",
+        /// The Network object.
+        pub network: ObjectName => "the Network object's name",
+    }
 }
 
-/// What of the pod's traffic goes through Envoy.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct MeshSwitch {
-    /// What is switched off. The label `trainmesh.dev/mesh-traffic` beats this value.
-    pub istio: Istio,
-    /// The interfaces that `excludeInterfaces` keeps out of Envoy.
-    pub interfaces: Vec<InterfaceName>,
+section! {
+    /// What of the pod's traffic goes through Envoy.
+    pub struct MeshSwitch {
+        /// What is switched off. The label `trainmesh.dev/mesh-traffic` beats this value.
+        pub istio: Istio,
+        /// The interfaces that `excludeInterfaces` keeps out of Envoy.
+        pub interfaces: Vec<InterfaceName>,
+    }
+    check: Self::check
 }
 
 /// What is switched off of the mesh.
@@ -111,30 +120,16 @@ fn allow_merge(schema: &mut Schema) {
     allow(schema, "merge", &json!("append"), "A user's own networks come first.");
 }
 
-impl Default for Multus {
-    fn default() -> Self {
-        Self { annotation_key: MetadataKey::literal(MULTUS_ANNOTATION), attach: Vec::new() }
-    }
-}
-
 impl Default for AttachCount {
     fn default() -> Self {
         Self::Times(1)
     }
 }
 
-impl Section for Networks {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        Self { multus: fields.section("multus"), gke: fields.section("gke") }
-    }
-}
-
-impl Section for Multus {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        let annotation_key = fields.scalar("annotationKey", Self::default().annotation_key);
-        let attach = fields.list("attach", Attach::read);
-        let _: Append = fields.scalar("merge", Append::Append);
-        Self { annotation_key, attach }
+impl Multus {
+    /// A field that may stand there although there is one answer only.
+    fn check(_: &Self, fields: &mut Fields<'_>) {
+        let _: Append = fields.or("merge", Append::Append);
     }
 }
 
@@ -145,36 +140,9 @@ enum Append {
     Append,
 }
 
-impl Attach {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.required("name", "the network's name");
-        let count = fields.scalar("count", AttachCount::default());
-        let if_name = fields.scalar("ifName", None);
-        if if_name.is_some() && count != AttachCount::Times(1) {
-            fields.fault("ifName", "one name for several interfaces: expected count: 1".to_owned());
-        }
-        Some(Self { name: name?, count, if_name })
-    }
-}
-
-impl Section for Gke {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        Self {
-            default_interface: fields.scalar("defaultInterface", None),
-            interfaces: fields.list("interfaces", |fields| {
-                let interface_name = fields.required("interfaceName", "the interface's name in the pod");
-                let network = fields.required("network", "the Network object's name");
-                Some(GkeInterface { interface_name: interface_name?, network: network? })
-            }),
-        }
-    }
-}
-
-impl Section for MeshSwitch {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        let istio = fields.scalar("istio", Istio::None);
-        let interfaces: Vec<InterfaceName> = fields.scalar("interfaces", Vec::new());
-        match (istio, interfaces.is_empty()) {
+impl MeshSwitch {
+    fn check(&self, fields: &mut Fields<'_>) {
+        match (self.istio, self.interfaces.is_empty()) {
             (Istio::ExcludeInterfaces, true) => {
                 fields.fault("interfaces", "missing: expected the interfaces to exclude".to_owned());
             }
@@ -183,7 +151,6 @@ impl Section for MeshSwitch {
             }
             _ => {}
         }
-        Self { istio, interfaces }
     }
 }
 
@@ -191,12 +158,6 @@ impl Scalar for Istio {
     fn read(content: &Content) -> Result<Self, String> {
         // A bare `off`, which YAML reads as a boolean, is what a person means by `none`.
         if *content == Content::Bool(false) { Ok(Self::None) } else { choice::read(content) }
-    }
-}
-
-impl Scalar for Append {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
     }
 }
 
@@ -233,3 +194,5 @@ impl JsonSchema for AttachCount {
         json_schema!({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_TIMES}, {"const": "perResource"}]})
     }
 }
+
+choices!(Append);

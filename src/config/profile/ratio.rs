@@ -7,7 +7,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-use crate::config::fields::Scalar;
+use crate::config::Scalar;
 use crate::yaml::Content;
 
 /// Devices for each accelerator, as in `4` or `1/2`.

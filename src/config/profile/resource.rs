@@ -7,9 +7,9 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Quantity, Ratio, Ratios, ResourceName};
-use crate::config::choice;
-use crate::config::fields::{Fields, Scalar};
-use crate::yaml::Content;
+use crate::config::choice::choices;
+use crate::config::fields::{Fields, Section};
+use crate::config::section::mappings;
 
 /// One resource, requested and limited alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,16 +58,16 @@ pub enum ResourceMode {
     PerGpu,
 }
 
-impl Resource {
-    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+impl Section for Resource {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name: Option<ResourceName> = fields.required("name", "the resource's name");
-        let mode = fields.scalar("mode", None);
-        let count = fields.scalar("count", None);
-        let ratio = fields.scalar("ratio", None);
-        let max = fields.scalar("max", None);
-        let quantity = fields.scalar("quantity", None);
-        let full_node_gpus = fields.scalar("fullNodeGpus", None);
-        let opt_in = fields.scalar("optIn", false);
+        let mode = fields.get("mode");
+        let count = fields.get("count");
+        let ratio = fields.get("ratio");
+        let max = fields.get("max");
+        let quantity = fields.get("quantity");
+        let full_node_gpus = fields.get("fullNodeGpus");
+        let opt_in = fields.or("optIn", false);
         let name = name?;
         let memory = name.as_str().starts_with("hugepages-");
         let counted = mode.is_some() || count.is_some() || ratio.is_some() || max.is_some();
@@ -132,12 +132,6 @@ impl Serialize for Resource {
     }
 }
 
-impl Scalar for ResourceMode {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
-    }
-}
-
 impl JsonSchema for Resource {
     fn schema_name() -> Cow<'static, str> {
         "Resource".into()
@@ -164,3 +158,6 @@ impl JsonSchema for Resource {
         })
     }
 }
+
+mappings!(Resource);
+choices!(ResourceMode);

@@ -8,8 +8,10 @@ use serde_json::json;
 
 use super::schema::allow;
 use super::{AbsolutePath, EnvName, EnvValue};
-use crate::config::choice;
-use crate::config::fields::{Fields, Scalar, Section};
+use crate::config::Scalar;
+use crate::config::choice::choices;
+use crate::config::fields::{Fields, Section};
+use crate::config::section::{mappings, section};
 use crate::fabric::nccl;
 use crate::yaml::Content;
 
@@ -44,16 +46,16 @@ pub enum Via {
     Env,
 }
 
-/// For which pods a setting is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Condition {
-    /// How many accelerators the container asks for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpu_count: Option<GpuCount>,
-    /// On which machines: values of the node label `node.kubernetes.io/instance-type`, or their texts up to the first
-    /// `.`; empty: on all.
-    pub sku: Vec<String>,
+section! {
+    /// For which pods a setting is.
+    pub struct Condition {
+        /// How many accelerators the container asks for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub gpu_count: Option<GpuCount>,
+        /// On which machines: values of the node label `node.kubernetes.io/instance-type`, or their texts up to the first
+        /// `.`; empty: on all.
+        pub sku: Vec<String>,
+    }
 }
 
 /// A bound on the number of accelerators.
@@ -70,17 +72,17 @@ enum Comparison {
     Exactly,
 }
 
-/// How the settings reach the processes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Delivery {
-    /// Where what NCCL reads is written.
-    pub nccl: NcclDelivery,
-    /// The file that NCCL reads; null: `/etc/nccl.conf`, and `/etc/rccl.conf` for AMD.
-    #[schemars(with = "AbsolutePath")]
-    pub conf_path: Option<AbsolutePath>,
-    /// Where the file comes from.
-    pub conf_source: ConfSource,
+section! {
+    /// How the settings reach the processes.
+    pub struct Delivery {
+        /// Where what NCCL reads is written.
+        pub nccl: NcclDelivery,
+        /// The file that NCCL reads; null: `/etc/nccl.conf`, and `/etc/rccl.conf` for AMD.
+        #[schemars(with = "AbsolutePath")]
+        pub conf_path: Option<AbsolutePath>,
+        /// Where the file comes from.
+        pub conf_source: ConfSource,
+    }
 }
 
 /// Where what NCCL reads is written.
@@ -112,14 +114,14 @@ fn allow_policy(schema: &mut Schema) {
     allow(schema, "policy", &json!("ifUnset"), "What the user sets stands.");
 }
 
-impl Setting {
-    pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+impl Section for Setting {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name: Option<EnvName> = fields.required("name", "the setting's name");
         let value: Option<EnvValue> = fields.required("value", "the setting's value");
-        let via = fields.scalar("via", Via::Conf);
-        let _: IfUnset = fields.scalar("policy", IfUnset::IfUnset);
-        let opt_in = fields.scalar("optIn", false);
-        let when = fields.below("when", |fields| Some(Condition::read(fields)));
+        let via = fields.or("via", Via::Conf);
+        let _: IfUnset = fields.or("policy", IfUnset::IfUnset);
+        let opt_in = fields.or("optIn", false);
+        let when = fields.get("when");
         let setting = Self { name: name?, value: value?, via, opt_in, when };
         match nccl::check(setting.name.as_str(), setting.value.as_str()) {
             Err(nccl::Problem::Name(message)) => fields.fault("name", message),
@@ -141,10 +143,6 @@ enum IfUnset {
 }
 
 impl Condition {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        Self { gpu_count: fields.scalar("gpuCount", None), sku: fields.scalar("sku", Vec::new()) }
-    }
-
     /// Whether a container with `gpus` accelerators, on a machine of type `machine` where that is known, is meant.
     #[must_use]
     pub fn holds(&self, gpus: u64, machine: Option<&str>) -> bool {
@@ -177,46 +175,6 @@ impl GpuCount {
             Comparison::AtMost => gpus <= self.count,
             Comparison::Exactly => gpus == self.count,
         }
-    }
-}
-
-impl Section for Delivery {
-    fn read(fields: &mut Fields<'_>) -> Self {
-        Self {
-            nccl: fields.scalar("nccl", NcclDelivery::Auto),
-            conf_path: fields.scalar("confPath", None),
-            conf_source: fields.scalar("confSource", ConfSource::DownwardAnnotation),
-        }
-    }
-}
-
-impl Default for Delivery {
-    fn default() -> Self {
-        Self { nccl: NcclDelivery::Auto, conf_path: None, conf_source: ConfSource::DownwardAnnotation }
-    }
-}
-
-impl Scalar for Via {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
-    }
-}
-
-impl Scalar for NcclDelivery {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
-    }
-}
-
-impl Scalar for ConfSource {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
-    }
-}
-
-impl Scalar for IfUnset {
-    fn read(content: &Content) -> Result<Self, String> {
-        choice::read(content)
     }
 }
 
@@ -253,3 +211,6 @@ impl JsonSchema for GpuCount {
         json_schema!({"type": ["string", "integer"], "pattern": "^(>=|<=)?[0-9]+$", "minimum": 0})
     }
 }
+
+mappings!(Setting);
+choices!(Via, NcclDelivery, ConfSource, IfUnset);

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-use crate::config::fields::Scalar;
+use crate::config::Scalar;
 use crate::yaml::Content;
 use crate::{dns, labels};
 

@@ -1,0 +1,113 @@
+//! Sections of the configuration, each declared once: the declaration makes the type, its form in the file, its
+//! defaults and its reader.
+
+/// Declares a mapping whose fields all have a default: `= value`, else that of their type. The name of a field in the
+/// file is its own, in camelCase. `=> valid` checks one field, `check` the whole.
+macro_rules! section {
+    (
+        $(#[$meta:meta])*
+        pub struct $type:ident {
+            $($(#[$field_meta:meta])* pub $field:ident: $of:ty $(= $default:expr)? $(=> $valid:expr)?,)+
+        }
+        $(check: $check:expr)?
+    ) => {
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+        $(#[$meta])*
+        pub struct $type { $($(#[$field_meta])* pub $field: $of,)+ }
+
+        impl Default for $type {
+            fn default() -> Self {
+                Self { $($field: $crate::config::section::section!(@default $($default)?),)+ }
+            }
+        }
+
+        impl $crate::config::fields::Section for $type {
+            fn read(fields: &mut $crate::config::fields::Fields<'_>) -> Option<Self> {
+                let Self { $($field),+ } = Self::default();
+                $(
+                    let name = $crate::config::section::camel_case(stringify!($field));
+                    let $field: $of = fields.or(&name, $field);
+                    $(if let Err(message) = $valid(&$field) {
+                        fields.fault(&name, message);
+                    })?
+                )+
+                let read = Self { $($field),+ };
+                $($check(&read, fields);)?
+                Some(read)
+            }
+        }
+
+        $crate::config::section::mappings!($type);
+    };
+    (@default) => { Default::default() };
+    (@default $default:expr) => { $default };
+}
+
+/// Declares a mapping with required fields: `=> "what is expected"`. The others have the default of their type, and
+/// `#[serde(default)]` for the schema. The name of a field in the file is its own, in camelCase, or `as "name"`.
+/// `partial` runs with what was read, required fields as options; `check` with the whole, where nothing is missing.
+macro_rules! item {
+    (
+        $(#[$meta:meta])*
+        pub struct $type:ident {
+            $($(#[$field_meta:meta])* pub $field:ident $(as $name:literal)?: $of:ty $(=> $expected:literal)?,)+
+        }
+        $(partial: $partial:expr,)?
+        $(check: $check:expr)?
+    ) => {
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields)]
+        $(#[$meta])*
+        pub struct $type { $($(#[$field_meta])* $(#[serde(rename = $name)])? pub $field: $of,)+ }
+
+        impl $crate::config::fields::Section for $type {
+            fn read(fields: &mut $crate::config::fields::Fields<'_>) -> Option<Self> {
+                $(
+                    let name = $crate::config::section::item!(@name $field $($name)?);
+                    let $field = $crate::config::section::item!(@read fields, &name, $of $(, $expected)?);
+                )+
+                $($partial(fields);)?
+                let read = Self { $($field: $crate::config::section::item!(@complete $field $(, $expected)?),)+ };
+                $($check(&read, fields);)?
+                Some(read)
+            }
+        }
+
+        $crate::config::section::mappings!($type);
+    };
+    (@name $field:ident) => { $crate::config::section::camel_case(stringify!($field)) };
+    (@name $field:ident $name:literal) => { $name };
+    (@read $fields:ident, $name:expr, $of:ty) => { $fields.or::<$of>($name, Default::default()) };
+    (@read $fields:ident, $name:expr, $of:ty, $expected:literal) => { $fields.required::<$of>($name, $expected) };
+    (@complete $field:ident) => { $field };
+    (@complete $field:ident, $expected:literal) => { $field? };
+}
+
+/// Lets types that are read from a mapping stand in a field.
+macro_rules! mappings {
+    ($($type:ty),+) => {$(
+        impl $crate::config::fields::Field for $type {
+            fn read_at(
+                fields: &mut $crate::config::fields::Fields<'_>,
+                name: &str,
+                line: u64,
+                content: &$crate::yaml::Content,
+            ) -> Option<Self> {
+                fields.mapping(name, line, content, <Self as $crate::config::fields::Section>::read).flatten()
+            }
+        }
+    )+};
+}
+
+pub(crate) use {item, mappings, section};
+
+/// The name of a field in the file, as serde spells it.
+pub(crate) fn camel_case(field: &str) -> String {
+    let mut words = field.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (initial, rest) = word.split_at(word.len().min(1));
+        name + &initial.to_ascii_uppercase() + rest
+    })
+}
