@@ -1,8 +1,8 @@
 //! YAML in and out: the one place that knows the YAML libraries.
 //!
 //! [`parse`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2) and [`to_string`] writes one as
-//! kubectl prints it; `tests/yaml_output.rs` holds both against the original. [`Node`] is the same document with
-//! positions, for messages that point at a field of a configuration.
+//! kubectl prints it; `tests/yaml_output.rs` holds both against the original. [`tree`] reads a configuration with its
+//! lines, by the scalars of the library: `1.0` is no integer there, `tRue` is a boolean, and the key `yes` stays `yes`.
 //!
 //! Known differences from Kubernetes, all on the strict side:
 //! - a key that stands twice is an error; Kubernetes keeps the last one and drops the others,
@@ -27,4 +27,4 @@ pub use emit::to_string;
 pub use parse::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, parse};
 pub use read_tree::{TreeError, tree};
 pub use scalar::number;
-pub use tree::{Content, Key, Node, Position};
+pub use tree::{Content, Key, Node};

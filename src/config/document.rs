@@ -55,9 +55,9 @@ fn parse_config_map(text: &str, root: &Node) -> Result<Configuration, Vec<Proble
     let problem =
         |line, message| vec![Problem { line: Some(line), field: format!("data[{CONFIG_MAP_KEY:?}]"), message }];
     let Some(value) = root.get("data").and_then(|data| data.get(CONFIG_MAP_KEY)) else {
-        return Err(problem(root.position.line, "missing: expected the text of a configuration".to_owned()));
+        return Err(problem(root.line, "missing: expected the text of a configuration".to_owned()));
     };
-    let line = value.position.line;
+    let line = value.line;
     let Content::String(inner) = &value.content else {
         let found = value.content.noun();
         return Err(problem(line, format!("expected the text of a configuration, found {found}: write it after |")));

@@ -25,7 +25,7 @@ pub(crate) trait Field: Sized {
     fn read_items(fields: &mut Fields<'_>, name: &str, _: u64, nodes: &[Node]) -> Option<Vec<Self>> {
         let items = nodes.iter().enumerate();
         let read = |(index, node): (usize, &Node)| {
-            Self::read_at(fields, &format!("{name}[{index}]"), node.position.line, &node.content)
+            Self::read_at(fields, &format!("{name}[{index}]"), node.line, &node.content)
         };
         Some(items.filter_map(read).collect())
     }
@@ -40,7 +40,7 @@ pub(crate) trait Section: Sized {
 /// Reads the whole of `root` by `read`.
 pub(crate) fn read_root<T>(root: &Node, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Result<T, Vec<Problem>> {
     let mut problems = Vec::new();
-    let line = root.position.line;
+    let line = root.line;
     let Content::Map(entries) = &root.content else {
         let message = format!("expected a mapping, found {}", root.content.noun());
         return Err(vec![Problem { line: Some(line), field: String::new(), message }]);
@@ -86,7 +86,7 @@ impl Fields<'_> {
     /// Reports what is wrong with field `name`, on its line, or on the mapping's where it is absent.
     pub(crate) fn fault(&mut self, name: &str, message: String) {
         let found = self.entries.iter().find(|(key, _)| key.name == name);
-        let line = found.map_or(self.line, |(key, _)| key.position.line);
+        let line = found.map_or(self.line, |(key, _)| key.line);
         self.report(line, name, message);
     }
 
@@ -114,7 +114,7 @@ impl<'a> Fields<'a> {
     fn take(&mut self, name: &str) -> Option<(u64, &'a Content)> {
         self.known.push(name.to_owned());
         let (key, node) = self.entries.iter().find(|(key, _)| key.name == name)?;
-        (node.content != Content::Null).then_some((key.position.line, &node.content))
+        (node.content != Content::Null).then_some((key.line, &node.content))
     }
 
     /// What `read` makes of `content`, which stands at `name`; nothing where it is no mapping.
@@ -144,7 +144,7 @@ impl<'a> Fields<'a> {
         mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
     ) -> Vec<T> {
         let items = nodes.iter().enumerate().filter_map(|(index, node)| {
-            self.mapping(&format!("{name}[{index}]"), node.position.line, &node.content, &mut read).flatten()
+            self.mapping(&format!("{name}[{index}]"), node.line, &node.content, &mut read).flatten()
         });
         items.collect()
     }
@@ -167,7 +167,7 @@ impl<'a> Fields<'a> {
                     Some(name) => format!("unknown field: did you mean {name}?"),
                     None => format!("unknown field: expected {}", one_of(&known)),
                 };
-                self.report(key.position.line, &key.name, message);
+                self.report(key.line, &key.name, message);
             }
         }
     }

@@ -8,21 +8,10 @@ use serde_saphyr::Spanned;
 /// A node and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where the node starts; of a block mapping, its first key.
-    pub position: Position,
+    /// The line on which the node starts, counted from 1; of a block mapping, its first key.
+    pub line: u64,
     /// What stands there.
     pub content: Content,
-}
-
-/// Where a node starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Position {
-    /// Line, counted from 1.
-    pub line: u64,
-    /// Column in characters, counted from 1.
-    pub column: u64,
-    /// Offset in bytes from the start of the text.
-    pub offset: usize,
 }
 
 /// The content of a node.
@@ -45,8 +34,8 @@ pub enum Content {
 /// A key of a mapping and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
-    /// Where the key starts.
-    pub position: Position,
+    /// The line on which the key starts, counted from 1.
+    pub line: u64,
     /// The key.
     pub name: String,
 }
@@ -75,25 +64,17 @@ impl Content {
     }
 }
 
-impl<T> From<&Spanned<T>> for Position {
-    fn from(spanned: &Spanned<T>) -> Self {
-        let location = spanned.referenced;
-        let offset = location.span().byte_offset().unwrap_or_default();
-        Self { line: location.line(), column: location.column(), offset: usize::try_from(offset).unwrap_or(usize::MAX) }
-    }
-}
-
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Content>::deserialize(deserializer)?;
-        Ok(Self { position: Position::from(&spanned), content: spanned.value })
+        let Spanned { value: content, referenced, .. } = Spanned::deserialize(deserializer)?;
+        Ok(Self { line: referenced.line(), content })
     }
 }
 
 impl<'de> Deserialize<'de> for Key {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<String>::deserialize(deserializer)?;
-        Ok(Self { position: Position::from(&spanned), name: spanned.value })
+        let Spanned { value: name, referenced, .. } = Spanned::deserialize(deserializer)?;
+        Ok(Self { line: referenced.line(), name })
     }
 }
 
