@@ -1,15 +1,9 @@
 //! The webhook and a restart of the apiserver: its watches break, and its caller is gone.
 
-use std::thread;
-use std::time::Duration;
-
 use crate::cluster::{Cluster, PATIENCE, eventually};
 use crate::load::{goes_on, under_load};
 use crate::pods::{SERVED, held, patched};
 use crate::webhook::{APPLIED, Webhook};
-
-/// How long there is no apiserver: longer than a watch waits before it first tries again.
-const ABSENCE: Duration = Duration::from_secs(3);
 
 #[test]
 fn the_webhook_goes_on_after_a_restart_of_the_apiserver() {
@@ -22,7 +16,9 @@ fn the_webhook_goes_on_after_a_restart_of_the_apiserver() {
     let load = under_load(&namespace, || {
         goes_on(&namespace);
         let stopped = Cluster::get().stop("apiserver");
-        thread::sleep(ABSENCE);
+        eventually(PATIENCE, "its watches have tried again in vain", || {
+            if webhook.process.told("watch of the namespaces failed").is_empty() { Err("not yet") } else { Ok(()) }
+        });
         assert_eq!(webhook.process.get("/readyz").0, 200, "what it knows is still good for reviews");
         drop(stopped);
         goes_on(&namespace);

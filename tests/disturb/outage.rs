@@ -1,26 +1,33 @@
 //! The controller while the apiserver or the kubelet is away: what ended meanwhile is ended afterwards.
 
-use jiff::{SignedDuration, Timestamp};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
 
 use crate::cluster::{Cluster, Namespace, PATIENCE, Stopped, eventually};
-use crate::controller::{Group, PROXY, SERVED, Seen, State, asked, see, watch};
+use crate::controller::{Group, PROXY, SERVED, Seen, State, asked, container, see, watch};
 
-/// Longer than a lease lasts without its holder.
-const LONG: SignedDuration = SignedDuration::from_secs(20);
 /// Time enough for thirty tries, were there no back-off.
-const AWAY: SignedDuration = SignedDuration::from_secs(30);
-
-/// Waits for a moment that nothing tells of.
-fn until(moment: Timestamp) {
-    eventually(PATIENCE, "time passes", || if Timestamp::now() >= moment { Ok(()) } else { Err("not yet") });
-}
+const AWAY: Duration = Duration::from_secs(30);
 
 /// A pod whose payload ends while the apiserver is away.
 fn ends_unseen(group: &Group, namespace: &Namespace) -> Stopped {
-    let _ = namespace.create(&group.pod("train").runs("train", "sleep 3")).success();
+    // The test and the payload tell each other by files on the node.
+    let shared = tempfile::tempdir().unwrap();
+    fs::set_permissions(shared.path(), Permissions::from_mode(0o777)).unwrap();
+    let mut train = container("train", "until [ -e /shared/end ]; do sleep 0.1; done; touch /shared/ended");
+    train["volumeMounts"] = json!([{"name": "shared", "mountPath": "/shared"}]);
+    let volumes = json!([{"name": "shared", "hostPath": {"path": shared.path(), "type": "Directory"}}]);
+    let _ = namespace.create(&group.pod("train").holds(train).spec("volumes", volumes)).success();
     watch(namespace, "train", "the payload runs", |seen| seen.state("train") == State::Running);
     let away = Cluster::get().stop("apiserver");
-    until(Timestamp::now() + SignedDuration::from_secs(3));
+    fs::write(shared.path().join("end"), "").unwrap();
+    eventually(PATIENCE, "the payload has ended", || {
+        if shared.path().join("ended").exists() { Ok(()) } else { Err("it runs") }
+    });
     away
 }
 
@@ -53,7 +60,6 @@ fn a_leader_that_cannot_renew_its_lease_ends_and_the_next_one_goes_on() {
     controller.led();
     let namespace = Cluster::get().namespace(&SERVED);
     let away = ends_unseen(&group, &namespace);
-    until(Timestamp::now() + LONG);
     assert!(!controller.ended().success());
     drop(away);
     let _next = group.start();
@@ -74,7 +80,8 @@ fn a_kubelet_that_is_away_is_asked_seldom_and_again_when_it_is_back() {
     });
     let away = Cluster::get().stop("kubelet");
     assert_eq!(asked(&namespace, "train"), []);
-    until(Timestamp::now() + AWAY);
+    // What does not happen is told of by nothing but time.
+    thread::sleep(AWAY);
     let asked = asked(&namespace, "train");
     assert!((1..=8).contains(&asked.len()), "{asked:?}");
     drop(away);
