@@ -53,6 +53,10 @@ test: ## Run every test, as root on a real cluster too (the first run compiles K
 test-quick: ## Run the tests that need no cluster
 	$(CARGO) test --locked
 
+.PHONY: same
+same: ## Compare all output and answers with those of commit BASE [where the branch left main], byte for byte
+	tests/same/run
+
 .PHONY: cluster
 cluster: ## Start a real Kubernetes from nothing, and say how to use it
 	tests/cluster/cluster up
@@ -69,7 +73,7 @@ lint: ## Check format and lints
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
 # SC2317: functions are called by name, as `check WHAT FUNCTION…`.
-SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas \
+SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas tests/same/run \
   tests/cluster/cluster tests/cluster/selftest $(wildcard tests/cluster/lib/*.sh)
 GO_MODULES := benches/cluster tests/judge tests/chart/tool $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh)
 

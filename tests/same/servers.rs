@@ -1,0 +1,129 @@
+//! Both servers, each beside the prepared apiserver: their answers to reviews, and what they tell of themselves.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::Observations;
+use crate::apiserver::Apiserver;
+use crate::inputs::Inputs;
+use crate::reviews::{Call, patch};
+use crate::tls::{self, Tls};
+
+/// The name that the certificate is made for.
+const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
+/// Time enough to get ready on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// A server that has begun no watch for so long knows what there is: it takes in what it reads within a tenth of this.
+const QUIET: Duration = Duration::from_secs(1);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A running server, killed when it is dropped.
+struct Server {
+    child: Child,
+    /// The first line of its log.
+    first: Value,
+}
+
+/// Runs them with every configuration.
+pub fn observe(binary: &Path, inputs: &Inputs, calls: &[Call], cluster: &Apiserver) -> Observations {
+    let mut observations = Observations::new();
+    let bundle = inputs.read("certificate/ca.crt");
+    for configuration in &inputs.configurations {
+        let name = configuration.as_deref().unwrap_or("the cluster's configuration");
+        let config: Vec<&str> = configuration.iter().flat_map(|path| ["--config", path]).collect();
+        let webhook = Server::start(binary, &[&["webhook", "--listen", "127.0.0.1:0"], &*config].concat(), cluster);
+        let mut connection = None;
+        let mut ask = |call| webhook.ask(call, &bundle, &mut connection);
+        // Not noted: on a busy machine the first ones may come before the server knows all of the cluster.
+        calls.iter().map(&mut ask).for_each(drop);
+        observations.extend(calls.iter().map(|call| (format!("{name}: {}", call.name), ask(call))));
+        observations.insert(format!("{name}: metrics of the webhook"), webhook.metrics());
+        drop(webhook);
+        let controller =
+            Server::start(binary, &[&["controller", "--certificates", "none"], &*config].concat(), cluster);
+        observations.insert(format!("{name}: metrics of the controller"), controller.metrics());
+    }
+    observations
+}
+
+impl Server {
+    /// Starts it, and waits until it is ready and has read all that it wants to know of the cluster.
+    fn start(binary: &Path, arguments: &[&str], cluster: &Apiserver) -> Self {
+        let mut child = Command::new(binary)
+            .args(arguments)
+            .args(["--admin-listen", "127.0.0.1:0", "--log-format", "json", "--kubeconfig", &cluster.kubeconfig()])
+            .env_clear()
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start a server");
+        let mut log = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut first = String::new();
+        log.read_line(&mut first).expect("a log");
+        // A pipe that is full would stop it.
+        thread::spawn(move || io::copy(&mut log, &mut io::sink()));
+        let first = serde_json::from_str(&first).unwrap_or_else(|_| panic!("{arguments:?}: {first}"));
+        let server = Self { child, first };
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match server.get("/readyz") {
+                Ok(page) if page.contains(" 200 ") && cluster.quiet_for() > QUIET => return server,
+                page if Instant::now() >= end => panic!("{arguments:?} is not ready: {page:?}"),
+                _ => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Status and body of the answer to a review, on the connection of the one before if that was kept.
+    fn ask(&self, call: &Call, bundle: &str, connection: &mut Option<Tls>) -> String {
+        let open = || tls::connect(self.address("listen"), bundle, HOST).expect("a handshake");
+        let mut stream = connection.take().unwrap_or_else(open);
+        match tls::post(&mut stream, &call.path, &call.body) {
+            Ok(answer) => {
+                *connection = (!answer.closes).then_some(stream);
+                format!("{} {}\n{}", answer.status, patch(&answer.body).unwrap_or_default(), answer.body)
+            }
+            Err(error) => format!("no answer: {error}"),
+        }
+    }
+
+    /// Names, descriptions and labels of all series; the values depend on time.
+    fn metrics(&self) -> String {
+        let page = self.get("/metrics").expect("the plain port answers");
+        let (_, text) = page.split_once("\r\n\r\n").expect("a page");
+        let series = text.lines().map(|line| match line.rsplit_once(' ') {
+            Some((series, _)) if !line.starts_with('#') => series,
+            _ => line,
+        });
+        // Labels come in any order.
+        series.collect::<BTreeSet<&str>>().into_iter().collect::<Vec<_>>().join("\n")
+    }
+
+    fn get(&self, path: &str) -> io::Result<String> {
+        let mut stream = TcpStream::connect(self.address("admin"))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    fn address(&self, field: &str) -> SocketAddr {
+        self.first[field].as_str().and_then(|text| text.parse().ok()).expect("an address in the log's first line")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
