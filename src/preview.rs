@@ -2,16 +2,16 @@
 
 mod drift;
 mod hints;
+mod manifest_context;
 mod report;
-mod surroundings;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 pub use drift::{Drift, drift, probe};
+pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
 pub use report::PodReport;
-pub use surroundings::{SURROUNDING_KINDS, Surroundings};
 
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
@@ -27,7 +27,7 @@ use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role, SOLE_RO
 pub struct Preview {
     config: Configuration,
     config_hash: String,
-    surroundings: Surroundings,
+    context: ManifestContext,
     /// What is known of the cluster.
     facts: ClusterFacts,
     /// The namespace of documents that name none.
@@ -54,9 +54,9 @@ pub enum Previewed {
 impl Preview {
     /// Prepares a preview.
     #[must_use]
-    pub fn new(config: Configuration, surroundings: Surroundings, namespace: String) -> Self {
+    pub fn new(config: Configuration, context: ManifestContext, namespace: String) -> Self {
         let (config_hash, installation) = (config.hash(), Installation::default());
-        Self { config_hash, config, surroundings, facts: ClusterFacts::default(), namespace, installation }
+        Self { config_hash, config, context, facts: ClusterFacts::default(), namespace, installation }
     }
 
     /// The same for pods of a cluster with this installation.
@@ -85,7 +85,7 @@ impl Preview {
             return passed_over(document, api_version, kind);
         };
         let namespace = namespace_of(document, &self.namespace).to_owned();
-        let runtimes = self.surroundings.runtimes();
+        let runtimes = self.context.runtimes();
         let roles = (known.render)(&Manifest { raw: &document.value, namespace: &namespace, runtimes })?;
         let name = name_of(document);
         let misplaced = hints::misplaced(&document.value).into_iter();
@@ -93,7 +93,7 @@ impl Preview {
         if known.fidelity == Fidelity::Documented {
             notes.push(format!("{kind}: the pods hold what the operator is documented to set; it may set more"));
         }
-        let labels = self.surroundings.labels(&namespace);
+        let labels = self.context.labels(&namespace);
         let reports = roles.into_iter().map(|role| {
             let outcome = self.outcome(&role, &namespace, labels);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
@@ -109,7 +109,7 @@ impl Preview {
     #[must_use]
     pub fn lint(&self, report: &PodReport) -> Vec<Finding> {
         let (config, config_hash) = (&self.config, self.config_hash.as_str());
-        let (namespace, labels) = (report.namespace.as_str(), self.surroundings.labels(&report.namespace));
+        let (namespace, labels) = (report.namespace.as_str(), self.context.labels(&report.namespace));
         let (mode, replicas) = (Mode::Enabled, Some(report.replicas));
         let cluster = self.facts.view(namespace, None);
         let snapshot = Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster };
@@ -142,12 +142,12 @@ fn passed_over(document: &Document, api_version: &str, kind: &str) -> Result<Pre
         return Err(RenderError::Version { found: name, known: known.name() });
     }
     if (api_version, kind) == ("v1", "Namespace") {
-        surroundings::check(&document.value)?;
+        manifest_context::check(&document.value)?;
     }
     if let Some(known) = namesakes().next() {
         return Ok(Previewed::Unknown(format!("{name} is not known: did you mean {}?", known.name())));
     }
-    if !SURROUNDING_KINDS.contains(&kind) && hints::makes_pods(&document.value) {
+    if !CONTEXT_KINDS.contains(&kind) && hints::makes_pods(&document.value) {
         return Ok(Previewed::Unknown(format!("{name} is not known: its pods are not shown")));
     }
     Ok(Previewed::PassedOver(name))

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::keys;
 use crate::labels;
 use crate::manifest::{Document, DocumentError, Inputs};
-use crate::preview::{SURROUNDING_KINDS, Surroundings};
+use crate::preview::{CONTEXT_KINDS, ManifestContext};
 use crate::workload::RenderError;
 
 /// The manifests, and what surrounds them.
@@ -47,16 +47,16 @@ impl Input {
     }
 
     /// The first pass: what the input says of namespaces and runtimes, wherever it stands. Errors are left to the second.
-    pub(super) fn survey(&self, inputs: &Inputs) -> Surroundings {
-        let mut surroundings = Surroundings::new(self.namespace_labels.clone());
+    pub(super) fn survey(&self, inputs: &Inputs) -> ManifestContext {
+        let mut context = ManifestContext::new(self.namespace_labels.clone());
         if let Some(fabric) = &self.fabric {
-            surroundings = surroundings.with_label(keys::FABRIC, fabric);
+            context = context.with_label(keys::FABRIC, fabric);
         }
-        let words = SURROUNDING_KINDS.map(str::as_bytes);
+        let words = CONTEXT_KINDS.map(str::as_bytes);
         for document in inputs.documents_mentioning(&words).flatten() {
-            surroundings.note(&document, self.namespace());
+            context.note(&document, self.namespace());
         }
-        surroundings
+        context
     }
 }
 

@@ -107,8 +107,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         known(&configuration, name)?;
     }
     // Nothing is said of a mesh of which nothing is known.
-    let surroundings = arguments.input.survey(&inputs).without_mesh();
-    let preview = Preview::new(configuration, surroundings, arguments.input.namespace().to_owned());
+    let context = arguments.input.survey(&inputs).without_mesh();
+    let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
     let run = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);
     run.errors.iter().for_each(|error| complain(stderr, format_args!("{error}")));

@@ -13,7 +13,7 @@ use super::live::{InstallationArguments, Live};
 use super::output::Format;
 use super::{Status, config};
 use crate::manifest::Inputs;
-use crate::preview::{Preview, Surroundings, namespace_of};
+use crate::preview::{ManifestContext, Preview, namespace_of};
 use show::show;
 
 /// How many documents are read while one is shown. One keeps both busy, and documents may be large.
@@ -93,16 +93,15 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Some(configuration) = configuration else { return Ok(Status::Failed) };
     let namespace = arguments.input.namespace();
     let inputs = arguments.input.open()?;
-    let mut surroundings = arguments.input.survey(&inputs);
+    let mut context = arguments.input.survey(&inputs);
     if let Some(live) = &live {
-        ask(live, &inputs, namespace, &mut surroundings)?;
+        ask(live, &inputs, namespace, &mut context)?;
     }
     let facts = live.as_ref().map(|live| live.facts(&configuration)).unwrap_or_default();
     let installation =
         live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().clone());
-    let preview = Preview::new(configuration, surroundings, namespace.to_owned())
-        .in_cluster(facts)
-        .with_installation(installation);
+    let preview =
+        Preview::new(configuration, context, namespace.to_owned()).in_cluster(facts).with_installation(installation);
     let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
     let tally = thread::scope(|scope| {
         let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));
@@ -123,13 +122,13 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 }
 
 /// What the cluster says of the namespaces of the input.
-fn ask(live: &Live, inputs: &Inputs, namespace: &str, surroundings: &mut Surroundings) -> anyhow::Result<()> {
+fn ask(live: &Live, inputs: &Inputs, namespace: &str, context: &mut ManifestContext) -> anyhow::Result<()> {
     let documents = inputs.documents().flatten();
     let namespaces: BTreeSet<String> =
         documents.map(|document| namespace_of(&document, namespace).to_owned()).collect();
     for namespace in namespaces {
         if let Some(labels) = live.labels(&namespace)? {
-            surroundings.set(namespace, labels);
+            context.set(namespace, labels);
         }
     }
     Ok(())

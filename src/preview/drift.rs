@@ -66,15 +66,15 @@ mod tests {
     use super::*;
     use crate::config::Configuration;
     use crate::manifest::Document;
-    use crate::preview::{Preview, Previewed, Surroundings};
+    use crate::preview::{ManifestContext, Preview, Previewed};
 
     fn report(labels: &str) -> PodReport {
         let labels = (!labels.is_empty()).then(|| (labels.to_owned(), "enabled".to_owned()));
         let injected = ("istio-injection".to_owned(), "enabled".to_owned());
-        let surroundings = Surroundings::new(Some(labels.into_iter().chain([injected]).collect()));
+        let context = ManifestContext::new(Some(labels.into_iter().chain([injected]).collect()));
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}});
         let document = Document { source: "a".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
-        match Preview::new(Configuration::embedded(), surroundings, "team".to_owned()).document(&document).unwrap() {
+        match Preview::new(Configuration::embedded(), context, "team".to_owned()).document(&document).unwrap() {
             Previewed::Pods { mut reports, .. } => reports.remove(0),
             other => panic!("{other:?}"),
         }

@@ -10,17 +10,17 @@ use std::path::Path;
 use serde_json::{Value, json};
 use trainmesh::config::Configuration;
 use trainmesh::manifest::Inputs;
-use trainmesh::preview::{Preview, Previewed, SURROUNDING_KINDS, Surroundings};
+use trainmesh::preview::{CONTEXT_KINDS, ManifestContext, Preview, Previewed};
 
 /// One pod for each role of each example below `examples`.
 pub fn originals(examples: &Path) -> Vec<Value> {
     let inputs = Inputs::open(&[examples.to_owned()], false, io::stdin()).expect("the examples are there");
-    let words = SURROUNDING_KINDS.map(str::as_bytes);
-    let mut surroundings = Surroundings::new(Some(BTreeMap::new()));
+    let words = CONTEXT_KINDS.map(str::as_bytes);
+    let mut context = ManifestContext::new(Some(BTreeMap::new()));
     for document in inputs.documents_mentioning(&words).flatten() {
-        surroundings.note(&document, "default");
+        context.note(&document, "default");
     }
-    let preview = Preview::new(Configuration::embedded(), surroundings, "default".to_owned());
+    let preview = Preview::new(Configuration::embedded(), context, "default".to_owned());
     let documents = inputs.documents().map(|document| document.expect("the examples can be read"));
     let previewed = documents.map(|document| preview.document(&document).expect("the examples can be shown"));
     let pods = previewed.flat_map(|previewed| match previewed {

@@ -10,7 +10,7 @@ use crate::cli::output::Format;
 use crate::config::Profile;
 use crate::config::profile::ResourcePattern;
 use crate::manifest::Document;
-use crate::preview::{Preview, Previewed, Surroundings};
+use crate::preview::{ManifestContext, Preview, Previewed};
 use crate::{keys, scope};
 
 /// Show what a pod of one container would get by a profile, and why
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let pod = pod(&entry.profile, *gpus, machine.as_deref());
     // Without a mesh, so that the profile alone is seen.
     let labels = BTreeMap::from([(keys::INJECT.to_owned(), scope::ENABLED.to_owned())]);
-    let preview = Preview::new(configuration, Surroundings::new(Some(labels)), namespace.clone());
+    let preview = Preview::new(configuration, ManifestContext::new(Some(labels)), namespace.clone());
     let document = Document { source: "render".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
     let mut sink = output.sink(anstream::ColorChoice::Auto, &preview);
     if let Previewed::Pods { reports, .. } = preview.document(&document)? {

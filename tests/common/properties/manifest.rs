@@ -8,12 +8,12 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use trainmesh::config::Configuration;
 use trainmesh::manifest::{Document, DocumentError, Inputs};
-use trainmesh::preview::{Preview, Previewed, Surroundings};
+use trainmesh::preview::{ManifestContext, Preview, Previewed};
 use trainmesh::printable::is_printable;
 use trainmesh::yaml;
 
 static PREVIEW: LazyLock<Preview> =
-    LazyLock::new(|| Preview::new(Configuration::embedded(), Surroundings::new(None), "default".to_owned()));
+    LazyLock::new(|| Preview::new(Configuration::embedded(), ManifestContext::new(None), "default".to_owned()));
 
 /// Levels of a JSON document, which may nest deeper than one of YAML.
 const MAX_JSON_DEPTH: usize = 128;

@@ -8,12 +8,12 @@ use crate::manifest::Document;
 use crate::workload::{RenderError, Runtimes};
 use crate::{keys, scope};
 
-/// The kinds that [`Surroundings`] collects: only documents that mention one of them are worth parsing for it.
-pub const SURROUNDING_KINDS: [&str; 3] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime"];
+/// The kinds that [`ManifestContext`] collects: only documents that mention one of them are worth parsing for it.
+pub const CONTEXT_KINDS: [&str; 3] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime"];
 
 /// Labels of namespaces, and training runtimes.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct ManifestContext {
     given: Option<BTreeMap<String, String>>,
     by_namespace: BTreeMap<String, BTreeMap<String, String>>,
     /// A namespace of which nothing is known is taken as opted in and injected: that is what a preview is asked about.
@@ -23,7 +23,7 @@ pub struct Surroundings {
     added: BTreeMap<String, String>,
 }
 
-impl Surroundings {
+impl ManifestContext {
     /// Nothing known yet; `given` are the labels of all namespaces, whatever the input says.
     #[must_use]
     pub fn new(given: Option<BTreeMap<String, String>>) -> Self {
@@ -48,7 +48,7 @@ impl Surroundings {
         self
     }
 
-    /// Takes note of `document` if it is of one of [`SURROUNDING_KINDS`]. `namespace` is that of documents without one.
+    /// Takes note of `document` if it is of one of [`CONTEXT_KINDS`]. `namespace` is that of documents without one.
     pub fn note(&mut self, document: &Document, namespace: &str) {
         let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
         let Some(name) = text("/metadata/name") else { return };
