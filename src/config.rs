@@ -29,7 +29,7 @@ use serde_json::json;
 
 pub use fabric::{DefaultProfile, Fabric, PodSecurityDefault};
 pub use helpers::{Argv, Helper, HelperMethod, HttpPost};
-pub use lint::{CheckId, LintSettings, Severity};
+pub use lint::{CheckId, LintSettings};
 pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};
 pub use period::Period;

@@ -1,7 +1,7 @@
 //! `doctor`: what a live cluster says about an installation, judged.
 //!
 //! Pure: [`Facts`] in, [`Finding`]s out. Each check is one file here, and each sees only the facts that it judges;
-//! `cluster::checkup` asks for them. Every finding has a [`Code`], whose level, words and cure stand in one list. A check
+//! `cluster::checkup` asks for them. Every finding has a [`Code`], whose severity, words and fix stand in one list. A check
 //! that finds nothing wrong says so: a person sees what was looked at.
 //!
 //! Absent on purpose: any repair, and any guess. What the person's rights do not show is a note, never a failure.
@@ -26,25 +26,16 @@ mod testing;
 use std::fmt;
 
 pub use certificate::ca_bundle;
-pub use code::{Check, Code, Level};
+pub use code::{Check, Code, level};
 pub use facts::{Admission, Facts, Istiod, PodSecurityProbe, Readable, Servers, ServingCertificate, Version};
 pub use registration::ours as webhooks;
 pub use rights::{Right, Server, narrowed, needed, unneeded};
 
-/// What one check has found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What was looked at.
-    pub check: Check,
-    /// What was found.
-    pub code: Code,
-    /// What it is about in this cluster: names, dates; may be empty.
-    pub about: String,
-}
+use crate::finding::Finding;
 
 /// Judges everything, in the order in which a person would repair it. Every check gives one finding at least.
 #[must_use]
-pub fn examine(facts: &Facts) -> Vec<Finding> {
+pub fn examine(facts: &Facts) -> Vec<(Check, Finding)> {
     let Facts {
         installation,
         now,
@@ -86,19 +77,14 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
         (Check::Namespaces, namespaces.evaluate(|all| namespaces::check(all, registrations.known(), installation))),
         (Check::PodSecurity, pod_security.evaluate(pod_security::check)),
     ];
-    let finding = |check| move |(code, about)| Finding { check, code, about };
-    checks.into_iter().flat_map(|(check, found)| found.into_iter().map(finding(check))).collect()
+    let findings = |(check, found): (Check, Vec<Found>)| {
+        found.into_iter().map(move |(code, evidence)| (check, code.finding(evidence)))
+    };
+    checks.into_iter().flat_map(findings).collect()
 }
 
-/// A code, and what it is about.
+/// A code, and what was seen that shows it.
 type Found = (Code, String);
-
-impl fmt::Display for Finding {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.code.text())?;
-        if self.about.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.about) }
-    }
-}
 
 /// `names` in one line, the first few where there are many.
 fn several(names: impl IntoIterator<Item = impl fmt::Display>) -> String {

@@ -19,6 +19,7 @@ pub mod duration;
 pub mod error;
 pub mod fabric;
 pub mod files;
+pub mod finding;
 pub mod gang;
 pub mod hash;
 mod hint;

@@ -23,7 +23,7 @@ mod values;
 mod volumes;
 
 pub use admission::warnings;
-pub use finding::Finding;
+pub use finding::{letter, line};
 pub use page::page;
 pub use subject::Subject;
 pub use table::{CAPTURED, Check, Example, checks, find};
@@ -35,6 +35,7 @@ use finding::Found;
 use setting::sets_nccl;
 
 use crate::config::{CheckId, LintSettings, Profile};
+use crate::finding::Finding;
 use crate::pod::Pod;
 
 /// Whether `pod` has to do with a fabric: a profile was selected, or it asks for an RDMA device or sets a variable of NCCL.
@@ -62,6 +63,6 @@ pub fn lint_some(subject: &Subject<'_>, settings: &LintSettings, wanted: impl Fn
             (check.find)(facts, &mut Found::new(check, severity, &mut findings));
         }
     }
-    findings.sort_by_key(|finding| (finding.severity, finding.id));
+    findings.sort_by(|a, b| (a.severity, a.code).cmp(&(b.severity, b.code)));
     findings
 }

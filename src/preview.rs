@@ -15,7 +15,8 @@ pub use report::PodReport;
 
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
-use crate::lint::{Finding, lint};
+use crate::finding::Finding;
+use crate::lint::lint;
 use crate::manifest::Document;
 use crate::mutate::{Outcome, Snapshot, excluded, mutate, subject};
 use crate::pod::Pod;

@@ -12,7 +12,8 @@ use super::output::style;
 use super::progress::waiting;
 use super::{Status, json, painted};
 use crate::cluster::{checkup, client};
-use crate::doctor::{Finding, Level, examine};
+use crate::doctor::{Check, examine, level};
+use crate::finding::{Finding, Severity};
 use crate::printable::Printable;
 use crate::scope::Installation;
 
@@ -72,54 +73,54 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Format::Text => text(&mut painted(ColorChoice::Auto), &findings)?,
         Format::Json => machine(&mut json(), &findings)?,
     }
-    let failed = findings.iter().any(|finding| finding.code.level() == Level::Failure);
+    let failed = findings.iter().any(|(_, finding)| finding.severity == Severity::Error);
     Ok(if failed { Status::Failed } else { Status::Done })
 }
 
-fn text(out: &mut impl Write, findings: &[Finding]) -> anyhow::Result<()> {
-    for finding in findings {
-        let (word, style) = mark(finding.code.level());
+fn text(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
+    for (check, finding) in findings {
+        let (word, style) = mark(finding.severity);
         // What it is about has names in it that others gave.
         let words = Printable(finding);
-        writeln!(out, "{style}{word:<7}{style:#}  {}: {words}", finding.check.text())?;
-        if let Some(cure) = finding.code.cure() {
-            writeln!(out, "{:9}{cure}", "")?;
+        writeln!(out, "{style}{word:<7}{style:#}  {}: {words}", check.text())?;
+        if let Some(fix) = finding.fix {
+            writeln!(out, "{:9}{fix}", "")?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn machine(out: &mut impl Write, findings: &[Finding]) -> anyhow::Result<()> {
+fn machine(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
     let findings: Vec<Value> = findings.iter().map(object).collect();
     let report = json!({"schemaVersion": SCHEMA_VERSION, "version": env!("CARGO_PKG_VERSION"), "findings": findings});
     writeln!(out, "{report:#}")?;
     Ok(out.flush()?)
 }
 
-fn object(finding: &Finding) -> Value {
-    let Finding { check, code, about } = finding;
-    json!({"check": check.code(), "level": code.level().name(), "code": code.code(), "message": code.text(),
-        "about": about, "cure": code.cure()})
+fn object((check, finding): &(Check, Finding)) -> Value {
+    let Finding { code, severity, message, evidence, fix, subject: _ } = finding;
+    json!({"check": check.code(), "level": level(*severity), "code": code, "message": message, "about": evidence,
+        "cure": fix})
 }
 
-/// How a level looks.
-fn mark(level: Level) -> (&'static str, Style) {
-    match level {
-        Level::Ok => ("ok", style::GOOD),
-        Level::Note => ("note", style::NOTE),
-        Level::Warning => ("warning", style::CAUTION),
-        Level::Failure => ("FAILED", style::BAD),
+/// How a severity looks.
+fn mark(severity: Severity) -> (&'static str, Style) {
+    match severity {
+        Severity::Ok => ("ok", style::GOOD),
+        Severity::Info => ("note", style::NOTE),
+        Severity::Warning => ("warning", style::CAUTION),
+        Severity::Error => ("FAILED", style::BAD),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::{Check, Code};
+    use crate::doctor::Code;
 
     #[test]
     fn a_line_for_each_finding_and_its_cure_below() {
-        let finding = |check, code, about: &str| Finding { check, code, about: about.to_owned() };
+        let finding = |check, code: Code, about: &str| (check, code.finding(about.to_owned()));
         let findings = [
             finding(Check::Kubernetes, Code::VersionServed, "v1.36.0"),
             finding(Check::Endpoints, Code::NoEndpoints, ""),

@@ -13,9 +13,9 @@ use clap::ValueEnum;
 
 use super::input::{Input, failed};
 use super::{Status, complain, config, json, note, painted, stderr};
-use crate::config::{Configuration, Severity};
+use crate::config::Configuration;
+use crate::finding::{Finding, Severity};
 use crate::keys;
-use crate::lint::Finding;
 use crate::manifest::{Document, DocumentError, Inputs};
 use crate::preview::{PodReport, Preview, Previewed};
 use crate::workload::SOLE_ROLE;
@@ -170,9 +170,9 @@ fn lint(inputs: &Inputs, preview: &Preview) -> Run {
 impl Run {
     fn status(&self, fail_on: FailOn) -> Status {
         let bound = match fail_on {
-            FailOn::E => Severity::E,
-            FailOn::W => Severity::W,
-            FailOn::I => Severity::I,
+            FailOn::E => Severity::Error,
+            FailOn::W => Severity::Warning,
+            FailOn::I => Severity::Info,
         };
         let mut findings = self.linted.iter().flat_map(|linted| &linted.findings);
         if !self.errors.is_empty() {

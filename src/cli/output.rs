@@ -13,7 +13,8 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 
 use super::{json, painted, plain};
-use crate::lint::{self, Finding};
+use crate::finding::Finding;
+use crate::lint;
 use crate::manifest::DocumentError;
 use crate::preview::{PodReport, Preview};
 use crate::printable::Printable;
@@ -81,17 +82,20 @@ fn warnings(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
 
 /// A finding of the lint in full: what is wrong and where, why, and the cure.
 pub(super) fn finding(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
-    let Finding { id, severity, message, cure, field } = finding;
+    let Finding { code, severity, message, evidence: _, fix, subject } = finding;
     let (shade, faint) = (style::severity(*severity), style::FAINT);
     writeln!(
         out,
-        "  {shade}{id} {}{shade:#} {} {faint}{}{faint:#}",
-        severity.letter(),
+        "  {shade}{code} {}{shade:#} {} {faint}{}{faint:#}",
+        lint::letter(*severity),
         Printable(message),
-        Printable(field)
+        Printable(subject)
     )?;
-    if let Some(check) = lint::find(*id) {
+    if let Some(check) = lint::find(code) {
         writeln!(out, "    why: {}", check.why)?;
     }
-    writeln!(out, "    cure: {}", Printable(cure))
+    if let Some(fix) = fix {
+        writeln!(out, "    cure: {}", Printable(fix))?;
+    }
+    Ok(())
 }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use super::Scalar;
 use super::choice::choices;
 use super::section::section;
+use crate::finding::Severity;
 use crate::yaml::Content;
 
 section! {
@@ -24,21 +25,14 @@ section! {
 
 /// The id of a check: `FP001` to `FP035`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CheckId(u8);
+pub struct CheckId(&'static str);
 
-/// How much weight a finding has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub enum Severity {
-    /// It would break.
-    E,
-    /// It is likely wrong.
-    W,
-    /// Worth knowing.
-    I,
-}
-
-/// How many checks there are.
-const CHECKS: u8 = 35;
+/// Every id.
+const IDS: [&str; 35] = [
+    "FP001", "FP002", "FP003", "FP004", "FP005", "FP006", "FP007", "FP008", "FP009", "FP010", "FP011", "FP012",
+    "FP013", "FP014", "FP015", "FP016", "FP017", "FP018", "FP019", "FP020", "FP021", "FP022", "FP023", "FP024",
+    "FP025", "FP026", "FP027", "FP028", "FP029", "FP030", "FP031", "FP032", "FP033", "FP034", "FP035",
+];
 
 impl LintSettings {
     /// The weight of check `id`, whose own is `severity`; `None` where it is switched off.
@@ -49,41 +43,34 @@ impl LintSettings {
     }
 }
 
-impl Severity {
-    /// The letter that stands for it.
-    #[must_use]
-    pub fn letter(self) -> char {
-        match self {
-            Self::E => 'E',
-            Self::W => 'W',
-            Self::I => 'I',
-        }
-    }
-}
-
 impl CheckId {
     /// The check of this number.
-    pub(crate) const fn new(number: u8) -> Self {
-        Self(number)
+    pub(crate) const fn new(number: usize) -> Self {
+        Self(IDS[number - 1])
     }
 
     /// Reads `FP001`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix("FP").filter(|digits| digits.len() == 3)?;
-        digits.parse().ok().filter(|number| (1..=CHECKS).contains(number)).map(Self)
+        IDS.into_iter().find(|id| *id == text).map(Self)
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        self.0
     }
 }
 
 impl fmt::Display for CheckId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "FP{:03}", self.0)
+        formatter.write_str(self.0)
     }
 }
 
 impl Serialize for CheckId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(self.0)
     }
 }
 

@@ -1,24 +1,7 @@
 //! What a check found.
 
-use serde::Serialize;
-
 use super::Check;
-use crate::config::{CheckId, Severity};
-
-/// What a check found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// The check.
-    pub id: CheckId,
-    /// Its weight, as configured.
-    pub severity: Severity,
-    /// What is wrong in this pod.
-    pub message: String,
-    /// What to do.
-    pub cure: &'static str,
-    /// JSON pointer of the field, in the pod as it will be.
-    pub field: String,
-}
+use crate::finding::{Finding, Severity};
 
 /// Where a check puts what it finds.
 pub(super) struct Found<'a> {
@@ -35,17 +18,26 @@ const MESSAGE: usize = 1024;
 /// A warning of an admission review is read in one glance, as Kubernetes advises.
 const LINE: usize = 120;
 
-impl Finding {
-    /// The finding as one short line.
-    #[must_use]
-    pub fn line(&self) -> String {
-        let line = format!("{}: {}", self.id, self.message);
-        if line.len() <= LINE {
-            return line;
-        }
-        let end = line.floor_char_boundary(LINE - '…'.len_utf8());
-        format!("{}…", &line[..end])
+/// The letter that stands for a severity.
+#[must_use]
+pub fn letter(severity: Severity) -> char {
+    match severity {
+        Severity::Error => 'E',
+        Severity::Warning => 'W',
+        // The lint finds nothing to be as it should be.
+        Severity::Info | Severity::Ok => 'I',
     }
+}
+
+/// The finding as one short line.
+#[must_use]
+pub fn line(finding: &Finding) -> String {
+    let line = format!("{}: {}", finding.code, finding.message);
+    if line.len() <= LINE {
+        return line;
+    }
+    let end = line.floor_char_boundary(LINE - '…'.len_utf8());
+    format!("{}…", &line[..end])
 }
 
 impl<'a> Found<'a> {
@@ -62,11 +54,12 @@ impl<'a> Found<'a> {
         let mut message = message.into();
         message.truncate(message.floor_char_boundary(MESSAGE));
         self.findings.push(Finding {
-            id: self.check.id,
+            code: self.check.id.code(),
             severity: self.severity,
-            message,
-            cure: self.check.cure,
-            field: field.into(),
+            message: message.into(),
+            evidence: String::new(),
+            fix: Some(self.check.cure),
+            subject: field.into(),
         });
     }
 }

@@ -3,8 +3,9 @@
 
 use super::facts::Facts;
 use super::finding::Found;
-use super::{Finding, Subject, table};
-use crate::config::{LintSettings, Severity};
+use super::{Subject, table};
+use crate::config::LintSettings;
+use crate::finding::{Finding, Severity};
 use crate::keys;
 use crate::pod::Injection;
 use crate::workload;
@@ -21,8 +22,8 @@ pub(super) fn traffic(facts: &Facts<'_>, found: &mut Found<'_>) {
 
 /// FP021 alone, for a pod whose traffic is left to Istio.
 pub(crate) fn captured(subject: &Subject<'_>, settings: &LintSettings) -> Option<Finding> {
-    let check = table::find(table::CAPTURED)?;
-    let severity = settings.weigh(check.id, check.severity).filter(|severity| *severity != Severity::I)?;
+    let check = table::find(table::CAPTURED.code())?;
+    let severity = settings.weigh(check.id, check.severity).filter(|severity| *severity != Severity::Info)?;
     let mut findings = Vec::new();
     if is_captured(subject) {
         Found::new(check, severity, &mut findings).add(FIELD, MESSAGE);

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Check, checks};
-use crate::config::Severity;
+use super::{Check, checks, letter};
+use crate::finding::Severity;
 
 const HEAD: &str = "\
 # Lint: FP001 to FP035
@@ -35,7 +35,7 @@ pub fn page() -> String {
     page += "| id | severity | finds |\n|---|---|---|\n";
     for Check { id, severity, title, .. } in checks() {
         // Writing to a string cannot fail.
-        let _ = writeln!(page, "| [{id}](#{}) | {} | {title} |", id.to_string().to_lowercase(), severity.letter());
+        let _ = writeln!(page, "| [{id}](#{}) | {} | {title} |", id.to_string().to_lowercase(), letter(*severity));
     }
     for check in checks() {
         section(&mut page, check);
@@ -46,11 +46,11 @@ pub fn page() -> String {
 fn section(page: &mut String, check: &Check) {
     let Check { id, severity, title, why, cure, example, .. } = check;
     let weight = match severity {
-        Severity::E => "it would break",
-        Severity::W => "it is likely wrong",
-        Severity::I => "worth knowing",
+        Severity::Error => "it would break",
+        Severity::Warning => "it is likely wrong",
+        Severity::Info | Severity::Ok => "worth knowing",
     };
-    let letter = severity.letter();
+    let letter = letter(*severity);
     // As above.
     let _ = write!(page, "\n## {id}\n\n{letter} ({weight}): {title}.\n\n{why}\n\nCure: {cure}.\n\n");
     let given = if example.given.is_empty() { String::new() } else { format!(", where {}", example.given) };

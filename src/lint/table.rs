@@ -12,7 +12,8 @@ mod volumes;
 
 use super::facts::Facts;
 use super::finding::Found;
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 /// A check.
 #[derive(Debug)]
@@ -67,8 +68,8 @@ pub fn checks() -> Vec<&'static Check> {
     checks
 }
 
-/// The check of this id.
+/// The check whose findings have this code.
 #[must_use]
-pub fn find(id: CheckId) -> Option<&'static Check> {
-    THEMES.into_iter().flatten().find(|check| check.id == id)
+pub fn find(code: &str) -> Option<&'static Check> {
+    THEMES.into_iter().flatten().find(|check| check.id.code() == code)
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Patch, Reason, RuleId, VerifyError};
 use crate::error::chain;
-use crate::lint::Finding;
+use crate::finding::Finding;
 
 /// What a pod gets, and why.
 #[derive(Debug)]

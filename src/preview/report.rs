@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::lint::Finding;
+use crate::finding::Finding;
 use crate::mutate::{Patch, RuleOutcome};
 
 /// What the pods of one role would get.

@@ -1,8 +1,9 @@
 //! The table of checks: its ids and severities, its examples, and what a configuration changes.
 
 use rstest::rstest;
-use trainmesh::config::{CheckId, LintSettings, Severity};
-use trainmesh::lint::{Check, checks};
+use trainmesh::config::{CheckId, LintSettings};
+use trainmesh::finding::Severity;
+use trainmesh::lint::{Check, checks, letter};
 
 use crate::world::{World, env, pod};
 
@@ -48,7 +49,7 @@ const CATALOGUE: [(u8, char); 35] = [
 #[test]
 fn ids_and_severities_are_those_of_the_reference() {
     let expected: Vec<String> = CATALOGUE.iter().map(|(number, letter)| format!("FP{number:03} {letter}")).collect();
-    let found: Vec<String> = checks().iter().map(|check| format!("{} {}", check.id, check.severity.letter())).collect();
+    let found: Vec<String> = checks().iter().map(|check| format!("{} {}", check.id, letter(check.severity))).collect();
     assert_eq!(found, expected);
 }
 
@@ -104,14 +105,14 @@ fn suspicious() -> World {
 #[rstest]
 #[case::as_they_are(settings(&[], &[]), suspicious(), &["E FP005", "W FP026", "I FP010"])]
 #[case::switched_off(settings(&["FP026"], &[]), suspicious(), &["E FP005", "I FP010"])]
-#[case::weighed_otherwise(settings(&[], &[("FP010", Severity::E), ("FP005", Severity::I)]), suspicious(), &["E FP010", "W FP026", "I FP005"])]
+#[case::weighed_otherwise(settings(&[], &[("FP010", Severity::Error), ("FP005", Severity::Info)]), suspicious(), &["E FP010", "W FP026", "I FP005"])]
 #[case::switched_off_by_the_profile(
     settings(&[], &[]),
     suspicious().profile("transport: ib\nlint: {disable: [FP010, FP005]}"),
     &["W FP026"]
 )]
 #[case::the_profile_beats_the_site(
-    settings(&[], &[("FP010", Severity::W)]),
+    settings(&[], &[("FP010", Severity::Warning)]),
     suspicious().profile("transport: ib\nlint: {severity: {FP010: E}}"),
     &["E FP005", "E FP010", "W FP026"]
 )]
@@ -122,7 +123,7 @@ fn suspicious() -> World {
 )]
 fn a_configuration_chooses_and_weighs(#[case] settings: LintSettings, #[case] world: World, #[case] expected: &[&str]) {
     let found: Vec<String> =
-        world.lint(&settings).iter().map(|finding| format!("{} {}", finding.severity.letter(), finding.id)).collect();
+        world.lint(&settings).iter().map(|finding| format!("{} {}", letter(finding.severity), finding.code)).collect();
     assert_eq!(found, expected);
 }
 

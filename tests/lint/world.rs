@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use trainmesh::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
 use trainmesh::config::{Entry, LintSettings, Profile};
+use trainmesh::finding::Finding;
 use trainmesh::gang::pins::Pin;
-use trainmesh::lint::{Finding, Subject, lint};
+use trainmesh::lint::{Subject, line, lint};
 use trainmesh::pod::{Pod, injection};
 use trainmesh::workload;
 use trainmesh::yaml;
@@ -105,7 +106,7 @@ impl World {
 
     /// The ids of all checks that find something.
     pub fn ids(&self) -> BTreeSet<String> {
-        self.lint(&LintSettings::default()).iter().map(|finding| finding.id.to_string()).collect()
+        self.lint(&LintSettings::default()).iter().map(|finding| finding.code.to_string()).collect()
     }
 }
 
@@ -113,13 +114,13 @@ impl World {
 /// points at a field that is there, or would be in an object or a list that is.
 pub fn check(id: &str, world: World, expected: Option<&str>) {
     let findings = world.lint(&LintSettings::default());
-    let found = findings.iter().find(|finding| finding.id.to_string() == id);
-    assert_eq!(found.map(|finding| finding.message.as_str()), expected, "{findings:#?}");
+    let found = findings.iter().find(|finding| finding.code == id);
+    assert_eq!(found.map(|finding| &*finding.message), expected, "{findings:#?}");
     for finding in &findings {
-        let line = finding.line();
+        let line = line(finding);
         assert!(line.len() <= 120 && !line.ends_with('…'), "{line}");
-        assert!(finding.field.starts_with('/'), "{finding:?}");
-        let (parent, _) = finding.field.rsplit_once('/').unwrap();
+        assert!(finding.subject.starts_with('/'), "{finding:?}");
+        let (parent, _) = finding.subject.rsplit_once('/').unwrap();
         let known = ["/metadata", "/metadata/annotations", "/spec"];
         assert!(world.pod.pointer(parent).is_some() || known.contains(&parent), "{finding:?}");
     }

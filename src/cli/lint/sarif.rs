@@ -6,8 +6,8 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::{Linted, Run, end, name};
-use crate::config::Severity;
-use crate::lint::{Check, Finding, checks};
+use crate::finding::{Finding, Severity};
+use crate::lint::{Check, checks};
 use crate::manifest::DocumentError;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -54,16 +54,17 @@ fn rule(check: &Check) -> Value {
 
 fn result(linted: &Linted, finding: &Finding, checks: &[&Check]) -> Value {
     let Linted { line, report, .. } = linted;
-    let Finding { id, severity, message, cure, field } = finding;
+    let Finding { code, severity, message, evidence: _, fix, subject } = finding;
+    let cure = fix.unwrap_or_default();
     let pod = name(report);
     json!({
-        "ruleId": id,
-        "ruleIndex": checks.iter().position(|check| check.id == *id),
+        "ruleId": code,
+        "ruleIndex": checks.iter().position(|check| check.id.code() == *code),
         "level": level(*severity),
         "message": {"text": format!("{pod}: {message}. Cure: {cure}.")},
         "locations": [{
             "physicalLocation": place(&report.source, Some(*line)),
-            "logicalLocations": [{"fullyQualifiedName": format!("{pod} {field}"), "kind": "object"}],
+            "logicalLocations": [{"fullyQualifiedName": format!("{pod} {subject}"), "kind": "object"}],
         }],
     })
 }
@@ -100,8 +101,8 @@ fn uri(path: &str) -> String {
 
 fn level(severity: Severity) -> &'static str {
     match severity {
-        Severity::E => "error",
-        Severity::W => "warning",
-        Severity::I => "note",
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info | Severity::Ok => "note",
     }
 }

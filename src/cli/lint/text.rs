@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::super::output::{finding, style};
 use super::{Linted, Run, name};
-use crate::config::Severity;
+use crate::finding::Severity;
 use crate::printable::Printable;
 
 pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
@@ -21,7 +21,7 @@ pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
         let findings = run.linted.iter().flat_map(|linted| &linted.findings);
         findings.filter(|finding| finding.severity == severity).count()
     };
-    let [errors, warnings, notes] = [Severity::E, Severity::W, Severity::I].map(count);
+    let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
     writeln!(out, "pods: {}; E: {errors}, W: {warnings}, I: {notes}", run.pods)?;
     Ok(out.flush()?)
 }

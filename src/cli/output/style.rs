@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::config::Severity;
+use crate::finding::Severity;
 use crate::mutate::Verdict;
 
 /// A line that names what follows.
@@ -27,11 +27,12 @@ pub(in crate::cli) fn verdict(verdict: Verdict) -> Style {
     }
 }
 
-/// The style of a finding's weight.
+/// The style of a severity.
 pub(in crate::cli) fn severity(severity: Severity) -> Style {
     match severity {
-        Severity::E => BAD,
-        Severity::W => CAUTION,
-        Severity::I => NOTE,
+        Severity::Error => BAD,
+        Severity::Warning => CAUTION,
+        Severity::Info => NOTE,
+        Severity::Ok => GOOD,
     }
 }

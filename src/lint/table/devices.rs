@@ -2,12 +2,13 @@
 
 use super::super::devices;
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(14),
-        severity: Severity::E,
+        severity: Severity::Error,
         title: "a device that is no whole number, or requested otherwise than limited",
         why: "Devices of plugins are whole, need a limit, and are requested as they are limited: the apiserver refuses \
               the pod otherwise.",
@@ -29,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(15),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "an RDMA adapter where no GPU is",
         why: "Devices belong to one container: an adapter of an init container, of a sidecar or of a container without \
               a GPU is of no use to the ranks.",
@@ -51,7 +52,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(16),
-        severity: Severity::E,
+        severity: Severity::Error,
         title: "huge pages without cpu or memory",
         why: "The apiserver refuses a container with huge pages that asks for neither cpu nor memory.",
         cure: "add a request of cpu or memory",
@@ -72,7 +73,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(30),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "NVLink between nodes without a channel",
         why: "NCCL_MNNVL_ENABLE=1 fails where no IMEX channel is there; a claim of a ComputeDomain brings one.",
         cure: "add the ComputeDomain's claim to the container, or set NCCL_MNNVL_ENABLE to 2",
@@ -95,7 +96,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(32),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "a part of a node for a transport that takes the whole",
         why: "The transports of Google and their networks belong to a node as a whole: a pod with fewer GPUs than the \
               node shares them with others, and none works.",

@@ -2,12 +2,13 @@
 
 use super::super::interfaces;
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(6),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "a list of interfaces that NCCL reads otherwise",
         why: "A ^ or = counts at the start, for the whole list; further on it is a letter of a name. A list of \
               exceptions without lo lets the loopback in. A value of one character counts as unset, and a blank is \
@@ -32,7 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(7),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "an interface that the pod does not have",
         why: "NCCL ends with `no socket interface found`: also over RDMA the ranks find each other through this \
               interface. A pod has eth0, and what its annotations attach.",
@@ -56,7 +57,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(8),
-        severity: Severity::E,
+        severity: Severity::Error,
         title: "^ or = for Gloo or TensorPipe",
         why: "Unlike NCCL they take names of interfaces as they stand: with a modifier the process ends with `Unable \
               to find address`.",

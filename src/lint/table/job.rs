@@ -2,12 +2,13 @@
 
 use super::super::{job, mesh};
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(21),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "training traffic through Envoy",
         why: "NCCL and Gloo open ports that nobody can name beforehand, and speak no protocol of Envoy's. The proxy \
               accepts a connection before the peer listens, so that NCCL's retries do not help, and the job hangs at \
@@ -41,7 +42,7 @@ spec:
     },
     Check {
         id: CheckId::new(23),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "settings in the environment of an MPI worker",
         why: "mpirun starts the ranks through sshd, which hands the container's environment on to nobody: the settings \
               do not reach NCCL. A file does, because every process reads it itself.",
@@ -76,7 +77,7 @@ spec:
     },
     Check {
         id: CheckId::new(29),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "Kueue has not counted the adapter",
         why: "Kueue counts what the job's template asks for. An adapter that is added to the pod later is outside its \
               quota: more jobs are admitted than adapters are there.",
@@ -100,7 +101,7 @@ spec:
     },
     Check {
         id: CheckId::new(31),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "members of one job with different settings",
         why: "NCCL needs the same transport and settings in all ranks. Living pods of this job were given another \
               revision of the profile, or one that this pod is not given.",

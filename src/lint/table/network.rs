@@ -2,12 +2,13 @@
 
 use super::super::network;
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(17),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "RoCE on a shared adapter without a network of its own",
         why: "RDMA over Ethernet addresses by IP: a shared adapter has no address in the pod's network namespace \
               unless a secondary network (macvlan, ipvlan) brings one. NCCL finds no usable address and falls back to \
@@ -32,7 +33,7 @@ spec:
     },
     Check {
         id: CheckId::new(18),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "not one network for each virtual function",
         why: "Every network takes one virtual function of the pod's devices. With fewer networks some functions have \
               no address; with more the pod does not start.",
@@ -58,7 +59,7 @@ spec:
     },
     Check {
         id: CheckId::new(22),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "hostNetwork without its DNS policy, or with settings of Istio",
         why: "A pod in its node's network resolves names as the node does unless dnsPolicy says otherwise: the other \
               ranks are not found. Istio leaves such pods alone, whatever their annotations say.",

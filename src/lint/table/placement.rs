@@ -2,12 +2,13 @@
 
 use super::super::placement;
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(28),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "an RDMA adapter that cannot be had",
         why: "No node offers the resource, so that the pod stays Pending unless a node is added; or the namespace's \
               ResourceQuota has less of it left than the pod asks for, so that the pod is refused.",
@@ -29,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(33),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "pods that may land on machines of several types",
         why: "The adapter is there on machines of several types. A job spread over them has ranks with different \
               numbers and speeds of adapters, or in different fabrics, and runs at the slowest or not at all.",
@@ -52,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(34),
-        severity: Severity::I,
+        severity: Severity::Info,
         title: "no sign of GPUDirect on the nodes",
         why: "NCCL moves data between adapter and GPU without the processor only where nvidia-peermem or DMA-BUF is \
               there. Node Feature Discovery has seen no adapter of Mellanox or NVIDIA on the nodes that offer the \

@@ -2,12 +2,13 @@
 
 use super::super::security;
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(1),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "an RDMA adapter without IPC_LOCK",
         why: "RDMA locks the memory that it uses; the limit of a container is small, and ibv_reg_mr or ibv_create_qp \
               fails. Where the nodes set no limit, the profile says memlock: nodeUnlimited.",
@@ -30,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(2),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "IPC_LOCK for a container that does not run as root",
         why: "Kubernetes knows no ambient capabilities: a process with another user than 0 is not given what was \
               added, and memory cannot be locked.",
@@ -53,7 +54,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(19),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "the node's /dev/infiniband is mounted",
         why: "A mount shows the files but does not allow to open them: only a privileged container, or one to which a \
               device plugin gave the devices, may. Beside a device plugin it shows devices that belong to other pods.",
@@ -78,7 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(20),
-        severity: Severity::I,
+        severity: Severity::Info,
         title: "an init container that runs ulimit",
         why: "A limit holds for the process that sets it and its children. The training container never sees it.",
         cure: "remove it; add IPC_LOCK, or lift the limit on the nodes",
@@ -99,7 +100,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(27),
-        severity: Severity::E,
+        severity: Severity::Error,
         title: "what the namespace's Pod Security level forbids",
         why: "The levels baseline and restricted allow neither IPC_LOCK nor hostPath, hostNetwork or privileged \
               containers: the apiserver refuses the pod. A profile's guard leaves such a pod as it is.",

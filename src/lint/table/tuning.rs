@@ -2,12 +2,13 @@
 
 use super::super::tuning;
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(24),
-        severity: Severity::I,
+        severity: Severity::Info,
         title: "a deprecated variable",
         why: "NCCL has removed or renamed it, or it is PyTorch's under its old name: what it says is not done, or will \
               not be.",
@@ -31,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(25),
-        severity: Severity::I,
+        severity: Severity::Info,
         title: "a setting that EFA no longer needs",
         why: "FI_PROVIDER=efa and NCCL_PROTO=simple are for aws-ofi-nccl up to 1.5.0; the switches for fork safety are \
               for old kernels, and RDMAV_ ones are not to be used. The plugin chooses by itself.",
@@ -55,7 +56,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(26),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "a variable for debugging",
         why: "NCCL's documentation keeps these for finding faults: left in a script that stays they cost speed, or \
               make a newer NCCL fail. NCCL_DEBUG=TRACE writes gigabytes.",

@@ -2,12 +2,13 @@
 
 use super::super::values;
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(3),
-        severity: Severity::E,
+        severity: Severity::Error,
         title: "TCP is asked for beside an RDMA adapter",
         why: "The adapter is reserved and lies idle: NCCL uses sockets, at a tenth of the speed. NCCL_IB_DISABLE \
               switches the transport within NCCL off; plugins such as that of EFA do not look at it.",
@@ -33,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(4),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "a switch of NCCL that is no number",
         why: "NCCL reads numbers as strtoll does: `true`, `yes` and `on` are 0, without an error. NCCL_IB_DISABLE=true \
               does not disable anything.",
@@ -57,7 +58,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(5),
-        severity: Severity::E,
+        severity: Severity::Error,
         title: "a number out of its range",
         why: "The adapter or NCCL refuses the value when the first connection is made: NCCL_IB_TIMEOUT is an exponent \
               from 0 to 31, NCCL_IB_RETRY_CNT a count from 0 to 7, NCCL_IB_QPS_PER_CONNECTION from 1 to 128, and \
@@ -82,7 +83,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(9),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "an adapter's name that is the start of another one",
         why: "NCCL_IB_HCA holds starts of names unless it begins with `=`: on a node with ten adapters or more, mlx5_1 \
               also selects mlx5_10 to mlx5_19.",
@@ -106,7 +107,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(10),
-        severity: Severity::I,
+        severity: Severity::Info,
         title: "the index of an address is pinned",
         why: "Since 2.21 NCCL finds the index by itself. With macvlan it differs from pod to pod, so that a fixed one \
               is wrong in some of them.",
@@ -130,7 +131,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(11),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "a distance that NCCL does not know",
         why: "NCCL_NET_GDR_LEVEL and NCCL_P2P_LEVEL know LOC, NVL, PIX, PXB, PHB and SYS, in capitals; any other word \
               is passed over without a sign. Numbers are of old and discouraged.",

@@ -2,12 +2,13 @@
 
 use super::super::volumes;
 use super::{Check, Example};
-use crate::config::{CheckId, Severity};
+use crate::config::CheckId;
+use crate::finding::Severity;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(12),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "a file of settings that nothing mounts",
         why: "NCCL passes over a topology or tuner file that is not there, and chooses as if nothing was said. It may \
               lie in the image: the pod does not tell.",
@@ -35,7 +36,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(13),
-        severity: Severity::W,
+        severity: Severity::Warning,
         title: "too little shared memory, or more than there is",
         why: "The runtime's /dev/shm holds 64 MiB; NCCL takes some 33 MB for each communicator, and data loaders more. \
               A volume of memory counts as the containers' memory: larger than their limit it ends in an OOM kill in \
@@ -62,7 +63,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: CheckId::new(35),
-        severity: Severity::I,
+        severity: Severity::Info,
         title: "a file of NCCL for an AMD GPU",
         why: "RCCL, AMD's library in NCCL's place, reads /etc/rccl.conf.",
         cure: "mount the file at /etc/rccl.conf",

@@ -65,7 +65,7 @@ fn leave(facts: &Facts<'_>, decided: bool) -> Ruling {
     let ruling = Ruling::skipped(Reason::TrafficLeft);
     let subject = subject(facts.pod, facts.pod, facts.snapshot);
     match lint::captured(&subject, &facts.snapshot.config.fabric.lint).filter(|_| !decided) {
-        Some(finding) => ruling.warn(finding.line()),
+        Some(finding) => ruling.warn(lint::line(&finding)),
         None => ruling,
     }
 }
