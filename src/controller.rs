@@ -15,11 +15,11 @@ mod missed;
 mod mixed;
 mod pins;
 mod pod;
+mod publish;
 pub mod quit;
 mod reconcile;
 mod rejected;
 pub mod sweep;
-mod tell;
 mod text;
 mod watch;
 
@@ -43,6 +43,7 @@ use limiter::ActionLimiter;
 use memory::Memory;
 use mixed::MixedGangs;
 use pins::PinKeeper;
+use publish::Publisher;
 use reconcile::{Context, READS};
 
 use crate::bucket::Bucket;
@@ -137,16 +138,23 @@ impl Controller {
         };
         let admin = Server::plain(admin, telemetry::router(readiness, Arc::clone(&metrics)), Arc::clone(&metrics));
         let gangs = Arc::new(Gangs::new(Arc::clone(&namespaces), installation.clone()));
+        let publisher = Arc::new(Publisher::new(events, Arc::clone(&metrics)));
         let keeper = PinKeeper::new(pins, Arc::clone(&settings), Arc::clone(&gangs), Arc::clone(&metrics));
         let mixed = MixedGangs::new(
             client.clone(),
             Arc::clone(&settings),
             Arc::clone(&gangs),
             Arc::clone(&metrics),
-            events.clone(),
+            Arc::clone(&publisher),
         );
         let rejected = configured_in.map(|namespace| {
-            rejected::publish(client.clone(), namespace, Arc::clone(&settings), events.clone(), shutdown.clone())
+            rejected::publish(
+                client.clone(),
+                namespace,
+                Arc::clone(&settings),
+                Arc::clone(&publisher),
+                shutdown.clone(),
+            )
         });
         let context = Context {
             client,
@@ -156,7 +164,7 @@ impl Controller {
             memory: Memory::new(Arc::clone(&metrics)),
             gangs,
             metrics: Arc::clone(&metrics),
-            events,
+            publisher,
             limiter: ActionLimiter::new(),
             looks: Bucket::new(LOOKS.0, LOOKS.1),
             reads: Semaphore::new(READS),

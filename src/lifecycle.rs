@@ -17,7 +17,7 @@ mod roles;
 pub use action::{Action, Attempt, AttemptResult, Method, Step};
 pub use catalogue::Catalogue;
 pub use decide::{Situation, decide};
-pub use decision::{Decision, Ended, Finding, Report, Role, Skip, Target, Why};
+pub use decision::{Decision, Ended, Report, ReportCode, Role, Skip, Target, Why};
 pub(crate) use facts::schema;
 pub use facts::{
     Agent, ContainerFacts, Declared, Excess, Phase, PodFacts, RestartRule, RestartRules, RuleAction, State,

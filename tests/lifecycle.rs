@@ -106,8 +106,8 @@ fn shown(decision: &Decision) -> String {
         Decision::Skip(skip) => format!("skip {}", skip.code()),
         Decision::End { step, target } => format!("end {} {}", target.container, step.method.name()),
         Decision::Report(report) => match &report.container {
-            Some(container) => format!("report {} {container}", report.finding.code()),
-            None => format!("report {}", report.finding.code()),
+            Some(container) => format!("report {} {container}", report.code.code()),
+            None => format!("report {}", report.code.code()),
         },
     }
 }

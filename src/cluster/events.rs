@@ -11,19 +11,19 @@ use crate::error::chain;
 /// Whom events come from.
 const CONTROLLER: &str = "trainmesh-controller";
 /// Longest note that the apiserver takes, in bytes.
-const NOTE: usize = 1024;
-/// An event that cannot be told soon is not worth waiting for: what it is about is in the log and the metrics too.
+pub const NOTE: usize = 1024;
+/// An event that cannot be published soon is not worth waiting for: what it is about is in the log and the metrics too.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The one recorder of a process: it knows what was told already, and counts a repetition instead of telling it again.
+/// The one recorder of a process: it counts a repetition instead of publishing it again.
 #[derive(Clone)]
 pub struct Events {
     recorder: Recorder,
 }
 
-/// What is told.
+/// What an event says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct EventRecord {
     /// Whether a person should look at it.
     pub warning: bool,
     /// A CamelCase code.
@@ -42,9 +42,9 @@ impl Events {
         Self { recorder: Recorder::new(client, reporter) }
     }
 
-    /// Tells `told` about `object`. A failure is logged: nothing depends on an event.
-    pub async fn tell(&self, object: &ObjectReference, told: Told) {
-        let Told { warning, reason, action, note } = told;
+    /// Publishes an event about `object`. A failure is logged: nothing depends on an event.
+    pub async fn publish(&self, object: &ObjectReference, record: EventRecord) {
+        let EventRecord { warning, reason, action, note } = record;
         let event = Event {
             type_: if warning { EventType::Warning } else { EventType::Normal },
             reason: reason.to_owned(),

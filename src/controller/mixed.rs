@@ -20,7 +20,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
-use crate::cluster::events::{self, Events, Told};
+use super::publish::{Code, Publisher};
+use crate::cluster::events;
 use crate::cluster::list::pages;
 use crate::cluster::request::RequestError;
 use crate::error::chain;
@@ -62,7 +63,7 @@ pub(super) struct MixedGangs {
     settings: Arc<Settings>,
     gangs: Arc<Gangs>,
     metrics: Arc<Metrics>,
-    events: Events,
+    publisher: Arc<Publisher>,
     looker: Looker,
 }
 
@@ -80,9 +81,9 @@ impl MixedGangs {
         settings: Arc<Settings>,
         gangs: Arc<Gangs>,
         metrics: Arc<Metrics>,
-        events: Events,
+        publisher: Arc<Publisher>,
     ) -> Self {
-        Self { client, settings, gangs, metrics, events, looker: Looker::default() }
+        Self { client, settings, gangs, metrics, publisher, looker: Looker::default() }
     }
 
     /// Looks until `stop`.
@@ -140,10 +141,8 @@ impl MixedGangs {
             if told.len() == TOLD || !told.insert(found.member.uid.clone()) {
                 continue;
             }
-            let (namespace, pod, note) = (&gang.namespace, &found.member.name, found.note());
-            tracing::warn!(%namespace, %pod, "{note}");
-            let about = Told { warning: true, reason: "FabricMixed", action: "Create", note };
-            self.events.tell(&events::pod(namespace, pod, &found.member.uid), about).await;
+            let pod = events::pod(&gang.namespace, &found.member.name, &found.member.uid);
+            self.publisher.publish(&pod, Code::FabricMixed, found.note()).await;
         }
     }
 }

@@ -21,10 +21,10 @@ use super::limiter::{ActionLimiter, Permit};
 use super::memory::Memory;
 use super::missed;
 use super::pod::{Pods, Watched};
+use super::publish::{Code, Publisher};
 use super::quit;
-use super::tell::tell;
 use crate::bucket::Bucket;
-use crate::cluster::events::{self, Events, Told};
+use crate::cluster::events;
 use crate::cluster::namespaces::{Labels, NamespaceCache};
 use crate::cluster_facts::ClusterView;
 use crate::error::chain;
@@ -51,7 +51,7 @@ pub(super) struct Context {
     pub(super) installation: Installation,
     pub(super) settings: Arc<Settings>,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) events: Events,
+    pub(super) publisher: Arc<Publisher>,
     pub(super) memory: Memory,
     /// Pods that were given a fabric.
     pub(super) gangs: Arc<Gangs>,
@@ -109,7 +109,7 @@ async fn settle(pod: &Watched, context: &Context) -> Action {
             Some(Decision::Skip(_)) => return Action::await_change(),
             Some(Decision::Report(report)) => {
                 permit = None;
-                Box::pin(tell(&context.events, &context.metrics, facts, &report)).await;
+                Box::pin(context.publisher.report(facts, &report)).await;
             }
             Some(Decision::End { step, target }) => match permit.take() {
                 Some(permit) => Box::pin(act(facts, &step, &target, limit, permit, context)).await,
@@ -202,12 +202,10 @@ async fn look(facts: &PodFacts, suspicion: Suspicion, context: &Context) {
     if missed.is_empty() {
         return;
     }
-    context.metrics.lifecycle.missed();
     let note =
         format!("created without {}: did the call of the webhook fail, or is it not registered?", missed.join(", "));
-    tracing::warn!(namespace = %facts.namespace, pod = %facts.name, "{note}");
-    let told = Told { warning: true, reason: "PodMissedByWebhook", action: "Create", note };
-    context.events.tell(&events::pod(&facts.namespace, &facts.name, &facts.uid), told).await;
+    let pod = events::pod(&facts.namespace, &facts.name, &facts.uid);
+    context.publisher.publish(&pod, Code::PodMissedByWebhook, note).await;
 }
 
 fn rest(until: Option<Timestamp>) -> Action {

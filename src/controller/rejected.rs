@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
+use super::publish::{Code, Publisher};
 use crate::cluster::config_map;
-use crate::cluster::events::{Events, Told};
 use crate::reload::Settings;
 
 /// Publishes what is rejected until `stop`; `namespace` is that of the `ConfigMap`.
@@ -14,7 +14,7 @@ pub(super) async fn publish(
     client: Client,
     namespace: String,
     settings: Arc<Settings>,
-    events: Events,
+    publisher: Arc<Publisher>,
     stop: CancellationToken,
 ) {
     let mut updates = settings.subscribe();
@@ -22,9 +22,8 @@ pub(super) async fn publish(
         let rejected = updates.borrow_and_update().clone();
         if let Some(rejected) = rejected {
             let note = format!("{rejected}\nthe running configuration is kept");
-            let told = Told { warning: true, reason: "ConfigRejected", action: "Reload", note };
             let object = config_map::reference(&client, &namespace).await;
-            events.tell(&object, told).await;
+            publisher.publish(&object, Code::ConfigRejected, note).await;
         }
         tokio::select! {
             biased;

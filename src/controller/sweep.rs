@@ -13,13 +13,13 @@ use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::pod::Watched;
+use super::publish::line;
 use super::quit;
-use super::tell::note;
 use crate::cluster::list::pages;
 use crate::cluster::request::RequestError;
 use crate::config::Termination;
 use crate::lifecycle::{
-    Catalogue, Decision, Finding, History, PodFacts, Role, Situation, Skip, State, Step, Target, Why, decide,
+    Catalogue, Decision, History, PodFacts, ReportCode, Role, Situation, Skip, State, Step, Target, Why, decide,
 };
 use crate::pod::ContainerKind;
 use crate::scope::Mode;
@@ -111,9 +111,9 @@ impl Sweeper {
                 }
                 Decision::Report(report) => {
                     history.tell(&report);
-                    match report.finding {
-                        Finding::ProxyEndFailed | Finding::HelperEndFailed | Finding::Forbidden => {
-                            return Swept::Failed(note(&report));
+                    match report.code {
+                        ReportCode::ProxyEndFailed | ReportCode::HelperEndFailed | ReportCode::Forbidden => {
+                            return Swept::Failed(line(&report.finding()));
                         }
                         _ => {}
                     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::roles::Roles;
-use super::{Catalogue, Decision, Finding, History, PodFacts, Report, Skip, Why};
+use super::{Catalogue, Decision, History, PodFacts, Report, ReportCode, Skip, Why};
 use crate::config::{LONGEST_SETTLE, Termination};
 use crate::duration;
 use crate::scope::{Exclusion, Mode};
@@ -61,7 +61,7 @@ fn rulings(situation: &Situation<'_>) -> Result<Decision, Decision> {
     gate::pass(facts, mode, settings)?;
     let roles = roles();
     if let Some(unknown) = &roles.unknown_payload {
-        tell(Report::new(Finding::PayloadUnknown).detail(unknown.as_str()))?;
+        tell(Report::new(ReportCode::PayloadUnknown).detail(unknown.as_str()))?;
         return Err(Decision::Skip(Skip::PayloadUnknown));
     }
     if let Some(report) = outcome::died_early(situation, &roles) {
@@ -76,7 +76,7 @@ fn rulings(situation: &Situation<'_>) -> Result<Decision, Decision> {
     let settle = match settle(facts, settings) {
         Ok(window) => window,
         Err(detail) => {
-            tell(Report::new(Finding::SettleUnreadable).detail(detail))?;
+            tell(Report::new(ReportCode::SettleUnreadable).detail(detail))?;
             settings.settle.0
         }
     };

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::{Method, Step};
 use crate::codes::codes;
+use crate::finding::{Finding, Severity};
 use crate::scope::Exclusion;
 
 /// What is to be done about a pod.
@@ -54,16 +55,16 @@ pub enum Role {
     Helper,
 }
 
-/// A finding about one pod.
+/// What is to be published about one pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// What was found.
-    pub finding: Finding,
+    pub code: ReportCode,
     /// About which container.
     pub container: Option<Box<str>>,
     /// What is particular to this pod; empty where there is nothing.
     pub detail: String,
-    /// Of [`Finding::ProxyEnded`] and [`Finding::HelperEnded`]: how.
+    /// Of [`ReportCode::ProxyEnded`] and [`ReportCode::HelperEnded`]: how.
     pub ended: Option<Ended>,
 }
 
@@ -152,7 +153,7 @@ codes! {
 
 codes! {
     /// What is told about a pod, once.
-    pub enum Finding {
+    pub enum ReportCode {
         /// Ended by us.
         ProxyEnded => "the payload has ended: the proxy was ended",
         /// Every way was tried often enough.
@@ -194,41 +195,47 @@ impl From<Exclusion> for Skip {
     }
 }
 
-impl Finding {
-    /// The reason of the event that tells it; `None`: it is worth a line in the log only.
+impl ReportCode {
+    /// How bad it is.
     #[must_use]
-    pub fn event(self) -> Option<&'static str> {
+    pub fn severity(self) -> Severity {
         match self {
-            Self::ProxyEnded | Self::WouldEnd => Some("ProxyEnded"),
-            Self::ProxyEndFailed
-            | Self::ProxyRestarted
-            | Self::ProxyCrashLoop
-            | Self::HelperEndFailed
-            | Self::PayloadUnknown
-            | Self::Forbidden => Some("ProxyEndFailed"),
-            Self::ProxyDiedEarly => Some("ProxyDiedEarly"),
-            // A mistake of the controller, which nobody should search for in the proxy.
-            Self::PrematureEnd => Some("PrematureEnd"),
-            Self::HelperEnded => Some("HelperEnded"),
-            Self::HelperHasNoMethod | Self::HelperUnknown => Some("HelperHasNoMethod"),
-            Self::SettleUnreadable => None,
+            Self::ProxyEnded | Self::HelperEnded | Self::WouldEnd => Severity::Info,
+            _ => Severity::Warning,
         }
-    }
-
-    /// Whether somebody should look at it.
-    #[must_use]
-    pub fn is_warning(self) -> bool {
-        !matches!(self, Self::ProxyEnded | Self::HelperEnded | Self::WouldEnd)
     }
 }
 
 impl Report {
-    pub(super) fn new(finding: Finding) -> Self {
-        Self { finding, container: None, detail: String::new(), ended: None }
+    /// The report as a finding about the pod or its container.
+    #[must_use]
+    pub fn finding(&self) -> Finding {
+        let Self { code, container, detail, ended } = self;
+        let text = code.text();
+        let (message, evidence) = match ended {
+            Some(Ended { method, delay: Some(delay) }) => {
+                let message = format!("{text} (by {}, {:.0} s after the payload)", method.name(), delay.as_secs_f64());
+                (message.into(), String::new())
+            }
+            Some(Ended { method, delay: None }) => (format!("{text} (by {})", method.name()).into(), String::new()),
+            None => (text.into(), detail.clone()),
+        };
+        Finding {
+            code: code.code(),
+            severity: code.severity(),
+            message,
+            evidence,
+            fix: None,
+            subject: container.as_deref().unwrap_or_default().to_owned(),
+        }
     }
 
-    pub(super) fn about(finding: Finding, container: &str) -> Self {
-        Self { container: Some(container.into()), ..Self::new(finding) }
+    pub(super) fn new(code: ReportCode) -> Self {
+        Self { code, container: None, detail: String::new(), ended: None }
+    }
+
+    pub(super) fn about(code: ReportCode, container: &str) -> Self {
+        Self { container: Some(container.into()), ..Self::new(code) }
     }
 
     pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {

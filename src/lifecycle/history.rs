@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 pub(super) use tries::{Progress, Tries};
 
-use super::{Attempt, AttemptResult, Finding, Method, Report, Step, Target};
+use super::{Attempt, AttemptResult, Method, Report, ReportCode, Step, Target};
 
 /// How much of an answer is kept for the event: the first line of an error fits.
 const DETAIL_BYTES: usize = 256;
@@ -18,7 +18,7 @@ const DETAIL_BYTES: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     tries: Vec<Tries>,
-    told: Vec<(Finding, Option<Box<str>>)>,
+    told: Vec<(ReportCode, Option<Box<str>>)>,
     in_flight: Option<Timestamp>,
     payload_restarts: Option<u64>,
 }
@@ -44,14 +44,14 @@ impl History {
     /// Notes that `report` has been told.
     pub fn tell(&mut self, report: &Report) {
         if !self.told(report) {
-            self.told.push((report.finding, report.container.clone()));
+            self.told.push((report.code, report.container.clone()));
         }
     }
 
     /// Whether this finding about this container has been told.
     #[must_use]
     pub fn told(&self, report: &Report) -> bool {
-        self.told.iter().any(|(finding, container)| *finding == report.finding && *container == report.container)
+        self.told.iter().any(|(code, container)| *code == report.code && *container == report.container)
     }
 
     /// Until when an action is under way.

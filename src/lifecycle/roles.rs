@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::catalogue::{Catalogue, Entry};
-use super::{ContainerFacts, Finding, PodFacts, Report};
+use super::{ContainerFacts, PodFacts, Report, ReportCode};
 use crate::pod::ContainerKind;
 
 /// The sandbox's process ends at the signal, and the kubelet then kills every container of the pod.
@@ -67,24 +67,24 @@ impl<'a> Roles<'a> {
             match (in_payload, by_author, catalogue.find(entry)) {
                 (Some(true), _, _) | (None, None, None) => roles.payload.push(container),
                 (_, _, Some(_)) if container.rules.restarts_all_when_terminated => {
-                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail("ending it would start all containers again"));
                 }
                 (_, _, Some(_)) if !container.can_end() => {
-                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail("the kubelet would start it again"));
                 }
                 (_, _, Some((_, entry))) if !catalogue.allows(entry) => {
-                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail(PORT_FORWARD_OFF));
                 }
                 (_, _, Some((_, entry))) if facts.shared_processes && entry.signals_process_1() => {
-                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail(SHARED_PROCESSES));
                 }
                 (_, _, Some((place, entry))) => helpers.push((place, container, entry)),
                 (_, Some(entry), None) => {
-                    let report = Report::about(Finding::HelperHasNoMethod, &container.name);
+                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
                     roles.findings.push(report.detail(format!("no entry {entry:?}")));
                 }
                 (Some(false), None, None) => {}
@@ -95,7 +95,7 @@ impl<'a> Roles<'a> {
 
         roles.unknown_payload = unknown_payload(facts, app().map(|container| &*container.name));
         if let Some(unknown) = unknown_helpers(facts) {
-            roles.findings.push(Report::new(Finding::HelperUnknown).detail(unknown));
+            roles.findings.push(Report::new(ReportCode::HelperUnknown).detail(unknown));
         }
         roles
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use trainmesh::lifecycle::AttemptResult::{
     ContainerGone, Failed, Forbidden, NotInImage, PodGone, Refused, Sent, TimedOut, Unreachable,
 };
-use trainmesh::lifecycle::{Attempt, AttemptResult, Decision, Finding};
+use trainmesh::lifecycle::{Attempt, AttemptResult, Decision, ReportCode};
 
 use super::pod::{at, container, plain, pod};
 use super::{World, shown};
@@ -116,7 +116,7 @@ fn pauses_double_up_to_a_minute_and_then_it_is_given_up() {
     assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     world.attempt(&hanging(), Refused);
     let Decision::Report(report) = world.decide(&hanging()) else { panic!("no report") };
-    assert_eq!(report.finding, Finding::ProxyEndFailed);
+    assert_eq!(report.code, ReportCode::ProxyEndFailed);
     assert_eq!(report.detail, "envoy-admin: refused: Refused");
     world.history.tell(&report);
     world.attempt(&hanging(), Refused);
@@ -235,13 +235,4 @@ fn a_payload_that_runs_again_is_told_once_and_an_old_view_of_the_pod_is_no_such_
     assert_eq!(world.decisions(&payload("a", 3)), ["wait PayloadRunning"]);
     assert_eq!(world.decisions(&payload("a", 4)), ["report PrematureEnd", "wait PayloadRunning"]);
     assert_eq!(world.decisions(&payload("a T1", 4)), ["wait PayloadRestarting"]);
-}
-
-/// A mistake of the controller must not read like a crash of the proxy.
-#[test]
-fn a_premature_end_has_an_event_of_its_own() {
-    assert_eq!(Finding::PrematureEnd.event(), Some("PrematureEnd"));
-    let same = Finding::ALL.iter().copied().filter(|finding| finding.event() == Finding::PrematureEnd.event());
-    assert_eq!(same.collect::<Vec<_>>(), [Finding::PrematureEnd]);
-    assert!(Finding::PrematureEnd.is_warning());
 }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
 use trainmesh::config::{Configuration, Termination};
 use trainmesh::lifecycle::{
-    Attempt, AttemptResult, Catalogue, Decision, Finding, History, Method, PodFacts, Situation, Step, Target, decide,
+    Attempt, AttemptResult, Catalogue, Decision, History, Method, PodFacts, ReportCode, Situation, Step, Target, decide,
 };
 use trainmesh::scope::Mode;
 
@@ -30,16 +30,16 @@ const RESYNC: i64 = 300;
 const LADDER: [Method; 3] = [Method::EnvoyAdmin, Method::StatusPort, Method::StatusForward];
 
 /// What is found in a thousand lives. That the payload was started again after an action is not among it.
-const FOUND: [Finding; 9] = [
-    Finding::ProxyEnded,
-    Finding::ProxyEndFailed,
-    Finding::ProxyDiedEarly,
-    Finding::ProxyRestarted,
-    Finding::ProxyCrashLoop,
-    Finding::HelperEnded,
-    Finding::HelperEndFailed,
-    Finding::HelperHasNoMethod,
-    Finding::Forbidden,
+const FOUND: [ReportCode; 9] = [
+    ReportCode::ProxyEnded,
+    ReportCode::ProxyEndFailed,
+    ReportCode::ProxyDiedEarly,
+    ReportCode::ProxyRestarted,
+    ReportCode::ProxyCrashLoop,
+    ReportCode::HelperEnded,
+    ReportCode::HelperEndFailed,
+    ReportCode::HelperHasNoMethod,
+    ReportCode::Forbidden,
 ];
 
 struct Controller<'a> {
@@ -49,7 +49,7 @@ struct Controller<'a> {
     /// Under way: when it ends, and what comes of it then.
     action: Option<(Timestamp, Step, Target, AttemptResult)>,
     tries: Vec<(Timestamp, Target)>,
-    found: Vec<Finding>,
+    found: Vec<ReportCode>,
     wake: Option<Timestamp>,
 }
 
@@ -67,7 +67,7 @@ impl Controller<'_> {
             let Decision::Report(report) = decision else { return decision };
             assert!(!self.history.told(&report), "told twice: {report:?}");
             self.history.tell(&report);
-            self.found.push(report.finding);
+            self.found.push(report.code);
         }
     }
 
@@ -115,7 +115,7 @@ impl Controller<'_> {
 }
 
 /// One life, from the pod's birth to some hours after its payload's end, and what was found in it.
-fn live(seed: u64, settings: &Termination, catalogue: &Catalogue) -> Vec<Finding> {
+fn live(seed: u64, settings: &Termination, catalogue: &Catalogue) -> Vec<ReportCode> {
     let mut dice = Dice::new(!seed);
     let mut node = chance::node(seed, at(0));
     let mut controller = Controller {
@@ -168,7 +168,7 @@ fn live(seed: u64, settings: &Termination, catalogue: &Catalogue) -> Vec<Finding
 /// What must hold at the end of a life.
 fn judge(node: &Node, controller: &Controller<'_>, final_at: Timestamp) {
     let Controller { history, tries, found, .. } = controller;
-    assert!(!found.contains(&Finding::PrematureEnd));
+    assert!(!found.contains(&ReportCode::PrematureEnd));
     assert!(format!("{history:?}").len() < 6_000, "{history:?}");
     for container in &node.containers {
         let methods: &[Method] = match container.part {

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::config::{Argv, Configuration, ContainerName, Helper, HelperMethod};
-use trainmesh::lifecycle::{Decision, Finding};
+use trainmesh::lifecycle::{Decision, ReportCode};
 
 use super::pod::{annotated, container, plain, pod, with};
 use super::{World, check};
@@ -168,7 +168,7 @@ fn by_default_there_are_no_port_forwards_and_the_report_names_the_setting() {
         let world = World { settings: Configuration::embedded().termination, ..World::default() };
         let decision = world.decide(&plain("Never", &["a T0", helper, "istio-proxy"]));
         let Decision::Report(report) = decision else { panic!("{helper}: {decision:?}") };
-        assert_eq!(report.finding, Finding::HelperHasNoMethod, "{helper}");
+        assert_eq!(report.code, ReportCode::HelperHasNoMethod, "{helper}");
         assert!(report.detail.contains("termination.portForward"), "{report:?}");
     }
 }

@@ -9,7 +9,7 @@ use crate::lifecycle::finality::Outlook;
 use crate::lifecycle::history::Progress;
 use crate::lifecycle::roles::{Proxy, Roles};
 use crate::lifecycle::{
-    ContainerFacts, Decision, Finding, Method, Report, Role, Skip, State, Step, Target, Why, ladder,
+    ContainerFacts, Decision, Method, Report, ReportCode, Role, Skip, State, Step, Target, Why, ladder,
 };
 
 /// How long after the payload's end a helper that does not run is waited for before the proxy is ended without it: it
@@ -61,7 +61,7 @@ pub(super) fn next(
             Standing::Pending(until, why) | Standing::Hopeless(until, why) => later = earlier(later, (until, why)),
             Standing::NotRunning => {
                 if proxy.state == (State::Waiting { crash_loop: true }) {
-                    tell(Report::about(Finding::ProxyCrashLoop, &proxy.name))?;
+                    tell(Report::about(ReportCode::ProxyCrashLoop, &proxy.name))?;
                 }
                 not_running = Some(Why::ProxyStarting);
             }
@@ -83,7 +83,7 @@ pub(super) fn rehearsal(roles: &Roles<'_>) -> Option<Report> {
     let proxy = if let Proxy::Classic(proxy) = roles.proxy { Some(proxy) } else { None };
     let all = roles.helpers.iter().map(|(helper, _)| *helper).chain(proxy);
     let running: Vec<&str> = all.filter(|it| it.state == State::Running).map(|it| &*it.name).collect();
-    (!running.is_empty()).then(|| Report::new(Finding::WouldEnd).detail(running.join(", ")))
+    (!running.is_empty()).then(|| Report::new(ReportCode::WouldEnd).detail(running.join(", ")))
 }
 
 fn standing(situation: &Situation<'_>, container: &ContainerFacts, ladder: &[Step]) -> Standing {

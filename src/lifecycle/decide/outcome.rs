@@ -7,7 +7,7 @@ use super::payload::{finished, last_end};
 use crate::lifecycle::finality::Outlook;
 use crate::lifecycle::history::Tries;
 use crate::lifecycle::roles::{Proxy, Roles};
-use crate::lifecycle::{AttemptResult, ContainerFacts, Ended, Finding, Phase, Report, Role, State};
+use crate::lifecycle::{AttemptResult, ContainerFacts, Ended, Phase, Report, ReportCode, Role, State};
 
 /// What is to be told of the containers that were told to end.
 pub(super) fn reports(situation: &Situation<'_>, roles: &Roles<'_>) -> Vec<Report> {
@@ -27,15 +27,15 @@ pub(super) fn died_early(situation: &Situation<'_>, roles: &Roles<'_>) -> Option
     let alive = roles.payload.iter().any(|container| container.outlook() != Outlook::Final);
     let comes_back = situation.facts.containers.iter().any(|it| it.outlook() == Outlook::RestartsAll);
     let died = proxy.outlook() == Outlook::Final && alive && !told_to_end && !comes_back;
-    died.then(|| Report::about(Finding::ProxyDiedEarly, &proxy.name).detail(format!("exit code {exit_code}")))
+    died.then(|| Report::about(ReportCode::ProxyDiedEarly, &proxy.name).detail(format!("exit code {exit_code}")))
 }
 
 fn about(situation: &Situation<'_>, roles: &Roles<'_>, container: &ContainerFacts, tries: &Tries) -> Option<Report> {
     let Situation { facts, now, .. } = *situation;
-    let report = |finding| Report::about(finding, &container.name);
+    let report = |code| Report::about(code, &container.name);
     let [ended, failed] = match tries.role() {
-        Role::Proxy => [Finding::ProxyEnded, Finding::ProxyEndFailed],
-        Role::Helper => [Finding::HelperEnded, Finding::HelperEndFailed],
+        Role::Proxy => [ReportCode::ProxyEnded, ReportCode::ProxyEndFailed],
+        Role::Helper => [ReportCode::HelperEnded, ReportCode::HelperEndFailed],
     };
     let same = container.id.as_deref() == Some(tries.id());
     if same && matches!(container.state, State::Terminated { .. }) {
@@ -49,12 +49,12 @@ fn about(situation: &Situation<'_>, roles: &Roles<'_>, container: &ContainerFact
         return None;
     }
     if !same && container.id.is_some() && tries.role() == Role::Proxy && tries.may_be_obeyed() {
-        return Some(report(Finding::ProxyRestarted).detail(format!("{} restarts", container.restarts)));
+        return Some(report(ReportCode::ProxyRestarted).detail(format!("{} restarts", container.restarts)));
     }
     let (method, last) = tries.last();
     if last.result == AttemptResult::Forbidden && !tries.overdue(now) {
         let right = format!("needs create and get on {}", method.subresource());
-        return Some(report(Finding::Forbidden).detail(join(&right, &last.detail)));
+        return Some(report(ReportCode::Forbidden).detail(join(&right, &last.detail)));
     }
     let state = format!("{}: {}", method.name(), last.result.name());
     tries.overdue(now).then(|| report(failed).detail(join(&state, &last.detail)))
@@ -64,7 +64,7 @@ fn about(situation: &Situation<'_>, roles: &Roles<'_>, container: &ContainerFact
 fn premature(situation: &Situation<'_>, roles: &Roles<'_>) -> Option<Report> {
     let before = situation.history.payload_restarts()?;
     let again = roles.payload_restarts() > before && roles.payload.iter().any(|it| it.outlook() != Outlook::Final);
-    again.then(|| Report::new(Finding::PrematureEnd))
+    again.then(|| Report::new(ReportCode::PrematureEnd))
 }
 
 fn join(head: &str, detail: &str) -> String {
