@@ -12,6 +12,7 @@ mod patch;
 mod plan;
 pub mod proxy_config;
 mod reason;
+mod rule_id;
 mod rules;
 mod snapshot;
 mod verify;
@@ -25,7 +26,7 @@ pub use outcome::{Outcome, RuleOutcome, Verdict};
 pub use patch::Patch;
 pub use plan::Plan;
 pub use reason::Reason;
-pub use rules::RuleId;
+pub use rule_id::RuleId;
 pub use snapshot::{ProfileChoice, Snapshot};
 pub use verify::{VerifyError, verify};
 

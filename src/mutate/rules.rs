@@ -6,10 +6,8 @@ mod mesh;
 
 use std::borrow::Cow;
 
-use serde::{Serialize, Serializer};
-
 use super::plan::{annotation, label};
-use super::{Plan, Reason, Snapshot, Verdict};
+use super::{Plan, Reason, RuleId, Snapshot, Verdict};
 use crate::pod::{Injection, NotInjected, Pod, Proxy, injection};
 use crate::scope::Mode;
 
@@ -29,21 +27,6 @@ pub(super) static RULES: &[Rule] = &[
     Rule { id: RuleId::MeshHold, decide: mesh::hold::decide },
     Rule { id: RuleId::TerminationManaged, decide: managed::decide },
 ];
-
-/// The name of a rule; their order is that of the reference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum RuleId {
-    /// Hold the application until the proxy is ready.
-    MeshHold,
-    /// Ask for a native sidecar.
-    MeshNative,
-    /// Keep the payload's traffic out of Envoy.
-    MeshTraffic,
-    /// Give the pod what its fabric needs.
-    Fabric,
-    /// Let the controller find the pod for the sake of its helpers.
-    TerminationManaged,
-}
 
 /// What a rule sees: the pod, the snapshot, and what every rule would otherwise work out again.
 pub(super) struct Facts<'a> {
@@ -68,30 +51,6 @@ pub(super) struct Ruling {
     pub(super) parts: Vec<String>,
     /// What is in force, as the annotation `trainmesh.dev/applied` says it, where that is more than the rule's name.
     pub(super) in_force: Option<String>,
-}
-
-impl RuleId {
-    /// Every rule, in the order of the reference.
-    pub const ALL: [Self; 5] =
-        [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::Fabric, Self::TerminationManaged];
-
-    /// The name as configuration, metrics and reports write it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::MeshHold => "mesh.hold",
-            Self::MeshNative => "mesh.native",
-            Self::MeshTraffic => "mesh.traffic",
-            Self::Fabric => "fabric",
-            Self::TerminationManaged => "termination.managed",
-        }
-    }
-}
-
-impl Serialize for RuleId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
 }
 
 impl<'a> Facts<'a> {

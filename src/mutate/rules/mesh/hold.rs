@@ -11,11 +11,11 @@ use std::time::Duration;
 use json_patch::jsonptr::PointerBuf;
 use serde_json::{Value, json};
 
-use super::super::{Facts, RuleId, Ruling, annotation_pointer};
+use super::super::{Facts, Ruling, annotation_pointer};
 use crate::keys;
 use crate::mutate::plan::spec;
 use crate::mutate::proxy_config::{self, Hold};
-use crate::mutate::{Plan, Reason};
+use crate::mutate::{Plan, Reason, RuleId};
 use crate::pod::{Injection, Proxy, ProxyKind};
 
 /// How long `pilot-agent wait` waits unless its command says otherwise.
