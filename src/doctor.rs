@@ -20,6 +20,7 @@ mod namespaces;
 mod pod_security;
 mod registration;
 mod rights;
+mod servers;
 #[cfg(test)]
 mod testing;
 
@@ -27,9 +28,10 @@ use std::fmt;
 
 pub use certificate::ca_bundle;
 pub use code::{Check, Code, level};
-pub use facts::{Admission, Facts, Istiod, PodSecurityProbe, Readable, Servers, ServingCertificate, Version};
+pub use facts::{Admission, Facts, Istiod, PodSecurityProbe, Readable, ServingCertificate, Version};
 pub use registration::ours as webhooks;
 pub use rights::{Right, Server, narrowed, needed, unneeded};
+pub use servers::Servers;
 
 use crate::finding::Finding;
 

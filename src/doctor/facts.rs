@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
-use super::{Code, Found, Right};
+use super::{Code, Found, Right, Servers};
 use crate::certs::{Dates, Distrust};
 use crate::config::{ConfigUpdate, PodSecurityDefault};
-use crate::objects::SERVING_SECRET;
 use crate::scope::Installation;
 
 /// What was seen, at one moment.
@@ -108,21 +107,6 @@ pub struct Version {
     pub full: String,
 }
 
-/// How the two servers are installed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Servers {
-    /// The webhook's service account.
-    pub webhook_account: String,
-    /// The controller's service account.
-    pub controller_account: String,
-    /// The Secret that the webhook's certificate lies in.
-    pub secret: String,
-    /// Whether the controller makes the certificate.
-    pub own_certificate: bool,
-    /// Whether a controller is installed, or has something to do; `false`: the webhook alone.
-    pub controller: bool,
-}
-
 /// A control plane of Istio.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Istiod {
@@ -139,19 +123,6 @@ impl fmt::Display for Admission {
             Self::PodSecurity(level) => level.fmt(formatter),
             Self::SecurityContextConstraints => formatter.write_str("SecurityContextConstraints"),
             Self::Unknown => formatter.write_str("unknown"),
-        }
-    }
-}
-
-impl Default for Servers {
-    /// As the chart installs them.
-    fn default() -> Self {
-        Self {
-            webhook_account: "trainmesh-webhook".to_owned(),
-            controller_account: "trainmesh-controller".to_owned(),
-            secret: SERVING_SECRET.to_owned(),
-            own_certificate: true,
-            controller: true,
         }
     }
 }
