@@ -18,13 +18,15 @@
 
 mod compose;
 mod emit;
+mod error;
 mod parse;
 mod read_tree;
 mod scalar;
 mod tree;
 
 pub use emit::to_string;
-pub use parse::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES, parse};
+pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
+pub use parse::parse;
 pub use read_tree::{TreeError, tree};
 pub use scalar::number;
 pub use tree::{Content, Key, Node};

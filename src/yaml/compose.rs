@@ -7,7 +7,7 @@ use granit_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-use super::parse::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
+use super::error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
 use super::scalar::Scalar;
 
 /// The namespace of the tags that are written with `!!`.

@@ -1,32 +1,11 @@
-//! The entry to the parser, its limits and its error.
+//! The entry to the parser.
 
-use std::fmt;
-
-use granit_parser::{ErrorKind, Options, Parser, ScanError};
+use granit_parser::{Options, Parser};
 use memchr::{memchr, memchr_iter};
 use serde_json::Value;
 
 use super::compose::Composer;
-
-/// Levels of nesting in a document. The deepest kind of Kubernetes, a `CustomResourceDefinition`, stays below 40; the
-/// recursive steps behind the parser must never be driven to the end of their stack by a text.
-pub const MAX_DEPTH: usize = 64;
-
-/// Scalars, lists, mappings and keys in a document, aliases expanded: some 5 MB of ordinary manifest. It bounds the
-/// memory of a document to a small multiple of its text, whatever its aliases say.
-pub const MAX_NODES: usize = 250_000;
-
-/// Bytes of text that the aliases of a document may repeat: as much as a document itself may hold.
-pub const MAX_EXPANSION: usize = 16 << 20;
-
-/// Why a text is not a YAML document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
-    /// Line in the text, counted from 1.
-    pub line: u64,
-    /// What is wrong there.
-    pub message: String,
-}
+use super::error::{Error, MAX_DEPTH};
 
 /// Reads one YAML document as Kubernetes would; an empty text is `null`.
 pub fn parse(text: &str) -> Result<Value, Error> {
@@ -47,39 +26,12 @@ fn options() -> Options {
     }
 }
 
-impl Error {
-    pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
-        Self { line: line as u64, message: message.into() }
-    }
-
-    pub(super) fn too_deep(line: usize) -> Self {
-        Self::new(line, format!("nested deeper than the limit of {MAX_DEPTH} levels"))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "line {}: {}", self.line, self.message)
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<ScanError> for Error {
-    fn from(error: ScanError) -> Self {
-        let line = error.marker().line();
-        match error.kind() {
-            ErrorKind::RecursionLimitExceeded => Self::too_deep(line),
-            _ => Self::new(line, error.info()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
     use serde_json::json;
 
+    use super::super::error::MAX_NODES;
     use super::*;
 
     #[rstest]
