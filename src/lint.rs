@@ -13,6 +13,7 @@ mod mesh;
 mod network;
 mod page;
 mod placement;
+mod raw;
 mod rdma;
 mod security;
 mod setting;

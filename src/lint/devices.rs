@@ -1,7 +1,8 @@
 //! Resources that containers ask for: FP014 to FP016, FP030, FP032.
 
-use super::facts::{Facts, Seen, text};
+use super::facts::{Facts, Seen};
 use super::finding::Found;
+use super::raw::text;
 use crate::config::Profile;
 use crate::config::profile::{ResourcePattern, Transport};
 use crate::pod::ContainerKind;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::raw::{mounts, text};
 use super::setting::{File, Settings};
 use super::{Subject, rdma};
 use crate::pod::{Container, ContainerKind};
@@ -133,17 +134,6 @@ impl<'a> Seen<'a> {
         let claims = self.container.raw().get("resources").and_then(|resources| resources.get("claims"));
         claims.and_then(Value::as_array).is_some_and(|claims| !claims.is_empty())
     }
-}
-
-/// The text at `key`.
-pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key)?.as_str()
-}
-
-/// What `container` mounts, with its index.
-pub(super) fn mounts(container: Container<'_>) -> impl Iterator<Item = (usize, &Value)> {
-    let mounts = container.raw().get("volumeMounts").and_then(Value::as_array);
-    mounts.into_iter().flatten().enumerate()
 }
 
 /// Whether `container` asks for what is an RDMA adapter by its name.

@@ -1,7 +1,8 @@
 //! The pod as a member of its job: FP023, FP029, FP031.
 
-use super::facts::{Facts, Seen, text};
+use super::facts::{Facts, Seen};
 use super::finding::Found;
+use super::raw::text;
 use crate::fabric::conf;
 use crate::keys;
 use crate::pod::{Container, ContainerKind};

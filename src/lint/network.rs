@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::facts::{Facts, text};
+use super::facts::Facts;
 use super::finding::Found;
+use super::raw::text;
 use super::rdma;
 use crate::config::Profile;
 use crate::config::profile::{Amount, AttachCount, ResourceMode, Transport};

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::facts::{Facts, Seen, text};
+use super::facts::{Facts, Seen};
 use super::finding::Found;
+use super::raw::text;
 use crate::config::Profile;
 use crate::config::profile::MemoryLock;
 use crate::pod::ContainerKind;

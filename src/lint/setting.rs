@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::facts::{mounts, text};
+use super::raw::{mounts, text};
 use crate::fabric::conf;
 use crate::fabric::nccl::number;
 use crate::keys;

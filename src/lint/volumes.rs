@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::facts::{Facts, text};
+use super::facts::Facts;
 use super::finding::Found;
+use super::raw::text;
 use crate::fabric::conf;
 use crate::quantity::whole_units;
 

@@ -1,0 +1,16 @@
+//! Reads of raw objects that several checks share.
+
+use serde_json::Value;
+
+use crate::pod::Container;
+
+/// The text at `key`.
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key)?.as_str()
+}
+
+/// What `container` mounts, with its index.
+pub(super) fn mounts(container: Container<'_>) -> impl Iterator<Item = (usize, &Value)> {
+    let mounts = container.raw().get("volumeMounts").and_then(Value::as_array);
+    mounts.into_iter().flatten().enumerate()
+}
