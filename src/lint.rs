@@ -23,20 +23,17 @@ mod tuning;
 mod values;
 mod volumes;
 
-pub use admission::warnings;
-pub use finding::{letter, line};
+pub use admission::{line, warnings};
+pub use finding::letter;
 pub use page::page;
 pub use subject::Subject;
 pub use table::{CAPTURED, Check, Example, checks, find};
 
-pub(crate) use mesh::captured;
-
 use facts::{Facts, asks_for_adapter};
-use finding::Found;
 use setting::sets_nccl;
 
 use crate::config::{CheckId, LintSettings, Profile};
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::pod::Pod;
 
 /// Whether `pod` has to do with a fabric: a profile was selected, or it asks for an RDMA device or sets a variable of NCCL.
@@ -61,9 +58,18 @@ pub fn lint_some(subject: &Subject<'_>, settings: &LintSettings, wanted: impl Fn
         let weighed = settings.weigh(check.id, check.severity);
         let weighed = weighed.and_then(|severity| own.map_or(Some(severity), |own| own.weigh(check.id, severity)));
         if let Some(severity) = weighed {
-            (check.find)(facts, &mut Found::new(check, severity, &mut findings));
+            (check.find)(facts, &mut check.found(severity, &mut findings));
         }
     }
     findings.sort_by(|a, b| (a.severity, a.code).cmp(&(b.severity, b.code)));
     findings
+}
+
+/// FP021 alone, for a pod whose traffic is left to Istio.
+pub(crate) fn captured(subject: &Subject<'_>, settings: &LintSettings) -> Option<Finding> {
+    let check = find(CAPTURED.code())?;
+    let severity = settings.weigh(check.id, check.severity).filter(|severity| *severity != Severity::Info)?;
+    let mut findings = Vec::new();
+    mesh::captured(subject, &mut check.found(severity, &mut findings));
+    findings.pop()
 }

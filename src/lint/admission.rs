@@ -1,10 +1,11 @@
 //! Findings as warnings of an admission review: few and short.
 
-use super::line;
 use crate::finding::{Finding, Severity};
 
 /// More findings than this hide the first ones in a terminal.
 const LINES: usize = 5;
+/// A warning of an admission review is read in one glance, as Kubernetes advises.
+const LINE: usize = 120;
 
 /// The warnings for `findings`: errors and what is likely wrong, the heaviest first, and how many more there are.
 #[must_use]
@@ -16,6 +17,17 @@ pub fn warnings(findings: &[Finding]) -> Vec<String> {
         more => lines.push(format!("… and {more} more: trainmesh lint")),
     }
     lines
+}
+
+/// The finding as one short line.
+#[must_use]
+pub fn line(finding: &Finding) -> String {
+    let line = format!("{}: {}", finding.code, finding.message);
+    if line.len() <= LINE {
+        return line;
+    }
+    let end = line.floor_char_boundary(LINE - '…'.len_utf8());
+    format!("{}…", &line[..end])
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! What a check found.
 
-use super::Check;
 use crate::finding::{Finding, Severity};
 
 /// Where a check puts what it finds.
 pub(super) struct Found<'a> {
-    check: &'static Check,
+    code: &'static str,
     severity: Severity,
+    fix: &'static str,
     findings: &'a mut Vec<Finding>,
     count: usize,
 }
@@ -15,8 +15,6 @@ pub(super) struct Found<'a> {
 const FINDINGS: usize = 100;
 /// The longest message, in bytes: it may repeat values of the pod.
 const MESSAGE: usize = 1024;
-/// A warning of an admission review is read in one glance, as Kubernetes advises.
-const LINE: usize = 120;
 
 /// The letter that stands for a severity.
 #[must_use]
@@ -29,20 +27,14 @@ pub fn letter(severity: Severity) -> char {
     }
 }
 
-/// The finding as one short line.
-#[must_use]
-pub fn line(finding: &Finding) -> String {
-    let line = format!("{}: {}", finding.code, finding.message);
-    if line.len() <= LINE {
-        return line;
-    }
-    let end = line.floor_char_boundary(LINE - '…'.len_utf8());
-    format!("{}…", &line[..end])
-}
-
 impl<'a> Found<'a> {
-    pub(super) fn new(check: &'static Check, severity: Severity, findings: &'a mut Vec<Finding>) -> Self {
-        Self { check, severity, findings, count: 0 }
+    pub(super) fn new(
+        code: &'static str,
+        severity: Severity,
+        fix: &'static str,
+        findings: &'a mut Vec<Finding>,
+    ) -> Self {
+        Self { code, severity, fix, findings, count: 0 }
     }
 
     /// Takes note of what is wrong at `field`.
@@ -54,11 +46,11 @@ impl<'a> Found<'a> {
         let mut message = message.into();
         message.truncate(message.floor_char_boundary(MESSAGE));
         self.findings.push(Finding {
-            code: self.check.id.code(),
+            code: self.code,
             severity: self.severity,
             message: message.into(),
             evidence: String::new(),
-            fix: Some(self.check.cure),
+            fix: Some(self.fix),
             subject: field.into(),
         });
     }

@@ -1,11 +1,9 @@
 //! FP021: Envoy between the pods of a job. The rule mesh.traffic says the same, in the same words, where it leaves the
 //! traffic alone.
 
+use super::Subject;
 use super::facts::Facts;
 use super::finding::Found;
-use super::{Subject, table};
-use crate::config::LintSettings;
-use crate::finding::{Finding, Severity};
 use crate::keys;
 use crate::pod::Injection;
 use crate::workload;
@@ -15,20 +13,14 @@ const FIELD: &str = "/metadata/annotations";
 
 /// FP021: nobody keeps the job's traffic out of Envoy.
 pub(super) fn traffic(facts: &Facts<'_>, found: &mut Found<'_>) {
-    if is_captured(facts.subject) {
-        found.add(FIELD, MESSAGE);
-    }
+    captured(facts.subject, found);
 }
 
-/// FP021 alone, for a pod whose traffic is left to Istio.
-pub(crate) fn captured(subject: &Subject<'_>, settings: &LintSettings) -> Option<Finding> {
-    let check = table::find(table::CAPTURED.code())?;
-    let severity = settings.weigh(check.id, check.severity).filter(|severity| *severity != Severity::Info)?;
-    let mut findings = Vec::new();
+/// The same of a pod of which the facts are not needed.
+pub(super) fn captured(subject: &Subject<'_>, found: &mut Found<'_>) {
     if is_captured(subject) {
-        Found::new(check, severity, &mut findings).add(FIELD, MESSAGE);
+        found.add(FIELD, MESSAGE);
     }
-    findings.pop()
 }
 
 /// Whether the pod works together with others through a proxy, and nobody has decided that it shall.

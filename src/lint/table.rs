@@ -13,7 +13,7 @@ mod volumes;
 use super::facts::Facts;
 use super::finding::Found;
 use crate::config::CheckId;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 
 /// A check.
 #[derive(Debug)]
@@ -59,6 +59,13 @@ pub(super) static THEMES: [&[Check]; 9] = [
     volumes::CHECKS,
     job::CHECKS,
 ];
+
+impl Check {
+    /// Where the check puts what it finds with this weight.
+    pub(super) fn found<'a>(&self, severity: Severity, findings: &'a mut Vec<Finding>) -> Found<'a> {
+        Found::new(self.id.code(), severity, self.cure, findings)
+    }
+}
 
 /// Every check, in the order of the ids.
 #[must_use]
