@@ -9,6 +9,7 @@
 mod examples;
 mod gang;
 mod kinds;
+mod lookup;
 mod member;
 mod template;
 
@@ -17,9 +18,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use gang::{GangTraits, SizeSource, has_peers, has_ssh_ranks, is_auxiliary_role};
+pub use gang::{GangTraits, SizeSource, has_ssh_ranks};
 pub use kinds::KINDS;
-pub use member::{LABELS, Member, identify};
+pub use lookup::{LABELS, find, has_peers, identify, is_auxiliary_role};
+pub use member::Member;
 
 use crate::pod::Pod;
 
@@ -137,10 +139,3 @@ impl PartialEq for Kind {
 }
 
 impl Eq for Kind {}
-
-/// The entry of a manifest's `apiVersion` and `kind`.
-#[must_use]
-pub fn find(api_version: &str, kind: &str) -> Option<&'static Kind> {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
-}

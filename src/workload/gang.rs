@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::{KINDS, Member};
+use super::Member;
 use crate::pod::{Container, ContainerKind, Pod};
 
 /// The longest JSON of a cluster that is parsed, in bytes: it takes many times its length. A longer one lists hundreds of
@@ -36,21 +36,6 @@ pub enum SizeSource {
     Metadata(&'static str),
 }
 
-/// Whether the pods of `member`'s role take no part in the collective work of the others. Whoever writes a manifest names
-/// roles as other operators do, so that those of every kind count.
-#[must_use]
-pub fn is_auxiliary_role(member: Member<'_>) -> bool {
-    member.role.is_some_and(|role| KINDS.iter().any(|kind| kind.gang.auxiliary_roles.contains(&role)))
-}
-
-/// Whether `pod`, a part of `member`'s workload, is one of several. `false` also where nothing shows it. The sources of
-/// every kind count: a `JobSet` runs what a `PyTorchJob` runs.
-#[must_use]
-pub fn has_peers(pod: Pod<'_>, member: Member<'_>) -> bool {
-    let mut sources = KINDS.iter().flat_map(|kind| kind.gang.size);
-    member.index.is_some_and(|index| index > 0) || sources.any(|source| source.shows_peers(pod))
-}
-
 /// Whether the ranks in `container`, of a pod of `member`'s workload, are started in sessions of sshd, which do not
 /// inherit the environment of the container.
 #[must_use]
@@ -76,7 +61,8 @@ impl GangTraits {
 }
 
 impl SizeSource {
-    fn shows_peers(self, pod: Pod<'_>) -> bool {
+    /// Whether this shows that `pod` is one of several.
+    pub(super) fn shows_peers(self, pod: Pod<'_>) -> bool {
         let values = |name| {
             let containers = pod.containers().filter(|container| container.kind == ContainerKind::App);
             containers.filter_map(move |container| container.env(name))
@@ -115,33 +101,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::workload::find;
-
-    fn env(name: &str, value: &str) -> Value {
-        json!({"spec": {"containers": [{"name": "a", "env": [{"name": name, "value": value}]}]}})
-    }
-
-    #[rstest]
-    #[case::nodes(env("PET_NNODES", "3"), None, true)]
-    #[case::elastic(env("PET_NNODES", "1:4"), None, true)]
-    #[case::one_node(env("PET_NNODES", "1"), None, false)]
-    #[case::processes_of_one_pod(env("WORLD_SIZE", "8"), None, false)]
-    #[case::tensorflow(env("TF_CONFIG", r#"{"cluster": {"chief": ["a:1"], "worker": ["b:1"]}}"#), None, true)]
-    #[case::tensorflow_alone(env("TF_CONFIG", r#"{"cluster": {"worker": ["b:1"]}}"#), None, false)]
-    #[case::mpi(env("K_MPI_JOB_ROLE", "worker"), None, true)]
-    #[case::group(json!({"metadata": {"annotations": {"leaderworkerset.sigs.k8s.io/size": "2"}}}), None, true)]
-    #[case::second_of_a_role(json!({}), Some(1), true)]
-    #[case::nothing_tells(json!({}), Some(0), false)]
-    fn evidence(#[case] pod: Value, #[case] index: Option<u64>, #[case] expected: bool) {
-        let member = Member {
-            kind: find("kubeflow.org/v1", "PyTorchJob").unwrap(),
-            job: "a",
-            role: None,
-            index,
-            training: true,
-        };
-        assert_eq!(has_peers(Pod::new(&pod), member), expected);
-    }
 
     #[rstest]
     #[case::path(json!(["/usr/sbin/sshd", "-De"]), true)]
