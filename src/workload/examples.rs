@@ -1,5 +1,6 @@
 //! Every example of the repository renders, to pods that the apiserver can read and that are recognised again.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::template::testing::render_with;
 use super::{LABELS, Role, Runtimes, find, identify};
-use crate::gang::GangId;
 use crate::pod::Pod;
 
 /// A role of an example: its name, its replicas, and `kind/name` of the workload as its pod tells it.
@@ -127,9 +127,13 @@ fn the_labels_that_identify(#[files("examples/*.yaml")] path: PathBuf) {
             labels.retain(|key, _| LABELS.contains(&key.as_str()));
         }
         assert_eq!(identify(Pod::new(&pod)), identify(Pod::new(&role.pod)), "{}", role.pod);
-        let gang = |pod| GangId::of(Pod::new(pod), "team-a");
-        assert_eq!(gang(&pod), gang(&role.pod), "{}", role.pod);
+        assert_eq!(gang_id(&pod), gang_id(&role.pod), "{}", role.pod);
     }
+}
+
+fn gang_id(pod: &Value) -> Option<Cow<'_, str>> {
+    let pod = Pod::new(pod);
+    identify(pod).and_then(|member| (member.kind.gang.id)(pod, member))
 }
 
 /// The manifests of a file, those of a `List` one by one.
