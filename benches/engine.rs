@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use serde_json::{Value, json};
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::Configuration;
 use trainmesh::controller::Watched;
-use trainmesh::lifecycle::{self, Catalogue, History, Situation};
-use trainmesh::mutate::{Snapshot, draft, mutate};
-use trainmesh::scope::Mode;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::lifecycle::{self, Catalogue, History, Situation};
+use trainmesh_core::mutate::{Snapshot, draft, mutate};
+use trainmesh_core::scope::Mode;
 
 fn main() {
     divan::main();

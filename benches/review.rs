@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::Configuration;
-use trainmesh::mutate::Snapshot;
-use trainmesh::scope::Mode;
-use trainmesh::webhook::answer::answer;
-use trainmesh::webhook::review::Review;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::mutate::Snapshot;
+use trainmesh_core::scope::Mode;
+use trainmesh_core::webhook::answer::answer;
+use trainmesh_core::webhook::review::Review;
 
 fn main() {
     divan::main();

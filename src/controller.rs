@@ -1,7 +1,7 @@
 //! The controller: watches pods, ends the proxy and the helpers of those whose payload has ended, and keeps what gangs
 //! with a fabric carry.
 //!
-//! What is to be done about a pod is decided by [`lifecycle`](crate::lifecycle), which is pure; here it is watched,
+//! What is to be done about a pod is decided by [`lifecycle`](trainmesh_core::lifecycle), which is pure; here it is watched,
 //! done, verified and told. One replica leads by a lease and acts; the others stand by and are as ready as it is. A
 //! leader that loses its lease ends its process, so that nothing is left in flight that another does too.
 
@@ -54,9 +54,9 @@ use crate::cluster::fabric::pins::PinStore;
 use crate::cluster::lease::{Candidate, Lost};
 use crate::cluster::namespaces::NamespaceCache;
 use crate::reload::Settings;
-use crate::scope::Installation;
 use crate::serve::{Server, Stop};
 use crate::telemetry::{self, LISTENING, Metrics, Readiness};
+use trainmesh_core::scope::Installation;
 
 /// Pods a second whose creation is looked at, and how many may come at once: a look is for the record, and no pod waits
 /// for it.

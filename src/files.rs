@@ -15,7 +15,7 @@ use tokio::io::AsyncReadExt as _;
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bytes of a file: what a configuration may have. A mounted `ConfigMap` or `Secret` holds at most 1 MiB.
-const MAX_FILE: u64 = crate::config::MAX_TEXT as u64;
+const MAX_FILE: u64 = trainmesh_core::config::MAX_TEXT as u64;
 
 /// Some files that belong together.
 #[derive(Debug)]
@@ -89,7 +89,10 @@ mod tests {
     #[tokio::test]
     async fn an_endless_file_is_an_error() {
         let error = Files::new([PathBuf::from("/dev/zero")]).read().await.unwrap_err();
-        assert!(crate::error::chain(&error).contains("/dev/zero: longer than the limit of 2 MiB"), "{error:?}");
+        assert!(
+            trainmesh_core::error::chain(&error).contains("/dev/zero: longer than the limit of 2 MiB"),
+            "{error:?}"
+        );
     }
 
     #[tokio::test]

@@ -1,44 +1,15 @@
-//! trainmesh repairs distributed training pods on Kubernetes with a service mesh, with no job manifest changed.
+//! The binary `trainmesh`: commands, servers, and everything with a client, a socket or a clock.
 //!
-//! Data flows one way: a manifest is read ([`manifest`]), becomes the pods that its operator would create
-//! ([`workload`]), each pod is looked at ([`pod`]) and a patch is planned for it ([`mutate`]) under a configuration
-//! ([`config`]); [`cli`] shows the result. When the payload of a pod has ended, [`lifecycle`] decides what else is to be
-//! ended. `docs/architecture.md` is the map.
+//! What is decided about pods, gangs, certificates and clusters is [`trainmesh_core`]. `docs/architecture.md` is the map.
 
 mod bucket;
 pub mod certs;
 pub mod cli;
 pub mod cluster;
-pub mod cluster_facts;
-mod codes;
-pub mod config;
 pub mod controller;
-pub mod dns;
-pub mod doctor;
-pub mod duration;
-pub mod error;
-pub mod fabric;
 pub mod files;
-pub mod finding;
-pub mod gang;
-pub mod hash;
-mod hint;
-pub mod keys;
-pub mod labels;
-pub mod lifecycle;
-pub mod lint;
 pub mod manifest;
-pub mod mutate;
-pub mod objects;
-pub mod pod;
-pub mod preview;
-pub mod printable;
-pub mod quantity;
 pub mod reload;
-pub mod scope;
 pub mod serve;
-mod sparse;
 pub mod telemetry;
 pub mod webhook;
-pub mod workload;
-pub mod yaml;

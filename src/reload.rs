@@ -16,11 +16,11 @@ use tokio::pin;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{ConfigUpdate, Configuration};
-use crate::error::chain;
 use crate::files::{Files, ReadError};
-use crate::lifecycle::Catalogue;
 use crate::telemetry::{Metrics, ReloadResult};
+use trainmesh_core::config::{ConfigUpdate, Configuration};
+use trainmesh_core::error::chain;
+use trainmesh_core::lifecycle::Catalogue;
 
 /// The configuration in force; shared by all who act on it.
 #[derive(Debug)]

@@ -1,15 +1,13 @@
 //! The admission server.
 //!
 //! [`Webhook::new`] puts the parts together and [`Webhook::run`] serves; listeners, clock, sources of facts and the
-//! signal to end are arguments, so that a test needs neither a cluster nor a fixed port. The pure half ([`review`],
-//! [`answer`]) turns bytes into bytes and knows no runtime; the other half reads bodies, minds deadlines and counts.
+//! signal to end are arguments, so that a test needs neither a cluster nor a fixed port. It reads bodies, minds deadlines and
+//! counts; what is answered is decided by [`trainmesh_core::webhook`].
 //!
 //! A pod is never refused: an answer admits, and whatever goes wrong is HTTP 500, so that the `failurePolicy` of the
 //! registration decides.
 
 mod admission;
-mod admitted;
-pub mod answer;
 mod body;
 mod budget;
 mod certificate;
@@ -19,10 +17,8 @@ mod excerpt;
 mod failure;
 mod limits;
 mod pool;
-pub mod review;
 mod routes;
 mod tls;
-mod warnings;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::{Configuration, Mesh, NativeSidecar, Period, Traffic, schema};
+use trainmesh_core::config::{Configuration, Mesh, NativeSidecar, Period, Traffic, schema};
 
 use judge::accepts;
 

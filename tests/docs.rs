@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::Configuration;
-use trainmesh::doctor::{Code, Right, Server, Servers, level, needed};
-use trainmesh::lint::page;
-use trainmesh::mutate::{Reason, Snapshot, mutate};
-use trainmesh::scope::Mode;
 use trainmesh::telemetry::{EvictionReason, HandshakeFailure, Metrics, ReloadResult, ReviewResult, ServerKind};
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::doctor::{Code, Right, Server, Servers, level, needed};
+use trainmesh_core::lint::page;
+use trainmesh_core::mutate::{Reason, Snapshot, mutate};
+use trainmesh_core::scope::Mode;
 
 /// How to renew the table: it is what this test prints.
 #[test]
@@ -143,7 +143,7 @@ fn doctor_asks_for_the_rights_that_the_chart_grants() {
 
 /// What the roles of a manifest grant, in the words of [`Right`].
 fn grants(server: Server, manifest: &str) -> Vec<String> {
-    let documents = manifest.split("\n---\n").map(|document| trainmesh::yaml::parse(document).unwrap());
+    let documents = manifest.split("\n---\n").map(|document| trainmesh_core::yaml::parse(document).unwrap());
     let mut granted = Vec::new();
     for mut role in documents.filter(|role| role["rules"].is_array()) {
         let namespace = (role["kind"] == "Role").then(|| "home".to_owned());

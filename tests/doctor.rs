@@ -19,8 +19,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
-use trainmesh::certs::{Dates, mint};
-use trainmesh::objects::{LEASE, SERVICE, SERVING_SECRET, service_host};
+use trainmesh::certs::mint;
+use trainmesh_core::certs::Dates;
+use trainmesh_core::objects::{LEASE, SERVICE, SERVING_SECRET, service_host};
 
 use cluster::{Cluster, Namespace, list};
 
@@ -141,7 +142,7 @@ fn pair(home: &str) -> (String, Value) {
 /// `config/registration.yaml`, as it is after the controller has written whom to trust.
 fn registration(home: &str, ca: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
-    let mut registration: Value = trainmesh::yaml::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut registration: Value = trainmesh_core::yaml::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
     for webhook in registration["webhooks"].as_array_mut().unwrap() {
         webhook["clientConfig"]["service"]["namespace"] = home.into();
         webhook["clientConfig"]["caBundle"] = json!(ByteString(ca.as_bytes().to_vec()));

@@ -18,7 +18,7 @@ use std::fs;
 use cli::trainmesh;
 use ended::ended;
 use rstest::rstest;
-use trainmesh::config::{Configuration, builtin_profiles, profile_source};
+use trainmesh_core::config::{Configuration, builtin_profiles, profile_source};
 
 const OWN: &str = "\
 apiVersion: config.trainmesh.dev/v1alpha1

@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use cli::trainmesh;
 use judge::Judge;
 use serde_json::Value;
-use trainmesh::yaml;
+use trainmesh_core::yaml;
 
 /// The whole preview of one example: the diff of each role, the notes, and each pod as its operator would create it.
 fn picture(path: &str) -> String {
@@ -58,7 +58,7 @@ fn every_kind_has_an_example() {
         .iter()
         .map(|result| (result["apiVersion"].as_str().unwrap().to_owned(), result["kind"].as_str().unwrap().to_owned()))
         .collect();
-    for kind in trainmesh::workload::KINDS {
+    for kind in trainmesh_core::workload::KINDS {
         let of_kind = |(api_version, name): &(String, String)| {
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
             name == kind.kind && group == kind.group && kind.versions.contains(&version)

@@ -13,7 +13,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use tokio::time::timeout;
 use trainmesh::cluster::lease::{self, Candidate, Lost, Timing};
-use trainmesh::objects::LEASE;
+use trainmesh_core::objects::LEASE;
 
 use cluster::server::{self, Server};
 use cluster::{Cluster, Namespace, PATIENCE, eventually};

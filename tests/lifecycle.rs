@@ -34,10 +34,10 @@ mod skips;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use trainmesh::config::{Configuration, Termination};
-use trainmesh::lifecycle::{Catalogue, Decision, History, PodFacts, Situation, decide};
-use trainmesh::pod::Pod;
-use trainmesh::scope::{Exclusion, Mode};
+use trainmesh_core::config::{Configuration, Termination};
+use trainmesh_core::lifecycle::{Catalogue, Decision, History, PodFacts, Situation, decide};
+use trainmesh_core::pod::Pod;
+use trainmesh_core::scope::{Exclusion, Mode};
 
 /// What a decision depends on besides the pod.
 struct World {

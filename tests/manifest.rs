@@ -8,7 +8,8 @@ use std::process::Command;
 use std::{env, fs, iter, slice};
 
 use rstest::rstest;
-use trainmesh::manifest::{Document, DocumentError, Inputs, MAX_DOCUMENT};
+use trainmesh::manifest::Inputs;
+use trainmesh_core::manifest::{Document, DocumentError, MAX_DOCUMENT};
 
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n";
 const JSON_POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}"#;

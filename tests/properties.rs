@@ -10,10 +10,10 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::{Configuration, NativeSidecar, Traffic};
-use trainmesh::mutate::{Outcome, RuleId, Snapshot, Verdict, mutate};
-use trainmesh::scope::Mode;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::{Configuration, NativeSidecar, Traffic};
+use trainmesh_core::mutate::{Outcome, RuleId, Snapshot, Verdict, mutate};
+use trainmesh_core::scope::Mode;
 
 /// Keys that some rule reads or writes, and some that none does.
 const KEYS: [&str; 17] = [

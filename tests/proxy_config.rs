@@ -20,7 +20,7 @@ use dice::Dice;
 use judge::Judge;
 use rstest::rstest;
 use texts::Random;
-use trainmesh::mutate::proxy_config::{Hold, Refusal, hold};
+use trainmesh_core::mutate::proxy_config::{Hold, Refusal, hold};
 
 static JUDGE: LazyLock<Judge> = LazyLock::new(Judge::build);
 

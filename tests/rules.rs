@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::{Configuration, NativeSidecar, Period, Traffic};
-use trainmesh::mutate::{Outcome, RuleId, Snapshot, mutate};
-use trainmesh::scope::Mode;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::{Configuration, NativeSidecar, Period, Traffic};
+use trainmesh_core::mutate::{Outcome, RuleId, Snapshot, mutate};
+use trainmesh_core::scope::Mode;
 
 const HELD: &str = "holdApplicationUntilProxyStarts: true";
 

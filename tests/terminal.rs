@@ -20,7 +20,7 @@ use std::fs;
 use rstest::rstest;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trainmesh::printable::is_printable;
+use trainmesh_core::printable::is_printable;
 
 use apiserver::Apiserver;
 use pty::in_terminal;

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
-use trainmesh::yaml;
+use trainmesh_core::yaml;
 
 use judge::{Judge, Session};
 

@@ -12,9 +12,9 @@ use thiserror::Error;
 use time::OffsetDateTime;
 
 use super::COMMON_NAME;
-use super::dates::Dates;
 use super::key::PrivateKey;
 use super::read::Authority;
+use trainmesh_core::certs::{Dates, Id};
 
 /// Nobody judges by the name of a leaf; it must have one.
 const LEAF_NAME: &str = "trainmesh webhook";
@@ -39,7 +39,7 @@ pub enum MintError {
     Date(#[from] time::error::ComponentRange),
     /// Only those with a key sign.
     #[error("the key of the authority {0} is not readable")]
-    Key(super::Id),
+    Key(Id),
     /// What was made is not what is read.
     #[error("could not read back a certificate that was made")]
     Back,

@@ -12,10 +12,10 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
 
 use super::COMMON_NAME;
-use super::dates::Dates;
 use super::key::PrivateKey;
 use super::pem::{CERTIFICATE, PRIVATE_KEY, sections};
-use super::step::{self, Id};
+use trainmesh_core::certs::Dates;
+use trainmesh_core::certs::step::{self, Id};
 
 /// An authority of ours: a certificate that may sign others and whose name begins with `COMMON_NAME`.
 #[derive(Clone)]

@@ -11,13 +11,13 @@ use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
 use super::mint::MintError;
-use super::schedule::Schedule;
 use super::state::State;
-use super::step::{Facts, Id, Step};
 use super::store::Store;
-use crate::error::chain;
-use crate::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 use crate::telemetry::Metrics;
+use trainmesh_core::certs::Schedule;
+use trainmesh_core::certs::step::{Facts, Id, Step};
+use trainmesh_core::error::chain;
+use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 
 /// Steps without a pause: from nothing to a leaf takes three. Whoever needs more fights with somebody.
 const STEPS: u32 = 8;
@@ -155,6 +155,6 @@ fn told(step: &Step) {
     }
 }
 
-fn ids(authorities: &[super::step::Authority]) -> Vec<Id> {
+fn ids(authorities: &[trainmesh_core::certs::step::Authority]) -> Vec<Id> {
     authorities.iter().map(|authority| authority.id).collect()
 }

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::PrivateKey;
-use super::dates::Dates;
 use super::mint::{self, MintError};
 use super::read::{Authorities, Authority, Leaf, bundle, keys};
-use super::schedule::Schedule;
-use super::step::{self, CertificateSet, Facts, Id, Serving, Step};
 use super::store::{Stored, Write};
-use crate::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
-use crate::objects::{Secret, WebhookConfiguration};
+use trainmesh_core::certs::Dates;
+use trainmesh_core::certs::Schedule;
+use trainmesh_core::certs::step::{self, Facts, Id, Serving, Step};
+use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
+use trainmesh_core::objects::{Secret, WebhookConfiguration};
 
 /// What is stored, read.
 #[derive(Debug)]
@@ -101,11 +101,4 @@ fn leaf(secret: &Secret, host: &str, authorities: &BTreeMap<Id, Authority>) -> O
     let leaf = Leaf::read(secret.get(TLS_CRT), secret.get(TLS_KEY))?;
     let issuer = authorities.values().find(|authority| authority.signed(&leaf)).map(|authority| authority.id);
     Some(step::Leaf { issuer, dates: leaf.dates, fit: leaf.fits(host) })
-}
-
-impl Facts {
-    /// Those that every webhook is told to trust.
-    pub(super) fn trusted_ids(&self) -> impl Iterator<Item = Id> {
-        self.trusted.iter().flat_map(|CertificateSet { authorities, .. }| authorities).map(|authority| authority.id)
-    }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::key::PrivateKey;
 use super::mint::Pair;
-use crate::objects::{Secret, WebhookConfiguration, WriteOutcome};
+use trainmesh_core::objects::{Secret, WebhookConfiguration, WriteOutcome};
 
 /// Where certificates are kept. Reading is done in the order of the fields of [`Stored`]: a leader that is late with what
 /// it read first finds that another one has written since.

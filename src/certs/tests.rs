@@ -16,8 +16,9 @@ use rustls::server::ParsedCertificate;
 use super::read::{Authorities, Leaf};
 use super::state::State;
 use super::*;
-use crate::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
-use crate::objects::{Secret, WebhookConfiguration};
+use trainmesh_core::certs::Schedule;
+use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
+use trainmesh_core::objects::{Secret, WebhookConfiguration};
 
 const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
 const WEBHOOKS: usize = 3;

@@ -11,9 +11,9 @@ use rustls::sign::CertifiedKey;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 
-use super::dates::Dates;
-use super::distrust::Distrust;
 use super::read;
+use trainmesh_core::certs::Dates;
+use trainmesh_core::certs::Distrust;
 
 /// When the first of `chain` is good; `None` where it cannot be read, or `key` is not its own. Any kind of key will do that
 /// a server can sign with.

@@ -7,10 +7,11 @@ use clap::{Args, ValueEnum};
 use kube::Client;
 
 use super::server::duration;
-use crate::certs::{Rotation, Schedule, ScheduleError};
+use crate::certs::Rotation;
 use crate::cluster::CertificateStore;
-use crate::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 use crate::telemetry::Metrics;
+use trainmesh_core::certs::{Schedule, ScheduleError};
+use trainmesh_core::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 
 /// Flags of whoever makes certificates.
 #[derive(Debug, Args)]

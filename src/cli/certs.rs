@@ -13,11 +13,12 @@ use k8s_openapi::ByteString;
 
 use super::Status;
 use super::server::duration;
-use crate::certs::{Dates, Schedule, mint};
-use crate::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
-use crate::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
-use crate::printable::Printable;
-use crate::scope::Installation;
+use crate::certs::mint;
+use trainmesh_core::certs::{Dates, Schedule};
+use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
+use trainmesh_core::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
+use trainmesh_core::printable::Printable;
+use trainmesh_core::scope::Installation;
 
 /// Who may read a key.
 const OWNER_ALONE: u32 = 0o600;

@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use clap::Subcommand;
 
 use super::{Status, complain};
-use crate::config::{self, Configuration};
-use crate::printable::Printable;
+use trainmesh_core::config::{self, Configuration};
+use trainmesh_core::printable::Printable;
 
 /// Check, describe and show configurations.
 #[derive(Debug, clap::Args)]

@@ -12,10 +12,10 @@ use super::output::style;
 use super::progress::waiting;
 use super::{Status, json, painted};
 use crate::cluster::{checkup, client};
-use crate::doctor::{Check, examine, level};
-use crate::finding::{Finding, Severity};
-use crate::printable::Printable;
-use crate::scope::Installation;
+use trainmesh_core::doctor::{Check, examine, level};
+use trainmesh_core::finding::{Finding, Severity};
+use trainmesh_core::printable::Printable;
+use trainmesh_core::scope::Installation;
 
 /// Changes only when a field changes its meaning or goes away.
 const SCHEMA_VERSION: u32 = 1;
@@ -116,7 +116,7 @@ fn mark(severity: Severity) -> (&'static str, Style) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::Code;
+    use trainmesh_core::doctor::Code;
 
     #[test]
     fn a_line_for_each_finding_and_its_cure_below() {

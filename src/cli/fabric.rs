@@ -11,8 +11,8 @@ use clap::Subcommand;
 use serde_json::json;
 
 use super::{Status, config};
-use crate::config::{Configuration, Profiles, profile_source};
-use crate::yaml;
+use trainmesh_core::config::{Configuration, Profiles, profile_source};
+use trainmesh_core::yaml;
 
 /// List, print and try fabric profiles.
 ///

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::keys;
-use crate::labels;
-use crate::manifest::{Document, DocumentError, Inputs};
-use crate::preview::{CONTEXT_KINDS, ManifestContext};
-use crate::workload::RenderError;
+use crate::manifest::Inputs;
+use trainmesh_core::keys;
+use trainmesh_core::labels;
+use trainmesh_core::manifest::{Document, DocumentError};
+use trainmesh_core::preview::{CONTEXT_KINDS, ManifestContext};
+use trainmesh_core::workload::RenderError;
 
 /// The manifests, and what surrounds them.
 #[derive(Debug, clap::Args)]

@@ -13,12 +13,13 @@ use clap::ValueEnum;
 
 use super::input::{Input, failed};
 use super::{Status, complain, config, json, note, painted, stderr};
-use crate::config::Configuration;
-use crate::finding::{Finding, Severity};
-use crate::keys;
-use crate::manifest::{Document, DocumentError, Inputs};
-use crate::preview::{PodReport, Preview, Previewed};
-use crate::workload::SOLE_ROLE;
+use crate::manifest::Inputs;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::finding::{Finding, Severity};
+use trainmesh_core::keys;
+use trainmesh_core::manifest::{Document, DocumentError};
+use trainmesh_core::preview::{PodReport, Preview, Previewed};
+use trainmesh_core::workload::SOLE_ROLE;
 
 /// Say what looks wrong in the pods of a manifest that use RDMA or NCCL.
 ///

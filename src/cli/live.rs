@@ -10,12 +10,12 @@ use tokio::runtime::{Builder, Runtime};
 use super::{note, stderr};
 use crate::cluster::fabric::survey::survey;
 use crate::cluster::{client, live};
-use crate::cluster_facts::ClusterFacts;
-use crate::cluster_facts::ReferencedObjects;
-use crate::config::Configuration;
-use crate::error::chain;
-use crate::preview::{Drift, PodReport, drift, probe};
-use crate::scope::Installation;
+use trainmesh_core::cluster_facts::ClusterFacts;
+use trainmesh_core::cluster_facts::ReferencedObjects;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::error::chain;
+use trainmesh_core::preview::{Drift, PodReport, drift, probe};
+use trainmesh_core::scope::Installation;
 
 /// Where trainmesh is installed.
 #[derive(Debug, clap::Args)]

@@ -13,12 +13,12 @@ use anstream::ColorChoice;
 use clap::ValueEnum;
 
 use super::{json, painted, plain};
-use crate::finding::Finding;
-use crate::lint;
-use crate::manifest::DocumentError;
-use crate::preview::{PodReport, Preview};
-use crate::printable::Printable;
-use crate::workload::SOLE_ROLE;
+use trainmesh_core::finding::Finding;
+use trainmesh_core::lint;
+use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::preview::{PodReport, Preview};
+use trainmesh_core::printable::Printable;
+use trainmesh_core::workload::SOLE_ROLE;
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, ValueEnum)]

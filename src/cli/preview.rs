@@ -13,8 +13,8 @@ use super::live::{InstallationArguments, Live};
 use super::output::Format;
 use super::{Status, config};
 use crate::manifest::Inputs;
-use crate::preview::{ManifestContext, Preview, namespace_of};
 use show::show;
+use trainmesh_core::preview::{ManifestContext, Preview, namespace_of};
 
 /// How many documents are read while one is shown. One keeps both busy, and documents may be large.
 const READ_AHEAD: usize = 2;

@@ -14,11 +14,11 @@ use tokio::net::TcpListener;
 use super::background::Background;
 use crate::cluster::config_map;
 use crate::files;
-use crate::objects::CONFIG_MAP;
 use crate::reload::{self, Settings};
-use crate::scope::Installation;
 use crate::serve;
 use crate::telemetry::{self, Format, Levels};
+use trainmesh_core::objects::CONFIG_MAP;
+use trainmesh_core::scope::Installation;
 
 /// Flags of every server.
 #[derive(Debug, Args)]
@@ -82,5 +82,5 @@ pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 
 /// Reads a duration as manifests write it: `10s`, `1m30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    crate::duration::parse(text)
+    trainmesh_core::duration::parse(text)
 }

@@ -12,10 +12,10 @@ use super::live::{InstallationArguments, runtime};
 use super::table::{age, table};
 use super::{Status, note, plain, stderr};
 use crate::cluster::{client, live};
-use crate::config::Configuration;
 use crate::controller::sweep::{Hanging, Sweeper, Swept};
-use crate::error::chain;
-use crate::scope::Installation;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::error::chain;
+use trainmesh_core::scope::Installation;
 
 /// Why a pod is left alone.
 const OPTED_OUT: &str = "left alone: the pod is labelled trainmesh.dev/inject=disabled";

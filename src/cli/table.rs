@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use crate::printable::Printable;
+use trainmesh_core::printable::Printable;
 
 /// Columns that are as wide as their widest cell, three spaces apart. Cells are shown in one line.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use super::Status;
-use crate::config;
+use trainmesh_core::config;
 
 /// The Kubernetes release whose Pod a patch is checked against.
 const KUBERNETES: &str = "1.36";

@@ -18,10 +18,11 @@ use crate::cluster::fabric::FactCache;
 use crate::cluster::namespaces::NamespaceCache;
 use crate::cluster::secret::Secrets;
 use crate::files;
-use crate::objects::{SERVICE, service_host};
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
-use crate::webhook::{CertificateFiles, CertificateSecret, ClientCaFile, Drain, Parts, Served, Webhook, review};
+use crate::webhook::{CertificateFiles, CertificateSecret, ClientCaFile, Drain, Parts, Served, Webhook};
+use trainmesh_core::objects::{SERVICE, service_host};
+use trainmesh_core::webhook::review;
 
 /// Serve admission reviews
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use super::request::RequestError;
 use super::secret::Secrets;
 use super::webhook_configuration::WebhookConfigurations;
 use crate::certs::{Pair, Store, Stored, Write};
-use crate::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
-use crate::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
+use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
+use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 
 /// Changes that come together are looked at together; and whoever fights with us over a field finds us patient.
 const GATHER: Duration = Duration::from_millis(200);

@@ -8,7 +8,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource};
 
-use crate::error::chain;
+use trainmesh_core::error::chain;
 
 /// Tells of the object called `name`: that its watch has begun, and of each change. Ends only when it is dropped.
 pub(super) fn changes<K>(api: Api<PartialObjectMeta<K>>, name: &str) -> impl Stream<Item = ()> + Send + use<K>

@@ -23,10 +23,10 @@ use super::list::{list, list_metadata};
 use super::request::{RequestError, find, send};
 use super::secret::Secrets;
 use super::{clock, config_map};
-use crate::config::{ConfigUpdate, Configuration};
-use crate::doctor::{self, Facts, Readable, Version};
-use crate::objects::{LEASE, SERVICE, service_host};
-use crate::scope::{Installation, Mode};
+use trainmesh_core::config::{ConfigUpdate, Configuration};
+use trainmesh_core::doctor::{self, Facts, Readable, Version};
+use trainmesh_core::objects::{LEASE, SERVICE, service_host};
+use trainmesh_core::scope::{Installation, Mode};
 
 type Namespaces = BTreeMap<String, BTreeMap<String, String>>;
 

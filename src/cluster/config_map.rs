@@ -10,8 +10,8 @@ use kube::{Api, Client};
 use super::events;
 use super::index::{self, Index, Objects, Options};
 use super::request::{RequestError, find};
-use crate::config::ConfigUpdate;
-use crate::objects::{CONFIG_KEY, CONFIG_MAP};
+use trainmesh_core::config::ConfigUpdate;
+use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP};
 
 /// How long an event may wait for the uid of what it is about.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ObjectReference, Pod};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 
-use crate::error::chain;
+use trainmesh_core::error::chain;
 
 /// Whom events come from.
 const CONTROLLER: &str = "trainmesh-controller";

@@ -17,9 +17,9 @@ use futures::StreamExt as _;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster_facts::ClusterFacts;
-use crate::cluster_facts::ReferencedObjects;
 use crate::reload::Settings;
+use trainmesh_core::cluster_facts::ClusterFacts;
+use trainmesh_core::cluster_facts::ReferencedObjects;
 
 /// The facts as they are known at any time.
 pub type SharedFacts = Arc<ArcSwap<ClusterFacts>>;

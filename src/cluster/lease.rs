@@ -20,9 +20,9 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use thiserror::Error;
 
-use crate::error::chain;
-use crate::objects::LEASE;
 use claim::claim;
+use trainmesh_core::error::chain;
+use trainmesh_core::objects::LEASE;
 use transition::{Observed, Step, next};
 
 /// The times of an election.

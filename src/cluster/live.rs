@@ -10,7 +10,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
+use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
 
 /// A question to the apiserver that failed.
 #[derive(Debug, Error)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::core::Status;
 use thiserror::Error;
 
-use crate::objects::WriteOutcome;
+use trainmesh_core::objects::WriteOutcome;
 
 /// How long one answer may take. An apiserver that needs longer is asked again later.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::changes::changes;
 use super::client::MANAGER;
 use super::request::{RequestError, find, write};
-use crate::objects::{Secret, WriteOutcome};
+use trainmesh_core::objects::{Secret, WriteOutcome};
 
 /// The Secrets of one namespace.
 pub struct Secrets {

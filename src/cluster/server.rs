@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::Client;
 
-use crate::error::chain;
+use trainmesh_core::error::chain;
 
 /// The answer costs the apiserver nothing; without it we do as with an old one.
 const TIMEOUT: Duration = Duration::from_secs(5);

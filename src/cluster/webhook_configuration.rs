@@ -12,7 +12,7 @@ use serde_json::json;
 use super::changes::changes;
 use super::client::MANAGER;
 use super::request::{RequestError, find, write};
-use crate::objects::{WebhookConfiguration, WriteOutcome};
+use trainmesh_core::objects::{WebhookConfiguration, WriteOutcome};
 
 /// The webhook configuration of one name.
 pub(super) struct WebhookConfigurations {

@@ -10,8 +10,8 @@ use super::member::Member;
 use super::pod::Watched;
 use crate::cluster::index::{Index, Objects};
 use crate::cluster::namespaces::{NamespaceCache, Namespaces as _};
-use crate::gang::{AssignedPod, GangId};
-use crate::scope::{Installation, Mode};
+use trainmesh_core::gang::{AssignedPod, GangId};
+use trainmesh_core::scope::{Installation, Mode};
 
 /// All living pods of gangs that were given a fabric.
 pub(super) struct Gangs {

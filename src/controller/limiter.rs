@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::lifecycle::AttemptResult;
 use limits::{FULL, TAKEN};
 use schedule::{Claim, Next, Schedule};
+use trainmesh_core::lifecycle::AttemptResult;
 
 /// The one limiter of a controller.
 pub(super) struct ActionLimiter {

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-use crate::gang::{AssignedPod, Assignment, GangId};
-use crate::lifecycle::{Phase, PodFacts};
-use crate::pod::Pod;
+use trainmesh_core::gang::{AssignedPod, Assignment, GangId};
+use trainmesh_core::lifecycle::{Phase, PodFacts};
+use trainmesh_core::pod::Pod;
 
 /// A pod that was given a fabric, and its gang.
 #[derive(Clone, Debug, PartialEq, Eq)]

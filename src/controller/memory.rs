@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::lifecycle::{Attempt, Decision, History, Skip, Step, Target, Why};
 use crate::telemetry::Metrics;
+use trainmesh_core::lifecycle::{Attempt, Decision, History, Skip, Step, Target, Why};
 
 /// The memory of all pods, by uid. Losing it is harmless, as at the start of a process.
 ///
@@ -148,16 +148,16 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::lifecycle::Role;
+    use trainmesh_core::lifecycle::Role;
 
     fn second(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
     fn end() -> Decision {
-        let action = crate::lifecycle::Action::Exec { argv: Vec::new() };
+        let action = trainmesh_core::lifecycle::Action::Exec { argv: Vec::new() };
         Decision::End {
-            step: Step { method: crate::lifecycle::Method::EnvoyAdmin, action, patience: Duration::ZERO },
+            step: Step { method: trainmesh_core::lifecycle::Method::EnvoyAdmin, action, patience: Duration::ZERO },
             target: Target { role: Role::Proxy, container: "a".into(), id: "1".into(), payload_restarts: 0 },
         }
     }

@@ -11,11 +11,11 @@ use kube::core::params::GetParams;
 use kube::{Client, Resource as _};
 use serde_json::Value;
 
-use crate::keys;
-use crate::lifecycle::PodFacts;
-use crate::mutate::{RuleId, Snapshot, Verdict, draft};
-use crate::pod::{self, Proxy, ProxyKind};
-use crate::scope::Mode;
+use trainmesh_core::keys;
+use trainmesh_core::lifecycle::PodFacts;
+use trainmesh_core::mutate::{RuleId, Snapshot, Verdict, draft};
+use trainmesh_core::pod::{self, Proxy, ProxyKind};
+use trainmesh_core::scope::Mode;
 
 /// The longest text of a pod that is checked, in bytes. As a tree it takes up to a hundred times as much, and its author
 /// is not trusted with our memory; real pods have a tenth of this.
@@ -87,8 +87,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cluster_facts::ClusterView;
-    use crate::config::Configuration;
+    use trainmesh_core::cluster_facts::ClusterView;
+    use trainmesh_core::config::Configuration;
 
     /// A pod that was injected without us, with these annotations of its own and this hook of its proxy.
     fn injected(annotations: &Value, hook: &Value) -> Value {

@@ -24,15 +24,15 @@ use super::publish::{Code, Publisher};
 use crate::cluster::events;
 use crate::cluster::list::pages;
 use crate::cluster::request::RequestError;
-use crate::error::chain;
-use crate::gang::mixed::{Deviating, GangMember, deviating};
-use crate::gang::{Assignment, GangId};
-use crate::lifecycle::{PodFacts, schema};
 use crate::reload::Settings;
-use crate::sparse::Schema;
 use crate::telemetry::Metrics;
-use crate::workload::identify;
-use crate::{keys, pod, sparse};
+use trainmesh_core::error::chain;
+use trainmesh_core::gang::mixed::{Deviating, GangMember, deviating};
+use trainmesh_core::gang::{Assignment, GangId};
+use trainmesh_core::lifecycle::{PodFacts, schema};
+use trainmesh_core::sparse::Schema;
+use trainmesh_core::workload::identify;
+use trainmesh_core::{keys, pod, sparse};
 
 /// How often one namespace is looked at: a list of its pods each time.
 const EVERY: Duration = Duration::from_secs(5);

@@ -12,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use super::gangs::Gangs;
 use crate::cluster::fabric::pins::{PinStore, Stored};
 use crate::cluster::request::RequestError;
-use crate::error::chain;
-use crate::gang::pins::Dropped;
-use crate::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
 use crate::reload::{Active, Settings};
 use crate::telemetry::Metrics;
+use trainmesh_core::error::chain;
+use trainmesh_core::gang::pins::Dropped;
+use trainmesh_core::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
 
 /// The shortest time between two writes: pods of a gang come together.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -8,8 +8,8 @@ use kube::{Api, Resource};
 use serde::{Deserialize, Deserializer};
 
 use super::member::Member;
-use crate::lifecycle::{PodFacts, schema};
-use crate::{pod, sparse};
+use trainmesh_core::lifecycle::{PodFacts, schema};
+use trainmesh_core::{pod, sparse};
 
 /// The pods of one or all namespaces, as they are cached.
 pub(super) type Pods = Api<Watched>;

@@ -8,9 +8,9 @@ use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::text::printable;
 use crate::cluster::events::{self, EventRecord, Events};
-use crate::finding::{Finding, Severity};
-use crate::lifecycle::{Ended, PodFacts, Report, ReportCode};
 use crate::telemetry::Metrics;
+use trainmesh_core::finding::{Finding, Severity};
+use trainmesh_core::lifecycle::{Ended, PodFacts, Report, ReportCode};
 
 /// Publishes what the controller finds.
 pub(super) struct Publisher {
@@ -125,7 +125,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::lifecycle::Method;
+    use trainmesh_core::lifecycle::Method;
 
     #[rstest]
     #[case::ended(

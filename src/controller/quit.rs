@@ -16,7 +16,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::text::printable;
-use crate::lifecycle::{Action, Attempt, AttemptResult};
+use trainmesh_core::lifecycle::{Action, Attempt, AttemptResult};
 
 /// How much a container may answer: a command that terminates it writes a few lines. More is read for as long as the
 /// container writes, at the expense of every other pod.

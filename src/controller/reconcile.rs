@@ -26,13 +26,13 @@ use super::quit;
 use crate::bucket::Bucket;
 use crate::cluster::events;
 use crate::cluster::namespaces::{Labels, NamespaceCache};
-use crate::cluster_facts::ClusterView;
-use crate::error::chain;
-use crate::lifecycle::{self, Decision, History, PodFacts, Situation, Step, Target};
-use crate::mutate::Snapshot;
 use crate::reload::{Active, Settings};
-use crate::scope::{Installation, Mode};
 use crate::telemetry::Metrics;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::error::chain;
+use trainmesh_core::lifecycle::{self, Decision, History, PodFacts, Situation, Step, Target};
+use trainmesh_core::mutate::Snapshot;
+use trainmesh_core::scope::{Installation, Mode};
 
 /// How soon to come back where the namespace or the pod could not be read.
 const SOON: Duration = Duration::from_secs(1);

@@ -17,12 +17,12 @@ use super::publish::line;
 use super::quit;
 use crate::cluster::list::pages;
 use crate::cluster::request::RequestError;
-use crate::config::Termination;
-use crate::lifecycle::{
+use trainmesh_core::config::Termination;
+use trainmesh_core::lifecycle::{
     Catalogue, Decision, History, PodFacts, ReportCode, Role, Situation, Skip, State, Step, Target, Why, decide,
 };
-use crate::pod::ContainerKind;
-use crate::scope::Mode;
+use trainmesh_core::pod::ContainerKind;
+use trainmesh_core::scope::Mode;
 
 /// How often a pod that was told to end is looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -102,7 +102,7 @@ impl Sweeper {
             let facts = match timeout(READ_TIMEOUT, api.get_opt(&pod.name)).await {
                 Ok(Ok(Some(read))) if read.facts.uid == pod.uid => read.facts,
                 Ok(Ok(_)) => return Swept::Changed("the pod is gone".to_owned()),
-                Ok(Err(error)) => return Swept::Failed(crate::error::chain(&error)),
+                Ok(Err(error)) => return Swept::Failed(trainmesh_core::error::chain(&error)),
                 Err(_) => continue,
             };
             match self.decide(&facts, &history, Timestamp::now()) {
@@ -189,8 +189,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::config::Configuration;
-    use crate::pod::Pod;
+    use trainmesh_core::config::Configuration;
+    use trainmesh_core::pod::Pod;
 
     /// What hangs of a pod with these labels, whose payload and proxy are in these states.
     #[rstest]

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use super::pod::Watched;
 use super::reconcile::{Context, reconcile};
 use crate::cluster::namespaces::{Labels, Namespaces as _};
-use crate::error::chain;
-use crate::{keys, scope};
+use trainmesh_core::error::chain;
+use trainmesh_core::{keys, scope};
 
 /// How often every pod is decided about again: whatever was missed is found by then. A decision costs microseconds, and
 /// no call.

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::reader::Documents;
+use trainmesh_core::manifest::{Document, DocumentError, Documents};
+
 use super::source::{NOT_A_FILE, Source};
-use super::{Document, DocumentError};
 
 /// The path that stands for standard input.
 const STDIN: &str = "-";

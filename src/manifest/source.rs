@@ -5,8 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::encoding;
-use super::split::HEAD;
+use trainmesh_core::manifest::{self, encoding};
 
 /// What a pipe may hold before it goes to a temporary file: most pipes never touch the disk.
 const MAX_SPOOL_IN_MEMORY: u64 = 1 << 20;
@@ -20,7 +19,7 @@ pub(super) const NOT_A_FILE: &str = "is not a regular file: name it with -f to r
 
 /// A named source.
 pub(super) struct Source {
-    pub(super) name: Arc<str>,
+    name: Arc<str>,
     content: Content,
 }
 
@@ -54,9 +53,14 @@ impl Source {
     pub(super) fn spool(name: &str, pipe: impl Read) -> io::Result<Self> {
         Ok(Self { name: name.into(), content: spool(pipe, MAX_SPOOL)? })
     }
+}
 
-    /// The bytes from the first one on.
-    pub(super) fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+impl manifest::Source for Source {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
         Ok(match &self.content {
             // What was a file when its folder was listed may be a pipe by now, which would block.
             Content::File(path) if !fs::metadata(path)?.is_file() => return Err(invalid(NOT_A_FILE)),
@@ -73,7 +77,7 @@ fn spool(mut pipe: impl Read, limit: u64) -> io::Result<Content> {
     let mut head = Vec::new();
     pipe.by_ref().take(MAX_SPOOL_IN_MEMORY).read_to_end(&mut head)?;
     // What is not text is not worth the disk: reading the head reports it.
-    if (head.len() as u64) < MAX_SPOOL_IN_MEMORY || encoding::check(&head[..HEAD]).is_err() {
+    if (head.len() as u64) < MAX_SPOOL_IN_MEMORY || encoding::check(&head[..encoding::HEAD]).is_err() {
         return Ok(Content::Memory(head));
     }
     let mut file = tempfile::tempfile()?;
@@ -103,6 +107,7 @@ impl Read for Cursor<'_> {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
+    use trainmesh_core::manifest::Source as _;
 
     use super::*;
 

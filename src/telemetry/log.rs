@@ -16,7 +16,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::printable::Printable;
+use trainmesh_core::printable::Printable;
 
 /// Target of the event that tells the bound addresses. It is written at every level: machines wait for it.
 pub const LISTENING: &str = "trainmesh::listening";

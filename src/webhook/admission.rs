@@ -11,26 +11,26 @@ use axum::response::{IntoResponse as _, Response};
 use futures::FutureExt as _;
 use tokio::time::timeout;
 
-use super::answer::{Answer, answer, pass_over};
 use super::body::Received;
 use super::budget::Budget;
 use super::excerpt::excerpt;
 use super::failure::Failure;
 use super::pool::Pool;
-use super::review::{NewPod, Review, ReviewError};
 use super::{body, deadline};
 use crate::bucket::Bucket;
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::{Labels, Namespaces};
-use crate::cluster_facts::ClusterFacts;
-use crate::error::chain;
-use crate::gang::GangId;
-use crate::mutate::{Outcome, Snapshot};
-use crate::pod::Pod;
 use crate::reload::{Active, Settings};
-use crate::scope::Mode;
 use crate::telemetry::{Metrics, ReviewResult};
-use crate::workload;
+use trainmesh_core::cluster_facts::ClusterFacts;
+use trainmesh_core::error::chain;
+use trainmesh_core::gang::GangId;
+use trainmesh_core::mutate::{Outcome, Snapshot};
+use trainmesh_core::pod::Pod;
+use trainmesh_core::scope::Mode;
+use trainmesh_core::webhook::answer::{Answer, answer, pass_over};
+use trainmesh_core::webhook::review::{NewPod, Review, ReviewError};
+use trainmesh_core::workload;
 
 /// Warnings of failed calls a second, and how many may come at once: anybody who reaches the port can cause them. The
 /// metric counts all.

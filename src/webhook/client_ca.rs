@@ -15,8 +15,8 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, Sig
 use thiserror::Error as ThisError;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::chain;
 use crate::files::{Files, ReadError};
+use trainmesh_core::error::chain;
 
 /// Requires a client certificate signed by one of the current CAs. Open connections stay open when the CAs change.
 #[derive(Debug)]

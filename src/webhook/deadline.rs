@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::Uri;
 
-use crate::duration;
+use trainmesh_core::duration;
 
 /// What the apiserver waits when a registration names no time-out.
 const DEFAULT: Duration = Duration::from_secs(10);

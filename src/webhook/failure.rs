@@ -4,12 +4,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use thiserror::Error;
 
-use super::answer::WriteError;
 use super::excerpt::excerpt;
 use super::limits::LONGEST;
-use super::review::ReviewError;
 use crate::cluster::namespaces::LookupError;
-use crate::error::chain;
+use trainmesh_core::error::chain;
+use trainmesh_core::webhook::answer::WriteError;
+use trainmesh_core::webhook::review::ReviewError;
 
 /// Why a call gets no review back. The apiserver treats all of them alike: it does what the `failurePolicy` says.
 #[derive(Debug, Error)]

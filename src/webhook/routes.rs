@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::routing::{MethodRouter, post};
 
 use super::admission::Admission;
-use crate::scope::Mode;
+use trainmesh_core::scope::Mode;
 
 /// One path for each mode: the selectors of the registration decide which one the apiserver calls.
 pub(super) fn router(admission: &Arc<Admission>) -> Router {

@@ -85,7 +85,7 @@ fn pods_are_patched_whoever_creates_them(#[case] manifest: Value, #[case] expect
 fn check_audit(request: &Value, webhook: &str, hold: &str) {
     let annotation = |key: &str| request["annotations"][format!("{webhook}/{key}")].as_str().unwrap_or_default();
     assert!(annotation("rules").split(',').any(|rule| rule == hold), "{}", request["annotations"]);
-    assert_eq!(annotation("config"), trainmesh::config::Configuration::embedded().hash());
+    assert_eq!(annotation("config"), trainmesh_core::config::Configuration::embedded().hash());
 }
 
 #[test]

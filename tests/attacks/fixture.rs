@@ -4,7 +4,7 @@ use std::env;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use trainmesh::objects;
+use trainmesh_core::objects;
 
 use crate::cluster::Cluster;
 use crate::neighbor::Neighbor;

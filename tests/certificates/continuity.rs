@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rstest::rstest;
 use trainmesh::certs::read::Authorities;
-use trainmesh::certs::step::Id;
-use trainmesh::objects::secret::{CA_CRT, CA_KEY, TLS_CRT};
-use trainmesh::objects::{CA_SECRET, SERVING_SECRET};
+use trainmesh_core::certs::step::Id;
+use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT};
+use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET};
 
 use crate::installation::Installation;
 use crate::leader::{Leader, schedule};

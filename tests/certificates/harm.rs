@@ -6,8 +6,8 @@ use k8s_openapi::ByteString;
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::certs::read::{Authorities, Leaf};
-use trainmesh::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
-use trainmesh::objects::{CA_SECRET, SERVING_SECRET};
+use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
+use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET};
 
 use crate::cluster::{PATIENCE, eventually};
 use crate::continuity::LONG;

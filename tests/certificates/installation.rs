@@ -5,7 +5,7 @@ use std::path::Path;
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
-use trainmesh::objects::{CA_SECRET, SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
+use trainmesh_core::objects::{CA_SECRET, SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 
 use crate::cluster::{Cluster, Namespace, PATIENCE, eventually, list};
 use crate::replica::Replica;
@@ -121,7 +121,7 @@ pub fn empty(name: &str) -> Value {
 pub fn webhooks(home: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
     let text = std::fs::read_to_string(path).unwrap();
-    let mut registration: Value = trainmesh::yaml::parse(&text).unwrap();
+    let mut registration: Value = trainmesh_core::yaml::parse(&text).unwrap();
     let mut webhooks = registration["webhooks"].take().as_array().cloned().unwrap_or_default();
     for webhook in &mut webhooks {
         webhook["clientConfig"]["service"]["namespace"] = home.into();

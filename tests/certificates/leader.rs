@@ -9,11 +9,12 @@ use futures::Stream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use trainmesh::certs::{Rotation, Schedule, Store, Stored, Write};
+use trainmesh::certs::{Rotation, Store, Stored, Write};
 use trainmesh::cluster::request::RequestError;
 use trainmesh::cluster::{CertificateStore, client};
-use trainmesh::objects::WriteOutcome;
 use trainmesh::telemetry::Metrics;
+use trainmesh_core::certs::Schedule;
+use trainmesh_core::objects::WriteOutcome;
 
 use crate::installation::Installation;
 

@@ -6,7 +6,7 @@ use std::{fs, thread};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trainmesh::objects::{CA_SECRET, SERVING_SECRET};
+use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET};
 
 use crate::cluster::{Cluster, PATIENCE, eventually, list};
 use crate::continuity::LONG;
@@ -34,7 +34,7 @@ fn account(installation: &Installation, name: &str, verbs: &[&str], secrets: &[&
     let _ = installation.home.apply(&list(objects)).success();
     let token = installation.home.kubectl(&["create", "token", name], "").success().stdout;
     let kubeconfig = fs::read_to_string(std::env::var("KUBECONFIG").unwrap()).unwrap();
-    let mut kubeconfig: Value = trainmesh::yaml::parse(&kubeconfig).unwrap();
+    let mut kubeconfig: Value = trainmesh_core::yaml::parse(&kubeconfig).unwrap();
     for user in kubeconfig["users"].as_array_mut().unwrap() {
         user["user"] = json!({"token": token.trim()});
     }

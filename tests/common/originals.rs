@@ -8,9 +8,9 @@ use std::io;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use trainmesh::config::Configuration;
 use trainmesh::manifest::Inputs;
-use trainmesh::preview::{CONTEXT_KINDS, ManifestContext, Preview, Previewed};
+use trainmesh_core::config::Configuration;
+use trainmesh_core::preview::{CONTEXT_KINDS, ManifestContext, Preview, Previewed};
 
 /// One pod for each role of each example below `examples`.
 pub fn originals(examples: &Path) -> Vec<Value> {

@@ -7,12 +7,12 @@ use std::sync::LazyLock;
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::Configuration;
-use trainmesh::mutate::Snapshot;
-use trainmesh::scope::Mode;
-use trainmesh::webhook::answer::{Answer, answer, pass_over};
-use trainmesh::webhook::review::Review;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::mutate::Snapshot;
+use trainmesh_core::scope::Mode;
+use trainmesh_core::webhook::answer::{Answer, answer, pass_over};
+use trainmesh_core::webhook::review::Review;
 
 static CONFIG: LazyLock<Configuration> = LazyLock::new(Configuration::embedded);
 static LABELS: LazyLock<BTreeMap<String, String>> =
@@ -62,7 +62,7 @@ pub fn check(body: &[u8]) -> Answered {
     let Answer { body, outcome, .. } = answer.expect("an answer can be written");
     let failure = outcome.and_then(|outcome| outcome.failure);
     assert!(
-        failure.iter().all(trainmesh::mutate::VerifyError::is_of_the_input),
+        failure.iter().all(trainmesh_core::mutate::VerifyError::is_of_the_input),
         "a patch of ours failed its own check: {failure:?}"
     );
     let answer: Value = serde_json::from_slice(&body).expect("an answer is JSON");

@@ -106,7 +106,7 @@ impl Webhook {
 pub fn manifest(policy: Option<&str>, address: SocketAddr, bundle: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
     let text = std::fs::read_to_string(path).expect("read config/registration.yaml");
-    let mut registration: Value = trainmesh::yaml::parse(&text).expect("the registration is YAML");
+    let mut registration: Value = trainmesh_core::yaml::parse(&text).expect("the registration is YAML");
     let Value::Array(mut webhooks) = registration["webhooks"].take() else { panic!("no webhooks") };
     for webhook in &mut webhooks {
         let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path");

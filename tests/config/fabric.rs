@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::{Configuration, Profiles, builtin_profiles, profile_source, schema};
+use trainmesh_core::config::{Configuration, Profiles, builtin_profiles, profile_source, schema};
 
 use super::check;
 use super::judge::accepts;

@@ -1,7 +1,7 @@
 //! The section `termination`.
 
 use rstest::rstest;
-use trainmesh::config::{Argv, Configuration, ContainerName, Helper, HelperMethod, HttpPost, LabelSelector};
+use trainmesh_core::config::{Argv, Configuration, ContainerName, Helper, HelperMethod, HttpPost, LabelSelector};
 
 use super::check;
 

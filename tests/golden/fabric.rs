@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
-use trainmesh::config::profile::{Amount, Ratios};
+use trainmesh_core::config::profile::{Amount, Ratios};
 
 use super::cli::trainmesh;
 
@@ -22,7 +22,7 @@ const MACHINES: [&str; 2] = ["p5.48xlarge", "p4d.24xlarge"];
 #[test]
 fn profiles() {
     super::settings().bind(|| {
-        for (name, entry) in trainmesh::config::builtin_profiles().all() {
+        for (name, entry) in trainmesh_core::config::builtin_profiles().all() {
             insta::assert_snapshot!(format!("fabric@{name}"), picture(name, ""));
             let by_machine = |amount: &Amount| matches!(amount, Amount::Devices { ratio: Ratios::ByMachine(_), .. });
             if entry.profile.resources.iter().any(|resource| by_machine(&resource.amount)) {

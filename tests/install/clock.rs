@@ -8,7 +8,7 @@ use std::process::Command;
 use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
 use serde_json::json;
-use trainmesh::objects::SERVING_SECRET;
+use trainmesh_core::objects::SERVING_SECRET;
 
 use crate::cluster::server::{self, Server};
 use crate::cluster::{Cluster, PATIENCE, eventually};

@@ -9,9 +9,10 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
+use trainmesh::certs::mint;
 use trainmesh::certs::read::Authority;
-use trainmesh::certs::{Dates, mint};
-use trainmesh::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
+use trainmesh_core::certs::Dates;
+use trainmesh_core::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 
 use crate::cluster::{Cluster, PATIENCE, eventually};
 use crate::continuity::no_pod_is_missed;

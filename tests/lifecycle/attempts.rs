@@ -2,10 +2,10 @@
 
 use rstest::rstest;
 use serde_json::Value;
-use trainmesh::lifecycle::AttemptResult::{
+use trainmesh_core::lifecycle::AttemptResult::{
     ContainerGone, Failed, Forbidden, NotInImage, PodGone, Refused, Sent, TimedOut, Unreachable,
 };
-use trainmesh::lifecycle::{Attempt, AttemptResult, Decision, ReportCode};
+use trainmesh_core::lifecycle::{Attempt, AttemptResult, Decision, ReportCode};
 
 use super::pod::{at, container, plain, pod};
 use super::{World, shown};

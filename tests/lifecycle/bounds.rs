@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh::controller::Watched;
-use trainmesh::pod::Pod;
+use trainmesh_core::pod::Pod;
 
 use super::pod::{annotated, container, labelled, plain, pod};
 use super::{PodFacts, World, check};

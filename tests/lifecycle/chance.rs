@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use trainmesh::lifecycle::AttemptResult::{
+use trainmesh_core::lifecycle::AttemptResult::{
     ContainerGone, Failed, Forbidden, NotInImage, Refused, Sent, TimedOut, Unreachable,
 };
-use trainmesh::lifecycle::{AttemptResult, Method};
-use trainmesh::pod::RestartPolicy;
+use trainmesh_core::lifecycle::{AttemptResult, Method};
+use trainmesh_core::pod::RestartPolicy;
 
 use super::dice::Dice;
 use super::kubelet::{Container, Life, Node, Part, Reaction, Rule, after, below};

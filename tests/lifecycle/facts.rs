@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::lifecycle::{Agent, Phase, PodFacts};
-use trainmesh::pod::Pod;
+use trainmesh_core::lifecycle::{Agent, Phase, PodFacts};
+use trainmesh_core::pod::Pod;
 
 use super::pod::{annotated, container, labelled, plain, pod};
 

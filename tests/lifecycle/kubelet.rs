@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use trainmesh::lifecycle::{
+use trainmesh_core::lifecycle::{
     Agent, AttemptResult, ContainerFacts, Declared, Method, Phase, PodFacts, RestartRule, RestartRules, RuleAction,
     State,
 };
-use trainmesh::pod::{ContainerKind, RestartPolicy};
+use trainmesh_core::pod::{ContainerKind, RestartPolicy};
 
 use super::dice::Dice;
 

@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
-use trainmesh::config::{Configuration, Termination};
-use trainmesh::lifecycle::{
+use trainmesh_core::config::{Configuration, Termination};
+use trainmesh_core::lifecycle::{
     Attempt, AttemptResult, Catalogue, Decision, History, Method, PodFacts, ReportCode, Situation, Step, Target, decide,
 };
-use trainmesh::scope::Mode;
+use trainmesh_core::scope::Mode;
 
 use super::chance;
 use super::dice::Dice;

@@ -2,8 +2,8 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::{Argv, Configuration, ContainerName, Helper, HelperMethod};
-use trainmesh::lifecycle::{Decision, ReportCode};
+use trainmesh_core::config::{Argv, Configuration, ContainerName, Helper, HelperMethod};
+use trainmesh_core::lifecycle::{Decision, ReportCode};
 
 use super::pod::{annotated, container, plain, pod, with};
 use super::{World, check};

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::scope::{Exclusion, Mode};
+use trainmesh_core::scope::{Exclusion, Mode};
 
 use super::pod::{annotated, container, labelled, plain, pod, with};
 use super::{World, check};
@@ -73,7 +73,7 @@ fn modes(#[case] mode: Result<Mode, Exclusion>, #[case] expected: &[&str]) {
 fn a_rehearsal_says_what_would_be_ended_and_says_it_once() {
     let mut world = World::mode(Ok(Mode::Audit));
     let pod = plain("Never", &["train T0", "daprd", "fluent-bit T0", "istio-proxy"]);
-    let trainmesh::lifecycle::Decision::Report(report) = world.decide(&pod) else { panic!("no report") };
+    let trainmesh_core::lifecycle::Decision::Report(report) = world.decide(&pod) else { panic!("no report") };
     assert_eq!(report.detail, "daprd, istio-proxy");
     assert_eq!(world.decisions(&pod), ["report WouldEnd", "skip Audit"]);
     assert_eq!(world.decisions(&pod), ["skip Audit"]);

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use rstest::rstest;
 use serde_json::Value;
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::Configuration;
-use trainmesh::mutate::{Outcome, Snapshot, mutate};
-use trainmesh::scope::Mode;
-use trainmesh::yaml;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::mutate::{Outcome, Snapshot, mutate};
+use trainmesh_core::scope::Mode;
+use trainmesh_core::yaml;
 
 const NCCL: &str = "{spec: {containers: [{name: train, env: [{name: NCCL_IB_TIMEOUT, value: '100'}, \
                     {name: NCCL_IB_GID_INDEX, value: '3'}]}]}}";

@@ -1,9 +1,9 @@
 //! The table of checks: its ids and severities, its examples, and what a configuration changes.
 
 use rstest::rstest;
-use trainmesh::config::{CheckId, LintSettings};
-use trainmesh::finding::Severity;
-use trainmesh::lint::{Check, checks, letter};
+use trainmesh_core::config::{CheckId, LintSettings};
+use trainmesh_core::finding::Severity;
+use trainmesh_core::lint::{Check, checks, letter};
 
 use crate::world::{World, env, pod};
 

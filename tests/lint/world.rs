@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use trainmesh::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
-use trainmesh::config::{Entry, LintSettings, Profile};
-use trainmesh::finding::Finding;
-use trainmesh::gang::pins::Pin;
-use trainmesh::lint::{Subject, line, lint};
-use trainmesh::pod::{Pod, injection};
-use trainmesh::workload;
-use trainmesh::yaml;
+use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
+use trainmesh_core::config::{Entry, LintSettings, Profile};
+use trainmesh_core::finding::Finding;
+use trainmesh_core::gang::pins::Pin;
+use trainmesh_core::lint::{Subject, line, lint};
+use trainmesh_core::pod::{Pod, injection};
+use trainmesh_core::workload;
+use trainmesh_core::yaml;
 
 /// A pod, as YAML, and what is known around it: nothing unless a case says so.
 #[derive(Default)]

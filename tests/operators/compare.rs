@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use similar::TextDiff;
-use trainmesh::yaml;
+use trainmesh_core::yaml;
 
 use crate::case::{Case, prepare};
 use crate::chance::{reasons, settle};

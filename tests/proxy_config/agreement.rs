@@ -1,7 +1,7 @@
 //! Whether what we say of a text is what Istio's parser makes of it.
 
 use serde_json::{Value, json};
-use trainmesh::mutate::proxy_config::{Hold, hold};
+use trainmesh_core::mutate::proxy_config::{Hold, hold};
 
 use crate::judge::Judge;
 use crate::properties::is_kept;

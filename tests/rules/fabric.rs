@@ -16,10 +16,10 @@ mod site;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::Configuration;
-use trainmesh::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate};
-use trainmesh::scope::Mode;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate};
+use trainmesh_core::scope::Mode;
 
 /// A profile with every kind of part.
 const WHOLE: &str = r#"

@@ -2,9 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::Configuration;
-use trainmesh::mutate::RuleId;
-use trainmesh::scope::Mode;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::mutate::RuleId;
+use trainmesh_core::scope::Mode;
 
 use super::{World, check};
 

@@ -122,5 +122,5 @@ async fn a_bad_file_is_an_error_that_names_it(#[case] text: &str, #[case] expect
 }
 
 fn error(loaded: Result<ClientCaFile, impl std::error::Error>) -> String {
-    trainmesh::error::chain(&loaded.err().unwrap())
+    trainmesh_core::error::chain(&loaded.err().unwrap())
 }

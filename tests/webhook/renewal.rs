@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use rustls::version::TLS13;
 use tokio_util::sync::CancellationToken;
-use trainmesh::config::ConfigUpdate;
 use trainmesh::reload;
 use trainmesh::telemetry::Metrics;
 use trainmesh::webhook::{CertificateFiles, Drain};
+use trainmesh_core::config::ConfigUpdate;
 
 use crate::client::{self, post};
 use crate::until;

@@ -17,11 +17,11 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use trainmesh::cluster::namespaces::{Labels, LookupError, Namespaces};
-use trainmesh::config::ConfigUpdate;
 use trainmesh::reload::Settings;
 use trainmesh::telemetry::{Metrics, Readiness};
-use trainmesh::webhook::review::DEFAULT_NODES;
 use trainmesh::webhook::{Certificate, ClientVerifier, Drain, Parts, Served, Webhook};
+use trainmesh_core::config::ConfigUpdate;
+use trainmesh_core::webhook::review::DEFAULT_NODES;
 
 use crate::client::{self, Tls};
 

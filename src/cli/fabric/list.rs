@@ -1,8 +1,8 @@
 //! The table of `trainmesh fabric list`.
 
 use crate::cli::table::table;
-use crate::config::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
-use crate::config::{Profile, Profiles};
+use trainmesh_core::config::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
+use trainmesh_core::config::{Profile, Profiles};
 
 /// Before the name of a device class, where it is asked for as a resource (KEP-5004).
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::{Source, unknown};
 use crate::cli::Status;
 use crate::cli::output::Format;
-use crate::config::Profile;
-use crate::config::profile::ResourcePattern;
-use crate::manifest::Document;
-use crate::preview::{ManifestContext, Preview, Previewed};
-use crate::{keys, scope};
+use trainmesh_core::config::Profile;
+use trainmesh_core::config::profile::ResourcePattern;
+use trainmesh_core::manifest::Document;
+use trainmesh_core::preview::{ManifestContext, Preview, Previewed};
+use trainmesh_core::{keys, scope};
 
 /// Show what a pod of one container would get by a profile, and why
 #[derive(Debug, clap::Args)]

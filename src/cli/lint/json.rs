@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::{Linted, Run, end};
-use crate::manifest::DocumentError;
+use trainmesh_core::manifest::DocumentError;
 
 /// Changes only when a field changes its meaning or goes away.
 const SCHEMA_VERSION: u32 = 1;

@@ -6,9 +6,9 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::{Linted, Run, end, name};
-use crate::finding::{Finding, Severity};
-use crate::lint::{Check, checks};
-use crate::manifest::DocumentError;
+use trainmesh_core::finding::{Finding, Severity};
+use trainmesh_core::lint::{Check, checks};
+use trainmesh_core::manifest::DocumentError;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 

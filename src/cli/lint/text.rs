@@ -4,8 +4,8 @@ use std::io::Write;
 
 use super::super::output::{finding, style};
 use super::{Linted, Run, name};
-use crate::finding::Severity;
-use crate::printable::Printable;
+use trainmesh_core::finding::Severity;
+use trainmesh_core::printable::Printable;
 
 pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
     let strong = style::HEADING;

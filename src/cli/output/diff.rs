@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use similar::{ChangeTag, TextDiff};
 
 use super::{Sink, heading, style, warnings};
-use crate::manifest::DocumentError;
-use crate::preview::PodReport;
-use crate::printable::Printable;
-use crate::yaml;
+use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::preview::PodReport;
+use trainmesh_core::printable::Printable;
+use trainmesh_core::yaml;
 
 /// Lines of context around a change, as `diff -u` has them.
 const CONTEXT: usize = 3;

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::{Sink, heading, style, warnings};
-use crate::manifest::DocumentError;
-use crate::preview::PodReport;
-use crate::printable::Printable;
+use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::preview::PodReport;
+use trainmesh_core::printable::Printable;
 
 pub(super) struct Explain<W> {
     out: W,

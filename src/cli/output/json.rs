@@ -5,8 +5,8 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::Sink;
-use crate::manifest::DocumentError;
-use crate::preview::PodReport;
+use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::preview::PodReport;
 
 /// Changes only when a field changes its meaning or goes away.
 const SCHEMA_VERSION: u32 = 1;

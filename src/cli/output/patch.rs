@@ -5,9 +5,9 @@ use std::io::Write;
 use anyhow::bail;
 
 use super::Sink;
-use crate::manifest::DocumentError;
-use crate::mutate::Patch;
-use crate::preview::PodReport;
+use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::mutate::Patch;
+use trainmesh_core::preview::PodReport;
 
 pub(super) struct OnePatch<W> {
     out: W,

@@ -2,8 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::finding::Severity;
-use crate::mutate::Verdict;
+use trainmesh_core::finding::Severity;
+use trainmesh_core::mutate::Verdict;
 
 /// A line that names what follows.
 pub(in crate::cli) const HEADING: Style = Style::new().bold();

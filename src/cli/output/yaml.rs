@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::Sink;
-use crate::manifest::DocumentError;
-use crate::preview::PodReport;
-use crate::yaml;
+use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::preview::PodReport;
+use trainmesh_core::yaml;
 
 pub(super) struct Yaml<W> {
     out: W,

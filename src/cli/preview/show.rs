@@ -9,8 +9,8 @@ use super::super::live::Live;
 use super::super::progress::Progress;
 use super::super::{complain, differ, note, stderr};
 use super::Arguments;
-use crate::manifest::{Document, DocumentError};
-use crate::preview::{Drift, PodReport, Preview, Previewed};
+use trainmesh_core::manifest::{Document, DocumentError};
+use trainmesh_core::preview::{Drift, PodReport, Preview, Previewed};
 
 /// What the whole run came to.
 #[derive(Debug, Default)]

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 
 use crate::certs::trust;
-use crate::doctor::{self, ServingCertificate, ca_bundle};
-use crate::objects::Secret;
-use crate::objects::secret::{TLS_CRT, TLS_KEY};
+use trainmesh_core::doctor::{self, ServingCertificate, ca_bundle};
+use trainmesh_core::objects::Secret;
+use trainmesh_core::objects::secret::{TLS_CRT, TLS_KEY};
 
 /// What `secret` holds, and whether those trust it that `configurations` tell to call `host`.
 pub(super) fn serving(
@@ -35,7 +35,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::certs::{Dates, Distrust, mint};
+    use crate::certs::mint;
+    use trainmesh_core::certs::{Dates, Distrust};
 
     const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
 
@@ -57,7 +58,7 @@ mod tests {
     }
 
     fn configuration(bundles: [&str; 3]) -> MutatingWebhookConfiguration {
-        let mut manifest = crate::yaml::parse(include_str!("../../../config/registration.yaml")).unwrap();
+        let mut manifest = trainmesh_core::yaml::parse(include_str!("../../../config/registration.yaml")).unwrap();
         for (index, bundle) in bundles.into_iter().enumerate() {
             manifest["webhooks"][index]["clientConfig"]["caBundle"] = json!(ByteString(bundle.as_bytes().to_vec()));
         }

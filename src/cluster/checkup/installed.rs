@@ -9,8 +9,8 @@ use super::super::list::list;
 use super::super::request::{RequestError, find};
 use super::deployed::{Deployment, PodSpec, deployments};
 use super::readable;
-use crate::doctor::{Istiod, Readable, Servers};
-use crate::objects::{CONTROLLER_DEPLOYMENT, SERVICE, WEBHOOK_DEPLOYMENT};
+use trainmesh_core::doctor::{Istiod, Readable, Servers};
+use trainmesh_core::objects::{CONTROLLER_DEPLOYMENT, SERVICE, WEBHOOK_DEPLOYMENT};
 
 /// The volume of a certificate that is not the controller's.
 const TLS: &str = "tls";

@@ -14,10 +14,10 @@ use serde_json::json;
 
 use super::super::request::{RequestError, send};
 use super::Namespaces;
-use crate::config::{Fabric, PodSecurityDefault};
-use crate::doctor::{Admission, PodSecurityProbe, Readable};
-use crate::keys;
-use crate::scope::{self, Installation, Mode};
+use trainmesh_core::config::{Fabric, PodSecurityDefault};
+use trainmesh_core::doctor::{Admission, PodSecurityProbe, Readable};
+use trainmesh_core::keys;
+use trainmesh_core::scope::{self, Installation, Mode};
 
 /// How many namespaces are probed: the level is the same everywhere, and exemptions by namespace are few.
 const MOST: usize = 50;

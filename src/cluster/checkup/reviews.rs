@@ -6,7 +6,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::super::request::{RequestError, send};
-use crate::doctor::{Right, Server, Servers, narrowed};
+use trainmesh_core::doctor::{Right, Server, Servers, narrowed};
 
 /// The apiserver answers from memory; more at once would only wait for its priority level.
 const AT_ONCE: usize = 8;

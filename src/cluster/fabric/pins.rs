@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::super::client::MANAGER;
 use super::super::request::{RequestError, find, write};
-use crate::gang::pins::Pins;
-use crate::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
+use trainmesh_core::gang::pins::Pins;
+use trainmesh_core::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
 
 /// The key that holds the pins.
 const KEY: &str = "pins.json";

@@ -17,9 +17,9 @@ use serde::de::DeserializeOwned;
 use super::super::index::{self, Index, Objects, Options};
 use super::pins;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
-use crate::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
-use crate::gang::pins::Pins;
-use crate::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
+use trainmesh_core::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
+use trainmesh_core::gang::pins::Pins;
+use trainmesh_core::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
 
 /// Objects in one page of a list that only administrators fill.
 const LARGE_PAGE: u32 = 500;

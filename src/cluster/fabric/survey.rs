@@ -16,8 +16,8 @@ use super::super::list::{list, list_metadata};
 use super::super::request::find;
 use super::slim::{NodeStatus, QuotaStatus, Slim};
 use super::sources::{by_namespace, quota, shape};
-use crate::cluster_facts::{ClusterFacts, Names, Nodes, ReferencedObjects};
-use crate::objects::NETWORK_RESOURCES_INJECTOR;
+use trainmesh_core::cluster_facts::{ClusterFacts, Names, Nodes, ReferencedObjects};
+use trainmesh_core::objects::NETWORK_RESOURCES_INJECTOR;
 
 /// What can be read now, with the objects that profiles name looked for in all namespaces. What cannot is unknown.
 pub async fn survey(client: &Client, named: &ReferencedObjects) -> ClusterFacts {

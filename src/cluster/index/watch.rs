@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
 use super::Index;
-use crate::error::chain;
+use trainmesh_core::error::chain;
 
 /// Quotas change with every pod.
 const DEBOUNCE: Duration = Duration::from_millis(100);

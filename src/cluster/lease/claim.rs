@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
-use crate::objects::LEASE;
+use trainmesh_core::objects::LEASE;
 
 /// `lease`, or a new one, held by `identity` for `term`. The times in it are for people: nobody counts from another's
 /// clock.

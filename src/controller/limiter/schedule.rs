@@ -10,7 +10,7 @@ use super::limits::{
 use super::namespace::{Class, Namespace};
 use super::node::{Health, Node};
 use crate::bucket::Bucket;
-use crate::lifecycle::AttemptResult;
+use trainmesh_core::lifecycle::AttemptResult;
 
 /// Lines of pods, the places that they wait for, and whose turn it is. `T` is how a waiting pod is called.
 pub(super) struct Schedule<T> {

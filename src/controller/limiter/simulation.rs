@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::limits::{ACTIONS, PER_NODE};
 use super::schedule::{Claim, Next, Schedule};
-use crate::lifecycle::AttemptResult;
+use trainmesh_core::lifecycle::AttemptResult;
 
 /// Time-out of an action, as in the built-in configuration.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -5,8 +5,8 @@ use kube::core::{ObjectList, WatchEvent};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::keys;
-use crate::workload;
+use trainmesh_core::keys;
+use trainmesh_core::workload;
 
 const WORDS: [&str; 16] = [
     "",

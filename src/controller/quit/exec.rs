@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::{Instant, timeout_at};
 
 use super::{LONGEST_ANSWER, Place, TooLong, attempt, cut_off, no_way, refusal};
-use crate::lifecycle::{Attempt, AttemptResult};
+use trainmesh_core::lifecycle::{Attempt, AttemptResult};
 
 /// How much of each stream is kept for people; the rest is read and dropped, up to [`LONGEST_ANSWER`].
 const KEPT: usize = 1024;

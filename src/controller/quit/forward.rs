@@ -19,8 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{LONGEST_ANSWER, Place, TooLong, attempt, cut_off, no_way, refusal};
-use crate::error::chain;
-use crate::lifecycle::{Attempt, AttemptResult};
+use trainmesh_core::error::chain;
+use trainmesh_core::lifecycle::{Attempt, AttemptResult};
 
 /// How long the reason for a stream that ended early may stay behind its end.
 const REASON_LAG: Duration = Duration::from_secs(1);

@@ -4,8 +4,8 @@ use kube::Error;
 use kube::client::UpgradeConnectionError;
 
 use super::attempt;
-use crate::error::chain;
-use crate::lifecycle::{Attempt, AttemptResult};
+use trainmesh_core::error::chain;
+use trainmesh_core::lifecycle::{Attempt, AttemptResult};
 
 /// What the kubelet says of a container, or of the sandbox of its pod, that does not run.
 const NOT_RUNNING: [&str; 3] = ["container not found", "pod not found", "is not valid for pod"];

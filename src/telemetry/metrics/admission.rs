@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::mutate::Outcome;
+use trainmesh_core::mutate::Outcome;
 
 /// Upper bounds in seconds: a review takes a tenth of a millisecond, a lookup some, and 10 s is the longest that the
 /// apiserver waits unless it is told otherwise.

@@ -8,9 +8,9 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::{Certificate, CertificateError, Served};
-use crate::error::chain;
 use crate::files::{Files, ReadError};
 use crate::telemetry::Metrics;
+use trainmesh_core::error::chain;
 
 /// The files of a certificate, watched.
 pub struct CertificateFiles {

@@ -16,11 +16,11 @@ use super::{Certificate, CertificateError, Served};
 use crate::certs::read::{Authorities, Leaf};
 use crate::cluster::request::RequestError;
 use crate::cluster::secret::Secrets;
-use crate::error::chain;
-use crate::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
-use crate::objects::{SERVING_SECRET, Secret};
 use crate::telemetry::Metrics;
 use crate::webhook::Clock;
+use trainmesh_core::error::chain;
+use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
+use trainmesh_core::objects::{SERVING_SECRET, Secret};
 
 /// How often it is read when no change is told: a watch may have broken without a word, and a certificate that is not
 /// good yet becomes good without a change.
@@ -174,8 +174,9 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::certs::mint;
     use crate::certs::read::Authority;
-    use crate::certs::{Dates, mint};
+    use trainmesh_core::certs::Dates;
 
     const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
     const NOON: i64 = 1_800_000_000;

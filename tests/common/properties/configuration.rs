@@ -2,7 +2,7 @@
 
 #![allow(clippy::panic, unreachable_pub, reason = "a failed test says so by a panic; the parts are of no library")]
 
-use trainmesh::config::{Configuration, render};
+use trainmesh_core::config::{Configuration, render};
 
 /// Checks the properties of `text`; returns whether it is a valid configuration.
 ///

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use trainmesh::config::Configuration;
-use trainmesh::manifest::{Document, DocumentError, Inputs};
-use trainmesh::preview::{ManifestContext, Preview, Previewed};
-use trainmesh::printable::is_printable;
-use trainmesh::yaml;
+use trainmesh::manifest::Inputs;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::manifest::{Document, DocumentError};
+use trainmesh_core::preview::{ManifestContext, Preview, Previewed};
+use trainmesh_core::printable::is_printable;
+use trainmesh_core::yaml;
 
 static PREVIEW: LazyLock<Preview> =
     LazyLock::new(|| Preview::new(Configuration::embedded(), ManifestContext::new(None), "default".to_owned()));

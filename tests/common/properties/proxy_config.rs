@@ -3,8 +3,8 @@
 #![allow(clippy::panic, unreachable_pub, reason = "a failed test says so by a panic; the parts are of no library")]
 
 use serde_json::{Value, json};
-use trainmesh::mutate::proxy_config::{Hold, hold};
-use trainmesh::yaml;
+use trainmesh_core::mutate::proxy_config::{Hold, hold};
+use trainmesh_core::yaml;
 
 const FIELD: &str = "holdApplicationUntilProxyStarts";
 

@@ -2,9 +2,9 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::cluster_facts::ClusterView;
-use trainmesh::config::{Configuration, DefaultProfile, Entry};
-use trainmesh::gang::pins::Pin;
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::{Configuration, DefaultProfile, Entry};
+use trainmesh_core::gang::pins::Pin;
 
 use super::{World, fabric, patched, pod, said, with};
 

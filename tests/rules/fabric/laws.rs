@@ -2,7 +2,7 @@
 //! nothing, and a second run finds nothing to do.
 
 use serde_json::{Value, json};
-use trainmesh::mutate::Patch;
+use trainmesh_core::mutate::Patch;
 
 use super::{WHOLE, World, fabric, patched, pod, said, with};
 

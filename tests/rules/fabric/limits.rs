@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::config::LintSettings;
+use trainmesh_core::config::LintSettings;
 
 use super::{WHOLE, World, pod, said, with};
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
-use trainmesh::mutate::RuleId;
+use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
+use trainmesh_core::mutate::RuleId;
 
 use super::{World, fabric, patched, pod, said, with};
 

@@ -1,0 +1,218 @@
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use rstest::rstest;
+
+use super::*;
+use crate::config::profile::{AbsolutePath, FailClosed, MeshSwitch, MetadataKey, ResourcePattern, SharedMemory};
+use crate::config::{API_VERSION, Configuration, render};
+use crate::fabric::nccl;
+
+/// Everything that a profile can say, each field other than its default.
+const EVERYTHING: &str = r#"
+name: everything
+description: "yes: 8"
+transport: ib
+linkLayer: infiniband
+match:
+  gpuResources: [nvidia.com/gpu, "gpu.intel.com/*"]
+  excludeResources: []
+  containerNames: [train, "8"]
+  initContainers: restartableNamed
+  minGpus: 8
+  nodeResourceRequired: [rdma/ib]
+delivery: {nccl: both, confPath: /etc/other.conf, confSource: downwardAnnotation}
+env:
+  - {name: NCCL_IB_HCA, value: "=mlx5_0", policy: ifUnset}
+  - {name: UCX_TLS, value: "on", via: env, optIn: true, when: {gpuCount: ">=8", sku: [p5]}}
+  - {name: NCCL_IB_SL, value: "0", when: {gpuCount: 4}}
+  - {name: NCCL_IB_TC, value: "1", when: {gpuCount: "<=4", sku: []}}
+resources:
+  - {name: rdma/ib}
+  - {name: rdma/one, mode: perContainer, count: 2, max: 4, fullNodeGpus: 8, optIn: true}
+  - {name: rdma/two, mode: perGpu, ratio: 2}
+  - {name: rdma/three, mode: perGpu, ratio: {p4d: "1/2", p5: 4}, max: 32}
+  - {name: hugepages-2Mi, quantity: 5120Mi}
+networks:
+  multus:
+    annotationKey: v1.multus-cni.io/default-network
+    attach: [{name: a/b, count: perResource}, {name: c, ifName: net9}, {name: d, count: 3}]
+    merge: append
+  gke: {defaultInterface: eth0, interfaces: [{interfaceName: eth1, network: vpc1}]}
+dra: {claims: [{name: a, resourceClaimTemplateName: b.c}], extendedResource: deviceclass.resource.kubernetes.io/x}
+securityContext: {capabilities: {add: [IPC_LOCK, NET_RAW]}, memlock: ipcLock, privileged: true}
+volumes:
+  shm: {mount: /dev/shm, medium: Memory, sizeLimit: 1.5Gi, ifMissing: true}
+  hostPaths:
+    - {hostPath: /a, mountPath: /b, type: Directory, readOnly: true}
+    - {hostPath: /c, mountPath: /d}
+  configMaps: [{name: e, mountPath: /f, mustExist: true}, {name: g, mountPath: /h}]
+pod:
+  hostNetwork: true
+  dnsPolicy: ClusterFirstWithHostNet
+  nodeSelector: {node.kubernetes.io/instance-type: "8"}
+  tolerations: [{key: a}, {key: b, operator: Exists, effect: NoSchedule}, {key: c, value: "true"}]
+  annotations: {a: "several\nlines\n"}
+  labels: {b: ""}
+  podAntiAffinity: hostname
+sidecars:
+  - ref: daemon
+    native: true
+    image: example.com/daemon:1
+    command: [sh, -c]
+    args: ["1"]
+    capabilities: [NET_ADMIN]
+    env: {LD_LIBRARY_PATH: /lib}
+    hostPaths: [{hostPath: /sys, mountPath: /hostsysfs}]
+mesh: {istio: excludeInterfaces, interfaces: [net1]}
+failClosed: {ncclNet: IB, netMismatchFatal: true}
+guards: {psa: warn, nonRoot: skip, quota: warn, nodeCapacity: skip}
+onConflict: tcp
+lint: {disable: [FP010], severity: {FP021: E}}
+namespaces:
+  names: [team-a]
+  selector:
+    matchLabels: {tier: gold}
+    matchExpressions: [{key: a, operator: In, values: [b, c]}, {key: d, operator: Exists}]
+"#;
+
+/// What both ends of a round trip must agree on.
+fn check_round_trip(entry: &Entry, text: &str) {
+    let again = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
+    assert_eq!(&again, entry, "of:\n{text}");
+}
+
+/// All texts: the built-in profiles, and one that says everything.
+fn texts() -> impl Iterator<Item = &'static str> {
+    SOURCES.iter().map(|(_, text)| *text).chain([EVERYTHING])
+}
+
+#[test]
+fn every_file_is_a_profile_of_its_name() {
+    for (name, text) in SOURCES {
+        let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(name, &problems)));
+        assert_eq!(entry.profile.name.as_str(), *name);
+        assert_eq!(builtin_profiles().find(name), Some(&entry));
+        assert_eq!(profile_source(name), Some(*text));
+    }
+}
+
+#[test]
+fn every_file_of_the_folder_is_built_in() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/fabric");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let built_in = SOURCES.iter().map(|(name, _)| format!("{name}.yaml"));
+    assert_eq!(files.collect::<BTreeSet<_>>(), built_in.collect::<BTreeSet<_>>());
+}
+
+#[test]
+fn what_is_written_of_a_profile_is_the_same_profile() {
+    for text in texts() {
+        let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
+        let form = json!(entry.profile);
+        check_round_trip(&entry, &form.to_string());
+        check_round_trip(&entry, &yaml::to_string(&form));
+    }
+}
+
+#[test]
+fn a_built_in_profile_in_a_configuration_has_the_same_revision() {
+    let profiles: Vec<&Profile> = builtin_profiles().0.values().map(|entry| &entry.profile).collect();
+    let configuration =
+        json!({"apiVersion": API_VERSION, "kind": "TrainmeshConfiguration", "fabric": {"profiles": profiles}});
+    let configuration = Configuration::parse(&yaml::to_string(&configuration)).unwrap();
+    assert_eq!(&configuration.fabric.profiles, builtin_profiles());
+    assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration));
+}
+
+#[test]
+fn a_built_in_profile_changes_no_mesh_and_fails_no_job_of_its_own_accord() {
+    for (name, entry) in builtin_profiles().all() {
+        let Profile { fail_closed, mesh, security_context, pod, description, .. } = &entry.profile;
+        assert_eq!((fail_closed, mesh), (&FailClosed::default(), &MeshSwitch::default()), "{name}");
+        assert!(!security_context.privileged && !pod.host_network && !description.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_built_in_profile_retires_nothing_of_nccl() {
+    let settings = builtin_profiles().0.values().flat_map(|entry| &entry.profile.env);
+    for setting in settings.filter(|setting| setting.name.as_str().starts_with("NCCL_")) {
+        let variable = nccl::variable(setting.name.as_str()).unwrap();
+        assert_eq!((variable.kind.check(setting.value.as_str()), variable.retired), (Ok(()), None), "{variable:?}");
+    }
+}
+
+#[rstest]
+#[case::another_value("value: \"=eth0\"", "value: \"=eth1\"")]
+#[case::another_order("  - {name: NCCL_NET, value: Socket}\n", "")]
+#[case::another_guard("transport: tcp", "transport: tcp\nguards: {quota: warn}")]
+#[case::another_description("on any cluster", "anywhere")]
+fn another_profile_has_another_revision(#[case] old: &str, #[case] new: &str) {
+    let text = profile_source("tcp").unwrap();
+    assert!(text.contains(old));
+    let [before, after] = [text.to_owned(), text.replace(old, new)].map(|text| Entry::parse(&text).unwrap().revision);
+    assert_ne!(before, after);
+    assert!(before.len() == 12 && before.bytes().all(|byte| byte.is_ascii_hexdigit()));
+}
+
+#[test]
+fn comments_and_defaults_make_no_other_revision() {
+    let entry = Entry::parse(profile_source("tcp").unwrap()).unwrap();
+    let text = profile_source("tcp")
+        .unwrap()
+        .replace("transport: tcp", "# of ours\ntransport: tcp\nonConflict: skip\npod: {}");
+    check_round_trip(&entry, &text);
+}
+
+#[rstest]
+#[case("tpc", Some("tcp"))]
+#[case("ib-share", Some("ib-shared"))]
+#[case("gke-rdma-gib-a3", Some("gke-rdma-gib-a3u"))]
+#[case("nonsense", None)]
+fn a_misspelt_name_has_a_nearest(#[case] typed: &str, #[case] expected: Option<&str>) {
+    assert_eq!(Profiles::default().nearest(typed), expected);
+}
+
+#[test]
+fn a_thousand_profiles_are_read_and_found() {
+    let mut text = format!("apiVersion: {API_VERSION}\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n");
+    for index in 0..1000 {
+        let item = profile_source("ib-shared").unwrap().replace("name: ib-shared", &format!("name: site-{index}"));
+        let item = item.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
+        writeln!(text, "  -\n{item}").unwrap();
+    }
+    let start = Instant::now();
+    let configuration = Configuration::parse(&text).unwrap();
+    // A fraction of a second when optimised; a slow machine with an unoptimised build has room.
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    let profiles = configuration.fabric.profiles;
+    assert!(profiles.is_own("site-999") && !profiles.is_own("tcp"));
+    assert_eq!(profiles.find("site-999").unwrap().profile.name.as_str(), "site-999");
+    assert!(profiles.find("tcp").is_some() && profiles.find("site-1000").is_none());
+    assert_eq!(profiles.all().len(), 1000 + SOURCES.len());
+}
+
+#[test]
+fn an_own_profile_replaces_the_built_in_one_of_its_name() {
+    let text = format!(
+        "apiVersion: {API_VERSION}\nkind: TrainmeshConfiguration\nfabric: {{profiles: [{{name: tcp, transport: tcp}}]}}\n"
+    );
+    let profiles = Configuration::parse(&text).unwrap().fabric.profiles;
+    assert!(profiles.find("tcp").unwrap().profile.env.is_empty());
+    assert_eq!(profiles.all().len(), SOURCES.len());
+}
+
+/// The texts that the code itself writes down as obeying their grammar.
+#[test]
+fn what_the_code_takes_for_granted_is_valid() {
+    let profile = Entry::parse("{name: a, transport: ib}").unwrap().profile;
+    let patterns = profile.matches.gpu_resources.iter().chain(&profile.matches.exclude_resources);
+    assert!(
+        patterns.clone().count() == 2
+            && patterns.map(ResourcePattern::as_str).all(|text| ResourcePattern::parse(text).is_some())
+    );
+    assert!(MetadataKey::parse(profile.networks.multus.annotation_key.as_str()).is_some());
+    assert!(AbsolutePath::parse(SharedMemory::default().mount.as_str()).is_some());
+}

@@ -1,0 +1,177 @@
+//! Every example of the repository renders, to pods that the apiserver can read and that are recognised again.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::core::v1::Pod as Decoded;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::template::testing::render_with;
+use super::{LABELS, Role, Runtimes, find, identify};
+use crate::pod::Pod;
+
+/// A role of an example: its name, its replicas, and `kind/name` of the workload as its pod tells it.
+type Expected = (&'static str, u64, &'static str);
+
+/// What the pods of a plain `Pod` tell of their workload.
+const NOTHING: &str = "";
+
+const EXAMPLES: &[(&str, &[Expected])] = &[
+    ("cronjob.yaml", &[("Pod", 1, "Job/nightly-eval-00000000")]),
+    ("daemonset.yaml", &[("Pod", 1, "DaemonSet/dcgm-exporter")]),
+    ("deployment.yaml", &[("Pod", 2, "Deployment/reranker")]),
+    ("jaxjob.yaml", &[("Worker", 2, "JAXJob/gemma-tune")]),
+    ("job-cloud-sql-proxy.yaml", &[("Pod", 1, "Job/llama-sft-eval")]),
+    ("job.yaml", &[("Pod", 4, "Job/llama-sft")]),
+    (
+        "jobset.yaml",
+        &[("reward", 1, "JobSet/rlhf-70b"), ("learner", 2, "JobSet/rlhf-70b"), ("sampler", 4, "JobSet/rlhf-70b")],
+    ),
+    ("leaderworkerset.yaml", &[("leader", 2, "LeaderWorkerSet/vllm-405b"), ("worker", 2, "LeaderWorkerSet/vllm-405b")]),
+    ("list.yaml", &[("Pod", 1, "Job/vit-ablation-00000"), ("Pod", 1, "Deployment/tensorboard")]),
+    ("mpijob-v1.yaml", &[("Launcher", 1, "MPIJob/bert-horovod"), ("Worker", 2, "MPIJob/bert-horovod")]),
+    ("mpijob-v2beta1.yaml", &[("Launcher", 1, "MPIJob/nccl-tests"), ("Worker", 4, "MPIJob/nccl-tests")]),
+    ("paddlejob.yaml", &[("Worker", 3, "PaddleJob/ppocr-rec")]),
+    ("pod-proxy-config.yaml", &[("Pod", 1, NOTHING)]),
+    ("pod.yaml", &[("Pod", 1, NOTHING)]),
+    ("pytorchjob-elastic.yaml", &[("Worker", 4, "PyTorchJob/resnet-elastic-00000")]),
+    ("pytorchjob.yaml", &[("Master", 1, "PyTorchJob/llama-pretrain"), ("Worker", 3, "PyTorchJob/llama-pretrain")]),
+    (
+        "raycluster.yaml",
+        &[("head", 1, "RayCluster/tune"), ("gpu", 4, "RayCluster/tune"), ("data", 8, "RayCluster/tune")],
+    ),
+    (
+        "rayjob.yaml",
+        &[
+            ("head", 1, "RayCluster/dlrm-train-00000"),
+            ("trainers", 4, "RayCluster/dlrm-train-00000"),
+            ("submitter", 1, "RayJob/dlrm-train"),
+        ],
+    ),
+    ("rayservice.yaml", &[("head", 1, "RayCluster/chat-00000"), ("gpu", 2, "RayCluster/chat-00000")]),
+    ("replicaset.yaml", &[("Pod", 6, "ReplicaSet/embed-workers")]),
+    ("replicationcontroller.yaml", &[("Pod", 2, "ReplicationController/param-server")]),
+    ("statefulset.yaml", &[("Pod", 3, "StatefulSet/vectors")]),
+    (
+        "tfjob.yaml",
+        &[
+            ("Chief", 1, "TFJob/ranking"),
+            ("Worker", 4, "TFJob/ranking"),
+            ("PS", 2, "TFJob/ranking"),
+            ("Evaluator", 1, "TFJob/ranking"),
+        ],
+    ),
+    // The initializer's Job carries the mark of its TrainJob, its pod does not.
+    ("trainjob.yaml", &[("dataset-initializer", 1, "JobSet/alpaca-lora"), ("node", 2, "TrainJob/alpaca-lora")]),
+    ("volcano-job.yaml", &[("master", 1, "Job/gpt-pretrain"), ("worker", 4, "Job/gpt-pretrain")]),
+    ("xgboostjob.yaml", &[("Master", 1, "XGBoostJob/fraud-scores"), ("Worker", 2, "XGBoostJob/fraud-scores")]),
+];
+
+/// An example that is not in [`EXAMPLES`] fails here.
+#[rstest]
+fn renders(#[files("../examples/*.yaml")] path: PathBuf) {
+    let file = path.file_name().unwrap().to_str().unwrap();
+    let (_, expected) = EXAMPLES.iter().find(|(known, _)| *known == file).expect("a line in EXAMPLES");
+    let documents = read(&path);
+    let mut found = Vec::new();
+    for roles in render_all(&documents) {
+        for role in roles.unwrap() {
+            serde_json::from_value::<Decoded>(role.pod.clone()).expect("a pod");
+            let member = identify(Pod::new(&role.pod));
+            // A role that the pods tell is called what the manifest calls it.
+            let told = member.and_then(|member| member.role).unwrap_or(&role.name);
+            assert!(told.eq_ignore_ascii_case(&role.name), "{told} is {}", role.name);
+            let workload = member.map(|member| format!("{}/{}", member.kind.kind, member.job)).unwrap_or_default();
+            found.push((role.name.clone(), role.replicas, workload));
+        }
+    }
+    let found: Vec<_> = found.iter().map(|(role, replicas, job)| (role.as_str(), *replicas, job.as_str())).collect();
+    assert_eq!(found, *expected);
+}
+
+/// Whatever stands wherever in a manifest, rendering ends in pods or in an error that says where.
+#[rstest]
+fn oddities_do_no_harm(
+    #[files("../examples/*.yaml")] path: PathBuf,
+    #[values(Value::Null, json!("x"), json!([null]))] odd: Value,
+) {
+    let mut documents = Value::Array(read(&path));
+    let mut pointers = Vec::new();
+    collect(&documents, String::new(), &mut pointers);
+    // What stands deep in a container is copied unseen.
+    pointers.retain(|pointer| pointer.rsplit_once("ontainers/").is_none_or(|(_, below)| below.split('/').count() < 4));
+    for pointer in pointers {
+        let kept = std::mem::replace(documents.pointer_mut(&pointer).unwrap(), odd.clone());
+        for roles in documents.as_array().map(|documents| render_all(documents)).unwrap_or_default() {
+            match roles {
+                // A plain pod is shown as it came.
+                Ok(roles) => assert!(
+                    roles.iter().all(|role| role.pod == documents[0] || role.pod["spec"].is_object()),
+                    "{pointer}"
+                ),
+                Err(error) => assert!(error.contains(['.', ' ']), "{pointer}: {error}"),
+            }
+        }
+        *documents.pointer_mut(&pointer).unwrap() = kept;
+    }
+}
+
+/// A pod's place in its workload shows in the labels that the controller decodes.
+#[rstest]
+fn the_labels_that_identify(#[files("../examples/*.yaml")] path: PathBuf) {
+    for role in render_all(&read(&path)).into_iter().flatten().flatten() {
+        let mut pod = role.pod.clone();
+        if let Some(labels) = pod.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
+            labels.retain(|key, _| LABELS.contains(&key.as_str()));
+        }
+        assert_eq!(identify(Pod::new(&pod)), identify(Pod::new(&role.pod)), "{}", role.pod);
+        assert_eq!(gang_id(&pod), gang_id(&role.pod), "{}", role.pod);
+    }
+}
+
+fn gang_id(pod: &Value) -> Option<Cow<'_, str>> {
+    let pod = Pod::new(pod);
+    identify(pod).and_then(|member| (member.kind.gang.id)(pod, member))
+}
+
+/// The manifests of a file, those of a `List` one by one.
+fn read(path: &Path) -> Vec<Value> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let items = |document: Value| document["items"].as_array().cloned().unwrap_or_else(|| vec![document]);
+    documents.into_iter().flat_map(items).collect()
+}
+
+/// The roles of each workload among `documents`, with the runtimes that stand among them.
+fn render_all(documents: &[Value]) -> Vec<Result<Vec<Role>, String>> {
+    let runtimes = documents.iter().filter(|document| document["kind"] == "ClusterTrainingRuntime");
+    let by_name: BTreeMap<_, _> = runtimes
+        .map(|runtime| ((None, runtime["metadata"]["name"].as_str().unwrap_or_default().to_owned()), runtime.clone()))
+        .collect();
+    let runtimes = Runtimes { by_name };
+    let is_workload = |document: &&Value| {
+        let known = document["apiVersion"].as_str().zip(document["kind"].as_str());
+        known.and_then(|(api_version, kind)| find(api_version, kind)).is_some()
+    };
+    let workloads = documents.iter().filter(is_workload);
+    workloads.map(|document| render_with(document, &runtimes).map_err(|error| error.to_string())).collect()
+}
+
+fn collect(value: &Value, pointer: String, into: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                collect(value, format!("{pointer}/{key}"), into);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                collect(value, format!("{pointer}/{index}"), into);
+            }
+        }
+        _ => {}
+    }
+    into.push(pointer);
+}
