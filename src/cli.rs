@@ -29,8 +29,8 @@ use std::process::ExitCode;
 use anstream::{AutoStream, ColorChoice};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use output::style;
 use trainmesh_core::printable::{JsonWriter, Printable};
+use trainmesh_core::render::style;
 
 /// Exit code where `--exit-code` is given and some pod would be changed, and where the lint found something.
 const CHANGED: u8 = 1;

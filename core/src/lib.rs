@@ -29,6 +29,7 @@ pub mod pod;
 pub mod preview;
 pub mod printable;
 pub mod quantity;
+pub mod render;
 pub mod scope;
 pub mod sparse;
 pub mod webhook;

@@ -8,13 +8,13 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::live::{InstallationArguments, runtime};
-use super::output::style;
 use super::progress::waiting;
 use super::{Status, json, painted};
 use crate::cluster::{checkup, client};
 use trainmesh_core::doctor::{Check, examine, level};
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::printable::Printable;
+use trainmesh_core::render::style;
 use trainmesh_core::scope::Installation;
 
 /// Changes only when a field changes its meaning or goes away.

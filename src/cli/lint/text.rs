@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use super::super::output::{finding, style};
 use super::{Linted, Run, name};
 use trainmesh_core::finding::Severity;
 use trainmesh_core::printable::Printable;
+use trainmesh_core::render::{finding, style};
 
 pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
     let strong = style::HEADING;

@@ -99,6 +99,7 @@ fn every_file_is_a_profile_of_its_name() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "what is built in is held against the files of the repository")]
 fn every_file_of_the_folder_is_built_in() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/fabric");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -183,11 +184,7 @@ fn a_thousand_profiles_are_read_and_found() {
         let item = item.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
         writeln!(text, "  -\n{item}").unwrap();
     }
-    let start = Instant::now();
-    let configuration = Configuration::parse(&text).unwrap();
-    // A fraction of a second when optimised; a slow machine with an unoptimised build has room.
-    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
-    let profiles = configuration.fabric.profiles;
+    let profiles = Configuration::parse(&text).unwrap().fabric.profiles;
     assert!(profiles.is_own("site-999") && !profiles.is_own("tcp"));
     assert_eq!(profiles.find("site-999").unwrap().profile.name.as_str(), "site-999");
     assert!(profiles.find("tcp").is_some() && profiles.find("site-1000").is_none());

@@ -2,24 +2,24 @@
 
 use anstyle::{AnsiColor, Style};
 
-use trainmesh_core::finding::Severity;
-use trainmesh_core::mutate::Verdict;
+use crate::finding::Severity;
+use crate::mutate::Verdict;
 
 /// A line that names what follows.
-pub(in crate::cli) const HEADING: Style = Style::new().bold();
+pub const HEADING: Style = Style::new().bold();
 /// What is added or done.
-pub(in crate::cli) const GOOD: Style = AnsiColor::Green.on_default();
+pub const GOOD: Style = AnsiColor::Green.on_default();
 /// What is removed or failed.
-pub(in crate::cli) const BAD: Style = AnsiColor::Red.on_default();
+pub const BAD: Style = AnsiColor::Red.on_default();
 /// What a person should look at.
-pub(in crate::cli) const CAUTION: Style = AnsiColor::Yellow.on_default();
+pub const CAUTION: Style = AnsiColor::Yellow.on_default();
 /// Where in a diff we are, and notes.
-pub(in crate::cli) const NOTE: Style = AnsiColor::Cyan.on_default();
+pub const NOTE: Style = AnsiColor::Cyan.on_default();
 /// What matters less.
-pub(in crate::cli) const FAINT: Style = Style::new().dimmed();
+pub const FAINT: Style = Style::new().dimmed();
 
 /// The style of a rule's decision.
-pub(in crate::cli) fn verdict(verdict: Verdict) -> Style {
+pub fn verdict(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Applied => GOOD,
         Verdict::Skipped => FAINT,
@@ -28,7 +28,7 @@ pub(in crate::cli) fn verdict(verdict: Verdict) -> Style {
 }
 
 /// The style of a severity.
-pub(in crate::cli) fn severity(severity: Severity) -> Style {
+pub fn severity(severity: Severity) -> Style {
     match severity {
         Severity::Error => BAD,
         Severity::Warning => CAUTION,

@@ -5,27 +5,29 @@ use std::io::{self, Write};
 use similar::{ChangeTag, TextDiff};
 
 use super::{Sink, heading, style, warnings};
-use trainmesh_core::manifest::DocumentError;
-use trainmesh_core::preview::PodReport;
-use trainmesh_core::printable::Printable;
-use trainmesh_core::yaml;
+use crate::manifest::DocumentError;
+use crate::preview::PodReport;
+use crate::printable::Printable;
+use crate::yaml;
 
 /// Lines of context around a change, as `diff -u` has them.
 const CONTEXT: usize = 3;
 
-pub(super) struct Diff<W> {
+/// A diff of each role, and what every rule decided.
+pub struct Diff<W> {
     out: W,
     first: bool,
 }
 
 impl<W: Write> Diff<W> {
-    pub(super) fn new(out: W) -> Self {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
         Self { out, first: true }
     }
 }
 
 impl<W: Write> Sink for Diff<W> {
-    fn report(&mut self, report: &PodReport) -> anyhow::Result<()> {
+    fn report(&mut self, report: &PodReport) -> io::Result<()> {
         if !std::mem::take(&mut self.first) {
             writeln!(self.out)?;
         }
@@ -42,12 +44,11 @@ impl<W: Write> Sink for Diff<W> {
                 writeln!(self.out, "    {}", Printable(part))?;
             }
         }
-        warnings(&mut self.out, report)?;
-        Ok(())
+        warnings(&mut self.out, report)
     }
 
-    fn finish(&mut self, _errors: &[DocumentError]) -> anyhow::Result<()> {
-        Ok(self.out.flush()?)
+    fn finish(&mut self, _errors: &[DocumentError]) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

@@ -1,25 +1,27 @@
 //! `-o explain`: a table of the rules: outcome, reason and field.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use super::{Sink, heading, style, warnings};
-use trainmesh_core::manifest::DocumentError;
-use trainmesh_core::preview::PodReport;
-use trainmesh_core::printable::Printable;
+use crate::manifest::DocumentError;
+use crate::preview::PodReport;
+use crate::printable::Printable;
 
-pub(super) struct Explain<W> {
+/// A table of the rules for each role.
+pub struct Explain<W> {
     out: W,
     first: bool,
 }
 
 impl<W: Write> Explain<W> {
-    pub(super) fn new(out: W) -> Self {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Self {
         Self { out, first: true }
     }
 }
 
 impl<W: Write> Sink for Explain<W> {
-    fn report(&mut self, report: &PodReport) -> anyhow::Result<()> {
+    fn report(&mut self, report: &PodReport) -> io::Result<()> {
         if !std::mem::take(&mut self.first) {
             writeln!(self.out)?;
         }
@@ -54,11 +56,10 @@ impl<W: Write> Sink for Explain<W> {
                 writeln!(self.out, "    {}", Printable(part))?;
             }
         }
-        warnings(&mut self.out, report)?;
-        Ok(())
+        warnings(&mut self.out, report)
     }
 
-    fn finish(&mut self, _errors: &[DocumentError]) -> anyhow::Result<()> {
-        Ok(self.out.flush()?)
+    fn finish(&mut self, _errors: &[DocumentError]) -> io::Result<()> {
+        self.out.flush()
     }
 }
