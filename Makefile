@@ -72,6 +72,11 @@ lint: ## Check format and lints
 	$(CARGO) clippy --locked --test '*' --all-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
+.PHONY: lint-core
+lint-core: ## Check that the core needs no system: no dependency of it has files, sockets or threads (rustup)
+	rustup target add wasm32-unknown-unknown
+	$(CARGO) check --locked --package trainmesh-core --no-default-features --target wasm32-unknown-unknown
+
 # SC2317: functions are called by name, as `check WHAT FUNCTION…`.
 SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas tests/same/run \
   tests/cluster/cluster tests/cluster/selftest $(wildcard tests/cluster/lib/*.sh)

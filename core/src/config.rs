@@ -19,6 +19,7 @@ mod problem;
 pub mod profile;
 mod profiles;
 mod scalar;
+#[cfg(feature = "schema")]
 mod schema;
 mod section;
 mod selector;
@@ -36,6 +37,7 @@ pub use period::Period;
 pub use problem::{Problem, render};
 pub use profile::Profile;
 pub use profiles::{Entry, Profiles, builtin_profiles, profile_source};
+#[cfg(feature = "schema")]
 pub use schema::schema;
 pub(crate) use termination::LONGEST_SETTLE;
 pub use termination::Termination;

@@ -6,15 +6,18 @@ pub(crate) const LABEL_LIMIT: usize = 63;
 const SUBDOMAIN_LIMIT: usize = 253;
 
 /// A label as a regular expression, for patterns that are made of it.
+#[cfg(feature = "schema")]
 macro_rules! label_pattern {
     () => {
         "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
     };
 }
 
+#[cfg(feature = "schema")]
 pub(crate) use label_pattern;
 
 /// A label, and nothing else, as a regular expression.
+#[cfg(feature = "schema")]
 pub(crate) const LABEL_PATTERN: &str = concat!("^", label_pattern!(), "$");
 
 /// Labels: names of namespaces, and of what lies within a pod.

@@ -5,13 +5,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How much weight a finding has.
 // The worst first. The comments and the letters are part of the configuration's schema. It leaves `Ok` out: nobody
 // configures the weight of what is as it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Severity {
     /// It would break.
     #[serde(rename = "E")]

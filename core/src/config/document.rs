@@ -1,6 +1,5 @@
 //! The text form: a configuration's own document, or the `ConfigMap` that holds one.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::{Section as _, read_root};
@@ -17,15 +16,16 @@ pub const MAX_TEXT: usize = 2 << 20;
 const CONFIG_MAP_KEY: &str = "config.yaml";
 
 /// The configuration of trainmesh. A field that is absent or null takes its default.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(title = KIND)]
+#[cfg_attr(feature = "schema", schemars(title = KIND))]
 pub(super) struct Document<'a> {
     /// Version of the file's form.
-    #[schemars(extend("const" = API_VERSION))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = API_VERSION)))]
     pub(super) api_version: &'static str,
     /// Kind of the file.
-    #[schemars(extend("const" = KIND))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = KIND)))]
     pub(super) kind: &'static str,
     /// What the file configures.
     #[serde(flatten)]

@@ -1,8 +1,10 @@
 //! Section `fabric`: transport of NCCL and RDMA devices.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -35,7 +37,8 @@ section! {
 pub struct DefaultProfile(pub Option<ProfileName>);
 
 /// A level of Pod Security, as far as it is known; the stricter is the greater.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PodSecurityDefault {
     /// Nothing is concluded: as if it were `privileged`.
@@ -80,6 +83,7 @@ impl Serialize for DefaultProfile {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for DefaultProfile {
     fn schema_name() -> Cow<'static, str> {
         "DefaultProfile".into()

@@ -1,7 +1,9 @@
 //! A list of helpers: containers that serve the payload, and how each is ended.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
@@ -138,6 +140,7 @@ impl Scalar for Path {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Helper {
     fn schema_name() -> Cow<'static, str> {
         "Helper".into()

@@ -1,9 +1,11 @@
 //! Section `lint`, of `fabric` and of a profile: which checks are made, and how much weight each has.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -84,6 +86,7 @@ impl Scalar for CheckId {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for CheckId {
     fn schema_name() -> Cow<'static, str> {
         "CheckId".into()

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Period;
@@ -18,7 +17,7 @@ section! {
         pub hold: bool = true,
         /// How long `pilot-agent wait` may hold the application, where the injector rendered it without a time-out of its
         /// own. Null: Istio's minute.
-        #[schemars(with = "Period")]
+        #[cfg_attr(feature = "schema", schemars(with = "Period"))]
         pub wait_timeout: Option<Period>,
         /// Whether a pod gets its proxy as a native sidecar.
         pub native_sidecar: NativeSidecar = NativeSidecar::Leave,
@@ -28,7 +27,8 @@ section! {
 }
 
 /// Whether a pod gets its proxy as a native sidecar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum NativeSidecar {
     /// Istio decides.
@@ -38,7 +38,8 @@ pub enum NativeSidecar {
 }
 
 /// Which traffic of a pod goes through Envoy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Traffic {
     /// Istio decides.

@@ -1,8 +1,10 @@
 //! Fields that hold a name or a selector of Kubernetes.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
@@ -82,6 +84,7 @@ impl Scalar for LabelSelector {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for ContainerName {
     fn schema_name() -> Cow<'static, str> {
         "ContainerName".into()
@@ -92,6 +95,7 @@ impl JsonSchema for ContainerName {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for LabelSelector {
     fn schema_name() -> Cow<'static, str> {
         "LabelSelector".into()

@@ -1,9 +1,11 @@
 //! Fields that hold a duration.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -43,6 +45,7 @@ impl Serialize for Period {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Period {
     fn schema_name() -> Cow<'static, str> {
         "Period".into()

@@ -9,6 +9,7 @@ mod network;
 mod placement;
 mod ratio;
 mod resource;
+#[cfg(feature = "schema")]
 mod schema;
 mod setting;
 mod text;
@@ -17,7 +18,6 @@ mod volume;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use container::{Capabilities, InitContainers, Match, MemoryLock, SecurityContext, Sidecar};
@@ -101,14 +101,15 @@ item! {
         pub lint: LintSettings,
         /// Which namespaces may use it; null: every one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "Namespaces")]
+        #[cfg_attr(feature = "schema", schemars(with = "Namespaces"))]
         pub namespaces: Option<Namespaces>,
     }
     check: Self::check
 }
 
 /// How NCCL moves data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// RDMA over InfiniBand.
@@ -128,7 +129,8 @@ pub enum Transport {
 }
 
 /// The link layer of the adapters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LinkLayer {
     /// InfiniBand.

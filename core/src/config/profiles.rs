@@ -1,9 +1,11 @@
 //! All profiles by name: those of the configuration before the built-in ones.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -137,6 +139,7 @@ impl Serialize for Profiles {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Profiles {
     fn schema_name() -> Cow<'static, str> {
         "Profiles".into()

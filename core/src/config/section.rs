@@ -11,7 +11,8 @@ macro_rules! section {
         }
         $(check: $check:expr)?
     ) => {
-        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
         $(#[$meta])*
         pub struct $type { $($(#[$field_meta])* pub $field: $of,)+ }
@@ -56,7 +57,8 @@ macro_rules! item {
         $(partial: $partial:expr,)?
         $(check: $check:expr)?
     ) => {
-        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         $(#[$meta])*
         pub struct $type { $($(#[$field_meta])* $(#[serde(rename = $name)])? pub $field: $of,)+ }

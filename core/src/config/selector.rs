@@ -2,6 +2,7 @@
 
 use crate::labels;
 
+#[cfg(feature = "schema")]
 macro_rules! pattern {
     ($key:literal, $value:literal) => {
         concat!("^ *", pattern!(@one $key, $value), " *(, *", pattern!(@one $key, $value), " *)*$")
@@ -12,6 +13,7 @@ macro_rules! pattern {
 }
 
 /// What a selector looks like, as JSON Schema has it.
+#[cfg(feature = "schema")]
 pub(super) const PATTERN: &str =
     pattern!("([-a-z0-9.]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?");
 

@@ -19,6 +19,7 @@ pub const NOTE: Style = AnsiColor::Cyan.on_default();
 pub const FAINT: Style = Style::new().dimmed();
 
 /// The style of a rule's decision.
+#[must_use]
 pub fn verdict(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Applied => GOOD,
@@ -28,6 +29,7 @@ pub fn verdict(verdict: Verdict) -> Style {
 }
 
 /// The style of a severity.
+#[must_use]
 pub fn severity(severity: Severity) -> Style {
     match severity {
         Severity::Error => BAD,

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema};
+#[cfg(feature = "schema")]
+use schemars::Schema;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
 use serde_json::json;
 
+#[cfg(feature = "schema")]
 use super::schema::allow;
 use super::{Capability, EnvName, EnvValue, HostPath, Image, PartName, ResourceName, ResourcePattern};
 use crate::config::choice::choices;
@@ -24,7 +27,7 @@ section! {
         /// Whether init containers count.
         pub init_containers: InitContainers,
         /// The least number of accelerators that a container must ask for.
-        #[schemars(range(min = 1))]
+        #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         pub min_gpus: u64 = 1,
         /// Resources of which some node must offer each.
         pub node_resource_required: Vec<ResourceName>,
@@ -33,7 +36,8 @@ section! {
 }
 
 /// Whether init containers count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum InitContainers {
     /// They do not.
@@ -65,7 +69,8 @@ section! {
 }
 
 /// How memory for RDMA comes to be locked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum MemoryLock {
     /// By the capability `IPC_LOCK`, which has effect for root alone.
@@ -77,7 +82,7 @@ pub enum MemoryLock {
 
 item! {
     /// A container that serves the transport; it runs as a native sidecar.
-    #[schemars(transform = allow_native)]
+    #[cfg_attr(feature = "schema", schemars(transform = allow_native))]
     pub struct Sidecar {
         /// Its name.
         pub name as "ref": PartName => "the container's name",
@@ -106,6 +111,7 @@ item! {
     },
 }
 
+#[cfg(feature = "schema")]
 fn allow_native(schema: &mut Schema) {
     allow(schema, "native", &json!(true), "A plain container would keep its job alive for ever.");
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema};
+#[cfg(feature = "schema")]
+use schemars::Schema;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
 use serde_json::json;
 
 use super::{LabelValue, MetadataKey, NamespaceName};
@@ -16,16 +18,17 @@ use crate::config::section::{mappings, section};
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The namespaces that may use a profile: those that are named, and those that the selector matches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(transform = require_some)]
+#[cfg_attr(feature = "schema", schemars(transform = require_some))]
 pub struct Namespaces {
     /// Names of namespaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<NamespaceName>,
     /// Labels of namespaces; null: only names count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "NamespaceSelector")]
+    #[cfg_attr(feature = "schema", schemars(with = "NamespaceSelector"))]
     pub selector: Option<NamespaceSelector>,
 }
 
@@ -40,9 +43,10 @@ section! {
 }
 
 /// A requirement on one label.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(transform = relate_values)]
+#[cfg_attr(feature = "schema", schemars(transform = relate_values))]
 pub struct Requirement {
     /// The label's key.
     pub key: MetadataKey,
@@ -54,7 +58,8 @@ pub struct Requirement {
 }
 
 /// How the value of a label is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum SelectorOperator {
     /// It is one of the values.
     In,
@@ -140,6 +145,7 @@ fn or_reported<T: Field>(fields: &mut Fields<'_>, name: &'static str) -> Option<
 }
 
 /// Tells an editor that one of the two fields is there and allows something.
+#[cfg(feature = "schema")]
 fn require_some(schema: &mut Schema) {
     let names = json!({"required": ["names"], "properties": {"names": {"type": "array", "minItems": 1}}});
     let selector = json!({"required": ["selector"], "properties": {"selector": {"type": "object"}}});
@@ -147,6 +153,7 @@ fn require_some(schema: &mut Schema) {
 }
 
 /// Tells an editor which operators take values.
+#[cfg(feature = "schema")]
 fn relate_values(schema: &mut Schema) {
     let unary = json!({"properties": {"operator": {"enum": ["Exists", "DoesNotExist"]}, "values": {"maxItems": 0}}});
     let set = json!({"required": ["values"], "properties": {"operator": {"enum": ["In", "NotIn"]}, "values": {"minItems": 1}}});

@@ -1,11 +1,15 @@
 //! Networks to attach, and what goes through Envoy.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+#[cfg(feature = "schema")]
 use serde_json::json;
 
+#[cfg(feature = "schema")]
 use super::schema::allow;
 use super::{InterfaceName, MetadataKey, NetworkName, ObjectName};
 use crate::config::Scalar;
@@ -26,7 +30,7 @@ section! {
 
 section! {
     /// Networks that Multus attaches.
-    #[schemars(transform = allow_merge)]
+    #[cfg_attr(feature = "schema", schemars(transform = allow_merge))]
     pub struct Multus {
         /// The annotation that Multus reads.
         pub annotation_key: MetadataKey = MetadataKey::literal(MULTUS_ANNOTATION),
@@ -68,7 +72,7 @@ section! {
     /// Interfaces of GKE's multi-networking.
     pub struct Gke {
         /// The interface of the default route; null: the annotation is not written.
-        #[schemars(with = "InterfaceName")]
+        #[cfg_attr(feature = "schema", schemars(with = "InterfaceName"))]
         pub default_interface: Option<InterfaceName>,
         /// The interfaces.
         pub interfaces: Vec<GkeInterface>,
@@ -97,7 +101,8 @@ section! {
 }
 
 /// What is switched off of the mesh.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Istio {
     /// Nothing.
@@ -116,6 +121,7 @@ const MULTUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
 /// More of one network no node has adapters for.
 const MOST_TIMES: u64 = 64;
 
+#[cfg(feature = "schema")]
 fn allow_merge(schema: &mut Schema) {
     allow(schema, "merge", &json!("append"), "A user's own networks come first.");
 }
@@ -185,6 +191,7 @@ impl Serialize for AttachCount {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for AttachCount {
     fn schema_name() -> Cow<'static, str> {
         "AttachCount".into()

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LabelValue, MetadataKey, ObjectName, PartName, ResourceName};
@@ -16,7 +15,7 @@ section! {
         /// Whether the pod shares the network of its node.
         pub host_network: bool,
         /// Where names are resolved; null: as Kubernetes decides.
-        #[schemars(with = "DnsPolicy")]
+        #[cfg_attr(feature = "schema", schemars(with = "DnsPolicy"))]
         pub dns_policy: Option<DnsPolicy>,
         /// Labels that the node must carry.
         pub node_selector: BTreeMap<MetadataKey, LabelValue>,
@@ -27,13 +26,14 @@ section! {
         /// Labels.
         pub labels: BTreeMap<MetadataKey, LabelValue>,
         /// How pods of one profile keep away from each other; null: they do not.
-        #[schemars(with = "Spread")]
+        #[cfg_attr(feature = "schema", schemars(with = "Spread"))]
         pub pod_anti_affinity: Option<Spread>,
     }
 }
 
 /// Where names are resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DnsPolicy {
     /// In the cluster, for pods in the node's network.
     ClusterFirstWithHostNet,
@@ -44,7 +44,8 @@ pub enum DnsPolicy {
 }
 
 /// How pods keep away from each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Spread {
     /// No two on one node.
@@ -74,7 +75,8 @@ item! {
 }
 
 /// How the value of a taint is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Operator {
     /// It is the same.
     #[default]
@@ -84,7 +86,8 @@ pub enum Operator {
 }
 
 /// The effect of a taint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Effect {
     /// Nothing new is placed there.
     NoSchedule,
@@ -100,7 +103,7 @@ section! {
         /// Claims that every pod makes from a template of its namespace.
         pub claims: Vec<Claim>,
         /// An extended resource behind which a device class stands, one for each accelerator (KEP-5004); null: none.
-        #[schemars(with = "ResourceName")]
+        #[cfg_attr(feature = "schema", schemars(with = "ResourceName"))]
         pub extended_resource: Option<ResourceName>,
     }
 }
@@ -119,7 +122,7 @@ section! {
     /// Settings that turn a silent fallback to TCP into an error. They fail a job of one pod too, where it has no adapter.
     pub struct FailClosed {
         /// `NCCL_NET`: the only transport that NCCL may use; null: it may fall back.
-        #[schemars(with = "String")]
+        #[cfg_attr(feature = "schema", schemars(with = "String"))]
         pub nccl_net: Option<String> => not_blank,
         /// Whether NCCL (2.30 and newer) fails where the pods of a job have different numbers of adapters.
         pub net_mismatch_fatal: bool,
@@ -141,7 +144,8 @@ section! {
 }
 
 /// What a guard does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Guard {
     /// `onConflict` decides.
@@ -151,7 +155,8 @@ pub enum Guard {
 }
 
 /// What happens where the pod contradicts the profile, or a guard says no.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OnConflict {
     /// The pod is left as it is, and the user warned.

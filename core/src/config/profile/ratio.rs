@@ -1,9 +1,11 @@
 //! How many devices belong to one accelerator: an exact ratio of whole numbers.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -89,6 +91,7 @@ impl Scalar for Ratios {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Ratios {
     fn schema_name() -> Cow<'static, str> {
         "Ratios".into()

@@ -1,7 +1,9 @@
 //! Devices and huge pages that containers ask for.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
@@ -46,7 +48,8 @@ pub enum Amount {
 }
 
 /// For what devices are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ResourceMode {
     /// For the pod: its first container with an accelerator gets them.
@@ -132,6 +135,7 @@ impl Serialize for Resource {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Resource {
     fn schema_name() -> Cow<'static, str> {
         "Resource".into()

@@ -1,11 +1,15 @@
 //! Settings of NCCL and its companions, and how they reach the processes.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+#[cfg(feature = "schema")]
 use serde_json::json;
 
+#[cfg(feature = "schema")]
 use super::schema::allow;
 use super::{AbsolutePath, EnvName, EnvValue};
 use crate::config::Scalar;
@@ -16,9 +20,10 @@ use crate::fabric::nccl;
 use crate::yaml::Content;
 
 /// One setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(transform = allow_policy)]
+#[cfg_attr(feature = "schema", schemars(transform = allow_policy))]
 pub struct Setting {
     /// Its name. Those of NCCL must be known, and their values in range.
     pub name: EnvName,
@@ -36,7 +41,8 @@ pub struct Setting {
 }
 
 /// Who reads a setting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Via {
     /// NCCL, which reads its file as well as the environment.
@@ -78,7 +84,7 @@ section! {
         /// Where what NCCL reads is written.
         pub nccl: NcclDelivery,
         /// The file that NCCL reads; null: `/etc/nccl.conf`, and `/etc/rccl.conf` for AMD.
-        #[schemars(with = "AbsolutePath")]
+        #[cfg_attr(feature = "schema", schemars(with = "AbsolutePath"))]
         pub conf_path: Option<AbsolutePath>,
         /// Where the file comes from.
         pub conf_source: ConfSource,
@@ -86,7 +92,8 @@ section! {
 }
 
 /// Where what NCCL reads is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum NcclDelivery {
     /// Into the environment where that is safe, else into the file: the container has `envFrom`, which the environment
@@ -102,7 +109,8 @@ pub enum NcclDelivery {
 }
 
 /// Where the file comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ConfSource {
     /// From an annotation of the pod, by the downward API: nothing else must exist.
@@ -110,6 +118,7 @@ pub enum ConfSource {
     DownwardAnnotation,
 }
 
+#[cfg(feature = "schema")]
 fn allow_policy(schema: &mut Schema) {
     allow(schema, "policy", &json!("ifUnset"), "What the user sets stands.");
 }
@@ -202,6 +211,7 @@ impl Serialize for GpuCount {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for GpuCount {
     fn schema_name() -> Cow<'static, str> {
         "GpuCount".into()

@@ -1,8 +1,10 @@
 //! Texts of a profile with the grammar that Kubernetes or Linux demands of them.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
@@ -62,6 +64,7 @@ macro_rules! texts {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for $type {
             fn schema_name() -> Cow<'static, str> {
                 stringify!($type).into()
@@ -80,6 +83,7 @@ macro_rules! texts {
 }
 
 /// Patterns that others are made of. Only what ECMA 262 and RE2 read alike: Helm checks values by the latter.
+#[cfg(feature = "schema")]
 macro_rules! pattern {
     (label) => {
         "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

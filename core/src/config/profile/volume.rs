@@ -1,9 +1,12 @@
 //! What is mounted into the containers.
 
-use schemars::{JsonSchema, Schema};
+#[cfg(feature = "schema")]
+use schemars::Schema;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
 use serde_json::json;
 
+#[cfg(feature = "schema")]
 use super::schema::allow;
 use super::{AbsolutePath, ObjectName, Quantity};
 use crate::config::choice::choices;
@@ -14,7 +17,7 @@ section! {
     /// What is mounted into the containers. A mount of the user's at the same path stands.
     pub struct Volumes {
         /// Shared memory; null: the 64 MiB of the container runtime.
-        #[schemars(with = "SharedMemory")]
+        #[cfg_attr(feature = "schema", schemars(with = "SharedMemory"))]
         pub shm: Option<SharedMemory>,
         /// Paths of the node.
         pub host_paths: Vec<HostPath>,
@@ -25,21 +28,22 @@ section! {
 
 section! {
     /// Shared memory, an `emptyDir` of memory.
-    #[schemars(transform = allow_if_missing)]
+    #[cfg_attr(feature = "schema", schemars(transform = allow_if_missing))]
     pub struct SharedMemory {
         /// Where.
         pub mount: AbsolutePath = AbsolutePath::literal("/dev/shm"),
         /// Of what it is made.
         pub medium: Medium,
         /// Its bound; null: that of the containers' memory.
-        #[schemars(with = "Quantity")]
+        #[cfg_attr(feature = "schema", schemars(with = "Quantity"))]
         pub size_limit: Option<Quantity>,
     }
     check: Self::check
 }
 
 /// Of what an `emptyDir` is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Medium {
     /// Of memory.
     #[default]
@@ -63,7 +67,8 @@ item! {
 }
 
 /// What must be at a path of the node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum HostPathType {
     /// A directory.
     Directory,
@@ -91,6 +96,7 @@ item! {
     }
 }
 
+#[cfg(feature = "schema")]
 fn allow_if_missing(schema: &mut Schema) {
     allow(schema, "ifMissing", &json!(true), "A mount of the user's is never replaced.");
 }

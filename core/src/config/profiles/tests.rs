@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
 use rstest::rstest;
 
