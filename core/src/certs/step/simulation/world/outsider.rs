@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::super::{CertificateSet, Id, Serving};
 use super::World;
-use super::verdict::trusts;
+use super::verdict::{APISERVER_LAG, trusts};
 
 /// What outsiders do.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Act {
 
 impl World {
     /// Does what outsiders do, unless nobody could help: as long as every authority whose leaf is shown is still known
-    /// somewhere, and what comes out of a backup is trusted still.
+    /// somewhere, and what comes out of a backup is trusted still, by apiservers that are late too.
     pub(in super::super) fn outsider(&mut self, act: Act) {
         let spoilt = || Some(CertificateSet { authorities: Vec::new(), foreign: true });
         let (record, serving, trusted) = (self.record.now(), self.serving.now(), self.trusted.now());
@@ -72,8 +72,9 @@ impl World {
             return;
         }
         let restored = serving.as_ref().and_then(|serving| serving.leaf.filter(|leaf| trusts(&serving.bundle, leaf)));
+        let late = self.trusted.seen(self.passed, APISERVER_LAG).iter().filter_map(|moment| moment.value.as_ref());
         if serving.as_ref() != self.serving.now()
-            && restored.is_some_and(|leaf| trusted.as_ref().is_some_and(|set| !trusts(set, &leaf)))
+            && restored.is_some_and(|leaf| late.chain(&trusted).any(|set| !trusts(set, &leaf)))
         {
             return;
         }

@@ -7,7 +7,7 @@ use super::World;
 use super::object::Moment;
 
 /// How late an apiserver may be in learning of another `caBundle`: less than an authority waits to be established.
-const APISERVER_LAG: i64 = 60;
+pub(super) const APISERVER_LAG: i64 = 60;
 /// How late a replica may be in showing another leaf: as late as it likes, short of the leaf's end.
 const REPLICA_LAG: i64 = 200;
 
