@@ -1,24 +1,41 @@
 //! The command line: one file a command. Owns text and exit codes, and no logic.
 
+#[cfg(not(feature = "cluster"))]
+mod absent;
+#[cfg(feature = "cluster")]
+mod age;
+#[cfg(feature = "cluster")]
 mod background;
+#[cfg(feature = "cluster")]
 mod certificates;
+#[cfg(feature = "cluster")]
 mod certs;
 mod completion;
 mod config;
+#[cfg(feature = "cluster")]
 mod controller;
+#[cfg(feature = "cluster")]
 mod doctor;
 mod fabric;
 mod input;
+mod installation;
 mod lint;
+#[cfg(feature = "cluster")]
 mod live;
 mod output;
 mod preview;
 mod progress;
+#[cfg(feature = "cluster")]
 mod server;
+#[cfg(feature = "cluster")]
 mod signals;
+#[cfg(feature = "cluster")]
 mod sweep;
 mod table;
 mod version;
+#[cfg(feature = "cluster")]
+mod waiting;
+#[cfg(feature = "cluster")]
 mod webhook;
 
 use std::ffi::OsString;
@@ -29,6 +46,8 @@ use std::process::ExitCode;
 use anstream::{AutoStream, ColorChoice};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+#[cfg(not(feature = "cluster"))]
+use absent::{self as certs, self as controller, self as doctor, self as live, self as sweep, self as webhook};
 use trainmesh_core::printable::{JsonWriter, Printable};
 use trainmesh_core::render::style;
 

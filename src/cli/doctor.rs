@@ -7,8 +7,9 @@ use anstyle::Style;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::live::{InstallationArguments, runtime};
-use super::progress::waiting;
+use super::installation::InstallationArguments;
+use super::live::runtime;
+use super::waiting::waiting;
 use super::{Status, json, painted};
 use crate::cluster::{checkup, client};
 use trainmesh_core::doctor::{Check, examine, level};

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use kube::Client;
 use tokio::runtime::{Builder, Runtime};
 
+use super::installation::InstallationArguments;
 use super::{note, stderr};
 use crate::cluster::fabric::survey::survey;
 use crate::cluster::{client, live};
@@ -17,14 +18,6 @@ use trainmesh_core::error::chain;
 use trainmesh_core::preview::{Drift, PodReport, drift, probe};
 use trainmesh_core::scope::Installation;
 
-/// Where trainmesh is installed.
-#[derive(Debug, clap::Args)]
-pub(super) struct InstallationArguments {
-    /// The namespace that trainmesh is installed in [default: that which 0-trainmesh calls, else trainmesh-system]
-    #[arg(long, value_name = "NAMESPACE", env = "TRAINMESH_NAMESPACE")]
-    trainmesh_namespace: Option<Installation>,
-}
-
 /// A cluster that is asked one question after another.
 pub(super) struct Live {
     runtime: Runtime,
@@ -33,14 +26,9 @@ pub(super) struct Live {
 }
 
 impl InstallationArguments {
-    /// The installation, without a cluster.
-    pub(super) fn offline(&self) -> Installation {
-        self.trainmesh_namespace.clone().unwrap_or_default()
-    }
-
     /// The installation, as given or as the cluster of `client` shows it.
     pub(super) async fn discover(&self, client: &Client) -> Installation {
-        if self.trainmesh_namespace.is_some() {
+        if self.is_given() {
             return self.offline();
         }
         match live::installation(client).await {

@@ -9,7 +9,8 @@ use std::thread;
 use clap::ValueEnum;
 
 use super::input::Input;
-use super::live::{InstallationArguments, Live};
+use super::installation::InstallationArguments;
+use super::live::Live;
 use super::output::Format;
 use super::{Status, config};
 use crate::manifest::Inputs;

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 /// How long nothing is shown.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the counter changes.
 const INTERVAL: Duration = Duration::from_millis(200);
 
@@ -14,25 +14,6 @@ pub(super) struct Progress {
     count: u64,
     next: Option<Instant>,
     shown: bool,
-}
-
-/// Waits for `work`; shows `what` on standard error, when that is a terminal, while it takes longer.
-pub(super) async fn waiting<T>(what: &str, work: impl Future<Output = T>) -> T {
-    let mut work = std::pin::pin!(work);
-    if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
-        return done;
-    }
-    let shown = io::stderr().is_terminal();
-    if shown {
-        // A line that cannot be shown is no reason to stop.
-        let _ = write!(io::stderr(), "{what} …");
-    }
-    let done = work.await;
-    if shown {
-        // As above.
-        let _ = write!(io::stderr(), "\r\x1b[K");
-    }
-    done
 }
 
 impl Progress {

@@ -8,8 +8,10 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 use kube::Client;
 
-use super::live::{InstallationArguments, runtime};
-use super::table::{age, table};
+use super::age::age;
+use super::installation::InstallationArguments;
+use super::live::runtime;
+use super::table::table;
 use super::{Status, note, plain, stderr};
 use crate::cluster::{client, live};
 use crate::controller::sweep::{Hanging, Sweeper, Swept};

@@ -1,6 +1,4 @@
-//! Tables and ages as kubectl prints them.
-
-use jiff::SignedDuration;
+//! Tables as kubectl prints them.
 
 use trainmesh_core::printable::Printable;
 
@@ -24,43 +22,9 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// The two largest units that matter: `45s`, `5m12s`, `47m`, `3h20m`, `3d4h`, `40d`.
-pub(super) fn age(age: SignedDuration) -> String {
-    let seconds = age.as_secs().max(0);
-    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
-    let two = |large: i64, unit: &str, small: i64, part: &str| {
-        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{part}") }
-    };
-    match () {
-        () if seconds < 120 => format!("{seconds}s"),
-        () if minutes < 10 => two(minutes, "m", seconds % 60, "s"),
-        () if hours < 3 => format!("{minutes}m"),
-        () if hours < 8 => two(hours, "h", minutes % 60, "m"),
-        () if hours < 48 => format!("{hours}h"),
-        () if days < 8 => two(days, "d", hours % 24, "h"),
-        () => format!("{days}d"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
-
-    #[rstest]
-    #[case(-3, "0s")]
-    #[case(119, "119s")]
-    #[case(120, "2m")]
-    #[case(312, "5m12s")]
-    #[case(47 * 60 + 3, "47m")]
-    #[case(3 * 3600 + 20 * 60, "3h20m")]
-    #[case(30 * 3600, "30h")]
-    #[case(76 * 3600, "3d4h")]
-    #[case(40 * 86400, "40d")]
-    fn ages(#[case] seconds: i64, #[case] expected: &str) {
-        assert_eq!(age(SignedDuration::from_secs(seconds)), expected);
-    }
 
     #[test]
     fn columns_are_aligned() {
