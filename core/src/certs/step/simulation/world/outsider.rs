@@ -78,6 +78,10 @@ impl World {
         {
             return;
         }
+        // A leaf that is not good yet is given up, and is good again later: somebody must replace it first.
+        if self.early() {
+            return;
+        }
         // Nor a leaf that is being signed by an authority that nobody will have recorded.
         if self.leaders.iter().any(|leader| leader.record.is_some()) {
             record = self.record.now().cloned();

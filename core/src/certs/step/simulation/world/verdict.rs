@@ -17,17 +17,26 @@ impl World {
         self.serving.seen(self.passed, REPLICA_LAG).len() > 1
     }
 
-    /// Every leaf that some replica may show, and since when: the last that it could take, and those that it may be late
-    /// for.
+    /// Every leaf that some replica may show, and since when.
     pub(super) fn shown(&self) -> Vec<(i64, Leaf)> {
+        self.held().into_iter().filter(|(_, leaf)| self.good(leaf, self.passed)).collect()
+    }
+
+    /// Whether a replica holds a leaf of which the clock, set back, says that it is not good yet.
+    pub(super) fn early(&self) -> bool {
+        self.held().iter().any(|(_, leaf)| leaf.dates.not_before > self.time())
+    }
+
+    /// Every leaf that some replica may hold, and since when: the last that it could take, and those that it may be late
+    /// for.
+    fn held(&self) -> Vec<(i64, Leaf)> {
         let late = self.serving.seen(self.passed, REPLICA_LAG);
         let before = &self.serving.past[..self.serving.past.len() - late.len()];
-        let mut shown: Vec<(i64, Leaf)> = late.iter().filter_map(taken).collect();
+        let mut held: Vec<(i64, Leaf)> = late.iter().filter_map(taken).collect();
         if taken(&late[0]).is_none() {
-            shown.extend(before.iter().rev().find_map(taken));
+            held.extend(before.iter().rev().find_map(taken));
         }
-        shown.retain(|(_, leaf)| self.good(leaf, self.passed));
-        shown
+        held
     }
 
     /// Whether leaf and authority were good when so many seconds had passed.
