@@ -94,23 +94,24 @@ deny: ## Check licences, sources and duplicates of dependencies
 
 .PHONY: soak
 soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate and switch certificates for minutes, attack the shipped binary (needs `make cluster`)
-	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests --test corpus -- --nocapture
+	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
+	  --test cluster_admission -- --nocapture corpus::
 	ROTATION_SECONDS=300 RUST_TEST_THREADS=3 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
-	  --test certificates -- --nocapture continuity::no_call_fails
+	  --test cluster_admission -- --nocapture certificates::continuity::no_call_fails
 	tests/cluster/cluster build chart
 	tests/cluster/cluster exec -- tests/cluster/cluster with chart -- $(CARGO) test --offline --locked --features cluster-tests \
-	  --test install -- --nocapture --ignored
+	  --test cluster_install -- --nocapture --ignored
 	tests/cluster/cluster operator cert-manager stop
 	$(CARGO) build --release --locked
 	TRAINMESH_PROGRAM=target/release/trainmesh tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
-	  $(CARGO) test --offline --locked --features cluster-tests --test attacks -- --nocapture
+	  $(CARGO) test --offline --locked --features cluster-tests --test cluster_attacks -- --nocapture
 	$(MAKE) attack
 
 .PHONY: attack
 attack: static ## Attack the shipped binary with everything at once for ATTACK_SECONDS (needs `make cluster`)
 	tests/cluster/cluster build chart
 	TRAINMESH_PROGRAM=target/$(MUSL)/dist/trainmesh ATTACK_SECONDS=$${ATTACK_SECONDS:-60} tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
-	  $(CARGO) test --offline --locked --features cluster-tests --test attacks -- --nocapture mixed::
+	  $(CARGO) test --offline --locked --features cluster-tests --test cluster_attacks -- --nocapture mixed::
 
 # What is fuzzed, and the longest input of each: longer ones are slower and find nothing else.
 FUZZ_TARGETS ?= review:65536 proxy_config:4096 manifest:16384 configuration:16384
@@ -141,4 +142,4 @@ bench: ## Measure (docs/performance.md says what and how)
 
 .PHONY: golden
 golden: ## Renew the golden files after a change that is meant; read the diff before you commit it
-	INSTA_UPDATE=always $(CARGO) test --locked --test golden
+	INSTA_UPDATE=always $(CARGO) test --locked --test cli golden::

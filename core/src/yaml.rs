@@ -1,7 +1,7 @@
 //! YAML in and out: the one place that knows the YAML libraries.
 //!
 //! [`parse`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2) and [`to_string`] writes one as
-//! kubectl prints it; `tests/yaml_output.rs` holds both against the original. [`tree`] reads a configuration with its
+//! kubectl prints it; `tests/unit/yaml_output.rs` holds both against the original. [`tree`] reads a configuration with its
 //! lines, by the scalars of the library: `1.0` is no integer there, `tRue` is a boolean, and the key `yes` stays `yes`.
 //!
 //! Known differences from Kubernetes, all on the strict side:

@@ -3,11 +3,9 @@
 
 #![no_main]
 
-#[path = "../../tests/common/properties/configuration.rs"]
-mod properties;
-
 use libfuzzer_sys::fuzz_target;
+use trainmesh_testing::properties::configuration;
 
 fuzz_target!(|text: &[u8]| {
-    properties::check(text);
+    configuration::check(text);
 });

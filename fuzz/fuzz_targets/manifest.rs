@@ -3,11 +3,9 @@
 
 #![no_main]
 
-#[path = "../../tests/common/properties/manifest.rs"]
-mod properties;
-
 use libfuzzer_sys::fuzz_target;
+use trainmesh_testing::properties::manifest;
 
 fuzz_target!(|text: &[u8]| {
-    properties::check(text);
+    manifest::check(text);
 });

@@ -3,12 +3,9 @@
 
 #![no_main]
 
-#[path = "../../tests/common/properties/proxy_config.rs"]
-#[allow(dead_code, reason = "it is shared with the tests")]
-mod properties;
-
 use libfuzzer_sys::fuzz_target;
+use trainmesh_testing::properties::proxy_config;
 
 fuzz_target!(|text: &[u8]| {
-    properties::check(text);
+    proxy_config::check(text);
 });

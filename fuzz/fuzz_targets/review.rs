@@ -3,11 +3,8 @@
 
 #![no_main]
 
-#[path = "../../tests/common/review_law.rs"]
-#[allow(dead_code, reason = "it is shared with the tests")]
-mod review_law;
-
 use libfuzzer_sys::fuzz_target;
+use trainmesh_testing::review_law;
 
 fuzz_target!(|body: &[u8]| {
     review_law::check(body);

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::mutations::Pods;
-use crate::originals::profiles;
+use trainmesh_testing::mutations::Pods;
+use trainmesh_testing::originals::profiles;
 
 /// Pods of the corpus: those of the examples, with fields lost, retyped and odd.
 const CORPUS: u64 = 600;

@@ -12,27 +12,16 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
-    dead_code,
     unreachable_pub,
-    reason = "a program of the repository, which ends at the first surprise; parts are shared with other tests"
+    reason = "a program of the repository, which ends at the first surprise; its parts are of no library"
 )]
 
 mod apiserver;
 mod cluster;
 mod commands;
-#[path = "../common/dice.rs"]
-mod dice;
 mod inputs;
-#[path = "../corpus/mutations.rs"]
-mod mutations;
-#[path = "../common/originals.rs"]
-mod originals;
 mod reviews;
 mod servers;
-#[path = "../proxy_config/texts.rs"]
-mod texts;
-#[path = "../common/tls.rs"]
-mod tls;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

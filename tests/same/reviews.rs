@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::namespace;
 use crate::inputs::Inputs;
-use crate::originals::originals;
+use trainmesh_testing::originals::originals;
 
 /// Namespaces of `cluster.yaml`. Of one that there is not, calls are answered at a limited rate.
 const NAMESPACES: [&str; 10] = [

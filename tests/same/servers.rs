@@ -14,7 +14,7 @@ use crate::Observations;
 use crate::apiserver::Apiserver;
 use crate::inputs::Inputs;
 use crate::reviews::{Call, patch};
-use crate::tls::{self, Tls};
+use trainmesh_testing::tls::{self, Tls};
 
 /// The name that the certificate is made for.
 const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";

@@ -24,7 +24,7 @@ fabric:
     severity: {FP013: I}
 ```
 
-This page is made of the checks themselves: `UPDATE_DOCS=1 cargo test --test docs` renews it.
+This page is made of the checks themselves: `UPDATE_DOCS=1 cargo test --test unit docs::` renews it.
 
 ";
 

@@ -1,6 +1,6 @@
 //! What YAML 1.1, in the reading of `sigs.k8s.io/yaml`, and YAML 1.2 agree on.
 //!
-//! Only what is known to be read alike passes; `tests/proxy_config.rs` holds it against the original. A construct that
+//! Only what is known to be read alike passes; `tests/unit/proxy_config.rs` holds it against the original. A construct that
 //! nobody writes into a proxy configuration (tags, complex keys, directives) is not worth more than a refusal.
 
 mod gap;

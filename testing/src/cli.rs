@@ -1,0 +1,45 @@
+//! Runs the binary as a person would.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// What a run of the binary came to.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs `trainmesh` with `arguments` and `input` on standard input.
+pub fn trainmesh(arguments: &[&str], input: &str) -> Run {
+    let mut child = Command::new(crate::program())
+        .args(arguments)
+        .env_remove("TRAINMESH_CONFIG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut stdin = child.stdin.take().expect("standard input is a pipe");
+    let text = input.to_owned();
+    // The binary may end before it has read everything, which closes the pipe.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
+    let output = child.wait_with_output().expect("the binary ends");
+    writer.join().expect("the writer ends");
+    Run {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).expect("the output is UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("the errors are UTF-8"),
+    }
+}
+
+/// Holds that `run` ended with `code`, and wrote every part of `stdout` and `stderr` there, without colours.
+pub fn ended(run: &Run, code: i32, stdout: &[&str], stderr: &str) {
+    assert_eq!(run.code, Some(code), "{run:#?}");
+    for part in stdout {
+        assert!(run.stdout.contains(part), "{part:?} is not in {run:#?}");
+    }
+    assert!(run.stderr.contains(stderr), "{stderr:?} is not in {run:#?}");
+    assert!(!run.stdout.contains('\x1b') && !run.stderr.contains('\x1b'), "colours reach a terminal only");
+}

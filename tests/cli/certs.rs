@@ -1,0 +1,90 @@
+//! `trainmesh certs generate`, and the flags that say where certificates come from.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fs, io, thread};
+
+use k8s_openapi::ByteString;
+use rstest::rstest;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection};
+use trainmesh_testing::cli::{Run, trainmesh};
+use trainmesh_testing::tls;
+
+fn generate(out: &Path, more: &[&str]) -> Run {
+    trainmesh(&[&["certs", "generate", "--out", out.to_str().unwrap()], more].concat(), "")
+}
+
+#[test]
+fn a_pair_that_belongs_together_and_a_key_that_others_cannot_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new/folder");
+    let run = generate(&out, &["--service", "hook", "--namespace", "team-a"]);
+    assert_eq!(run.code, Some(0), "{run:#?}");
+    let read = |name: &str| fs::read(out.join(name)).unwrap();
+    let certificate = CertificateDer::from_pem_slice(&read("tls.crt")).unwrap();
+    assert_eq!(shake_hands(&out, "hook.team-a.svc").unwrap(), certificate);
+    assert!(shake_hands(&out, "hook.team-b.svc").is_err());
+    let mode = |name: &str| fs::metadata(out.join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!([mode("ca.crt"), mode("tls.crt"), mode("tls.key")], [0o644, 0o644, 0o600]);
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "nothing else is left there");
+
+    let bundle = run.stdout.strip_prefix("caBundle: ").unwrap().trim();
+    let bundle: ByteString = serde_json::from_value(bundle.into()).unwrap();
+    assert_eq!(bundle.0, read("ca.crt"));
+    assert!(run.stderr.contains("hook.team-a.svc") && !run.stderr.contains("PRIVATE"), "{}", run.stderr);
+}
+
+/// What a client who trusts `ca.crt` and calls `host` is shown by a server with the pair of `folder`.
+fn shake_hands(folder: &Path, host: &str) -> io::Result<CertificateDer<'static>> {
+    let chain = CertificateDer::pem_file_iter(folder.join("tls.crt")).unwrap().map(Result::unwrap).collect();
+    let key = PrivateKeyDer::from_pem_file(folder.join("tls.key")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut connection = ServerConnection::new(Arc::new(config)).unwrap();
+            // A client who does not trust us hangs up.
+            while connection.is_handshaking() && connection.complete_io(&mut socket).is_ok() {}
+        });
+        tls::shown(address, &fs::read_to_string(folder.join("ca.crt")).unwrap(), host)
+    })
+}
+
+#[test]
+fn what_is_there_is_replaced_by_force_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("tls.key");
+    fs::write(&key, "mine").unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let run = generate(folder.path(), &[]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("tls.key is there already; --force replaces it"), "{}", run.stderr);
+    assert_eq!((fs::read_to_string(&key).unwrap().as_str(), folder.path().join("ca.crt").exists()), ("mine", false));
+    assert_eq!(generate(folder.path(), &["--force"]).code, Some(0));
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[rstest]
+#[case::generate_order(&["certs", "generate", "--out", "nowhere", "--ca-lifetime", "24h"], "is shorter than that of the certificate")]
+#[case::generate_range(&["certs", "generate", "--out", "nowhere", "--lifetime", "1s"], "out of range: give one between 12s and")]
+#[case::half_a_pair(&["webhook", "--tls-cert", "tls.crt"], "--tls-key <FILE>")]
+#[case::the_other_half(&["webhook", "--tls-key", "tls.key"], "--tls-cert <FILE>")]
+#[case::controller_order(&["controller", "--ca-lifetime", "24h"], "is shorter than that of the certificate")]
+#[case::controller_mode(&["controller", "--certificates", "perhaps"], "possible values: self, none")]
+fn mistakes_are_told(#[case] arguments: &[&str], #[case] expected: &str) {
+    let run = trainmesh(arguments, "");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
+    assert!(!Path::new("nowhere").exists());
+}

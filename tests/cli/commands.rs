@@ -1,0 +1,202 @@
+//! The command line, as a person or a pipe meets it.
+
+use rstest::rstest;
+use serde_json::Value;
+use trainmesh_testing::cli::{Run, ended, trainmesh};
+
+const POD: &str =
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: train\n    image: i\n";
+const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\n  template:\n    metadata: {}\n    spec:\n      \
+                   restartPolicy: Never\n      containers:\n      - name: x\n        image: i\n";
+
+#[rstest]
+#[case::diff(&["preview", "-f", "-"], POD, 0, &["Pod default/a", "+    proxy.istio.io/config", "mesh.hold           applied HoldAdded"], "")]
+#[case::explain(&["preview", "-f", "-", "-o", "explain"], POD, 0, &["RULE", "OUTCOME", "REASON", "FIELD", "/metadata/annotations/proxy.istio.io~1config"], "")]
+#[case::yaml(&["preview", "-f", "-", "-o", "yaml"], POD, 0, &["trainmesh.dev/applied: mesh.hold"], "")]
+#[case::patch(&["preview", "-f", "-", "-o", "patch"], POD, 0, &["\"op\": \"add\""], "")]
+#[case::exit_code(&["preview", "-f", "-", "--exit-code"], POD, 1, &[], "")]
+#[case::exit_code_without_a_change(&["preview", "-f", "-", "--exit-code", "--namespace-labels", ""], POD, 0, &["NamespaceNotOptedIn"], "")]
+#[case::rehearsal(&["preview", "-f", "-", "--exit-code", "--namespace-labels", "trainmesh.dev/inject=audit,istio-injection=enabled"], POD, 0, &["audit, not done"], "")]
+#[case::namespace_flag(&["preview", "-f", "-", "-n", "team-a"], POD, 0, &["Pod team-a/a"], "")]
+#[case::job(&["preview", "-f", "-"], JOB, 0, &["Job default/x\n"], "")]
+#[case::two_pods_are_no_patch(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\n{POD}"), 2, &[], "use -o json")]
+#[case::other_kinds(&["preview", "-v", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &[], "v1 ConfigMap makes no pods")]
+#[case::nothing(&["preview", "-f", "-"], "", 2, &[], "error")]
+#[case::no_such_file(&["preview", "-f", "no/such/file.yaml"], "", 2, &[], "no/such/file.yaml")]
+#[case::no_such_flag(&["preview", "-f", "-", "--nonsense"], "", 2, &[], "--nonsense")]
+#[case::bad_labels(&["preview", "-f", "-", "--namespace-labels", "a"], POD, 2, &[], "KEY=VALUE")]
+#[case::long_label(&["preview", "-f", "-", "--namespace-labels", &format!("a={}", "x".repeat(64))], POD, 2, &[], "KEY=VALUE")]
+#[case::label_of_several_lines(&["preview", "-f", "-", "--namespace-labels", "a=x\ny"], POD, 2, &[], "KEY=VALUE")]
+#[case::negative_replicas(
+    &["preview", "-f", "-"],
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: -1, template: {spec: {containers: []}}}\n",
+    2,
+    &[],
+    "replicas"
+)]
+#[case::another_version(
+    &["preview", "-f", "-"],
+    "apiVersion: kubeflow.org/v2\nkind: PyTorchJob\nmetadata: {name: a}\n",
+    2,
+    &[],
+    "kubeflow.org/v2 PyTorchJob is not known: write kubeflow.org/v1 PyTorchJob"
+)]
+#[case::another_group(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Deployment\nmetadata: {name: a}\n",
+    0,
+    &[],
+    "did you mean apps/v1 Deployment?"
+)]
+#[case::unknown_with_pods(
+    &["preview", "-f", "-"],
+    "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: a}\nspec: {template: {spec: {containers: []}}}\n",
+    0,
+    &[],
+    "its pods are not shown"
+)]
+#[case::labels_of_a_namespace(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {trainmesh.dev/inject: true}}\n",
+    2,
+    &[],
+    "metadata.labels[trainmesh.dev/inject] is true"
+)]
+#[case::review_of_an_update(
+    &["preview", "-f", "-"],
+    r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"UPDATE","object":{}}}"#,
+    2,
+    &[],
+    "asked at CREATE only"
+)]
+#[case::no_pod(&["preview", "-f", "-"], "apiVersion: v1\nkind: Pod\nspec: 5\n", 0, &["refused NotAPod"], "")]
+#[case::names_do_not_steer_the_terminal(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\\u001b[31m\\nPod x/y\"}\nspec: {containers: []}\n",
+    0,
+    &["Pod default/a\\u{1b}[31m\\nPod x/y"],
+    ""
+)]
+#[case::patch_beside_an_error(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\na: [\n"), 2, &[], "document 2")]
+#[case::version(&["version"], "", 0, &["trainmesh ", "config.trainmesh.dev/v1alpha1"], "")]
+#[case::version_for_machines(&["version", "-o", "json"], "", 0, &["\"version\":"], "")]
+#[case::completion(&["completion", "bash"], "", 0, &["_trainmesh"], "")]
+#[case::show(&["config", "show"], "", 0, &["kind: TrainmeshConfiguration", "nativeSidecar: leave"], "")]
+#[case::schema(&["config", "schema"], "", 0, &["\"$schema\""], "")]
+#[case::help(&["--help"], "", 0, &["Examples:", "preview"], "")]
+#[case::no_command(&[], "", 2, &[], "Usage: trainmesh")]
+fn commands(
+    #[case] arguments: &[&str],
+    #[case] input: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    ended(&trainmesh(arguments, input), code, stdout, stderr);
+}
+
+fn json(arguments: &[&str], input: &str) -> (Run, Value) {
+    let run = trainmesh(&[&["preview", "-o", "json"], arguments].concat(), input);
+    let value = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"));
+    (run, value)
+}
+
+#[test]
+fn a_broken_document_is_told_and_the_others_are_shown() {
+    let broken = "kind: [\n";
+    let input = [POD, POD, broken, POD, POD].join("---\n");
+    let (run, value) = json(&["-f", "-"], &input);
+    assert_eq!(run.code, Some(2));
+    assert_eq!(value["results"].as_array().unwrap().len(), 4);
+    let documents: Vec<_> =
+        value["results"].as_array().unwrap().iter().map(|result| result["document"].clone()).collect();
+    assert_eq!(documents, [0, 1, 3, 4]);
+    let errors = value["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 1);
+    assert_eq!((&errors[0]["source"], &errors[0]["document"]), (&"stdin".into(), &2.into()));
+    assert!(errors[0]["line"].as_u64().unwrap() >= 19, "{errors:?}");
+    assert!(run.stderr.contains("document 3, line"), "{}", run.stderr);
+}
+
+#[test]
+fn the_machine_form_has_every_field_of_the_contract() {
+    let (_, value) = json(&["-f", "-"], POD);
+    assert_eq!(value["schemaVersion"], 1);
+    assert_eq!(value["configHash"].as_str().unwrap().len(), 12);
+    let fields: Vec<&String> = value["results"][0].as_object().unwrap().keys().collect();
+    assert_eq!(
+        fields,
+        [
+            "source",
+            "document",
+            "item",
+            "apiVersion",
+            "kind",
+            "namespace",
+            "name",
+            "role",
+            "replicas",
+            "changed",
+            "rules",
+            "warnings",
+            "original",
+            "patch",
+            "pod",
+            "objects"
+        ]
+    );
+    let rule: Vec<&String> = value["results"][0]["rules"][0].as_object().unwrap().keys().collect();
+    assert_eq!(rule, ["rule", "outcome", "reason", "message", "field"]);
+}
+
+#[test]
+fn a_pod_document_is_its_own_original() {
+    let (_, value) = json(
+        &["-f", "-"],
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[],"new":{"z":1,"a":2}}}"#,
+    );
+    let original = value["results"][0]["original"].to_string();
+    assert_eq!(
+        original,
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[],"new":{"z":1,"a":2}}}"#
+    );
+}
+
+#[test]
+fn namespaces_are_known_wherever_they_stand() {
+    let namespace =
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {trainmesh.dev/inject: enabled}}\n";
+    for input in [format!("{POD}---\n{namespace}"), format!("{namespace}---\n{POD}")] {
+        let (_, value) = json(&["-f", "-"], &input);
+        let results = value["results"].as_array().unwrap();
+        assert_eq!(results.len(), 1);
+        assert!(
+            results[0]["rules"].as_array().unwrap().iter().any(|rule| rule["reason"] == "InjectionNotRequested"),
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn notes_tell_the_commonest_mistakes() {
+    let job = JOB.replace("  name: x\nspec", "  name: x\n  labels: {sidecar.istio.io/inject: \"false\"}\nspec");
+    let run = trainmesh(&["preview", "-f", "-"], &job);
+    assert!(run.stderr.contains("move it to .spec.template.metadata.labels"), "{}", run.stderr);
+}
+
+#[test]
+fn every_mistake_of_a_configuration_is_told_at_once() {
+    let text = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nmesh:\n  hold: \"true\"\n  nativeSidecar: perfer\n  trafic: leave\n";
+    let run = trainmesh(&["config", "validate", "-"], text);
+    assert_eq!(run.code, Some(2));
+    for (line, field) in [(4, "mesh.hold"), (5, "mesh.nativeSidecar"), (6, "mesh.trafic")] {
+        assert!(run.stderr.contains(&format!("-:{line}: {field}")), "{}", run.stderr);
+    }
+    assert_eq!(trainmesh(&["config", "validate", "config/default.yaml"], "").code, Some(0));
+}
+
+#[test]
+fn colours_are_there_on_demand() {
+    let run = trainmesh(&["preview", "-f", "-", "--color", "always"], POD);
+    assert!(run.stdout.contains("\x1b[32m"), "{}", run.stdout);
+}

@@ -1,0 +1,114 @@
+//! `trainmesh lint` and what `trainmesh preview` shows of the lint.
+
+use rstest::rstest;
+use serde_json::Value;
+
+use trainmesh_testing::cli::{ended, trainmesh};
+
+/// Findings of every weight: E FP005, W FP013, I FP010.
+const JOB: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: first}
+---
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Worker:
+      replicas: 3
+      template:
+        spec:
+          containers:
+          - name: pytorch
+            image: i
+            resources: {limits: {nvidia.com/gpu: 8}}
+            env:
+            - {name: NCCL_IB_TIMEOUT, value: \"100\"}
+            - {name: NCCL_IB_GID_INDEX, value: \"3\"}
+";
+
+fn only(id: &str) -> String {
+    let value = match id {
+        "W" => "{name: NCCL_IB_DISABLE, value: \"true\"}",
+        "I" => "{name: NCCL_IB_GID_INDEX, value: \"3\"}",
+        _ => "{name: NCCL_DEBUG, value: INFO}",
+    };
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec:\n  containers:\n  - {{name: a, image: i, env: [{value}]}}\n"
+    )
+}
+
+#[rstest]
+#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_TIMEOUT is 100", "why: ", "cure: choose a value", "pods: 1; E: 1, W: 1, I: 1"], "")]
+#[case::below_the_threshold(&["lint", "-f", "-"], &only("W"), 0, &["FP004 W"], "")]
+#[case::warnings_fail(&["lint", "-f", "-", "--fail-on", "W"], &only("W"), 1, &["FP004 W"], "")]
+#[case::notes_do_not(&["lint", "-f", "-", "--fail-on", "W"], &only("I"), 0, &["FP010 I"], "")]
+#[case::notes_fail(&["lint", "-f", "-", "--fail-on", "i"], &only("I"), 1, &["FP010 I"], "")]
+#[case::clean(&["lint", "-f", "-", "--fail-on", "I"], &only(""), 0, &["pods: 1; E: 0, W: 0, I: 0"], "")]
+#[case::an_error_is_more(&["lint", "-f", "-"], &format!("{JOB}---\na: [\n"), 2, &["FP005 E"], "document 3")]
+#[case::no_pods(&["lint", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &["pods: 0"], "makes pods")]
+#[case::no_such_file(&["lint", "-f", "no/such.yaml"], "", 2, &[], "no/such.yaml")]
+#[case::no_such_profile(&["lint", "-f", "-", "--fabric", "tpc"], JOB, 2, &[], "no fabric profile is called tpc: did you mean tcp?")]
+#[case::with_a_profile(
+    &["lint", "-f", "-", "--fabric", "ib-shared", "--namespace-labels", "pod-security.kubernetes.io/enforce=baseline"],
+    JOB,
+    1,
+    &["FP027 E profile ib-shared needs IPC_LOCK, which Pod Security baseline forbids"],
+    ""
+)]
+#[case::no_mesh_is_taken_for_granted(&["lint", "-f", "-", "-o", "json"], JOB, 1, &["FP005"], "")]
+#[case::mesh(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and gloo"], "")]
+#[case::help(&["lint", "--help"], "", 0, &["Examples:", "--fail-on", "Exit codes:"], "")]
+#[case::in_preview(&["preview", "-f", "-"], JOB, 0, &["FP010 I", "why: Since 2.21", "cure: remove NCCL_IB_GID_INDEX"], "")]
+#[case::explained(&["preview", "-f", "-", "-o", "explain"], JOB, 0, &["FP005 E", "/spec/containers/0/env/"], "")]
+fn commands(
+    #[case] arguments: &[&str],
+    #[case] input: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    ended(&trainmesh(arguments, input), code, stdout, stderr);
+}
+
+fn json(arguments: &[&str], input: &str) -> Value {
+    let run = trainmesh(arguments, input);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"))
+}
+
+fn ids(lint: &Value) -> Vec<&str> {
+    lint.as_array().unwrap().iter().map(|finding| finding["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_machine_form_names_pod_and_place() {
+    let value = json(&["lint", "-f", "-", "-o", "json"], JOB);
+    assert_eq!(value["schemaVersion"], 1);
+    let result = &value["results"][0];
+    assert_eq!((&result["document"], &result["line"]), (&1.into(), &5.into()));
+    assert_eq!((&result["role"], &result["replicas"]), (&"Worker".into(), &3.into()));
+    assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010"]);
+    let fields: Vec<&String> = result["lint"][0].as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["id", "severity", "message", "cure", "field"]);
+    assert!(value["errors"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_preview_shows_each_finding_once() {
+    let run = trainmesh(&["preview", "-f", "-"], JOB);
+    assert_eq!(run.stdout.matches("NCCL_IB_TIMEOUT is 100").count(), 1, "{run:#?}");
+}
+
+#[test]
+fn a_previews_machine_form_has_findings_only_where_there_are_some() {
+    let result = &json(&["preview", "-f", "-", "-o", "json"], JOB)["results"][0];
+    assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010"]);
+    let warnings: Vec<&str> =
+        result["warnings"].as_array().unwrap().iter().map(|warning| warning.as_str().unwrap()).collect();
+    assert!(warnings.contains(&"FP005: container pytorch: NCCL_IB_TIMEOUT is 100, not 0 to 31"), "{warnings:?}");
+    assert!(!warnings.iter().any(|warning| warning.starts_with("FP010")), "notes are for the preview: {warnings:?}");
+    let clean = json(&["preview", "-f", "-", "-o", "json"], &only(""));
+    assert!(clean["results"][0].get("lint").is_none());
+}

@@ -1,0 +1,92 @@
+//! SARIF 2.1.0: what its JSON schema requires, and what a code review needs to show a finding in its place.
+
+use serde_json::{Value, json};
+
+use trainmesh_testing::cli::trainmesh;
+
+const POD: &str = "# a comment\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: train\n    \
+                   image: i\n    env: [{name: NCCL_IB_TIMEOUT, value: \"100\"}, {name: NCCL_IB_GID_INDEX, value: \"3\"}]\n";
+
+fn run(path: &str) -> Value {
+    let run = trainmesh(&["lint", "-f", path, "-o", "sarif"], POD);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"))
+}
+
+/// Every object of the log whose kind the schema knows has the fields that it requires, and values of its enums.
+fn check(value: &Value) {
+    require(value, &["version", "runs"]);
+    assert_eq!(value["version"], "2.1.0");
+    for run in value["runs"].as_array().unwrap() {
+        require(run, &["tool"]);
+        let driver = &run["tool"]["driver"];
+        require(driver, &["name"]);
+        let rules = driver["rules"].as_array().unwrap();
+        for rule in rules {
+            require(rule, &["id"]);
+            for text in ["shortDescription", "fullDescription", "help"] {
+                require(&rule[text], &["text"]);
+            }
+            level(&rule["defaultConfiguration"]);
+        }
+        for invocation in run["invocations"].as_array().unwrap() {
+            require(invocation, &["executionSuccessful"]);
+            for notification in invocation["toolExecutionNotifications"].as_array().unwrap() {
+                require(notification, &["message"]);
+                level(notification);
+                notification["locations"].as_array().unwrap().iter().for_each(place);
+            }
+        }
+        for result in run["results"].as_array().unwrap() {
+            require(result, &["message"]);
+            require(&result["message"], &["text"]);
+            level(result);
+            let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+            assert_eq!(rules[index]["id"], result["ruleId"]);
+            result["locations"].as_array().unwrap().iter().for_each(place);
+        }
+    }
+}
+
+fn require(value: &Value, fields: &[&str]) {
+    for field in fields {
+        assert!(value.get(field).is_some_and(|value| !value.is_null()), "{field} is missing in {value}");
+    }
+}
+
+fn level(value: &Value) {
+    assert!([json!("none"), json!("note"), json!("warning"), json!("error")].contains(&value["level"]), "{value}");
+}
+
+fn place(location: &Value) {
+    let place = &location["physicalLocation"];
+    let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+    assert!(!uri.is_empty() && !uri.contains([' ', '#', '?', '\\']), "{uri}");
+    assert!(place["region"]["startLine"].as_u64().is_none_or(|line| line >= 1), "{place}");
+}
+
+#[test]
+fn findings_have_rule_level_and_place() {
+    let log = run("-");
+    check(&log);
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let seen: Vec<_> = results.iter().map(|result| (result["ruleId"].as_str(), result["level"].as_str())).collect();
+    assert_eq!(seen, [(Some("FP005"), Some("error")), (Some("FP010"), Some("note"))]);
+    assert_eq!(log["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap().len(), 35);
+    assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], true);
+}
+
+#[test]
+fn a_file_is_named_as_a_reference_with_the_line_of_its_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("my job #1.yaml");
+    std::fs::write(&path, format!("---\nkind: [\n---\n{POD}")).unwrap();
+    let log = run(path.to_str().unwrap());
+    check(&log);
+    let run = &log["runs"][0];
+    let place = &run["results"][0]["locations"][0]["physicalLocation"];
+    assert!(place["artifactLocation"]["uri"].as_str().unwrap().ends_with("/my%20job%20%231.yaml"), "{place}");
+    assert_eq!(place["region"]["startLine"], 5, "{place}");
+    let invocation = &run["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    assert_eq!(invocation["toolExecutionNotifications"].as_array().unwrap().len(), 1);
+}

@@ -1,0 +1,154 @@
+//! What a person sees in a terminal, whatever names, labels and files contain: no control character of theirs, and no
+//! line that they forge.
+
+mod pty;
+
+use std::fs;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use trainmesh_core::printable::is_printable;
+
+use pty::in_terminal;
+use trainmesh_testing::apiserver::Apiserver;
+
+/// Clears the line, turns red by a C1 character, reorders, hides, and begins lines of its own.
+const HOSTILE: &str = "a\u{1b}[2K\u{9b}31m\u{202e}\u{2066}\u{200b}\u{2028}\r\nerror: forged\u{85}FORGED";
+
+fn pod() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": HOSTILE, "namespace": HOSTILE,
+            "labels": {"trainmesh.dev/fabric": HOSTILE, "trainmesh.dev/mesh-traffic": HOSTILE, HOSTILE: HOSTILE},
+            "annotations": {"trainmesh.dev/helper-containers": HOSTILE, "sidecar.istio.io/nativeSidecar": HOSTILE, HOSTILE: HOSTILE},
+        },
+        "spec": {"containers": [{
+            "name": HOSTILE, "image": HOSTILE,
+            "env": [{"name": "NCCL_DEBUG", "value": HOSTILE}, {"name": "NCCL_IB_HCA", "value": HOSTILE}, {"name": "NCCL_IB_DISABEL", "value": HOSTILE}],
+            "resources": {"limits": {"nvidia.com/gpu": "8", HOSTILE: HOSTILE}},
+        }]},
+    })
+}
+
+/// [`HOSTILE`] in double quotes, for JSON and YAML.
+fn quoted() -> String {
+    let escaped = HOSTILE.chars().map(|character| match character {
+        ' '..='~' => character.to_string(),
+        _ => format!("\\u{:04x}", u32::from(character)),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
+/// What a command reads.
+fn files() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": HOSTILE, "labels": {"sidecar.istio.io/inject": "false"}},
+        "spec": {"template": pod()}});
+    let unknown = json!({"apiVersion": HOSTILE, "kind": HOSTILE, "spec": {"template": {"spec": {"containers": []}}}});
+    let quoted = quoted();
+    let texts = [
+        ("pod.json", pod().to_string()),
+        ("job.json", job.to_string()),
+        ("unknown.json", unknown.to_string()),
+        ("none.json", json!({"apiVersion": HOSTILE, "kind": "X\u{1b}[2K"}).to_string()),
+        ("twice.yaml", format!("{quoted}: 1\n{quoted}: 2\n")),
+        (
+            "labels.json",
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {HOSTILE: 1}}}).to_string(),
+        ),
+        ("file\u{1b}[2K\nerror: forged.yaml", "a: [".to_owned()),
+        ("bad-config.yaml", format!("apiVersion: {quoted}\nkind: x\n{quoted}: 1\nfabric: {{default: {quoted}}}\n")),
+        (
+            "config.yaml",
+            format!(
+                "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n  - name: lab\n    \
+                 description: {quoted}\n    transport: roce\n"
+            ),
+        ),
+    ];
+    for (name, text) in texts {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// Checks what a terminal shows of `output`; `expected` is part of it.
+fn check(output: &str, expected: &str) {
+    // Our own colors and the counter's.
+    let own = regex::Regex::new("\u{1b}\\[[0-9;]*m|\r\u{1b}\\[K|\r[0-9]+ of [0-9]+ pods …").unwrap();
+    let shown = own.replace_all(output, "").replace("\r\n", "\n");
+    for line in shown.lines() {
+        let odd = line.chars().find(|character| *character != '\t' && !is_printable(*character));
+        assert!(odd.is_none(), "{odd:?} in {line:?}");
+    }
+    assert!(!shown.lines().any(|line| line.starts_with("error: forged") || line.starts_with("FORGED")), "{shown}");
+    assert!(shown.contains(expected), "{shown}");
+}
+
+#[rstest]
+#[case::diff("preview -f pod.json", "\\u{1b}[2K")]
+#[case::explain("preview -f pod.json -o explain", "\\u{1b}[2K")]
+#[case::yaml("preview -f pod.json -o yaml", "\\e[2K\\x9B31m\\u202E")]
+#[case::json("preview -f pod.json -o json", "\\u001b[2K\\u009b31m\\u202e")]
+#[case::patch("preview -f pod.json -o patch", "[]")]
+#[case::job("preview -f job.json", "\\u{1b}[2K")]
+#[case::unknown_kind("preview -f unknown.json", "\\u{1b}[2K")]
+#[case::no_pods("preview -v -f none.json", "makes no pods")]
+#[case::duplicate_key("preview -f twice.yaml", "twice.yaml: document 1, line 2")]
+#[case::label_of_a_namespace("preview -f labels.json", "metadata.labels[a\\u{1b}[2K")]
+#[case::file_name("preview -f 'file\u{1b}[2K\nerror: forged.yaml'", "file\\u{1b}[2K\\nerror: forged.yaml: document 1")]
+#[case::missing_file("preview -f 'x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K\\nerror: forged")]
+#[case::flag("preview -f x '--x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K")]
+#[case::labels_flag("preview -f x --namespace-labels 'x\u{1b}[2K\nerror: forged'", "KEY=VALUE")]
+#[case::lint("lint -f pod.json --fail-on I", "\\u{1b}[2K")]
+#[case::lint_errors("lint -f twice.yaml -f unknown.json", "twice.yaml: document 1, line 2")]
+#[case::sarif("lint -f pod.json -o sarif", "\\u009b31m\\u202e")]
+#[case::configuration("config validate bad-config.yaml", "unknown field")]
+#[case::configuration_name("config validate 'x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K\\nerror: forged")]
+#[case::configuration_shown("config show --config config.yaml", "\\e[2K\\x9B31m\\u202E")]
+#[case::fabric_list("fabric list --config config.yaml", "a\\u{1b}[2K")]
+#[case::fabric_show("fabric show lab --config config.yaml", "\\e[2K\\x9B31m\\u202E")]
+#[case::fabric_unknown("fabric show 'x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K")]
+fn offline(#[case] command: &str, #[case] expected: &str) {
+    check(&in_terminal(&files(), command, &[]), expected);
+}
+
+/// An apiserver whose every name and message is hostile.
+fn hostile_apiserver() -> Apiserver {
+    let terminated = json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}});
+    let hanging = json!({
+        "metadata": {"namespace": HOSTILE, "name": HOSTILE, "uid": "1"},
+        "spec": {"restartPolicy": "Never", "nodeName": HOSTILE, "containers": [{"name": "istio-proxy"}, {"name": HOSTILE}]},
+        "status": {"phase": "Running", "containerStatuses": [
+            {"name": "istio-proxy", "containerID": "c://1", "state": {"running": {}}},
+            {"name": HOSTILE, "containerID": "c://2", "state": terminated},
+        ]},
+    });
+    let namespace = json!({"metadata": {"name": HOSTILE, "labels": {"trainmesh.dev/inject": HOSTILE}}});
+    let refused =
+        format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n? {}\n: 1\n", quoted());
+    Apiserver::start(vec![
+        ("/api/v1/pods", json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [hanging]})),
+        ("/api/v1/namespaces", json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": [namespace]})),
+        ("/api/v1/namespaces/trainmesh-system/configmaps/trainmesh-config",
+            json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "trainmesh-config"}, "data": {"config.yaml": refused}})),
+        ("/version", json!({"major": "1", "minor": HOSTILE, "gitVersion": HOSTILE, "gitCommit": "", "gitTreeState": "", "buildDate": "",
+            "goVersion": "", "compiler": "", "platform": ""})),
+    ])
+    .with_message(HOSTILE)
+}
+
+#[rstest]
+#[case::sweep("sweep -A", "a\\u{1b}[2K")]
+#[case::sweep_apply("sweep -A --apply", "a\\u{1b}[2K")]
+#[case::doctor("doctor", "a\\u{1b}[2K")]
+#[case::doctor_json("doctor -o json", "\"findings\"")]
+#[case::preview("preview -f pod.json --cluster", "error")]
+fn against_a_cluster(#[case] command: &str, #[case] expected: &str) {
+    let folder = files();
+    let apiserver = hostile_apiserver();
+    let kubeconfig = apiserver.kubeconfig(folder.path());
+    check(&in_terminal(&folder, command, &[("KUBECONFIG", &kubeconfig)]), expected);
+}

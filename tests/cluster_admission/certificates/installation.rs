@@ -1,0 +1,134 @@
+//! What the chart makes: two empty Secrets, a Service, replicas behind it, a registration without a `caBundle`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use k8s_openapi::ByteString;
+use serde_json::{Value, json};
+use trainmesh_core::objects::{CA_SECRET, SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
+
+use super::replica::Replica;
+use trainmesh_testing::cluster::{Cluster, Namespace, PATIENCE, eventually, list};
+use trainmesh_testing::webhook::{Registration, Scope};
+
+/// The labels of a namespace whose pods are patched.
+const SERVED: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
+
+/// An installation of its own. Nobody has made certificates yet.
+pub struct Installation {
+    // Dropped first: nobody is sent to a process that has ended.
+    pub registration: Registration,
+    pub replicas: Vec<Replica>,
+    pub home: Namespace,
+    /// A namespace that opts in.
+    pub served: Namespace,
+}
+
+impl Installation {
+    /// With so many replicas, which are not ready.
+    pub fn new(replicas: usize) -> Self {
+        let home = Cluster::get().namespace(&[]);
+        let replicas: Vec<Replica> = (0..replicas).map(|_| Replica::start(&home.name)).collect();
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE},
+            "spec": {"ports": [{"name": "https", "port": 443, "targetPort": "https"}]}});
+        let slices = replicas.iter().enumerate().map(|(index, replica)| {
+            json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+                "metadata": {"name": format!("{SERVICE}-{index}"),
+                    "labels": {"kubernetes.io/service-name": SERVICE}},
+                "ports": [{"name": "https", "port": replica.listen.port(), "protocol": "TCP"}],
+                "endpoints": [{"addresses": [replica.listen.ip()], "conditions": {"ready": true}}]})
+        });
+        let objects = [empty(CA_SECRET), empty(SERVING_SECRET), service].into_iter().chain(slices);
+        let _ = home.create(&list(objects)).success();
+        let registration = Registration::new(Scope::new(), WEBHOOK_CONFIGURATION, webhooks(&home.name));
+        let served = registration.namespace(&SERVED);
+        Self { registration, replicas, home, served }
+    }
+
+    /// The name that the apiserver calls the Service by.
+    pub fn host(&self) -> String {
+        service_host(SERVICE, &self.home.name)
+    }
+
+    /// Waits until all replicas have a certificate.
+    pub fn ready(&self) {
+        for replica in &self.replicas {
+            replica.ready();
+        }
+    }
+
+    /// What a Secret holds.
+    pub fn secret(&self, name: &str) -> BTreeMap<String, String> {
+        let data = self.home.get("secret", name).map(|mut secret| secret["data"].take()).unwrap_or_default();
+        let data: Option<BTreeMap<String, ByteString>> = serde_json::from_value(data).unwrap();
+        data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, text(&bytes))).collect()
+    }
+
+    /// Replaces what a Secret holds.
+    pub fn overwrite(&self, name: &str, data: &Value) {
+        let patch = json!([{"op": "add", "path": "/data", "value": data}]).to_string();
+        let _ = self.home.kubectl(&["patch", "secret", name, "--type=json", "-p", &patch], "").success();
+    }
+
+    /// The `caBundle` of each webhook.
+    pub fn bundles(&self) -> Vec<String> {
+        let read = Cluster::get().object(KIND, &self.registration.name).expect("the registration is there");
+        let webhooks = read["webhooks"].as_array().cloned().unwrap_or_default().into_iter();
+        let bundle = |mut webhook: Value| webhook["clientConfig"]["caBundle"].take();
+        webhooks.map(bundle).map(|it| serde_json::from_value(it).map(|it| text(&it)).unwrap_or_default()).collect()
+    }
+
+    /// Writes something else into the `caBundle` of a webhook.
+    pub fn set_bundle(&self, webhook: usize, bundle: &str) {
+        let value = ByteString(bundle.as_bytes().to_vec());
+        let field = format!("/webhooks/{webhook}/clientConfig/caBundle");
+        let patch = json!([{"op": "replace", "path": field, "value": value}]).to_string();
+        let arguments = ["patch", KIND, &self.registration.name, "--type=json", "-p", &patch];
+        let _ = Cluster::get().kubectl(&arguments, "").success();
+    }
+
+    /// Waits until so many webhooks have the same `caBundle`, which is not empty.
+    pub fn patched_bundles(&self, count: usize) {
+        eventually(PATIENCE, "every webhook has a caBundle", || {
+            let bundles = self.bundles();
+            let same = bundles.iter().all(|bundle| !bundle.is_empty() && *bundle == bundles[0]);
+            if same && bundles.len() == count { Ok(()) } else { Err(format!("{bundles:?}")) }
+        });
+    }
+
+    /// Whether a pod that is created now is patched; nothing is created.
+    pub fn patches(&self) -> bool {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
+            "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
+        self.served.rehearse(&pod).unwrap()["metadata"]["annotations"]["trainmesh.dev/applied"] == "mesh.hold"
+    }
+
+    /// Waits until pods are patched: the apiserver learns of another `caBundle` by a watch.
+    pub fn patched(&self) {
+        eventually(PATIENCE, "pods are patched", || if self.patches() { Ok(()) } else { Err("they are not") });
+    }
+}
+
+/// The kind of a registration.
+const KIND: &str = "mutatingwebhookconfiguration";
+
+/// A Secret as the chart makes it: without data, which an upgrade would write back.
+pub fn empty(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque"})
+}
+
+/// The webhooks of `config/registration.yaml`, in namespace `home`.
+pub fn webhooks(home: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut registration: Value = trainmesh_core::yaml::parse(&text).unwrap();
+    let mut webhooks = registration["webhooks"].take().as_array().cloned().unwrap_or_default();
+    for webhook in &mut webhooks {
+        webhook["clientConfig"]["service"]["namespace"] = home.into();
+    }
+    webhooks
+}
+
+fn text(bytes: &ByteString) -> String {
+    String::from_utf8_lossy(&bytes.0).into_owned()
+}

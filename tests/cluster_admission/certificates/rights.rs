@@ -1,0 +1,105 @@
+//! The rights that suffice, and are all used.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::{fs, thread};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET};
+
+use super::continuity::LONG;
+use super::installation::Installation;
+use super::leader::{Leader, schedule};
+use super::replica::Replica;
+use trainmesh_testing::cluster::{Cluster, PATIENCE, eventually, list};
+
+/// What the controller does to its Secrets and its registration, each by its name.
+const CONTROLLER: [&str; 4] = ["get", "list", "watch", "patch"];
+/// What the webhook does to its Secret.
+const WEBHOOK: [&str; 3] = ["get", "list", "watch"];
+
+/// An account with these verbs on these Secrets, and on the registration.
+fn account(installation: &Installation, name: &str, verbs: &[&str], secrets: &[&str], folder: &TempDir) -> PathBuf {
+    let home = &installation.home.name;
+    let subject = json!([{"kind": "ServiceAccount", "name": name, "namespace": home}]);
+    let group = "rbac.authorization.k8s.io";
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}),
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": name},
+            "rules": [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": secrets, "verbs": verbs}]}),
+        json!({"apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name}, "subjects": subject}),
+    ];
+    let _ = installation.home.apply(&list(objects)).success();
+    let token = installation.home.kubectl(&["create", "token", name], "").success().stdout;
+    let kubeconfig = fs::read_to_string(std::env::var("KUBECONFIG").unwrap()).unwrap();
+    let mut kubeconfig: Value = trainmesh_core::yaml::parse(&kubeconfig).unwrap();
+    for user in kubeconfig["users"].as_array_mut().unwrap() {
+        user["user"] = json!({"token": token.trim()});
+    }
+    let path = folder.path().join(name);
+    fs::write(&path, kubeconfig.to_string()).unwrap();
+    path
+}
+
+/// Rights on the registration, which lives in no namespace.
+fn on_the_registration(installation: &Installation, name: &str) -> Value {
+    let unique = format!("{}-{name}", installation.home.name);
+    let group = "rbac.authorization.k8s.io";
+    list([
+        json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": unique},
+            "rules": [{"apiGroups": ["admissionregistration.k8s.io"], "verbs": CONTROLLER,
+                "resources": ["mutatingwebhookconfigurations"],
+                "resourceNames": [installation.registration.name]}]}),
+        json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": unique},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": unique},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": installation.home.name}]}),
+    ])
+}
+
+#[test]
+fn no_right_is_missing_and_none_goes_unused() {
+    let installation = Installation::new(0);
+    let audit = Cluster::get().audit_from_now();
+    let folder = tempfile::tempdir().unwrap();
+    let controller = account(&installation, "controller", &CONTROLLER, &[CA_SECRET, SERVING_SECRET], &folder);
+    let webhook = account(&installation, "webhook", &WEBHOOK, &[SERVING_SECRET], &folder);
+    let cluster_wide = on_the_registration(&installation, "controller");
+    let _ = Cluster::get().apply(&cluster_wide).success();
+
+    let leader = Leader::named(&installation, LONG, &controller);
+    let replica = Replica::named(&installation.home.name, Some(&webhook));
+    eventually(PATIENCE, "it has a certificate", || {
+        let unmet = replica.readiness();
+        if unmet.contains("certificate") { Err(unmet) } else { Ok(()) }
+    });
+    installation.patched_bundles(3);
+    // A look more, which finds nothing to do.
+    thread::sleep(schedule((12, 12)).look());
+    drop((leader, replica));
+    let _ = Cluster::get().kubectl(&["delete", "-f", "-"], &cluster_wide).success();
+
+    for (name, verbs, resources) in [
+        ("controller", CONTROLLER.as_slice(), ["secrets", "mutatingwebhookconfigurations"].as_slice()),
+        ("webhook", &WEBHOOK, &["secrets"]),
+    ] {
+        let account = format!("system:serviceaccount:{}:{name}", installation.home.name);
+        let pairs = |verb: &'static str| resources.iter().map(move |resource| format!("{verb} {resource}"));
+        let granted: BTreeSet<String> = verbs.iter().copied().flat_map(pairs).collect();
+        // A watch stands in the log when it has ended.
+        eventually(PATIENCE, "every right was used", || {
+            let events = audit.events(&account, |event| event["user"]["username"] == *account);
+            let denied: Vec<&Value> = events.iter().filter(|event| event["responseStatus"]["code"] == 403).collect();
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let pair = |event: &Value| format!("{} {}", text(&event["verb"]), text(&event["objectRef"]["resource"]));
+            let done = events.iter().filter(|event| !event["objectRef"]["name"].is_null()).map(pair);
+            let done: BTreeSet<String> = done.filter(|pair| granted.contains(pair)).collect();
+            let others = || denied.iter().map(|event| text(&event["requestURI"])).collect::<Vec<_>>();
+            // The webhook's other rights, those on namespaces and its configuration, are not those of this test.
+            let denied_of_these = others().iter().any(|uri| resources.iter().any(|resource| uri.contains(resource)));
+            assert!(!denied_of_these, "{name} was denied {:?}", others());
+            if done == granted { Ok(()) } else { Err(format!("{name} has done {done:?} of {granted:?}")) }
+        });
+    }
+}

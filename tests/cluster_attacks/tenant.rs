@@ -1,0 +1,52 @@
+//! The hostile tenant: an account with the rights of `edit` in its own namespace.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use trainmesh_testing::cluster::{Applied, Cluster, Namespace, list, server};
+
+const ACCOUNT: &str = "tenant";
+
+/// An account, and the namespace that it may edit.
+#[derive(Debug)]
+pub struct Tenant {
+    pub namespace: Namespace,
+    kubeconfig: PathBuf,
+    _folder: TempDir,
+}
+
+impl Tenant {
+    /// A tenant in a namespace with these labels, which it cannot change.
+    pub fn new(labels: &[(&str, &str)]) -> Self {
+        let namespace = Cluster::get().namespace(labels);
+        let group = "rbac.authorization.k8s.io";
+        let objects = [
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT}}),
+            json!({"apiVersion": format!("{group}/v1"), "kind": "RoleBinding", "metadata": {"name": ACCOUNT},
+                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "edit"},
+                "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace.name}]}),
+        ];
+        let _ = namespace.create(&list(objects)).success();
+        let token = namespace.kubectl(&["create", "token", ACCOUNT], "").success().stdout;
+        let mut config = Cluster::get().kubectl(&["config", "view", "--raw", "-o", "json"], "").success().object();
+        config["users"][0]["user"] = json!({"token": token.trim()});
+        let folder = server::folder();
+        let kubeconfig = server::file(folder.path(), "kubeconfig", &config.to_string());
+        Self { namespace, kubeconfig, _folder: folder }
+    }
+
+    /// Runs `kubectl` as the tenant.
+    pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> Applied {
+        let kubeconfig = self.kubeconfig.to_str().expect("a path of text");
+        self.namespace.kubectl(&[&["--kubeconfig", kubeconfig], arguments].concat(), input)
+    }
+
+    /// Creates objects, many in one call.
+    pub fn create(&self, objects: impl IntoIterator<Item = serde_json::Value>) {
+        // The client's own validation of 10 MB takes longer than the creation.
+        let _ = self.kubectl(&["create", "--validate=false", "-f", "-"], &list(objects)).success();
+    }
+}

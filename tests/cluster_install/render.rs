@@ -1,0 +1,33 @@
+//! What the apiserver says of the objects.
+
+use rstest::rstest;
+
+use trainmesh_testing::cluster::Cluster;
+use trainmesh_testing::release::{CHART, helm};
+
+fn dry_run(arguments: &[&str]) -> (Vec<String>, Vec<String>) {
+    let home = Cluster::get().namespace(&[("pod-security.kubernetes.io/warn", "restricted")]);
+    let common = ["template", "trainmesh", CHART, "--kube-version", "1.36", "--namespace", &home.name];
+    let manifest = helm("helm", &[&common, arguments].concat()).expect("Helm renders it");
+    let apply = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"];
+    let answer = home.kubectl(&apply, &manifest).success();
+    let own = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
+    (own(answer.warnings().collect()), own(answer.errors().collect()))
+}
+
+/// Monitors and cert-manager's objects are checked against their definitions by `tests/chart/run`.
+#[rstest]
+#[case::as_it_comes(&[])]
+#[case::own_certificate(&["-f", "charts/trainmesh/ci/provided-values.yaml"])]
+#[case::network_policy_and_dashboard(&["--set", "networkPolicy.enabled=true,metrics.dashboard.enabled=true"])]
+fn the_apiserver_takes_every_object_and_pod_security_every_pod(#[case] arguments: &[&str]) {
+    assert_eq!(dry_run(arguments), (vec![], vec![]));
+}
+
+#[test]
+fn pod_security_would_have_said_so() {
+    let (warnings, errors) = dry_run(&["--set", "podSecurityContext.runAsNonRoot=false"]);
+    // Said of both Deployments in the same words, which kubectl prints once.
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("would violate PodSecurity") && errors.is_empty(), "{warning} {errors:?}");
+}

@@ -1,0 +1,260 @@
+//! Configurations as users write them: what is accepted, and what is said about the rest.
+
+use std::time::Duration;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh_core::config::{Configuration, Mesh, NativeSidecar, Period, Traffic, schema};
+
+use judge::accepts;
+
+mod fabric;
+mod judge;
+mod termination;
+
+const DEFAULT: &str = include_str!("../../config/default.yaml");
+const SCHEMA: &str = include_str!("../../config/schema.json");
+
+/// Reads `body` below the two lines that every configuration has, and compares what is said about it.
+fn check(body: &str, expected: &[&str]) {
+    check_text(&format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}"), expected);
+}
+
+fn check_text(text: &str, expected: &[&str]) {
+    let found: Vec<String> = match Configuration::parse(text) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
+    };
+    assert_eq!(found, expected, "of:\n{text}");
+}
+
+#[rstest]
+#[case::nothing_more("", &[])]
+#[case::unknown_field(
+    "mesh:\n  replicas: 3\n",
+    &["line 4: mesh.replicas: unknown field: expected enabled, hold, waitTimeout, nativeSidecar or traffic"]
+)]
+#[case::misspelt_field(
+    "mesh:\n  nativeSidcar: prefer\n",
+    &["line 4: mesh.nativeSidcar: unknown field: did you mean nativeSidecar?"]
+)]
+#[case::unknown_section("gang: {}\n", &["line 3: gang: unknown field: expected apiVersion, kind, mesh, termination or fabric"])]
+#[case::misspelt_section("mseh: {}\n", &["line 3: mseh: unknown field: did you mean mesh?"])]
+#[case::unknown_value(
+    "mesh:\n  nativeSidecar: perfer\n",
+    &[r#"line 4: mesh.nativeSidecar: unknown value "perfer": expected leave or prefer"#]
+)]
+#[case::value_in_another_case(
+    "mesh: {traffic: DisableCapture}\n",
+    &[r#"line 3: mesh.traffic: unknown value "DisableCapture": expected leave, disableCapture or disableInjection"#]
+)]
+#[case::empty_value("mesh: {nativeSidecar: ''}\n", &[r#"line 3: mesh.nativeSidecar: unknown value "": expected leave or prefer"#])]
+#[case::boolean_for_a_name(
+    "mesh:\n  traffic: off\n",
+    &["line 4: mesh.traffic: expected leave, disableCapture or disableInjection, found a boolean"]
+)]
+#[case::list_for_a_name("mesh: {nativeSidecar: [prefer]}\n", &["line 3: mesh.nativeSidecar: expected leave or prefer, found a list"])]
+#[case::quoted_boolean(
+    "mesh:\n  hold: \"true\"\n",
+    &["line 4: mesh.hold: expected a boolean, found a string: write true without quotes"]
+)]
+#[case::word_for_a_boolean("mesh: {hold: never}\n", &["line 3: mesh.hold: expected a boolean, found a string"])]
+#[case::number_for_a_boolean("mesh: {hold: 1}\n", &["line 3: mesh.hold: expected a boolean, found a number"])]
+#[case::mapping_for_a_boolean("mesh:\n  hold:\n    x: 1\n", &["line 4: mesh.hold: expected a boolean, found a mapping"])]
+#[case::scalar_for_a_section("mesh: true\n", &["line 3: mesh: expected a mapping, found a boolean"])]
+#[case::no_duration(
+    "mesh:\n  waitTimeout: 90\n",
+    &["line 4: mesh.waitTimeout: expected a duration such as 90s or 1m30s, found a number"]
+)]
+#[case::all_at_once(
+    "mesh:\n  enabeld: true\n  hold: 'false'\n  # a comment\n  traffic: none\n",
+    &[
+        "line 4: mesh.enabeld: unknown field: did you mean enabled?",
+        "line 5: mesh.hold: expected a boolean, found a string: write false without quotes",
+        r#"line 7: mesh.traffic: unknown value "none": expected leave, disableCapture or disableInjection"#,
+    ]
+)]
+#[case::duplicate_alone("mesh:\n  hold: 1\n  hold: 2\n", &[r#"line 5: duplicate key "hold""#])]
+#[case::duplicate_section("mesh: {}\nmesh: {}\n", &[r#"line 4: duplicate key "mesh""#])]
+#[case::syntax_error_alone("mesh:\n  hold: 1\n enabled: 2\n", &["line 5: while parsing a block mapping, did not find expected key"])]
+#[case::two_documents("---\nmesh: {}\n", &["line 4: a second document starts here: expected one"])]
+fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[&str]) {
+    check(body, expected);
+}
+
+const EMPTY: &str =
+    "empty: a configuration has at least apiVersion: config.trainmesh.dev/v1alpha1 and kind: TrainmeshConfiguration";
+
+#[rstest]
+#[case::empty("", &[EMPTY])]
+#[case::comment_only("# later\n", &[EMPTY])]
+#[case::not_a_mapping("- a\n", &["line 1: expected a mapping, found a list"])]
+#[case::neither(
+    "# mine\nmesh: {}\n",
+    &[
+        "line 2: apiVersion: missing: expected config.trainmesh.dev/v1alpha1",
+        "line 2: kind: missing: expected TrainmeshConfiguration",
+    ]
+)]
+#[case::others(
+    "apiVersion: config.trainmesh.dev/v1\nkind: 3\n",
+    &[
+        r#"line 1: apiVersion: expected config.trainmesh.dev/v1alpha1, found "config.trainmesh.dev/v1""#,
+        "line 2: kind: expected TrainmeshConfiguration, found a number",
+    ]
+)]
+#[case::null_kind(
+    "apiVersion: config.trainmesh.dev/v1alpha1\nkind:\n",
+    &["line 1: kind: missing: expected TrainmeshConfiguration"]
+)]
+#[case::json(
+    r#"{"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration", "mesh": {"hold": 0}}"#,
+    &["line 1: mesh.hold: expected a boolean, found a number"]
+)]
+fn the_document_says_what_it_is(#[case] text: &str, #[case] expected: &[&str]) {
+    check_text(text, expected);
+}
+
+#[rstest]
+#[case::literal_block(
+    "data:\n  other: x\n  config.yaml: |\n    apiVersion: config.trainmesh.dev/v1alpha1\n    kind: Trainmesh\n    mesh:\n      hold: 1\n",
+    &[
+        r#"line 7: kind: expected TrainmeshConfiguration, found "Trainmesh""#,
+        "line 9: mesh.hold: expected a boolean, found a number",
+    ]
+)]
+#[case::block_that_starts_with_blank_lines(
+    "data:\n  config.yaml: |-\n\n\n    # mine\n    apiVersion: config.trainmesh.dev/v1alpha1\n    kind: TrainmeshConfiguration\n    hold: 1\n",
+    &["line 10: hold: unknown field: expected apiVersion, kind, mesh, termination or fabric"]
+)]
+#[case::syntax_error_in_a_block("data:\n  config.yaml: |\n    mesh:\n      - a\n     b\n", &["line 7: while parsing a block mapping, did not find expected key"])]
+#[case::quoted("data:\n  config.yaml: \"apiVersion: config.trainmesh.dev/v1alpha1\\nkind: TrainmeshConfiguration\\nhold: 1\\n\"\n", &["line 4: hold: unknown field: expected apiVersion, kind, mesh, termination or fabric"])]
+#[case::folded("data:\n  config.yaml: >\n    kind: TrainmeshConfiguration\n\n    apiVersion: config.trainmesh.dev/v1alpha1\n\n    hold: 1\n", &["line 5: hold: unknown field: expected apiVersion, kind, mesh, termination or fabric"])]
+#[case::no_data("", &[r#"line 1: data["config.yaml"]: missing: expected the text of a configuration"#])]
+#[case::another_key("data:\n  config: x\n", &[r#"line 1: data["config.yaml"]: missing: expected the text of a configuration"#])]
+#[case::not_a_text("data:\n  config.yaml:\n    mesh: {}\n", &[r#"line 5: data["config.yaml"]: expected the text of a configuration, found a mapping: write it after |"#])]
+#[case::empty("data:\n  config.yaml: ''\n", &["line 4: empty: a configuration has at least apiVersion: config.trainmesh.dev/v1alpha1 and kind: TrainmeshConfiguration"])]
+fn lines_count_in_the_file_of_the_config_map(#[case] data: &str, #[case] expected: &[&str]) {
+    check_text(&format!("apiVersion: v1\nkind: ConfigMap\n{data}"), expected);
+}
+
+#[test]
+fn a_config_map_is_read_as_the_configuration_in_it() {
+    let block = Configuration::embedded().to_yaml().replace('\n', "\n    ");
+    let text = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata:\n  config.yaml: |\n    {block}");
+    assert_eq!(Configuration::parse(&text), Ok(Configuration::embedded()));
+}
+
+#[rstest]
+#[case::absent("mesh: {hold: false}\n")]
+#[case::null("mesh:\n  enabled: null\n  hold: false\n  nativeSidecar: ~\n  traffic:\n")]
+fn absent_and_null_mean_the_default(#[case] body: &str) {
+    let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}");
+    let expected = Configuration { mesh: Mesh { hold: false, ..Mesh::default() }, ..Configuration::default() };
+    assert_eq!(Configuration::parse(&text), Ok(expected));
+}
+
+#[rstest]
+fn what_is_shown_is_read_back(
+    #[values(false, true)] enabled: bool,
+    #[values(false, true)] hold: bool,
+    #[values(NativeSidecar::Leave, NativeSidecar::Prefer)] native_sidecar: NativeSidecar,
+    #[values(Traffic::Leave, Traffic::DisableCapture, Traffic::DisableInjection)] traffic: Traffic,
+) {
+    let wait_timeout = hold.then_some(Period(Duration::from_secs(90)));
+    let mesh = Mesh { enabled, hold, wait_timeout, native_sidecar, traffic };
+    let configuration = Configuration { mesh, ..Configuration::default() };
+    assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration.clone()));
+    assert_eq!(Traffic::parse(&traffic.to_string()), Some(traffic));
+    let same = configuration == Configuration::embedded();
+    assert_eq!(configuration.hash() == Configuration::embedded().hash(), same);
+}
+
+#[test]
+fn traffic_has_the_names_of_its_label() {
+    let names = ["leave", "disableCapture", "disableInjection", "disablecapture", ""];
+    let found = names.map(Traffic::parse);
+    assert_eq!(
+        found,
+        [Some(Traffic::Leave), Some(Traffic::DisableCapture), Some(Traffic::DisableInjection), None, None]
+    );
+}
+
+#[test]
+fn the_hash_of_the_default_is_that_of_its_json() {
+    // printf '{"fabric":{"default":"none","enabled":true,"lint":{"disable":[],"severity":{}},\
+    // "podSecurityDefault":"unknown","profiles":[]},\
+    // "mesh":{"enabled":true,"hold":true,"nativeSidecar":"leave","traffic":"leave","waitTimeout":null},\
+    // "termination":{"attemptTimeout":"10s","curl":false,"enabled":true,"helpers":[],"podSelector":\
+    // "service.istio.io/canonical-name","portForward":false,"proxyContainer":"istio-proxy","settle":"1s"}}' | sha256sum
+    assert_eq!(Configuration::embedded().hash(), "4d6fa17bd040");
+}
+
+/// The three places that state a default: the code, the file and the schema.
+#[test]
+fn the_default_file_is_complete_and_equals_the_code_and_the_schema() {
+    assert_eq!(Configuration::parse(DEFAULT), Ok(Configuration::embedded()));
+    let file: Value = serde_saphyr::from_str(DEFAULT).unwrap();
+    let code: Value = serde_saphyr::from_str(&Configuration::embedded().to_yaml()).unwrap();
+    assert_eq!(file, code);
+    assert_eq!(sections(&schema()).len() + 2, file.as_object().unwrap().len());
+    for (section, schema) in sections(&schema()) {
+        assert_eq!(schema["default"], file[&section], "of {section}");
+        for (field, schema) in schema["properties"].as_object().unwrap() {
+            assert_eq!(schema["default"], file[&section][field], "of {section}.{field}");
+        }
+    }
+}
+
+#[test]
+fn the_schema_file_is_fresh() {
+    let fresh = format!("{:#}\n", schema());
+    assert!(SCHEMA == fresh, "refresh it: cargo run -- config schema > config/schema.json");
+}
+
+#[rstest]
+fn the_schema_and_the_parser_agree(
+    #[values(
+        json!(null), json!(true), json!(0), json!(1.5), json!("true"), json!(""), json!("leave"), json!("prefer"),
+        json!("disableCapture"), json!("disableInjection"), json!("Leave"), json!([]), json!(["leave"]), json!({"a": 1}), json!("90s"), json!("1 s")
+    )]
+    value: Value,
+) {
+    let accepted_by_parser = |section: &str, content: &Value| {
+        let mut document = json!({"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration"});
+        document[section] = content.clone();
+        Configuration::parse(&document.to_string()).is_ok()
+    };
+    for (section, schema) in sections(&schema()) {
+        assert_eq!(schema["additionalProperties"], false, "of {section}");
+        assert_eq!(accepted_by_parser(&section, &value), accepts(&schema, &value), "{section}: {value}");
+        for (field, schema) in schema["properties"].as_object().unwrap() {
+            // Which profiles there are, no schema can tell.
+            let named = (section.as_str(), field.as_str()) == ("fabric", "default") && value.is_string();
+            if named {
+                continue;
+            }
+            let content = json!({ field: value });
+            assert_eq!(accepted_by_parser(&section, &content), accepts(schema, &value), "{section}.{field}: {value}");
+        }
+    }
+}
+
+/// The sections and their schemas: all but `apiVersion` and `kind`, which have no default.
+fn sections(schema: &Value) -> Vec<(String, Value)> {
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let with_default = properties.filter(|(_, schema)| schema.get("default").is_some());
+    with_default.map(|(name, schema)| (name.clone(), schema.clone())).collect()
+}
+
+#[rstest]
+#[case::long(format!("# {}\n", "x".repeat(2 << 20)), "longer than the limit of 2 MiB")]
+#[case::deep(format!("fabric: {}1{}\n", "[".repeat(100), "]".repeat(100)), "depth")]
+#[case::deep_block(format!("fabric:\n  {}1\n", "- ".repeat(10_000)), "depth")]
+#[case::nodes(format!("fabric: [{}]\n", "1,".repeat(260_000)), "odes:")]
+#[case::aliases(format!("a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)), "odes:")]
+fn size_is_limited(#[case] body: String, #[case] limit: &str) {
+    let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}");
+    let problems = Configuration::parse(&text).unwrap_err();
+    assert!(problems.len() == 1 && problems[0].message.contains(limit), "{:?}", problems[0]);
+}

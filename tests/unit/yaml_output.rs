@@ -1,0 +1,293 @@
+//! What we write and read as YAML, held against Kubernetes' own reader.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Map, Value, json};
+use trainmesh_core::yaml;
+
+use trainmesh_testing::judge::{Judge, Session};
+
+/// Texts that a reader may take for something else, alone or as a part of a longer one.
+const TRAPS: &[&str] = &[
+    "",
+    " ",
+    "~",
+    "null",
+    "Null",
+    "y",
+    "n",
+    "Y",
+    "N",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "true",
+    "FALSE",
+    "=",
+    "<<",
+    "-",
+    "--",
+    "---",
+    "--- x",
+    "...",
+    "- ",
+    "- x",
+    "?",
+    "? x",
+    ":",
+    ": ",
+    "a: b",
+    "a:",
+    ":a",
+    "#",
+    " #",
+    "a #b",
+    "a#b",
+    "&a",
+    "*a",
+    "!a",
+    "!!str",
+    "|",
+    ">",
+    "|-",
+    "'",
+    "\"",
+    "%",
+    "%YAML",
+    "@",
+    "`",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "[a]",
+    "{a: b}",
+    "a, b",
+    "0",
+    "1",
+    "-1",
+    "+1",
+    "1_000",
+    "_1",
+    "0x1F",
+    "0X1f",
+    "0o7",
+    "0O7",
+    "07",
+    "08",
+    "0b1",
+    "0B1",
+    "0b-1",
+    "1:20",
+    "1:20:30",
+    "190:20:30.15",
+    ".5",
+    "5.",
+    ".",
+    "+.5",
+    "-.",
+    "._5",
+    ".5_0",
+    "1e3",
+    "1E+3",
+    "1e",
+    "e1",
+    "1.5e999",
+    ".inf",
+    "-.INF",
+    "+.inf",
+    ".nan",
+    ".NaN",
+    "nan",
+    "inf",
+    "Infinity",
+    "2001-12-14",
+    "2001-12-14T21:59:43.10-05:00",
+    "2001-1-1 1:1:1",
+    "12e03",
+    "0.",
+    "18446744073709551616",
+    "\t",
+    "a\tb",
+    "\ta",
+    "a\t",
+    " a",
+    "a ",
+    "\n",
+    "a\n",
+    "\na",
+    "a\nb",
+    "a\n\nb\n\n",
+    " a\nb",
+    "\n a\nb",
+    "a\n b",
+    "a \nb",
+    "a\n ",
+    "\ta\nb",
+    "a\n\tb",
+    "a\nb\n\n",
+    "\r",
+    "a\r\nb",
+    "\u{0}",
+    "\u{7f}",
+    "\u{85}",
+    "a\u{85}b",
+    "\u{a0}",
+    "\u{2028}",
+    "\u{feff}",
+    "a\u{feff}b",
+    "\u{fffe}",
+    "\u{ffff}",
+    "\u{1f600}",
+    "a\n\u{1f600}\n",
+    "\\",
+    "\\n",
+    "a\\b",
+    "ä",
+    "日本語",
+    "a\n---\nb",
+    "a\n...\nb\n",
+    "# a\nb",
+    "a\n# b\n",
+    "a: b\nc: d\n",
+    "- a\n- b\n",
+    "key: |",
+    "x\n\n\n",
+    "\n\n",
+    "\u{200b}",
+    "a\u{b}b",
+    "\u{1b}[0m",
+];
+
+#[test]
+fn kubernetes_reads_what_we_write() {
+    let judge = RefCell::new(Judge::build().session());
+    let traps = TRAPS.iter().map(|trap| Value::from(*trap)).collect::<Vec<_>>();
+    let keys = TRAPS.iter().map(|trap| ((*trap).to_owned(), json!(1))).collect::<Map<_, _>>();
+    let nested = TRAPS.iter().map(|trap| json!({"a": [{"b": trap, "c": [trap]}]})).collect::<Vec<_>>();
+    for value in [json!(traps), json!(keys), json!(nested)].into_iter().chain(traps).chain(nested) {
+        round_trip(&judge, &value).unwrap();
+    }
+    let config = Config { cases: 2_000, failure_persistence: None, ..Config::default() };
+    let outcome = TestRunner::new(config).run(&any_value(), |value| round_trip(&judge, &value));
+    outcome.unwrap();
+}
+
+/// Plain scalars of every shape, as a value and as a key.
+#[test]
+fn we_read_scalars_as_kubernetes_does() {
+    let judge = RefCell::new(Judge::build().session());
+    let scalar = prop_oneof![
+        "[0-9_.eE+-]{1,6}",
+        "[+-]?0[xXobB]?[0-9a-f_+-]{0,5}",
+        "[+-]?[0-9]{1,4}(\\.[0-9]{0,4})?([eE][+-]?[0-9]{1,3})?",
+        "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ][0-9:.Z+-]{0,12})?",
+        "[yYnNtTfFoO~][a-zA-Z]{0,4}",
+        "[+-]?\\.[iInN][nNaA][fFnN]",
+        "[0-9]{18,21}",
+        "[a-z0-9/._][a-z0-9:/.#_-]{0,9}",
+    ];
+    let tag = prop::sample::select(&["", "!!str ", "!!int ", "!!float ", "!!bool ", "!!null ", "!own ", "! "][..]);
+    let form = prop::sample::select(&["a: ", "- ", "", "? "][..]);
+    let texts = (form, tag, scalar).prop_map(|(form, tag, scalar)| format!("{form}{tag}{scalar}"));
+    let config = Config { cases: 10_000, failure_persistence: None, ..Config::default() };
+    TestRunner::new(config).run(&texts, |text| same_reading(&mut judge.borrow_mut(), &text)).unwrap();
+}
+
+#[test]
+fn we_read_documents_as_kubernetes_does() {
+    let mut judge = Judge::build().session();
+    let texts = [
+        "a: &x {b: 1}\nc: *x\n",
+        "a: &x {b: 1}\nc: {b: 2, <<: *x}\nd: {<<: *x, b: 2}\n",
+        "a: &x {b: 1}\nc:\n  <<: [*x, {b: 2, e: 3}]\n",
+        "a: &x [1]\nc: {<<: *x}\n",
+        "a: {<<: 1}\n",
+        "a: {!!merge <<: {b: 1}}\n",
+        "a: {\"<<\": 1}\n",
+        "a: &x [*x]\n",
+        "a: *x\n",
+        "&k a: 1\nb: *k\n",
+        "~: 1\n",
+        "[a]: 1\n",
+        "? a\n: b\n",
+        "a: >\n  x\n  y\n\n  z\n",
+        "a: |+\n  x\n\nb: |-\n  y\n",
+        "a: |2\n    x\n   y\n",
+        "a: \"x\\ty\\u00e9\\x41\\\n  z\"\n",
+        "a: 'it''s\n  two'\n",
+        "a: x\n  y\n  z\n",
+        "a: b: c\n",
+        "a: [1, 2\n",
+        "a:\n\tb: 1\n",
+        "a:\n- 1\n- - 2\n  - b: 3\n    c: 4\n",
+        "%YAML 1.1\n---\na: 1\n",
+        "a: @b\n",
+        "a: `b\n",
+        "a: - b\n",
+        "a: 'x\n",
+        "a: 1\n b: 2\n",
+        "- a\nb: 1\n",
+        "\u{feff}a: 1\n",
+        "a: 1 # c\nb: x#y\n",
+        "{a: 1, b: {c: [d, e,], }, }",
+        "{\"a\":1,\"b\":[true,null]}",
+        "a:\r\n  b: 1\r\n",
+        "",
+        "# nothing\n",
+        "--- {a: 1}\n",
+    ];
+    for text in texts {
+        same_reading(&mut judge, text).unwrap();
+    }
+}
+
+fn same_reading(judge: &mut Session, text: &str) -> Result<(), TestCaseError> {
+    let ours = yaml::parse(text);
+    let theirs = judge.read(text);
+    prop_assert!(ours.as_ref().ok() == theirs.as_ref().ok(), "we read {ours:?}, Kubernetes {theirs:?}, in:\n{text}");
+    Ok(())
+}
+
+fn round_trip(judge: &RefCell<Session>, value: &Value) -> Result<(), TestCaseError> {
+    let text = yaml::to_string(value);
+    let ours = yaml::parse(&text);
+    prop_assert!(ours.as_ref() == Ok(value), "we read {ours:?}, not {value}, in:\n{text}");
+    let theirs = judge.borrow_mut().read(&text);
+    prop_assert!(theirs.as_ref() == Ok(value), "Kubernetes reads {theirs:?}, not {value}, in:\n{text}");
+    Ok(())
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        prop_oneof![Just(0), Just(i64::MIN), Just(i64::MAX)].prop_map(Value::from),
+        // An integral float leaves JSON as an integer.
+        any::<f64>().prop_map(|float| yaml::number(float).map_or(Value::Null, Value::Number)),
+        any_text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::vec((any_text(), inner), 0..6).prop_map(|entries| entries.into_iter().collect()),
+        ]
+    })
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    let trap = prop::sample::select(TRAPS);
+    prop_oneof![
+        trap.clone().prop_map(str::to_owned),
+        prop::collection::vec(trap, 2..4).prop_map(|traps| traps.concat()),
+        "[ -~\\n]{0,20}",
+        "[0-9_.:eExobtTzZ+-]{1,8}",
+        any::<String>(),
+    ]
+}
