@@ -4,17 +4,15 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-
 use divan::Bencher;
 use divan::counter::BytesCount;
 use serde_json::{Value, json};
 use trainmesh::controller::Watched;
-use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::lifecycle::{self, Catalogue, History, Situation};
 use trainmesh_core::mutate::{Snapshot, draft, mutate};
 use trainmesh_core::scope::Mode;
+use trainmesh_testing::snapshot::{injected, snapshot};
 
 fn main() {
     divan::main();
@@ -75,17 +73,8 @@ fn bench(
     config: &Configuration,
     work: impl Fn(&Value, &Snapshot<'_>) -> usize + Sync,
 ) {
-    let config_hash = config.hash();
-    let labels = BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]);
-    let snapshot = Snapshot {
-        mode: Mode::Enabled,
-        namespace: "default",
-        labels: &labels,
-        config,
-        config_hash: &config_hash,
-        replicas: None,
-        cluster: ClusterView::default(),
-    };
+    let labels = injected();
+    let snapshot = snapshot(&labels, config);
     bencher.counter(BytesCount::new(pod.to_string().len())).bench(|| work(pod, &snapshot));
 }
 

@@ -4,16 +4,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails has no figure")]
 
-use std::collections::BTreeMap;
-
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
-use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::Snapshot;
-use trainmesh_core::scope::Mode;
 use trainmesh_core::webhook::answer::answer;
 use trainmesh_core::webhook::review::Review;
+use trainmesh_testing::snapshot::{injected, snapshot};
 
 fn main() {
     divan::main();
@@ -56,21 +53,11 @@ fn fabric_of_eight_containers(bencher: Bencher<'_, '_>) {
 }
 
 fn run(bencher: Bencher<'_, '_>, body: &[u8]) {
-    let labels = BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]);
-    let config = Configuration::embedded();
-    let config_hash = config.hash();
+    let (labels, config) = (injected(), Configuration::embedded());
     bencher.bench(|| {
         let review = Review::parse(black_box(body)).unwrap();
         let new = review.new_pod().unwrap().unwrap();
-        let snapshot = Snapshot {
-            mode: Mode::Enabled,
-            namespace: new.namespace,
-            labels: &labels,
-            config: &config,
-            config_hash: &config_hash,
-            replicas: None,
-            cluster: ClusterView::default(),
-        };
+        let snapshot = Snapshot { namespace: new.namespace, ..snapshot(&labels, &config) };
         answer(&review, new.pod, &snapshot).unwrap().body
     });
 }

@@ -29,6 +29,7 @@ pub mod properties;
 pub mod release;
 pub mod review_law;
 pub mod seeds;
+pub mod snapshot;
 pub mod texts;
 pub mod tls;
 pub mod webhook;

@@ -5,16 +5,15 @@ use std::sync::LazyLock;
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
-use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::Snapshot;
-use trainmesh_core::scope::Mode;
 use trainmesh_core::webhook::answer::{Answer, answer, pass_over};
 use trainmesh_core::webhook::review::Review;
 
+use crate::snapshot::{injected, snapshot};
+
 static CONFIG: LazyLock<Configuration> = LazyLock::new(Configuration::embedded);
-static LABELS: LazyLock<BTreeMap<String, String>> =
-    LazyLock::new(|| BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]));
+static LABELS: LazyLock<BTreeMap<String, String>> = LazyLock::new(injected);
 
 /// How a body was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,17 +42,7 @@ pub fn check(body: &[u8]) -> Answered {
         Err(_) => return Answered::No,
         Ok(None) => (pass_over(&review), None),
         Ok(Some(new)) => {
-            let hash = "0123456789ab";
-            let namespace = new.namespace;
-            let snapshot = Snapshot {
-                mode: Mode::Enabled,
-                namespace,
-                labels: &LABELS,
-                config: &CONFIG,
-                config_hash: hash,
-                replicas: None,
-                cluster: ClusterView::default(),
-            };
+            let snapshot = Snapshot { namespace: new.namespace, ..snapshot(&LABELS, &CONFIG) };
             (answer(&review, new.pod, &snapshot), Some(new.pod))
         }
     };

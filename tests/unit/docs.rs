@@ -1,16 +1,16 @@
 //! The documents, and what is shipped beside the code, say what the code does.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 use trainmesh::telemetry::{EvictionReason, HandshakeFailure, Metrics, ReloadResult, ReviewResult, ServerKind};
-use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::doctor::{Code, Right, Server, Servers, level, needed};
 use trainmesh_core::lint::page;
-use trainmesh_core::mutate::{Reason, Snapshot, mutate};
-use trainmesh_core::scope::Mode;
+use trainmesh_core::mutate::{Reason, mutate};
+use trainmesh_testing::snapshot::snapshot;
 
 /// How to renew the table: it is what this test prints.
 #[test]
@@ -80,16 +80,7 @@ fn exported() -> String {
     metrics.config_reload(ReloadResult::Refused);
     metrics.admission.review(ReviewResult("patched"), Duration::ZERO);
     let config = Configuration::embedded();
-    let snapshot = Snapshot {
-        mode: Mode::Enabled,
-        namespace: "team-a",
-        labels: &BTreeMap::new(),
-        config: &config,
-        config_hash: "",
-        replicas: None,
-        cluster: ClusterView::default(),
-    };
-    metrics.admission.outcome(&mutate(&json!({}), &snapshot));
+    metrics.admission.outcome(&mutate(&json!({}), &snapshot(&BTreeMap::new(), &config)));
     metrics.connections.handshake_failure(HandshakeFailure::NotTls);
     metrics.connections.evicted(ServerKind::Admin, EvictionReason::Unread);
     metrics.certificates.leaf_expires(1);

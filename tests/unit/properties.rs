@@ -1,13 +1,14 @@
 //! Laws of the engine, over generated pods, malformed ones included.
+
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::{Configuration, NativeSidecar, Traffic};
 use trainmesh_core::mutate::{Outcome, RuleId, Snapshot, Verdict, mutate};
 use trainmesh_core::scope::Mode;
+use trainmesh_testing::snapshot::snapshot;
 
 /// Keys that some rule reads or writes, and some that none does.
 const KEYS: [&str; 17] = [
@@ -184,18 +185,7 @@ fn world() -> impl Strategy<Value = World> {
 
 fn run(world: &World, pod: &Value) -> Outcome {
     let World { mode, labels, config } = world;
-    mutate(
-        pod,
-        &Snapshot {
-            mode: *mode,
-            namespace: "team-a",
-            labels,
-            config,
-            config_hash: "",
-            replicas: None,
-            cluster: ClusterView::default(),
-        },
-    )
+    mutate(pod, &Snapshot { mode: *mode, ..snapshot(labels, config) })
 }
 
 /// Whether everything of `before` still stands in `after`, where lists may have grown at their end.

@@ -1,4 +1,5 @@
 //! What each rule decides, as a table: pod, namespace and configuration in; outcome, reason, patch and warnings out.
+
 mod fabric;
 mod managed;
 
@@ -7,10 +8,10 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::{Configuration, NativeSidecar, Period, Traffic};
 use trainmesh_core::mutate::{Outcome, RuleId, Snapshot, mutate};
 use trainmesh_core::scope::Mode;
+use trainmesh_testing::snapshot::snapshot;
 
 const HELD: &str = "holdApplicationUntilProxyStarts: true";
 
@@ -45,18 +46,8 @@ impl World {
     fn run(&self, pod: &Value) -> Outcome {
         let labels: BTreeMap<String, String> = serde_json::from_value(self.labels.clone()).unwrap();
         let config_hash = self.config.hash();
-        mutate(
-            pod,
-            &Snapshot {
-                mode: self.mode,
-                namespace: "team-a",
-                labels: &labels,
-                config: &self.config,
-                config_hash: &config_hash,
-                replicas: None,
-                cluster: ClusterView::default(),
-            },
-        )
+        let snapshot = snapshot(&labels, &self.config);
+        mutate(pod, &Snapshot { mode: self.mode, config_hash: &config_hash, ..snapshot })
     }
 }
 

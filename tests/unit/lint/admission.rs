@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use rstest::rstest;
 use serde_json::Value;
-use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::{Outcome, Snapshot, mutate};
 use trainmesh_core::scope::Mode;
 use trainmesh_core::yaml;
+use trainmesh_testing::snapshot::snapshot;
 
 const NCCL: &str = "{spec: {containers: [{name: train, env: [{name: NCCL_IB_TIMEOUT, value: '100'}, \
                     {name: NCCL_IB_GID_INDEX, value: '3'}]}]}}";
@@ -20,17 +20,7 @@ const GPU: &str = "{spec: {containers: [{name: train, resources: {limits: {nvidi
 fn run(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &Value) -> Outcome {
     let labels: BTreeMap<String, String> =
         labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let (config_hash, cluster) = (config.hash(), ClusterView::default());
-    let snapshot = Snapshot {
-        mode,
-        namespace: "team-a",
-        labels: &labels,
-        config,
-        config_hash: &config_hash,
-        replicas: None,
-        cluster,
-    };
-    mutate(pod, &snapshot)
+    mutate(pod, &Snapshot { mode, ..snapshot(&labels, config) })
 }
 
 fn check(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &str, expected: &[&str]) {

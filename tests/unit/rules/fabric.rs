@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate};
-use trainmesh_core::scope::Mode;
+use trainmesh_testing::snapshot::snapshot;
 
 /// A profile with every kind of part.
 const WHOLE: &str = r#"
@@ -87,9 +87,7 @@ impl World {
     }
 
     fn run_at(&self, pod: &Value, cluster: ClusterView<'_>) -> Outcome {
-        let (labels, config) = (&self.labels, &self.config);
-        let mode = Mode::Enabled;
-        mutate(pod, &Snapshot { mode, namespace: "team-a", labels, config, config_hash: "", replicas: None, cluster })
+        mutate(pod, &Snapshot { cluster, ..snapshot(&self.labels, &self.config) })
     }
 }
 
