@@ -87,6 +87,10 @@ lint-tools: ## Check the shell scripts and Go programs (shellcheck, Go)
 	shellcheck --exclude=SC2317 $(SHELL_SCRIPTS)
 	for module in $(GO_MODULES); do (cd $$module && go vet ./...); done
 
+.PHONY: lint-fuzz
+lint-fuzz: ## Check that the fuzz targets compile (any Rust; `make fuzz` runs them)
+	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir target --bins --examples
+
 .PHONY: deny
 deny: ## Check licences, sources and duplicates of dependencies
 	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
@@ -141,5 +145,7 @@ bench: ## Measure (docs/performance.md says what and how)
 	$(CARGO) bench --locked
 
 .PHONY: golden
-golden: ## Renew the golden files after a change that is meant; read the diff before you commit it
+golden: ## Renew the golden files and generated pages after a change that is meant; read the diff before you commit it
 	INSTA_UPDATE=always $(CARGO) test --locked --test cli golden::
+	UPDATE_DOCS=1 $(CARGO) test --locked --test unit docs::
+	$(CARGO) run --locked --quiet -- config schema > config/schema.json
