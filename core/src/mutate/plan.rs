@@ -116,3 +116,34 @@ pub(super) fn annotation(key: &str) -> PointerBuf {
 pub(super) fn label(key: &str) -> PointerBuf {
     PointerBuf::from_tokens(["metadata", "labels", key])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_planned_is_found_by_its_key() {
+        let mut plan = Plan::default();
+        plan.set_label("a", "of the label");
+        plan.set_annotation("a", "of the annotation");
+        plan.set_annotation("b", "another");
+        assert_eq!((plan.label("a"), plan.label("b")), (Some("of the label"), None));
+        assert_eq!((plan.annotation("a"), plan.annotation("b")), (Some("of the annotation"), Some("another")));
+    }
+
+    #[test]
+    fn a_plan_absorbs_another_after_its_own_and_leaves_it_the_last_word_on_traffic() {
+        let mut own = Plan::default();
+        own.set_label("a", "1");
+        own.want_traffic(Traffic::DisableCapture);
+        own.absorb(Plan::default());
+        assert_eq!(own.traffic(), Some(Traffic::DisableCapture));
+        let mut other = Plan::default();
+        other.set_label("b", "2");
+        other.want_traffic(Traffic::DisableInjection);
+        own.absorb(other);
+        assert_eq!(own.traffic(), Some(Traffic::DisableInjection));
+        let values: Vec<Option<&str>> = own.writes().iter().map(|write| write.value.as_str()).collect();
+        assert_eq!(values, [Some("1"), Some("2")]);
+    }
+}

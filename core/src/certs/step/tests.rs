@@ -163,3 +163,15 @@ fn state_to_step(#[case] facts: Facts, #[case] expected: Step) {
     let schedule = Schedule::new(Duration::from_secs(CA), Duration::from_secs(LEAF)).unwrap();
     assert_eq!(next(&facts, &schedule), expected);
 }
+
+#[test]
+fn what_every_webhook_trusts() {
+    assert_eq!(overlapping().trusted_ids().collect::<Vec<_>>(), ids([600, 0]));
+    assert_eq!(Facts { trusted: None, ..overlapping() }.trusted_ids().count(), 0);
+}
+
+#[test]
+fn an_id_is_shown_by_its_first_four_bytes() {
+    let id = Id([0x0a; 32]);
+    assert_eq!((id.to_string().as_str(), format!("{id:?}").as_str()), ("0a0a0a0a", "0a0a0a0a"));
+}

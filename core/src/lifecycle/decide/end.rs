@@ -119,3 +119,26 @@ fn end(role: Role, container: &ContainerFacts, step: Step, roles: &Roles<'_>) ->
 fn earlier(one: Option<(Timestamp, Why)>, other: (Timestamp, Why)) -> Option<(Timestamp, Why)> {
     one.filter(|one| one.0 <= other.0).or(Some(other))
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn at(second: i64, why: Why) -> (Timestamp, Why) {
+        (Timestamp::from_second(second).unwrap(), why)
+    }
+
+    #[rstest]
+    #[case::the_only_one(None, at(1, Why::Ending), at(1, Why::Ending))]
+    #[case::the_first_is_earlier(Some(at(1, Why::GivenUp)), at(2, Why::Ending), at(1, Why::GivenUp))]
+    #[case::the_second_is_earlier(Some(at(2, Why::GivenUp)), at(1, Why::Ending), at(1, Why::Ending))]
+    fn the_earlier_of_two_waits(
+        #[case] one: Option<(Timestamp, Why)>,
+        #[case] other: (Timestamp, Why),
+        #[case] expected: (Timestamp, Why),
+    ) {
+        assert_eq!(earlier(one, other), Some(expected));
+    }
+}

@@ -70,3 +70,63 @@ fn premature(situation: &Situation<'_>, roles: &Roles<'_>) -> Option<Report> {
 fn join(head: &str, detail: &str) -> String {
     if detail.is_empty() { head.to_owned() } else { format!("{head}: {detail}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use crate::config::Configuration;
+    use crate::lifecycle::{
+        Attempt, AttemptResult, Catalogue, Decision, History, PodFacts, ReportCode, Situation, Skip, decide,
+    };
+    use crate::pod::Pod;
+    use crate::scope::Mode;
+
+    const ENDED: &str = "2026-01-01T00:00:00Z";
+
+    /// A pod whose proxy runs after its payload.
+    fn pod(phase: &str, deleted: Option<&str>) -> PodFacts {
+        let pod: Value = json!({
+            "metadata": {"name": "a", "deletionTimestamp": deleted},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "a"}, {"name": "istio-proxy"}]},
+            "status": {"phase": phase, "containerStatuses": [
+                {"name": "a", "state": {"terminated": {"exitCode": 0, "finishedAt": ENDED}}},
+                {"name": "istio-proxy", "state": {"running": {}}, "containerID": "p"}]}});
+        PodFacts::read(Pod::new(&pod))
+    }
+
+    #[rstest]
+    #[case::running(pod("Running", None), Err(ReportCode::Forbidden))]
+    #[case::being_deleted(pod("Running", Some(ENDED)), Ok(Skip::BeingDeleted))]
+    #[case::finished(pod("Failed", None), Ok(Skip::Finished))]
+    fn a_failed_try_is_reported_of_a_pod_that_runs_on(
+        #[case] facts: PodFacts,
+        #[case] expected: Result<Skip, ReportCode>,
+    ) {
+        let settings = Configuration::embedded().termination;
+        let catalogue = Catalogue::new(&settings);
+        let now = ENDED.parse::<Timestamp>().unwrap() + std::time::Duration::from_secs(10);
+        let decide_about = |facts: &PodFacts, history: &History| {
+            decide(&Situation {
+                facts,
+                mode: Ok(Mode::Enabled),
+                settings: &settings,
+                catalogue: &catalogue,
+                history,
+                now,
+            })
+        };
+        let mut history = History::default();
+        let Decision::End { step, target } = decide_about(&pod("Running", None), &history) else { panic!("no action") };
+        let forbidden = Attempt { result: AttemptResult::Forbidden, detail: String::new() };
+        history.record(&target, &step, forbidden, 1.0, now);
+        let found = match decide_about(&facts, &history) {
+            Decision::Skip(skip) => Ok(skip),
+            Decision::Report(report) => Err(report.code),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(found, expected);
+    }
+}
