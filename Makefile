@@ -96,6 +96,14 @@ deny: ## Check licences, sources and duplicates of dependencies
 	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny --locked check bans licenses sources
 
+# The part of the mutants to try, as k/n.
+SHARD ?= 0/1
+
+.PHONY: mutants
+mutants: ## Check that tests notice each change of an operator, value or branch in the decisions of the core: part SHARD=k/n, all by default
+	@command -v cargo-mutants > /dev/null || $(CARGO) install --locked cargo-mutants
+	PROPTEST_MAX_SHRINK_TIME=5000 $(CARGO) mutants --package trainmesh-core --shard $(SHARD) --output target
+
 .PHONY: soak
 soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate and switch certificates for minutes, attack the shipped binary (needs `make cluster`)
 	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
