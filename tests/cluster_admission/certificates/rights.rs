@@ -1,8 +1,8 @@
 //! The rights that suffice, and are all used.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
-use std::{fs, thread};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -10,7 +10,7 @@ use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET};
 
 use super::continuity::LONG;
 use super::installation::Installation;
-use super::leader::{Leader, schedule};
+use super::leader::Leader;
 use super::replica::Replica;
 use trainmesh_testing::cluster::{Cluster, PATIENCE, eventually, list};
 
@@ -75,11 +75,6 @@ fn no_right_is_missing_and_none_goes_unused() {
         if unmet.contains("certificate") { Err(unmet) } else { Ok(()) }
     });
     installation.patched_bundles(3);
-    // A look more, which finds nothing to do.
-    thread::sleep(schedule((12, 12)).look());
-    drop((leader, replica));
-    let _ = Cluster::get().kubectl(&["delete", "-f", "-"], &cluster_wide).success();
-
     for (name, verbs, resources) in [
         ("controller", CONTROLLER.as_slice(), ["secrets", "mutatingwebhookconfigurations"].as_slice()),
         ("webhook", &WEBHOOK, &["secrets"]),
@@ -87,9 +82,8 @@ fn no_right_is_missing_and_none_goes_unused() {
         let account = format!("system:serviceaccount:{}:{name}", installation.home.name);
         let pairs = |verb: &'static str| resources.iter().map(move |resource| format!("{verb} {resource}"));
         let granted: BTreeSet<String> = verbs.iter().copied().flat_map(pairs).collect();
-        // A watch stands in the log when it has ended.
         eventually(PATIENCE, "every right was used", || {
-            let events = audit.events(&account, |event| event["user"]["username"] == *account);
+            let events = audit.begun(&account, |event| event["user"]["username"] == *account);
             let denied: Vec<&Value> = events.iter().filter(|event| event["responseStatus"]["code"] == 403).collect();
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let pair = |event: &Value| format!("{} {}", text(&event["verb"]), text(&event["objectRef"]["resource"]));
@@ -102,4 +96,6 @@ fn no_right_is_missing_and_none_goes_unused() {
             if done == granted { Ok(()) } else { Err(format!("{name} has done {done:?} of {granted:?}")) }
         });
     }
+    drop((leader, replica));
+    let _ = Cluster::get().kubectl(&["delete", "-f", "-"], &cluster_wide).success();
 }
