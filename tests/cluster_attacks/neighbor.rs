@@ -43,10 +43,11 @@ pub struct Experience {
 
 impl Neighbor {
     pub fn new() -> Self {
-        let namespace = Cluster::get().namespace(&SERVED);
-        // A replica that is ready is called once kube-proxy knows it.
-        eventually(PATIENCE, "the webhook is called", || if patched(&namespace) { Ok(()) } else { Err("it is not") });
-        Self { namespace, jobs: AtomicUsize::new(0) }
+        // A replica that is ready is called once kube-proxy knows it. Calls before that are not the neighbor's, whose
+        // failed calls count.
+        let first = Cluster::get().namespace(&SERVED);
+        eventually(PATIENCE, "the webhook is called", || if patched(&first) { Ok(()) } else { Err("it is not") });
+        Self { namespace: Cluster::get().namespace(&SERVED), jobs: AtomicUsize::new(0) }
     }
 
     /// Creates pods and runs jobs during `attack`; some of both come before it and after it.
