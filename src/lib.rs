@@ -1,6 +1,6 @@
 //! The binary `trainmesh`: commands, servers, and everything with a client, a socket or a clock.
 //!
-//! Without the feature `cluster` only commands that need neither a client nor a server are built, in a third of the time.
+//! Without the feature `cluster` only commands that need neither a client nor a server are built.
 //!
 //! What is decided about pods, gangs, certificates and clusters is [`trainmesh_core`]. `docs/architecture.md` is the map.
 
