@@ -60,7 +60,12 @@ pub fn shown(address: SocketAddr, bundle: &str, host: &str) -> io::Result<Certif
 pub fn post(stream: &mut Tls, path: &str, body: &[u8]) -> io::Result<Reply> {
     let head = format!("POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", body.len());
     let written = stream.write_all(&[head.as_bytes(), body].concat()).and_then(|()| stream.flush());
-    let (head, body) = receive(stream).map_err(|error| written.err().unwrap_or(error))?;
+    reply(stream).map_err(|error| written.err().unwrap_or(error))
+}
+
+/// Reads the reply to a call.
+pub fn reply(stream: &mut impl io::Read) -> io::Result<Reply> {
+    let (head, body) = receive(stream)?;
     let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok());
     let status = status.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, head.clone()))?;
     let closes = head.contains("\r\nconnection: close");

@@ -5,7 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::network::{Dialer, Tls, connect, head, post};
+use trainmesh_testing::tls::{Tls, post};
+
+use crate::network::{Dialer, connect, head};
 
 /// More than a server keeps.
 pub const CONNECTIONS: usize = 1_100;

@@ -15,8 +15,7 @@ use tokio::net::TcpSocket;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// A connection with TLS.
-pub type Tls = StreamOwned<ClientConnection, TcpStream>;
+use trainmesh_testing::tls::{Reply, Tls, reply};
 
 /// Where hostile connections come from: a range for documentation, which only the cluster's own network knows.
 const SOURCE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
@@ -89,36 +88,12 @@ pub fn get(address: SocketAddr, path: &str, patience: Duration) -> io::Result<(u
     let mut stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_read_timeout(Some(patience))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n")?;
-    receive(&mut stream)
-}
-
-/// Posts a review and reads the reply, which a server may send before it has read all of the review. With a reply that says
-/// so, or an error, the connection is over.
-pub fn post(stream: &mut Tls, path: &str, body: &[u8]) -> io::Result<(u16, String)> {
-    let written = write!(stream, "{}", head(path, body.len())).and_then(|()| stream.write_all(body));
-    receive(stream).map_err(|error| written.err().unwrap_or(error))
+    reply(&mut stream).map(|Reply { status, body, .. }| (status, body))
 }
 
 /// The head of a call that posts so many bytes.
 pub fn head(path: &str, length: usize) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\n")
-}
-
-/// Reads one message: its status and its body.
-fn receive(stream: &mut impl io::Read) -> io::Result<(u16, String)> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        stream.read_exact(&mut byte)?;
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    stream.read_exact(&mut body)?;
-    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok());
-    let status = status.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, head.clone()))?;
-    Ok((status, String::from_utf8_lossy(&body).into_owned()))
 }
 
 /// Raises the number of open files, and adds [`SOURCE`] to the cluster's network, which takes it along when it goes.

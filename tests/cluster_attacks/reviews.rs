@@ -8,9 +8,10 @@ use serde_json::Value;
 use crate::fixture::Fixture;
 use crate::flood;
 use crate::hostile;
-use crate::network::{Dialer, post};
+use crate::network::Dialer;
 use crate::replica::Replica;
 use trainmesh_testing::cluster::{Cluster, PATIENCE, eventually};
+use trainmesh_testing::tls::{Reply, post};
 
 /// Stalled bodies for each replica.
 const STALLED: usize = 512;
@@ -78,7 +79,7 @@ fn a_namespace_that_is_no_name_is_rejected_and_never_looked_up() {
     let report = fixture.attack("bad namespaces", |until| {
         for name in hostile::namespaces() {
             let mut stream = dialer.connect(webhooks[0].tls(), REPLY).unwrap();
-            let (status, body) = post(&mut stream, "/mutate", &hostile::review(&name, POD)).unwrap();
+            let Reply { status, body, .. } = post(&mut stream, "/mutate", &hostile::review(&name, POD)).unwrap();
             let shown: String = name.chars().take(40).collect();
             assert_eq!(status, 400, "{shown:?}: {body}");
             assert!(body.len() < LINE && body.chars().all(|it| it == '\n' || !it.is_control()), "{body:?}");
