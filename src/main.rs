@@ -4,8 +4,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    #[cfg(feature = "cluster")]
     // The first one stays: there is no other to lose against.
+    #[cfg(feature = "cluster")]
     let _ = rustls::crypto::ring::default_provider().install_default();
     trainmesh::cli::main(std::env::args_os())
 }

@@ -136,8 +136,8 @@ fn gang_id(pod: &Value) -> Option<Cow<'_, str>> {
     identify(pod).and_then(|member| (member.kind.gang.id)(pod, member))
 }
 
-#[allow(clippy::disallowed_methods, reason = "the examples of the repository are what is tested")]
 /// The manifests of a file, those of a `List` one by one.
+#[allow(clippy::disallowed_methods, reason = "the examples of the repository are what is tested")]
 fn read(path: &Path) -> Vec<Value> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(&std::fs::read_to_string(path).unwrap()).unwrap();
     let items = |document: Value| document["items"].as_array().cloned().unwrap_or_else(|| vec![document]);
