@@ -50,16 +50,12 @@ fn decode(text: &str) -> Result<Option<Value>, kube::Error> {
 /// The rules that the webhook would have applied to `pod`, and whose effect it lacks.
 pub(super) fn missed(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static str> {
     let before = draft(&before_injection(pod), snapshot);
-    let present = pod::Pod::new(pod);
+    let pod = pod::Pod::new(pod);
     // A setting of the whole mesh may have brought about what a rule requests.
-    let native = present.proxy().is_some_and(|proxy| proxy.kind == ProxyKind::Native);
-    let held = native || present.is_gateway() || present.proxy().is_some_and(Proxy::holds_application);
-    let done = |rule: RuleId| match rule {
-        RuleId::MeshHold => held,
-        RuleId::MeshNative => native,
-        RuleId::MeshTraffic | RuleId::Fabric | RuleId::TerminationManaged => false,
-    };
-    let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !done(rule.rule));
+    let native = pod.proxy().is_some_and(|proxy| proxy.kind == ProxyKind::Native);
+    let held = native || pod.is_gateway() || pod.proxy().is_some_and(Proxy::holds_application);
+    let present = |rule: RuleId| (rule == RuleId::MeshHold && held) || (rule == RuleId::MeshNative && native);
+    let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !present(rule.rule));
     applied.map(|rule| rule.rule.name()).collect()
 }
 
