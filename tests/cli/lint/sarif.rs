@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use trainmesh_core::lint::checks;
 use trainmesh_testing::cli::trainmesh;
 
 const POD: &str = "# a comment\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: train\n    \
@@ -71,7 +72,7 @@ fn findings_have_rule_level_and_place() {
     let results = log["runs"][0]["results"].as_array().unwrap();
     let seen: Vec<_> = results.iter().map(|result| (result["ruleId"].as_str(), result["level"].as_str())).collect();
     assert_eq!(seen, [(Some("FP005"), Some("error")), (Some("FP010"), Some("note"))]);
-    assert_eq!(log["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap().len(), 35);
+    assert_eq!(log["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap().len(), checks().len());
     assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], true);
 }
 
