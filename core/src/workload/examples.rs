@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::template::testing::render_with;
 use super::{LABELS, Role, Runtimes, find, identify};
 use crate::pod::Pod;
+use crate::yaml;
 
 /// A role of an example: its name, its replicas, and `kind/name` of the workload as its pod tells it.
 type Expected = (&'static str, u64, &'static str);
@@ -139,9 +140,10 @@ fn gang_id(pod: &Value) -> Option<Cow<'_, str>> {
 /// The manifests of a file, those of a `List` one by one.
 #[allow(clippy::disallowed_methods, reason = "the examples of the repository are what is tested")]
 fn read(path: &Path) -> Vec<Value> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let documents = text.split("\n---\n").map(|document| yaml::parse(document).unwrap());
     let items = |document: Value| document["items"].as_array().cloned().unwrap_or_else(|| vec![document]);
-    documents.into_iter().flat_map(items).collect()
+    documents.flat_map(items).collect()
 }
 
 /// The roles of each workload among `documents`, with the runtimes that stand among them.
