@@ -1,8 +1,8 @@
 //! YAML in and out: the one place that knows the YAML libraries.
 //!
 //! [`parse`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2) and [`to_string`] writes one as
-//! kubectl prints it; `tests/unit/yaml_output.rs` holds both against the original. [`tree`] reads a configuration with its
-//! lines, by the scalars of the library: `1.0` is no integer there, `tRue` is a boolean, and the key `yes` stays `yes`.
+//! kubectl prints it; `tests/unit/yaml_output.rs` holds both against the original. `tree` reads a configuration in the same
+//! way and records the line of every value.
 //!
 //! Known differences from Kubernetes, all on the strict side:
 //! - a key that stands twice is an error; Kubernetes keeps the last one and drops the others,
@@ -20,13 +20,12 @@ mod compose;
 mod emit;
 mod error;
 mod parse;
-mod read_tree;
 mod scalar;
 mod tree;
 
 pub use emit::to_string;
 pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
 pub use parse::parse;
-pub use read_tree::{TreeError, tree};
+pub(crate) use parse::tree;
 pub use scalar::number;
-pub use tree::{Content, Key, Node};
+pub(crate) use tree::{Node, Tree, noun};

@@ -75,11 +75,49 @@ fn check_text(text: &str, expected: &[&str]) {
         r#"line 7: mesh.traffic: unknown value "none": expected leave, disableCapture or disableInjection"#,
     ]
 )]
-#[case::duplicate_alone("mesh:\n  hold: 1\n  hold: 2\n", &[r#"line 5: duplicate key "hold""#])]
-#[case::duplicate_section("mesh: {}\nmesh: {}\n", &[r#"line 4: duplicate key "mesh""#])]
+#[case::duplicate_alone("mesh:\n  hold: 1\n  hold: 2\n", &["line 5: the key `hold` stands twice in its mapping"])]
+#[case::duplicate_section("mesh: {}\nmesh: {}\n", &["line 4: the key `mesh` stands twice in its mapping"])]
 #[case::syntax_error_alone("mesh:\n  hold: 1\n enabled: 2\n", &["line 5: while parsing a block mapping, did not find expected key"])]
 #[case::two_documents("---\nmesh: {}\n", &["line 4: a second document starts here: expected one"])]
 fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[&str]) {
+    check(body, expected);
+}
+
+/// What YAML leaves open is read as Kubernetes reads it in a manifest.
+#[rstest]
+#[case::booleans("mesh: {enabled: y, hold: n}\ntermination: {enabled: ON, curl: No}\n", &[])]
+#[case::no_boolean("mesh: {enabled: tRue}\n", &["line 3: mesh.enabled: expected a boolean, found a string"])]
+#[case::boolean_key("mesh:\n  yes: 1\n", &["line 4: mesh.true: unknown field: expected enabled, hold, waitTimeout, nativeSidecar or traffic"])]
+#[case::numbers(
+    "termination: {helpers: [{name: a, http: {port: 1.0, path: /}}, {name: b, http: {port: 0o7, path: /}}]}\n",
+    &[]
+)]
+#[case::infinite("mesh:\n  hold: .inf\n", &["line 4: `.inf` has no form in JSON"])]
+#[case::null_key("mesh:\n  hold: y\n  ~: 1\n", &["line 5: null cannot be a key: quote it"])]
+#[case::alias(
+    "mesh: &a\n  traffic: 3\nmseh:\ntermination: {podSelector: a, helpers: *a}\n",
+    &[
+        "line 4: mesh.traffic: expected leave, disableCapture or disableInjection, found a number",
+        "line 5: mseh: unknown field: did you mean mesh?",
+        "line 6: termination.helpers: expected a list, found a mapping",
+    ]
+)]
+#[case::below_an_alias(
+    "fabric:\n  profiles:\n  - &a\n    name: 1\n    transport: ib\n  - *a\n",
+    &[
+        "line 6: fabric.profiles[0].name: expected a name of lower-case letters, digits and - (not none), found a number",
+        "line 8: fabric.profiles[1].name: expected a name of lower-case letters, digits and - (not none), found a number",
+    ]
+)]
+#[case::merge(
+    "mesh:\n  hold: 1\n  enabled: 1\n  <<: {hold: 2, traffic: 2}\n  traffic: 3\n",
+    &[
+        "line 5: mesh.enabled: expected a boolean, found a number",
+        "line 6: mesh.hold: expected a boolean, found a number",
+        "line 7: mesh.traffic: expected leave, disableCapture or disableInjection, found a number",
+    ]
+)]
+fn odd_texts_are_read_as_in_a_manifest(#[case] body: &str, #[case] expected: &[&str]) {
     check(body, expected);
 }
 
@@ -251,10 +289,11 @@ fn sections(schema: &Value) -> Vec<(String, Value)> {
 
 #[rstest]
 #[case::long(format!("# {}\n", "x".repeat(2 << 20)), "longer than the limit of 2 MiB")]
-#[case::deep(format!("fabric: {}1{}\n", "[".repeat(100), "]".repeat(100)), "depth")]
-#[case::deep_block(format!("fabric:\n  {}1\n", "- ".repeat(10_000)), "depth")]
-#[case::nodes(format!("fabric: [{}]\n", "1,".repeat(260_000)), "odes:")]
-#[case::aliases(format!("a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)), "odes:")]
+#[case::deep(format!("fabric: {}1{}\n", "[".repeat(100), "]".repeat(100)), "64 levels")]
+#[case::deep_block(format!("fabric:\n  {}1\n", "- ".repeat(10_000)), "64 levels")]
+#[case::nodes(format!("fabric: [{}]\n", "1,".repeat(260_000)), "250000 nodes")]
+#[case::aliases(format!("a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)), "250000 nodes")]
+#[case::text(format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(20)), "16 MiB")]
 fn size_is_limited(#[case] body: String, #[case] limit: &str) {
     let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}");
     let problems = Configuration::parse(&text).unwrap_err();

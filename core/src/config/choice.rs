@@ -5,16 +5,17 @@ use std::fmt;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{self, Deserialize, IntoDeserializer as _};
+use serde_json::Value;
 
 use crate::hint::one_of;
-use crate::yaml::Content;
+use crate::yaml::noun;
 
 /// Lets enums be read by the names of their serde form.
 macro_rules! choices {
     ($($type:ty),+ $(,)?) => {$(
         impl $crate::config::Scalar for $type {
-            fn read(content: &$crate::yaml::Content) -> Result<Self, String> {
-                $crate::config::choice::read(content)
+            fn read(value: &serde_json::Value) -> Result<Self, String> {
+                $crate::config::choice::read(value)
             }
         }
     )+};
@@ -33,12 +34,12 @@ pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, Expec
 }
 
 /// Reads a variant of `T` from a configuration.
-pub(crate) fn read<T: for<'de> Deserialize<'de>>(content: &Content) -> Result<T, String> {
+pub(crate) fn read<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, String> {
     // What is not a string is no name either; asking for the empty one tells the names to expect.
-    let name = if let Content::String(name) = content { name } else { "" };
-    parse(name).map_err(|expected| match content {
-        Content::String(_) => format!("unknown value {name:?}: {expected}"),
-        other => format!("{expected}, found {}", other.noun()),
+    let name = if let Value::String(name) = value { name } else { "" };
+    parse(name).map_err(|expected| match value {
+        Value::String(_) => format!("unknown value {name:?}: {expected}"),
+        other => format!("{expected}, found {}", noun(other)),
     })
 }
 

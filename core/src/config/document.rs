@@ -1,10 +1,11 @@
 //! The text form: a configuration's own document, or the `ConfigMap` that holds one.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
 use super::{Configuration, Problem};
-use crate::yaml::{self, Content, Node};
+use crate::yaml::{self, Node, Tree, noun};
 
 /// `apiVersion` of a configuration.
 pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
@@ -34,13 +35,14 @@ pub(super) struct Document<'a> {
 
 /// Reads a configuration, or a `ConfigMap` that holds one: lines then count in the file of the `ConfigMap`.
 pub(super) fn parse(text: &str) -> Result<Configuration, Vec<Problem>> {
-    let root = tree(text)?;
-    let is_config_map = root.get("kind").is_some_and(|kind| kind.content == Content::String("ConfigMap".to_owned()));
-    if is_config_map { parse_config_map(text, &root) } else { parse_root(&root) }
+    let tree = tree(text)?;
+    let root = tree.root();
+    let is_config_map = root.get("kind").is_some_and(|kind| kind.value == "ConfigMap");
+    if is_config_map { parse_config_map(text, root) } else { parse_root(root) }
 }
 
-fn parse_root(root: &Node) -> Result<Configuration, Vec<Problem>> {
-    if root.content == Content::Null {
+fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
+    if root.value.is_null() {
         let message = format!("empty: a configuration has at least apiVersion: {API_VERSION} and kind: {KIND}");
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
@@ -51,18 +53,18 @@ fn parse_root(root: &Node) -> Result<Configuration, Vec<Problem>> {
     })
 }
 
-fn parse_config_map(text: &str, root: &Node) -> Result<Configuration, Vec<Problem>> {
+fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     let problem =
         |line, message| vec![Problem { line: Some(line), field: format!("data[{CONFIG_MAP_KEY:?}]"), message }];
     let Some(value) = root.get("data").and_then(|data| data.get(CONFIG_MAP_KEY)) else {
         return Err(problem(root.line, "missing: expected the text of a configuration".to_owned()));
     };
-    let line = value.line;
-    let Content::String(inner) = &value.content else {
-        let found = value.content.noun();
+    let line = value.start;
+    let Value::String(inner) = value.value else {
+        let found = noun(value.value);
         return Err(problem(line, format!("expected the text of a configuration, found {found}: write it after |")));
     };
-    tree(inner).and_then(|root| parse_root(&root)).map_err(|mut problems| {
+    tree(inner).and_then(|tree| parse_root(tree.root())).map_err(|mut problems| {
         for problem in &mut problems {
             problem.line = Some(outer_line(text, line, inner, problem.line));
         }
@@ -70,12 +72,12 @@ fn parse_config_map(text: &str, root: &Node) -> Result<Configuration, Vec<Proble
     })
 }
 
-fn tree(text: &str) -> Result<Node, Vec<Problem>> {
+fn tree(text: &str) -> Result<Tree, Vec<Problem>> {
     if text.len() > MAX_TEXT {
         let message = format!("longer than the limit of {} MiB", MAX_TEXT >> 20);
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
-    yaml::tree(text).map_err(|error| vec![Problem { line: error.line, field: String::new(), message: error.message }])
+    yaml::tree(text).map_err(|error| vec![error.into()])
 }
 
 /// The line of `outer` on which line `line` of its scalar `inner` stands. `start` is where the parser saw the scalar

@@ -7,13 +7,13 @@ use std::fmt;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use super::choice::choices;
 use super::fields::Fields;
 use super::profile::ProfileName;
 use super::section::section;
 use super::{LintSettings, Profiles, Scalar};
-use crate::yaml::Content;
 
 section! {
     /// Transport of NCCL and RDMA devices.
@@ -69,10 +69,10 @@ impl fmt::Display for PodSecurityDefault {
 }
 
 impl Scalar for DefaultProfile {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::String(text) if text == "none" => Ok(Self(None)),
-            _ => ProfileName::read(content).map(|name| Self(Some(name))),
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) if text == "none" => Ok(Self(None)),
+            _ => ProfileName::read(value).map(|name| Self(Some(name))),
         }
     }
 }

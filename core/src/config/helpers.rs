@@ -6,11 +6,12 @@ use std::borrow::Cow;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::fields::{Field, Fields, Section};
 use super::section::mappings;
 use super::{ContainerName, Scalar};
-use crate::yaml::{Content, Node};
+use crate::yaml::{Node, noun};
 
 /// A container that serves the payload and is ended with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,13 +52,13 @@ struct Port(u16);
 struct Path(String);
 
 impl Field for Helper {
-    fn read_at(fields: &mut Fields<'_>, name: &str, line: u64, content: &Content) -> Option<Self> {
-        fields.mapping(name, line, content, Section::read).flatten()
+    fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self> {
+        fields.mapping(name, node, Section::read).flatten()
     }
 
-    fn read_items(fields: &mut Fields<'_>, name: &str, _: u64, nodes: &[Node]) -> Option<Vec<Self>> {
+    fn read_items(fields: &mut Fields<'_>, name: &str, list: Node<'_>) -> Option<Vec<Self>> {
         let mut seen: Vec<ContainerName> = Vec::new();
-        let items = fields.items(name, nodes, |fields| {
+        let items = fields.items(name, list, |fields| {
             let helper = Self::read(fields)?;
             if seen.contains(&helper.name) {
                 fields.fault("name", format!("a second entry for {}: the names differ", helper.name));
@@ -95,14 +96,14 @@ impl Section for HttpPost {
 mappings!(HttpPost);
 
 impl Scalar for Argv {
-    fn read(content: &Content) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, String> {
         let expected = "expected a list of words such as [kill, \"1\"]";
-        let Content::List(nodes) = content else { return Err(format!("{expected}, found {}", content.noun())) };
-        let words: Result<Vec<String>, String> = nodes
+        let Value::Array(words) = value else { return Err(format!("{expected}, found {}", noun(value))) };
+        let words: Result<Vec<String>, String> = words
             .iter()
-            .map(|node| match &node.content {
-                Content::String(word) => Ok(word.clone()),
-                other => Err(format!("{expected}, found {} in it: write it in quotes", other.noun())),
+            .map(|word| match word {
+                Value::String(word) => Ok(word.clone()),
+                other => Err(format!("{expected}, found {} in it: write it in quotes", noun(other))),
             })
             .collect();
         match words? {
@@ -113,29 +114,29 @@ impl Scalar for Argv {
 }
 
 impl Scalar for Port {
-    fn read(content: &Content) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, String> {
         let expected = "expected a port from 1 to 65535";
-        match content {
-            Content::Number(number) => number
+        match value {
+            Value::Number(number) => number
                 .as_u64()
                 .and_then(|number| u16::try_from(number).ok())
                 .filter(|port| *port > 0)
                 .map(Self)
                 .ok_or_else(|| format!("{expected}, found {number}")),
-            other => Err(format!("{expected}, found {}", other.noun())),
+            other => Err(format!("{expected}, found {}", noun(other))),
         }
     }
 }
 
 impl Scalar for Path {
-    fn read(content: &Content) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, String> {
         let expected = "expected a path such as /quitquitquit";
-        match content {
-            Content::String(text) if text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) => {
+        match value {
+            Value::String(text) if text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 Ok(Self(text.clone()))
             }
-            Content::String(text) => Err(format!("{expected}, found {text:?}")),
-            other => Err(format!("{expected}, found {}", other.noun())),
+            Value::String(text) => Err(format!("{expected}, found {text:?}")),
+            other => Err(format!("{expected}, found {}", noun(other))),
         }
     }
 }

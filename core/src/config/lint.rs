@@ -8,12 +8,13 @@ use std::fmt;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::Scalar;
 use super::choice::choices;
 use super::section::section;
 use crate::finding::Severity;
-use crate::yaml::Content;
+use crate::yaml::noun;
 
 section! {
     /// Which checks are switched off or weighed otherwise.
@@ -77,11 +78,11 @@ impl Serialize for CheckId {
 }
 
 impl Scalar for CheckId {
-    fn read(content: &Content) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, String> {
         let expected = "expected a check from FP001 to FP035";
-        match content {
-            Content::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
-            other => Err(format!("{expected}, found {}", other.noun())),
+        match value {
+            Value::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
+            other => Err(format!("{expected}, found {}", noun(other))),
         }
     }
 }

@@ -7,10 +7,11 @@ use std::fmt;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Scalar, selector};
 use crate::dns;
-use crate::yaml::Content;
+use crate::yaml::noun;
 
 /// The name of a container: a DNS label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -66,20 +67,20 @@ impl fmt::Display for ContainerName {
 }
 
 impl Scalar for ContainerName {
-    fn read(content: &Content) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, String> {
         let expected = "expected the name of a container such as istio-proxy";
-        match content {
-            Content::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
-            other => Err(format!("{expected}, found {}", other.noun())),
+        match value {
+            Value::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
+            other => Err(format!("{expected}, found {}", noun(other))),
         }
     }
 }
 
 impl Scalar for LabelSelector {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::String(text) => Self::parse(text),
-            other => Err(format!("expected a label selector such as app=a,!canary, found {}", other.noun())),
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Self::parse(text),
+            other => Err(format!("expected a label selector such as app=a,!canary, found {}", noun(other))),
         }
     }
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::Scalar;
 use crate::duration;
-use crate::yaml::Content;
+use crate::yaml::noun;
 
 /// A duration in a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +32,10 @@ impl Period {
 }
 
 impl Scalar for Period {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::String(text) => duration::parse(text).map(Self),
-            other => Err(format!("expected a duration such as 90s or 1m30s, found {}", other.noun())),
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => duration::parse(text).map(Self),
+            other => Err(format!("expected a duration such as 90s or 1m30s, found {}", noun(other))),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::yaml;
+
 /// One mistake in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -43,6 +45,12 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
+
+impl From<yaml::Error> for Problem {
+    fn from(error: yaml::Error) -> Self {
+        Self { line: Some(error.line), field: String::new(), message: error.message }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::fields::{Field, Fields, Section as _, no_list, read_root};
 use super::{Problem, Profile};
 use crate::hint::{COMPARED, nearest};
-use crate::yaml::Content;
+use crate::yaml::Node;
 use crate::{hash, yaml};
 
 /// Counts the ways in which a profile has been made into a patch: pods of one job must not be given two.
@@ -74,9 +74,8 @@ impl Entry {
 
     /// Reads the YAML or JSON of one profile.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        let root = yaml::tree(text)
-            .map_err(|error| vec![Problem { line: error.line, field: String::new(), message: error.message }])?;
-        read_root(&root, Profile::read).map(Self::new)
+        let tree = yaml::tree(text).map_err(|error| vec![error.into()])?;
+        read_root(tree.root(), Profile::read).map(Self::new)
     }
 }
 
@@ -118,10 +117,12 @@ impl Profiles {
 }
 
 impl Field for Profiles {
-    fn read_at(fields: &mut Fields<'_>, name: &str, line: u64, content: &Content) -> Option<Self> {
-        let Content::List(nodes) = content else { return fields.checked(name, line, Err(no_list(content))) };
+    fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self> {
+        if !node.value.is_array() {
+            return fields.checked(name, node.line, Err(no_list(node.value)));
+        }
         let mut entries = BTreeMap::new();
-        fields.items(name, nodes, |fields| {
+        fields.items(name, node, |fields| {
             let profile = Profile::read(fields)?;
             if entries.contains_key(profile.name.as_str()) {
                 fields.fault("name", format!("a second profile {}: the names differ", profile.name));

@@ -2,57 +2,58 @@
 
 use std::collections::BTreeMap;
 
-use crate::yaml::{Content, Key, Node};
+use serde_json::Value;
+
+use super::fields::no_mapping;
+use crate::yaml::noun;
 
 /// A field with one value.
 pub(crate) trait Scalar: Sized {
     /// Reads a value that is not null, or says what was expected and found.
-    fn read(content: &Content) -> Result<Self, String>;
+    fn read(value: &Value) -> Result<Self, String>;
 }
 
 impl Scalar for bool {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::Bool(value) => Ok(*value),
-            Content::String(text) if matches!(text.as_str(), "true" | "false") => {
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Bool(value) => Ok(*value),
+            Value::String(text) if matches!(text.as_str(), "true" | "false") => {
                 Err(format!("expected a boolean, found a string: write {text} without quotes"))
             }
-            other => Err(format!("expected a boolean, found {}", other.noun())),
+            other => Err(format!("expected a boolean, found {}", noun(other))),
         }
     }
 }
 
 impl Scalar for String {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::String(text) => Ok(text.clone()),
-            Content::Number(_) | Content::Bool(_) => {
-                Err(format!("expected a string, found {}: write it in quotes", content.noun()))
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Ok(text.clone()),
+            Value::Number(_) | Value::Bool(_) => {
+                Err(format!("expected a string, found {}: write it in quotes", noun(value)))
             }
-            other => Err(format!("expected a string, found {}", other.noun())),
+            other => Err(format!("expected a string, found {}", noun(other))),
         }
     }
 }
 
 impl Scalar for u64 {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::Number(number) => {
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Number(number) => {
                 number.as_u64().ok_or_else(|| format!("expected a whole number from 0, found {number}"))
             }
-            other => Err(format!("expected a whole number, found {}", other.noun())),
+            other => Err(format!("expected a whole number, found {}", noun(other))),
         }
     }
 }
 
 impl<K: Scalar + Ord, V: Scalar> Scalar for BTreeMap<K, V> {
-    fn read(content: &Content) -> Result<Self, String> {
-        let Content::Map(entries) = content else {
-            return Err(format!("expected a mapping, found {}", content.noun()));
-        };
-        let read = |(key, node): &(Key, Node)| {
-            let name = K::read(&Content::String(key.name.clone()))?;
-            let value = V::read(&node.content).map_err(|problem| format!("{}: {problem}", key.name))?;
+    fn read(value: &Value) -> Result<Self, String> {
+        let Value::Object(entries) = value else { return Err(no_mapping(value)) };
+        let read = |(key, value): (&String, &Value)| {
+            let name = K::read(&Value::String(key.clone()))?;
+            let value = V::read(value).map_err(|problem| format!("{key}: {problem}"))?;
             Ok((name, value))
         };
         entries.iter().map(read).collect()

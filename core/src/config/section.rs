@@ -93,10 +93,9 @@ macro_rules! mappings {
             fn read_at(
                 fields: &mut $crate::config::fields::Fields<'_>,
                 name: &str,
-                line: u64,
-                content: &$crate::yaml::Content,
+                node: $crate::yaml::Node<'_>,
             ) -> Option<Self> {
-                fields.mapping(name, line, content, <Self as $crate::config::fields::Section>::read).flatten()
+                fields.mapping(name, node, <Self as $crate::config::fields::Section>::read).flatten()
             }
         }
     )+};

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::yaml::noun;
+
 /// An object taken out of a document.
 #[derive(Debug, PartialEq)]
 pub(super) struct Object {
@@ -94,16 +96,4 @@ fn identified(object: &Map<String, Value>) -> Result<(), String> {
 /// A field that holds a name.
 fn name<'map>(object: &'map Map<String, Value>, field: &str) -> Option<&'map str> {
     object.get(field).and_then(Value::as_str).filter(|name| !name.is_empty())
-}
-
-/// The kind of value in the words of a message.
-fn noun(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
-    }
 }

@@ -1,4 +1,4 @@
-//! From the events of the scanner to a JSON value: anchors, merge keys, duplicate keys and limits.
+//! From the events of the scanner to a JSON value and its lines: anchors, merge keys, duplicate keys and limits.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
 use super::scalar::Scalar;
+use super::tree::Lines;
 
 /// The namespace of the tags that are written with `!!`.
 const CORE_TAGS: &str = "tag:yaml.org,2002:";
@@ -45,17 +46,22 @@ impl<'text> Composer<'text> {
         Self { events, line: 1, nodes: 0, copied: 0, anchors: HashMap::new() }
     }
 
-    /// The value of the only document.
-    pub(super) fn document(mut self) -> Result<Value, Error> {
+    /// The value of the only document, which becomes an item of `lines`. Without `lines`, none are recorded.
+    pub(super) fn document(mut self, mut lines: Option<&mut Lines>) -> Result<Value, Error> {
         let mut document = None;
         loop {
             match self.next()? {
                 Event::StreamStart | Event::DocumentEnd => {}
                 Event::DocumentStart(..) if document.is_none() => {
                     let event = self.next()?;
-                    document = Some(self.value(event, 0)?);
+                    let lines = lines.as_deref_mut().map(|lines| lines.item(self.line));
+                    document = Some(self.value(event, 0, lines)?);
                 }
                 Event::StreamEnd => return Ok(document.unwrap_or_default()),
+                Event::DocumentStart(true, _) => {
+                    self.next()?;
+                    return Err(self.error("a second document starts here: expected one"));
+                }
                 _ => return Err(self.error("a second document begins here: separate documents with `---`")),
             }
         }
@@ -68,7 +74,7 @@ impl<'text> Composer<'text> {
         Ok(event)
     }
 
-    fn value(&mut self, event: Event<'text>, depth: usize) -> Result<Value, Error> {
+    fn value(&mut self, event: Event<'text>, depth: usize, lines: Option<&mut Lines>) -> Result<Value, Error> {
         self.count(1)?;
         let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -79,8 +85,8 @@ impl<'text> Composer<'text> {
                 };
                 (value, anchor)
             }
-            Event::SequenceStart(_, anchor, _) => (self.sequence(self.below(depth)?)?, anchor),
-            Event::MappingStart(_, anchor, _) => (self.mapping(self.below(depth)?)?, anchor),
+            Event::SequenceStart(_, anchor, _) => (self.sequence(self.below(depth)?, lines)?, anchor),
+            Event::MappingStart(_, anchor, _) => (self.mapping(self.below(depth)?, lines)?, anchor),
             Event::Alias(id) => (self.alias(id, depth)?, 0),
             _ => return Err(self.error("a value is missing here")),
         };
@@ -91,33 +97,32 @@ impl<'text> Composer<'text> {
         Ok(value)
     }
 
-    fn sequence(&mut self, depth: usize) -> Result<Value, Error> {
+    fn sequence(&mut self, depth: usize, mut lines: Option<&mut Lines>) -> Result<Value, Error> {
         let mut items = Vec::new();
         loop {
             match self.next()? {
                 Event::SequenceEnd => return Ok(Value::Array(items)),
-                event => items.push(self.value(event, depth)?),
+                event => {
+                    let lines = lines.as_deref_mut().map(|lines| lines.item(self.line));
+                    items.push(self.value(event, depth, lines)?);
+                }
             }
         }
     }
 
-    fn mapping(&mut self, depth: usize) -> Result<Value, Error> {
+    fn mapping(&mut self, depth: usize, mut lines: Option<&mut Lines>) -> Result<Value, Error> {
         let mut entries = Entries::default();
         loop {
             let event = self.next()?;
             match event {
                 Event::MappingEnd => return Ok(Value::Object(entries.map)),
-                event if is_merge(&event) => {
-                    let event = self.next()?;
-                    let by_alias = matches!(event, Event::Alias(_));
-                    let source = self.value(event, depth)?;
-                    self.merge(&mut entries, source, by_alias)?;
-                }
+                event if is_merge(&event) => self.merge(&mut entries, depth, lines.as_deref_mut())?,
                 event => {
                     let key = self.key(event)?;
                     let line = self.line;
                     let event = self.next()?;
-                    let value = self.value(event, depth)?;
+                    let lines = lines.as_deref_mut().map(|lines| lines.entry(&key, line, self.line));
+                    let value = self.value(event, depth, lines)?;
                     entries
                         .set(key, value)
                         .map_err(|key| Error::new(line, format!("the key `{key}` stands twice in its mapping")))?;
@@ -173,8 +178,11 @@ impl<'text> Composer<'text> {
     }
 
     /// Go-yaml sets the keys in the order of the text, so that a merge behind a key beats it.
-    fn merge(&self, entries: &mut Entries, source: Value, by_alias: bool) -> Result<(), Error> {
-        let sources = match source {
+    fn merge(&mut self, entries: &mut Entries, depth: usize, mut lines: Option<&mut Lines>) -> Result<(), Error> {
+        let line = self.line;
+        let event = self.next()?;
+        let by_alias = matches!(event, Event::Alias(_));
+        let sources = match self.value(event, depth, None)? {
             Value::Object(source) => vec![Value::Object(source)],
             Value::Array(sources) if !by_alias => sources,
             _ => vec![Value::Null],
@@ -187,6 +195,9 @@ impl<'text> Composer<'text> {
             for (key, value) in source {
                 if !entries.map.contains_key(&key) {
                     entries.merged.insert(key.clone());
+                }
+                if let Some(lines) = &mut lines {
+                    lines.entry(&key, line, line);
                 }
                 entries.map.insert(key, value);
             }

@@ -6,15 +6,26 @@ use serde_json::Value;
 
 use super::compose::Composer;
 use super::error::{Error, MAX_DEPTH};
+use super::tree::{Lines, Tree};
 
 /// Reads one YAML document as Kubernetes would; an empty text is `null`.
 pub fn parse(text: &str) -> Result<Value, Error> {
+    compose(text, None)
+}
+
+/// Reads one YAML document as [`parse`] does, and records its lines.
+pub(crate) fn tree(text: &str) -> Result<Tree, Error> {
+    let mut lines = Lines::default();
+    compose(text, Some(&mut lines)).map(|value| Tree { value, lines })
+}
+
+fn compose(text: &str, lines: Option<&mut Lines>) -> Result<Value, Error> {
     if let Some(offset) = memchr(0, text.as_bytes()) {
         // The scanner would take it for the end of the text.
         let line = 1 + memchr_iter(b'\n', &text.as_bytes()[..offset]).count();
         return Err(Error::new(line, "holds a NUL byte: not text"));
     }
-    Composer::new(Parser::new_from_str_with_options(text, options())).document()
+    Composer::new(Parser::new_from_str_with_options(text, options())).document(lines)
 }
 
 /// How the library is to read every document.
@@ -34,13 +45,20 @@ mod tests {
     use super::super::error::MAX_NODES;
     use super::*;
 
+    /// Reads `text` as a manifest, and checks that a configuration is read alike.
+    fn check(text: &str) -> Result<Value, Error> {
+        let value = parse(text);
+        assert_eq!(tree(text).map(|tree| tree.value), value);
+        value
+    }
+
     #[rstest]
     #[case::empty("", json!(null))]
     #[case::comment("# nothing\n", json!(null))]
-    #[case::booleans("[y, Yes, ON, n, No, off, true, FALSE, yEs]",
-        json!([true, true, true, false, false, false, true, false, "yEs"]))]
+    #[case::booleans("[y, Yes, ON, n, No, off, true, FALSE, yEs, tRue]",
+        json!([true, true, true, false, false, false, true, false, "yEs", "tRue"]))]
     #[case::nulls("[~, null, Null, NULL, nULL]", json!([null, null, null, null, "nULL"]))]
-    #[case::octal("[0644, 0o17, 08, 0o8, 00]", json!([420, 15, 8, "0o8", 0]))]
+    #[case::octal("[0644, 0o7, 08, 0o8, 00]", json!([420, 7, 8, "0o8", 0]))]
     #[case::radix("[0x1F, -0x10, 0b11, 0b-1, 0x, 0xg]", json!([31, -16, 3, -1, "0x", "0xg"]))]
     #[case::underscores("[1_000, 1__0, _1, .5_0, ._5]", json!([1000, 10, "_1", 0.5, "._5"]))]
     #[case::sexagesimal("[1:20, 190:20:30]", json!(["1:20", "190:20:30"]))]
@@ -57,16 +75,19 @@ mod tests {
     #[case::merge("b: &b {x: 1, z: 2}\nc: {<<: *b, x: 3}", json!({"b": {"x": 1, "z": 2}, "c": {"x": 3, "z": 2}}))]
     #[case::merge_behind("b: &b {x: 1}\nc: {x: 3, <<: *b}", json!({"b": {"x": 1}, "c": {"x": 1}}))]
     #[case::merge_list("c: {<<: [{x: 1}, {x: 2, z: 2}]}", json!({"c": {"x": 1, "z": 2}}))]
+    #[case::merge_twice("c: {<<: {x: 1}, <<: {x: 2}, x: 3}", json!({"c": {"x": 3}}))]
     #[case::merge_quoted("c: {'<<': 1}", json!({"c": {"<<": 1}}))]
     #[case::block("a: |\n  x\n  y\nb: >-\n  x\n  y\n", json!({"a": "x\ny\n", "b": "x y"}))]
     #[case::end_marker("a: 1\n...\n# bye\n", json!({"a": 1}))]
     fn reads(#[case] text: &str, #[case] expected: Value) {
-        assert_eq!(parse(text), Ok(expected));
+        assert_eq!(check(text), Ok(expected));
     }
 
     #[rstest]
     #[case::duplicate("a: 1\nb: 2\na: 3", 3, "`a` stands twice")]
     #[case::duplicate_by_value("1: a\n0x1: b", 2, "`1` stands twice")]
+    #[case::duplicate_by_alias("a: &a b\nb: 1\n*a : 2", 3, "`b` stands twice")]
+    #[case::duplicate_behind_merge("<<: {a: 1}\na: 2\na: 3", 3, "`a` stands twice")]
     #[case::infinite("a:\n- .inf", 2, "`.inf` has no form in JSON")]
     #[case::nan("a: .NaN", 1, "`.NaN` has no form in JSON")]
     #[case::null_key("a: 1\n~: 1", 2, "null cannot be a key")]
@@ -83,7 +104,7 @@ mod tests {
     #[case::nul("a: 1\nb: \0\n", 2, "NUL")]
     #[case::tab("a:\n\tb: 1\n", 2, "tab")]
     fn refuses(#[case] text: &str, #[case] line: u64, #[case] message: &str) {
-        let error = parse(text).unwrap_err();
+        let error = check(text).unwrap_err();
         assert_eq!(error.line, line, "{error}");
         assert!(error.message.contains(message), "{error}");
     }
@@ -101,7 +122,7 @@ mod tests {
     #[case::mixed_beyond("- ".repeat(40) + &"[".repeat(25) + &"]".repeat(25), false)]
     #[case::by_alias(format!("- &a {}{}\n- {}*a{}", "[".repeat(40), "]".repeat(40), "[".repeat(40), "]".repeat(40)), false)]
     fn depth_is_limited(#[case] text: String, #[case] accepted: bool) {
-        match parse(&text) {
+        match check(&text) {
             Ok(_) => assert!(accepted),
             Err(error) => assert!(!accepted && error.message.contains("64 levels"), "{error}"),
         }
@@ -118,7 +139,7 @@ mod tests {
 {}", " ".repeat(n + 1)))
         + &"x".repeat(1 << 20), "16 MiB")]
     fn size_is_limited(#[case] text: String, #[case] limit: &str) {
-        let error = parse(&text).unwrap_err();
+        let error = check(&text).unwrap_err();
         assert!(error.message.contains(limit), "{error}");
     }
 }

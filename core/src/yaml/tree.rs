@@ -1,148 +1,97 @@
-//! A YAML document as a tree whose every node knows its line, for messages that point at a field.
+//! A document whose values know their lines, for messages that point at a field.
 
-use std::fmt;
+use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
+use serde_json::Value;
 
-/// A node and where it stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// The line on which the node starts, counted from 1; of a block mapping, its first key.
-    pub line: u64,
-    /// What stands there.
-    pub content: Content,
+/// A document and its lines.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(super) value: Value,
+    /// Of the text, whose only item is the document.
+    pub(super) lines: Lines,
 }
 
-/// The content of a node.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Content {
-    /// `null`, `~` or nothing.
-    Null,
-    /// A boolean, YAML 1.1 spellings (`yes`, `on`) included, as Kubernetes reads them.
-    Bool(bool),
-    /// A number.
-    Number(serde_json::Number),
-    /// Any other scalar.
-    String(String),
-    /// A sequence.
-    List(Vec<Node>),
-    /// A mapping in the order of the text; a key that is no string keeps its spelling.
-    Map(Vec<(Key, Node)>),
+/// A value of a document and where it stands. What an alias or a merge repeats stands on the line of the alias or merge.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node<'tree> {
+    /// The line of its key, counted from 1; where it has none, the line on which it starts.
+    pub(crate) line: u64,
+    /// The line on which it starts; a block scalar starts on its first line that is not blank.
+    pub(crate) start: u64,
+    pub(crate) value: &'tree Value,
+    lines: Option<&'tree Lines>,
 }
 
-/// A key of a mapping and where it stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Key {
-    /// The line on which the key starts, counted from 1.
-    pub line: u64,
-    /// The key.
-    pub name: String,
+/// Where a value stands, and what it contains, as far as that was recorded.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    line: u64,
+    start: u64,
+    items: Vec<Self>,
+    entries: BTreeMap<String, Self>,
 }
 
-impl Node {
+impl Tree {
+    pub(crate) fn root(&self) -> Node<'_> {
+        Node { line: 1, start: 1, value: &self.value, lines: None }.below(&self.value, self.lines.items.first())
+    }
+}
+
+impl<'tree> Node<'tree> {
     /// The value of `key`, when this node is a mapping that has it.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Self> {
-        let Content::Map(entries) = &self.content else { return None };
-        entries.iter().find(|(found, _)| found.name == key).map(|(_, value)| value)
+    pub(crate) fn get(self, key: &str) -> Option<Self> {
+        self.value.get(key).map(|value| self.entry(key, value))
+    }
+
+    /// The entries of a mapping in the order of the text.
+    pub(crate) fn entries(self) -> impl Iterator<Item = (&'tree str, Self)> {
+        let entries = self.value.as_object().into_iter().flatten();
+        entries.map(move |(key, value)| (key.as_str(), self.entry(key, value)))
+    }
+
+    /// The items of a list.
+    pub(crate) fn items(self) -> impl Iterator<Item = Self> {
+        let items = self.value.as_array().into_iter().flatten().enumerate();
+        items.map(move |(index, value)| self.below(value, self.lines.and_then(|lines| lines.items.get(index))))
+    }
+
+    fn entry(self, key: &str, value: &'tree Value) -> Self {
+        self.below(value, self.lines.and_then(|lines| lines.entries.get(key)))
+    }
+
+    fn below(self, value: &'tree Value, lines: Option<&'tree Lines>) -> Self {
+        let (line, start) = lines.map_or((self.line, self.line), |lines| (lines.line, lines.start));
+        Self { line, start, value, lines }
     }
 }
 
-impl Content {
-    /// The kind of content in the words of a message.
-    #[must_use]
-    pub fn noun(&self) -> &'static str {
-        match self {
-            Self::Null => "nothing",
-            Self::Bool(_) => "a boolean",
-            Self::Number(_) => "a number",
-            Self::String(_) => "a string",
-            Self::List(_) => "a list",
-            Self::Map(_) => "a mapping",
-        }
+impl Lines {
+    /// Adds an item of a list.
+    pub(super) fn item(&mut self, line: usize) -> &mut Self {
+        self.items.push_mut(Self::new(line, line))
+    }
+
+    /// Adds an entry of a mapping, or replaces it.
+    pub(super) fn entry(&mut self, key: &str, line: usize, start: usize) -> &mut Self {
+        let entry = self.entries.entry(key.to_owned()).or_default();
+        *entry = Self::new(line, start);
+        entry
+    }
+
+    fn new(line: usize, start: usize) -> Self {
+        Self { line: line as u64, start: start as u64, ..Self::default() }
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Spanned { value: content, referenced, .. } = Spanned::deserialize(deserializer)?;
-        Ok(Self { line: referenced.line(), content })
-    }
-}
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Spanned { value: name, referenced, .. } = Spanned::deserialize(deserializer)?;
-        Ok(Self { line: referenced.line(), name })
-    }
-}
-
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
-struct ContentVisitor;
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a YAML value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Content, E> {
-        Ok(Content::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Content, E> {
-        Ok(Content::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Content, D::Error> {
-        Content::deserialize(deserializer)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
-        Ok(Content::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
-        Ok(Content::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
-        Ok(Content::Number(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
-        // JSON has no word for infinity; what Kubernetes would refuse anyway is kept as its spelling.
-        Ok(serde_json::Number::from_f64(value).map_or_else(|| Content::String(value.to_string()), Content::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Content, E> {
-        Ok(Content::String(value.to_owned()))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Content, E> {
-        Ok(Content::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Content, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = access.next_element()? {
-            items.push(item);
-        }
-        Ok(Content::List(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Content, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = access.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Content::Map(entries))
+/// The kind of value in the words of a message.
+pub(crate) fn noun(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
     }
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 #[cfg(feature = "schema")]
 use serde_json::json;
 
@@ -16,7 +17,7 @@ use crate::config::Scalar;
 use crate::config::choice::{self, choices};
 use crate::config::fields::Fields;
 use crate::config::section::{item, section};
-use crate::yaml::Content;
+use crate::yaml::noun;
 
 section! {
     /// Networks to attach.
@@ -161,23 +162,23 @@ impl MeshSwitch {
 }
 
 impl Scalar for Istio {
-    fn read(content: &Content) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, String> {
         // A bare `off`, which YAML reads as a boolean, is what a person means by `none`.
-        if *content == Content::Bool(false) { Ok(Self::None) } else { choice::read(content) }
+        if *value == Value::Bool(false) { Ok(Self::None) } else { choice::read(value) }
     }
 }
 
 impl Scalar for AttachCount {
-    fn read(content: &Content) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, String> {
         let expected = "expected a number from 1 to 64, or perResource";
-        match content {
-            Content::String(text) if text == "perResource" => Ok(Self::PerResource),
-            Content::String(text) => Err(format!("{expected}, found {text:?}")),
-            Content::Number(number) => match number.as_u64() {
+        match value {
+            Value::String(text) if text == "perResource" => Ok(Self::PerResource),
+            Value::String(text) => Err(format!("{expected}, found {text:?}")),
+            Value::Number(number) => match number.as_u64() {
                 Some(times @ 1..=MOST_TIMES) => Ok(Self::Times(times)),
                 _ => Err(format!("{expected}, found {number}")),
             },
-            other => Err(format!("{expected}, found {}", other.noun())),
+            other => Err(format!("{expected}, found {}", noun(other))),
         }
     }
 }

@@ -8,9 +8,10 @@ use std::fmt;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::config::Scalar;
-use crate::yaml::Content;
+use crate::yaml::noun;
 
 /// Devices for each accelerator, as in `4` or `1/2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,22 +72,22 @@ impl Serialize for Ratio {
 }
 
 impl Scalar for Ratio {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::String(text) => Self::parse(text).ok_or_else(|| format!("{EXPECTED}, found {text:?}")),
-            Content::Number(number) => {
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Self::parse(text).ok_or_else(|| format!("{EXPECTED}, found {text:?}")),
+            Value::Number(number) => {
                 Self::parse(&number.to_string()).ok_or_else(|| format!("{EXPECTED}, found {number}"))
             }
-            other => Err(format!("{EXPECTED}, found {}", other.noun())),
+            other => Err(format!("{EXPECTED}, found {}", noun(other))),
         }
     }
 }
 
 impl Scalar for Ratios {
-    fn read(content: &Content) -> Result<Self, String> {
-        match content {
-            Content::Map(_) => BTreeMap::read(content).map(Self::ByMachine),
-            _ => Ratio::read(content).map(Self::One).map_err(|problem| format!("{problem}; or a mapping by machine")),
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Object(_) => BTreeMap::read(value).map(Self::ByMachine),
+            _ => Ratio::read(value).map(Self::One).map_err(|problem| format!("{problem}; or a mapping by machine")),
         }
     }
 }

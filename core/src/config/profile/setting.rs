@@ -6,6 +6,7 @@ use std::borrow::Cow;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 #[cfg(feature = "schema")]
 use serde_json::json;
 
@@ -17,7 +18,7 @@ use crate::config::choice::choices;
 use crate::config::fields::{Fields, Section};
 use crate::config::section::{mappings, section};
 use crate::fabric::nccl;
-use crate::yaml::Content;
+use crate::yaml::noun;
 
 /// One setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -188,14 +189,14 @@ impl GpuCount {
 }
 
 impl Scalar for GpuCount {
-    fn read(content: &Content) -> Result<Self, String> {
+    fn read(value: &Value) -> Result<Self, String> {
         let expected = "expected a number of GPUs such as \">=8\"";
-        match content {
-            Content::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
-            Content::Number(number) => {
+        match value {
+            Value::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
+            Value::Number(number) => {
                 Self::parse(&number.to_string()).ok_or_else(|| format!("{expected}, found {number}"))
             }
-            other => Err(format!("{expected}, found {}", other.noun())),
+            other => Err(format!("{expected}, found {}", noun(other))),
         }
     }
 }

@@ -7,9 +7,10 @@ use std::fmt;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::config::Scalar;
-use crate::yaml::Content;
+use crate::yaml::noun;
 use crate::{dns, labels};
 
 /// Declares texts that hold for sure: `check` decides; `pattern`, `longest` and `except` tell an editor the same.
@@ -54,12 +55,12 @@ macro_rules! texts {
         }
 
         impl Scalar for $type {
-            fn read(content: &Content) -> Result<Self, String> {
-                match content {
-                    Content::String(text) => {
+            fn read(value: &Value) -> Result<Self, String> {
+                match value {
+                    Value::String(text) => {
                         Self::parse(text).ok_or_else(|| format!(concat!("expected ", $expected, ", found {:?}"), text))
                     }
-                    other => Err(format!(concat!("expected ", $expected, ", found {}"), other.noun())),
+                    other => Err(format!(concat!("expected ", $expected, ", found {}"), noun(other))),
                 }
             }
         }
