@@ -1,4 +1,4 @@
-# Everything a newcomer needs: `make help`.
+# Run `make help` for a list of targets.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -15,10 +15,10 @@ build: ## Build the binary (target/release/trainmesh)
 	$(CARGO) build --release --locked
 
 .PHONY: dist
-dist: ## Build the small binary that is shipped (target/dist/trainmesh)
+dist: ## Build the size-optimized release binary (target/dist/trainmesh)
 	$(CARGO) build --profile dist --locked
 
-# What a static binary is linked with; `rustup target add` and Debian's musl-tools bring it.
+# Target of static binaries; requires `rustup target add` and Debian's musl-tools.
 MUSL ?= $(shell uname -m)-unknown-linux-musl
 IMAGE ?= trainmesh:$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
@@ -42,11 +42,11 @@ chart: ## Check the chart and config/kustomize without a cluster
 	tests/chart/run
 
 .PHONY: chart-update
-chart-update: ## Renew what is generated of the chart: schema, README, config/kustomize/base
+chart-update: ## Regenerate the chart's schema, its README and config/kustomize/base
 	tests/chart/run --update
 
 .PHONY: test
-test: ## Run every test, as root on a real cluster too (the first run compiles Kubernetes)
+test: ## Run all tests; as root, also on a real cluster (the first run compiles Kubernetes)
 	tests/run
 
 .PHONY: test-quick
@@ -54,33 +54,33 @@ test-quick: ## Run the tests that need no cluster
 	$(CARGO) test --locked
 
 .PHONY: same
-same: ## Compare all output and answers with those of commit BASE [where the branch left main], byte for byte
+same: ## Compare all output and responses with those of commit BASE [default: merge base with main], byte for byte
 	tests/same/run
 
 .PHONY: cluster
-cluster: ## Start a real Kubernetes from nothing, and say how to use it
+cluster: ## Start a real Kubernetes cluster and print how to use it
 	tests/cluster/cluster up
 
 .PHONY: cluster-down
-cluster-down: ## End it; leaves nothing behind
+cluster-down: ## Stop the cluster and remove its files
 	tests/cluster/cluster down
 
 .PHONY: lint
-lint: ## Check format and lints
+lint: ## Check formatting and run clippy
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets --all-features -- --deny warnings
 	$(CARGO) clippy --locked --test '*' --all-features -- --deny warnings
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --locked --no-deps --quiet
 
 .PHONY: lint-core
-lint-core: ## Check that the core needs no system: no dependency of it has files, sockets or threads (rustup)
+lint-core: ## Check that the core compiles to wasm32: no dependency uses files, sockets or threads (rustup)
 	rustup target add wasm32-unknown-unknown
 	$(CARGO) check --locked --package trainmesh-core --no-default-features --target wasm32-unknown-unknown
 
-# SC2317: functions are called by name, as `check WHAT FUNCTION…`.
+# SC2317: functions are called by name, as in `check DESCRIPTION FUNCTION…`.
 SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas tests/same/run \
   tests/cluster/cluster tests/cluster/selftest $(wildcard tests/cluster/lib/*.sh)
-GO_MODULES := benches/cluster tests/judge tests/chart/tool $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh)
+GO_MODULES := benches/cluster tests/oracle tests/chart/tool $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh)
 
 .PHONY: lint-tools
 lint-tools: ## Check the shell scripts and Go programs (shellcheck, Go)
@@ -88,24 +88,24 @@ lint-tools: ## Check the shell scripts and Go programs (shellcheck, Go)
 	for module in $(GO_MODULES); do (cd $$module && go vet ./...); done
 
 .PHONY: lint-fuzz
-lint-fuzz: ## Check that the fuzz targets compile (any Rust; `make fuzz` runs them)
+lint-fuzz: ## Check that the fuzz targets compile (stable Rust; run them with `make fuzz`)
 	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir target --bins --examples
 
 .PHONY: deny
-deny: ## Check licences, sources and duplicates of dependencies
+deny: ## Check licenses, sources and duplicates of dependencies
 	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
 	$(CARGO) deny --locked check bans licenses sources
 
-# The part of the mutants to try, as k/n.
+# Shard of the mutants to test, as k/n.
 SHARD ?= 0/1
 
 .PHONY: mutants
-mutants: ## Check that tests notice each change of an operator, value or branch in the decisions of the core: part SHARD=k/n, all by default
+mutants: ## Check that a test catches every mutant of the core's decision logic (SHARD=k/n, default: all)
 	@command -v cargo-mutants > /dev/null || $(CARGO) install --locked cargo-mutants
 	PROPTEST_MAX_SHRINK_TIME=5000 $(CARGO) mutants --package trainmesh-core --shard $(SHARD) --output target
 
 .PHONY: soak
-soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate and switch certificates for minutes, attack the shipped binary (needs `make cluster`)
+soak: ## Compare 10,000 generated pods with the apiserver, rotate and switch certificates, and attack the release binary (needs `make cluster`)
 	CORPUS=10000 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test cluster_admission -- --nocapture corpus::
 	ROTATION_SECONDS=300 RUST_TEST_THREADS=3 tests/cluster/cluster exec -- $(CARGO) test --offline --locked --features cluster-tests \
@@ -120,12 +120,12 @@ soak: ## Hold 10,000 generated pods against the apiserver's verdicts, rotate and
 	$(MAKE) attack
 
 .PHONY: attack
-attack: static ## Attack the shipped binary with everything at once for ATTACK_SECONDS (needs `make cluster`)
+attack: static ## Run all attacks on the release binary at once for ATTACK_SECONDS (needs `make cluster`)
 	tests/cluster/cluster build chart
 	TRAINMESH_PROGRAM=target/$(MUSL)/dist/trainmesh ATTACK_SECONDS=$${ATTACK_SECONDS:-60} tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
 	  $(CARGO) test --offline --locked --features cluster-tests --test cluster_attacks -- --nocapture mixed::
 
-# What is fuzzed, and the longest input of each: longer ones are slower and find nothing else.
+# Fuzz targets with their maximum input length: longer inputs are slower and find nothing else.
 FUZZ_TARGETS ?= review:65536 proxy_config:4096 manifest:16384 configuration:16384
 FUZZ_SECONDS ?= 300
 
@@ -139,21 +139,21 @@ fuzz: ## Fuzz reviews, annotations, manifests and configurations for FUZZ_SECOND
 	done
 
 .PHONY: bench-cluster
-bench-cluster: dist ## Measure the webhook behind the apiserver (needs `make cluster`)
+bench-cluster: dist ## Benchmark the webhook behind the apiserver (needs `make cluster`)
 	tests/cluster/cluster exec -- benches/cluster/run admission
 
 .PHONY: bench-controller
-bench-controller: dist ## Measure the controller, on real pods and on fake ones by the thousand (needs `make cluster`)
+bench-controller: dist ## Benchmark the controller with real pods and with thousands of fake ones (needs `make cluster`)
 	tests/cluster/cluster build mesh kwok
 	tests/cluster/cluster mesh image
 	tests/cluster/cluster exec -- benches/cluster/run controller
 
 .PHONY: bench
-bench: ## Measure (docs/performance.md says what and how)
+bench: ## Run the benchmarks (see docs/performance.md)
 	$(CARGO) bench --locked
 
 .PHONY: golden
-golden: ## Renew the golden files and generated pages after a change that is meant; read the diff before you commit it
+golden: ## Regenerate the golden files and generated pages; review the diff before you commit it
 	INSTA_UPDATE=always $(CARGO) test --locked --test cli golden::
 	UPDATE_DOCS=1 $(CARGO) test --locked --test unit docs::
 	$(CARGO) run --locked --quiet -- config schema > config/schema.json

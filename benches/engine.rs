@@ -1,33 +1,33 @@
-//! How long the engine takes for one pod.
+//! Time of the engine for one pod.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that fails has no figure")]
+#![expect(clippy::unwrap_used, reason = "a failed benchmark has no result")]
 
 mod common;
 
 use divan::Bencher;
 use divan::counter::BytesCount;
 use serde_json::{Value, json};
-use trainmesh::controller::Watched;
+use trainmesh::controller::WatchedPod;
 use trainmesh_core::config::Configuration;
-use trainmesh_core::lifecycle::{self, Catalogue, History, Situation};
+use trainmesh_core::lifecycle::{self, DecisionInput, History, SidecarCatalog};
 use trainmesh_core::mutate::{Snapshot, draft, mutate};
 use trainmesh_core::scope::Mode;
-use trainmesh_testing::snapshot::{injected, snapshot};
+use trainmesh_testing::snapshot::{injection_labels, snapshot};
 
 fn main() {
     divan::main();
 }
 
-type Named = (&'static str, fn() -> Value);
+type NamedPod = (&'static str, fn() -> Value);
 
-const PODS: [Named; 2] = [("plain", common::plain_pod), ("injected", common::injected_pod)];
+const PODS: [NamedPod; 2] = [("plain", common::plain_pod), ("injected", common::injected_pod)];
 
-/// The built-in profile with the most parts: nine interfaces, ten settings, two paths of the node.
+/// The built-in profile with the most parts: nine interfaces, ten settings, two host paths.
 const LARGEST: &str = "gke-rdma-gib-a3u";
-/// How many other profiles the configuration has.
+/// Number of other profiles in the configuration.
 const OTHERS: [usize; 2] = [0, 1_000];
 
-/// The largest profile on eight containers that each ask for accelerators.
+/// The largest profile on eight containers that each request accelerators.
 #[divan::bench(args = OTHERS)]
 fn fabric_decide(bencher: Bencher<'_, '_>, others: usize) {
     fabric(bencher, others, |pod, snapshot| divan::black_box(draft(pod, snapshot)).plan.writes().len());
@@ -73,36 +73,36 @@ fn bench(
     config: &Configuration,
     work: impl Fn(&Value, &Snapshot<'_>) -> usize + Sync,
 ) {
-    let labels = injected();
+    let labels = injection_labels();
     let snapshot = snapshot(&labels, config);
     bencher.counter(BytesCount::new(pod.to_string().len())).bench(|| work(pod, &snapshot));
 }
 
-/// The decision about the largest pod that the controller keeps: as many containers and names as it takes of them.
+/// The decision about the largest pod that the controller keeps: the maximum number of containers and names.
 #[divan::bench]
 fn decide_termination_of_the_largest_pod(bencher: Bencher<'_, '_>) {
-    let pod: Watched = serde_json::from_str(&largest_pod()).unwrap();
+    let pod: WatchedPod = serde_json::from_str(&largest_pod()).unwrap();
     let config = Configuration::embedded();
-    let catalogue = Catalogue::new(&config.termination);
+    let catalog = SidecarCatalog::new(&config.termination);
     let history = History::default();
-    let situation = Situation {
+    let input = DecisionInput {
         facts: &pod.facts,
         mode: Ok(Mode::Enabled),
         settings: &config.termination,
-        catalogue: &catalogue,
+        catalog: &catalog,
         history: &history,
         now: "2026-01-01T00:01:00Z".parse().unwrap(),
     };
-    bencher.bench(|| lifecycle::decide(divan::black_box(&situation)));
+    bencher.bench(|| lifecycle::decide(divan::black_box(&input)));
 }
 
-/// From the text of a pod with everything that its author may write to what the controller keeps of it.
+/// Decodes the JSON of a pod with maximum content into what the controller keeps.
 #[divan::bench]
 fn decode_the_largest_pod(bencher: Bencher<'_, '_>) {
     let mut pod: Value = serde_json::from_str(&largest_pod()).unwrap();
     pod["metadata"]["annotations"]["team"] = "\u{1}".repeat(240 * 1024).into();
     let text = pod.to_string();
-    bencher.counter(BytesCount::new(text.len())).bench(|| serde_json::from_str::<Watched>(divan::black_box(&text)));
+    bencher.counter(BytesCount::new(text.len())).bench(|| serde_json::from_str::<WatchedPod>(divan::black_box(&text)));
 }
 
 fn largest_pod() -> String {
@@ -110,9 +110,9 @@ fn largest_pod() -> String {
     let list = |entry: &str| (0..63).map(|number| name(number) + entry).collect::<Vec<_>>().join(",");
     let names: Vec<String> = (0..63).map(name).chain(["istio-proxy".to_owned()]).collect();
     let containers: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
-    let ended = json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}});
+    let terminated = json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}});
     let statuses: Vec<Value> =
-        names.iter().map(|name| json!({"name": name, "containerID": name, "state": ended})).collect();
+        names.iter().map(|name| json!({"name": name, "containerID": name, "state": terminated})).collect();
     let annotations =
         json!({"trainmesh.dev/payload-containers": list(""), "trainmesh.dev/helper-containers": list("=a")});
     json!({

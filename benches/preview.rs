@@ -1,6 +1,6 @@
-//! How long a preview of 10,000 jobs takes, as a whole process, and how much memory it needs.
+//! Duration and peak memory of a preview of 10,000 jobs, as a process.
 
-#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 mod common;
 
@@ -25,7 +25,7 @@ fn main() -> std::io::Result<()> {
         peak = peak.max(memory);
     }
     times.sort();
-    println!("preview of {JOBS} PyTorchJobs ({} bytes each), -o json to nowhere:", bytes / JOBS as u64);
+    println!("preview of {JOBS} PyTorchJobs ({} bytes each), -o json to /dev/null:", bytes / JOBS as u64);
     println!("  median of {RUNS} runs {:?}, slowest {:?}, peak memory {} KiB", times[RUNS / 2], times[RUNS - 1], peak);
     Ok(())
 }
@@ -41,13 +41,13 @@ fn preview(input: &std::path::Path) -> std::io::Result<(Duration, u64)> {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {
-        // The process is gone between two looks only when it has ended.
+        // Without a process, the file is missing; the next `try_wait` returns its status.
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let high = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let high = high.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse().ok());
         peak = peak.max(high.unwrap_or_default());
-        if let Some(ended) = child.try_wait()? {
-            assert!(ended.success(), "a run that fails has no figure: {ended}");
+        if let Some(exit_status) = child.try_wait()? {
+            assert!(exit_status.success(), "the preview failed: {exit_status}");
             return Ok((start.elapsed(), peak));
         }
         std::thread::sleep(Duration::from_millis(2));

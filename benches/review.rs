@@ -1,31 +1,31 @@
-//! A whole review, from the bytes of the call to the bytes of the answer: parse, rules, check, encode.
+//! A complete review: parse the request, run the rules, verify the patch, encode the response.
 //!
-//! `cargo bench --bench review`. The aim is 300 µs for the injected pod, on one core.
+//! `cargo bench --bench review`. The target is 300 µs for the injected pod, on one core.
 
-#![expect(clippy::unwrap_used, reason = "a benchmark that fails has no figure")]
+#![expect(clippy::unwrap_used, reason = "a failed benchmark has no result")]
 
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
 use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::Snapshot;
-use trainmesh_core::webhook::answer::answer;
+use trainmesh_core::webhook::handler::respond;
 use trainmesh_core::webhook::review::Review;
-use trainmesh_testing::snapshot::{injected, snapshot};
+use trainmesh_testing::snapshot::{injection_labels, snapshot};
 
 fn main() {
     divan::main();
 }
 
-/// A training pod as its operator creates it, some 3 KB.
+/// A training pod as its operator creates it, about 3 KB.
 #[divan::bench]
 fn uninjected_3_kb(bencher: Bencher<'_, '_>) {
-    run(bencher, &review(&payload(20), 3_000));
+    run(bencher, &review(&training_pod(20), 3_000));
 }
 
-/// A GPU pod that the sidecar injector has seen already, some 17 KB: nothing to change.
+/// A GPU pod after sidecar injection, about 17 KB: nothing to change.
 #[divan::bench]
 fn injected_17_kb(bencher: Bencher<'_, '_>) {
-    let mut pod = payload(173);
+    let mut pod = training_pod(173);
     pod["metadata"]["annotations"] = json!({"sidecar.istio.io/status": "{\"containers\":[\"istio-proxy\"]}",
         "proxy.istio.io/config": "holdApplicationUntilProxyStarts: true\n"});
     let proxy = container("istio-proxy", "proxyv2", 60);
@@ -35,16 +35,16 @@ fn injected_17_kb(bencher: Bencher<'_, '_>) {
     run(bencher, &review(&pod, 17_000));
 }
 
-/// As large, but with a patch to make and to check.
+/// A pod of the same size that needs a patch, which is created and verified.
 #[divan::bench]
 fn uninjected_17_kb(bencher: Bencher<'_, '_>) {
-    run(bencher, &review(&payload(240), 17_000));
+    run(bencher, &review(&training_pod(240), 17_000));
 }
 
-/// The built-in fabric with the most parts, on eight containers: the patch is made and checked, and the pod linted.
+/// The built-in fabric with the most parts on eight containers: the patch is created and verified, and the pod linted.
 #[divan::bench]
 fn fabric_of_eight_containers(bencher: Bencher<'_, '_>) {
-    let mut pod = payload(20);
+    let mut pod = training_pod(20);
     let gpus = json!({"limits": {"nvidia.com/gpu": "8"}});
     let ranks = (0..8).map(|index| json!({"name": format!("rank-{index}"), "image": "i", "resources": gpus}));
     pod["spec"]["containers"] = ranks.collect();
@@ -53,16 +53,16 @@ fn fabric_of_eight_containers(bencher: Bencher<'_, '_>) {
 }
 
 fn run(bencher: Bencher<'_, '_>, body: &[u8]) {
-    let (labels, config) = (injected(), Configuration::embedded());
+    let (labels, config) = (injection_labels(), Configuration::embedded());
     bencher.bench(|| {
         let review = Review::parse(black_box(body)).unwrap();
         let new = review.new_pod().unwrap().unwrap();
         let snapshot = Snapshot { namespace: new.namespace, ..snapshot(&labels, &config) };
-        answer(&review, new.pod, &snapshot).unwrap().body
+        respond(&review, new.pod, &snapshot).unwrap().body
     });
 }
 
-/// The review of `pod`; its size is checked, so that the figure stays what its name says.
+/// Returns a review of `pod`, and checks that its size matches the benchmark's name.
 fn review(pod: &Value, size: usize) -> Vec<u8> {
     let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "operation": "CREATE", "namespace": "team-a",
@@ -71,11 +71,11 @@ fn review(pod: &Value, size: usize) -> Vec<u8> {
         "userInfo": {"username": "system:serviceaccount:kubeflow:training-operator", "groups": ["system:authenticated"]},
         "object": pod, "oldObject": null, "dryRun": false, "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"}}});
     let body = serde_json::to_vec(&review).unwrap();
-    assert!((size * 9 / 10..size * 11 / 10).contains(&body.len()), "{} bytes, not some {size}", body.len());
+    assert!((size * 9 / 10..size * 11 / 10).contains(&body.len()), "{} bytes, not about {size}", body.len());
     body
 }
 
-fn payload(variables: usize) -> Value {
+fn training_pod(variables: usize) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {"generateName": "llama-worker-0-", "labels": {
             "training.kubeflow.org/job-name": "llama", "training.kubeflow.org/replica-type": "worker",

@@ -1,15 +1,16 @@
-//! The certificates that the apiserver trusts the webhook by: made, renewed and replaced with no person's help, and with
-//! no call lost.
+//! Issues, renews and replaces the serving certificate of the webhook and its CA, without manual steps and without
+//! failed calls.
 //!
-//! What is decided ([`trainmesh_core::certs::step`]) is apart from what certificates are ([`read`], [`mint`]), and both from who reads and writes
-//! ([`Rotation`] over a [`Store`]). All state stands in the cluster, in two Secrets and the `caBundle` of the webhook
-//! configuration; a leader brings nothing but the time for which it has seen a `caBundle`, and so may end anywhere.
+//! Decisions ([`trainmesh_core::certs::step`]) are separate from certificates ([`read`], [`issue`]), and both from
+//! reads and writes ([`Rotation`] on a [`Store`]). All state is in the cluster: in two Secrets and the `caBundle` of
+//! the webhook configuration. A leader remembers only how long it has observed a `caBundle`, so it may stop at any
+//! time.
 //!
-//! Absent on purpose: a local clock (the apiserver judges the dates, so its clock counts), the names of what lies in the
-//! Secrets of others (an authority is ours by its name), and revocation (nobody would ask).
+//! Not used on purpose: the local clock (the apiserver validates the certificates, so its clock counts) and revocation
+//! (the apiserver does not check it). A CA issued by trainmesh is recognized by its name.
 
+pub mod issue;
 mod key;
-pub mod mint;
 mod pem;
 pub mod read;
 mod rotation;
@@ -17,13 +18,13 @@ mod state;
 mod store;
 pub mod trust;
 
+pub use issue::CertificateKeyPair;
 pub use key::PrivateKey;
-pub use mint::Pair;
 pub use rotation::Rotation;
-pub use store::{Store, Stored, Write};
+pub use store::{Store, StoreWrite, StoredCertificates};
 
 #[cfg(test)]
 mod tests;
 
-/// How the name of every authority of ours begins.
+/// Prefix of the common name of every CA issued by trainmesh.
 const COMMON_NAME: &str = "trainmesh CA ";

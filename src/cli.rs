@@ -1,7 +1,5 @@
-//! The command line: one file a command. Owns text and exit codes, and no logic.
+//! The command line: one file for each command. Owns text and exit codes, no other logic.
 
-#[cfg(not(feature = "cluster"))]
-mod absent;
 #[cfg(feature = "cluster")]
 mod age;
 #[cfg(feature = "cluster")]
@@ -30,11 +28,13 @@ mod server;
 #[cfg(feature = "cluster")]
 mod signals;
 #[cfg(feature = "cluster")]
+mod status_message;
+#[cfg(feature = "cluster")]
 mod sweep;
 mod table;
+#[cfg(not(feature = "cluster"))]
+mod unavailable;
 mod version;
-#[cfg(feature = "cluster")]
-mod waiting;
 #[cfg(feature = "cluster")]
 mod webhook;
 
@@ -46,30 +46,30 @@ use std::process::ExitCode;
 use anstream::{AutoStream, ColorChoice};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-#[cfg(not(feature = "cluster"))]
-use absent::{self as certs, self as controller, self as doctor, self as live, self as sweep, self as webhook};
 use trainmesh_core::printable::{JsonWriter, Printable};
 use trainmesh_core::render::style;
+#[cfg(not(feature = "cluster"))]
+use unavailable::{self as certs, self as controller, self as doctor, self as live, self as sweep, self as webhook};
 
-/// Exit code where `--exit-code` is given and some pod would be changed, and where the lint found something.
-const CHANGED: u8 = 1;
+/// Exit code if `--exit-code` is given and some pod would change, and if lint reports findings.
+const EXIT_FINDINGS: u8 = 1;
 /// Exit code of an error.
-const FAILED: u8 = 2;
-/// A pod fits in, so that most are written by one call.
-const BUFFER: usize = 64 * 1024;
+const EXIT_ERROR: u8 = 2;
+/// Larger than most pods, so that one is written with one system call.
+const BUFFER_SIZE: usize = 64 * 1024;
 
 const EXAMPLES: &str = "\
 Examples:
-  # What would the pods of this job get, and why?
+  # Show the patch for the pods of a job, and why
   trainmesh preview -f pytorchjob.yaml
 
-  # The same for everything below a folder, as JSON
+  # The same for all manifests in a directory, as JSON
   trainmesh preview -f jobs/ -R -o json
 
-  # From a pipe; exit code 1 when some pod would be changed
+  # Read from standard input; exit with 1 if some pod would change
   kubectl get pytorchjob llama -o yaml | trainmesh preview -f - --exit-code";
 
-/// Distributed training on Kubernetes with a service mesh, with no job manifest changed.
+/// Run distributed training on a Kubernetes service mesh without changing job manifests
 #[derive(Debug, Parser)]
 #[command(name = "trainmesh", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 120)]
 struct Arguments {
@@ -92,38 +92,38 @@ enum Command {
     Version(version::Arguments),
 }
 
-/// How a command ended, short of an error.
+/// Result of a command that returned no error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
-    /// As asked.
-    Done,
-    /// As asked, and the user wants to know by the exit code that something would be changed.
+    /// Success.
+    Success,
+    /// Success; with `--exit-code`, some pod would change.
     Changed,
-    /// As asked, and something is wrong with what was looked at.
-    Found,
-    /// Something failed that has been reported already.
+    /// Success; the command reports findings.
+    Findings,
+    /// Failure that has already been reported.
     Failed,
 }
 
-/// Runs the command that `arguments` name, and returns the exit code of the process.
+/// Runs the command in `arguments` and returns the exit code of the process.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let parsed = match parse(&arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
             print_usage_error(&arguments, &error);
-            return if error.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { ExitCode::from(EXIT_ERROR) } else { ExitCode::SUCCESS };
         }
     };
     match run(parsed.command) {
-        Ok(Status::Done) => ExitCode::SUCCESS,
-        Ok(Status::Changed | Status::Found) => ExitCode::from(CHANGED),
-        Ok(Status::Failed) => ExitCode::from(FAILED),
-        // Whoever reads our output has seen enough.
+        Ok(Status::Success) => ExitCode::SUCCESS,
+        Ok(Status::Changed | Status::Findings) => ExitCode::from(EXIT_FINDINGS),
+        Ok(Status::Failed) => ExitCode::from(EXIT_ERROR),
+        // The reader has closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&mut stderr(ColorChoice::Auto), format_args!("{error:#}"));
-            ExitCode::from(FAILED)
+            print_error(&mut stderr(ColorChoice::Auto), format_args!("{error:#}"));
+            ExitCode::from(EXIT_ERROR)
         }
     }
 }
@@ -133,11 +133,11 @@ fn parse(arguments: &[OsString]) -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&matches)
 }
 
-/// Prints the help, or the error that `arguments` lead to: it repeats them, so it is that of the escaped ones.
+/// Prints the help, or the usage error. The error repeats the arguments, so it is created from escaped ones.
 fn print_usage_error(arguments: &[OsString], error: &clap::Error) {
     let escaped = |argument: &OsString| Printable(argument.to_string_lossy()).to_string().into();
     let escaped: Vec<OsString> = arguments.iter().map(escaped).collect();
-    // On a closed pipe nobody reads it.
+    // Nothing to do if standard error is closed.
     let _ = match parse(&escaped) {
         Err(error) => error.print(),
         Ok(_) => writeln!(io::stderr(), "{}", Printable(error)),
@@ -160,48 +160,48 @@ fn run(command: Command) -> anyhow::Result<Status> {
     }
 }
 
-/// The command tree, named as the user called it: `kubectl` finds plug-ins by the name `kubectl-trainmesh`.
-fn command(called_as: Option<&OsString>) -> clap::Command {
-    let plugin = called_as.and_then(|path| Path::new(path).file_stem()).is_some_and(|name| name == "kubectl-trainmesh");
+/// Returns the command tree. kubectl runs plugins by the file name `kubectl-trainmesh`.
+fn command(argv0: Option<&OsString>) -> clap::Command {
+    let plugin = argv0.and_then(|path| Path::new(path).file_stem()).is_some_and(|name| name == "kubectl-trainmesh");
     let command = Arguments::command();
     if plugin { command.bin_name("kubectl trainmesh").display_name("kubectl trainmesh") } else { command }
 }
 
-/// Standard output for people: colours as asked for and possible.
-fn painted(color: ColorChoice) -> impl Write {
-    io::BufWriter::with_capacity(BUFFER, AutoStream::new(io::stdout(), color))
+/// Returns standard output for people, colored according to `color` and the terminal.
+fn colored_stdout(color: ColorChoice) -> impl Write {
+    io::BufWriter::with_capacity(BUFFER_SIZE, AutoStream::new(io::stdout(), color))
 }
 
-/// Standard output for machines that read JSON.
-fn json() -> impl Write {
-    JsonWriter(plain())
+/// Returns standard output for JSON.
+fn json_stdout() -> impl Write {
+    JsonWriter(buffered_stdout())
 }
 
-/// Standard output for machines, untouched: whoever strips colours has to look at every byte.
-fn plain() -> impl Write {
-    io::BufWriter::with_capacity(BUFFER, io::stdout())
+/// Returns standard output for machines. It does not strip colors, which would cost a scan of every byte.
+fn buffered_stdout() -> impl Write {
+    io::BufWriter::with_capacity(BUFFER_SIZE, io::stdout())
 }
 
 fn stderr(color: ColorChoice) -> impl Write {
     AutoStream::new(io::stderr(), color)
 }
 
-/// Writes an error for people, in one line.
-fn complain(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
-    let bad = style::BAD;
-    // Where standard error is closed there is nowhere left to say so.
+/// Prints an error in one line.
+fn print_error(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
+    let bad = style::ERROR;
+    // Nothing to do if standard error is closed.
     let _ = writeln!(stderr, "{bad}error{bad:#}: {}", Printable(message));
 }
 
-/// Writes a difference between a preview and a cluster, in one line.
-fn differ(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
-    let caution = style::CAUTION;
+/// Prints a difference between a preview and a cluster in one line.
+fn print_difference(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
+    let caution = style::WARNING;
     // As above.
     let _ = writeln!(stderr, "{caution}difference{caution:#}: {}", Printable(message));
 }
 
-/// Writes a note for people, in one line.
-fn note(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
+/// Prints a note in one line.
+fn print_note(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
     let quiet = style::NOTE;
     // As above.
     let _ = writeln!(stderr, "{quiet}note{quiet:#}: {}", Printable(message));

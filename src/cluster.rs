@@ -1,5 +1,5 @@
-//! The only place that talks to the apiserver: the client, the namespaces, the configuration, the lease, the certificates, the facts
-//! for fabrics.
+//! Access to the apiserver, the only module that owns a client: namespaces, configuration, lease, certificates and the
+//! cluster facts for fabrics.
 
 mod certificates;
 mod changes;

@@ -1,24 +1,24 @@
-//! The controller: watches pods, ends the proxy and the helpers of those whose payload has ended, and keeps what gangs
-//! with a fabric carry.
+//! The controller: terminates the sidecars of pods whose main containers have completed, and maintains the fabric pins
+//! of gangs.
 //!
-//! What is to be done about a pod is decided by [`lifecycle`](trainmesh_core::lifecycle), which is pure; here it is watched,
-//! done, verified and told. One replica leads by a lease and acts; the others stand by and are as ready as it is. A
-//! leader that loses its lease ends its process, so that nothing is left in flight that another does too.
+//! The pure module [`lifecycle`](trainmesh_core::lifecycle) decides about a pod; this module watches pods, performs the
+//! actions, verifies their effect and publishes events. One replica holds a lease and acts; the others stand by and are
+//! equally ready. A leader that loses its lease exits, so that no action in flight overlaps with the next leader's.
 
-mod act;
+pub mod action;
 mod gangs;
+mod histories;
 mod leader;
 mod limiter;
 mod member;
-mod memory;
 mod missed;
 mod mixed;
 mod pins;
 mod pod;
 mod publish;
-pub mod quit;
 mod reconcile;
 mod rejected;
+mod supervise;
 pub mod sweep;
 mod text;
 mod watch;
@@ -34,82 +34,82 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 pub use member::Member;
-pub use pod::Watched;
+pub use pod::WatchedPod;
 
-use act::act;
 use gangs::Gangs;
+use histories::PodHistories;
 use leader::Task;
 use limiter::ActionLimiter;
-use memory::Memory;
-use mixed::MixedGangs;
-use pins::PinKeeper;
+use mixed::MixedGangDetector;
+use pins::PinWriter;
 use publish::Publisher;
 use reconcile::{Context, READS};
+use supervise::supervise;
 
 use crate::bucket::Bucket;
 use crate::certs::Rotation;
 use crate::cluster::CertificateStore;
 use crate::cluster::events::Events;
 use crate::cluster::fabric::pins::PinStore;
-use crate::cluster::lease::{Candidate, Lost};
+use crate::cluster::lease::{Candidate, LeadershipLost};
 use crate::cluster::namespaces::NamespaceCache;
 use crate::reload::Settings;
-use crate::serve::{Server, Stop};
+use crate::serve::{Server, Shutdown};
 use crate::telemetry::{self, LISTENING, Metrics, Readiness};
 use trainmesh_core::scope::Installation;
 
-/// Pods a second whose creation is looked at, and how many may come at once: a look is for the record, and no pod waits
-/// for it.
-const LOOKS: (u32, u32) = (5, 20);
+/// Rate per second and burst of checks for pods that the webhook missed. The checks are informational, and no pod waits
+/// for them.
+const WEBHOOK_CHECKS: (u32, u32) = (5, 20);
 
-/// What a controller is made of.
+/// Dependencies of a [`Controller`].
 pub struct Parts {
-    /// Where health, readiness and metrics are asked for.
+    /// Listener for health, readiness and metrics.
     pub admin: TcpListener,
-    /// The apiserver.
+    /// Client for the apiserver.
     pub client: Client,
-    /// The labels of namespaces.
+    /// Namespace labels.
     pub namespaces: Arc<NamespaceCache>,
     /// The configuration.
     pub settings: Arc<Settings>,
-    /// What counts.
+    /// Metrics of the process.
     pub metrics: Arc<Metrics>,
-    /// What must hold before work is taken, beside what the controller knows itself.
+    /// Readiness checks in addition to the controller's own.
     pub readiness: Readiness,
-    /// Who tells of pods.
+    /// Recorder of events.
     pub events: Events,
-    /// Who makes the certificates of the webhook, if the leader does.
+    /// Rotation of the webhook's certificates, if the leader manages them.
     pub certificates: Option<Rotation<CertificateStore>>,
-    /// Where what living gangs carry is kept.
+    /// Store of the fabric pins of running gangs.
     pub pins: PinStore,
-    /// Who leads.
+    /// Participant in the leader election.
     pub candidate: Candidate,
-    /// The installation, whose own pods are left alone.
+    /// The installation, whose own pods are exempt.
     pub installation: Installation,
-    /// The namespace of the `ConfigMap`, where the configuration comes from one.
+    /// Namespace of the `ConfigMap`, if the configuration is read from one.
     pub configured_in: Option<String>,
-    /// How long actions in flight may take to finish at the end.
+    /// Time that actions in flight have to complete on shutdown.
     pub grace: Duration,
 }
 
-/// A controller that is built and does not run yet.
+/// A controller that has not started yet.
 pub struct Controller {
     admin: Server,
     candidate: Candidate,
-    /// What the leader does.
+    /// Work of the leader.
     tasks: Vec<Task>,
     metrics: Arc<Metrics>,
     grace: Duration,
     stop: CancellationToken,
 }
 
-/// The listener has no address.
+/// The address of the listener cannot be read.
 #[derive(Debug, Error)]
 #[error("could not read the address of the listener")]
 pub struct BuildError(#[source] std::io::Error);
 
 impl Controller {
-    /// Puts the parts together and tells the address. `shutdown` ends [`Self::run`].
+    /// Creates the controller and logs the bound address. Cancel `shutdown` to stop [`Self::run`].
     pub fn new(parts: Parts, shutdown: CancellationToken) -> Result<Self, BuildError> {
         let Parts {
             admin,
@@ -139,8 +139,8 @@ impl Controller {
         let admin = Server::plain(admin, telemetry::router(readiness, Arc::clone(&metrics)), Arc::clone(&metrics));
         let gangs = Arc::new(Gangs::new(Arc::clone(&namespaces), installation.clone()));
         let publisher = Arc::new(Publisher::new(events, Arc::clone(&metrics)));
-        let keeper = PinKeeper::new(pins, Arc::clone(&settings), Arc::clone(&gangs), Arc::clone(&metrics));
-        let mixed = MixedGangs::new(
+        let pin_writer = PinWriter::new(pins, Arc::clone(&settings), Arc::clone(&gangs), Arc::clone(&metrics));
+        let mixed = MixedGangDetector::new(
             client.clone(),
             Arc::clone(&settings),
             Arc::clone(&gangs),
@@ -161,18 +161,18 @@ impl Controller {
             namespaces,
             installation,
             settings,
-            memory: Memory::new(Arc::clone(&metrics)),
+            histories: PodHistories::new(Arc::clone(&metrics)),
             gangs,
             metrics: Arc::clone(&metrics),
             publisher,
             limiter: ActionLimiter::new(),
-            looks: Bucket::new(LOOKS.0, LOOKS.1),
+            webhook_checks: Bucket::new(WEBHOOK_CHECKS.0, WEBHOOK_CHECKS.1),
             reads: Semaphore::new(READS),
             stop: shutdown.clone(),
         };
         let tasks = [
-            Some(Task::new("pods", act(Arc::new(context)))),
-            Some(Task::new("pins", keeper.run(shutdown.clone()))),
+            Some(Task::new("pods", supervise(Arc::new(context)))),
+            Some(Task::new("pins", pin_writer.run(shutdown.clone()))),
             Some(Task::new("mixed gangs", mixed.run(shutdown.clone()))),
             rejected.map(|rejected| Task::new("rejected configuration", rejected)),
             certificates.map(|certificates| Task::new("certificates", certificates.run(shutdown.clone()))),
@@ -180,28 +180,28 @@ impl Controller {
         Ok(Self { admin, candidate, tasks: tasks.into_iter().flatten().collect(), metrics, grace, stop: shutdown })
     }
 
-    /// Stands by, leads, and ends when told to, or when the lease is lost.
-    pub async fn run(self) -> Result<(), Lost> {
+    /// Waits for the lease, leads, and returns on shutdown or when the lease is lost.
+    pub async fn run(self) -> Result<(), LeadershipLost> {
         let Self { admin, mut candidate, tasks, metrics, grace, stop } = self;
-        let stop_admin = Stop::default();
+        let stop_admin = Shutdown::default();
         let work = async {
-            let ended = tokio::select! {
+            let result = tokio::select! {
                 biased;
                 () = stop.cancelled() => Ok(()),
-                // Cancelled, it may have won without knowing; giving up what one has covers that.
-                () = candidate.lead() => {
-                    metrics.lifecycle.leader(true);
-                    let ended = leader::run(&mut candidate, tasks, &stop, grace).await;
-                    metrics.lifecycle.leader(false);
-                    ended
+                // A canceled `acquire` may hold the lease; `release` covers that.
+                () = candidate.acquire() => {
+                    metrics.lifecycle.set_leader(true);
+                    let result = leader::run(&mut candidate, tasks, &stop, grace).await;
+                    metrics.lifecycle.set_leader(false);
+                    result
                 }
             };
             candidate.release().await;
             stop_admin.close();
-            ended
+            result
         };
-        // The admin port answers as long as there is something to ask about.
-        let (ended, ()) = tokio::join!(work, admin.run(stop_admin.clone(), Duration::ZERO));
-        ended
+        // The admin port is served until all other work has completed.
+        let (result, ()) = tokio::join!(work, admin.run(stop_admin.clone(), Duration::ZERO));
+        result
     }
 }

@@ -1,7 +1,7 @@
-//! Mounted files that change while we run.
+//! Polls mounted files for changes.
 //!
-//! The files are read again and again and their bytes compared. File system events would miss what matters most: the
-//! kubelet replaces a mounted `ConfigMap` or `Secret` by swapping a symlink of a parent folder.
+//! The content is read periodically and compared. File system notifications would miss the kubelet's updates of a
+//! mounted `ConfigMap` or `Secret`, which replace a symlink of a parent directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,21 @@ use thiserror::Error;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 
-/// How often files are read: all replicas shall change within a second of each other.
+/// Polling interval: all replicas apply a change within a second of each other.
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Bytes of a file: what a configuration may have. A mounted `ConfigMap` or `Secret` holds at most 1 MiB.
+/// Size limit of a file in bytes, which is that of a configuration. A mounted `ConfigMap` or `Secret` holds at most 1
+/// MiB.
 const MAX_FILE: u64 = trainmesh_core::config::MAX_TEXT as u64;
 
-/// Some files that belong together.
+/// Files that belong together.
 #[derive(Debug)]
 pub struct Files<const N: usize> {
     paths: [PathBuf; N],
     last: Option<Result<[Vec<u8>; N], io::ErrorKind>>,
 }
 
-/// A file could not be read.
+/// A file that could not be read.
 #[derive(Debug, Error)]
 #[error("could not read {}", path.display())]
 pub struct ReadError {
@@ -33,27 +34,27 @@ pub struct ReadError {
 }
 
 impl<const N: usize> Files<N> {
-    /// Looks at nothing yet.
+    /// Creates the set without reading it.
     #[must_use]
     pub fn new(paths: [PathBuf; N]) -> Self {
         Self { paths, last: None }
     }
 
-    /// The paths.
+    /// Returns the paths.
     #[must_use]
     pub fn paths(&self) -> &[PathBuf; N] {
         &self.paths
     }
 
-    /// The bytes of all files.
+    /// Reads all files.
     pub async fn read(&mut self) -> Result<[Vec<u8>; N], ReadError> {
         let read = read(&self.paths).await;
         self.last = Some(read.as_ref().map_err(|error| error.source.kind()).cloned());
         read
     }
 
-    /// The bytes of all files when one of them differs from the last time, or an error that was not there the last
-    /// time: neither is told twice.
+    /// Returns the content of all files if one has changed since the last call, or an error that did not occur in the
+    /// last call.
     pub async fn changed(&mut self) -> Result<Option<[Vec<u8>; N]>, ReadError> {
         let before = self.last.take();
         let read = self.read().await;
@@ -73,7 +74,7 @@ async fn read_one(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path).await?.take(MAX_FILE + 1).read_to_end(&mut bytes).await?;
     if bytes.len() as u64 > MAX_FILE {
-        let message = format!("longer than the limit of {} MiB", MAX_FILE >> 20);
+        let message = format!("exceeds the limit of {} MiB", MAX_FILE >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
@@ -87,18 +88,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_endless_file_is_an_error() {
+    async fn a_file_above_the_size_limit_is_an_error() {
         let error = Files::new([PathBuf::from("/dev/zero")]).read().await.unwrap_err();
-        assert!(
-            trainmesh_core::error::chain(&error).contains("/dev/zero: longer than the limit of 2 MiB"),
-            "{error:?}"
-        );
+        assert!(trainmesh_core::error::chain(&error).contains("/dev/zero: exceeds the limit of 2 MiB"), "{error:?}");
     }
 
     #[tokio::test]
-    async fn a_swapped_symlink_is_seen_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+    async fn a_replaced_symlink_is_reported_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         for (version, text) in [("..1", "one"), ("..2", "two")] {
             fs::create_dir(at(version)).unwrap();
             fs::write(at(version).join("config.yaml"), text).unwrap();
@@ -116,9 +114,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_file_is_told_once_and_its_return_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tls.crt");
+    async fn a_missing_file_and_its_return_are_reported_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tls.crt");
         let mut files = Files::new([path.clone()]);
         let error = files.changed().await.unwrap_err();
         assert!(error.to_string().ends_with("tls.crt"), "{error}");

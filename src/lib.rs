@@ -1,8 +1,8 @@
-//! The binary `trainmesh`: commands, servers, and everything with a client, a socket or a clock.
+//! The `trainmesh` binary: commands, servers, and everything that uses a client, a socket or a clock.
 //!
-//! Without the feature `cluster` only commands that need neither a client nor a server are built.
+//! Without the feature `cluster`, only the offline commands are built.
 //!
-//! What is decided about pods, gangs, certificates and clusters is [`trainmesh_core`]. `docs/architecture.md` is the map.
+//! [`trainmesh_core`] decides about pods, gangs, certificates and clusters. See `docs/architecture.md`.
 
 #[cfg(feature = "cluster")]
 mod bucket;

@@ -1,10 +1,9 @@
-//! The `trainmesh` binary: installs the crypto provider, hands the arguments to [`trainmesh::cli`] and its exit code to
-//! the system.
+//! The `trainmesh` binary: installs the crypto provider and runs [`trainmesh::cli`].
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The first one stays: there is no other to lose against.
+    // Fails only if a provider is already installed.
     #[cfg(feature = "cluster")]
     let _ = rustls::crypto::ring::default_provider().install_default();
     trainmesh::cli::main(std::env::args_os())

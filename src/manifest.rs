@@ -1,7 +1,6 @@
 //! Finds manifests in files, directories and standard input.
 //!
-//! [`Inputs`] reads what it finds as often as it is asked to. What becomes of the bytes is
-//! [`trainmesh_core::manifest`].
+//! [`Inputs`] can be read more than once. [`trainmesh_core::manifest`] parses the documents.
 
 mod inputs;
 mod source;

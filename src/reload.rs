@@ -1,8 +1,7 @@
-//! The configuration in force, and how another one takes its place.
+//! The active configuration and its updates.
 //!
-//! Two sources, a file and the `ConfigMap`, deliver updates; one place decides. A bad text is refused and the running
-//! configuration kept. Before the first good one there is none: a process that does not know what was switched off
-//! must not act.
+//! Updates come from a file or from the `ConfigMap`. An invalid one is rejected and the active configuration is kept.
+//! Until the first valid one there is none: a process must not act before it has read what is disabled.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -20,14 +19,14 @@ use crate::files::{Files, ReadError};
 use crate::telemetry::{Metrics, ReloadResult};
 use trainmesh_core::config::{ConfigUpdate, Configuration};
 use trainmesh_core::error::chain;
-use trainmesh_core::lifecycle::Catalogue;
+use trainmesh_core::lifecycle::SidecarCatalog;
 
-/// The configuration in force; shared by all who act on it.
+/// The active configuration, shared by all its readers.
 #[derive(Debug)]
 pub struct Settings {
     active: ArcSwapOption<Active>,
-    /// What became of the last update.
-    outcome: watch::Sender<Option<Arc<Refused>>>,
+    /// Result of the last update.
+    outcome: watch::Sender<Option<Arc<RejectedConfiguration>>>,
     metrics: Arc<Metrics>,
 }
 
@@ -36,68 +35,68 @@ pub struct Settings {
 pub struct Active {
     /// The configuration.
     pub config: Configuration,
-    /// Its hash, for the audit log.
+    /// Its hash, for audit annotations.
     pub hash: String,
-    /// The helpers that can be ended under it.
-    pub catalogue: Catalogue,
+    /// The sidecars that can be terminated under this configuration.
+    pub catalog: SidecarCatalog,
 }
 
-/// An update was rejected: every problem of it, one on a line.
+/// A rejected update with all its problems, one per line.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the configuration of {source_name} is refused{problems}")]
-pub struct Refused {
+#[error("the configuration of {source_name} is rejected{problems}")]
+pub struct RejectedConfiguration {
     source_name: String,
     problems: String,
 }
 
 impl Settings {
-    /// No configuration yet.
+    /// Creates settings without a configuration.
     #[must_use]
     pub fn new(metrics: Arc<Metrics>) -> Self {
         Self { active: ArcSwapOption::empty(), outcome: watch::Sender::new(None), metrics }
     }
 
-    /// The configuration in force.
+    /// Returns the active configuration.
     #[must_use]
     pub fn active(&self) -> Option<Arc<Active>> {
         self.active.load_full()
     }
 
-    /// Reports every update: `None` for one that was applied, else why it was rejected.
+    /// Returns a receiver of each update's result: `None` if it was applied, else the rejection.
     #[must_use]
-    pub fn subscribe(&self) -> watch::Receiver<Option<Arc<Refused>>> {
+    pub fn subscribe(&self) -> watch::Receiver<Option<Arc<RejectedConfiguration>>> {
         self.outcome.subscribe()
     }
 
-    /// Applies `update` of the source called `source_name`, or rejects it and stays as it is.
-    pub fn apply(&self, update: &ConfigUpdate, source_name: &str) -> Result<(), Refused> {
+    /// Applies `update` from the source called `source_name`, or rejects it and keeps the active configuration.
+    pub fn apply(&self, update: &ConfigUpdate, source_name: &str) -> Result<(), RejectedConfiguration> {
         match update.configuration() {
             Ok(config) => {
                 let hash = config.hash();
-                tracing::info!(source = source_name, hash, "configuration in force");
-                let catalogue = Catalogue::new(&config.termination);
-                self.active.store(Some(Arc::new(Active { config, hash, catalogue })));
+                tracing::info!(source = source_name, hash, "configuration applied");
+                let catalog = SidecarCatalog::new(&config.termination);
+                self.active.store(Some(Arc::new(Active { config, hash, catalog })));
                 self.metrics.config_reload(ReloadResult::Applied);
                 self.outcome.send_replace(None);
                 Ok(())
             }
             Err(problems) => {
-                let refused = Refused {
+                let rejected = RejectedConfiguration {
                     source_name: source_name.to_owned(),
                     problems: problems.iter().fold(String::new(), |mut text, problem| {
-                        // Writing to a String cannot fail.
+                        // Writing to a string cannot fail.
                         let _ = write!(text, "\n  {problem}");
                         text
                     }),
                 };
                 self.metrics.config_reload(ReloadResult::Refused);
-                self.outcome.send_replace(Some(Arc::new(refused.clone())));
-                Err(refused)
+                self.outcome.send_replace(Some(Arc::new(rejected.clone())));
+                Err(rejected)
             }
         }
     }
 
-    /// Applies `updates` until `stop`, and logs what is rejected. Ends early when the source does.
+    /// Applies `updates` until `stop` or the end of the stream, and logs rejections.
     pub async fn follow(&self, updates: impl Stream<Item = ConfigUpdate>, source_name: &str, stop: CancellationToken) {
         pin!(updates);
         let mut last = None;
@@ -105,23 +104,23 @@ impl Settings {
             let update = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                // Cancelled only on the way out: an update that is lost does not matter any more.
+                // Cancelled only on shutdown, when a lost update no longer matters.
                 next = updates.next() => next,
             };
             let Some(update) = update else { return };
-            // A watch that starts again delivers what it has delivered before.
+            // A restarted watch delivers the same content again.
             if last.as_ref() == Some(&update) {
                 continue;
             }
-            if let Err(refused) = self.apply(&update, source_name) {
-                tracing::error!("{refused}\nthe running configuration is kept");
+            if let Err(rejected) = self.apply(&update, source_name) {
+                tracing::error!("{rejected}\nthe active configuration is kept");
             }
             last = Some(update);
         }
     }
 }
 
-/// What the file at `path` holds: now, and whenever its bytes change.
+/// Yields the content of the file at `path`: now, and whenever it changes.
 pub fn file(path: PathBuf, interval: Duration) -> impl Stream<Item = ConfigUpdate> {
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -155,14 +154,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_configuration_leaves_the_running_one() {
+    fn an_invalid_configuration_leaves_the_active_one() {
         let settings = settings();
         let outcome = settings.subscribe();
         assert!(settings.active().is_none());
-        let refused = settings.apply(&ConfigUpdate::Text("kind: [".to_owned()), "team.yaml").unwrap_err();
-        assert!(refused.to_string().starts_with("the configuration of team.yaml is refused\n  "), "{refused}");
-        assert!(settings.active().is_none(), "nothing is in force before the first good one");
-        assert_eq!(outcome.borrow().as_deref(), Some(&refused));
+        let rejected = settings.apply(&ConfigUpdate::Text("kind: [".to_owned()), "team.yaml").unwrap_err();
+        assert!(rejected.to_string().starts_with("the configuration of team.yaml is rejected\n  "), "{rejected}");
+        assert!(settings.active().is_none(), "no configuration is active before the first valid one");
+        assert_eq!(outcome.borrow().as_deref(), Some(&rejected));
 
         settings.apply(&ConfigUpdate::Absent, "team.yaml").unwrap();
         assert_eq!(*outcome.borrow(), None);
@@ -185,9 +184,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_read_again_when_its_bytes_change() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config.yaml");
+    async fn a_changed_file_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config.yaml");
         let mut updates = Box::pin(file(path.clone(), Duration::from_millis(1)));
         let missing = updates.next().await.unwrap();
         assert!(matches!(&missing, ConfigUpdate::Unreadable(why) if why.starts_with("could not read ")), "{missing:?}");

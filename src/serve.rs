@@ -1,20 +1,20 @@
-//! HTTP/1.1 servers, with and without TLS: connections are limited in number and in patience, and end in good order.
+//! HTTP/1.1 servers with and without TLS, with limits on the number of connections and on slow clients, and a graceful
+//! shutdown.
 //!
-//! A server never stops accepting because clients keep connections open: when it has as many as it keeps, it evicts one
-//! for the newcomer. Which one is decided by the pure `table`; `slots` carries it out.
+//! A server always accepts new connections: at its connection limit it evicts one. The pure module `table` selects it;
+//! `slots` carries it out.
 //!
-//! HTTP/1.1 because the apiserver speaks nothing else to a webhook. Whoever builds a [`Server`] brings the listener and
-//! the [`Stop`], so that a test binds port 0 and ends it when it likes. What is absent on purpose: signals, and any
-//! knowledge of admission.
+//! HTTP/1.1, because the apiserver uses nothing else for webhooks. Callers pass the listener and the [`Shutdown`], so
+//! that tests can bind port 0 and shut down at any time. Signals and admission are outside of this module.
 
 mod body;
 mod connection;
 mod handshake;
-mod head;
+mod header_timeout;
+mod shutdown;
 mod slots;
-mod stop;
 mod table;
-mod unread;
+mod write_deadline;
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,53 +29,53 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use connection::Connections;
+pub use shutdown::Shutdown;
 use slots::{Slot, Slots};
-pub use stop::Stop;
 
 use crate::telemetry::{Metrics, ServerKind};
 
-/// Connections that the TLS server keeps open. An apiserver keeps at most 25 idle ones and makes some hundred calls at a
-/// time. With its buffers full, a connection costs some 64 KiB: 32 MiB in all.
+/// Connection limit of the TLS server. An apiserver keeps at most 25 idle connections and has a few hundred calls in
+/// flight. With full buffers, a connection uses about 64 KiB: 32 MiB in total.
 const TLS_CONNECTIONS: usize = 512;
-/// Connections that a plain server keeps open: the kubelet's probes and a few scrapers need one each. Together with those
-/// of TLS they stay below 1,024, the file descriptors that many container runtimes allow.
+/// Connection limit of a plain server: the kubelet's probes and a few scrapers need one each. Together with the TLS
+/// server the total stays below 1,024, the limit of file descriptors in many container runtimes.
 const PLAIN_CONNECTIONS: usize = 128;
-/// Pause after a connection could not be accepted: the usual cause, no free file descriptor, does not pass at once.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Connections that the kernel queues until they are accepted.
+/// Backoff after a failed accept: the usual cause, a lack of file descriptors, does not pass at once.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
+/// Length of the kernel's accept queue.
 const BACKLOG: u32 = 1024;
-/// What the kernel buffers of a connection in each direction; Linux doubles it. It counts against the container's memory
-/// limit, and would otherwise grow to megabytes for a client that does not read. 640 connections: at most 80 MiB.
-const KERNEL_BUFFER: u32 = 32 * 1024;
+/// Size of the kernel's socket buffer in each direction; Linux doubles it. It counts against the container's memory
+/// limit, and would otherwise grow to megabytes for a client that does not read. 640 connections use at most 80 MiB.
+const SOCKET_BUFFER_SIZE: u32 = 32 * 1024;
 
-/// A server that is built and does not run yet.
+/// A server; [`Server::run`] starts it.
 pub struct Server {
     listener: TcpListener,
     connections: Connections,
     slots: Arc<Slots>,
 }
 
-/// Listens on `address`, with bounded buffers for each connection.
+/// Listens on `address` with limited socket buffers.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // As every server does: connections of a predecessor may still be closing.
+    // Connections of a previous process may still be in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     // Accepted connections inherit both.
-    socket.set_recv_buffer_size(KERNEL_BUFFER)?;
-    socket.set_send_buffer_size(KERNEL_BUFFER)?;
+    socket.set_recv_buffer_size(SOCKET_BUFFER_SIZE)?;
+    socket.set_send_buffer_size(SOCKET_BUFFER_SIZE)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
 impl Server {
-    /// A server of plain HTTP.
+    /// Creates a plain HTTP server.
     #[must_use]
     pub fn plain(listener: TcpListener, router: Router, metrics: Arc<Metrics>) -> Self {
         let slots = Slots::new(ServerKind::Admin, PLAIN_CONNECTIONS, Arc::clone(&metrics));
         Self::new(listener, None, router, metrics, slots)
     }
 
-    /// A server of HTTP over TLS.
+    /// Creates an HTTPS server.
     #[must_use]
     pub fn tls(listener: TcpListener, tls: TlsAcceptor, router: Router, metrics: Arc<Metrics>) -> Self {
         let slots = Slots::new(ServerKind::Webhook, TLS_CONNECTIONS, Arc::clone(&metrics));
@@ -93,24 +93,24 @@ impl Server {
         Self { listener, connections, slots }
     }
 
-    /// Serves until `stop` says close; then refuses new connections, ends idle ones, and lets the others finish their
-    /// call within `grace`.
-    pub async fn run(self, stop: Stop, grace: Duration) {
+    /// Serves until `shutdown` is closed. Then it stops accepting connections, closes idle ones, and waits for requests
+    /// in flight for at most `grace`.
+    pub async fn run(self, shutdown: Shutdown, grace: Duration) {
         let Self { listener, connections, slots } = self;
         let connections = Arc::new(connections);
         let mut open = JoinSet::new();
         {
-            // Kept over the turns of the loop: it may hold a connection that waits for its slot.
+            // Must outlive an iteration: it may hold a connection that waits for its slot.
             let mut next = pin!(accept(&listener, &slots));
             loop {
                 tokio::select! {
                     biased;
-                    () = stop.closing() => break,
-                    // Only takes a finished task out of the set.
+                    () = shutdown.closed() => break,
+                    // Removes finished tasks.
                     Some(_) = open.join_next() => {}
                     (stream, slot) = next.as_mut() => {
-                        let (connections, stop) = (Arc::clone(&connections), stop.clone());
-                        open.spawn(async move { connections.serve(stream, slot, stop).await });
+                        let (connections, shutdown) = (Arc::clone(&connections), shutdown.clone());
+                        open.spawn(async move { connections.serve(stream, slot, shutdown).await });
                         next.set(accept(&listener, &slots));
                     }
                 }
@@ -119,7 +119,10 @@ impl Server {
         drop(listener);
         let finished = async { while open.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, finished).await.is_err() {
-            tracing::warn!(connections = open.len(), "calls did not finish in time and are cut off");
+            tracing::warn!(
+                connections = open.len(),
+                "requests did not finish within the grace period: closing their connections"
+            );
             open.shutdown().await;
         }
     }
@@ -134,7 +137,7 @@ async fn accept(listener: &TcpListener, slots: &Arc<Slots>) -> (TcpStream, Slot)
             }
             Err(error) => {
                 tracing::warn!("could not accept a connection: {error}");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                tokio::time::sleep(ACCEPT_BACKOFF).await;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the servers say about themselves: logs, metrics, readiness.
+//! Logs, metrics and readiness of the servers.
 
 mod admin;
 mod log;
@@ -6,7 +6,7 @@ mod metrics;
 mod readiness;
 
 pub use admin::router;
-pub use log::{Format, LISTENING, Levels, start};
+pub use log::{LISTENING, LogFormat, LogLevels, init_logging};
 pub use metrics::{
     AdmissionMetrics, CertificateMetrics, ConnectionMetrics, EvictionReason, FabricMetrics, HandshakeFailure,
     LifecycleMetrics, Metrics, ReloadResult, ReviewResult, ServerKind,

@@ -1,11 +1,11 @@
-//! The admission server.
+//! The admission webhook server.
 //!
-//! [`Webhook::new`] puts the parts together and [`Webhook::run`] serves; listeners, clock, sources of facts and the
-//! signal to end are arguments, so that a test needs neither a cluster nor a fixed port. It reads bodies, minds deadlines and
-//! counts; what is answered is decided by [`trainmesh_core::webhook`].
+//! [`Webhook::new`] wires the server and [`Webhook::run`] serves. Listeners, clock, caches and the shutdown token are
+//! arguments, so that tests need neither a cluster nor a fixed port. This module handles bodies, deadlines and metrics;
+//! [`trainmesh_core::webhook`] computes the response.
 //!
-//! A pod is never refused: an answer admits, and whatever goes wrong is HTTP 500, so that the `failurePolicy` of the
-//! registration decides.
+//! A pod is never denied: a response always allows it, and any error is an HTTP error, so that the `failurePolicy` of
+//! the webhook configuration decides.
 
 mod admission;
 mod body;
@@ -30,57 +30,59 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use admission::{Admission, Reviewer};
-pub use certificate::{Certificate, CertificateError, CertificateFiles, CertificateSecret, LoadError, Served};
+pub use certificate::{
+    Certificate, CertificateError, CertificateFiles, CertificateSecret, LoadError, ServedCertificate,
+};
 pub use client_ca::{ClientCaError, ClientCaFile, ClientCaFileError, ClientVerifier};
 
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::Namespaces;
 use crate::reload::Settings;
-use crate::serve::{Server, Stop};
+use crate::serve::{Server, Shutdown};
 use crate::telemetry::{self, LISTENING, Metrics, Readiness};
 
-/// The wall clock, or one that a test sets.
+/// The wall clock, or a fake one in tests.
 pub type Clock = fn() -> SystemTime;
 
-/// What an admission server is made of.
+/// Dependencies of a [`Webhook`].
 pub struct Parts {
-    /// Where the apiserver calls.
+    /// Listener for the apiserver's calls.
     pub listener: TcpListener,
-    /// Where health, readiness and metrics are asked for.
+    /// Listener for health, readiness and metrics.
     pub admin: TcpListener,
-    /// The certificate that is served. Without one every handshake fails.
-    pub served: Arc<Served>,
-    /// Verifies the certificates of clients. Without it every client is served.
+    /// The serving certificate. Without one every handshake fails.
+    pub served: Arc<ServedCertificate>,
+    /// Verifier of client certificates; `None` accepts every client.
     pub clients: Option<Arc<ClientVerifier>>,
-    /// The labels of namespaces.
+    /// Namespace labels.
     pub namespaces: Arc<dyn Namespaces>,
-    /// What fabrics need to know of the cluster.
+    /// Cluster facts for fabrics.
     pub facts: SharedFacts,
     /// The configuration.
     pub settings: Arc<Settings>,
-    /// How many JSON nodes the object of a review may have.
+    /// Maximum number of JSON nodes in the object of a review.
     pub max_review_nodes: u32,
-    /// What counts.
+    /// Metrics of the process.
     pub metrics: Arc<Metrics>,
-    /// What must hold before work is taken, beside what the server knows itself.
+    /// Readiness checks in addition to the server's own.
     pub readiness: Readiness,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// How it ends.
+    /// Shutdown behavior.
     pub drain: Drain,
 }
 
-/// How a server ends.
+/// Shutdown behavior of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drain {
-    /// How long it serves on after it was told to end, while the endpoints of its Service change. In the second half
-    /// of this time every answer asks for another connection.
+    /// Time for which the server keeps serving after the shutdown signal, while the endpoints of its Service are
+    /// updated. In the second half, each response closes its connection.
     pub wait: Duration,
-    /// How long calls may take to finish after that.
+    /// Time that calls in flight then have to complete.
     pub grace: Duration,
 }
 
-/// An admission server that is built and does not run yet.
+/// A webhook server that has not started yet.
 pub struct Webhook {
     calls: Server,
     admin: Server,
@@ -88,19 +90,19 @@ pub struct Webhook {
     drain: Drain,
 }
 
-/// Why there is no admission server.
+/// An error that prevents the creation of the server.
 #[derive(Debug, Error)]
 pub enum BuildError {
     /// TLS could not be set up.
     #[error("could not set up TLS")]
     Tls(#[source] rustls::Error),
-    /// A listener has no address.
+    /// The address of a listener cannot be read.
     #[error("could not read the address of a listener")]
     Address(#[source] std::io::Error),
 }
 
 impl Webhook {
-    /// Puts the parts together and tells the addresses. `shutdown` ends [`Self::run`].
+    /// Creates the server and logs the bound addresses. Cancel `shutdown` to stop [`Self::run`].
     pub fn new(parts: Parts, shutdown: CancellationToken) -> Result<Self, BuildError> {
         let Parts {
             listener,
@@ -124,7 +126,7 @@ impl Webhook {
         let readiness = {
             let (settings, shutdown) = (Arc::clone(&settings), shutdown.clone());
             readiness
-                .with("certificate", move || served.current().is_some_and(|it| it.valid_at(clock())))
+                .with("certificate", move || served.current().is_some_and(|it| it.is_valid_at(clock())))
                 .with("configuration", move || settings.active().is_some())
                 .with("shutting down", move || !shutdown.is_cancelled())
         };
@@ -139,21 +141,21 @@ impl Webhook {
         })
     }
 
-    /// Serves until told to shut down, and drains.
+    /// Serves until shutdown, then drains.
     pub async fn run(self) {
         let Self { calls, admin, shutdown, drain: Drain { wait, grace } } = self;
-        let stop = Stop::default();
+        let stop = Shutdown::default();
         let leave = async {
             shutdown.cancelled().await;
             tracing::info!(?wait, ?grace, "draining: no longer ready, still serving");
             sleep(wait / 2).await;
-            stop.leave();
+            stop.drain();
             sleep(wait / 2).await;
-            tracing::info!("closing: calls in flight finish");
+            tracing::info!("closing: waiting for calls in flight");
             stop.close();
         };
-        // The admin port answers as long as there is something to ask about.
-        let stop_admin = Stop::default();
+        // The admin port is served until all calls have completed.
+        let stop_admin = Shutdown::default();
         let calls = async {
             tokio::join!(calls.run(stop.clone(), grace), leave);
             stop_admin.close();

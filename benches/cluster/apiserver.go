@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// Requests of ours at a time: as many as one apiserver on a small machine answers without a queue.
+// Number of concurrent requests: as many as an apiserver on a small machine serves without queueing.
 const atOnce = 32
 
 type object = map[string]any
 
-// apiserver is a client with the rights of KUBECONFIG's user.
+// apiserver is a client with the credentials of KUBECONFIG.
 type apiserver struct {
 	server string
 	client *http.Client
@@ -49,8 +49,8 @@ func connect() *apiserver {
 	return &apiserver{server: cluster.Server, client: &http.Client{Transport: transport}}
 }
 
-// ask sends one request and reads the whole answer.
-func (a *apiserver) ask(method, path string, body []byte) ([]byte, error) {
+// request sends one request and reads the complete response.
+func (a *apiserver) request(method, path string, body []byte) ([]byte, error) {
 	request, err := http.NewRequest(method, a.server+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -73,13 +73,13 @@ func (a *apiserver) ask(method, path string, body []byte) ([]byte, error) {
 }
 
 func (a *apiserver) create(path string, made object) {
-	must(a.ask("POST", path, must(json.Marshal(made))))
+	must(a.request("POST", path, must(json.Marshal(made))))
 }
 
-// awaitAccount waits for the service account that every pod of a new namespace needs; its controller makes it.
+// awaitAccount waits for the service account that every pod of a new namespace needs, which a controller creates.
 func (a *apiserver) awaitAccount(namespace string) {
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		_, err := a.ask("GET", "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", nil)
+		_, err := a.request("GET", "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", nil)
 		if err == nil {
 			return
 		}
@@ -89,7 +89,7 @@ func (a *apiserver) awaitAccount(namespace string) {
 	}
 }
 
-// each does something for the numbers below count, some of them at once.
+// each calls do for the numbers below count, some of them concurrently.
 func each(count int, do func(number int)) {
 	var group sync.WaitGroup
 	next := make(chan int)

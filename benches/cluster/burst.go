@@ -12,18 +12,19 @@ import (
 	"time"
 )
 
-// A gang of many: each fake node has this many pods.
+// Number of pods on each fake node.
 const onNode = 100
 
-// burst is what came of the fake pods that end at once.
+// burst collects the results for fake pods that finish at once.
 type burst struct {
 	sync.Mutex
 	ended, asked map[string]time.Time
 	all          sync.WaitGroup
 }
 
-// measureBurst ends the payloads of many fake pods at once. kwok runs a program for each exec, which tells us; we are the
-// kubelet, and tell the apiserver that the proxy has ended.
+// measureBurst terminates the main containers of many fake pods at once. kwok runs a program for each exec, which
+// reports to this benchmark; the benchmark acts as the kubelet and reports to the apiserver that the proxy has
+// terminated.
 func (b *bench) measureBurst() {
 	names := make([]string, b.burst)
 	for number := range names {
@@ -42,7 +43,7 @@ func (b *bench) measureBurst() {
 	controller := b.controller()
 	defer controller.end()
 	each(len(names), func(number int) { b.makeFake(names[number], number/onNode, 26) })
-	each(len(names), func(number int) { b.tell(names[number], "Running", running(), running()) })
+	each(len(names), func(number int) { b.setStatus(names[number], "Running", running(), running()) })
 
 	began := time.Now()
 	each(len(names), func(number int) {
@@ -50,9 +51,9 @@ func (b *bench) measureBurst() {
 		seen.Lock()
 		seen.ended[names[number]] = end
 		seen.Unlock()
-		b.tell(names[number], "Running", ended(end), running())
+		b.setStatus(names[number], "Running", ended(end), running())
 	})
-	told := time.Since(began)
+	updated := time.Since(began)
 	seen.all.Wait()
 	var took []time.Duration
 	last := began
@@ -63,15 +64,15 @@ func (b *bench) measureBurst() {
 			last = asked
 		}
 	}
-	fmt.Printf("| %d pods that end at once, settle 1 s | seen | aim |\n|---|---|---|\n", b.burst)
-	fmt.Printf("| first payload's end to last exec, s | %.1f | 30 |\n", last.Sub(began).Seconds())
-	fmt.Printf("| of that, until all ends were told to the apiserver, s | %.1f | |\n", told.Seconds())
-	fmt.Printf("| payload's end to exec, p50, s | %.2f | |\n| p99, s | %.2f | |\n", percentile(took, 50).Seconds(), percentile(took, 99).Seconds())
-	fmt.Printf("| memory at most, MiB | %.1f | |\n\n", controller.memory())
+	fmt.Printf("| %d pods that terminate at once, settle 1 s | measured | target |\n|---|---|---|\n", b.burst)
+	fmt.Printf("| first main container exit to last exec, s | %.1f | 30 |\n", last.Sub(began).Seconds())
+	fmt.Printf("| of that, until all statuses were written, s | %.1f | |\n", updated.Seconds())
+	fmt.Printf("| main container exit to exec, p50, s | %.2f | |\n| p99, s | %.2f | |\n", percentile(took, 50).Seconds(), percentile(took, 99).Seconds())
+	fmt.Printf("| peak memory, MiB | %.1f | |\n\n", controller.memory())
 	b.remove()
 }
 
-// serve hears of every exec; the proxy of that pod has ended then.
+// serve receives a report for every exec, and marks the pod's proxy as terminated.
 func (b *bench) serve(listener net.Listener, seen *burst) {
 	for {
 		connection, err := listener.Accept()
@@ -90,14 +91,14 @@ func (b *bench) serve(listener net.Listener, seen *burst) {
 			end := seen.ended[name]
 			seen.Unlock()
 			if !again {
-				b.tell(name, "Succeeded", ended(end), ended(time.Now()))
+				b.setStatus(name, "Succeeded", ended(end), ended(time.Now()))
 				seen.all.Done()
 			}
 		}()
 	}
 }
 
-// startKwok has an exec in each of these pods run the agent, which learns from its environment for which.
+// startKwok makes an exec in each of these pods run the agent, with the pod's name in its environment.
 func (b *bench) startKwok(names []string, socket string) {
 	var config bytes.Buffer
 	for _, name := range names {

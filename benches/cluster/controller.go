@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// An exec in a fake pod runs the program of this name on this machine.
+// Name of the program that an exec in a fake pod runs on this machine.
 const quitter = "pilot-agent"
 
 type controllerOptions struct {
@@ -19,7 +19,7 @@ type controllerOptions struct {
 	ends, burst, pods     int
 }
 
-// bench is one run: a namespace, a folder, and a controller that sees the pods of this run alone.
+// bench is one run: a namespace, a directory, and a controller that sees only the pods of this run.
 type bench struct {
 	controllerOptions
 	api                     *apiserver
@@ -29,14 +29,14 @@ type bench struct {
 func runController() {
 	var b bench
 	flag.StringVar(&b.trainmesh, "trainmesh", "", "the binary to measure")
-	flag.StringVar(&b.agent, "agent", "", "what an exec in a fake pod runs")
-	flag.StringVar(&b.lab, "lab", "", "the command that owns the cluster")
-	flag.IntVar(&b.ends, "ends", 100, "pods to end on the real node")
-	flag.IntVar(&b.burst, "burst", 1000, "fake pods that end at once")
+	flag.StringVar(&b.agent, "agent", "", "the program that an exec in a fake pod runs")
+	flag.StringVar(&b.lab, "lab", "", "the command that manages the cluster")
+	flag.IntVar(&b.ends, "ends", 100, "pods to complete on the real node")
+	flag.IntVar(&b.burst, "burst", 1000, "fake pods that terminate at once")
 	flag.IntVar(&b.pods, "pods", 50_000, "fake pods to watch")
 	flag.Parse()
 
-	defer surroundings()()
+	defer conditions()()
 	b.api = connect()
 	b.name = fmt.Sprintf("bench-%x", time.Now().UnixMilli())
 	b.namespace = b.name
@@ -45,14 +45,14 @@ func runController() {
 	config := object{"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration",
 		"termination": object{"podSelector": "bench=" + b.name}}
 	check(os.WriteFile(b.config(), must(json.Marshal(config)), 0o600))
-	// The controller leaves its own namespace alone.
+	// The controller ignores its own namespace.
 	for name, labels := range map[string]object{
 		b.namespace: {"trainmesh.dev/inject": "enabled", "istio-injection": "enabled"},
 		b.home():    {},
 	} {
 		b.api.create("/api/v1/namespaces", object{"apiVersion": "v1", "kind": "Namespace",
 			"metadata": object{"name": name, "labels": labels}})
-		defer b.api.ask("DELETE", "/api/v1/namespaces/"+name, nil)
+		defer b.api.request("DELETE", "/api/v1/namespaces/"+name, nil)
 	}
 	b.api.awaitAccount(b.namespace)
 
@@ -74,19 +74,19 @@ func (b *bench) config() string { return filepath.Join(b.folder, "config.yaml") 
 
 func (b *bench) pod(name string) string { return pods(b.namespace) + "/" + name }
 
-// controller starts one and waits until it leads.
+// controller starts a controller and waits until it leads.
 func (b *bench) controller() *process {
 	p := b.start()
 	for p.metric("trainmesh_leader") != 1 {
 		if time.Since(p.began) > time.Minute {
-			panic("it does not lead after a minute")
+			panic("no leadership after a minute")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	return p
 }
 
-// start starts one and waits until it is ready.
+// start starts a controller and waits until it is ready.
 func (b *bench) start() *process {
 	p := start(nil, nil, b.trainmesh, "controller", "--admin-listen", "127.0.0.1:0", "--namespace", b.home(),
 		"--config", b.config(), "--log-format", "json", "--log-level", "warn,trainmesh::listening=info")
@@ -94,7 +94,7 @@ func (b *bench) start() *process {
 	return p
 }
 
-// metric is the sum of the series of a metric whose labels hold all these texts.
+// metric sums the series of a metric whose labels contain all these texts.
 func (p *process) metric(name string, labels ...string) (sum float64) {
 	answer := must(http.Get("http://" + p.admin + "/metrics"))
 	defer answer.Body.Close()

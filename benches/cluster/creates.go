@@ -7,41 +7,41 @@ import (
 	"time"
 )
 
-// Pods that may lie in a namespace before they are deleted: a list that grows would slow the later ones.
+// Maximum number of pods in a namespace before they are deleted: a growing list would slow later creations.
 const atMost = 100
 
-// measureCreates makes pods in all ways in turn, one client, one at a time, and prints what each way takes.
-func measureCreates(api *apiserver, ways []way, count int) {
+// measureCreates creates pods in all variants in turn, with one client, one at a time, and prints the latency of each.
+func measureCreates(api *apiserver, variants []variant, count int) {
 	pod := smallPod()
-	took := make([][]time.Duration, len(ways))
-	called := make([]int, len(ways))
-	for index, way := range ways {
-		called[index] = way.calls()
+	took := make([][]time.Duration, len(variants))
+	called := make([]int, len(variants))
+	for index, variant := range variants {
+		called[index] = variant.calls()
 	}
 	for number := range count {
-		for turn := range ways {
-			index := (number + turn) % len(ways)
+		for turn := range variants {
+			index := (number + turn) % len(variants)
 			began := time.Now()
-			must(api.ask("POST", pods(ways[index].namespace), pod))
+			must(api.request("POST", pods(variants[index].namespace), pod))
 			took[index] = append(took[index], time.Since(began))
 		}
 		if number%atMost == atMost-1 || number == count-1 {
-			for _, way := range ways {
-				must(api.ask("DELETE", pods(way.namespace)+"?gracePeriodSeconds=0", nil))
+			for _, variant := range variants {
+				must(api.request("DELETE", pods(variant.namespace)+"?gracePeriodSeconds=0", nil))
 			}
 		}
 	}
-	for index, way := range ways {
-		if calls := way.calls() - called[index]; way.isCalled && calls < count {
-			log.Panicf("%s: %d calls for %d pods", way.name, calls, count)
+	for index, variant := range variants {
+		if calls := variant.calls() - called[index]; variant.isCalled && calls < count {
+			log.Panicf("%s: %d calls for %d pods", variant.name, calls, count)
 		}
 	}
 	fmt.Printf("| pod creation, %.1f KB, %d each | p50 ms | p99 ms | p50 added | p50 to no-op | added to no-op |\n", kb(pod), count)
 	fmt.Println("|---|---|---|---|---|---|")
 	none, noop := percentile(took[0], 50), percentile(took[1], 50)
-	for index, way := range ways {
+	for index, variant := range variants {
 		p50, p99 := percentile(took[index], 50), percentile(took[index], 99)
-		fmt.Printf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f |\n", way.name, ms(p50), ms(p99), ms(p50-none),
+		fmt.Printf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f |\n", variant.name, ms(p50), ms(p99), ms(p50-none),
 			ms(p50)/ms(noop), ms(p50-none)/ms(noop-none))
 	}
 	fmt.Println()

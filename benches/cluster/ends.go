@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Pods of the real node at a time, so that they disturb each other no more than pods do anywhere.
+// Number of concurrent pods on the real node: few, so that they do not disturb each other.
 const side = 5
 
-// measureEnds runs real containers with a real Envoy. The last line of the payload and what pilot-agent writes about the
-// end of Envoy have times that containerd has set: finer, and nearer, than what the kubelet tells.
+// measureEnds runs real containers with a real Envoy. It uses containerd's timestamps of the main container's last line
+// and of pilot-agent's line about the exit of Envoy, which are more precise than those of the kubelet.
 func (b *bench) measureEnds() {
 	command(b.lab, "mesh", "start")
 	controller := b.controller()
@@ -32,11 +32,11 @@ func (b *bench) measureEnds() {
 		})
 	}
 	group.Wait()
-	fmt.Printf("| payload end to proxy end, %d pods on a real node, %d at a time, settle 1 s | seen | aim |\n|---|---|---|\n", b.ends, side)
+	fmt.Printf("| main container exit to proxy exit, %d pods on a real node, %d at a time, settle 1 s | measured | target |\n|---|---|---|\n", b.ends, side)
 	fmt.Printf("| p50, s | %.2f | 1.15 |\n| p99, s | %.2f | |\n\n", percentile(took, 50).Seconds(), percentile(took, 99).Seconds())
 }
 
-// end runs one pod to its end and returns how long its proxy outlived the payload.
+// end runs one pod to completion and returns the time from the exit of its main container to that of its proxy.
 func (b *bench) end(name string) time.Duration {
 	b.api.create(pods(b.namespace), object{"apiVersion": "v1", "kind": "Pod",
 		"metadata": object{"name": name, "labels": object{"bench": b.name},
@@ -46,22 +46,22 @@ func (b *bench) end(name string) time.Duration {
 			"command": []string{"sh", "-c", "sleep 2; echo done"}}}}})
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		var pod struct{ Status struct{ Phase string } }
-		check(json.Unmarshal(must(b.api.ask("GET", b.pod(name), nil)), &pod))
+		check(json.Unmarshal(must(b.api.request("GET", b.pod(name), nil)), &pod))
 		if pod.Status.Phase == "Succeeded" {
 			break
 		}
 		if time.Since(began) > 2*time.Minute {
-			panic(name + " does not end")
+			panic(name + " does not complete")
 		}
 	}
 	delay := b.lastLine(name, "istio-proxy", "Envoy exited normally").Sub(b.lastLine(name, "train", "done"))
-	must(b.api.ask("DELETE", b.pod(name)+"?gracePeriodSeconds=0", nil))
+	must(b.api.request("DELETE", b.pod(name)+"?gracePeriodSeconds=0", nil))
 	return delay
 }
 
-// lastLine is the time at which a container wrote a text.
+// lastLine returns the time at which a container wrote a text.
 func (b *bench) lastLine(pod, container, text string) time.Time {
-	log := string(must(b.api.ask("GET", b.pod(pod)+"/log?timestamps=true&container="+container, nil)))
+	log := string(must(b.api.request("GET", b.pod(pod)+"/log?timestamps=true&container="+container, nil)))
 	for line := range strings.Lines(log) {
 		if stamp, rest, _ := strings.Cut(line, " "); strings.Contains(rest, text) {
 			return must(time.Parse(time.RFC3339Nano, stamp))

@@ -20,8 +20,8 @@ const (
 	warmUp      = 500 * time.Millisecond
 )
 
-// runLoad posts one body over and over on some connections and prints the answers per second. It writes requests that
-// are ready and reads no more of an answer than it must: the client is not what is measured.
+// runLoad posts one body repeatedly on some connections and prints the responses per second. It writes prepared
+// requests and parses as little of a response as possible: the client is not what is measured.
 func runLoad(arguments []string) {
 	p := pair{pem: must(os.ReadFile(arguments[0]))}
 	address, path, _ := strings.Cut(arguments[1], "/")

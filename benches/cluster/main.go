@@ -1,10 +1,10 @@
-// Command cluster measures trainmesh where it stands, on a real apiserver.
+// Command cluster measures trainmesh with a real apiserver.
 //
-//	cluster admission   the webhook beside no webhook, a webhook that does nothing, and a policy of the apiserver's own
-//	                    that writes the same; and straight at its port. All ways in one run and in turn, pod by pod, so
-//	                    that whatever else the machine does meets all of them
-//	cluster controller  from the end of a payload to the end of its proxy, on a real node and for many pods at once; and
-//	                    what it costs to watch pods by the ten thousand
+//	cluster admission   the webhook compared with no webhook, a no-op webhook, and a policy of the apiserver that writes
+//	                    the same fields; and the webhook's port under direct load. All variants run interleaved, pod by
+//	                    pod, so that other load on the machine affects all of them
+//	cluster controller  the time from the exit of the main container to that of the proxy, on a real node and for many pods
+//	                    at once; and the cost of watching tens of thousands of pods
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 	if len(os.Args) < 2 {
 		log.Fatal("usage: cluster admission|controller [FLAGS…]")
 	}
-	// Servers are killed with the thread that started them: this one, which lasts as long as the run.
+	// Servers are killed with the thread that started them: this one, which lives as long as the run.
 	runtime.LockOSThread()
 	command, arguments := os.Args[1], os.Args[2:]
 	os.Args = append([]string{command}, arguments...)
@@ -48,30 +48,30 @@ func main() {
 func runAdmission() {
 	var o options
 	flag.StringVar(&o.trainmesh, "trainmesh", "", "the binary to measure")
-	flag.StringVar(&o.noop, "noop", "", "the webhook that does nothing")
+	flag.StringVar(&o.noop, "noop", "", "the no-op webhook")
 	flag.StringVar(&o.config, "config", "", "trainmesh's configuration")
-	flag.IntVar(&o.creates, "creates", 1000, "pods to create in each way")
+	flag.IntVar(&o.creates, "creates", 1000, "pods to create in each variant")
 	flag.IntVar(&o.starts, "starts", 10, "starts to time")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of load for each body")
 	flag.DurationVar(&o.second, "round", 3*time.Second, "length of a round")
 	flag.Parse()
 
-	defer surroundings()()
+	defer conditions()()
 	pair := makePair()
 	defer os.RemoveAll(pair.folder)
 	api := connect()
-	world := &world{api: api, pair: pair}
-	defer world.remove()
-	world.register(o)
+	env := &environment{api: api, pair: pair}
+	defer env.remove()
+	env.setUp(o)
 
-	measureCreates(api, world.ways, o.creates)
-	measurePort(pair, world, o)
+	measureCreates(api, env.variants, o.creates)
+	measurePort(pair, env, o)
 	measureStarts(pair, o)
 	measureSize(o.trainmesh)
 }
 
-// surroundings prints what else decides the figures: now, and when the function that it returns is called.
-func surroundings() func() {
+// conditions prints the load of the machine: now, and when the returned function is called.
+func conditions() func() {
 	began := time.Now()
 	fmt.Printf("%d cores, load average before: %s\n\n", runtime.NumCPU(), loadAverage())
 	return func() {
@@ -84,7 +84,8 @@ func loadAverage() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// must ends the run where there is nothing left to measure. What was registered selects the run's own namespaces only.
+// must panics on an error: there is nothing left to measure. The webhook configurations match only the run's own
+// namespaces.
 func must[T any](value T, err error) T {
 	check(err)
 	return value

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// smallPod is a training pod as its operator posts it, some 3 KB. Nothing schedules it.
+// smallPod returns an unscheduled training pod as its operator creates it, about 3 KB.
 func smallPod() []byte {
-	return must(json.Marshal(payload(26)))
+	return must(json.Marshal(mainContainer(26)))
 }
 
-// injectedPod is one that the sidecar injector has seen already, some 17 KB.
+// injectedPod returns a pod after sidecar injection, about 17 KB.
 func injectedPod() []byte {
 	return must(json.Marshal(injected(120)))
 }
 
-// injected has so many variables in its payload, and some fewer in its proxy.
+// injected returns a pod with this many variables in its main container, and fewer in its proxy.
 func injected(variables int) object {
-	pod := payload(variables)
+	pod := mainContainer(variables)
 	metadata, spec := pod["metadata"].(object), pod["spec"].(object)
 	metadata["annotations"] = object{
 		"proxy.istio.io/config":   "holdApplicationUntilProxyStarts: true\nconcurrency: 2\n",
@@ -29,7 +29,7 @@ func injected(variables int) object {
 	return pod
 }
 
-// review is what the apiserver sends to a webhook about a pod.
+// review returns a review of a pod, as the apiserver sends it.
 func review(namespace string, pod []byte) []byte {
 	pods := object{"group": "", "version": "v1", "resource": "pods"}
 	kind := object{"group": "", "version": "v1", "kind": "Pod"}
@@ -42,7 +42,7 @@ func review(namespace string, pod []byte) []byte {
 	}}))
 }
 
-func payload(variables int) object {
+func mainContainer(variables int) object {
 	return object{
 		"apiVersion": "v1", "kind": "Pod",
 		"metadata": object{"generateName": "llama-worker-", "labels": object{

@@ -10,8 +10,8 @@ import (
 )
 
 // measurePort loads servers that are pinned to one core from a client that is pinned to another.
-func measurePort(pair pair, w *world, o options) {
-	namespace := w.ways[len(w.ways)-1].namespace
+func measurePort(pair pair, e *environment, o options) {
+	namespace := e.variants[len(e.variants)-1].namespace
 	bodies := []string{filepath.Join(pair.folder, "3"), filepath.Join(pair.folder, "17")}
 	check(os.WriteFile(bodies[0], review(namespace, smallPod()), 0o600))
 	check(os.WriteFile(bodies[1], review(namespace, injectedPod()), 0o600))
@@ -28,20 +28,20 @@ func measurePort(pair pair, w *world, o options) {
 	for round := range o.rounds {
 		for _, body := range bodies {
 			for turn := range urls {
-				// Whoever goes first meets another machine than whoever goes last: they take turns.
+				// The machine changes over time, so that the servers alternate as the first one.
 				url := urls[(round+turn)%len(urls)]
 				rates[body+url] = append(rates[body+url], load(pair, url, body, o.second))
 			}
 		}
 	}
-	fmt.Printf("| straight at the port: one core, TLS, %d connections, median of %d | trainmesh | no-op webhook | aim |\n", connections, o.rounds)
+	fmt.Printf("| direct load on the port: one core, TLS, %d connections, median of %d | trainmesh | no-op webhook | target |\n", connections, o.rounds)
 	fmt.Println("|---|---|---|---|")
 	for index, what := range []string{"uninjected pod, requests/s", "injected pod, requests/s"} {
 		body := bodies[index]
 		fmt.Printf("| %.1f KB, %s | %.0f | %.0f | %s |\n", kb(must(os.ReadFile(body))), what,
 			median(rates[body+urls[0]]), median(rates[body+urls[1]]), []string{">= 5000", ">= 2000"}[index])
 	}
-	fmt.Printf("| memory at most, MiB | %.1f | %.1f | <= 20 |\n\n", trainmesh.memory(), noop.memory())
+	fmt.Printf("| peak memory, MiB | %.1f | %.1f | <= 20 |\n\n", trainmesh.memory(), noop.memory())
 }
 
 func load(pair pair, url, body string, length time.Duration) (rate float64) {

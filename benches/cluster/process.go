@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// pair is a certificate that is its own authority, in files as servers read them.
+// pair is a self-signed certificate, in files for servers.
 type pair struct {
 	folder, certificate, key string
 	pem                      []byte
@@ -42,14 +42,14 @@ func makePair() pair {
 	return p
 }
 
-// client is the TLS configuration of a client that trusts the pair.
+// client returns the TLS configuration of a client that trusts the pair.
 func (p pair) client() *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(p.pem)
 	return &tls.Config{RootCAs: roots}
 }
 
-// process is a server that has told its addresses.
+// process is a server that has reported its addresses.
 type process struct {
 	command        *exec.Cmd
 	began          time.Time
@@ -61,7 +61,7 @@ func webhookArguments(pair pair, o options) []string {
 		"--config", o.config, "--tls-cert", pair.certificate, "--tls-key", pair.key, "--drain", "0s"}
 }
 
-// start runs a program, behind prefix if there is one, and waits for its first line.
+// start runs a program, with an optional prefix, and waits for its first line.
 func start(prefix, environment []string, program string, arguments ...string) *process {
 	line := append(append(prefix, program), arguments...)
 	command := exec.Command(line[0], line[1:]...)
@@ -81,7 +81,7 @@ func start(prefix, environment []string, program string, arguments ...string) *p
 	return p
 }
 
-// ready waits until the server says so, and returns the time since its start.
+// ready waits until the server is ready, and returns the time since its start.
 func (p *process) ready() time.Duration {
 	for ; ; time.Sleep(time.Millisecond) {
 		answer, err := http.Get("http://" + p.admin + "/readyz")
@@ -97,10 +97,10 @@ func (p *process) ready() time.Duration {
 	}
 }
 
-// memory is the most that the process has held, in MiB.
+// memory returns the peak resident memory of the process, in MiB.
 func (p *process) memory() float64 { return p.status("VmHWM") }
 
-// resident is what it holds now, in MiB.
+// resident returns its current resident memory, in MiB.
 func (p *process) resident() float64 { return p.status("VmRSS") }
 
 func (p *process) status(field string) (mib float64) {
@@ -111,7 +111,7 @@ func (p *process) status(field string) (mib float64) {
 }
 
 func (p *process) end() {
-	// It may have ended by itself.
+	// The process may have exited already.
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	_ = p.command.Wait()
 }

@@ -1,10 +1,10 @@
-//! Pods and manifests of the sizes that the figures are stated for.
+//! Pods and manifests of the sizes that the benchmarks state.
 
 #![allow(dead_code, reason = "each benchmark uses some of these")]
 
 use serde_json::{Value, json};
 
-/// A pod of some 3 KB as a training operator posts it: not injected yet.
+/// Returns a pod of about 3 KB as a training operator creates it, before injection.
 pub(crate) fn plain_pod() -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -17,7 +17,7 @@ pub(crate) fn plain_pod() -> Value {
     })
 }
 
-/// A pod of some 17 KB as it arrives in the second round: a GPU pod with a rendered sidecar.
+/// Returns a GPU pod of about 17 KB as it arrives in the second round, with a rendered sidecar.
 pub(crate) fn injected_pod() -> Value {
     let hook = json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}});
     let proxy = json!({
@@ -48,7 +48,7 @@ pub(crate) fn injected_pod() -> Value {
     })
 }
 
-/// The manifest of a job with one Worker, of some 1 KB.
+/// Returns the manifest of a job with one Worker, of about 1 KB.
 pub(crate) fn small_job(index: usize) -> String {
     let environment: Vec<String> = (0..6)
         .map(|n| format!("            - name: SETTING_{n}\n              value: \"value number {n} of this job\"\n"))

@@ -1,13 +1,13 @@
-//! What is decided about certificates: which step of a rotation is next, and when. Pure: no clock, no keys, no client.
+//! Decides the next step of a certificate rotation, and when it is due. Without clock, keys and client.
 //!
-//! How certificates are made and read, and who writes them, is the binary's room of this name.
+//! The module `certs` of the binary issues, parses and stores the certificates.
 
-mod dates;
-mod distrust;
 mod schedule;
 pub mod step;
+mod trust_error;
+mod validity;
 
-pub use dates::{BACK_DATE, Dates};
-pub use distrust::Distrust;
 pub use schedule::{Schedule, ScheduleError};
-pub use step::Id;
+pub use step::CertificateId;
+pub use trust_error::TrustError;
+pub use validity::{BACK_DATE, Validity};

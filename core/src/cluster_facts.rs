@@ -1,6 +1,6 @@
-//! What is known of a cluster, as one immutable value; [`ClusterView`] is what of it concerns one pod.
+//! Facts of a cluster as one immutable value. [`ClusterView`] contains those that apply to one pod.
 //!
-//! Pure: no I/O, no clock, no client.
+//! Pure: no I/O, clock or client.
 
 mod referenced;
 mod view;
@@ -18,39 +18,39 @@ use crate::gang::pins::Pins;
 use crate::keys;
 use crate::quantity::whole_units;
 
-/// Label by which Node Feature Discovery says that it saw an adapter of Mellanox or NVIDIA.
-const ADAPTER: &str = "feature.node.kubernetes.io/pci-15b3.present";
-/// Prefix of every label of Node Feature Discovery.
-const DISCOVERY: &str = "feature.node.kubernetes.io/";
-/// Prefix of the resources of huge pages, which are quantities of memory.
-const HUGE_PAGES: &str = "hugepages-";
-/// What a quota counts of resources that are not native.
-const COUNTED: [&str; 2] = ["requests.", "limits."];
+/// Label of Node Feature Discovery for Mellanox and NVIDIA adapters.
+const ADAPTER_LABEL: &str = "feature.node.kubernetes.io/pci-15b3.present";
+/// Prefix of all labels of Node Feature Discovery.
+const NFD_PREFIX: &str = "feature.node.kubernetes.io/";
+/// Prefix of huge page resources.
+const HUGE_PAGES_PREFIX: &str = "hugepages-";
+/// Prefixes of quota entries for extended resources.
+const QUOTA_PREFIXES: [&str; 2] = ["requests.", "limits."];
 
 /// Names of objects, by namespace.
 pub type Names = HashMap<String, BTreeSet<String>>;
 
 static NO_NAMES: BTreeSet<String> = BTreeSet::new();
 
-/// What is known of a cluster. A part that is `None` is unknown. Cheap to clone.
+/// Known facts of a cluster; `None` marks unknown ones. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterFacts {
-    /// What nodes offer.
+    /// Shapes of the nodes.
     pub nodes: Option<Arc<Nodes>>,
-    /// Quotas by namespace; a namespace that is not there has none.
+    /// Quotas by namespace; namespaces without quotas are absent.
     pub quotas: Option<Arc<HashMap<String, Vec<Quota>>>>,
-    /// Of the `ConfigMaps` that profiles name, those that there are, by namespace.
+    /// Existing `ConfigMaps` that profiles refer to, by namespace.
     pub config_maps: Option<Arc<Names>>,
-    /// The same of `ResourceClaimTemplates`.
+    /// Existing `ResourceClaimTemplates` that profiles refer to, by namespace.
     pub claim_templates: Option<Arc<Names>>,
-    /// Whether network-resources-injector is registered.
+    /// True if the webhook of network-resources-injector is installed.
     pub network_resources_injector: bool,
-    /// The revisions that living gangs were given.
+    /// Profile revisions of the gangs with running pods.
     pub pins: Arc<Pins>,
 }
 
 impl ClusterFacts {
-    /// What concerns the pods of `gang` in `namespace`.
+    /// Returns the facts that apply to pods of `gang` in `namespace`.
     #[must_use]
     pub fn view(&self, namespace: &str, gang: Option<&GangId>) -> ClusterView<'_> {
         let quotas = self.quotas.as_deref().map(|known| known.get(namespace).map_or(&[][..], Vec::as_slice));
@@ -58,52 +58,52 @@ impl ClusterFacts {
             nodes: self.nodes.as_deref(),
             quotas,
             network_resources_injector: self.network_resources_injector,
-            config_maps: present(self.config_maps.as_deref(), namespace),
-            claim_templates: present(self.claim_templates.as_deref(), namespace),
+            config_maps: existing(self.config_maps.as_deref(), namespace),
+            claim_templates: existing(self.claim_templates.as_deref(), namespace),
             pin: gang.and_then(|gang| self.pins.find(gang)),
         }
     }
 }
 
 impl NodeShape {
-    /// The shape of a node with these labels and this `status.allocatable`. A node that takes no new pods counts: it
-    /// offers what it has, and will again.
+    /// Determines the shape of a node from its labels and `status.allocatable`. Cordoned nodes count: they become
+    /// schedulable again.
     #[must_use]
-    pub fn read(labels: &BTreeMap<String, String>, allocatable: &BTreeMap<String, Value>) -> Self {
-        let offered = allocatable.iter().filter(|(name, _)| counts(name));
-        let discovered = labels.keys().any(|key| key.starts_with(DISCOVERY));
+    pub fn new(labels: &BTreeMap<String, String>, allocatable: &BTreeMap<String, Value>) -> Self {
+        let tracked = allocatable.iter().filter(|(name, _)| is_tracked(name));
+        let has_nfd = labels.keys().any(|key| key.starts_with(NFD_PREFIX));
         Self {
-            machine: labels.get(keys::INSTANCE_TYPE).cloned(),
-            allocatable: offered.filter_map(|(name, amount)| Some((name.clone(), whole_units(amount)?))).collect(),
-            adapter_seen: discovered.then(|| labels.get(ADAPTER).is_some_and(|seen| seen == "true")),
+            instance_type: labels.get(keys::INSTANCE_TYPE).cloned(),
+            allocatable: tracked.filter_map(|(name, amount)| Some((name.clone(), whole_units(amount)?))).collect(),
+            adapter_detected: has_nfd.then(|| labels.get(ADAPTER_LABEL).is_some_and(|value| value == "true")),
         }
     }
 }
 
 impl Quota {
-    /// The quota called `name` with this `status`; `None` where it limits nothing that profiles add.
+    /// Creates a quota from the object's name and status. Returns `None` if it limits no resource that profiles add.
     #[must_use]
-    pub fn read(name: &str, hard: &BTreeMap<String, Value>, used: &BTreeMap<String, Value>) -> Option<Self> {
+    pub fn from_status(name: &str, hard: &BTreeMap<String, Value>, used: &BTreeMap<String, Value>) -> Option<Self> {
         let limited = hard.iter().filter(|(entry, _)| {
-            let resource = COUNTED.iter().find_map(|prefix| entry.strip_prefix(prefix)).unwrap_or(entry);
-            counts(resource) && !entry.starts_with("count/")
+            let resource = QUOTA_PREFIXES.iter().find_map(|prefix| entry.strip_prefix(prefix)).unwrap_or(entry);
+            is_tracked(resource) && !entry.starts_with("count/")
         });
-        let left = limited.filter_map(|(entry, hard)| {
+        let remaining = limited.filter_map(|(entry, hard)| {
             let used = used.get(entry).map_or(Some(0), whole_units)?;
             Some((entry.clone(), whole_units(hard)?.saturating_sub(used)))
         });
-        let left: BTreeMap<String, u64> = left.collect();
-        (!left.is_empty()).then(|| Self { name: name.to_owned(), left })
+        let remaining: BTreeMap<String, u64> = remaining.collect();
+        (!remaining.is_empty()).then(|| Self { name: name.to_owned(), remaining })
     }
 }
 
-fn present<'a>(known: Option<&'a Names>, namespace: &str) -> Option<&'a BTreeSet<String>> {
+fn existing<'a>(known: Option<&'a Names>, namespace: &str) -> Option<&'a BTreeSet<String>> {
     known.map(|known| known.get(namespace).unwrap_or(&NO_NAMES))
 }
 
-/// Whether profiles add such a resource: an extended one, or huge pages.
-fn counts(resource: &str) -> bool {
-    resource.contains('/') || resource.starts_with(HUGE_PAGES)
+/// Returns true for the resources that profiles can add: extended resources and huge pages.
+fn is_tracked(resource: &str) -> bool {
+    resource.contains('/') || resource.starts_with(HUGE_PAGES_PREFIX)
 }
 
 #[cfg(test)]
@@ -118,43 +118,46 @@ mod tests {
     }
 
     #[rstest]
-    #[case::of_gpus(
+    #[case::gpu_node(
         json!({"node.kubernetes.io/instance-type": "p5.48xlarge"}),
         json!({"cpu": "96", "memory": "2Ti", "pods": "110", "ephemeral-storage": "1Ti", "nvidia.com/gpu": "8",
                "vpc.amazonaws.com/efa": "32", "hugepages-2Mi": "10Mi"}),
         Some("p5.48xlarge"), &[("hugepages-2Mi", 10 << 20), ("nvidia.com/gpu", 8), ("vpc.amazonaws.com/efa", 32)], None
     )]
-    #[case::plain(json!({}), json!({"cpu": "2", "attachable-volumes-x": "9"}), None, &[], None)]
+    #[case::no_tracked_resource(json!({}), json!({"cpu": "2", "attachable-volumes-x": "9"}), None, &[], None)]
     #[case::adapter(json!({"feature.node.kubernetes.io/pci-15b3.present": "true"}), json!({}), None, &[], Some(true))]
     #[case::no_adapter(json!({"feature.node.kubernetes.io/cpu-model.id": "1"}), json!({}), None, &[], Some(false))]
-    fn shapes(
+    fn reads_the_shape_of_a_node(
         #[case] labels: Value,
         #[case] allocatable: Value,
-        #[case] machine: Option<&str>,
-        #[case] offered: &[(&str, u64)],
-        #[case] adapter_seen: Option<bool>,
+        #[case] instance_type: Option<&str>,
+        #[case] allocatable_units: &[(&str, u64)],
+        #[case] adapter_detected: Option<bool>,
     ) {
-        let shape = NodeShape::read(&map(labels), &map(allocatable));
-        let offered = offered.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect();
-        assert_eq!(shape, NodeShape { machine: machine.map(str::to_owned), allocatable: offered, adapter_seen });
+        let shape = NodeShape::new(&map(labels), &map(allocatable));
+        let expected = allocatable_units.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect();
+        assert_eq!(
+            shape,
+            NodeShape { instance_type: instance_type.map(str::to_owned), allocatable: expected, adapter_detected }
+        );
     }
 
     #[rstest]
     #[case::devices(json!({"requests.rdma/hca": "8"}), json!({"requests.rdma/hca": "3"}), &[("requests.rdma/hca", 5)])]
-    #[case::over(json!({"requests.rdma/hca": "8"}), json!({"requests.rdma/hca": "9"}), &[("requests.rdma/hca", 0)])]
-    #[case::not_counted_yet(json!({"limits.rdma/hca": "8"}), json!({}), &[("limits.rdma/hca", 8)])]
+    #[case::exceeded(json!({"requests.rdma/hca": "8"}), json!({"requests.rdma/hca": "9"}), &[("requests.rdma/hca", 0)])]
+    #[case::unused(json!({"limits.rdma/hca": "8"}), json!({}), &[("limits.rdma/hca", 8)])]
     #[case::huge_pages(json!({"requests.hugepages-2Mi": "4Mi"}), json!({"requests.hugepages-2Mi": "2Mi"}),
         &[("requests.hugepages-2Mi", 2 << 20)])]
-    #[case::others(json!({"requests.cpu": "8", "pods": "3", "count/jobs.batch": "2", "count/a.b/c": "2"}), json!({}), &[])]
-    #[case::unreadable(json!({"requests.rdma/hca": "many"}), json!({}), &[])]
-    fn quotas(#[case] hard: Value, #[case] used: Value, #[case] left: &[(&str, u64)]) {
-        let left: BTreeMap<_, _> = left.iter().map(|(entry, left)| ((*entry).to_owned(), *left)).collect();
-        let expected = (!left.is_empty()).then(|| Quota { name: "q".to_owned(), left });
-        assert_eq!(Quota::read("q", &map(hard), &map(used)), expected);
+    #[case::other_resources(json!({"requests.cpu": "8", "pods": "3", "count/jobs.batch": "2", "count/a.b/c": "2"}), json!({}), &[])]
+    #[case::invalid_quantity(json!({"requests.rdma/hca": "many"}), json!({}), &[])]
+    fn computes_the_remaining_quota(#[case] hard: Value, #[case] used: Value, #[case] remaining: &[(&str, u64)]) {
+        let remaining: BTreeMap<_, _> = remaining.iter().map(|(entry, units)| ((*entry).to_owned(), *units)).collect();
+        let expected = (!remaining.is_empty()).then(|| Quota { name: "q".to_owned(), remaining });
+        assert_eq!(Quota::from_status("q", &map(hard), &map(used)), expected);
     }
 
     #[test]
-    fn what_is_known_to_be_absent_is_not_unknown() {
+    fn known_absence_differs_from_unknown() {
         let unknown = ClusterFacts::default();
         let view = unknown.view("team-a", None);
         assert!(view.quotas.is_none() && view.config_maps.is_none() && view.claim_templates.is_none());

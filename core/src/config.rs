@@ -1,20 +1,20 @@
-//! The configuration: from text to values that hold for sure, with every mistake reported at once.
+//! Configuration: parses and validates the text form, and reports all problems at once.
 //!
-//! A section is one file here with one declaration: its type, its form in the file and its defaults. Its doc comments,
-//! names and defaults make the JSON Schema. A new section adds its file, a `mod` and a `pub use` line and a field of
-//! [`Configuration`].
+//! Each section has a file with one declaration of its fields, defaults and validation. The JSON Schema is generated
+//! from the declarations and their doc comments. To add a section, add its file, the `mod` and `pub use` lines, and a
+//! field of [`Configuration`].
 //!
-//! Absent on purpose: reading files and watching them. Those who run a process decide where text comes from.
+//! Reading and watching files is left to the binary.
 
 mod choice;
 mod document;
+mod duration;
 mod fabric;
 mod fields;
 mod helpers;
 mod lint;
 mod mesh;
 mod names;
-mod period;
 mod problem;
 pub mod profile;
 mod profiles;
@@ -28,18 +28,18 @@ mod update;
 
 use serde_json::json;
 
+pub use duration::ConfigDuration;
 pub use fabric::{DefaultProfile, Fabric, PodSecurityDefault};
 pub use helpers::{Argv, Helper, HelperMethod, HttpPost};
 pub use lint::{CheckId, LintSettings};
 pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};
-pub use period::Period;
 pub use problem::{Problem, render};
 pub use profile::Profile;
 pub use profiles::{Entry, Profiles, builtin_profiles, profile_source};
 #[cfg(feature = "schema")]
 pub use schema::schema;
-pub(crate) use termination::LONGEST_SETTLE;
+pub(crate) use termination::MAX_SETTLE;
 pub use termination::Termination;
 pub use update::ConfigUpdate;
 
@@ -51,38 +51,40 @@ use section::section;
 use crate::{hash, yaml};
 
 section! {
-    /// A valid configuration. Its default is `config/default.yaml`.
+    /// A valid configuration. The default is `config/default.yaml`.
     pub struct Configuration {
-        /// Repairs of pods with an Istio sidecar.
+        /// Rules for pods with an Istio sidecar.
         pub mesh: Mesh,
-        /// Ending the proxy and other helpers of pods whose payload has ended.
+        /// Termination of the proxy and other sidecar containers when the main containers have completed.
         pub termination: Termination,
-        /// Transport of NCCL and RDMA devices.
+        /// NCCL transport and RDMA devices.
         pub fabric: Fabric,
     }
 }
 
 impl Configuration {
-    /// The configuration of a process that was given none: the values of `config/default.yaml`, built into the binary.
+    /// Returns the built-in configuration: the values of `config/default.yaml`.
     #[must_use]
     pub fn embedded() -> Self {
         Self::default()
     }
 
-    /// Reads the YAML of a configuration, or of the `ConfigMap` that holds it under `config.yaml`; the lines of problems
-    /// then count in the file of the `ConfigMap`. Absent and null fields take their default. All problems are returned, in
-    /// the order of their lines; only a syntax error or a duplicate key comes alone.
+    /// Parses the YAML of a configuration, or the manifest of a `ConfigMap` with the key `config.yaml`. Problems refer
+    /// to lines of `text`. Absent and null fields have their default values.
+    ///
+    /// # Errors
+    /// Returns all problems, sorted by line. A syntax error or a duplicate key is returned alone.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         document::parse(text)
     }
 
-    /// Tells configurations apart: the hash of the JSON form, `apiVersion` and `kind` aside.
+    /// Returns the hash of the JSON form without `apiVersion` and `kind`.
     #[must_use]
     pub fn hash(&self) -> String {
         hash::of(&json!(self))
     }
 
-    /// The complete YAML, defaults included, in the order of `config/default.yaml`.
+    /// Returns the complete YAML including defaults, in the order of `config/default.yaml`.
     #[must_use]
     pub fn to_yaml(&self) -> String {
         let document = Document { api_version: API_VERSION, kind: KIND, configuration: self };

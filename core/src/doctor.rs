@@ -1,10 +1,10 @@
-//! `doctor`: what a live cluster says about an installation, judged.
+//! The checks of `trainmesh doctor` on a cluster and its installation.
 //!
-//! Pure: [`Facts`] in, [`Finding`]s out. Each check is one file here, and each sees only the facts that it judges;
-//! `cluster::checkup` asks for them. Every finding has a [`Code`], whose severity, words and fix stand in one list. A check
-//! that finds nothing wrong says so: a person sees what was looked at.
+//! A pure function from [`InstallationFacts`], collected by `cluster::checkup`, to [`Finding`]s. Each check has its own
+//! file and receives only the facts that it needs. Severity, text and fix of every [`Code`] are in one list. A check
+//! without problems returns a finding too, so that the output lists all checks.
 //!
-//! Absent on purpose: any repair, and any guess. What the person's rights do not show is a note, never a failure.
+//! Nothing is repaired and nothing is guessed: data that the user's account may not read is a note, never a failure.
 
 mod certificate;
 mod code;
@@ -17,32 +17,32 @@ mod kubernetes;
 mod lease;
 mod metrics;
 mod namespaces;
+mod permissions;
 mod pod_security;
-mod registration;
-mod rights;
 mod servers;
 #[cfg(test)]
 mod testing;
+mod webhook_configuration;
 
 use std::fmt;
 
 pub use certificate::ca_bundle;
-pub use code::{Check, Code, level};
-pub use facts::{Admission, Facts, Istiod, PodSecurityProbe, Readable, ServingCertificate, Version};
-pub use registration::ours as webhooks;
-pub use rights::{Right, Server, narrowed, needed, unneeded};
+pub use code::{Check, Code, level_name};
+pub use facts::{CertificateStatus, InstallationFacts, Istiod, PodSecurityProbe, ProbeResult, Readable, Version};
+pub use permissions::{Permission, Server, narrow_to_namespaces, required_permissions, unused_permissions};
 pub use servers::Servers;
+pub use webhook_configuration::own_webhooks;
 
 use crate::finding::Finding;
 
-/// Judges everything, in the order in which a person would repair it. Every check gives one finding at least.
+/// Runs all checks, in the order in which to fix their findings. Every check returns at least one finding.
 #[must_use]
-pub fn examine(facts: &Facts) -> Vec<(Check, Finding)> {
-    let Facts {
+pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
+    let InstallationFacts {
         installation,
         now,
         version,
-        registrations,
+        webhook_configurations,
         servers,
         certificate,
         endpoints,
@@ -50,18 +50,18 @@ pub fn examine(facts: &Facts) -> Vec<(Check, Finding)> {
         metrics,
         configuration,
         denied,
-        unneeded,
+        unused_permissions,
         istiods,
         namespaces,
         pod_security,
     } = facts;
     let namespace = installation.namespace();
-    let more = unneeded.known().map_or(&[][..], Vec::as_slice);
-    let visible = registrations.known().map_or(&[][..], Vec::as_slice);
+    let unused = unused_permissions.known().map_or(&[][..], Vec::as_slice);
+    let visible = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
     let checks = [
         (Check::Kubernetes, kubernetes::check(version)),
-        (Check::Registration, registrations.evaluate(|all| registration::check(all, namespace))),
-        (Check::IstioAux, registrations.evaluate(|all| istio_aux::check(all))),
+        (Check::Registration, webhook_configurations.evaluate(|all| webhook_configuration::check(all, namespace))),
+        (Check::IstioAux, webhook_configurations.evaluate(|all| istio_aux::check(all))),
         (Check::Certificate, certificate::check(certificate, visible, servers, namespace, *now)),
         (Check::Endpoints, endpoints.evaluate(|ready| endpoints::check(*ready))),
         (
@@ -74,9 +74,12 @@ pub fn examine(facts: &Facts) -> Vec<(Check, Finding)> {
         ),
         (Check::Metrics, metrics.evaluate(metrics::check)),
         (Check::Configuration, configuration.evaluate(configuration::check)),
-        (Check::Rights, denied.evaluate(|denied| rights::check(denied, more))),
-        (Check::Istio, registrations.evaluate(|all| istio::check(all, istiods))),
-        (Check::Namespaces, namespaces.evaluate(|all| namespaces::check(all, registrations.known(), installation))),
+        (Check::Rights, denied.evaluate(|denied| permissions::check(denied, unused))),
+        (Check::Istio, webhook_configurations.evaluate(|all| istio::check(all, istiods))),
+        (
+            Check::Namespaces,
+            namespaces.evaluate(|all| namespaces::check(all, webhook_configurations.known(), installation)),
+        ),
         (Check::PodSecurity, pod_security.evaluate(pod_security::check)),
     ];
     let findings = |(check, found): (Check, Vec<Found>)| {
@@ -85,16 +88,16 @@ pub fn examine(facts: &Facts) -> Vec<(Check, Finding)> {
     checks.into_iter().flat_map(findings).collect()
 }
 
-/// A code, and what was seen that shows it.
+/// The code of a finding, and its evidence.
 type Found = (Code, String);
 
-/// `names` in one line, the first few where there are many.
-fn several(names: impl IntoIterator<Item = impl fmt::Display>) -> String {
-    /// A line that a terminal shows; the rest is counted.
-    const SHOWN: usize = 8;
+/// Joins names; long lists are truncated.
+fn join_names(names: impl IntoIterator<Item = impl fmt::Display>) -> String {
+    /// Enough names for a line of a terminal; the others are counted.
+    const MAX_NAMES: usize = 8;
     let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
-    match names.len().checked_sub(SHOWN) {
-        Some(more @ 1..) => format!("{} and {more} more", names[..SHOWN].join(", ")),
+    match names.len().checked_sub(MAX_NAMES) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
         _ => names.join(", "),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a text must look like, as JSON Schema has it.
+/// The format, as a pattern of JSON Schema.
 pub const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
 
 /// Reads a duration. The error says what was expected.

@@ -1,17 +1,16 @@
-//! Fabrics: what is known of the network between GPUs, whatever a site calls it: what NCCL reads, from where, and which
-//! devices are for RDMA.
+//! Site-independent facts about GPU networks: NCCL's variables and configuration file, and the names of RDMA devices.
 //!
-//! What a site's network needs is a profile of the configuration ([`config::profile`](crate::config::profile)). The rule
-//! that changes pods is `mutate::rules::fabric`; [`lint`](crate::lint) reports what looks wrong in one.
+//! The requirements of a particular network are configured as a profile ([`config::profile`](crate::config::profile)).
+//! The rule `mutate::rules::fabric` applies it to pods, and [`lint`](crate::lint) checks the result.
 //!
-//! Pure: no I/O, no clock, no client.
+//! Pure: no I/O, clock or client.
 
 pub mod conf;
 mod devices;
 pub mod nccl;
 
-/// The longest annotation with a list of networks that is parsed, in bytes: JSON takes many times its length. A network is
-/// some 100 bytes, and no node has hundreds of adapters.
-pub(crate) const LIST_LIMIT: usize = 32 * 1024;
+/// Maximum length in bytes of an annotation with a list of networks, to bound the memory for parsing its JSON. An entry
+/// takes about 100 bytes, and no node has hundreds of adapters.
+pub(crate) const MAX_NETWORKS_ANNOTATION: usize = 32 * 1024;
 
-pub use devices::is_rdma;
+pub use devices::is_rdma_resource;

@@ -1,49 +1,48 @@
-//! What was found: one type for lint, doctor, preview and controller.
+//! The finding type of lint, doctor, preview and controller.
 //!
-//! Each of them has its own codes, and its own words for severities in its output.
+//! Each of them has its own codes, and its own names for severities in its output.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How much weight a finding has.
-// The worst first. The comments and the letters are part of the configuration's schema. It leaves `Ok` out: nobody
-// configures the weight of what is as it should be.
+/// Severity of a finding.
+// The most severe first. Comments and letters are part of the configuration schema, which excludes `Ok`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Severity {
-    /// It would break.
+    /// The workload would fail.
     #[serde(rename = "E")]
     Error,
-    /// It is likely wrong.
+    /// Probably a mistake.
     #[serde(rename = "W")]
     Warning,
-    /// Worth knowing.
+    /// For information.
     #[serde(rename = "I")]
     Info,
-    /// As it should be.
+    /// No problem.
     #[serde(skip_deserializing)]
     Ok,
 }
 
-/// What was found. Names and order of the fields are those of JSON from lint and preview.
+/// A finding. Field names and order are those of the JSON output of lint and preview.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its code, stable.
+    /// Stable code.
     #[serde(rename = "id")]
     pub code: &'static str,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// What is wrong.
+    /// The problem and its consequence.
     pub message: Cow<'static, str>,
-    /// What shows it: names, dates, answers; may be empty.
+    /// Details of this occurrence: names, dates, values; may be empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub evidence: String,
-    /// How to fix it; `None` where nothing has to be done.
+    /// How to fix it; `None` if no action is required.
     #[serde(rename = "cure")]
     pub fix: Option<&'static str>,
-    /// What it is about within the examined object: the JSON pointer of a field, or a container; empty: the whole.
+    /// Affected part of the checked object: the JSON pointer of a field, or a container; empty for the whole object.
     #[serde(rename = "field")]
     pub subject: String,
 }

@@ -1,14 +1,14 @@
-//! Gangs: pods that start together, talk to each other all the time, and must be set up alike.
+//! Gangs: pods of one job that start together, communicate with each other, and need the same fabric settings.
 //!
-//! A kind of workload declares what its pods have in common ([`workload::GangTraits`](crate::workload::GangTraits)). Here
-//! stands which gang a pod belongs to ([`GangId`]), which revision of a fabric profile the pods of each gang were given
-//! ([`pins`]), and which of them differ from the others ([`mixed`]).
+//! Each workload kind declares how its pods form gangs ([`workload::GangTraits`](crate::workload::GangTraits)). This
+//! module identifies the gang of a pod ([`GangId`]), pins the profile revision of each gang ([`pins`]), and finds pods
+//! that deviate from their gang ([`deviation`]).
 //!
-//! Pure: no I/O, no clock, no client.
+//! Pure: no I/O, clock or client.
 
 mod assignment;
+pub mod deviation;
 mod id;
-pub mod mixed;
 pub mod pins;
 
 pub use assignment::{AssignedPod, Assignment};

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// How many hexadecimal digits a hash shows: 48 bits tell apart more configurations than anyone keeps.
+/// The hexadecimal digits of a hash: 48 bits distinguish more configurations than any cluster has.
 const DIGITS: usize = 12;
 
 /// The first 12 hexadecimal digits of SHA-256 over the compact JSON of `value` with sorted keys.
@@ -22,7 +22,7 @@ pub fn of(value: &Value) -> String {
     text
 }
 
-/// Whether `text` has the form of a hash.
+/// Returns true if `text` has the format of a hash.
 #[must_use]
 pub fn is_hash(text: &str) -> bool {
     text.len() == DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

@@ -1,6 +1,6 @@
-//! What a message says of a name that is not known: the names that are, and the one that was probably meant.
+//! Hints for unknown names in messages: the valid names, and the closest one.
 
-/// The names in the words of a message: `a, b or c`.
+/// Joins the names for a message: `a, b or c`.
 pub(crate) fn one_of(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -9,13 +9,13 @@ pub(crate) fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// The longest name that others are compared with, in bytes: a comparison takes the product of both lengths.
-pub(crate) const COMPARED: usize = 128;
+/// Longest name that is compared, in bytes: the cost of a comparison is the product of both lengths.
+pub(crate) const MAX_COMPARED: usize = 128;
 
-/// The known name that was probably meant: no more than a third of the typed one is wrong, the case of letters and
-/// the underscores of `snake_case` aside. Beyond that a hint misleads more often than it helps.
+/// Returns the closest known name, if at most a third of the letters differ, ignoring case and underscores. Beyond that,
+/// a hint misleads more often than it helps.
 pub(crate) fn nearest<'n>(typed: &str, known: &[&'n str]) -> Option<&'n str> {
-    if typed.len() > COMPARED {
+    if typed.len() > MAX_COMPARED {
         return None;
     }
     let fold = |name: &str| name.replace('_', "").to_lowercase();
@@ -37,9 +37,9 @@ mod tests {
     #[case::snake_case("native_sidecar", Some("nativeSidecar"))]
     #[case::case_of_letters("HOLD", Some("hold"))]
     #[case::another_word("bald", None)]
-    #[case::nothing_alike("replicas", None)]
+    #[case::unrelated("replicas", None)]
     #[case::empty("", None)]
-    fn a_hint_is_given_for_a_slip_only(#[case] typed: &str, #[case] expected: Option<&str>) {
+    fn suggests_only_close_names(#[case] typed: &str, #[case] expected: Option<&str>) {
         assert_eq!(nearest(typed, &["enabled", "hold", "nativeSidecar", "traffic"]), expected);
     }
 }

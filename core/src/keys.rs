@@ -1,31 +1,31 @@
-//! Names of the labels and annotations that trainmesh reads or writes, ours and those of others.
+//! Keys of the labels and annotations that trainmesh reads or writes.
 
 /// Namespace label that opts in (`enabled`, `audit`), and pod label that opts out (`disabled`).
 pub const INJECT: &str = "trainmesh.dev/inject";
-/// Namespace label of datastrophic/istio-aux, whose users we serve unchanged.
+/// Namespace label of datastrophic/istio-aux, for which trainmesh is a drop-in replacement.
 pub const ISTIO_AUX: &str = "io.datastrophic/istio-aux";
-/// Namespace or pod label that keeps the payload's traffic out of Envoy.
+/// Namespace or pod label that selects how much traffic of the main containers bypasses Envoy.
 pub const MESH_TRAFFIC: &str = "trainmesh.dev/mesh-traffic";
-/// Pod annotation: the containers that must have ended before the proxy is ended.
+/// Pod annotation that lists the main containers: those that must complete before the proxy is terminated.
 pub const PAYLOAD_CONTAINERS: &str = "trainmesh.dev/payload-containers";
-/// Pod annotation: containers that serve the payload, and perhaps the entry of the catalogue that ends each.
+/// Pod annotation that lists the sidecar containers, each with an optional entry of the termination catalog.
 pub const HELPER_CONTAINERS: &str = "trainmesh.dev/helper-containers";
-/// Pod annotation: how long after the payload's end the proxy is ended.
+/// Pod annotation that overrides the stabilization window between completion and termination of the proxy.
 pub const SETTLE: &str = "trainmesh.dev/settle";
-/// Namespace or pod label that names a fabric profile, or [`NO_FABRIC`].
+/// Namespace or pod label that selects a fabric profile, or [`NO_FABRIC`].
 pub const FABRIC: &str = "trainmesh.dev/fabric";
-/// The value of [`FABRIC`] that asks for no profile.
+/// Value of [`FABRIC`] that selects no profile.
 pub const NO_FABRIC: &str = "none";
-/// Pod annotation that we write: the revision of the profile that the pod was given.
+/// Pod annotation, written by trainmesh, with the revision of the applied profile.
 pub const FABRIC_REVISION: &str = "trainmesh.dev/fabric-revision";
-/// Pod annotation that we write: the file that NCCL reads, which the kubelet mounts from it.
+/// Pod annotation, written by trainmesh, with the NCCL configuration file. The kubelet mounts it by the downward API.
 pub const NCCL_CONF: &str = "trainmesh.dev/nccl-conf";
-/// Pod label that we write: the controller is to watch the pod, for helpers to end and for its fabric.
+/// Pod label, written by trainmesh, that selects the pods with sidecars or a fabric for the controller's watch.
 pub const MANAGED: &str = "trainmesh.dev/managed";
-/// Pod annotation that we write: the rules that changed the pod.
+/// Pod annotation, written by trainmesh, that lists the rules that changed the pod.
 pub const APPLIED: &str = "trainmesh.dev/applied";
 
-/// Pod annotation with a YAML text that the injector merges into the proxy's configuration.
+/// Pod annotation with YAML that the injector merges into the proxy's configuration.
 pub const PROXY_CONFIG: &str = "proxy.istio.io/config";
 /// Pod annotation in which the injector lists what it added.
 pub const SIDECAR_STATUS: &str = "sidecar.istio.io/status";
@@ -33,35 +33,35 @@ pub const SIDECAR_STATUS: &str = "sidecar.istio.io/status";
 pub const SIDECAR_INJECT: &str = "sidecar.istio.io/inject";
 /// Pod annotation that chooses a native or a classic sidecar (Istio 1.24 and newer).
 pub const NATIVE_SIDECAR: &str = "sidecar.istio.io/nativeSidecar";
-/// Namespace label that turns injection on or off; beats [`ISTIO_REVISION`].
+/// Namespace label that turns injection on or off; takes precedence over [`ISTIO_REVISION`].
 pub const ISTIO_INJECTION: &str = "istio-injection";
-/// Namespace or pod label that names the revision of Istio which injects.
+/// Namespace or pod label that names the Istio revision that injects.
 pub const ISTIO_REVISION: &str = "istio.io/rev";
 /// Namespace or pod label that puts a pod into the ambient mesh.
 pub const DATAPLANE_MODE: &str = "istio.io/dataplane-mode";
 /// Pod annotation that names the injection templates, `grpc-agent` among them.
 pub const INJECT_TEMPLATES: &str = "inject.istio.io/templates";
-/// Pod annotation by which the ambient mesh says that it has taken the pod in.
+/// Pod annotation that the ambient mesh sets when it redirects the pod's traffic.
 pub const AMBIENT_REDIRECTION: &str = "ambient.istio.io/redirection";
 /// Pod annotation that moves pilot-agent's status port.
 pub const STATUS_PORT: &str = "status.sidecar.istio.io/port";
-/// Prefix of the annotations that steer which traffic Envoy captures.
+/// Prefix of the annotations that configure which traffic Envoy captures.
 pub const TRAFFIC_PREFIX: &str = "traffic.sidecar.istio.io/";
 
-/// Pod annotation that keeps the traffic of network interfaces out of Envoy.
+/// Pod annotation that excludes network interfaces from traffic capture.
 pub const EXCLUDE_INTERFACES: &str = "traffic.sidecar.istio.io/excludeInterfaces";
 
 /// Pod annotation of GKE that names the interface of the default route.
 pub const GKE_DEFAULT_INTERFACE: &str = "networking.gke.io/default-interface";
 /// Pod annotation of GKE that lists the pod's interfaces as JSON.
 pub const GKE_INTERFACES: &str = "networking.gke.io/interfaces";
-/// Namespace label with the level of Pod Security that is enforced.
+/// Namespace label with the Pod Security level that is enforced.
 pub const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
-/// Node label with the type of the machine.
+/// Node label with the instance type.
 pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 
-/// Annotation of a static pod's image at the apiserver; its source is a file on the node.
+/// Annotation of a mirror pod: the apiserver's copy of a static pod, whose source is a file on the node.
 pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
-/// Annotations of `YuniKorn`'s placeholder pods, today's and that of older releases.
+/// Annotations of `YuniKorn` placeholder pods in current and in older releases.
 pub const YUNIKORN_PLACEHOLDERS: [&str; 2] =
     ["yunikorn.apache.org/placeholder", "internal.yunikorn.apache.org/placeholder"];

@@ -1,9 +1,9 @@
-//! What trainmesh decides. No I/O, no clock, no client: Cargo and `clippy.toml` hold it to that.
+//! Decision logic of trainmesh. It performs no I/O and has no clock or client; Cargo and `clippy.toml` enforce this.
 //!
-//! Data flows one way: a manifest is read ([`manifest`]), becomes the pods that its operator would create
-//! ([`workload`]), each pod is looked at ([`pod`]) and a patch is planned for it ([`mutate`]) under a configuration
-//! ([`config`]). When the payload of a pod has ended, [`lifecycle`] decides what else is to be ended.
-//! `docs/architecture.md` is the map.
+//! Data flows one way: a manifest is parsed ([`manifest`]) and expanded into the pods that its operator would create
+//! ([`workload`]). For each pod ([`pod`]) the engine plans a patch ([`mutate`]) under a configuration ([`config`]).
+//! After the main containers of a pod complete, [`lifecycle`] decides which containers to terminate. See
+//! `docs/architecture.md` for an overview.
 
 pub mod certs;
 pub mod cluster_facts;

@@ -1,26 +1,27 @@
-//! When a pod's proxy and helpers are to be ended, and how: decisions only.
+//! When and how to terminate the proxy and the sidecars of a pod.
 //!
-//! [`PodFacts`] is what a decision needs of a pod, [`History`] what has been tried with it before. Pure: no client, no
-//! runtime, no clock; the time is an argument. `controller` watches, acts and tells.
+//! [`PodFacts`] holds what a decision reads from a pod, [`History`] the previous attempts on it. The module has no
+//! client, no runtime and no clock: the time is an argument. `controller` watches pods, acts and publishes events.
 
 mod action;
-mod catalogue;
+mod catalog;
 mod decide;
 mod decision;
 mod facts;
-mod finality;
-mod helpers;
 mod history;
-mod ladder;
+mod proxy_methods;
+mod restart_outlook;
 mod roles;
+mod sidecars;
 
-pub use action::{Action, Attempt, AttemptResult, Method, Step};
-pub use catalogue::Catalogue;
-pub use decide::{Situation, decide};
-pub use decision::{Decision, Ended, Report, ReportCode, Role, Skip, Target, Why};
+pub use action::{Action, Attempt, AttemptOutcome, AttemptResult, Method};
+pub use catalog::SidecarCatalog;
+pub use decide::{DecisionInput, decide};
+pub use decision::{Decision, Report, ReportCode, Role, SkipReason, Target, TerminationDetails, WaitReason};
 pub use facts::schema;
 pub use facts::{
-    Agent, ContainerFacts, Declared, Excess, Phase, PodFacts, RestartRule, RestartRules, RuleAction, State,
+    AgentConfig, ContainerFacts, ContainerState, LimitExceeded, PodAnnotations, PodFacts, PodPhase, RestartRule,
+    RestartRules, RuleAction,
 };
-pub use helpers::{Helpers, helpers};
 pub use history::History;
+pub use sidecars::{PodSidecars, pod_sidecars};

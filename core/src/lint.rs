@@ -1,12 +1,13 @@
-//! What looks wrong in a pod that uses a fabric.
+//! Lint checks FP001 to FP035: settings of a pod that break RDMA or NCCL, or slow them down.
 //!
-//! One entry a check in [`checks`], with its words and its function; the functions stand by theme in the modules beside
-//! it. Pure, and evidence alone counts: what is not known of the pod or the cluster makes no check fire.
+//! [`checks`] lists every check with its documentation and its function; the functions are grouped by topic in the
+//! submodules. The checks are pure and report only what the pod and the known facts of the cluster prove: unknown facts
+//! produce no findings.
 
 mod admission;
+mod context;
 mod devices;
-mod facts;
-mod finding;
+mod input;
 mod interfaces;
 mod job;
 mod mesh;
@@ -17,59 +18,66 @@ mod raw;
 mod rdma;
 mod security;
 mod setting;
-mod subject;
+mod sink;
 mod table;
 mod tuning;
 mod values;
 mod volumes;
 
-pub use admission::{line, warnings};
-pub use finding::letter;
-pub use page::page;
-pub use subject::Subject;
-pub use table::{CAPTURED, Check, Example, checks, find};
+pub use admission::{warning_line, warnings};
+pub use input::LintInput;
+pub use page::reference_page;
+pub use sink::severity_letter;
+pub use table::{CAPTURED_TRAFFIC, Check, Example, checks, find_check};
 
-use facts::{Facts, asks_for_adapter};
+use context::{CheckContext, requests_adapter};
 use setting::sets_nccl;
 
 use crate::config::{CheckId, LintSettings, Profile};
 use crate::finding::{Finding, Severity};
 use crate::pod::Pod;
 
-/// Whether `pod` has to do with a fabric: a profile was selected, or it asks for an RDMA device or sets a variable of NCCL.
+/// Returns true if a profile is selected for `pod`, or one of its containers requests an RDMA device or sets an NCCL
+/// variable.
 #[must_use]
-pub fn concerns(pod: Pod<'_>, profile: Option<&Profile>) -> bool {
-    profile.is_some() || pod.containers().any(|container| asks_for_adapter(container) || sets_nccl(container))
+pub fn uses_fabric(pod: Pod<'_>, profile: Option<&Profile>) -> bool {
+    profile.is_some() || pod.containers().any(|container| requests_adapter(container) || sets_nccl(container))
 }
 
-/// What looks wrong in the subject's pod, the heaviest first. What the profile says of a check beats `settings`.
+/// Runs all checks and returns the findings, most severe first. The profile's `lint` section takes precedence over
+/// `settings`, except that a check disabled by either stays disabled.
 #[must_use]
-pub fn lint(subject: &Subject<'_>, settings: &LintSettings) -> Vec<Finding> {
-    lint_some(subject, settings, |_| true)
+pub fn lint(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
+    lint_selected(input, settings, |_| true)
 }
 
-/// The same, by the checks alone that are `wanted`.
+/// Like [`lint`], but runs only the checks that `selected` returns true for.
 #[must_use]
-pub fn lint_some(subject: &Subject<'_>, settings: &LintSettings, wanted: impl Fn(CheckId) -> bool) -> Vec<Finding> {
-    let facts = &Facts::new(subject);
-    let own = subject.profile.map(|profile| &profile.lint);
+pub fn lint_selected(
+    input: &LintInput<'_>,
+    settings: &LintSettings,
+    selected: impl Fn(CheckId) -> bool,
+) -> Vec<Finding> {
+    let context = &CheckContext::new(input);
+    let profile_settings = input.profile.map(|profile| &profile.lint);
     let mut findings = Vec::new();
-    for check in table::THEMES.into_iter().flatten().filter(|check| wanted(check.id)) {
-        let weighed = settings.weigh(check.id, check.severity);
-        let weighed = weighed.and_then(|severity| own.map_or(Some(severity), |own| own.weigh(check.id, severity)));
-        if let Some(severity) = weighed {
-            (check.find)(facts, &mut check.found(severity, &mut findings));
+    for check in table::TOPICS.into_iter().flatten().filter(|check| selected(check.id)) {
+        let severity = settings.severity_of(check.id, check.severity).and_then(|severity| {
+            profile_settings.map_or(Some(severity), |profile| profile.severity_of(check.id, severity))
+        });
+        if let Some(severity) = severity {
+            (check.run)(context, &mut check.sink(severity, &mut findings));
         }
     }
     findings.sort_by(|a, b| (a.severity, a.code).cmp(&(b.severity, b.code)));
     findings
 }
 
-/// FP021 alone, for a pod whose traffic is left to Istio.
-pub(crate) fn captured(subject: &Subject<'_>, settings: &LintSettings) -> Option<Finding> {
-    let check = find(CAPTURED.code())?;
-    let severity = settings.weigh(check.id, check.severity).filter(|severity| *severity != Severity::Info)?;
+/// Runs FP021 alone, for the rule `mesh.traffic`. Returns `None` if the check is disabled or only informational.
+pub(crate) fn captured_traffic(input: &LintInput<'_>, settings: &LintSettings) -> Option<Finding> {
+    let check = find_check(CAPTURED_TRAFFIC.code())?;
+    let severity = settings.severity_of(check.id, check.severity).filter(|severity| *severity != Severity::Info)?;
     let mut findings = Vec::new();
-    mesh::captured(subject, &mut check.found(severity, &mut findings));
+    mesh::check_input(input, &mut check.sink(severity, &mut findings));
     findings.pop()
 }

@@ -1,10 +1,10 @@
 //! Reads manifests from named sources, one document at a time.
 //!
-//! A source is split into documents as kubectl does, each document is parsed alone, and lists and admission reviews give
-//! the objects that they carry. A document that cannot be read is an item of the stream like any other, so that the rest
-//! is still seen. Nothing beyond the document at hand is held in memory; what the objects mean is not known here.
+//! A source is split into documents as kubectl does, each document is parsed separately, and objects are extracted from
+//! lists and admission reviews. An invalid document is an error item of the stream, so that the remaining documents are
+//! still read. Only the current document is held in memory. This module does not interpret the objects.
 //!
-//! Absent on purpose: files and standard input, which a source of the binary stands for.
+//! Files and standard input are out of scope: the binary implements [`Source`] for them.
 
 mod braces;
 pub mod encoding;
@@ -22,46 +22,46 @@ use serde_json::Value;
 
 pub use reader::Documents;
 
-/// Bytes of a document: ten times what etcd takes for an object by default (1.5 MiB), so that only a `List` can come
-/// near it, and what is held in memory stays small.
+/// Maximum size of a document in bytes. It bounds memory, and only a `List` can come close to it: it is ten times
+/// etcd's default limit for an object (1.5 MiB).
 pub const MAX_DOCUMENT: usize = 16 << 20;
 
-/// A place that documents come from, which can be read more than once.
+/// A source of documents, which can be read more than once.
 pub trait Source {
-    /// What errors call it: a path, or `stdin`.
+    /// Returns the name used in errors: a path, or `stdin`.
     fn name(&self) -> &Arc<str>;
 
-    /// The bytes from the first one on. An error of kind `InvalidData` says what is wrong in its own words.
+    /// Opens the source at its start. The message of an error of kind `InvalidData` is reported as is.
     fn open(&self) -> io::Result<Box<dyn Read + '_>>;
 }
 
-/// An object of a manifest; it has an `apiVersion` and a `kind`.
+/// An object of a manifest, which has an `apiVersion` and a `kind`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// The file, or `stdin`.
+    /// Path of the file, or `stdin`.
     pub source: Arc<str>,
-    /// Index of the document in its source, empty documents counted.
+    /// Zero-based index of the document in its source, including empty documents.
     pub document: usize,
-    /// Index in the `List` that holds the object.
+    /// Index in the `List` that contains the object.
     pub item: Option<usize>,
-    /// Line of the source where the document starts, counted from 1.
+    /// One-based line of the source on which the document starts.
     pub line: u64,
-    /// The namespace of the admission review that carries the object, when the object itself names none.
+    /// Namespace of the admission review that contains the object, if the object has no namespace.
     pub namespace: Option<String>,
-    /// The object.
+    /// Object as JSON.
     pub value: Value,
 }
 
-/// A document that could not be read.
+/// An invalid document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError {
-    /// The file, or `stdin`.
+    /// Path of the file, or `stdin`.
     pub source: Arc<str>,
-    /// Index of the document in its source, empty documents counted.
+    /// Zero-based index of the document in its source, including empty documents.
     pub document: usize,
-    /// Line of the source, counted from 1, where there is one to point at.
+    /// One-based line of the source, if known.
     pub line: Option<u64>,
-    /// What is wrong there.
+    /// Error message.
     pub message: String,
 }
 

@@ -1,8 +1,8 @@
-//! The engine: a pod and a snapshot go in, what every rule decided and the patch come out.
+//! The mutation engine: from a pod and a snapshot to the decision of every rule and a patch.
 //!
-//! Pure: no I/O, no clock, no client. The webhook and the preview call the same [`mutate`], so that what a person is
-//! shown is what a pod gets. Rules never write: they add to a [`Plan`], from which the operations are built and checked
-//! before anyone sees them.
+//! The engine is pure: it performs no I/O and has no clock or client. The webhook and the preview call the same
+//! [`mutate`], so that the preview shows exactly what a pod gets. Rules do not modify the pod: they add writes to a
+//! [`Plan`], from which the patch operations are built and verified.
 
 mod audit;
 mod exemption;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-pub use lint_patched::subject;
+pub use lint_patched::lint_input;
 pub use outcome::{Outcome, RuleOutcome, Verdict};
 pub use patch::Patch;
 pub use plan::Plan;
@@ -37,21 +37,21 @@ use crate::pod::Pod;
 use crate::scope::{Exclusion, Mode};
 use exemption::exemption;
 use lint_patched::lint_patched_pod;
-use rules::{Facts, RULES, Ruling};
+use rules::{RULES, RuleContext, RuleDecision};
 
-/// What a pod would get, before it is checked.
+/// Decisions and planned writes for a pod, before the patch is built and verified.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// What every rule decided.
+    /// Decision of every rule.
     pub rules: Vec<RuleOutcome>,
-    /// What the user must be told.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// What is to be written.
+    /// Fields to write.
     pub plan: Plan,
 }
 
-/// Runs every rule over `pod` and returns what is to be answered: the checked patch, or none where the snapshot is a
-/// rehearsal or the check failed.
+/// Runs every rule on `pod` and returns the outcome. Its patch is verified; it is empty in audit mode and if
+/// verification fails.
 #[must_use]
 pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
     let Draft { mut rules, mut warnings, plan } = draft(pod, snapshot);
@@ -63,13 +63,13 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
         Ok(_) => (patch, None),
         Err(failure) => {
             outcome::withdraw(&mut rules, &failure);
-            warnings.push(format!("no patch was made: {}", chain(&failure)));
+            warnings.push(format!("patch withheld: {}", chain(&failure)));
             (Patch::default(), Some(failure))
         }
     };
-    let rehearsed = snapshot.mode == Mode::Audit && !patch.is_empty();
-    if rehearsed {
-        warnings.extend(outcome::rehearsal(&mut rules));
+    let audited = snapshot.mode == Mode::Audit && !patch.is_empty();
+    if audited {
+        warnings.extend(outcome::mark_as_audit(&mut rules));
     }
     warnings.extend(lint::warnings(&findings));
     Outcome {
@@ -77,48 +77,48 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
         rules,
         warnings,
         findings,
-        patch: if rehearsed { Patch::default() } else { patch },
+        patch: if audited { Patch::default() } else { patch },
         failure,
     }
 }
 
-/// Decides without building or checking a patch.
+/// Runs every rule on `pod` without building or verifying a patch.
 #[must_use]
 pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
     let view = Pod::new(pod);
     if let Some(reason) = exemption(view) {
-        return passed_over(reason);
+        return skip_all(reason);
     }
-    let facts = Facts::new(view, snapshot);
+    let context = RuleContext::new(view, snapshot);
     let mut draft = Draft { rules: Vec::with_capacity(RULES.len()), warnings: Vec::new(), plan: Plan::default() };
-    let mut in_force = Vec::with_capacity(RULES.len());
+    let mut markers = Vec::with_capacity(RULES.len());
     for rule in RULES {
-        let ruling = (rule.decide)(&facts, &mut draft.plan);
-        if let Some(word) = ruling.word(rule.id) {
-            in_force.push((rule.id, word));
+        let decision = (rule.decide)(&context, &mut draft.plan);
+        if let Some(marker) = decision.applied_marker(rule.id) {
+            markers.push((rule.id, marker));
         }
-        let Ruling { verdict, reason, detail, field, warnings, parts, .. } = ruling;
+        let RuleDecision { verdict, reason, detail, field, warnings, parts, .. } = decision;
         draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_parts(parts));
         draft.warnings.extend(warnings);
     }
-    // Told in the order of the reference, whatever order the decisions need.
+    // Rules run in the order of their dependencies but are reported in the documented order.
     draft.rules.sort_by_key(|rule| rule.rule);
-    in_force.sort_by_key(|(rule, _)| *rule);
+    markers.sort_by_key(|(rule, _)| *rule);
     if draft.rules.iter().any(|rule| rule.outcome == Verdict::Applied) {
-        let words: Vec<&str> = in_force.iter().map(|(_, word)| word.as_ref()).collect();
-        draft.plan.set_annotation(keys::APPLIED, words.join(","));
+        let markers: Vec<&str> = markers.iter().map(|(_, marker)| marker.as_ref()).collect();
+        draft.plan.set_annotation(keys::APPLIED, markers.join(","));
     }
     draft
 }
 
-/// The outcome for a pod that the apiserver does not send to the webhook at all.
+/// Returns the outcome for a pod that the apiserver does not send to the webhook.
 #[must_use]
 pub fn excluded(why: Exclusion) -> Outcome {
-    let Draft { rules, warnings, .. } = passed_over(why.into());
+    let Draft { rules, warnings, .. } = skip_all(why.into());
     Outcome { rules, warnings, findings: Vec::new(), audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }
 
-fn passed_over(reason: Reason) -> Draft {
+fn skip_all(reason: Reason) -> Draft {
     let rules =
         RuleId::ALL.into_iter().map(|rule| RuleOutcome::new(rule, Verdict::Skipped, reason, None, None)).collect();
     Draft { rules, warnings: Vec::new(), plan: Plan::default() }

@@ -1,6 +1,6 @@
-//! The objects of an installation: their names, and as plain data what is read of them.
+//! The objects of an installation: their names and, as plain data, their content.
 //!
-//! Who reads and writes them is the room `cluster` of the binary.
+//! The module `cluster` of the binary reads and writes them.
 
 pub mod secret;
 mod webhook_configuration;
@@ -8,39 +8,40 @@ mod webhook_configuration;
 pub use secret::Secret;
 pub use webhook_configuration::WebhookConfiguration;
 
-/// The `MutatingWebhookConfiguration` of the webhook. It sorts before Istio's, because they are called in that order.
+/// The `MutatingWebhookConfiguration` of the webhook. The apiserver calls configurations in the order of their names;
+/// this one sorts before Istio's.
 pub const WEBHOOK_CONFIGURATION: &str = "0-trainmesh";
-/// The Service of the webhook, unless its operator says otherwise.
+/// Default Service of the webhook.
 pub const SERVICE: &str = "trainmesh-webhook";
-/// The Secret of the authorities, which none but the controller may read.
+/// The Secret of the CAs and their keys; only the controller may read it.
 pub const CA_SECRET: &str = "trainmesh-ca";
-/// The Secret of the webhook's certificate.
+/// The Secret of the webhook's serving certificate.
 pub const SERVING_SECRET: &str = "trainmesh-webhook-tls";
 /// The `ConfigMap` with the configuration.
 pub const CONFIG_MAP: &str = "trainmesh-config";
-/// The key of [`CONFIG_MAP`] that holds the configuration.
+/// Key of the configuration in [`CONFIG_MAP`].
 pub const CONFIG_KEY: &str = "config.yaml";
-/// The `ConfigMap` with what living gangs carry.
+/// The `ConfigMap` with the fabric profiles of active gangs.
 pub const FABRIC_CONFIG_MAP: &str = "trainmesh-fabric";
-/// The Lease of the controller that acts.
+/// The Lease for leader election of the controller.
 pub const LEASE: &str = "trainmesh-controller";
-/// The Deployment of the webhook, which no value of the chart renames.
+/// The Deployment of the webhook; no chart value changes its name.
 pub const WEBHOOK_DEPLOYMENT: &str = "trainmesh-webhook";
 /// The Deployment of the controller.
 pub const CONTROLLER_DEPLOYMENT: &str = "trainmesh-controller";
-/// The `MutatingWebhookConfiguration` by which network-resources-injector is known.
+/// The `MutatingWebhookConfiguration` of network-resources-injector.
 pub const NETWORK_RESOURCES_INJECTOR: &str = "network-resources-injector-config";
 
-/// What became of a write that holds only for the version that was read.
+/// The outcome of a conditional write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// It is written.
+    /// The object was written.
     Written,
-    /// Somebody else has written, or deleted, since: read again.
+    /// The object was changed or deleted since it was read: read it again.
     Conflict,
 }
 
-/// The DNS name by which the apiserver calls a Service; it looks for no other in a certificate.
+/// Returns the DNS name under which the apiserver calls a Service, and which its certificate must contain.
 #[must_use]
 pub fn service_host(service: &str, namespace: &str) -> String {
     format!("{service}.{namespace}.svc")

@@ -1,7 +1,7 @@
-//! A read-only view of a raw pod: what the rules ask of it, and nothing that changes it.
+//! Read-only view of a pod in JSON.
 //!
-//! The pod stays the [`serde_json::Value`] that came in, so that fields newer than our Kubernetes types survive.
-//! A malformed part (a string where a list belongs) reads as absent: the apiserver is its judge, not we.
+//! The pod remains a [`serde_json::Value`], so that fields that are newer than the Kubernetes types are preserved.
+//! A malformed field, such as a string in place of a list, is treated as absent: the apiserver validates the pod.
 
 mod accelerator;
 mod container;
@@ -22,7 +22,7 @@ pub struct Pod<'a> {
     raw: &'a Value,
 }
 
-/// The reference of a pod to the object that controls it.
+/// Reference from a pod to the object that controls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controller<'a> {
     /// `group/version`, or `v1` for the core group.
@@ -31,48 +31,48 @@ pub struct Controller<'a> {
     pub kind: &'a str,
     /// Name of the controlling object.
     pub name: &'a str,
-    /// Its uid; absent in a manifest that no cluster has seen.
+    /// UID of the controlling object. `None` in manifests that were never created in a cluster.
     pub uid: Option<&'a str>,
 }
 
 impl<'a> Pod<'a> {
-    /// Looks at `raw`, the JSON of a whole pod.
+    /// Creates a view of `raw`, the JSON of a pod.
     #[must_use]
     pub fn new(raw: &'a Value) -> Self {
         Self { raw }
     }
 
-    /// The JSON below the view.
+    /// JSON of the pod.
     #[must_use]
     pub fn raw(self) -> &'a Value {
         self.raw
     }
 
-    /// `metadata`, when it is an object.
+    /// `metadata`, if it is an object.
     #[must_use]
     pub fn metadata(self) -> Option<&'a Map<String, Value>> {
         self.raw.get("metadata")?.as_object()
     }
 
-    /// `spec`, when it is an object.
+    /// `spec`, if it is an object.
     #[must_use]
     pub fn spec(self) -> Option<&'a Map<String, Value>> {
         self.raw.get("spec")?.as_object()
     }
 
-    /// The text of annotation `key`.
+    /// Value of annotation `key`.
     #[must_use]
     pub fn annotation(self, key: &str) -> Option<&'a str> {
         self.metadata()?.get("annotations")?.get(key)?.as_str()
     }
 
-    /// The text of label `key`.
+    /// Value of label `key`.
     #[must_use]
     pub fn label(self, key: &str) -> Option<&'a str> {
         self.metadata()?.get("labels")?.get(key)?.as_str()
     }
 
-    /// The keys of all annotations.
+    /// Keys of all annotations.
     pub fn annotation_keys(self) -> impl Iterator<Item = &'a str> {
         self.metadata()
             .and_then(|metadata| metadata.get("annotations"))
@@ -81,7 +81,7 @@ impl<'a> Pod<'a> {
             .flat_map(|annotations| annotations.keys().map(String::as_str))
     }
 
-    /// `metadata.name`; absent while the apiserver has not made one from `generateName`.
+    /// `metadata.name`. Absent until the apiserver has generated it from `generateName`.
     #[must_use]
     pub fn name(self) -> Option<&'a str> {
         self.metadata()?.get("name")?.as_str().filter(|name| !name.is_empty())
@@ -93,7 +93,7 @@ impl<'a> Pod<'a> {
         self.metadata()?.get("generateName")?.as_str().filter(|name| !name.is_empty())
     }
 
-    /// The owner that controls this pod. There may be other owners; only this one makes and replaces the pod.
+    /// Owner with `controller: true`, which creates and replaces the pod. Other owners are ignored.
     #[must_use]
     pub fn controller(self) -> Option<Controller<'a>> {
         let owners = self.metadata()?.get("ownerReferences")?.as_array()?;
@@ -106,28 +106,28 @@ impl<'a> Pod<'a> {
         })
     }
 
-    /// Whether the pod shares the network of its node.
+    /// Returns true if the pod uses the network of its node.
     #[must_use]
     pub fn host_network(self) -> bool {
         self.spec().and_then(|spec| spec.get("hostNetwork")).and_then(Value::as_bool) == Some(true)
     }
 
-    /// Whether the pod asks for a Windows node, by `spec.os` or by the well-known node label.
+    /// Returns true if the pod requires a Windows node, by `spec.os` or by the well-known node label.
     #[must_use]
-    pub fn windows(self) -> bool {
+    pub fn is_windows(self) -> bool {
         let Some(spec) = self.spec() else { return false };
         let os = spec.get("os").and_then(|os| os.get("name"));
         let node = spec.get("nodeSelector").and_then(|selector| selector.get("kubernetes.io/os"));
         os.or(node).and_then(Value::as_str) == Some("windows")
     }
 
-    /// Whether the pod is being deleted.
+    /// Returns true if the pod has a deletion timestamp.
     #[must_use]
-    pub fn being_deleted(self) -> bool {
+    pub fn is_being_deleted(self) -> bool {
         self.metadata().and_then(|metadata| metadata.get("deletionTimestamp")).is_some_and(|time| !time.is_null())
     }
 
-    /// `spec.restartPolicy`; the apiserver's default is `Always`.
+    /// `spec.restartPolicy`. Defaults to `Always`, like in the apiserver.
     #[must_use]
     pub fn restart_policy(self) -> RestartPolicy {
         self.spec()
@@ -150,7 +150,7 @@ mod tests {
     #[case::metadata_is_a_list(json!({"metadata": [], "spec": "x"}))]
     #[case::maps_are_strings(json!({"metadata": {"labels": "a", "annotations": 1, "ownerReferences": {}}, "spec": {"containers": null, "os": []}}))]
     #[case::scalars_in_lists(json!({"spec": {"containers": ["a", 1], "initContainers": [null], "ephemeralContainers": {}}}))]
-    fn a_malformed_pod_reads_as_an_empty_one(#[case] raw: Value) {
+    fn malformed_fields_are_treated_as_absent(#[case] raw: Value) {
         let pod = Pod::new(&raw);
         assert_eq!(pod.annotation("a"), None);
         assert_eq!(pod.label("a"), None);
@@ -158,12 +158,12 @@ mod tests {
         assert_eq!(pod.controller(), None);
         assert_eq!(pod.containers().count(), 0);
         assert_eq!(pod.restart_policy(), RestartPolicy::Always);
-        assert!(!pod.host_network() && !pod.windows() && !pod.being_deleted());
+        assert!(!pod.host_network() && !pod.is_windows() && !pod.is_being_deleted());
         assert!(pod.proxy().is_none());
     }
 
     #[test]
-    fn the_controlling_owner_is_found_among_others() {
+    fn the_controlling_owner_is_selected() {
         let raw = json!({"metadata": {"ownerReferences": [
             {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "name": "g", "uid": "1"},
             {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "2", "controller": true},
@@ -175,9 +175,9 @@ mod tests {
     #[rstest]
     #[case::by_os(json!({"os": {"name": "windows"}}), true)]
     #[case::by_node_label(json!({"nodeSelector": {"kubernetes.io/os": "windows"}}), true)]
-    #[case::os_beats_the_selector(json!({"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "windows"}}), false)]
-    #[case::silent(json!({}), false)]
-    fn windows_pods_are_recognised(#[case] spec: Value, #[case] windows: bool) {
-        assert_eq!(Pod::new(&json!({"spec": spec})).windows(), windows);
+    #[case::os_takes_precedence(json!({"os": {"name": "linux"}, "nodeSelector": {"kubernetes.io/os": "windows"}}), false)]
+    #[case::unset(json!({}), false)]
+    fn windows_pods_are_recognized(#[case] spec: Value, #[case] windows: bool) {
+        assert_eq!(Pod::new(&json!({"spec": spec})).is_windows(), windows);
     }
 }

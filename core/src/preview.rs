@@ -1,4 +1,4 @@
-//! What the pods of a manifest would get: the webhook's engine over the pods that the manifest's operator would create.
+//! Previews the webhook: runs its engine on the pods that the operator of a manifest would create.
 
 mod drift;
 mod hints;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-pub use drift::{Drift, drift, probe};
+pub use drift::{Drift, dry_run_pod, find_drift};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
 pub use report::PodReport;
 
@@ -18,95 +18,98 @@ use crate::config::Configuration;
 use crate::finding::Finding;
 use crate::lint::lint;
 use crate::manifest::Document;
-use crate::mutate::{Outcome, Snapshot, excluded, mutate, subject};
+use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
 use crate::scope::{Installation, Mode};
 use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role, SOLE_ROLE};
 
-/// A preview under one configuration, for one input.
+/// Preview of the documents of one input with one configuration.
 #[derive(Debug)]
 pub struct Preview {
     config: Configuration,
     config_hash: String,
     context: ManifestContext,
-    /// What is known of the cluster.
+    /// Known state of the cluster.
     facts: ClusterFacts,
-    /// The namespace of documents that name none.
+    /// Namespace of documents without one.
     namespace: String,
     installation: Installation,
 }
 
-/// What became of a document.
+/// Preview of a document.
 #[derive(Debug)]
-pub enum Previewed {
-    /// The pods it makes, one report for each role.
+pub enum DocumentPreview {
+    /// The document is a workload.
     Pods {
-        /// One for each role, in the order of the manifest.
+        /// One report for each role, in the order of the manifest.
         reports: Vec<PodReport>,
-        /// What a reader must know beside the reports, one sentence each.
+        /// Notes for the user, one sentence each.
         notes: Vec<String>,
     },
-    /// It makes no pods: `apiVersion` and `kind` are named.
-    PassedOver(String),
-    /// It may make pods, but not of a kind that is known here.
-    Unknown(String),
+    /// The document creates no pods; contains its `apiVersion` and `kind`.
+    Skipped(String),
+    /// The document may create pods, but its kind is not supported; contains the message.
+    Unsupported(String),
 }
 
 impl Preview {
-    /// Prepares a preview.
+    /// Creates a preview.
     #[must_use]
     pub fn new(config: Configuration, context: ManifestContext, namespace: String) -> Self {
         let (config_hash, installation) = (config.hash(), Installation::default());
         Self { config_hash, config, context, facts: ClusterFacts::default(), namespace, installation }
     }
 
-    /// The same for pods of a cluster with this installation.
+    /// Sets the installation that handles the pods.
     #[must_use]
     pub fn with_installation(self, installation: Installation) -> Self {
         Self { installation, ..self }
     }
 
-    /// The same, in a cluster of which `facts` are known.
+    /// Sets the known state of the cluster.
     #[must_use]
-    pub fn in_cluster(self, facts: ClusterFacts) -> Self {
+    pub fn with_facts(self, facts: ClusterFacts) -> Self {
         Self { facts, ..self }
     }
 
-    /// The hash of the configuration in force.
+    /// Returns the hash of the configuration.
     #[must_use]
     pub fn config_hash(&self) -> &str {
         &self.config_hash
     }
 
-    /// Works out what the pods of `document` would get.
-    pub fn document(&self, document: &Document) -> Result<Previewed, RenderError> {
+    /// Previews the pods of `document`.
+    pub fn document(&self, document: &Document) -> Result<DocumentPreview, RenderError> {
         let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let Some(known) = workload::find(api_version, kind) else {
-            return passed_over(document, api_version, kind);
+        let Some(workload_kind) = workload::find(api_version, kind) else {
+            return classify_unknown_kind(document, api_version, kind);
         };
         let namespace = namespace_of(document, &self.namespace).to_owned();
         let runtimes = self.context.runtimes();
-        let roles = (known.render)(&Manifest { raw: &document.value, namespace: &namespace, runtimes })?;
+        let roles = (workload_kind.render)(&Manifest { raw: &document.value, namespace: &namespace, runtimes })?;
         let name = name_of(document);
-        let misplaced = hints::misplaced(&document.value).into_iter();
+        let misplaced = hints::misplaced_keys(&document.value).into_iter();
         let mut notes: Vec<String> = misplaced.map(|note| format!("{kind} {namespace}/{name}: {note}")).collect();
-        if known.fidelity == Fidelity::Documented {
-            notes.push(format!("{kind}: the pods hold what the operator is documented to set; it may set more"));
+        if workload_kind.fidelity == Fidelity::Documented {
+            notes.push(format!(
+                "{kind}: the pods contain the fields that the operator is documented to set; it may set more"
+            ));
         }
         let labels = self.context.labels(&namespace);
         let reports = roles.into_iter().map(|role| {
             let outcome = self.outcome(&role, &namespace, labels);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
-            let early = hints::early_network(&role, &outcome);
+            let early = hints::early_network_use(&role, &outcome);
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
-            report(document, known, &namespace, role, outcome)
+            report(document, workload_kind, &namespace, role, outcome)
         });
         let reports = reports.collect();
-        Ok(Previewed::Pods { reports, notes })
+        Ok(DocumentPreview::Pods { reports, notes })
     }
 
-    /// What the lint says of the pod of `report`: after the patch where a fabric profile is named, else as it came.
+    /// Returns the lint findings for the pod of `report`: for the patched pod if a fabric profile applies, else for the
+    /// original.
     #[must_use]
     pub fn lint(&self, report: &PodReport) -> Vec<Finding> {
         let (config, config_hash) = (&self.config, self.config_hash.as_str());
@@ -115,18 +118,18 @@ impl Preview {
         let cluster = self.facts.view(namespace, None);
         let snapshot = Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster };
         let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
-        let after = subject(original, patched, &snapshot);
-        let subject = if after.profile.is_some() { after } else { subject(original, original, &snapshot) };
-        lint(&subject, &config.fabric.lint)
+        let after = lint_input(original, patched, &snapshot);
+        let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
+        lint(&input, &config.fabric.lint)
     }
 
     fn outcome(&self, role: &Role, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
         match self.installation.pod_mode(Pod::new(&role.pod), namespace, labels) {
-            Err(why) => excluded(why),
+            Err(exclusion) => excluded(exclusion),
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
                 let replicas = Some(role.replicas);
-                // The pods are those of a job that is new.
+                // The pods belong to a new job.
                 let cluster = self.facts.view(namespace, None);
                 mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster })
             }
@@ -134,44 +137,48 @@ impl Preview {
     }
 }
 
-/// What is said of a document of no known kind.
-fn passed_over(document: &Document, api_version: &str, kind: &str) -> Result<Previewed, RenderError> {
+/// Classifies a document whose kind is not in [`workload::KINDS`].
+fn classify_unknown_kind(document: &Document, api_version: &str, kind: &str) -> Result<DocumentPreview, RenderError> {
     let name = format!("{api_version} {kind}");
     let group = |api_version: &str| api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
-    let namesakes = || workload::KINDS.iter().filter(|known| known.kind.eq_ignore_ascii_case(kind));
-    if let Some(known) = namesakes().find(|known| known.group == group(api_version)) {
-        return Err(RenderError::Version { found: name, known: known.name() });
+    let same_kind = || workload::KINDS.iter().filter(|workload_kind| workload_kind.kind.eq_ignore_ascii_case(kind));
+    if let Some(workload_kind) = same_kind().find(|workload_kind| workload_kind.group == group(api_version)) {
+        return Err(RenderError::Version { found: name, supported: workload_kind.name() });
     }
     if (api_version, kind) == ("v1", "Namespace") {
-        manifest_context::check(&document.value)?;
+        manifest_context::validate(&document.value)?;
     }
-    if let Some(known) = namesakes().next() {
-        return Ok(Previewed::Unknown(format!("{name} is not known: did you mean {}?", known.name())));
+    if let Some(workload_kind) = same_kind().next() {
+        return Ok(DocumentPreview::Unsupported(format!(
+            "{name} is not supported: did you mean {}?",
+            workload_kind.name()
+        )));
     }
-    if !CONTEXT_KINDS.contains(&kind) && hints::makes_pods(&document.value) {
-        return Ok(Previewed::Unknown(format!("{name} is not known: its pods are not shown")));
+    if !CONTEXT_KINDS.contains(&kind) && hints::has_pod_template(&document.value) {
+        return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: its pods are not shown")));
     }
-    Ok(Previewed::PassedOver(name))
+    Ok(DocumentPreview::Skipped(name))
 }
 
-/// The namespace that `document` is created in: its own, that of the review it came in, else `default`.
+/// Returns the namespace in which `document` is created: its own, that of its admission review, or else `default`.
 #[must_use]
 pub fn namespace_of<'a>(document: &'a Document, default: &'a str) -> &'a str {
-    let own = document.value.pointer("/metadata/namespace").and_then(Value::as_str).filter(|name| !name.is_empty());
-    own.or(document.namespace.as_deref()).unwrap_or(default)
+    let object_namespace =
+        document.value.pointer("/metadata/namespace").and_then(Value::as_str).filter(|name| !name.is_empty());
+    object_namespace.or(document.namespace.as_deref()).unwrap_or(default)
 }
 
-/// Name or `generateName` of the object.
+/// Returns the `name` or `generateName` of the object.
 fn name_of(document: &Document) -> &str {
     let metadata = |key: &str| document.value.get("metadata")?.get(key)?.as_str();
     metadata("name").or_else(|| metadata("generateName")).unwrap_or_default()
 }
 
-fn report(document: &Document, known: &Kind, namespace: &str, role: Role, outcome: Outcome) -> PodReport {
+fn report(document: &Document, workload_kind: &Kind, namespace: &str, role: Role, outcome: Outcome) -> PodReport {
     let mut pod = role.pod.clone();
-    // The engine has applied this very patch to this very pod before it let it out.
+    // The engine has verified that the patch applies to this pod.
     let applied = outcome.patch.apply(&mut pod);
-    debug_assert!(applied.is_ok(), "a checked patch applies: {applied:?}");
+    debug_assert!(applied.is_ok(), "a verified patch applies: {applied:?}");
     if applied.is_err() {
         pod.clone_from(&role.pod);
     }
@@ -180,7 +187,7 @@ fn report(document: &Document, known: &Kind, namespace: &str, role: Role, outcom
         document: document.document,
         item: document.item,
         api_version: document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        kind: known.kind,
+        kind: workload_kind.kind,
         namespace: namespace.to_owned(),
         name: name_of(document).to_owned(),
         role: role.name,

@@ -1,8 +1,8 @@
-//! Text from others for a person's terminal or log: one owner of what is escaped, and how.
+//! Escapes untrusted text for terminals and logs.
 //!
-//! Labels, names, file names and what an apiserver or a container returns may contain characters that move the cursor,
-//! forge a row or reorder what is shown. [`Printable`] escapes them as Rust does, such as `\u{1b}`. YAML and JSON have
-//! escapes of their own: see [`crate::yaml::to_string`] and [`JsonWriter`].
+//! Labels, names, file names and responses from an apiserver or a container can contain characters that move the
+//! cursor, forge a line or reorder the text. [`Printable`] escapes them with Rust escapes such as `\u{1b}`. For YAML
+//! and JSON, see [`crate::yaml::to_string`] and [`JsonWriter`].
 
 mod json;
 
@@ -10,8 +10,8 @@ use std::fmt::{self, Display, Formatter, Write};
 
 pub use json::JsonWriter;
 
-/// Invisible characters beside the control characters: those of Unicode's categories Cf, Zl and Zp. They reorder the
-/// text (U+202A..U+202E, U+2066..U+2069), break lines (U+2028, U+2029), hide (zero width, tags) or annotate.
+/// Ranges of invisible characters other than control characters: the Unicode categories Cf, Zl and Zp. They reorder
+/// text (U+202A..U+202E, U+2066..U+2069), break lines (U+2028, U+2029), are invisible (zero width, tags) or annotate.
 const INVISIBLE: [(char, char); 19] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{600}', '\u{605}'),
@@ -34,14 +34,15 @@ const INVISIBLE: [(char, char); 19] = [
     ('\u{e0000}', '\u{e007f}'),
 ];
 
-/// Displays a value in one line, every character that is not printable escaped.
+/// Displays a value on one line, with characters that are not printable escaped.
 #[derive(Clone, Copy, Debug)]
 pub struct Printable<T>(pub T);
 
-/// Writes on with escapes.
-struct Escape<'out, W>(&'out mut W);
+/// Writer that forwards text with escapes.
+struct EscapingWriter<'out, W>(&'out mut W);
 
-/// Whether `character` prints as itself: neither a control character, line breaks and tabs included, nor invisible.
+/// Returns true if `character` is neither invisible nor a control character; line breaks and tabs are control
+/// characters.
 #[must_use]
 pub fn is_printable(character: char) -> bool {
     let invisible = |(first, last): &(char, char)| (*first..=*last).contains(&character);
@@ -50,11 +51,11 @@ pub fn is_printable(character: char) -> bool {
 
 impl<T: Display> Display for Printable<T> {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        write!(Escape(formatter), "{}", self.0)
+        write!(EscapingWriter(formatter), "{}", self.0)
     }
 }
 
-impl<W: Write> Write for Escape<'_, W> {
+impl<W: Write> Write for EscapingWriter<'_, W> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text;
         while let Some((at, character)) = rest.char_indices().find(|(_, character)| !is_printable(*character)) {
@@ -81,7 +82,7 @@ mod tests {
     #[case::separators("\u{2028}\u{2029}", "\\u{2028}\\u{2029}")]
     #[case::zero_width("\u{200b}\u{200d}\u{2060}\u{feff}\u{ad}", "\\u{200b}\\u{200d}\\u{2060}\\u{feff}\\u{ad}")]
     #[case::tags("\u{e0041}", "\\u{e0041}")]
-    fn escapes(#[case] text: &str, #[case] expected: &str) {
+    fn unprintable_characters_are_escaped(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(Printable(text).to_string(), expected);
         assert!(expected.chars().all(is_printable));
     }

@@ -8,7 +8,7 @@ pub fn whole_units(quantity: &Value) -> Option<u64> {
     format!("{:.0}", units(quantity)?.ceil()).parse().ok()
 }
 
-/// Whether a quantity is a whole number of units; `None` where it is no quantity.
+/// Returns true if the quantity is a whole number of units; `None` if it is not a quantity.
 #[must_use]
 pub fn is_whole(quantity: &Value) -> Option<bool> {
     units(quantity).map(|units| units.fract() == 0.0)
@@ -46,7 +46,7 @@ fn units(quantity: &Value) -> Option<f64> {
     })
 }
 
-/// Whether `text` is a quantity that is not negative, as the apiserver reads it.
+/// Returns true if the apiserver accepts `text` as a quantity and it is not negative.
 #[must_use]
 pub fn is_quantity(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit()) && whole_units(&Value::String(text.to_owned())).is_some()

@@ -1,4 +1,4 @@
-//! The forms in which a preview is shown: one file each. Bytes go to a writer, colours are escape sequences in them.
+//! Output formats of a preview, one file each. Colors are written as escape sequences.
 
 mod diff;
 mod explain;
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 pub use diff::Diff;
 pub use explain::Explain;
 pub use json::Json;
-pub use patch::OnePatch;
+pub use patch::SinglePatch;
 pub use yaml::Yaml;
 
 use crate::finding::Finding;
@@ -22,54 +22,55 @@ use crate::preview::PodReport;
 use crate::printable::Printable;
 use crate::workload::SOLE_ROLE;
 
-/// Takes reports one by one, so that an input of any size streams.
+/// Writes reports one at a time, so that input of any size can be streamed.
 pub trait Sink {
-    /// Writes one report. An error of kind `InvalidInput` is one of the form, in its own words.
+    /// Writes one report. An error of kind `InvalidInput` means that the format does not support the report.
     fn report(&mut self, report: &PodReport) -> io::Result<()>;
 
-    /// Ends the output. People have been told the errors elsewhere; only a form for machines repeats them.
+    /// Completes the output. Only machine-readable formats contain `errors`; for other formats, the caller prints them.
     fn finish(&mut self, errors: &[DocumentError]) -> io::Result<()>;
 }
 
-/// The line above each role: `PyTorchJob default/llama · Worker ×3`.
-fn heading(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
+/// Writes the heading of a role: `PyTorchJob default/llama · Worker ×3`.
+fn write_heading(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
     let PodReport { kind, namespace, name, role, replicas, .. } = report;
-    let strong = style::HEADING;
-    write!(out, "{strong}{kind} {}/{}", Printable(namespace), Printable(name))?;
+    let heading = style::HEADING;
+    write!(out, "{heading}{kind} {}/{}", Printable(namespace), Printable(name))?;
     if role != SOLE_ROLE {
         write!(out, " · {}", Printable(role))?;
     }
     if *replicas != 1 {
         write!(out, " ×{replicas}")?;
     }
-    writeln!(out, "{strong:#}")
+    writeln!(out, "{heading:#}")
 }
 
-/// The warnings of a report, one line each, and what the lint found, in full.
-fn warnings(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
-    let caution = style::CAUTION;
+/// Writes the warnings of a report, one line each, and its findings.
+fn write_warnings(out: &mut impl Write, report: &PodReport) -> io::Result<()> {
+    let warning_style = style::WARNING;
     let lint = lint::warnings(&report.lint);
-    let mut others = report.warnings.iter().filter(|warning| !lint.contains(warning));
-    others.try_for_each(|warning| writeln!(out, "  {caution}warning{caution:#} {}", Printable(warning)))?;
-    report.lint.iter().try_for_each(|finding| self::finding(out, finding))
+    let mut warnings = report.warnings.iter().filter(|warning| !lint.contains(warning));
+    warnings
+        .try_for_each(|warning| writeln!(out, "  {warning_style}warning{warning_style:#} {}", Printable(warning)))?;
+    report.lint.iter().try_for_each(|finding| write_finding(out, finding))
 }
 
-/// A finding of the lint in full: what is wrong and where, why, and the cure.
-pub fn finding(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
+/// Writes a lint finding: the problem and its location, the reason, and the fix.
+pub fn write_finding(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
     let Finding { code, severity, message, evidence: _, fix, subject } = finding;
-    let (shade, faint) = (style::severity(*severity), style::FAINT);
+    let (style, dim) = (style::severity(*severity), style::DIM);
     writeln!(
         out,
-        "  {shade}{code} {}{shade:#} {} {faint}{}{faint:#}",
-        lint::letter(*severity),
+        "  {style}{code} {}{style:#} {} {dim}{}{dim:#}",
+        lint::severity_letter(*severity),
         Printable(message),
         Printable(subject)
     )?;
-    if let Some(check) = lint::find(code) {
+    if let Some(check) = lint::find_check(code) {
         writeln!(out, "    why: {}", check.why)?;
     }
     if let Some(fix) = fix {
-        writeln!(out, "    cure: {}", Printable(fix))?;
+        writeln!(out, "    fix: {}", Printable(fix))?;
     }
     Ok(())
 }

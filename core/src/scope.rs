@@ -1,78 +1,78 @@
-//! Which pods trainmesh serves, and in which mode: labels of the namespace opt in, a label of the pod opts out, and two
-//! namespaces are excluded whatever their labels.
+//! Selection of the pods that trainmesh serves, and their mode. Namespace labels opt in, a pod label opts out, and two
+//! namespaces are always excluded.
 //!
-//! The apiserver's selectors decide the same, and the path of a review names the mode. Whoever sees pods in another way
-//! (preview, controller, doctor) asks here.
+//! For the webhook, the apiserver applies the same rules by its selectors, and the request path carries the mode. This
+//! module implements them for the preview, the controller and doctor.
 
 use std::collections::BTreeMap;
 
 use crate::keys;
 use crate::pod::Pod;
 
-/// The namespace labels that decide about the mode.
+/// Namespace labels that determine the mode.
 pub const LABELS: [&str; 2] = [keys::INJECT, keys::ISTIO_AUX];
-/// The value of [`keys::INJECT`] or [`keys::ISTIO_AUX`] by which a namespace opts in.
+/// Value of [`keys::INJECT`] or [`keys::ISTIO_AUX`] with which a namespace opts in.
 pub const ENABLED: &str = "enabled";
-/// The value of [`keys::INJECT`] by which a namespace opts into [`Mode::Audit`].
+/// Value of [`keys::INJECT`] with which a namespace opts in to [`Mode::Audit`].
 const AUDIT: &str = "audit";
-/// The value of [`keys::INJECT`] by which a pod opts out.
+/// Value of [`keys::INJECT`] with which a pod opts out.
 pub const DISABLED: &str = "disabled";
-/// Excluded in every cluster: no training runs there, and the cluster cannot do without its pods.
+/// Always excluded: no training runs there, and the cluster depends on its pods.
 const SYSTEM_NAMESPACE: &str = "kube-system";
 
-/// An installation of trainmesh, by its namespace.
+/// An installation of trainmesh, identified by its namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installation {
     namespace: String,
 }
 
-/// Which rules are applied to a pod, and whether the patch is sent.
+/// The set of rules that apply to a pod, and whether its patch is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// All rules, and the patch is sent.
+    /// All rules apply and the patch is sent.
     Enabled,
-    /// All rules, and no patch is sent.
+    /// All rules are evaluated, but no patch is sent.
     Audit,
-    /// The hold alone, for namespaces labelled for datastrophic/istio-aux.
+    /// Only the hold and termination, for namespaces labeled for datastrophic/istio-aux.
     IstioAux,
 }
 
-/// Why the apiserver does not send a pod to the webhook.
+/// Reason why the apiserver does not send a pod to the webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exclusion {
-    /// The namespace carries no label that opts in.
+    /// The namespace has no label that opts in.
     NamespaceNotOptedIn,
-    /// The pod carries the label that opts out.
+    /// The pod has the label that opts out.
     PodOptedOut,
-    /// `kube-system` and the namespace of the installation are never served.
+    /// The namespace is `kube-system` or the namespace of the installation.
     ExcludedNamespace,
 }
 
-/// Whether `pod` carries the label that opts out.
+/// Returns true if `pod` has the label that opts out.
 #[must_use]
 pub fn is_opted_out(pod: Pod<'_>) -> bool {
     pod.label(keys::INJECT) == Some(DISABLED)
 }
 
-/// The value of [`keys::INJECT`] among a namespace's `labels` that means nothing. `disabled`, the value for pods, says
-/// what it means.
+/// Returns the value of [`keys::INJECT`] in a namespace's `labels` if it is unknown. `disabled`, the value for pods, is
+/// accepted because its intent is clear.
 #[must_use]
-pub fn unknown_opt_in(labels: &BTreeMap<String, String>) -> Option<&str> {
+pub fn unknown_inject_value(labels: &BTreeMap<String, String>) -> Option<&str> {
     labels.get(keys::INJECT).map(String::as_str).filter(|value| ![ENABLED, AUDIT, DISABLED].contains(value))
 }
 
 impl Installation {
-    /// The namespace of an installation whose operator chooses no other.
+    /// Default namespace of an installation.
     pub const DEFAULT_NAMESPACE: &str = "trainmesh-system";
 
-    /// The namespace.
+    /// Namespace of the installation.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// The mode that a namespace opts into. At most one fits: [`keys::INJECT`], whatever its value, takes the namespace
-    /// away from istio-aux's label.
+    /// Returns the mode that a namespace opts in to. [`keys::INJECT`], with any value, takes precedence over
+    /// [`keys::ISTIO_AUX`].
     pub fn namespace_mode(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Result<Mode, Exclusion> {
         if namespace == SYSTEM_NAMESPACE || namespace == self.namespace {
             return Err(Exclusion::ExcludedNamespace);
@@ -85,7 +85,7 @@ impl Installation {
         }
     }
 
-    /// The mode of the webhook that the apiserver's selectors choose for `pod` in `namespace`.
+    /// Returns the mode of the webhook that the apiserver's selectors choose for `pod` in `namespace`.
     pub fn pod_mode(
         &self,
         pod: Pod<'_>,
@@ -110,7 +110,7 @@ impl From<String> for Installation {
 }
 
 impl Mode {
-    /// The mode as the audit log and metrics write it.
+    /// Name of the mode in the audit log and in metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -133,14 +133,14 @@ mod tests {
     #[case::audit("team-a", json!({"trainmesh.dev/inject": "audit"}), json!({}), Ok(Mode::Audit))]
     #[case::istio_aux("team-a", json!({"io.datastrophic/istio-aux": "enabled"}), json!({}), Ok(Mode::IstioAux))]
     #[case::both("team-a", json!({"io.datastrophic/istio-aux": "enabled", "trainmesh.dev/inject": "audit"}), json!({}), Ok(Mode::Audit))]
-    #[case::ours_beats_theirs_with_any_value("team-a", json!({"io.datastrophic/istio-aux": "enabled", "trainmesh.dev/inject": "disabled"}), json!({}), Err(Exclusion::NamespaceNotOptedIn))]
-    #[case::unlabelled("team-a", json!({"istio-injection": "enabled"}), json!({}), Err(Exclusion::NamespaceNotOptedIn))]
-    #[case::pod_out("team-a", json!({"trainmesh.dev/inject": "enabled"}), json!({"trainmesh.dev/inject": "disabled"}), Err(Exclusion::PodOptedOut))]
+    #[case::inject_takes_precedence_with_any_value("team-a", json!({"io.datastrophic/istio-aux": "enabled", "trainmesh.dev/inject": "disabled"}), json!({}), Err(Exclusion::NamespaceNotOptedIn))]
+    #[case::unlabeled("team-a", json!({"istio-injection": "enabled"}), json!({}), Err(Exclusion::NamespaceNotOptedIn))]
+    #[case::pod_opted_out("team-a", json!({"trainmesh.dev/inject": "enabled"}), json!({"trainmesh.dev/inject": "disabled"}), Err(Exclusion::PodOptedOut))]
     #[case::pod_cannot_opt_in("team-a", json!({}), json!({"trainmesh.dev/inject": "enabled"}), Err(Exclusion::NamespaceNotOptedIn))]
     #[case::kube_system("kube-system", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(Exclusion::ExcludedNamespace))]
-    #[case::our_own("mesh", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(Exclusion::ExcludedNamespace))]
-    #[case::where_we_are_not("trainmesh-system", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Ok(Mode::Enabled))]
-    fn selectors(
+    #[case::namespace_of_the_installation("mesh", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Err(Exclusion::ExcludedNamespace))]
+    #[case::default_namespace_of_another_installation("trainmesh-system", json!({"trainmesh.dev/inject": "enabled"}), json!({}), Ok(Mode::Enabled))]
+    fn labels_select_the_mode(
         #[case] namespace: &str,
         #[case] labels: Value,
         #[case] pod_labels: Value,

@@ -29,7 +29,7 @@ pub enum Schema {
 pub struct Items {
     /// The part of each item.
     pub schema: Schema,
-    /// Whether to keep an item.
+    /// Returns true for items to keep.
     pub keep: Keep,
 }
 

@@ -1,8 +1,8 @@
-//! A review and its answer: bytes into bytes. Pure: no sockets, no clock.
+//! Admission reviews: from the bytes of a request to the bytes of a response. Pure: no sockets and no clock.
 //!
-//! A pod is never refused: an answer admits.
+//! Every response admits the pod.
 
-mod admitted;
-pub mod answer;
+pub mod handler;
+mod response;
 pub mod review;
 mod warnings;

@@ -1,9 +1,10 @@
-//! Workloads: which pods a manifest makes, and which workload a pod belongs to.
+//! Workload kinds: renders the pods that an operator would create from a manifest, and identifies the workload of a
+//! pod.
 //!
-//! One file for each kind of workload, one line in [`KINDS`]. A kind contains how its operator turns a
-//! manifest into pods ([`Kind::render`]), how a pod of that operator is recognised by its labels and owner
-//! ([`Kind::identify`]), and what its pods have in common as a gang ([`Kind::gang`]). Nothing here reads a cluster, and nothing guesses: what a manifest does not say and the
-//! operator does not default is left out and said in a note.
+//! Each kind has one file and one line in [`KINDS`]. A [`Kind`] defines how its operator turns a manifest into pods
+//! ([`Kind::render`]), how its pods are recognized by their labels and owner ([`Kind::identify`]), and their properties
+//! as a gang ([`Kind::gang`]). This module never reads a cluster and never guesses: a value that neither the manifest
+//! nor the operator's defaults provide is omitted and reported in a note.
 
 #[cfg(test)]
 mod examples;
@@ -20,12 +21,12 @@ use thiserror::Error;
 
 pub use gang::{GangTraits, SizeSource, has_ssh_ranks};
 pub use kinds::KINDS;
-pub use lookup::{LABELS, find, has_peers, identify, is_auxiliary_role};
+pub use lookup::{IDENTITY_LABELS, find, has_peers, identify, is_auxiliary_role};
 pub use member::Member;
 
 use crate::pod::Pod;
 
-/// The name of the role of a workload that has one only.
+/// Name of the role in a workload that has only one.
 pub const SOLE_ROLE: &str = "Pod";
 
 /// A kind of workload.
@@ -33,93 +34,94 @@ pub const SOLE_ROLE: &str = "Pod";
 pub struct Kind {
     /// API group; empty for the core group.
     pub group: &'static str,
-    /// Versions of the group that this entry reads.
+    /// Supported versions of the group.
     pub versions: &'static [&'static str],
-    /// The kind as manifests write it.
+    /// Kind, as in a manifest.
     pub kind: &'static str,
-    /// The resource, as paths of the API and RBAC rules name it.
+    /// Plural resource name, as in API paths and RBAC rules.
     pub resource: &'static str,
-    /// How closely the rendered pods follow the operator's.
+    /// Accuracy of the rendered pods.
     pub fidelity: Fidelity,
-    /// Makes the pods of a manifest, one for each role.
+    /// Renders the pods of a manifest, one for each role.
     pub render: fn(&Manifest<'_>) -> Result<Vec<Role>, RenderError>,
-    /// Recognises a pod that this kind's operator made.
+    /// Identifies a pod that was created by this kind's operator.
     pub identify: for<'a> fn(Pod<'a>) -> Option<Member<'a>>,
-    /// What its pods have in common as a gang.
+    /// Gang properties of its pods.
     pub gang: GangTraits,
 }
 
-/// How closely rendered pods follow those of the operator.
+/// Accuracy of rendered pods compared with those that the operator creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fidelity {
-    /// Equal to what the operator creates.
+    /// Identical to the operator's pods.
     Exact,
-    /// Holds what the operator is documented to set; it may set more.
+    /// Contains the fields that the operator is documented to set; the operator may set more.
     Documented,
 }
 
-/// A workload's manifest and what surrounds it in the input.
+/// A workload's manifest and its context in the input.
 #[derive(Clone, Copy, Debug)]
 pub struct Manifest<'a> {
-    /// The whole manifest.
+    /// Complete manifest.
     pub raw: &'a Value,
-    /// The namespace it will be created in.
+    /// Namespace in which the workload is created.
     pub namespace: &'a str,
-    /// The runtimes of the same input, for a `TrainJob`.
+    /// Training runtimes in the same input, for a `TrainJob`.
     pub runtimes: &'a Runtimes,
 }
 
 /// `TrainingRuntime` and `ClusterTrainingRuntime` manifests of the input.
 #[derive(Clone, Debug, Default)]
 pub struct Runtimes {
-    /// By namespace and name; the namespace of a `ClusterTrainingRuntime` is `None`.
+    /// Manifests by namespace and name; the namespace of a `ClusterTrainingRuntime` is `None`.
     pub by_name: BTreeMap<(Option<String>, String), Value>,
 }
 
-/// One role of a workload: the pod that its operator would create for replica 0.
+/// A role of a workload, with the pod that its operator would create for replica 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Role {
-    /// The role as the manifest names it: `Master`, `Worker`, `head`; [`SOLE_ROLE`] where a workload has one only.
+    /// Role name from the manifest, such as `Master`, `Worker` or `head`; [`SOLE_ROLE`] if the workload has only one
+    /// role.
     pub name: String,
-    /// How many pods of this role there are. Where every node gets one (a `DaemonSet`) it is 1.
+    /// Number of pods of this role; 1 for a `DaemonSet`, which runs one pod per node.
     pub replicas: u64,
-    /// The pod of replica 0, as the apiserver would receive it.
+    /// Pod of replica 0, as submitted to the apiserver.
     pub pod: Value,
-    /// What a reader must know of this pod, one sentence each.
+    /// Notes about this pod for the user, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Why a manifest makes no pods.
+/// Reason why the pods of a manifest cannot be rendered.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RenderError {
-    /// A field that the operator needs is absent.
+    /// A field that the operator requires is absent.
     #[error("{0} is missing")]
     Missing(String),
-    /// A field has a value that the operator's API would refuse.
+    /// A field has a value that the operator's API rejects.
     #[error("{path} is {found}: expected {expected}")]
     Invalid {
         /// Path in the manifest, as `kubectl explain` writes it.
         path: String,
-        /// What stands there, shortened.
+        /// Value found, truncated.
         found: String,
-        /// What the API accepts.
+        /// Values that the API accepts.
         expected: &'static str,
     },
-    /// The kind is known, but not in this version.
-    #[error("{found} is not known: write {known}")]
+    /// The kind is supported, but not in this version.
+    #[error("{found} is not supported: use {supported}")]
     Version {
         /// `apiVersion` and kind of the manifest.
         found: String,
-        /// Those that are known.
-        known: String,
+        /// Supported ones.
+        supported: String,
     },
-    /// The manifest refers to another one that is not in the input.
+    /// The manifest refers to another manifest that is not in the input.
     #[error("{0}")]
     Unresolved(String),
 }
 
 impl Kind {
-    /// `apiVersion` and kind, as a manifest writes them.
+    /// Returns the supported `apiVersion`s and the kind, as in a manifest.
     #[must_use]
     pub fn name(&self) -> String {
         let versions: Vec<String> = self
@@ -131,7 +133,7 @@ impl Kind {
     }
 }
 
-/// Every kind is one of [`KINDS`].
+/// Compares by identity, because every kind is an entry of [`KINDS`].
 impl PartialEq for Kind {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)

@@ -1,11 +1,11 @@
-//! YAML in and out: the one place that knows the YAML libraries.
+//! Reads and writes YAML; the only module that uses the YAML libraries.
 //!
 //! [`parse`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2) and [`to_string`] writes one as
-//! kubectl prints it; `tests/unit/yaml_output.rs` holds both against the original. `tree` reads a configuration in the same
-//! way and records the line of every value.
+//! kubectl prints it; `tests/unit/yaml_output.rs` compares both with the original. `tree` reads a configuration in the
+//! same way and records the line of every value.
 //!
 //! Known differences from Kubernetes, all on the strict side:
-//! - a key that stands twice is an error; Kubernetes keeps the last one and drops the others,
+//! - a duplicate key is an error; Kubernetes keeps the last one and drops the others,
 //! - a second document behind `...` is an error; Kubernetes drops it,
 //! - `!!binary` is an error; Kubernetes stores the decoded bytes as text, which no field expects,
 //! - more than [`MAX_DEPTH`] levels or [`MAX_NODES`] nodes are errors; Kubernetes has wider limits,

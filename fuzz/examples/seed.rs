@@ -1,23 +1,23 @@
-//! Writes the inputs that the fuzzer starts from into `corpus/TARGET`: what the repository has of reviews, annotations,
-//! manifests and configurations.
+//! Writes the fuzzer's seeds to `corpus/TARGET`: the reviews, annotations, manifests and configurations of the
+//! repository.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use trainmesh_testing::dice::Dice;
-use trainmesh_testing::texts::Random;
-use trainmesh_testing::{originals, repository, review_law, seeds};
+use trainmesh_testing::rng::SeededRng;
+use trainmesh_testing::texts::TextGenerator;
+use trainmesh_testing::{example_pods, repository, review_invariants, seeds};
 
-/// Generated annotations: enough that each kind of text and of damage occurs several times.
+/// Number of generated annotations: enough that each kind of text and of corruption occurs several times.
 const ANNOTATIONS: u64 = 500;
 
 fn main() -> io::Result<()> {
     let repository = repository();
-    let pods = originals::originals(&repository.join("examples"));
-    let pods = originals::in_fabrics(&pods, repository).into_iter().chain(pods);
-    let mut random = Random(Dice::new(1));
-    write("review", pods.map(|pod| review_law::review(&pod)))?;
+    let pods = example_pods::example_pods(&repository.join("examples"));
+    let pods = example_pods::with_fabrics(&pods, repository).into_iter().chain(pods);
+    let mut random = TextGenerator(SeededRng::new(1));
+    write("review", pods.map(|pod| review_invariants::review(&pod)))?;
     write("proxy_config", (0..ANNOTATIONS).map(|case| random.sample(case).into_bytes()))?;
     write("manifest", seeds::manifests(repository).into_iter().map(String::into_bytes))?;
     write("configuration", seeds::configurations(repository).into_iter().map(String::into_bytes))

@@ -1,5 +1,4 @@
-//! Bytes as a configuration: a valid one, written out, reads as itself, and the problems of an invalid one point into the
-//! text.
+//! Parses bytes as a configuration: a valid one round-trips, and the errors of an invalid one point into the text.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Bytes as a manifest: the reader stays within its limits, a broken document hides no other, and the preview of what was
-//! read applies its own patch.
+//! Parses bytes as a manifest: the parser stays within its limits, an invalid document does not affect the others, and
+//! each preview applies its own patch.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Bytes as the annotation `proxy.istio.io/config`: what is merged keeps the user's text and reads as before, plus the
-//! hold.
+//! Merges into bytes as the annotation `proxy.istio.io/config`: the result preserves the user's text and has the same
+//! meaning, plus the hold.
 
 #![no_main]
 

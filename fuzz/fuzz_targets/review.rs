@@ -1,11 +1,11 @@
-//! Bytes as the body of a call: the webhook does not panic, and whatever it answers admits the pod with a patch that
-//! applies.
+//! Parses bytes as the body of a review: the webhook does not panic, and every response admits the pod, with a patch
+//! that applies.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trainmesh_testing::review_law;
+use trainmesh_testing::review_invariants;
 
 fuzz_target!(|body: &[u8]| {
-    review_law::check(body);
+    review_invariants::check(body);
 });

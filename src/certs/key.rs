@@ -4,7 +4,7 @@ use std::fmt;
 
 use rcgen::KeyPair;
 
-/// A private key as PEM. It cannot be printed by mistake.
+/// A private key as PEM. Its `Debug` output is redacted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey(String);
 
@@ -13,13 +13,13 @@ impl PrivateKey {
         Self(pem.into())
     }
 
-    /// The key itself, for where it is to be stored.
+    /// Returns the PEM text.
     #[must_use]
     pub fn pem(&self) -> &str {
         &self.0
     }
 
-    /// What signs with it; `None` where the text is no key.
+    /// Parses the key; `None` if the text is not a valid key.
     pub(super) fn pair(&self) -> Option<KeyPair> {
         KeyPair::from_pem(&self.0).ok()
     }

@@ -1,11 +1,11 @@
-//! PEM texts in parts, each of which is kept to the letter.
+//! Splits PEM texts into sections, byte for byte.
 
-/// The label of a certificate.
+/// Label of a certificate.
 pub(super) const CERTIFICATE: &str = "CERTIFICATE";
-/// The label of a key, as we write it.
+/// Label of a PKCS #8 private key.
 pub(super) const PRIVATE_KEY: &str = "PRIVATE KEY";
 
-/// The sections of `text` with this label, each with its first and last line. What stands between them is passed over.
+/// Returns the sections of `text` with this label, including their first and last line. Text in between is skipped.
 pub(super) fn sections<'a>(text: &'a str, label: &str) -> impl Iterator<Item = &'a str> {
     let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----\n"));
     let mut rest = text;
@@ -32,7 +32,7 @@ mod tests {
     #[case::text_between(&format!("# a\n{ONE}# b\n{ONE}# c\n"), 2)]
     #[case::cut_off(&format!("{ONE}-----BEGIN CERTIFICATE-----\nAAAA\n"), 1)]
     #[case::another_label(&ONE.replace("CERTIFICATE", "PRIVATE KEY"), 0)]
-    fn found(#[case] text: &str, #[case] expected: usize) {
+    fn finds_the_sections_with_the_label(#[case] text: &str, #[case] expected: usize) {
         let found: Vec<&str> = sections(text, CERTIFICATE).collect();
         assert_eq!(found, vec![ONE; expected]);
     }

@@ -1,4 +1,4 @@
-//! What PEM texts hold: authorities of ours, a leaf.
+//! Parses CAs and serving certificates from PEM texts.
 
 use std::fmt;
 
@@ -14,68 +14,69 @@ use x509_parser::prelude::FromDer as _;
 use super::COMMON_NAME;
 use super::key::PrivateKey;
 use super::pem::{CERTIFICATE, PRIVATE_KEY, sections};
-use trainmesh_core::certs::Dates;
-use trainmesh_core::certs::step::{self, Id};
+use trainmesh_core::certs::Validity;
+use trainmesh_core::certs::step::{self, CertificateId};
 
-/// An authority of ours: a certificate that may sign others and whose name begins with `COMMON_NAME`.
+/// A CA issued by trainmesh: a CA certificate whose common name starts with `COMMON_NAME`.
 #[derive(Clone)]
 pub struct Authority {
-    /// Names it.
-    pub id: Id,
-    /// When it is good.
-    pub dates: Dates,
-    /// Its certificate, PEM.
+    /// ID of the certificate.
+    pub id: CertificateId,
+    /// Validity period.
+    pub validity: Validity,
+    /// Certificate as PEM.
     pub pem: String,
-    /// Its key, if that was found.
+    /// Private key, if it is known.
     pub key: Option<PrivateKey>,
     der: CertificateDer<'static>,
 }
 
-/// What was found in one place.
+/// The CAs found in one place.
 #[derive(Clone, Debug, Default)]
 pub struct Authorities {
-    /// Those of ours, each once.
+    /// CAs issued by trainmesh, without duplicates.
     pub found: Vec<Authority>,
-    /// Whether anything else was found.
+    /// True if the place contains anything else.
     pub foreign: bool,
 }
 
-/// A leaf that makes a pair with its key.
+/// A serving certificate that matches its key.
 #[derive(Clone, Debug)]
-pub struct Leaf {
-    /// When it is good.
-    pub dates: Dates,
-    names: Vec<String>,
-    serves: bool,
+pub struct ServingCertificate {
+    /// Validity period.
+    pub validity: Validity,
+    dns_names: Vec<String>,
+    server_auth: bool,
     der: CertificateDer<'static>,
 }
 
 impl Authority {
-    /// Reads one section of PEM; `None` where that is no authority of ours.
+    /// Parses one PEM section; `None` if it is not a CA issued by trainmesh.
     pub(super) fn read(pem: &str) -> Option<Self> {
         let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
         let (_, parsed) = X509Certificate::from_der(&der).ok()?;
-        let named = parsed.subject().iter_common_name().any(|name| name.as_str().is_ok_and(ours));
+        let named = parsed.subject().iter_common_name().any(|name| name.as_str().is_ok_and(is_own_name));
         let signs = parsed.is_ca() && parsed.key_usage().ok()?.is_some_and(|usage| usage.value.key_cert_sign());
         if !named || !signs {
             return None;
         }
-        let dates = dates(&parsed)?;
-        Some(Self { id: Id(Sha256::digest(&der).into()), dates, pem: pem.to_owned(), key: None, der })
+        let validity = validity(&parsed)?;
+        Some(Self { id: CertificateId(Sha256::digest(&der).into()), validity, pem: pem.to_owned(), key: None, der })
     }
 
-    /// What a decision needs of it.
+    /// Returns the facts that decisions need.
     #[must_use]
-    pub fn facts(&self) -> step::Authority {
-        step::Authority { id: self.id, dates: self.dates, keyed: self.key.is_some() }
+    pub fn facts(&self) -> step::AuthorityFacts {
+        step::AuthorityFacts { id: self.id, validity: self.validity, has_key: self.key.is_some() }
     }
 
-    /// Whether it has signed `leaf`.
+    /// Returns true if this CA signed `certificate`.
     #[must_use]
-    pub fn signed(&self, leaf: &Leaf) -> bool {
+    pub fn has_signed(&self, certificate: &ServingCertificate) -> bool {
         let read = |der| X509Certificate::from_der(der).ok().map(|(_, parsed)| parsed);
-        read(&self.der).zip(read(&leaf.der)).is_some_and(|(authority, leaf)| {
-            leaf.issuer() == authority.subject() && leaf.verify_signature(Some(authority.public_key())).is_ok()
+        read(&self.der).zip(read(&certificate.der)).is_some_and(|(authority, certificate)| {
+            certificate.issuer() == authority.subject()
+                && certificate.verify_signature(Some(authority.public_key())).is_ok()
         })
     }
 }
@@ -87,10 +88,10 @@ impl fmt::Debug for Authority {
 }
 
 impl Authorities {
-    /// Reads certificates, and the keys that belong to them.
+    /// Parses certificates and the keys that match them.
     #[must_use]
     pub fn read(certificates: &[u8], keys: &[u8]) -> Self {
-        // What is no text is no PEM either.
+        // Data that is not UTF-8 is not PEM either: it counts as foreign.
         let (certificates, keys) = (str::from_utf8(certificates).unwrap_or("?"), str::from_utf8(keys).unwrap_or("?"));
         let mut found: Vec<Authority> = Vec::new();
         for authority in sections(certificates, CERTIFICATE).filter_map(Authority::read) {
@@ -108,15 +109,15 @@ impl Authorities {
         Self { found, foreign }
     }
 
-    /// What a decision needs of them.
+    /// Returns the facts that decisions need.
     #[must_use]
     pub fn facts(&self) -> step::CertificateSet {
         step::CertificateSet { authorities: self.found.iter().map(Authority::facts).collect(), foreign: self.foreign }
     }
 }
 
-impl Leaf {
-    /// Reads a leaf, the first of `chain`, and its key; `None` where they are broken or do not make a pair.
+impl ServingCertificate {
+    /// Parses the first certificate of `chain` and its key; `None` if they are malformed or do not match.
     #[must_use]
     pub fn read(chain: &[u8], key: &[u8]) -> Option<Self> {
         let der = CertificateDer::from_pem_slice(chain).ok()?;
@@ -129,30 +130,30 @@ impl Leaf {
             let names = names.value.general_names.iter();
             names.filter_map(|name| if let GeneralName::DNSName(name) = name { Some((*name).to_owned()) } else { None })
         });
-        let names = names.into_iter().flatten().collect();
-        let serves = parsed.extended_key_usage().ok()?.is_some_and(|usage| usage.value.server_auth);
-        let dates = dates(&parsed)?;
-        Some(Self { dates, names, serves, der })
+        let dns_names = names.into_iter().flatten().collect();
+        let server_auth = parsed.extended_key_usage().ok()?.is_some_and(|usage| usage.value.server_auth);
+        let validity = validity(&parsed)?;
+        Some(Self { validity, dns_names, server_auth, der })
     }
 
-    /// Whether a server may show it to those who call it `host`.
+    /// Returns true if it is a server certificate for `host`.
     #[must_use]
-    pub fn fits(&self, host: &str) -> bool {
-        self.serves && self.names.iter().any(|name| name.eq_ignore_ascii_case(host))
+    pub fn matches_host(&self, host: &str) -> bool {
+        self.server_auth && self.dns_names.iter().any(|name| name.eq_ignore_ascii_case(host))
     }
 }
 
-/// The certificates of `authorities`, as they are stored.
+/// Returns the certificates of `authorities` in the stored form.
 pub(super) fn bundle<'a>(authorities: impl IntoIterator<Item = &'a Authority>) -> String {
     authorities.into_iter().map(|authority| authority.pem.as_str()).collect()
 }
 
-/// The keys of `authorities`, as they are stored.
+/// Returns the keys of `authorities` in the stored form.
 pub(super) fn keys<'a>(authorities: impl IntoIterator<Item = &'a Authority>) -> String {
     authorities.into_iter().filter_map(|authority| authority.key.as_ref()).map(PrivateKey::pem).collect()
 }
 
-fn ours(name: &str) -> bool {
+fn is_own_name(name: &str) -> bool {
     name.starts_with(COMMON_NAME)
 }
 
@@ -160,8 +161,8 @@ fn public_key(der: &CertificateDer<'_>) -> Option<Vec<u8>> {
     X509Certificate::from_der(der).ok().map(|(_, parsed)| parsed.public_key().raw.to_vec())
 }
 
-pub(super) fn dates(parsed: &X509Certificate<'_>) -> Option<Dates> {
+pub(super) fn validity(parsed: &X509Certificate<'_>) -> Option<Validity> {
     let second = |time: x509_parser::time::ASN1Time| Timestamp::from_second(time.timestamp()).ok();
     let validity = parsed.validity();
-    Some(Dates { not_before: second(validity.not_before)?, not_after: second(validity.not_after)? })
+    Some(Validity { not_before: second(validity.not_before)?, not_after: second(validity.not_after)? })
 }

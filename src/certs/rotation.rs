@@ -1,4 +1,4 @@
-//! The loop that takes one step after the other, on whoever leads.
+//! The reconcile loop of the leader: takes one rotation step after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -10,151 +10,163 @@ use thiserror::Error;
 use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
-use super::mint::MintError;
+use super::issue::IssueError;
 use super::state::State;
 use super::store::Store;
 use crate::telemetry::Metrics;
 use trainmesh_core::certs::Schedule;
-use trainmesh_core::certs::step::{Facts, Id, Step};
+use trainmesh_core::certs::step::{CertificateId, RotationFacts, RotationStep};
 use trainmesh_core::error::chain;
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 
-/// Steps without a pause: from nothing to a leaf takes three. Whoever needs more fights with somebody.
-const STEPS: u32 = 8;
+/// Steps without a pause. A new installation needs three; more indicate another client that writes the same objects.
+const MAX_STEPS: u32 = 8;
 
-/// Keeps certificates good for as long as it runs. Two at once, or none, do no harm.
+/// Keeps the certificates valid while it runs. Several instances may run at the same time.
 pub struct Rotation<S> {
     store: S,
     schedule: Schedule,
     host: String,
     metrics: Arc<Metrics>,
-    /// Since when each authority has been seen in the `caBundle` at every look. A leader knows only what it has seen.
-    trusted_since: BTreeMap<Id, Instant>,
+    /// When this instance first observed each CA in the `caBundle`, without an interruption since then.
+    trusted_since: BTreeMap<CertificateId, Instant>,
     missing: Vec<Missing>,
 }
 
-/// What others must make.
+/// An object that the chart has to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
-    Record,
-    Serving,
+    CaSecret,
+    ServingSecret,
     WebhookConfiguration,
 }
 
-/// A step that was not taken.
+/// A step failed.
 #[derive(Debug, Error)]
 enum StepError<E: Error + 'static> {
     #[error(transparent)]
     Store(E),
     #[error(transparent)]
-    Mint(#[from] MintError),
+    Issue(#[from] IssueError),
 }
 
 impl<S: Store> Rotation<S> {
-    /// For the Service that the apiserver calls by the name `host`. Nothing is asked or written before [`Self::run`].
+    /// Creates the rotation for a Service with the DNS name `host`. [`Self::run`] starts it.
     #[must_use]
     pub fn new(store: S, host: String, schedule: Schedule, metrics: Arc<Metrics>) -> Self {
         Self { store, schedule, host, metrics, trusted_since: BTreeMap::new(), missing: Vec::new() }
     }
 
-    /// Looks at every change and after every [`Schedule::look`], until `stop`. Dropping it anywhere is as good: the next
-    /// leader finds every step where it was left.
+    /// Reconciles after every change and every [`Schedule::resync_interval`] until `stop` is cancelled. The future may
+    /// be dropped at any time: the next leader continues.
     pub async fn run(mut self, stop: CancellationToken) {
         let changes = self.store.changes();
         pin!(changes);
-        let rounds = async {
+        let reconcile = async {
             loop {
-                if let Err(error) = self.round().await {
-                    tracing::error!("certificates are left as they are: {}", chain(&error));
+                if let Err(error) = self.reconcile().await {
+                    tracing::error!("could not reconcile certificates: {}", chain(&error));
                 }
                 tokio::select! {
                     biased;
-                    // Nothing is lost by the other branch: a change stays in the stream.
+                    // Cancellation-safe: a change stays in the stream.
                     _ = changes.next() => {}
-                    () = tokio::time::sleep(self.schedule.look()) => {}
+                    () = tokio::time::sleep(self.schedule.resync_interval()) => {}
                 }
             }
         };
         tokio::select! {
             biased;
             () = stop.cancelled() => {}
-            () = rounds => {}
+            () = reconcile => {}
         }
     }
 
-    /// Takes steps until there is none to take.
-    async fn round(&mut self) -> Result<(), StepError<S::Error>> {
-        for _ in 0..STEPS {
-            let asked = Instant::now();
+    /// Takes steps until none is left.
+    async fn reconcile(&mut self) -> Result<(), StepError<S::Error>> {
+        for _ in 0..MAX_STEPS {
+            let started = Instant::now();
             let stored = self.store.read().await.map_err(StepError::Store)?;
             let mut state = State::read(&stored, &self.host);
-            let established = self.see(state.facts(), asked);
+            let established = self.observe_trusted(state.facts(), started);
             let step = state.next(established, &self.schedule);
-            self.tell(state.facts());
+            self.report(state.facts());
             let Some(write) = state.write(&step, &self.schedule, &self.host)? else { return Ok(()) };
             match self.store.write(&stored, write).await.map_err(StepError::Store)? {
-                WriteOutcome::Written => told(&step),
-                WriteOutcome::Conflict => tracing::info!("somebody else has written in the meantime: looking again"),
+                WriteOutcome::Written => log_step(&step),
+                WriteOutcome::Conflict => tracing::info!("write conflict: reading the certificates again"),
             }
         }
         Ok(())
     }
 
-    /// Remembers what is trusted, and returns what has been for long. The time runs from the end of the first look that
-    /// saw it to the begin of the last.
-    fn see(&mut self, facts: &Facts, asked: Instant) -> BTreeSet<Id> {
+    /// Records the trusted CAs, and returns those that are established. The time counts from the end of the first read
+    /// that returned a CA to the start of the last one.
+    fn observe_trusted(&mut self, facts: &RotationFacts, started: Instant) -> BTreeSet<CertificateId> {
         let (before, now) = (std::mem::take(&mut self.trusted_since), Instant::now());
         let since = |id| (id, before.get(&id).copied().unwrap_or(now));
         self.trusted_since = facts.trusted_ids().map(since).collect();
-        let long = |since: &Instant| asked.saturating_duration_since(*since) >= self.schedule.overlap();
-        self.trusted_since.iter().filter(|(_, since)| long(since)).map(|(id, _)| *id).collect()
+        let established = |since: &Instant| started.saturating_duration_since(*since) >= self.schedule.overlap();
+        self.trusted_since.iter().filter(|(_, since)| established(since)).map(|(id, _)| *id).collect()
     }
 
-    /// Tells when what others must make is missing or found again.
-    fn tell(&mut self, facts: &Facts) {
-        let there = [
-            (Missing::Record, facts.record.is_some()),
-            (Missing::Serving, facts.serving.is_some()),
-            (Missing::WebhookConfiguration, facts.trusted.is_some()),
+    /// Logs objects that have gone missing, and updates the metrics.
+    fn report(&mut self, facts: &RotationFacts) {
+        let present = [
+            (Missing::CaSecret, facts.ca_secret.is_some()),
+            (Missing::ServingSecret, facts.serving_secret.is_some()),
+            (Missing::WebhookConfiguration, facts.ca_bundle.is_some()),
         ];
-        let missing: Vec<Missing> = there.into_iter().filter(|(_, there)| !there).map(|(what, _)| what).collect();
-        for what in missing.iter().filter(|what| !self.missing.contains(what)) {
-            tracing::error!("{}", what.cure());
+        let missing: Vec<Missing> =
+            present.into_iter().filter(|(_, present)| !present).map(|(object, _)| object).collect();
+        for object in missing.iter().filter(|object| !self.missing.contains(object)) {
+            tracing::error!("{}", object.message());
         }
         self.missing = missing;
-        if let Some(leaf) = facts.serving.as_ref().and_then(|serving| serving.leaf) {
-            self.metrics.certificates.leaf_expires(leaf.dates.not_after.as_second());
+        if let Some(certificate) = facts.serving_secret.as_ref().and_then(|secret| secret.certificate) {
+            self.metrics.certificates.set_serving_expiry(certificate.validity.not_after.as_second());
         }
-        let signing = facts.record.iter().flat_map(|set| &set.authorities).filter(|it| it.keyed);
-        if let Some(last) = signing.map(|it| it.dates.not_after).max() {
-            self.metrics.certificates.authority_expires(last.as_second());
+        let signing = facts.ca_secret.iter().flat_map(|set| &set.authorities).filter(|it| it.has_key);
+        if let Some(last) = signing.map(|it| it.validity.not_after).max() {
+            self.metrics.certificates.set_ca_expiry(last.as_second());
         }
     }
 }
 
 impl Missing {
-    fn cure(self) -> String {
-        let secret =
-            |name| format!("there is no Secret {name}: the chart makes it, empty; until then nothing is renewed in it");
+    fn message(self) -> String {
+        let secret = |name| {
+            format!(
+                "Secret {name} does not exist: upgrade the Helm release, which creates it; its certificates are not renewed"
+            )
+        };
         match self {
-            Self::Record => secret(CA_SECRET),
-            Self::Serving => secret(SERVING_SECRET),
-            Self::WebhookConfiguration => "the webhook is not registered: no apiserver calls it".to_owned(),
+            Self::CaSecret => secret(CA_SECRET),
+            Self::ServingSecret => secret(SERVING_SECRET),
+            Self::WebhookConfiguration => {
+                "the webhook configuration does not exist: the apiserver does not call the webhook".to_owned()
+            }
         }
     }
 }
 
-fn told(step: &Step) {
+fn log_step(step: &RotationStep) {
     match step {
-        Step::Record { keep, mint: true } => tracing::info!(beside = ?ids(keep), "a new CA is made"),
-        Step::Record { keep, mint: false } => tracing::info!(left = ?ids(keep), "the CAs are put in order"),
-        Step::Trust(ids) => tracing::info!(?ids, "caBundle is written"),
-        Step::Issue { signer, .. } => tracing::info!(%signer, "a new certificate is made"),
-        Step::Bundle(ids) => tracing::info!(?ids, "the CAs beside the certificate are written"),
-        Step::Rest => {}
+        RotationStep::StoreAuthorities { keep, generate: true } => {
+            tracing::info!(beside = ?ids(keep), "created a new CA");
+        }
+        RotationStep::StoreAuthorities { keep, generate: false } => {
+            tracing::info!(left = ?ids(keep), "updated the CA Secret");
+        }
+        RotationStep::UpdateCaBundle(ids) => tracing::info!(?ids, "updated the caBundle"),
+        RotationStep::IssueCertificate { signer, .. } => tracing::info!(%signer, "issued a new serving certificate"),
+        RotationStep::UpdateServingBundle(ids) => {
+            tracing::info!(?ids, "updated the CA certificates of the serving Secret");
+        }
+        RotationStep::Idle => {}
     }
 }
 
-fn ids(authorities: &[trainmesh_core::certs::step::Authority]) -> Vec<Id> {
+fn ids(authorities: &[trainmesh_core::certs::step::AuthorityFacts]) -> Vec<CertificateId> {
     authorities.iter().map(|authority| authority.id).collect()
 }

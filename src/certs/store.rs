@@ -1,63 +1,67 @@
-//! Where certificates are kept.
+//! The store of the certificates.
 
 use std::error::Error;
 
 use futures::Stream;
 use jiff::Timestamp;
 
+use super::issue::CertificateKeyPair;
 use super::key::PrivateKey;
-use super::mint::Pair;
 use trainmesh_core::objects::{Secret, WebhookConfiguration, WriteOutcome};
 
-/// Where certificates are kept. Reading is done in the order of the fields of [`Stored`]: a leader that is late with what
-/// it read first finds that another one has written since.
+/// A store of certificates. Implementations read in the order of the fields of [`StoredCertificates`]: if a leader
+/// decides on outdated data, its write conflicts.
 pub trait Store: Sync {
-    /// Why it cannot be read or written.
+    /// Error of reads and writes.
     type Error: Error + Send + Sync + 'static;
 
-    /// All that there is.
-    fn read(&self) -> impl Future<Output = Result<Stored, Self::Error>> + Send;
+    /// Reads all objects.
+    fn read(&self) -> impl Future<Output = Result<StoredCertificates, Self::Error>> + Send;
 
-    /// Writes, unless somebody has written there since `stored` was read.
-    fn write(&self, stored: &Stored, write: Write) -> impl Future<Output = Result<WriteOutcome, Self::Error>> + Send;
+    /// Writes one object, unless it has changed since `stored` was read.
+    fn write(
+        &self,
+        stored: &StoredCertificates,
+        write: StoreWrite,
+    ) -> impl Future<Output = Result<WriteOutcome, Self::Error>> + Send;
 
-    /// Reports that something may have changed.
+    /// Yields an item when an object may have changed.
     fn changes(&self) -> impl Stream<Item = ()> + Send + use<Self>;
 }
 
-/// What is kept.
+/// The objects that contain certificates.
 #[derive(Clone, Debug)]
-pub struct Stored {
-    /// The webhook configuration, with its `caBundle`.
+pub struct StoredCertificates {
+    /// Webhook configuration with its `caBundle`.
     pub webhook_configuration: Option<WebhookConfiguration>,
-    /// The Secret of the authorities.
-    pub record: Option<Secret>,
-    /// The Secret of the webhook.
-    pub serving: Option<Secret>,
-    /// The time.
+    /// CA Secret.
+    pub ca_secret: Option<Secret>,
+    /// Serving Secret.
+    pub serving_secret: Option<Secret>,
+    /// Time of the read.
     pub now: Timestamp,
 }
 
-/// What is to be kept from now on.
+/// A write to one object.
 #[derive(Clone, Debug)]
-pub enum Write {
-    /// In the Secret of the authorities.
-    Record {
-        /// Their certificates.
+pub enum StoreWrite {
+    /// Write the CA Secret.
+    Authorities {
+        /// CA certificates.
         certificates: String,
-        /// Their keys.
+        /// Keys of the CAs.
         keys: PrivateKey,
     },
-    /// In the `caBundle` of every webhook.
-    Trust {
-        /// The certificates of the authorities.
+    /// Write the `caBundle` of every webhook.
+    CaBundle {
+        /// CA certificates.
         certificates: String,
     },
-    /// In the Secret of the webhook.
+    /// Write the serving Secret.
     Serving {
-        /// The certificates of the authorities.
+        /// CA certificates.
         certificates: String,
-        /// Another leaf, or the one that is there.
-        leaf: Option<Pair>,
+        /// New serving certificate; `None` keeps the current one.
+        pair: Option<CertificateKeyPair>,
     },
 }

@@ -1,4 +1,4 @@
-//! Whether a client that trusts a bundle would take what a server shows, whoever has made both: as TLS judges it.
+//! Verifies certificates of any issuer as a TLS client does.
 
 use jiff::Timestamp;
 use rustls::RootCertStore;
@@ -12,30 +12,29 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer as _;
 
 use super::read;
-use trainmesh_core::certs::Dates;
-use trainmesh_core::certs::Distrust;
+use trainmesh_core::certs::{TrustError, Validity};
 
-/// When the first of `chain` is good; `None` where it cannot be read, or `key` is not its own. Any kind of key will do that
-/// a server can sign with.
+/// Returns the validity of the first certificate of `chain`; `None` if it is malformed or does not match `key`. Accepts
+/// every kind of key that a TLS server can use.
 #[must_use]
-pub fn dates(chain: &[u8], key: &[u8]) -> Option<Dates> {
+pub fn validity(chain: &[u8], key: &[u8]) -> Option<Validity> {
     let chain = certificates(chain);
     let key = PrivateKeyDer::from_pem_slice(key).ok()?;
     let pair = CertifiedKey::from_der(chain, key, &ring::default_provider()).ok()?;
-    let (_, leaf) = X509Certificate::from_der(pair.cert.first()?).ok()?;
-    read::dates(&leaf)
+    let (_, certificate) = X509Certificate::from_der(pair.cert.first()?).ok()?;
+    read::validity(&certificate)
 }
 
-/// Judges `chain`, PEM with the leaf first, as a client does that trusts `bundle` and calls the server `host`.
-pub fn verify(chain: &[u8], bundle: &[u8], host: &str, now: Timestamp) -> Result<(), Distrust> {
+/// Verifies `chain`, PEM with the serving certificate first, as a client that trusts `bundle` and connects to `host`.
+pub fn verify(chain: &[u8], bundle: &[u8], host: &str, now: Timestamp) -> Result<(), TrustError> {
     let chain = certificates(chain);
-    let (leaf, between) = chain.split_first().ok_or(Distrust::Issuer)?;
-    let parsed = ParsedCertificate::try_from(leaf).map_err(|_| Distrust::Issuer)?;
-    let host = ServerName::try_from(host).map_err(|_| Distrust::Name)?;
-    verify_server_name(&parsed, &host).map_err(|_| Distrust::Name)?;
+    let (certificate, intermediates) = chain.split_first().ok_or(TrustError::UnknownIssuer)?;
+    let parsed = ParsedCertificate::try_from(certificate).map_err(|_| TrustError::UnknownIssuer)?;
+    let host = ServerName::try_from(host).map_err(|_| TrustError::NameMismatch)?;
+    verify_server_name(&parsed, &host).map_err(|_| TrustError::NameMismatch)?;
     let trusted = certificates(bundle);
-    // A certificate that is trusted itself needs nobody to vouch for it.
-    if trusted.contains(leaf) {
+    // A certificate that is trusted itself needs no issuer.
+    if trusted.contains(certificate) {
         return Ok(());
     }
     let mut roots = RootCertStore::empty();
@@ -43,8 +42,8 @@ pub fn verify(chain: &[u8], bundle: &[u8], host: &str, now: Timestamp) -> Result
     let seconds = u64::try_from(now.as_second()).unwrap_or_default();
     let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
     let algorithms = ring::default_provider().signature_verification_algorithms;
-    verify_server_cert_signed_by_trust_anchor(&parsed, &roots, between, now, algorithms.all)
-        .map_err(|_| Distrust::Issuer)
+    verify_server_cert_signed_by_trust_anchor(&parsed, &roots, intermediates, now, algorithms.all)
+        .map_err(|_| TrustError::UnknownIssuer)
 }
 
 fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {

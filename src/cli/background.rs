@@ -1,9 +1,9 @@
-//! Tasks that must last as long as the process that they serve.
+//! Background tasks that run as long as the process.
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Tasks that must last; each ends with its name. Those that are left when it is dropped are cut off.
+/// Named tasks that must not exit on their own. Dropping it aborts them.
 #[derive(Debug, Default)]
 pub(super) struct Background {
     tasks: JoinSet<&'static str>,
@@ -11,7 +11,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Starts `task`, which is to run until the token that it is given says stop.
+    /// Spawns `task`, which must run until the token that it receives is canceled.
     pub(super) fn spawn<F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -23,17 +23,17 @@ impl Background {
         });
     }
 
-    /// Waits until a task has ended that should not have. With no task left it waits for ever.
-    pub(super) async fn ended(&mut self) -> anyhow::Error {
+    /// Waits until a task exits unexpectedly. Waits forever if there is none.
+    pub(super) async fn task_exited(&mut self) -> anyhow::Error {
         match self.tasks.join_next().await {
-            Some(Ok(name)) => anyhow::anyhow!("the task {name} ended"),
-            Some(Err(error)) => anyhow::Error::new(error).context("a task failed"),
+            Some(Ok(name)) => anyhow::anyhow!("background task {name} exited unexpectedly"),
+            Some(Err(error)) => anyhow::Error::new(error).context("a background task failed"),
             None => std::future::pending().await,
         }
     }
 
-    /// Stops all tasks, and waits for them.
-    pub(super) async fn end(mut self) {
+    /// Stops all tasks and waits for them.
+    pub(super) async fn shutdown(mut self) {
         self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}
     }

@@ -1,4 +1,4 @@
-//! How the controller keeps certificates.
+//! Flags of the controller for certificate rotation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::telemetry::Metrics;
 use trainmesh_core::certs::{Schedule, ScheduleError};
 use trainmesh_core::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 
-/// Flags of whoever makes certificates.
+/// Flags for certificate rotation.
 #[derive(Debug, Args)]
 pub(super) struct CertificateArguments {
-    /// Who makes the certificates of the webhook
-    #[arg(long, value_enum, value_name = "WHO", default_value_t = Mode::Own, env = "TRAINMESH_CERTIFICATES")]
+    /// Issuer of the webhook's certificates
+    #[arg(long, value_enum, value_name = "WHO", default_value_t = Mode::SelfManaged, env = "TRAINMESH_CERTIFICATES")]
     certificates: Mode,
-    /// Service that the apiserver calls
+    /// Name of the Service that the apiserver calls
     #[arg(long, value_name = "NAME", default_value = SERVICE, env = "TRAINMESH_SERVICE")]
     service: String,
-    /// How long a CA is good; it is renewed when two thirds are over
+    /// Lifetime of a CA, which is renewed after two thirds of it
     #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration, env = "TRAINMESH_CA_LIFETIME")]
     ca_lifetime: Duration,
-    /// How long a certificate is good; it is renewed when two thirds are over
+    /// Lifetime of a serving certificate, which is renewed after two thirds of it
     #[arg(
         long,
         value_name = "DURATION",
@@ -36,23 +36,24 @@ pub(super) struct CertificateArguments {
     certificate_lifetime: Duration,
 }
 
-/// Who makes certificates.
+/// Issuer of the webhook's certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    /// The leader, in the Secrets trainmesh-ca and trainmesh-webhook-tls, which must be there
+    /// The leader, in the existing Secrets trainmesh-ca and trainmesh-webhook-tls
     #[value(name = "self")]
-    Own,
-    /// Somebody else
+    SelfManaged,
+    /// Not managed by the controller
     None,
 }
 
 impl CertificateArguments {
-    /// How long certificates are to last, if that makes sense.
+    /// Returns the rotation schedule, if the lifetimes are valid.
     pub(super) fn schedule(&self) -> Result<Schedule, ScheduleError> {
         Schedule::new(self.ca_lifetime, self.certificate_lifetime)
     }
 
-    /// What the leader is to run for a webhook in `namespace`, if anything.
+    /// Returns the rotation for the leader to run for a webhook in `namespace`; `None` if certificates are not managed
+    /// by the controller.
     pub(super) fn rotation(
         &self,
         schedule: Schedule,
@@ -64,6 +65,6 @@ impl CertificateArguments {
             let store = CertificateStore::new(client, namespace, WEBHOOK_CONFIGURATION);
             Rotation::new(store, service_host(&self.service, namespace), schedule, metrics)
         };
-        (self.certificates == Mode::Own).then(rotation)
+        (self.certificates == Mode::SelfManaged).then(rotation)
     }
 }

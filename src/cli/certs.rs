@@ -13,21 +13,21 @@ use k8s_openapi::ByteString;
 
 use super::Status;
 use super::server::duration;
-use crate::certs::mint;
-use trainmesh_core::certs::{Dates, Schedule};
+use crate::certs::issue;
+use trainmesh_core::certs::{Schedule, Validity};
 use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::scope::Installation;
 
-/// Who may read a key.
-const OWNER_ALONE: u32 = 0o600;
+/// File mode of a private key.
+const OWNER_ONLY: u32 = 0o600;
 
-/// Make certificates by hand, where the controller shall not.
+/// Manage certificates manually, if you don't want the controller to manage them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # A CA and a certificate for the webhook of the usual installation
+  # Generate a CA and a serving certificate for the default installation
   trainmesh certs generate --out certificates")]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -36,28 +36,28 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write a new CA and a certificate that it has signed; the key of the CA is kept nowhere
+    /// Generate a CA and a serving certificate signed by it. The CA's private key is not stored
     Generate(Generate),
 }
 
 #[derive(Debug, clap::Args)]
 struct Generate {
-    /// Service that the apiserver calls
+    /// Name of the Service that the apiserver calls
     #[arg(long, value_name = "NAME", default_value = SERVICE)]
     service: String,
     /// Namespace of the Service
     #[arg(short, long, default_value = Installation::DEFAULT_NAMESPACE)]
     namespace: String,
-    /// Folder for ca.crt, tls.crt and tls.key; made where there is none
+    /// Directory for ca.crt, tls.crt and tls.key; created if it does not exist
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
-    /// How long the CA is good
+    /// Lifetime of the CA
     #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration)]
     ca_lifetime: Duration,
-    /// How long the certificate is good
+    /// Lifetime of the serving certificate
     #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration)]
     lifetime: Duration,
-    /// Replace files that are there
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
 }
@@ -65,7 +65,7 @@ struct Generate {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Command::Generate(arguments) = &arguments.command;
     generate(arguments)?;
-    Ok(Status::Done)
+    Ok(Status::Success)
 }
 
 fn generate(arguments: &Generate) -> anyhow::Result<()> {
@@ -73,19 +73,19 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     Schedule::new(*ca_lifetime, *lifetime)?;
     let host = service_host(service, namespace);
     let now = Timestamp::now();
-    let authority = mint::authority(Dates::starting(now, *ca_lifetime))?;
-    let pair = mint::leaf(&authority, &host, Dates::starting(now, *lifetime))
-        .with_context(|| format!("making a certificate for {host}"))?;
+    let authority = issue::authority(Validity::from_lifetime(now, *ca_lifetime))?;
+    let pair = issue::serving_certificate(&authority, &host, Validity::from_lifetime(now, *lifetime))
+        .with_context(|| format!("could not issue a certificate for {host}"))?;
 
-    fs::create_dir_all(out).with_context(|| format!("making the folder {}", out.display()))?;
+    fs::create_dir_all(out).with_context(|| format!("could not create directory {}", out.display()))?;
     let files = [(CA_CRT, authority.pem.as_str(), 0o644), (TLS_CRT, &pair.certificate, 0o644)];
-    let files = files.into_iter().chain([(TLS_KEY, pair.key.pem(), OWNER_ALONE)]);
+    let files = files.into_iter().chain([(TLS_KEY, pair.key.pem(), OWNER_ONLY)]);
     let files: Vec<_> = files.map(|(name, text, mode)| (out.join(name), text, mode)).collect();
     if let Some((path, ..)) = files.iter().find(|(path, ..)| !force && path.exists()) {
-        bail!("{} is there already; --force replaces it", path.display());
+        bail!("{} already exists; use --force to overwrite it", path.display());
     }
     for (path, text, mode) in &files {
-        write(path, text, *mode).with_context(|| format!("writing {}", path.display()))?;
+        write(path, text, *mode).with_context(|| format!("could not write {}", path.display()))?;
     }
 
     let bundle = serde_json::to_value(ByteString(authority.pem.as_bytes().to_vec()))?;
@@ -93,19 +93,19 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     writeln!(stdout, "caBundle: {}", bundle.as_str().unwrap_or_default())?;
     let mut stderr = super::stderr(anstream::ColorChoice::Auto);
     let [ca, certificate, key] = [0, 1, 2].map(|index: usize| files[index].0.display());
-    super::note(&mut stderr, format_args!("wrote {ca}, {certificate}, {key} for {host}; next:"));
+    super::print_note(&mut stderr, format_args!("wrote {ca}, {certificate}, {key} for {host}; next steps:"));
     let steps = [
         format!(
-            "1. write the caBundle line into the clientConfig of every webhook of MutatingWebhookConfiguration \
+            "1. add the caBundle line to the clientConfig of every webhook in MutatingWebhookConfiguration \
              {WEBHOOK_CONFIGURATION}"
         ),
         format!(
             "2. kubectl -n {namespace} create secret tls {SERVING_SECRET} --cert={certificate} --key={key}, and start the \
-             webhook with --tls-cert and --tls-key on those files"
+             webhook with --tls-cert and --tls-key set to these files"
         ),
         format!(
-            "3. do it again before {}: nobody renews them",
-            Dates::starting(now, (*lifetime).min(*ca_lifetime)).not_after.strftime("%Y-%m-%d")
+            "3. repeat these steps before {}: the certificates are not renewed automatically",
+            Validity::from_lifetime(now, (*lifetime).min(*ca_lifetime)).not_after.strftime("%Y-%m-%d")
         ),
     ];
     for step in steps {
@@ -114,20 +114,20 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes `text` beside `path` and puts it in its place, so that nobody ever reads half of it, or a key that others could
-/// open for a moment.
+/// Writes `text` to a temporary file and renames it to `path`, so that no reader sees an incomplete file or a key with
+/// loose permissions.
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let part = path.with_extension("part");
-    // What an attempt that was cut off has left may have other permissions.
-    if let Err(error) = fs::remove_file(&part)
+    let temporary = path.with_extension("part");
+    // A leftover of an interrupted run may have other permissions.
+    if let Err(error) = fs::remove_file(&temporary)
         && error.kind() != io::ErrorKind::NotFound
     {
         return Err(error);
     }
-    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(&part)?;
+    let mut file: File = OpenOptions::new().write(true).create_new(true).mode(mode).open(&temporary)?;
     file.write_all(text.as_bytes())?;
-    // The mask of the process has no say: a certificate is for everyone to read, a key for its owner.
+    // Set explicitly, because the umask applies to the mode given at creation.
     file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()?;
-    fs::rename(&part, path)
+    fs::rename(&temporary, path)
 }

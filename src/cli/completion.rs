@@ -5,14 +5,17 @@ use clap_complete::Shell;
 
 use super::Status;
 
-/// Print a completion script for a shell.
+/// Print a shell completion script
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  # Enable completion in the current bash session
   source <(trainmesh completion bash)
+
+  # Install completion for zsh
   trainmesh completion zsh > \"${fpath[1]}/_trainmesh\"")]
 pub(super) struct Arguments {
-    /// The shell
+    /// Shell to generate the script for
     shell: Shell,
 }
 
@@ -21,5 +24,5 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "trainmesh", &mut script);
     std::io::Write::write_all(&mut std::io::stdout(), &script)?;
-    Ok(Status::Done)
+    Ok(Status::Success)
 }

@@ -9,21 +9,21 @@ use anstream::ColorChoice;
 use anyhow::Context as _;
 use clap::Subcommand;
 
-use super::{Status, complain};
+use super::{Status, print_error};
 use trainmesh_core::config::{self, Configuration};
 use trainmesh_core::printable::Printable;
 
-/// Check, describe and show configurations.
+/// Validate, describe and show configurations
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # Every problem of a configuration (or of the ConfigMap that holds it) at once, with field and line
+  # Report all problems of a configuration (or of its ConfigMap), with field and line
   trainmesh config validate my-config.yaml
 
-  # The JSON Schema, for an editor
+  # Write the JSON Schema, for an editor
   trainmesh config schema > trainmesh.schema.json
 
-  # What is in force: the file's fields over the defaults
+  # Show the effective configuration: the file's fields and the defaults
   trainmesh config show --config my-config.yaml")]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -32,20 +32,20 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Report every problem of a configuration: exit code 0 without, 2 with
+    /// Validate a configuration and report all problems; exits with 0 if it is valid, otherwise with 2
     Validate {
-        /// The configuration, or the manifest of its config map; `-` reads standard input
+        /// Configuration or the manifest of its `ConfigMap`; `-` reads standard input
         #[arg(value_name = "FILE", required_unless_present = "config")]
         file: Option<PathBuf>,
-        /// The same as FILE
+        /// Same as FILE
         #[arg(long, value_name = "FILE", conflicts_with = "file")]
         config: Option<PathBuf>,
     },
     /// Print the JSON Schema of the configuration
     Schema,
-    /// Print the configuration in force, complete with defaults
+    /// Print the effective configuration, including defaults
     Show {
-        /// The configuration; the embedded default without
+        /// Configuration file [default: the embedded configuration]
         #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
         config: Option<PathBuf>,
     },
@@ -65,16 +65,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             write!(stdout, "{}", configuration.to_yaml())?;
         }
     }
-    Ok(Status::Done)
+    Ok(Status::Success)
 }
 
-/// The configuration in `path`, or the embedded one. `None`: its problems have been reported.
+/// Loads the configuration at `path`, or the embedded one. Prints its problems and returns `None` if it is invalid.
 pub(super) fn load_or_default(path: Option<&Path>) -> anyhow::Result<Option<Configuration>> {
     path.map_or_else(|| Ok(Some(Configuration::embedded())), load)
 }
 
 fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
-    // One byte beyond the limit is enough to be rejected.
+    // One byte more than the limit suffices for it to be rejected.
     let mut text = String::new();
     let limit = config::MAX_TEXT as u64 + 1;
     let read = if path == Path::new("-") {
@@ -82,14 +82,14 @@ fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
     } else {
         File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
     };
-    read.with_context(|| format!("reading the configuration {}", path.display()))?;
+    read.with_context(|| format!("could not read the configuration {}", path.display()))?;
     match Configuration::parse(&text) {
         Ok(configuration) => Ok(Some(configuration)),
         Err(problems) => {
             let mut stderr = super::stderr(ColorChoice::Auto);
             let name = path.display().to_string();
             for problem in &problems {
-                complain(&mut stderr, format_args!("{}", config::render(&name, slice::from_ref(problem))));
+                print_error(&mut stderr, format_args!("{}", config::render(&name, slice::from_ref(problem))));
             }
             Ok(None)
         }

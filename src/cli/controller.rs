@@ -1,4 +1,4 @@
-//! `trainmesh controller`: puts the controller together and keeps it until a signal ends it.
+//! `trainmesh controller`: creates the controller and runs it until a signal arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,15 +21,15 @@ use crate::controller::{Controller, Parts};
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
 
-/// What this process is called where the system does not tell.
-const NAMELESS: &str = "trainmesh";
+/// Fallback if the host name is not available.
+const FALLBACK_HOST_NAME: &str = "trainmesh";
 
-/// End the proxies of pods whose payload has ended, and keep the certificates of the webhook
+/// Run the controller, which terminates sidecars of completed pods and rotates the webhook's certificates
 ///
-/// Several replicas may run: one acts, and another takes over when it ends.
+/// Several replicas may run: one is active, and another takes over when it stops.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// After the signal to end: how long actions in flight may take to finish
+    /// Time that actions in flight have to complete after a termination signal
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, env = "TRAINMESH_GRACE")]
     grace: Duration,
     #[command(flatten)]
@@ -38,17 +38,17 @@ pub(super) struct Arguments {
     server: ServerArguments,
 }
 
-/// Runs until a signal has ended it in good order, or the lease is lost.
+/// Runs until a signal or until the lease is lost.
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    arguments.server.start_log();
+    arguments.server.init_logging();
     let runtime = tokio::runtime::Runtime::new().context("could not start the runtime")?;
-    let ended = runtime.block_on(control(arguments));
-    // What is still in flight has nobody left to wait for it.
+    let result = runtime.block_on(run_controller(arguments));
+    // Nothing waits for work that is still in flight.
     runtime.shutdown_background();
-    ended.map(|()| Status::Done)
+    result.map(|()| Status::Success)
 }
 
-async fn control(arguments: &Arguments) -> anyhow::Result<()> {
+async fn run_controller(arguments: &Arguments) -> anyhow::Result<()> {
     let Arguments { grace, certificates, server } = arguments;
     let namespace = server.installation.namespace();
     let mut signals = Signals::new().context("could not listen for signals")?;
@@ -58,16 +58,16 @@ async fn control(arguments: &Arguments) -> anyhow::Result<()> {
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let certificates = certificates.rotation(schedule, client.clone(), namespace, Arc::clone(&metrics));
-    let identity = lease::identity(&host());
+    let identity = lease::identity(&host_name());
     let shutdown = CancellationToken::new();
-    let filled = Arc::clone(&namespaces);
+    let synced = Arc::clone(&namespaces);
     let parts = Parts {
         admin: bind(server.admin_listen)?,
         client: client.clone(),
         namespaces: Arc::clone(&namespaces),
         settings: Arc::clone(&settings),
         metrics,
-        readiness: Readiness::default().with("namespaces", move || filled.filled()),
+        readiness: Readiness::default().with("namespaces", move || synced.is_synced()),
         events: Events::new(client.clone(), identity.clone()),
         certificates,
         pins: PinStore::new(client.clone(), namespace),
@@ -80,27 +80,27 @@ async fn control(arguments: &Arguments) -> anyhow::Result<()> {
 
     let mut background = Background::default();
     background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });
-    server.follow_configuration(client, &settings, &mut background).await?;
+    server.watch_configuration(client, &settings, &mut background).await?;
 
-    let orders = async {
+    let signal = async {
         signals.next().await;
         shutdown.cancel();
         signals.next().await;
     };
     tokio::select! {
         biased;
-        () = orders => bail!("ended by a second signal before actions in flight had finished"),
-        ended = background.ended() => return Err(ended),
-        ended = controller.run() => ended.context("no longer the leader: ending, so that nothing is done twice")?,
+        () = signal => bail!("interrupted by a second signal before actions in flight completed"),
+        error = background.task_exited() => return Err(error),
+        result = controller.run() => result.context("exiting, because this replica is no longer the leader")?,
     }
-    background.end().await;
+    background.shutdown().await;
     Ok(())
 }
 
-/// The name of the host, which is the pod's in a cluster.
-fn host() -> String {
-    let named = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
-    named
+/// Returns the host name, which is the pod's name in a cluster.
+fn host_name() -> String {
+    let variable = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
+    variable
         .or_else(|| std::fs::read_to_string("/etc/hostname").ok())
-        .map_or_else(|| NAMELESS.to_owned(), |name| name.trim().to_owned())
+        .map_or_else(|| FALLBACK_HOST_NAME.to_owned(), |name| name.trim().to_owned())
 }

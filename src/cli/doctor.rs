@@ -1,4 +1,4 @@
-//! `trainmesh doctor`: is this cluster ready for trainmesh, and is trainmesh well?
+//! `trainmesh doctor`: checks a cluster and the installation.
 
 use std::io::Write;
 
@@ -9,53 +9,53 @@ use serde_json::{Value, json};
 
 use super::installation::InstallationArguments;
 use super::live::runtime;
-use super::waiting::waiting;
-use super::{Status, json, painted};
+use super::status_message::with_status;
+use super::{Status, colored_stdout, json_stdout};
 use crate::cluster::{checkup, client};
-use trainmesh_core::doctor::{Check, examine, level};
+use trainmesh_core::doctor::{Check, examine, level_name};
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::style;
 use trainmesh_core::scope::Installation;
 
-/// Changes only when a field changes its meaning or goes away.
+/// Incremented only when a field is removed or changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Check a cluster and the installation in it
+/// Check a cluster and the trainmesh installation
 ///
-/// Reads with your own rights, and changes nothing. What they do not show is a note, not a failure.
+/// Uses your own permissions and changes nothing. What you may not read is reported as a note, not as a failure.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  # Before and after an installation: what is wrong, and the cure of each
+  # Check the cluster before and after an installation
   trainmesh doctor
 
-  # Another namespace, another cluster
+  # Check an installation in another namespace and cluster
   trainmesh doctor --namespace ml-system --context staging
 
-  # The codes of what failed
+  # List the codes of failed checks
   trainmesh doctor -o json | jq -r '.findings[] | select(.level == \"failure\") | .code'
 
-Exit codes: 0; 2 for an error, or when some check failed.")]
+Exit codes: 0 on success; 2 on an error or if a check failed.")]
 pub(super) struct Arguments {
-    /// The same as --trainmesh-namespace
+    /// Same as --trainmesh-namespace
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<Installation>,
     #[command(flatten)]
     installation: InstallationArguments,
-    /// The context of the kubeconfig to use instead of the current one
+    /// Name of the kubeconfig context to use
     #[arg(long, value_name = "CONTEXT")]
     context: Option<String>,
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// A line for each finding, with its cure
+    /// One line for each finding, with its fix
     Text,
-    /// For machines
+    /// JSON
     Json,
 }
 
@@ -67,23 +67,23 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             Some(named) => named.clone(),
             None => installation.discover(&client).await,
         };
-        anyhow::Ok(waiting("checking the cluster", Box::pin(checkup::facts(&client, &installation))).await?)
+        anyhow::Ok(with_status("checking the cluster", Box::pin(checkup::facts(&client, &installation))).await?)
     })?;
     let findings = examine(&facts);
     match output {
-        Format::Text => text(&mut painted(ColorChoice::Auto), &findings)?,
-        Format::Json => machine(&mut json(), &findings)?,
+        Format::Text => print_text(&mut colored_stdout(ColorChoice::Auto), &findings)?,
+        Format::Json => print_json(&mut json_stdout(), &findings)?,
     }
     let failed = findings.iter().any(|(_, finding)| finding.severity == Severity::Error);
-    Ok(if failed { Status::Failed } else { Status::Done })
+    Ok(if failed { Status::Failed } else { Status::Success })
 }
 
-fn text(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
+fn print_text(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
     for (check, finding) in findings {
-        let (word, style) = mark(finding.severity);
-        // What it is about has names in it that others gave.
-        let words = Printable(finding);
-        writeln!(out, "{style}{word:<7}{style:#}  {}: {words}", check.text())?;
+        let (word, style) = label(finding.severity);
+        // Evidence contains names from the cluster, which may not be printable.
+        let line = Printable(finding);
+        writeln!(out, "{style}{word:<7}{style:#}  {}: {line}", check.text())?;
         if let Some(fix) = finding.fix {
             writeln!(out, "{:9}{fix}", "")?;
         }
@@ -91,26 +91,26 @@ fn text(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<(
     Ok(out.flush()?)
 }
 
-fn machine(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
-    let findings: Vec<Value> = findings.iter().map(object).collect();
+fn print_json(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
+    let findings: Vec<Value> = findings.iter().map(finding_json).collect();
     let report = json!({"schemaVersion": SCHEMA_VERSION, "version": env!("CARGO_PKG_VERSION"), "findings": findings});
     writeln!(out, "{report:#}")?;
     Ok(out.flush()?)
 }
 
-fn object((check, finding): &(Check, Finding)) -> Value {
+fn finding_json((check, finding): &(Check, Finding)) -> Value {
     let Finding { code, severity, message, evidence, fix, subject: _ } = finding;
-    json!({"check": check.code(), "level": level(*severity), "code": code, "message": message, "about": evidence,
+    json!({"check": check.code(), "level": level_name(*severity), "code": code, "message": message, "about": evidence,
         "cure": fix})
 }
 
-/// How a severity looks.
-fn mark(severity: Severity) -> (&'static str, Style) {
+/// Returns the label and style of a severity.
+fn label(severity: Severity) -> (&'static str, Style) {
     match severity {
-        Severity::Ok => ("ok", style::GOOD),
+        Severity::Ok => ("ok", style::SUCCESS),
         Severity::Info => ("note", style::NOTE),
-        Severity::Warning => ("warning", style::CAUTION),
-        Severity::Error => ("FAILED", style::BAD),
+        Severity::Warning => ("warning", style::WARNING),
+        Severity::Error => ("FAILED", style::ERROR),
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use trainmesh_core::doctor::Code;
 
     #[test]
-    fn a_line_for_each_finding_and_its_cure_below() {
+    fn prints_each_finding_with_its_fix_below() {
         let finding = |check, code: Code, about: &str| (check, code.finding(about.to_owned()));
         let findings = [
             finding(Check::Kubernetes, Code::VersionServed, "v1.36.0"),
@@ -128,13 +128,13 @@ mod tests {
             finding(Check::Namespaces, Code::UnknownOptIn, "a (x\ny)"),
         ];
         let mut out = Vec::new();
-        text(&mut out, &findings).unwrap();
+        print_text(&mut out, &findings).unwrap();
         let out = anstream::adapter::strip_str(str::from_utf8(&out).unwrap()).to_string();
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines.len(), 5, "{out}");
-        assert_eq!(lines[0], "ok       Kubernetes: recent enough: v1.36.0");
+        assert_eq!(lines[0], "ok       Kubernetes: supported version: v1.36.0");
         assert_eq!(lines[1], "FAILED   endpoints: no replica of the webhook is ready");
-        assert!(lines[2].starts_with("         look at its pods"), "{out}");
+        assert!(lines[2].starts_with("         check its pods"), "{out}");
         assert!(lines[3].starts_with("warning  namespaces: ") && lines[3].ends_with("a (x\\ny)"), "{out}");
     }
 }

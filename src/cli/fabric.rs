@@ -14,26 +14,26 @@ use super::{Status, config};
 use trainmesh_core::config::{Configuration, Profiles, profile_source};
 use trainmesh_core::yaml;
 
-/// List, print and try fabric profiles.
+/// List, show and render fabric profiles.
 ///
-/// A fabric profile says what a pod needs to use the network between GPUs: devices, settings of NCCL, networks. The label
-/// trainmesh.dev/fabric of a namespace or pod names one.
+/// A fabric profile defines what a pod needs to use the network between GPUs: devices, NCCL settings, networks. The
+/// label trainmesh.dev/fabric of a namespace or pod selects a profile.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # Which profiles are there?
+  # List all profiles
   trainmesh fabric list
 
-  # One to start from: every value with its source
+  # Start a custom profile from a built-in one, which cites a source for every value
   trainmesh fabric show roce-sriov > my-fabric.yaml
 
-  # What a pod with 8 GPUs on a p5 would get
+  # Show the patch for a pod with 8 GPUs on a p5 instance
   trainmesh fabric render eks-efa --gpus 8 --machine p5.48xlarge
 
-  # The same by a profile of your own
+  # The same with a custom profile
   trainmesh fabric render my-fabric --gpus 8 --config my-config.yaml
 
-Exit codes: 0; 2 for an error.")]
+Exit codes: 0 on success; 2 on an error.")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -41,33 +41,33 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the profiles: those built in, and with --config your own
+    /// List the built-in profiles, and with --config your own
     List {
         #[command(flatten)]
         source: Source,
     },
-    /// Print a profile as YAML: a built-in one with its comments
+    /// Print a profile as YAML; built-in ones include comments
     Show {
-        /// The profile's name
+        /// Name of the profile
         #[arg(value_name = "NAME")]
         name: String,
         #[command(flatten)]
         source: Source,
     },
-    /// Show what a pod of one container would get by a profile, and why
+    /// Show the patch of a profile for a generated pod, and why
     Render(render::Arguments),
 }
 
-/// Where profiles of one's own come from.
+/// Source of custom profiles.
 #[derive(Debug, clap::Args)]
 struct Source {
-    /// A configuration with profiles of your own, or the manifest of its config map
+    /// Configuration with custom profiles, or the manifest of its `ConfigMap`
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     config: Option<PathBuf>,
 }
 
 impl Source {
-    /// The configuration; `None`: its problems have been reported.
+    /// Loads the configuration. Prints its problems and returns `None` if it is invalid.
     fn load(&self) -> anyhow::Result<Option<Configuration>> {
         config::load_or_default(self.config.as_deref())
     }
@@ -78,28 +78,29 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         Command::List { source } => {
             let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
             write!(io::stdout(), "{}", list::text(&configuration.fabric.profiles))?;
-            Ok(Status::Done)
+            Ok(Status::Success)
         }
         Command::Show { name, source } => {
             let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
-            write!(io::stdout(), "{}", text_of(&configuration.fabric.profiles, name)?)?;
-            Ok(Status::Done)
+            write!(io::stdout(), "{}", profile_yaml(&configuration.fabric.profiles, name)?)?;
+            Ok(Status::Success)
         }
         Command::Render(arguments) => render::run(arguments),
     }
 }
 
-/// The YAML of profile `name`: with its comments where it is built in, else complete with defaults.
-fn text_of(profiles: &Profiles, name: &str) -> anyhow::Result<String> {
-    let Some(entry) = profiles.find(name) else { return unknown(profiles, name) };
+/// Returns the YAML of profile `name`: the commented source if it is built in, else the profile with its defaults.
+fn profile_yaml(profiles: &Profiles, name: &str) -> anyhow::Result<String> {
+    let Some(entry) = profiles.find(name) else { return unknown_profile(profiles, name) };
     let built_in = profile_source(name).filter(|_| !profiles.is_own(name));
     Ok(built_in.map_or_else(|| yaml::to_string(&json!(entry.profile)), str::to_owned))
 }
 
-/// The error for a name that no profile has.
-fn unknown<T>(profiles: &Profiles, name: &str) -> anyhow::Result<T> {
-    let cure = profiles
-        .nearest(name)
-        .map_or_else(|| "trainmesh fabric list shows the names".to_owned(), |near| format!("did you mean {near}?"));
-    bail!("no profile is called {name}: {cure}")
+/// Returns the error for an unknown profile name.
+fn unknown_profile<T>(profiles: &Profiles, name: &str) -> anyhow::Result<T> {
+    let hint = profiles.nearest(name).map_or_else(
+        || "run `trainmesh fabric list` to list the profiles".to_owned(),
+        |near| format!("did you mean {near}?"),
+    );
+    bail!("unknown fabric profile {name}: {hint}")
 }

@@ -1,4 +1,4 @@
-//! The manifests that a command reads, and what surrounds them: flags that several commands share.
+//! Flags for manifests and their context, shared by several commands.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,56 +13,57 @@ use trainmesh_core::manifest::{Document, DocumentError};
 use trainmesh_core::preview::{CONTEXT_KINDS, ManifestContext};
 use trainmesh_core::workload::RenderError;
 
-/// The manifests, and what surrounds them.
+/// Manifests and their context.
 #[derive(Debug, clap::Args)]
 pub(super) struct Input {
-    /// A manifest, a folder of manifests, or `-` for standard input; may be given several times
+    /// Manifest, directory of manifests, or `-` for standard input; can be repeated
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     filename: Vec<PathBuf>,
-    /// Read sub-folders too
+    /// Process directories recursively
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// The namespace of documents that name none
+    /// Namespace of documents without one
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
-    /// A configuration instead of the embedded one, or the manifest of its config map
+    /// Configuration to use instead of the embedded one, or the manifest of its `ConfigMap`
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     pub(super) config: Option<PathBuf>,
-    /// The labels of every namespace, completely; empty for none
+    /// Labels of every namespace, replacing all others; empty for none
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = read_labels)]
     namespace_labels: Option<BTreeMap<String, String>>,
-    /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label beats it
+    /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label takes precedence
     #[arg(long, value_name = "PROFILE")]
     pub(super) fabric: Option<String>,
 }
 
 impl Input {
-    /// The namespace of documents that name none.
+    /// Returns the namespace of documents without one.
     pub(super) fn namespace(&self) -> &str {
         if self.namespace.is_empty() { "default" } else { &self.namespace }
     }
 
-    /// Finds the manifests.
+    /// Opens the manifests.
     pub(super) fn open(&self) -> anyhow::Result<Inputs> {
         Ok(Inputs::open(&self.filename, self.recursive, io::stdin())?)
     }
 
-    /// The first pass: what the input says of namespaces and runtimes, wherever it stands. Errors are left to the second.
-    pub(super) fn survey(&self, inputs: &Inputs) -> ManifestContext {
+    /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports
+    /// errors.
+    pub(super) fn read_context(&self, inputs: &Inputs) -> ManifestContext {
         let mut context = ManifestContext::new(self.namespace_labels.clone());
         if let Some(fabric) = &self.fabric {
             context = context.with_label(keys::FABRIC, fabric);
         }
         let words = CONTEXT_KINDS.map(str::as_bytes);
-        for document in inputs.documents_mentioning(&words).flatten() {
-            context.note(&document, self.namespace());
+        for document in inputs.documents_containing(&words).flatten() {
+            context.add(&document, self.namespace());
         }
         context
     }
 }
 
-/// An error that the manifest's kind found, with the document's place.
-pub(super) fn failed(document: &Document, error: &RenderError) -> DocumentError {
+/// Returns the error of a workload kind with the position of its document.
+pub(super) fn document_error(document: &Document, error: &RenderError) -> DocumentError {
     let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
     let message = match error {
         RenderError::Version { .. } => error.to_string(),
@@ -83,7 +84,7 @@ fn read_labels(text: &str) -> Result<BTreeMap<String, String>, String> {
             Some((key, value)) if labels::is_key(key) && labels::is_value(value) => {
                 Ok((key.to_owned(), value.to_owned()))
             }
-            _ => Err(format!("{entry:?} is not a label KEY=VALUE")),
+            _ => Err(format!("{entry:?} is not a valid label KEY=VALUE")),
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! `trainmesh lint`: what looks wrong in a manifest's pods, offline.
+//! `trainmesh lint`: checks the pods of manifests, offline.
 
 mod json;
 mod sarif;
@@ -11,91 +11,91 @@ use anstream::ColorChoice;
 use anyhow::bail;
 use clap::ValueEnum;
 
-use super::input::{Input, failed};
-use super::{Status, complain, config, json, note, painted, stderr};
+use super::input::{Input, document_error};
+use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, stderr};
 use crate::manifest::Inputs;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::keys;
 use trainmesh_core::manifest::{Document, DocumentError};
-use trainmesh_core::preview::{PodReport, Preview, Previewed};
+use trainmesh_core::preview::{DocumentPreview, PodReport, Preview};
 use trainmesh_core::workload::SOLE_ROLE;
 
-/// Say what looks wrong in the pods of a manifest that use RDMA or NCCL.
+/// Check manifests for NCCL and RDMA problems.
 ///
-/// Reads the same manifests as preview, works out their pods as the operator would create them, and runs the checks FP001
-/// to FP035 over each: after trainmesh's patch where a fabric profile is named, else as they are. Needs no cluster:
-/// checks that look at nodes or quotas stay silent. docs/lint.md tells of every check.
+/// Reads the same manifests as preview, computes their pods as the operator would create them, and runs the checks
+/// FP001 to FP035 on each: after trainmesh's patch if a fabric profile is selected, else unchanged. Needs no cluster;
+/// checks that depend on nodes or quotas are skipped. docs/lint.md describes every check.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # What is wrong, why, and the cure
+  # Check a manifest
   trainmesh lint -f pytorchjob.yaml
 
-  # In a pipeline: a warning is enough to fail
+  # Also fail on warnings, for example in CI
   trainmesh lint -f jobs/ -R --fail-on W
 
-  # As the pods would be with a fabric
+  # Check the pods as patched for a fabric profile
   trainmesh lint -f pytorchjob.yaml --fabric ib-shared
 
-  # For a code review's annotations
+  # Write SARIF, for annotations in code reviews
   trainmesh lint -f jobs/ -R -o sarif > lint.sarif
 
-Exit codes: 0; 1 when something is found at --fail-on or above; 2 for an error.")]
+Exit codes: 0 on success; 1 if there are findings of severity --fail-on or above; 2 on an error.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     input: Input,
-    /// What to print
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
-    /// The weight from which on a finding ends in exit code 1
+    /// Minimum severity of a finding that causes exit code 1
     #[arg(long, value_enum, value_name = "SEVERITY", ignore_case = true, default_value_t = FailOn::E)]
     fail_on: FailOn,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// The findings, each with its reason and cure
+    /// Findings with their explanation and fix
     Text,
-    /// Everything, for machines
+    /// JSON
     Json,
-    /// SARIF 2.1.0, for code reviews
+    /// SARIF 2.1.0, for code review tools
     Sarif,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FailOn {
-    /// What would break
+    /// Errors: would break the job
     #[value(name = "E")]
     E,
-    /// What is likely wrong
+    /// Warnings: likely wrong
     #[value(name = "W")]
     W,
-    /// What is worth knowing
+    /// Information
     #[value(name = "I")]
     I,
 }
 
-/// Warnings of the rule that knows the sidecar containers: they are not about a fabric, and no check of the lint.
+/// Prefix of warnings about sidecar containers. They do not concern the fabric, so lint prints them as notes.
 const MANAGED: &str = "termination.managed: ";
 
-/// The findings of one role's pod.
+/// Findings of one role's pod.
 #[derive(Debug)]
-struct Linted {
-    /// Line of the source where the document starts.
+struct PodFindings {
+    /// Line of the source at which the document starts.
     line: u64,
     report: PodReport,
     findings: Vec<Finding>,
 }
 
-/// What the whole run came to.
+/// Result of a `lint_report`.
 #[derive(Debug, Default)]
-struct Run {
+struct LintReport {
     pods: usize,
-    /// The pods in which something was found.
-    linted: Vec<Linted>,
+    /// Pods with findings.
+    pod_findings: Vec<PodFindings>,
     errors: Vec<DocumentError>,
-    /// What could not be linted, and why.
+    /// Pods that were not checked, with the reason.
     notes: BTreeSet<String>,
 }
 
@@ -105,96 +105,96 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     };
     let inputs = arguments.input.open()?;
     if let Some(name) = &arguments.input.fabric {
-        known(&configuration, name)?;
+        require_profile(&configuration, name)?;
     }
-    // Nothing is said of a mesh of which nothing is known.
-    let context = arguments.input.survey(&inputs).without_mesh();
+    // Nothing is known about the mesh, so its rules are left out.
+    let context = arguments.input.read_context(&inputs).without_mesh();
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
-    let run = lint(&inputs, &preview);
+    let lint_report = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);
-    run.errors.iter().for_each(|error| complain(stderr, format_args!("{error}")));
-    run.notes.iter().for_each(|text| note(stderr, format_args!("{text}")));
+    lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
+    lint_report.notes.iter().for_each(|text| print_note(stderr, format_args!("{text}")));
     match arguments.output {
-        Format::Text => text::print(&mut painted(ColorChoice::Auto), &run)?,
-        Format::Json => json::print(&mut json(), &run, preview.config_hash())?,
-        Format::Sarif => sarif::print(&mut json(), &run)?,
+        Format::Text => text::print(&mut colored_stdout(ColorChoice::Auto), &lint_report)?,
+        Format::Json => json::print(&mut json_stdout(), &lint_report, preview.config_hash())?,
+        Format::Sarif => sarif::print(&mut json_stdout(), &lint_report)?,
     }
-    if run.pods == 0 && run.errors.is_empty() {
-        note(stderr, format_args!("no document of the input makes pods"));
+    if lint_report.pods == 0 && lint_report.errors.is_empty() {
+        print_note(stderr, format_args!("no document in the input creates pods"));
     }
-    Ok(run.status(arguments.fail_on))
+    Ok(lint_report.status(arguments.fail_on))
 }
 
-/// Refuses a profile that is not there, because without it other pods would be linted than were asked about.
-fn known(configuration: &Configuration, name: &str) -> anyhow::Result<()> {
+/// Rejects an unknown profile: without it, the wrong pods would be checked.
+fn require_profile(configuration: &Configuration, name: &str) -> anyhow::Result<()> {
     let profiles = &configuration.fabric.profiles;
     if name == keys::NO_FABRIC || profiles.find(name).is_some() {
         return Ok(());
     }
     match profiles.nearest(name) {
-        Some(near) => bail!("no fabric profile is called {name}: did you mean {near}?"),
-        None => bail!("no fabric profile is called {name}"),
+        Some(near) => bail!("unknown fabric profile {name}: did you mean {near}?"),
+        None => bail!("unknown fabric profile {name}"),
     }
 }
 
-fn lint(inputs: &Inputs, preview: &Preview) -> Run {
-    let mut run = Run::default();
+fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
+    let mut lint_report = LintReport::default();
     for document in inputs.documents() {
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
-            previewed.map_err(|error| failed(&document, &error)).map(|previewed| (document, previewed))
+            previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))
         });
         match previewed {
-            Err(error) => run.errors.push(error),
-            Ok((document, Previewed::Unknown(what))) => {
+            Err(error) => lint_report.errors.push(error),
+            Ok((document, DocumentPreview::Unsupported(what))) => {
                 let Document { source, document, .. } = document;
-                run.notes.insert(format!("{source}: document {}: {what}", document + 1));
+                lint_report.notes.insert(format!("{source}: document {}: {what}", document + 1));
             }
-            Ok((_, Previewed::PassedOver(_))) => {}
-            Ok((document, Previewed::Pods { reports, .. })) => {
-                run.pods += reports.len();
+            Ok((_, DocumentPreview::Skipped(_))) => {}
+            Ok((document, DocumentPreview::Pods { reports, .. })) => {
+                lint_report.pods += reports.len();
                 for report in &reports {
                     let warnings = report.warnings.iter().filter(|warning| warning.starts_with(MANAGED));
-                    run.notes.extend(warnings.map(|warning| format!("{}: {warning}", name(report))));
+                    lint_report.notes.extend(warnings.map(|warning| format!("{}: {warning}", pod_name(report))));
                 }
-                let linted = reports.into_iter().map(|report| {
+                let pod = reports.into_iter().map(|report| {
                     let findings = preview.lint(&report);
-                    Linted { line: document.line, report, findings }
+                    PodFindings { line: document.line, report, findings }
                 });
-                run.linted.extend(linted.filter(|linted| !linted.findings.is_empty()));
+                lint_report.pod_findings.extend(pod.filter(|pod| !pod.findings.is_empty()));
             }
         }
     }
-    run
+    lint_report
 }
 
-impl Run {
+impl LintReport {
     fn status(&self, fail_on: FailOn) -> Status {
         let bound = match fail_on {
             FailOn::E => Severity::Error,
             FailOn::W => Severity::Warning,
             FailOn::I => Severity::Info,
         };
-        let mut findings = self.linted.iter().flat_map(|linted| &linted.findings);
+        let mut findings = self.pod_findings.iter().flat_map(|pod| &pod.findings);
         if !self.errors.is_empty() {
             Status::Failed
         } else if findings.any(|finding| finding.severity <= bound) {
-            Status::Found
+            Status::Findings
         } else {
-            Status::Done
+            Status::Success
         }
     }
 }
 
-/// `PyTorchJob default/llama Worker`.
-fn name(report: &PodReport) -> String {
+/// Returns the name of a pod: `PyTorchJob default/llama Worker`.
+fn pod_name(report: &PodReport) -> String {
     let PodReport { kind, namespace, name, role, .. } = report;
     let role = if role == SOLE_ROLE { String::new() } else { format!(" {role}") };
     format!("{kind} {namespace}/{name}{role}")
 }
 
-/// Writes what all forms for machines end with.
-fn end(out: &mut impl Write) -> anyhow::Result<()> {
+/// Ends the output of the machine-readable formats.
+fn finish(out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out)?;
     Ok(out.flush()?)
 }

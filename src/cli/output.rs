@@ -1,36 +1,36 @@
-//! The forms in which a preview is printed, by the names of `-o`.
+//! Output formats of previews, by the values of `-o`.
 
 use anstream::ColorChoice;
 use clap::ValueEnum;
 use trainmesh_core::preview::Preview;
-use trainmesh_core::render::{Diff, Explain, Json, OnePatch, Sink, Yaml};
+use trainmesh_core::render::{Diff, Explain, Json, SinglePatch, Sink, Yaml};
 
-use super::{json, painted, plain};
+use super::{buffered_stdout, colored_stdout, json_stdout};
 
-/// A form of output.
+/// An output format.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Format {
-    /// A unified diff of each role's pod, with the rules' reasons
+    /// Unified diff of each role's pod, with the reasons of the rules
     Diff,
-    /// The patched pods
+    /// Patched pods
     Yaml,
-    /// Everything, for machines
+    /// JSON with all details
     Json,
-    /// The JSON patch of the one pod
+    /// JSON patch of the only pod
     Patch,
-    /// A table of the rules
+    /// Table of the rules
     Explain,
 }
 
 impl Format {
-    /// The sink that prints this form to standard output.
+    /// Returns the sink that prints this format to standard output.
     pub(super) fn sink(self, color: ColorChoice, preview: &Preview) -> Box<dyn Sink + '_> {
         match self {
-            Self::Diff => Box::new(Diff::new(painted(color))),
-            Self::Explain => Box::new(Explain::new(painted(color))),
-            Self::Yaml => Box::new(Yaml::new(plain())),
-            Self::Json => Box::new(Json::new(json(), preview.config_hash())),
-            Self::Patch => Box::new(OnePatch::new(json())),
+            Self::Diff => Box::new(Diff::new(colored_stdout(color))),
+            Self::Explain => Box::new(Explain::new(colored_stdout(color))),
+            Self::Yaml => Box::new(Yaml::new(buffered_stdout())),
+            Self::Json => Box::new(Json::new(json_stdout(), preview.config_hash())),
+            Self::Patch => Box::new(SinglePatch::new(json_stdout())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the two servers have in common.
+//! Flags and startup code shared by the two servers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,41 +16,41 @@ use crate::cluster::config_map;
 use crate::files;
 use crate::reload::{self, Settings};
 use crate::serve;
-use crate::telemetry::{self, Format, Levels};
+use crate::telemetry::{self, LogFormat, LogLevels};
 use trainmesh_core::objects::CONFIG_MAP;
 use trainmesh_core::scope::Installation;
 
 /// Flags of every server.
 #[derive(Debug, Args)]
 pub(super) struct ServerArguments {
-    /// Plain address for /healthz, /readyz and /metrics; port 0 takes a free one
+    /// Address to serve /healthz, /readyz and /metrics on over HTTP; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080", env = "TRAINMESH_ADMIN_LISTEN")]
     pub(super) admin_listen: SocketAddr,
-    /// Configuration file, read again when it changes [default: trainmesh-config in the cluster, watched]
+    /// Configuration file, reloaded when it changes [default: watch the `ConfigMap` trainmesh-config]
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     pub(super) config: Option<PathBuf>,
-    /// Cluster to talk to [default: KUBECONFIG, ~/.kube/config, the service account of the pod]
+    /// Path of the kubeconfig [default: $KUBECONFIG, ~/.kube/config, or the pod's service account]
     #[arg(long, value_name = "FILE", env = "TRAINMESH_KUBECONFIG")]
     pub(super) kubeconfig: Option<PathBuf>,
     /// Namespace that trainmesh is installed in
     #[arg(long = "namespace", value_name = "NAMESPACE", default_value = Installation::DEFAULT_NAMESPACE, env = "TRAINMESH_NAMESPACE")]
     pub(super) installation: Installation,
-    /// How log events are written to standard error
-    #[arg(long, value_enum, default_value_t = Format::Text, env = "TRAINMESH_LOG_FORMAT")]
-    log_format: Format,
-    /// A level (off, error, warn, info, debug, trace), or levels by target such as info,kube=debug
+    /// Format of the log, which is written to standard error
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "TRAINMESH_LOG_FORMAT")]
+    log_format: LogFormat,
+    /// Log level (off, error, warn, info, debug, trace), or levels by target, such as info,kube=debug
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "TRAINMESH_LOG")]
-    log_level: Levels,
+    log_level: LogLevels,
 }
 
 impl ServerArguments {
-    /// Sends the log where the flags say.
-    pub(super) fn start_log(&self) {
-        telemetry::start(self.log_format, self.log_level.clone());
+    /// Initializes logging as configured by the flags.
+    pub(super) fn init_logging(&self) {
+        telemetry::init_logging(self.log_format, self.log_level.clone());
     }
 
-    /// Keeps `settings` as the file says, or else the cluster's `ConfigMap`.
-    pub(super) async fn follow_configuration(
+    /// Keeps `settings` up to date with the file, or with the cluster's `ConfigMap`.
+    pub(super) async fn watch_configuration(
         &self,
         client: Client,
         settings: &Arc<Settings>,
@@ -60,7 +60,7 @@ impl ServerArguments {
         if let Some(path) = &self.config {
             let name = path.display().to_string();
             let mut updates = Box::pin(reload::file(path.clone(), files::INTERVAL));
-            // The first one is waited for: a file that is bad from the start is told at once, by the exit code.
+            // Wait for the first update: a file that is invalid from the start must make the process exit.
             if let Some(update) = updates.next().await {
                 settings.apply(&update, &name)?;
             }
@@ -80,7 +80,7 @@ pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     serve::listen(address).with_context(|| format!("could not listen on {address}"))
 }
 
-/// Reads a duration as manifests write it: `10s`, `1m30s`.
+/// Parses a duration: `10s`, `1m30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     trainmesh_core::duration::parse(text)
 }

@@ -1,4 +1,4 @@
-//! `trainmesh sweep`: for the person on call, who asks why a job hangs.
+//! `trainmesh sweep`: lists stuck pods and terminates their sidecars.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -12,48 +12,49 @@ use super::age::age;
 use super::installation::InstallationArguments;
 use super::live::runtime;
 use super::table::table;
-use super::{Status, note, plain, stderr};
+use super::{Status, buffered_stdout, print_note, stderr};
 use crate::cluster::{client, live};
-use crate::controller::sweep::{Hanging, Sweeper, Swept};
+use crate::controller::sweep::{StuckPod, SweepResult, Sweeper};
 use trainmesh_core::config::Configuration;
 use trainmesh_core::error::chain;
 use trainmesh_core::scope::Installation;
 
-/// Why a pod is left alone.
-const OPTED_OUT: &str = "left alone: the pod is labelled trainmesh.dev/inject=disabled";
-/// Pods that are ended at once.
-const AT_ONCE: usize = 16;
+/// Reason why an opted-out pod is left unchanged.
+const OPTED_OUT: &str = "skipped: the pod is labeled trainmesh.dev/inject=disabled";
+/// Maximum number of pods whose sidecars are terminated concurrently.
+const CONCURRENCY: usize = 16;
 
-/// List the pods that hang on their proxy, and end them
+/// List pods whose proxy keeps running after the main containers have completed, and terminate the proxy
 ///
-/// A pod hangs when its payload has ended for good, and a proxy or a helper still runs. Works with your own rights, and
-/// needs no controller: `list` and `get` on pods, and with --apply `get` and `create` on pods/exec and pods/portforward.
+/// A pod is stuck if its main containers have completed for good while its proxy or another sidecar still runs. Uses
+/// your own permissions and needs no controller: `list` and `get` on pods, and with --apply `get` and `create` on
+/// pods/exec and pods/portforward.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  # Which pods of my namespace hang, and since when?
+  # List stuck pods in the current namespace
   trainmesh sweep
 
-  # In the whole cluster
+  # List stuck pods in all namespaces
   trainmesh sweep -A
 
-  # End them: each is read anew before, and seen terminated after
+  # Terminate the sidecars of stuck pods
   trainmesh sweep -n team-a --apply
 
-Pods labelled trainmesh.dev/inject=disabled are listed, and never ended.
+Pods labeled trainmesh.dev/inject=disabled are listed but never changed.
 
-Exit codes: 0; 2 for an error, or when some pod could not be ended.")]
+Exit codes: 0 on success; 2 on an error or if some pod is still stuck.")]
 pub(super) struct Arguments {
-    /// The namespace to look into [default: that of the context]
+    /// Namespace to search [default: the namespace of the context]
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     namespace: Option<String>,
-    /// Look into all namespaces
+    /// Search all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// End what hangs
+    /// Terminate the sidecars of stuck pods
     #[arg(long)]
     apply: bool,
-    /// The context of the kubeconfig to use instead of the current one
+    /// Name of the kubeconfig context to use
     #[arg(long, value_name = "CONTEXT")]
     context: Option<String>,
     #[command(flatten)]
@@ -74,70 +75,71 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
     };
     let installation = installation.discover(&client).await;
     let sweeper = Sweeper::new(client.clone(), configuration(&client, &installation).await.termination);
-    let hanging: Vec<Hanging> = sweeper.hanging(namespace.as_deref()).try_collect().await?;
-    if hanging.is_empty() {
-        let place = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
-        note(&mut stderr(ColorChoice::Auto), format_args!("no pod hangs on its proxy in {place}"));
-        return Ok(Status::Done);
+    let stuck: Vec<StuckPod> = sweeper.stuck_pods(namespace.as_deref()).try_collect().await?;
+    if stuck.is_empty() {
+        let scope = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
+        print_note(&mut stderr(ColorChoice::Auto), format_args!("no stuck pods found in {scope}"));
+        return Ok(Status::Success);
     }
-    let results = if *apply { Some(end(&sweeper, &hanging).await) } else { None };
-    show(&hanging, results.as_deref())?;
-    let failed = results.into_iter().flatten().any(|result| matches!(result, Some(Swept::Failed(_))));
-    Ok(if failed { Status::Failed } else { Status::Done })
+    let results = if *apply { Some(terminate(&sweeper, &stuck).await) } else { None };
+    show(&stuck, results.as_deref())?;
+    let failed = results.into_iter().flatten().any(|result| matches!(result, Some(SweepResult::Failed(_))));
+    Ok(if failed { Status::Failed } else { Status::Success })
 }
 
-/// The configuration in force. Whoever may not read it still knows the names that everybody uses.
+/// Reads the configuration. Users without permission get the embedded one, whose container names and methods are the
+/// usual ones.
 async fn configuration(client: &Client, installation: &Installation) -> Configuration {
-    let why = match live::configuration(client, installation.namespace()).await {
+    let reason = match live::configuration(client, installation.namespace()).await {
         Ok(None) => return Configuration::embedded(),
         Ok(Some(text)) => match Configuration::parse(&text) {
             Ok(configuration) => return configuration,
-            Err(_) => "the cluster's configuration is refused".to_owned(),
+            Err(_) => "the cluster's configuration is invalid".to_owned(),
         },
         Err(error) => chain(&error),
     };
-    note(&mut stderr(ColorChoice::Auto), format_args!("{why}: the embedded configuration is used"));
+    print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));
     Configuration::embedded()
 }
 
-/// Ends what may be ended; the results stand in the order of the pods, `None` for those that are left alone.
-async fn end(sweeper: &Sweeper, hanging: &[Hanging]) -> Vec<Option<Swept>> {
-    let mut progress = Progress { done: 0, all: hanging.len(), shown: io::stderr().is_terminal() };
-    let ended =
-        stream::iter(hanging).map(|pod| async move { if pod.opted_out { None } else { Some(sweeper.end(pod).await) } });
-    ended.buffered(AT_ONCE).inspect(|_| progress.tick()).collect().await
+/// Terminates the sidecars of all pods. The results are in the order of the pods, `None` for a pod that is opted out.
+async fn terminate(sweeper: &Sweeper, stuck: &[StuckPod]) -> Vec<Option<SweepResult>> {
+    let mut progress = Progress { done: 0, all: stuck.len(), shown: io::stderr().is_terminal() };
+    let results = stream::iter(stuck)
+        .map(|pod| async move { if pod.opted_out { None } else { Some(sweeper.terminate(pod).await) } });
+    results.buffered(CONCURRENCY).inspect(|_| progress.tick()).collect().await
 }
 
-/// One row for each pod: why it hangs, or what came of ending it.
-fn show(hanging: &[Hanging], results: Option<&[Option<Swept>]>) -> anyhow::Result<()> {
+/// Prints one row for each pod: the reason why it is stuck, or the result.
+fn show(stuck: &[StuckPod], results: Option<&[Option<SweepResult>]>) -> anyhow::Result<()> {
     let now = Timestamp::now();
-    let header = ["NAMESPACE", "NAME", "SINCE", if results.is_some() { "RESULT" } else { "WHY" }];
-    let rows = hanging.iter().enumerate().map(|(index, pod)| {
+    let header = ["NAMESPACE", "NAME", "SINCE", if results.is_some() { "RESULT" } else { "REASON" }];
+    let rows = stuck.iter().enumerate().map(|(index, pod)| {
         let since = pod.since.map_or_else(|| "<unknown>".to_owned(), |since| age(now.duration_since(since)));
-        let last = match results {
-            Some(results) => result(results.get(index).and_then(Option::as_ref)),
-            None if pod.opted_out => format!("{}; {OPTED_OUT}", pod.why),
-            None => pod.why.clone(),
+        let reason = match results {
+            Some(results) => describe(results.get(index).and_then(Option::as_ref)),
+            None if pod.opted_out => format!("{}; {OPTED_OUT}", pod.reason),
+            None => pod.reason.clone(),
         };
-        vec![pod.namespace.to_string(), pod.name.to_string(), since, last]
+        vec![pod.namespace.to_string(), pod.name.to_string(), since, reason]
     });
     let text = table(&header, &rows.collect::<Vec<_>>());
-    let mut stdout = plain();
+    let mut stdout = buffered_stdout();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;
     Ok(())
 }
 
-fn result(swept: Option<&Swept>) -> String {
-    match swept {
+fn describe(result: Option<&SweepResult>) -> String {
+    match result {
         None => OPTED_OUT.to_owned(),
-        Some(Swept::Ended) => "ended".to_owned(),
-        Some(Swept::Changed(why)) => format!("nothing to do: {why}"),
-        Some(Swept::Failed(why)) => format!("not ended: {why}"),
+        Some(SweepResult::Terminated) => "terminated".to_owned(),
+        Some(SweepResult::NotNeeded(reason)) => format!("not needed: {reason}"),
+        Some(SweepResult::Failed(reason)) => format!("failed: {reason}"),
     }
 }
 
-/// A counter on a terminal.
+/// A progress counter on a terminal.
 struct Progress {
     done: usize,
     all: usize,
@@ -148,7 +150,7 @@ impl Progress {
     fn tick(&mut self) {
         self.done += 1;
         if self.shown {
-            // A counter that cannot be shown is no reason to stop.
+            // A counter that cannot be written is no reason to stop.
             let _ = write!(io::stderr(), "\r{} of {} pods …", self.done, self.all);
         }
     }

@@ -1,8 +1,8 @@
-//! Tables as kubectl prints them.
+//! Prints tables as kubectl does.
 
 use trainmesh_core::printable::Printable;
 
-/// Columns that are as wide as their widest cell, three spaces apart. Cells are shown in one line.
+/// Formats columns that are as wide as their widest cell, three spaces apart. Each cell is printed in one line.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| Printable(cell).to_string()).collect()).collect();
@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn columns_are_aligned() {
         let rows = [["team-a", "llama-0", "x"], ["b", "y", "long words"]].map(|row| row.map(str::to_owned).to_vec());
-        let expected = "NAMESPACE   NAME      WHY\nteam-a      llama-0   x\nb           y         long words\n";
-        assert_eq!(table(&["NAMESPACE", "NAME", "WHY"], &rows), expected);
+        let expected = "NAMESPACE   NAME      REASON\nteam-a      llama-0   x\nb           y         long words\n";
+        assert_eq!(table(&["NAMESPACE", "NAME", "REASON"], &rows), expected);
     }
 }

@@ -8,22 +8,22 @@ use serde_json::json;
 use super::Status;
 use trainmesh_core::config;
 
-/// The Kubernetes release whose Pod a patch is checked against.
+/// Kubernetes release whose Pod type patches are verified against.
 const KUBERNETES: &str = "1.36";
 
-/// Print the version of trainmesh, of its configuration and of the Kubernetes API that it is built for.
+/// Print the version of trainmesh, of its configuration API and of the supported Kubernetes API
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// For people
+    /// Plain text
     Text,
-    /// For machines
+    /// JSON
     Json,
 }
 
@@ -40,5 +40,5 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             json!({"version": version, "configuration": config::API_VERSION, "kubernetes": KUBERNETES})
         )?,
     }
-    Ok(Status::Done)
+    Ok(Status::Success)
 }

@@ -1,4 +1,4 @@
-//! `trainmesh webhook`: puts the admission server together and keeps it until a signal ends it.
+//! `trainmesh webhook`: creates the admission server and runs it until a signal arrives.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,54 +20,58 @@ use crate::cluster::secret::Secrets;
 use crate::files;
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
-use crate::webhook::{CertificateFiles, CertificateSecret, ClientCaFile, Drain, Parts, Served, Webhook};
+use crate::webhook::{CertificateFiles, CertificateSecret, ClientCaFile, Drain, Parts, ServedCertificate, Webhook};
 use trainmesh_core::objects::{SERVICE, service_host};
 use trainmesh_core::webhook::review;
 
-/// Serve admission reviews
+/// Run the admission webhook
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Address for the apiserver's calls over TLS; port 0 takes a free one
+    /// Address to serve admission reviews on over TLS; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:10250", env = "TRAINMESH_LISTEN")]
     listen: SocketAddr,
-    /// Certificate with its chain, PEM; read again when it changes [default: Secret trainmesh-webhook-tls, watched]
+    /// Serving certificate with its chain, PEM; reloaded when it changes [default: watch the Secret
+    /// trainmesh-webhook-tls]
     #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_CERT", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// Private key of the certificate, PEM
+    /// Private key of the serving certificate, PEM
     #[arg(long, value_name = "FILE", env = "TRAINMESH_TLS_KEY", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// CAs that sign the client certificate of the apiserver, PEM; read again when they change [default: none is required]
+    /// CAs that sign the apiserver's client certificate, PEM; reloaded when they change [default: no client certificate
+    /// is required]
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CLIENT_CA")]
     client_ca: Option<PathBuf>,
-    /// Service that the apiserver calls; a certificate in the Secret must be made for it
+    /// Name of the Service that the apiserver calls, which a certificate in the Secret must be valid for
     #[arg(long, value_name = "NAME", default_value = SERVICE, env = "TRAINMESH_SERVICE")]
     service: String,
-    /// JSON nodes that the object of a review may have; above it the review gets HTTP 413, and failurePolicy decides
+    /// Maximum number of JSON nodes in the object of a review; beyond it the response is HTTP 413, and failurePolicy
+    /// applies
     #[arg(
         long, value_name = "COUNT", default_value_t = review::DEFAULT_NODES, env = "TRAINMESH_MAX_REVIEW_NODES",
         value_parser = clap::value_parser!(u32).range(i64::from(review::MIN_NODES)..=i64::from(review::MAX_NODES))
     )]
     max_review_nodes: u32,
-    /// After the signal to end: how long to serve on, no longer ready, until nobody calls here any more
+    /// Time to keep serving after a termination signal, no longer ready, until the apiserver has stopped calling this
+    /// replica
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, env = "TRAINMESH_DRAIN")]
     drain: Duration,
-    /// After that: how long calls may take to finish before they are cut off
+    /// Time that calls in flight then have to complete
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, env = "TRAINMESH_GRACE")]
     grace: Duration,
     #[command(flatten)]
     server: ServerArguments,
 }
 
-/// Where the certificate comes from.
+/// Source of the serving certificate.
 enum Source {
-    /// Files that somebody else renews.
+    /// Externally renewed files.
     Files(CertificateFiles),
-    /// The Secret that our controller renews.
+    /// The Secret that the controller renews.
     Secret(CertificateSecret),
 }
 
 impl Source {
-    fn served(&self) -> Arc<Served> {
+    fn served(&self) -> Arc<ServedCertificate> {
         match self {
             Self::Files(files) => files.served(),
             Self::Secret(secret) => secret.served(),
@@ -82,14 +86,14 @@ impl Source {
     }
 }
 
-/// Serves until a signal has ended it in good order.
+/// Runs until a signal arrives, then drains.
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    arguments.server.start_log();
+    arguments.server.init_logging();
     let runtime = tokio::runtime::Runtime::new().context("could not start the runtime")?;
-    let ended = runtime.block_on(serve(arguments));
-    // A review that is still being worked on has nobody left to wait for it.
+    let result = runtime.block_on(serve(arguments));
+    // Nothing waits for a review that is still in progress.
     runtime.shutdown_background();
-    ended.map(|()| Status::Done)
+    result.map(|()| Status::Success)
 }
 
 async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
@@ -112,7 +116,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let facts = Arc::new(FactCache::new(client.clone(), server.installation.namespace()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();
-    let filled = Arc::clone(&namespaces);
+    let synced = Arc::clone(&namespaces);
     let parts = Parts {
         listener: bind(*listen)?,
         admin: bind(server.admin_listen)?,
@@ -123,7 +127,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         settings: Arc::clone(&settings),
         max_review_nodes: *max_review_nodes,
         metrics,
-        readiness: Readiness::default().with("namespaces", move || filled.filled()),
+        readiness: Readiness::default().with("namespaces", move || synced.is_synced()),
         clock: SystemTime::now,
         drain: Drain { wait: *drain, grace: *grace },
     };
@@ -139,18 +143,18 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         let settings = Arc::clone(&settings);
         |stop| async move { facts.run(settings, stop).await }
     });
-    server.follow_configuration(client, &settings, &mut background).await?;
-    let orders = async {
+    server.watch_configuration(client, &settings, &mut background).await?;
+    let signal = async {
         signals.next().await;
         shutdown.cancel();
         signals.next().await;
     };
     tokio::select! {
         biased;
-        () = orders => bail!("ended by a second signal before calls in flight had finished"),
-        ended = background.ended() => return Err(ended),
+        () = signal => bail!("interrupted by a second signal before calls in flight completed"),
+        error = background.task_exited() => return Err(error),
         () = webhook.run() => {}
     }
-    background.end().await;
+    background.shutdown().await;
     Ok(())
 }

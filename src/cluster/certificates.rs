@@ -1,4 +1,4 @@
-//! Where a cluster keeps certificates: two Secrets and the `caBundle` of the webhook configuration.
+//! Storage of certificates in a cluster: two Secrets and the `caBundle` of the webhook configuration.
 
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use super::clock;
 use super::request::RequestError;
 use super::secret::Secrets;
 use super::webhook_configuration::WebhookConfigurations;
-use crate::certs::{Pair, Store, Stored, Write};
+use crate::certs::{CertificateKeyPair, Store, StoreWrite, StoredCertificates};
 use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 
-/// Changes that come together are looked at together; and whoever fights with us over a field finds us patient.
+/// Changes within this interval are handled together. It also bounds the rate of writes when another client keeps
+/// reverting a field.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// The store of a real cluster.
+/// [`Store`] backed by the apiserver.
 pub struct CertificateStore {
     client: Client,
     secrets: Secrets,
@@ -24,7 +25,7 @@ pub struct CertificateStore {
 }
 
 impl CertificateStore {
-    /// The Secrets of `namespace`, and the webhook configuration of this name.
+    /// Creates a store for the Secrets of `namespace` and the webhook configuration of this name.
     #[must_use]
     pub fn new(client: Client, namespace: &str, webhook_configuration: &str) -> Self {
         let secrets = Secrets::new(client.clone(), namespace);
@@ -36,32 +37,36 @@ impl CertificateStore {
 impl Store for CertificateStore {
     type Error = RequestError;
 
-    async fn read(&self) -> Result<Stored, RequestError> {
-        Ok(Stored {
+    async fn read(&self) -> Result<StoredCertificates, RequestError> {
+        Ok(StoredCertificates {
             webhook_configuration: self.webhook_configurations.read().await?,
-            record: self.secrets.read(CA_SECRET).await?,
-            serving: self.secrets.read(SERVING_SECRET).await?,
+            ca_secret: self.secrets.read(CA_SECRET).await?,
+            serving_secret: self.secrets.read(SERVING_SECRET).await?,
             now: clock::now(&self.client).await?,
         })
     }
 
-    async fn write(&self, stored: &Stored, write: Write) -> Result<WriteOutcome, RequestError> {
+    async fn write(&self, stored: &StoredCertificates, write: StoreWrite) -> Result<WriteOutcome, RequestError> {
         match (write, stored) {
-            (Write::Record { certificates, keys }, Stored { record: Some(secret), .. }) => {
+            (StoreWrite::Authorities { certificates, keys }, StoredCertificates { ca_secret: Some(secret), .. }) => {
                 self.secrets.write(CA_SECRET, secret, &[(CA_CRT, &certificates), (CA_KEY, keys.pem())]).await
             }
-            (Write::Trust { certificates }, Stored { webhook_configuration: Some(read), .. }) => {
+            (StoreWrite::CaBundle { certificates }, StoredCertificates { webhook_configuration: Some(read), .. }) => {
                 self.webhook_configurations.trust(read, &certificates).await
             }
-            (Write::Serving { certificates, leaf: None }, Stored { serving: Some(secret), .. }) => {
-                self.secrets.write(SERVING_SECRET, secret, &[(CA_CRT, &certificates)]).await
-            }
-            (Write::Serving { certificates, leaf: Some(pair) }, Stored { serving: Some(secret), .. }) => {
-                let Pair { certificate, key } = pair;
+            (
+                StoreWrite::Serving { certificates, pair: None },
+                StoredCertificates { serving_secret: Some(secret), .. },
+            ) => self.secrets.write(SERVING_SECRET, secret, &[(CA_CRT, &certificates)]).await,
+            (
+                StoreWrite::Serving { certificates, pair: Some(pair) },
+                StoredCertificates { serving_secret: Some(secret), .. },
+            ) => {
+                let CertificateKeyPair { certificate, key } = pair;
                 let data = [(CA_CRT, certificates.as_str()), (TLS_CRT, &certificate), (TLS_KEY, key.pem())];
                 self.secrets.write(SERVING_SECRET, secret, &data).await
             }
-            // Nothing was there to be written to.
+            // The object to write to did not exist when it was read.
             _ => Ok(WriteOutcome::Conflict),
         }
     }

@@ -1,4 +1,4 @@
-//! That an object has changed, without what it holds: no key goes over a watch.
+//! Watches for changes of one object by metadata alone, so that no key is transferred.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use kube::{Api, Resource};
 
 use trainmesh_core::error::chain;
 
-/// Tells of the object called `name`: that its watch has begun, and of each change. Ends only when it is dropped.
+/// Yields when the watch of the object called `name` has started and on each change. The stream never ends.
 pub(super) fn changes<K>(api: Api<PartialObjectMeta<K>>, name: &str) -> impl Stream<Item = ()> + Send + use<K>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,

@@ -1,7 +1,7 @@
-//! What `doctor` judges, asked with the rights of the person who calls it.
+//! Collects the facts that `doctor` evaluates, with the permissions of the calling user.
 //!
-//! What is forbidden is hidden, no error: the answer says what could not be seen. Anything else that fails ends the
-//! check-up, because a diagnosis from half of the answers would be a guess.
+//! A forbidden request is not an error: the fact is recorded as not readable. Any other failure aborts the checkup,
+//! because a diagnosis from incomplete facts would be a guess.
 
 mod certificate;
 mod deployed;
@@ -24,63 +24,63 @@ use super::request::{RequestError, find, send};
 use super::secret::Secrets;
 use super::{clock, config_map};
 use trainmesh_core::config::{ConfigUpdate, Configuration};
-use trainmesh_core::doctor::{self, Facts, Readable, Version};
+use trainmesh_core::doctor::{self, InstallationFacts, Readable, Version};
 use trainmesh_core::objects::{LEASE, SERVICE, service_host};
 use trainmesh_core::scope::{Installation, Mode};
 
 type Namespaces = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Looks at an installation.
-pub async fn facts(client: &Client, installation: &Installation) -> Result<Facts, RequestError> {
+/// Collects the facts about an installation.
+pub async fn facts(client: &Client, installation: &Installation) -> Result<InstallationFacts, RequestError> {
     let namespace = installation.namespace();
-    // First, alone: it needs no right, so that its failure says that there is no cluster to be asked.
+    // First and alone, because it needs no permission: if it fails, the cluster is unreachable.
     let version = version(client).await?;
     let now = clock::now(client).await?;
     let mut servers = installed::servers(client, namespace).await?;
     let secrets = Secrets::new(client.clone(), namespace);
-    let (registrations, certificate, endpoints, lease) = try_join!(
-        readable(registrations(client)),
+    let (webhook_configurations, certificate, endpoints, lease) = try_join!(
+        readable(webhook_configurations(client)),
         readable(secrets.read(&servers.secret)),
         readable(installed::ready(client, namespace)),
         readable(read_lease(client, namespace)),
     )?;
     let (metrics, configuration, istiods, namespaces) = try_join!(
-        readable(metrics::shown(client, namespace)),
+        readable(metrics::by_replica(client, namespace)),
         readable(config_map::read(client, namespace)),
         readable(installed::istiods(client)),
         readable(namespaces(client)),
     )?;
-    let in_force = in_force(configuration.known());
-    // One that is missing although something depends on it is a failure, and no choice.
-    servers.controller |= servers.own_certificate || in_force.termination.enabled;
-    let needed = doctor::needed(&in_force, &servers, namespace);
+    let effective = effective(configuration.known());
+    // A controller that is missing although something depends on it is a failure, not a choice.
+    servers.controller |= servers.own_certificate || effective.termination.enabled;
+    let needed = doctor::required_permissions(&effective, &servers, namespace);
     let served = served(namespaces.known(), installation);
     let denied = readable(reviews::denied(client, &servers, namespace, needed, &served)).await?;
-    let pod_security = pod_security::probe(client, &in_force.fabric, &namespaces, installation).await;
-    let unneeded = doctor::unneeded(&in_force, &servers);
-    let unneeded = readable(reviews::granted(client, &servers, namespace, unneeded)).await?;
-    let ours = registrations.known().map_or(&[][..], Vec::as_slice);
+    let pod_security = pod_security::probe(client, &effective.fabric, &namespaces, installation).await;
+    let unused_permissions = doctor::unused_permissions(&effective, &servers);
+    let unused_permissions = readable(reviews::granted(client, &servers, namespace, unused_permissions)).await?;
+    let configurations = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
     let host = service_host(SERVICE, namespace);
-    Ok(Facts {
+    Ok(InstallationFacts {
         installation: installation.clone(),
         now,
         version,
         servers,
-        certificate: certificate.map(|secret| certificate::serving(secret.as_ref(), ours, &host, now)),
-        registrations,
+        certificate: certificate.map(|secret| certificate::serving(secret.as_ref(), configurations, &host, now)),
+        webhook_configurations,
         endpoints,
         lease: lease.map(|lease| lease.map(|lease| lease.spec.unwrap_or_default())),
         metrics,
         configuration,
         denied,
-        unneeded,
+        unused_permissions,
         istiods,
         namespaces,
         pod_security,
     })
 }
 
-/// An answer, or that it is forbidden.
+/// Returns the response, or [`Readable::Forbidden`] if the apiserver forbids the request.
 async fn readable<T>(request: impl Future<Output = Result<T, RequestError>>) -> Result<Readable<T>, RequestError> {
     match request.await {
         Ok(answer) => Ok(Readable::Known(answer)),
@@ -93,7 +93,7 @@ async fn version(client: &Client) -> Result<Version, RequestError> {
     Ok(Version { major: info.major, minor: info.minor, full: info.git_version })
 }
 
-async fn registrations(client: &Client) -> Result<Vec<MutatingWebhookConfiguration>, RequestError> {
+async fn webhook_configurations(client: &Client) -> Result<Vec<MutatingWebhookConfiguration>, RequestError> {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     let mut all = list("list MutatingWebhookConfigurations", &api, ListParams::default()).await?;
     all.sort_by_key(MutatingWebhookConfiguration::name_any);
@@ -111,12 +111,12 @@ async fn namespaces(client: &Client) -> Result<Namespaces, RequestError> {
     Ok(all.into_iter().map(|it| (it.name_any(), it.labels().clone())).collect())
 }
 
-/// The configuration that the servers go by: the embedded one where the cluster's is hidden or refused.
-fn in_force(update: Option<&ConfigUpdate>) -> Configuration {
+/// Returns the configuration in effect: the embedded one if the cluster's is not readable or is rejected.
+fn effective(update: Option<&ConfigUpdate>) -> Configuration {
     update.and_then(|update| update.configuration().ok()).unwrap_or_default()
 }
 
-/// The namespaces in whose pods the controller of `installation` acts.
+/// Returns the namespaces in which the controller of `installation` acts on pods.
 fn served(namespaces: Option<&Namespaces>, installation: &Installation) -> Vec<String> {
     let served = |(name, labels): &(&String, &BTreeMap<String, String>)| {
         matches!(installation.namespace_mode(name, labels), Ok(Mode::Enabled | Mode::IstioAux))

@@ -1,4 +1,4 @@
-//! The client: from a kubeconfig, by the usual rules, or from the service account of the pod.
+//! Creates the client from a kubeconfig, by the usual rules, or from the pod's service account.
 
 use std::path::{Path, PathBuf};
 
@@ -7,40 +7,39 @@ use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigEr
 use kube::{Client, Config};
 use thiserror::Error;
 
-/// The name under which we own the fields that we write.
-pub(super) const MANAGER: &str = "trainmesh";
+/// Field manager of the fields that trainmesh writes.
+pub(super) const FIELD_MANAGER: &str = "trainmesh";
 
-/// Why there is no client.
+/// An error that prevents the creation of a client.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// The kubeconfig that was named is of no use.
+    /// The given kubeconfig cannot be used.
     #[error("could not use the kubeconfig {}", path.display())]
     Kubeconfig {
-        /// Its path.
+        /// Path of the kubeconfig.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: Box<KubeconfigError>,
     },
-    /// The context that was named is of no use.
+    /// The given context cannot be used.
     #[error("could not use the context {context} of the kubeconfig")]
     Context {
-        /// Its name.
+        /// Name of the context.
         context: String,
-        /// Why.
+        /// Cause.
         source: Box<KubeconfigError>,
     },
-    /// None was named, and neither the usual places nor the service account gave one.
+    /// No kubeconfig was given, and neither the default locations nor the service account provide one.
     #[error("found no cluster (is KUBECONFIG set?): {0}")]
     Infer(Box<InferConfigError>),
-    /// The configuration makes no client.
-    #[error("could not make a client of the cluster's configuration")]
+    /// The client cannot be built from the configuration.
+    #[error("could not create a client from the cluster's configuration")]
     Client(#[source] Box<kube::Error>),
 }
 
-/// Makes a client of `kubeconfig` or the usual places, and of `context` or the current one. Nothing is sent yet.
+/// Creates a client for `kubeconfig` or the default locations, and for `context` or the current one. Sends no request.
 ///
-/// The client does not try again by itself: a lookup for a pod that waits must be one call, and a watch has its own
-/// back-off.
+/// The client does not retry: a lookup for a waiting pod must be one call, and a watch has its own backoff.
 pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, ConnectError> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let mut config = match (kubeconfig, context) {

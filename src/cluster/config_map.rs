@@ -1,4 +1,4 @@
-//! The `ConfigMap` with the configuration, watched.
+//! Watches the `ConfigMap` that contains the configuration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use super::request::{RequestError, find};
 use trainmesh_core::config::ConfigUpdate;
 use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP};
 
-/// How long an event may wait for the uid of what it is about.
+/// Time limit for reading the uid of the object that an event refers to.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the `ConfigMap` of `namespace` holds now.
+/// Reads the configuration from the `ConfigMap` of `namespace`.
 pub(super) async fn read(client: &Client, namespace: &str) -> Result<ConfigUpdate, RequestError> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let read = find(&format!("read ConfigMap {namespace}/{CONFIG_MAP}"), api.get(CONFIG_MAP)).await?;
     Ok(read.as_ref().map_or(ConfigUpdate::Absent, update))
 }
 
-/// What the `ConfigMap` of `namespace` holds: now, and whenever it changes. Ends only when it is dropped.
+/// Yields the configuration in the `ConfigMap` of `namespace`: the current one, and each change. The stream never ends.
 pub fn updates(client: Client, namespace: &str) -> impl Stream<Item = ConfigUpdate> + use<> {
     let (api, index) = (Api::namespaced(client, namespace), Arc::new(Index::default()));
     let reduce = |object: &ConfigMap, _: Option<&ConfigUpdate>| Some(update(object));
@@ -32,7 +32,7 @@ pub fn updates(client: Client, namespace: &str) -> impl Stream<Item = ConfigUpda
     changes.map(move |()| index.read(current))
 }
 
-/// The `ConfigMap` of `namespace`, as events refer to it.
+/// Returns an event's reference to the `ConfigMap` of `namespace`.
 pub async fn reference(client: &Client, namespace: &str) -> ObjectReference {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let found = tokio::time::timeout(READ_TIMEOUT, api.get_metadata_opt(CONFIG_MAP)).await;
@@ -40,7 +40,7 @@ pub async fn reference(client: &Client, namespace: &str) -> ObjectReference {
     events::reference::<ConfigMap>(namespace, CONFIG_MAP, uid.as_deref())
 }
 
-/// What the only object holds, if there is one.
+/// Returns the content of the only object, if it exists.
 fn current(objects: Option<&Objects<ConfigUpdate>>) -> ConfigUpdate {
     objects.and_then(|objects| objects.values().next().cloned()).unwrap_or(ConfigUpdate::Absent)
 }
@@ -66,12 +66,12 @@ mod tests {
 
     #[rstest]
     #[case::absent(None, ConfigUpdate::Absent)]
-    #[case::there(Some(with(CONFIG_KEY, "a")), ConfigUpdate::Text("a".to_owned()))]
+    #[case::present(Some(with(CONFIG_KEY, "a")), ConfigUpdate::Text("a".to_owned()))]
     #[case::another_key(
         Some(with("config.yml", "a")),
         ConfigUpdate::Unreadable("it has no key config.yaml".to_owned())
     )]
-    fn contents(#[case] object: Option<ConfigMap>, #[case] expected: ConfigUpdate) {
+    fn reads_the_configuration_key(#[case] object: Option<ConfigMap>, #[case] expected: ConfigUpdate) {
         let objects = object.iter().map(|object| (CONFIG_MAP.to_owned(), update(object))).collect();
         assert_eq!(current(Some(&objects)), expected);
     }

@@ -1,4 +1,4 @@
-//! Events on objects, for people who look at one with `kubectl describe`.
+//! Kubernetes events, as `kubectl describe` shows them.
 
 use std::time::Duration;
 
@@ -8,60 +8,61 @@ use kube::{Client, Resource};
 
 use trainmesh_core::error::chain;
 
-/// Whom events come from.
-const CONTROLLER: &str = "trainmesh-controller";
-/// Longest note that the apiserver takes, in bytes.
-pub const NOTE: usize = 1024;
-/// An event that cannot be published soon is not worth waiting for: what it is about is in the log and the metrics too.
+/// Reporting controller of the events.
+const REPORTING_CONTROLLER: &str = "trainmesh-controller";
+/// Maximum length of a note that the apiserver accepts, in bytes.
+pub const MAX_NOTE_BYTES: usize = 1024;
+/// Time limit for publishing an event. The log and the metrics carry the same information, so an event is not worth
+/// waiting for.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The one recorder of a process: it counts a repetition instead of publishing it again.
+/// Publishes events. Use one per process: it counts repetitions instead of publishing them again.
 #[derive(Clone)]
 pub struct Events {
     recorder: Recorder,
 }
 
-/// What an event says.
+/// Content of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRecord {
-    /// Whether a person should look at it.
+    /// True for type `Warning`, false for `Normal`.
     pub warning: bool,
-    /// A CamelCase code.
+    /// CamelCase reason code.
     pub reason: &'static str,
-    /// What was done or tried, in CamelCase.
+    /// CamelCase name of the action taken or attempted.
     pub action: &'static str,
-    /// The text.
+    /// Text for people.
     pub note: String,
 }
 
 impl Events {
-    /// A recorder for the process called `instance`.
+    /// Creates a recorder for the process called `instance`.
     #[must_use]
     pub fn new(client: Client, instance: String) -> Self {
-        let reporter = Reporter { controller: CONTROLLER.to_owned(), instance: Some(instance) };
+        let reporter = Reporter { controller: REPORTING_CONTROLLER.to_owned(), instance: Some(instance) };
         Self { recorder: Recorder::new(client, reporter) }
     }
 
-    /// Publishes an event about `object`. A failure is logged: nothing depends on an event.
+    /// Publishes an event about `object`. A failure is only logged.
     pub async fn publish(&self, object: &ObjectReference, record: EventRecord) {
         let EventRecord { warning, reason, action, note } = record;
         let event = Event {
             type_: if warning { EventType::Warning } else { EventType::Normal },
             reason: reason.to_owned(),
-            note: Some(shortened(note)),
+            note: Some(truncate_note(note)),
             action: action.to_owned(),
             secondary: None,
         };
         let name = object.name.as_deref().unwrap_or_default();
         match tokio::time::timeout(TIMEOUT, self.recorder.publish(&event, object)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(reason, name, "could not write an event: {}", chain(&error)),
-            Err(_) => tracing::warn!(reason, name, "could not write an event within {TIMEOUT:?}"),
+            Ok(Err(error)) => tracing::warn!(reason, name, "could not publish an event: {}", chain(&error)),
+            Err(_) => tracing::warn!(reason, name, "could not publish an event within {TIMEOUT:?}"),
         }
     }
 }
 
-/// An object, as events refer to it. Without its uid they are not shown with it.
+/// Returns an event's reference to an object. Without a uid, `kubectl describe` does not show the event.
 #[must_use]
 pub fn reference<K: Resource<DynamicType = ()>>(namespace: &str, name: &str, uid: Option<&str>) -> ObjectReference {
     ObjectReference {
@@ -74,17 +75,17 @@ pub fn reference<K: Resource<DynamicType = ()>>(namespace: &str, name: &str, uid
     }
 }
 
-/// A pod, as events refer to it.
+/// Returns an event's reference to a pod.
 #[must_use]
 pub fn pod(namespace: &str, name: &str, uid: &str) -> ObjectReference {
     reference::<Pod>(namespace, name, Some(uid))
 }
 
-/// At most as much of `text` as a note may have.
-fn shortened(mut text: String) -> String {
+/// Truncates `text` to the maximum length of a note.
+fn truncate_note(mut text: String) -> String {
     const MORE: &str = " …";
-    if text.len() > NOTE {
-        text.truncate(text.floor_char_boundary(NOTE - MORE.len()));
+    if text.len() > MAX_NOTE_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_NOTE_BYTES - MORE.len()));
         text.push_str(MORE);
     }
     text
@@ -97,16 +98,16 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::short("as it is", 8)]
+    #[case::short("unchanged", 9)]
     #[case::exact(&"x".repeat(1024), 1024)]
     #[case::long(&"x".repeat(1025), 1024)]
     #[case::cut_between_characters(&"é".repeat(600), 1024)]
-    fn a_note_fits(#[case] text: &str, #[case] length: usize) {
-        assert_eq!(shortened(text.to_owned()).len(), length);
+    fn notes_are_truncated(#[case] text: &str, #[case] length: usize) {
+        assert_eq!(truncate_note(text.to_owned()).len(), length);
     }
 
     #[test]
-    fn references_name_their_kind() {
+    fn references_contain_kind_and_uid() {
         let ObjectReference { api_version, kind, namespace, name, uid, .. } = pod("team-a", "llama-0", "1");
         let found = [api_version, kind, namespace, name, uid].map(Option::unwrap_or_default);
         assert_eq!(found, ["v1", "Pod", "team-a", "llama-0", "1"]);

@@ -1,8 +1,8 @@
-//! What fabrics need to know of the cluster, watched: nodes, quotas, the objects that profiles name, the network
-//! resources injector, and what living gangs carry.
+//! Watches the cluster state that fabric profiles depend on: nodes, quotas, the objects that profiles reference, the
+//! network resources injector, and the pins of running gangs.
 //!
-//! Everything is brought into its light form as it comes, and kept as one immutable [`ClusterFacts`] that is swapped whole.
-//! What may not be read stays unknown: fabrics go on without it. With fabrics switched off nothing is watched.
+//! Objects are reduced on arrival and published as one immutable [`ClusterFacts`], swapped as a whole. What is not
+//! readable stays unknown, and fabrics work without it. No watch is open while fabrics are disabled.
 
 mod slim;
 mod sources;
@@ -21,47 +21,48 @@ use crate::reload::Settings;
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::cluster_facts::ReferencedObjects;
 
-/// The facts as they are known at any time.
+/// Handle to the current facts.
 pub type SharedFacts = Arc<ArcSwap<ClusterFacts>>;
 
-/// The facts, kept by watches.
+/// Cluster facts, maintained by watches.
 pub struct FactCache {
     client: Client,
-    /// The namespace of our own objects.
-    home: String,
+    /// Namespace that trainmesh is installed in.
+    namespace: String,
     facts: SharedFacts,
 }
 
 impl FactCache {
-    /// Nothing is known; [`Self::run`] changes that.
+    /// Creates an empty cache; [`Self::run`] fills it.
     #[must_use]
-    pub fn new(client: Client, home: &str) -> Self {
-        Self { client, home: home.to_owned(), facts: Arc::default() }
+    pub fn new(client: Client, namespace: &str) -> Self {
+        Self { client, namespace: namespace.to_owned(), facts: Arc::default() }
     }
 
-    /// What is known, now and later.
+    /// Returns a handle to the current facts.
     #[must_use]
     pub fn facts(&self) -> SharedFacts {
         Arc::clone(&self.facts)
     }
 
-    /// Watches what the configuration asks for, and something else when it does, until `stop`.
+    /// Watches what the configuration references, and restarts the watches when that changes, until `stop`.
     pub async fn run(&self, settings: Arc<Settings>, stop: CancellationToken) {
         let mut configured = settings.subscribe();
         while !stop.is_cancelled() {
-            let named = named(&settings);
-            let updates = named.as_ref().map(|named| sources::updates(&self.client, &self.home, named));
+            let references = referenced_objects(&settings);
+            let updates =
+                references.as_ref().map(|references| sources::updates(&self.client, &self.namespace, references));
             let mut updates = updates.unwrap_or_default();
             loop {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => break,
                     changed = configured.changed() => {
-                        if changed.is_err() || self::named(&settings) != named {
+                        if changed.is_err() || referenced_objects(&settings) != references {
                             break;
                         }
                     }
-                    // Nothing is lost by the other branches: an update stays in its stream.
+                    // The other branches lose nothing: an update stays in its stream.
                     Some(update) = updates.next() => {
                         let mut facts = ClusterFacts::clone(&self.facts.load());
                         update(&mut facts);
@@ -74,9 +75,9 @@ impl FactCache {
     }
 }
 
-/// The objects to watch for; `None` where fabrics are off, or nothing is configured yet.
-fn named(settings: &Settings) -> Option<ReferencedObjects> {
+/// Returns the objects to watch; `None` if fabrics are disabled or nothing is configured yet.
+fn referenced_objects(settings: &Settings) -> Option<ReferencedObjects> {
     let active = settings.active()?;
     let fabric = &active.config.fabric;
-    fabric.enabled.then(|| ReferencedObjects::of(&fabric.profiles))
+    fabric.enabled.then(|| ReferencedObjects::from_profiles(&fabric.profiles))
 }

@@ -1,7 +1,7 @@
-//! Objects as a watch delivers them, each reduced to what is needed of it.
+//! Index of watched objects, each reduced to the fields that are needed.
 //!
-//! In the spirit of kubert's index: [`Index::apply`] is the one reducer of watch events, [`watch`] the one loop that feeds
-//! it. A list replaces the objects only when it is complete, so that readers never see half of it.
+//! Modelled on kubert's index: [`Index::apply`] is the only reducer of watch events, and [`watch`] the only loop that
+//! feeds it. A list replaces the objects when it is complete, so readers never see a partial one.
 
 mod watch;
 
@@ -13,32 +13,32 @@ use kube::{Resource, ResourceExt as _};
 
 pub(crate) use watch::{Options, watch};
 
-/// Objects in one page of a list that anybody may fill: the page is read as a whole before it is decoded, and the
-/// annotations of one object may have 256 KiB.
+/// Page size for lists that any user can fill: a page is buffered as a whole before it is decoded, and the annotations
+/// of one object can take 256 KiB.
 const PAGE: u32 = 50;
 
-/// Reduced objects by `namespace/name`, or by `name` where they have no namespace.
+/// Reduced objects by `namespace/name`, or by `name` if they are cluster-scoped.
 pub(crate) type Objects<V> = BTreeMap<String, V>;
 
-/// Reduced objects, written by one watch and read by many.
+/// Reduced objects, written by one watch and read concurrently.
 pub(crate) struct Index<V> {
     state: RwLock<State<V>>,
 }
 
 struct State<V> {
     objects: Objects<V>,
-    /// A list that is not complete yet.
+    /// Objects of a list that is still in progress.
     listed: Objects<V>,
     complete: bool,
 }
 
 impl<V> Index<V> {
-    /// Whether a list has been completed, so that an object that is not here does not exist.
+    /// Returns true once a list has completed: an object that is not in the index then does not exist.
     pub(crate) fn is_complete(&self) -> bool {
         self.state().complete
     }
 
-    /// The object with this key, as far as it is known.
+    /// Returns the object with this key, if it is known.
     pub(crate) fn get(&self, key: &str) -> Option<V>
     where
         V: Clone,
@@ -46,14 +46,14 @@ impl<V> Index<V> {
         self.state().objects.get(key).cloned()
     }
 
-    /// Passes all objects to `read`; `None` as long as no list is complete.
+    /// Passes all objects to `read`, or `None` until a list has completed.
     pub(crate) fn read<T>(&self, read: impl FnOnce(Option<&Objects<V>>) -> T) -> T {
         let state = self.state();
         read(state.complete.then_some(&state.objects))
     }
 
-    /// Applies an event, and returns whether the objects have changed. `reduce` also receives what the object was reduced
-    /// to before; objects that it reduces to nothing are left out.
+    /// Applies an event and returns true if the objects have changed. `reduce` also receives the previous value of the
+    /// object; an object that it reduces to `None` is left out.
     pub(crate) fn apply<K>(&self, event: &Event<K>, reduce: impl Fn(&K, Option<&V>) -> Option<V>) -> bool
     where
         K: Resource,
@@ -89,7 +89,7 @@ impl<V> Index<V> {
         false
     }
 
-    /// Forgets every object: nothing is known until another list is complete.
+    /// Removes all objects; they are unknown until the next list has completed.
     fn clear(&self) {
         *self.state_mut() = State::default();
     }
@@ -115,7 +115,7 @@ impl<V> Default for State<V> {
     }
 }
 
-/// Selects the objects called `name`, one in each namespace.
+/// Selects the objects called `name`, one per namespace.
 pub(crate) fn named(name: &str) -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={name}")).page_size(PAGE)
 }
@@ -141,7 +141,7 @@ mod tests {
         ConfigMap { metadata, ..ConfigMap::default() }
     }
 
-    /// What each event changes: the objects that are known after it, `=` where they are as before.
+    /// Expects the known objects after each event, `=` if the event changes nothing.
     #[rstest]
     #[case::incomplete_list(vec![Event::Init, Event::InitApply(object("x"))], &["=", "="])]
     #[case::empty_list(vec![Event::Init, Event::InitDone], &["=", ""])]
@@ -163,7 +163,7 @@ mod tests {
         vec![Event::Init, Event::InitApply(object("x")), Event::InitDone, Event::Init, Event::InitApply(object("x")), Event::InitDone],
         &["=", "=", "team-a/x", "=", "=", "="]
     )]
-    fn reduced(#[case] events: Vec<Event<ConfigMap>>, #[case] expected: &[&str]) {
+    fn applies_watch_events(#[case] events: Vec<Event<ConfigMap>>, #[case] expected: &[&str]) {
         let index = Index::default();
         let reduce = |map: &ConfigMap, _: Option<&String>| map.name_any().starts_with('x').then(|| map.name_any());
         let found: Vec<String> = events
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_depend_on_the_one_before() {
+    fn a_value_may_depend_on_the_previous_one() {
         let index = Index::default();
         let count = |_: &ConfigMap, before: Option<&u32>| Some(before.map_or(1, |count| count + 1));
         let list = || [Event::Init, Event::InitApply(object("x")), Event::InitDone];

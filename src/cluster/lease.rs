@@ -1,12 +1,12 @@
-//! Leader election by a `Lease`: one of several replicas acts, and another takes over when it stops or falls silent.
+//! Leader election with a `Lease`: one replica is active, and another takes over when it stops or fails to renew.
 //!
-//! What to do next is decided by the pure `transition`; here are the calls, each under a time-out. A leader that
-//! cannot renew gives up before anyone else may take over: [`Timing::patience`] is shorter than [`Timing::term`], and
-//! both count from the moment at which a call was sent. Every write carries the resourceVersion that was read, so that
-//! of two candidates one loses.
+//! The pure `transition` module decides; this module makes the calls, each with a timeout. A leader that cannot renew
+//! gives up before another candidate may take over: [`Timing::renew_deadline`] is shorter than
+//! [`Timing::lease_duration`], and both count from the moment a call is sent. Every write carries the resourceVersion
+//! that was read, so only one of two concurrent candidates succeeds.
 //!
-//! Absent on purpose: a way back to standby. A process that has lost the lease may have work in flight that it should
-//! not do any more; it ends, and starts anew with nothing in hand.
+//! There is deliberately no way back to standby. A process that has lost the lease may have work in flight that it must
+//! not complete, so it exits and restarts without any.
 
 mod claim;
 mod transition;
@@ -25,81 +25,82 @@ use trainmesh_core::error::chain;
 use trainmesh_core::objects::LEASE;
 use transition::{Observed, Step, next};
 
-/// The times of an election.
+/// Durations of the election, named as in client-go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// How long a lease counts after it was last seen to change.
-    pub term: Duration,
-    /// How often its holder renews it.
-    pub renewal: Duration,
-    /// How long its holder goes on without having renewed it.
-    pub patience: Duration,
-    /// How often one who waits looks, and how soon a call that failed is made again.
-    pub retry: Duration,
+    /// Time after the last observed change at which the lease expires.
+    pub lease_duration: Duration,
+    /// Interval at which the leader renews the lease.
+    pub renew_interval: Duration,
+    /// Time without a renewal after which the leader gives up.
+    pub renew_deadline: Duration,
+    /// Interval at which a standby reads the lease, and delay before a failed call is retried.
+    pub retry_period: Duration,
 }
 
-/// One who wants to lead, or does.
+/// A replica that takes part in the election.
 #[derive(Debug)]
 pub struct Candidate {
     api: Api<Lease>,
     identity: String,
     timing: Timing,
-    /// What to write upon.
+    /// Last version read or written; the base of the next write.
     lease: Option<Lease>,
     observed: Option<Observed>,
-    /// When the last write that succeeded was sent.
+    /// Time at which the last successful write was sent.
     renewed: Instant,
     namespace: String,
     namespace_missing: Arc<AtomicBool>,
 }
 
-/// Why a leader leads no longer.
+/// Reason why the leader has lost the lease.
 #[derive(Debug, Error)]
-pub enum Lost {
-    /// Somebody else does.
+pub enum LeadershipLost {
+    /// Another candidate holds it.
     #[error("the lease {LEASE} was taken by {0}")]
     Taken(String),
-    /// It could not be renewed in time.
+    /// It was not renewed in time.
     #[error("the lease {LEASE} could not be renewed within {0:?}")]
     Expired(Duration),
 }
 
-/// A call that did not do what it was made for.
+/// An apiserver call that failed.
 #[derive(Debug, Error)]
 enum CallError {
-    #[error("the apiserver refused")]
-    Refused(#[source] Box<kube::Error>),
-    #[error("no answer within {0:?}")]
+    #[error("the apiserver rejected the request")]
+    Rejected(#[source] Box<kube::Error>),
+    #[error("no response within {0:?}")]
     TimedOut(Duration),
-    #[error("somebody else has written it at the same moment")]
-    Outrun,
+    #[error("it was modified concurrently")]
+    Conflict,
     #[error("namespace {0} does not exist: create it, or set --namespace to the one that trainmesh is installed in")]
     NoNamespace(String),
 }
 
 impl Default for Timing {
-    /// The usual figures of Kubernetes' own components: a third of a term is left between the end of the leader's
-    /// patience and the start of another's term, for what is in flight and for clocks that run at unequal speed.
+    /// Returns the defaults of the Kubernetes components. A third of the lease duration remains between the leader's
+    /// renew deadline and the next leader's start, for work in flight and for clock skew.
     fn default() -> Self {
         Self {
-            term: Duration::from_secs(15),
-            renewal: Duration::from_secs(5),
-            patience: Duration::from_secs(10),
-            // One small read a second for each standby, so that it takes over at once when the leader stops.
-            retry: Duration::from_secs(1),
+            lease_duration: Duration::from_secs(15),
+            renew_interval: Duration::from_secs(5),
+            renew_deadline: Duration::from_secs(10),
+            // A small GET per second and standby, so that a standby takes over as soon as the leader releases the
+            // lease.
+            retry_period: Duration::from_secs(1),
         }
     }
 }
 
-/// A name that no other process has: `host`, which is the pod's name in a cluster, and a random part, because a container
-/// that is restarted keeps the name of its pod.
+/// Returns a unique identity: `host`, which is the pod's name in a cluster, and a random suffix, because a restarted
+/// container keeps the pod's name.
 #[must_use]
 pub fn identity(host: &str) -> String {
     format!("{host}_{:016x}", fastrand::u64(..))
 }
 
 impl Candidate {
-    /// A candidate called `identity` for the lease of `namespace`. `client` must not retry by itself.
+    /// Creates a candidate with this identity for the lease in `namespace`. `client` must not retry.
     #[must_use]
     pub fn new(client: Client, namespace: &str, identity: String, timing: Timing) -> Self {
         Self {
@@ -114,66 +115,68 @@ impl Candidate {
         }
     }
 
-    /// Whether the lease could not be created because its namespace does not exist, as of the last attempt.
+    /// Returns a flag that is set while the lease cannot be created because its namespace does not exist.
     #[must_use]
     pub fn namespace_missing(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.namespace_missing)
     }
 
-    /// Waits until this candidate leads. Cancelled, it may hold the lease without knowing: [`Self::release`] sees to it.
-    pub async fn lead(&mut self) {
-        let mut silent = false;
-        let mut logged = String::new();
+    /// Waits until this candidate is the leader. If canceled, it may hold the lease unknowingly; call
+    /// [`Self::release`].
+    pub async fn acquire(&mut self) {
+        let mut standby_logged = false;
+        let mut last_error = String::new();
         loop {
-            match self.try_to_lead().await {
+            match self.try_acquire().await {
                 Ok(true) => {
                     tracing::info!(identity = self.identity, "leading");
                     return;
                 }
                 Ok(false) => {
-                    logged.clear();
-                    if let Some(holder) = self.observed.as_ref().and_then(Observed::holder).filter(|_| !silent) {
+                    last_error.clear();
+                    if let Some(holder) = self.observed.as_ref().and_then(Observed::holder).filter(|_| !standby_logged)
+                    {
                         tracing::info!(holder, identity = self.identity, "standing by");
-                        silent = true;
+                        standby_logged = true;
                     }
                 }
                 Err(error) => {
                     let error = chain(&error);
-                    // Once, not at each attempt.
-                    if error != logged {
-                        tracing::warn!("could not stand for the lease {LEASE}: {error}");
-                        logged = error;
+                    // Logged once, not at each attempt.
+                    if error != last_error {
+                        tracing::warn!("could not acquire the lease {LEASE}: {error}");
+                        last_error = error;
                     }
                 }
             }
-            tokio::time::sleep(self.timing.retry).await;
+            tokio::time::sleep(self.timing.retry_period).await;
         }
     }
 
-    /// Keeps the lease that [`Self::lead`] has won. Returns when it is lost.
-    pub async fn keep(&mut self) -> Lost {
-        let mut pause = self.timing.renewal;
+    /// Renews the lease that [`Self::acquire`] has obtained. Returns when it is lost.
+    pub async fn hold(&mut self) -> LeadershipLost {
+        let mut pause = self.timing.renew_interval;
         loop {
-            let patience = self.timing.patience.saturating_sub(self.renewed.elapsed());
+            let renew_deadline = self.timing.renew_deadline.saturating_sub(self.renewed.elapsed());
             let step = async {
                 tokio::time::sleep(pause).await;
                 self.renew().await
             };
-            match tokio::time::timeout(patience, step).await {
-                Ok(Ok(Step::Renew)) => pause = self.timing.renewal,
-                Ok(Ok(_)) => return Lost::Taken(self.holder().unwrap_or("nobody").to_owned()),
+            match tokio::time::timeout(renew_deadline, step).await {
+                Ok(Ok(Step::Renew)) => pause = self.timing.renew_interval,
+                Ok(Ok(_)) => return LeadershipLost::Taken(self.holder().unwrap_or("nobody").to_owned()),
                 Ok(Err(error)) => {
                     tracing::warn!("could not renew the lease {LEASE}: {}", chain(&error));
-                    pause = self.timing.retry;
+                    pause = self.timing.retry_period;
                 }
-                Err(_) => return Lost::Expired(self.timing.patience),
+                Err(_) => return LeadershipLost::Expired(self.timing.renew_deadline),
             }
         }
     }
 
-    /// Gives the lease up if this candidate has it, so that another need not wait for its end.
+    /// Releases the lease if this candidate holds it, so that a standby takes over without waiting for its expiry.
     pub async fn release(&mut self) {
-        let released = async {
+        let release = async {
             self.read().await?;
             let Some(mut lease) = self.lease.take() else { return Ok(()) };
             if let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_ref() == Some(&self.identity))
@@ -183,13 +186,13 @@ impl Candidate {
             }
             Ok::<(), CallError>(())
         };
-        if let Err(error) = released.await {
+        if let Err(error) = release.await {
             tracing::warn!("could not release the lease {LEASE}: {}", chain(&error));
         }
     }
 
-    /// One look and, where that allows it, one attempt.
-    async fn try_to_lead(&mut self) -> Result<bool, CallError> {
+    /// Reads the lease and, if it is free, tries to take it.
+    async fn try_acquire(&mut self) -> Result<bool, CallError> {
         self.read().await?;
         match next(&self.identity, self.observed.as_ref(), Instant::now()) {
             Step::Wait => return Ok(false),
@@ -197,19 +200,19 @@ impl Candidate {
         }
         match self.write().await {
             Ok(()) => Ok(true),
-            Err(CallError::Outrun) => Ok(false),
+            Err(CallError::Conflict) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Writes upon what was written last; only where that is outdated it looks again. Anything but [`Step::Renew`] says
-    /// that the lease is no longer ours.
+    /// Renews on top of the last written version, and reads the lease again only on a conflict. Any result other than
+    /// [`Step::Renew`] means that another candidate may hold it.
     async fn renew(&mut self) -> Result<Step, CallError> {
         if self.lease.is_some() {
             match self.write().await {
                 Ok(()) => return Ok(Step::Renew),
-                // Perhaps by nobody who wants to lead: a label, say.
-                Err(CallError::Outrun) => {}
+                // The writer may have changed something else, such as a label.
+                Err(CallError::Conflict) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -224,30 +227,31 @@ impl Candidate {
     async fn read(&mut self) -> Result<(), CallError> {
         self.lease = self.call(self.api.get_opt(LEASE)).await?;
         let spec = self.lease.as_ref().map(|lease| lease.spec.clone().unwrap_or_default());
-        self.observed = spec.map(|spec| Observed::update(self.observed.take(), spec, self.timing.term, Instant::now()));
+        self.observed =
+            spec.map(|spec| Observed::update(self.observed.take(), spec, self.timing.lease_duration, Instant::now()));
         Ok(())
     }
 
-    /// Writes this candidate's name into the lease, unless somebody has written since it was read.
+    /// Writes this candidate's identity into the lease, unless it has changed since it was read.
     async fn write(&mut self) -> Result<(), CallError> {
-        let mine = claim(self.lease.clone(), &self.identity, self.timing.term);
+        let claimed = claim(self.lease.clone(), &self.identity, self.timing.lease_duration);
         let params = PostParams::default();
         let sent = Instant::now();
-        let written = if mine.metadata.resource_version.is_some() {
-            self.call(self.api.replace(LEASE, &params, &mine)).await
+        let written = if claimed.metadata.resource_version.is_some() {
+            self.call(self.api.replace(LEASE, &params, &claimed)).await
         } else {
-            let created = self.call(self.api.create(&params, &mine)).await.map_err(|error| match error {
-                // A lease that is to be created needs nothing else.
-                CallError::Refused(error) if is_not_found(&error) => CallError::NoNamespace(self.namespace.clone()),
+            let created = self.call(self.api.create(&params, &claimed)).await.map_err(|error| match error {
+                // Creating a lease depends on nothing but its namespace.
+                CallError::Rejected(error) if is_not_found(&error) => CallError::NoNamespace(self.namespace.clone()),
                 other => other,
             });
             self.namespace_missing.store(matches!(created, Err(CallError::NoNamespace(_))), Ordering::Relaxed);
             created
         };
-        // After an error it may have been written all the same: there is nothing to write upon before another look.
+        // After an error the write may have succeeded nevertheless: read the lease again before the next write.
         self.lease = None;
         self.lease = Some(written.map_err(|error| match error {
-            CallError::Refused(error) if was_outrun(&error) => CallError::Outrun,
+            CallError::Rejected(error) if is_conflict(&error) => CallError::Conflict,
             other => other,
         })?);
         self.renewed = sent;
@@ -259,11 +263,11 @@ impl Candidate {
     }
 
     async fn call<T>(&self, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
-        // Two attempts fit into the leader's patience.
-        let limit = self.timing.patience / 2;
+        // Two attempts fit into the renew deadline.
+        let limit = self.timing.renew_deadline / 2;
         match tokio::time::timeout(limit, call).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(CallError::Refused(Box::new(error))),
+            Ok(Err(error)) => Err(CallError::Rejected(Box::new(error))),
             Err(_) => Err(CallError::TimedOut(limit)),
         }
     }
@@ -273,6 +277,6 @@ fn is_not_found(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_not_found())
 }
 
-fn was_outrun(error: &kube::Error) -> bool {
+fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists() || status.is_not_found())
 }

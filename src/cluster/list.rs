@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Paginated lists.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use serde::de::DeserializeOwned;
 
 use super::request::{RequestError, send};
 
-/// Objects in one page, unless the caller knows better.
+/// Default page size.
 const PAGE: u32 = 500;
 
-/// Lists what `parameters` select. `page` requests one page; `step` says in errors what is done.
+/// Lists the objects that `parameters` select. `page` requests one page; `step` describes the request in errors.
 pub(crate) fn pages<T, F>(
     step: impl Into<Arc<str>>,
     parameters: ListParams,

@@ -1,4 +1,4 @@
-//! What a live cluster says: labels of namespaces, the configuration in force, and what becomes of a pod at creation.
+//! Reads from a live cluster: namespace labels, the configuration, and the result of creating a pod as a dry run.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
 
-/// A question to the apiserver that failed.
+/// An apiserver request that failed.
 #[derive(Debug, Error)]
 #[error("could not {step}")]
 pub struct LiveError {
@@ -20,7 +20,7 @@ pub struct LiveError {
     source: Box<kube::Error>,
 }
 
-/// The labels of `namespace`; `None` where there is no such namespace.
+/// Returns the labels of `namespace`; `None` if it does not exist.
 pub async fn labels(client: &Client, namespace: &str) -> Result<Option<BTreeMap<String, String>>, LiveError> {
     let api: Api<Namespace> = Api::all(client.clone());
     let found: Option<PartialObjectMeta<Namespace>> =
@@ -28,8 +28,8 @@ pub async fn labels(client: &Client, namespace: &str) -> Result<Option<BTreeMap<
     Ok(found.map(|namespace| namespace.labels().clone()))
 }
 
-/// The namespace that trainmesh is installed in: that of the Service which the apiserver calls. `None` where there is no
-/// `MutatingWebhookConfiguration` of ours, or where it names a URL.
+/// Returns the namespace that trainmesh is installed in: that of the Service in its `MutatingWebhookConfiguration`.
+/// `None` if there is no such object, or if it uses a URL.
 pub async fn installation(client: &Client) -> Result<Option<String>, LiveError> {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     let step = || format!("read MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}");
@@ -38,8 +38,7 @@ pub async fn installation(client: &Client) -> Result<Option<String>, LiveError> 
     Ok(webhooks.into_iter().find_map(|webhook| webhook.client_config.service).map(|service| service.namespace))
 }
 
-/// The text of the configuration in force where trainmesh is installed in `installation`; `None` where the cluster has
-/// none.
+/// Returns the text of the configuration of the installation in namespace `installation`; `None` if there is none.
 pub async fn configuration(client: &Client, installation: &str) -> Result<Option<String>, LiveError> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), installation);
     let found =
@@ -47,8 +46,7 @@ pub async fn configuration(client: &Client, installation: &str) -> Result<Option
     Ok(found.and_then(|map| map.data?.remove(CONFIG_KEY)))
 }
 
-/// `pod` as the apiserver would store it, had it been created in `namespace`: defaulted, and changed by every webhook.
-/// Nothing is created.
+/// Returns `pod` as the apiserver would store it in `namespace`, after defaulting and all webhooks. Creates nothing.
 pub async fn dry_run(client: &Client, namespace: &str, pod: &Value) -> Result<Value, LiveError> {
     let pods = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &pods);

@@ -1,4 +1,4 @@
-//! The labels of all namespaces: a watched cache of labels alone, and one bounded call where it lacks one.
+//! Labels of all namespaces: a watched cache of metadata, with one bounded GET on a miss.
 
 use std::collections::BTreeMap;
 use std::future;
@@ -19,65 +19,65 @@ use tokio_util::sync::CancellationToken;
 use super::index::{self, Index, Options};
 use crate::bucket::Bucket;
 
-/// How long a pod may wait for the labels of a namespace that the watch has not brought yet. The watch lags by
-/// milliseconds; an apiserver that needs longer than this for one GET is in no state to be asked more.
+/// Time limit of a lookup for a namespace that the watch has not delivered yet. The watch lags by milliseconds; an
+/// apiserver that needs longer than this for one GET is overloaded.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
-/// Lookups a second, and how many may come at once: whoever reaches the webhook can name a namespace that does not exist.
-/// Namespaces are rarely made faster, and an apiserver does not notice as many GETs.
+/// Lookups per second and burst: any client that reaches the webhook can name namespaces that do not exist. Namespaces
+/// are rarely created faster than this, and the load on the apiserver is negligible.
 const LOOKUP_RATE: (u32, u32) = (20, 40);
-/// Lookups at a time: each keeps its review waiting in memory.
+/// Maximum number of concurrent lookups: each keeps its review in memory.
 const LOOKUPS: usize = 8;
 
 /// Labels of a namespace.
 pub type Labels = BTreeMap<String, String>;
 
-/// Where the labels of namespaces come from.
+/// Source of namespace labels.
 pub trait Namespaces: Send + Sync {
-    /// The labels as far as they are known without a call.
+    /// Returns the labels if they are cached.
     fn known(&self, namespace: &str) -> Option<Arc<Labels>>;
 
-    /// Asks for the labels, in one bounded call.
+    /// Reads the labels with one bounded call.
     fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>>;
 }
 
-/// The labels of a namespace are not to be had.
+/// Reason why the labels of a namespace could not be read.
 #[derive(Debug, Error)]
 pub enum LookupError {
-    /// The apiserver said no.
+    /// The apiserver returned an error.
     #[error("could not read namespace {namespace}")]
     Failed {
-        /// The namespace.
+        /// Name of the namespace.
         namespace: String,
-        /// What the apiserver said.
+        /// Cause.
         source: Box<kube::Error>,
     },
-    /// The apiserver said nothing.
+    /// The apiserver did not respond in time.
     #[error("could not read namespace {0} within {LOOKUP_TIMEOUT:?}")]
     TimedOut(String),
-    /// The apiserver was not asked: too many unknown namespaces come at a time.
-    #[error("too many unknown namespaces at a time")]
+    /// No request was sent: too many lookups at a time.
+    #[error("too many lookups of unknown namespaces")]
     Limited,
 }
 
-/// All namespaces, kept by a watch.
+/// Cache of all namespaces, maintained by a watch.
 pub struct NamespaceCache {
     api: Api<PartialObjectMeta<Namespace>>,
-    index: Arc<Index<Known>>,
+    index: Arc<Index<CachedLabels>>,
     changed: watch::Sender<()>,
     rate: Bucket,
     lookups: Semaphore,
 }
 
-/// A namespace as the watch has delivered it.
+/// A namespace as delivered by the watch.
 #[derive(Clone, PartialEq)]
-struct Known {
+struct CachedLabels {
     labels: Arc<Labels>,
-    /// Since when they have been seen to be these, by our clock.
+    /// Time at which these labels were first observed, by the local clock.
     since: Timestamp,
 }
 
 impl NamespaceCache {
-    /// An empty cache; [`Self::run`] fills it.
+    /// Creates an empty cache; [`Self::run`] fills it.
     #[must_use]
     pub fn new(client: Client) -> Self {
         let (rate, burst) = LOOKUP_RATE;
@@ -90,30 +90,30 @@ impl NamespaceCache {
         }
     }
 
-    /// Whether every namespace that there was at the start is known.
+    /// Returns true once the initial list has completed.
     #[must_use]
-    pub fn filled(&self) -> bool {
+    pub fn is_synced(&self) -> bool {
         self.index.is_complete()
     }
 
-    /// Reports whenever the labels of some namespace have changed.
+    /// Returns a receiver that is notified when the labels of a namespace change.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// The labels of `namespace` as far as they are known, and since when this process has seen it with them.
+    /// Returns the cached labels of `namespace`, and the time at which this process first observed them.
     #[must_use]
     pub fn known_since(&self, namespace: &str) -> Option<(Arc<Labels>, Timestamp)> {
-        self.index.get(namespace).map(|Known { labels, since }| (labels, since))
+        self.index.get(namespace).map(|CachedLabels { labels, since }| (labels, since))
     }
 
-    /// Keeps the cache until `stop`.
+    /// Maintains the cache until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
-        let known = |found: &PartialObjectMeta<Namespace>, before: Option<&Known>| {
-            Some(Known::new(found.labels(), before, Timestamp::now()))
+        let known = |found: &PartialObjectMeta<Namespace>, before: Option<&CachedLabels>| {
+            Some(CachedLabels::new(found.labels(), before, Timestamp::now()))
         };
-        let (all, options) = (watcher::Config::default(), Options::required("the namespaces"));
+        let (all, options) = (watcher::Config::default(), Options::required("namespaces"));
         let changes = index::watch(self.api.clone(), all, Arc::clone(&self.index), options, known);
         let report = |()| {
             self.changed.send_replace(());
@@ -145,8 +145,8 @@ impl Namespaces for NamespaceCache {
     }
 }
 
-impl Known {
-    /// A namespace that has `labels` now. Annotations and status change more often than labels.
+impl CachedLabels {
+    /// Keeps `before` if the labels are the same: annotations and status change more often.
     fn new(labels: &Labels, before: Option<&Self>, now: Timestamp) -> Self {
         let unchanged = before.filter(|before| *before.labels == *labels).cloned();
         unchanged.unwrap_or_else(|| Self { labels: Arc::new(labels.clone()), since: now })
@@ -158,17 +158,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_dated_from_their_last_change() {
+    fn labels_keep_the_time_of_their_last_change() {
         let labels = |inject: &str| Labels::from([("trainmesh.dev/inject".to_owned(), inject.to_owned())]);
         let at = |second| Timestamp::from_second(second).unwrap();
-        let new = Known::new(&labels("enabled"), None, at(1));
+        let new = CachedLabels::new(&labels("enabled"), None, at(1));
         assert_eq!((&*new.labels, new.since), (&labels("enabled"), at(1)));
-        assert_eq!(Known::new(&labels("enabled"), Some(&new), at(2)).since, at(1), "the same labels");
-        let changed = Known::new(&labels("audit"), Some(&new), at(3));
+        assert_eq!(CachedLabels::new(&labels("enabled"), Some(&new), at(2)).since, at(1), "the same labels");
+        let changed = CachedLabels::new(&labels("audit"), Some(&new), at(3));
         assert_eq!((&*changed.labels, changed.since), (&labels("audit"), at(3)));
     }
 
-    /// Whether a lookup is rejected before the apiserver, which never answers here, is asked.
+    /// Returns true if the lookup is rejected without a request; the apiserver of these tests never responds.
     fn is_limited(cache: &NamespaceCache) -> bool {
         matches!(cache.look_up("a").now_or_never(), Some(Err(LookupError::Limited)))
     }
@@ -180,10 +180,10 @@ mod tests {
         let config = kube::Config::new(address.parse().unwrap());
         let cache = NamespaceCache::new(Client::try_from(config).unwrap());
         let mut waiting: Vec<_> = (0..LOOKUPS).map(|_| cache.look_up("a")).collect();
-        assert!(waiting.iter_mut().all(|lookup| lookup.now_or_never().is_none()), "they wait for the apiserver");
+        assert!(waiting.iter_mut().all(|lookup| lookup.now_or_never().is_none()), "pending at the apiserver");
         assert!(is_limited(&cache), "one more than {LOOKUPS}");
         drop(waiting);
-        assert!(!is_limited(&cache), "there is a place again");
-        assert!((0..1_000).any(|_| is_limited(&cache)), "a burst is over at some time");
+        assert!(!is_limited(&cache), "a permit is free again");
+        assert!((0..1_000).any(|_| is_limited(&cache)), "the burst is limited");
     }
 }

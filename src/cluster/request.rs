@@ -1,4 +1,4 @@
-//! One bounded request to the apiserver, and how it may fail.
+//! Bounded apiserver requests and their errors.
 
 use std::time::Duration;
 
@@ -7,35 +7,35 @@ use thiserror::Error;
 
 use trainmesh_core::objects::WriteOutcome;
 
-/// How long one answer may take. An apiserver that needs longer is asked again later.
+/// Time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A request that was not answered.
+/// A request that failed.
 #[derive(Debug, Error)]
 pub enum RequestError {
-    /// The apiserver rejected it, or its answer makes no sense.
+    /// The apiserver rejected the request, or the response is not usable.
     #[error("could not {step}")]
     Failed {
-        /// What was requested.
+        /// The request, as a verb phrase.
         step: String,
-        /// What came back.
+        /// Cause.
         source: Box<kube::Error>,
     },
-    /// Nothing came back.
+    /// No response in time.
     #[error("could not {0} within {TIMEOUT:?}")]
     TimedOut(String),
-    /// What came back is malformed. The error repeats none of it: it may hold a key.
-    #[error("could not {0}: the answer is malformed")]
+    /// The response is malformed. Its content is not repeated, because it may contain a key.
+    #[error("could not {0}: the response is malformed")]
     Malformed(String),
 }
 
 impl RequestError {
-    /// Whether the apiserver forbids the request.
+    /// Returns true if the apiserver forbids the request.
     pub(super) fn is_forbidden(&self) -> bool {
         self.is(Status::is_forbidden)
     }
 
-    /// What was requested, where the apiserver forbids it.
+    /// Returns the description of the request if the apiserver forbids it.
     pub(super) fn forbidden_step(self) -> Result<String, Self> {
         let is_forbidden = self.is_forbidden();
         match self {
@@ -49,7 +49,7 @@ impl RequestError {
     }
 }
 
-/// Waits for an answer.
+/// Sends a request and waits for the response.
 pub(super) async fn send<T>(step: &str, request: impl Future<Output = kube::Result<T>>) -> Result<T, RequestError> {
     match tokio::time::timeout(TIMEOUT, request).await {
         Ok(Ok(answer)) => Ok(answer),
@@ -58,7 +58,7 @@ pub(super) async fn send<T>(step: &str, request: impl Future<Output = kube::Resu
     }
 }
 
-/// Waits for an object; `None` where there is no such object.
+/// Requests an object; `None` if it does not exist.
 pub(super) async fn find<T>(
     step: &str,
     request: impl Future<Output = kube::Result<T>>,
@@ -70,7 +70,7 @@ pub(super) async fn find<T>(
     }
 }
 
-/// Waits for a write that holds only for the version that was read.
+/// Sends a write that succeeds only on the version that was read.
 pub(super) async fn write<T>(
     step: &str,
     request: impl Future<Output = kube::Result<T>>,

@@ -1,4 +1,4 @@
-//! Secrets by name: read whole, written in part, never made. None of their data is ever logged.
+//! Reads and patches Secrets by name; never creates them. None of their data is logged.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::changes::changes;
-use super::client::MANAGER;
+use super::client::FIELD_MANAGER;
 use super::request::{RequestError, find, write};
 use trainmesh_core::objects::{Secret, WriteOutcome};
 
@@ -22,7 +22,7 @@ pub struct Secrets {
     namespace: String,
 }
 
-/// The part of the object that is read. The library's own type would do; but it logs a text that it cannot read.
+/// The fields that are read. Not k8s-openapi's type, because kube logs a response that it fails to decode.
 #[derive(Deserialize)]
 struct Answer {
     metadata: ObjectMeta,
@@ -31,13 +31,13 @@ struct Answer {
 }
 
 impl Secrets {
-    /// Those of `namespace`.
+    /// Creates a client for the Secrets of `namespace`.
     #[must_use]
     pub fn new(client: Client, namespace: &str) -> Self {
         Self { client, namespace: namespace.to_owned() }
     }
 
-    /// The Secret called `name`, if there is one.
+    /// Reads the Secret called `name`, if it exists.
     pub async fn read(&self, name: &str) -> Result<Option<Secret>, RequestError> {
         let step = format!("read Secret {}/{name}", self.namespace);
         let request =
@@ -50,18 +50,18 @@ impl Secrets {
         Ok(Some(Secret::new(answer.metadata.resource_version.unwrap_or_default(), data)))
     }
 
-    /// Writes some keys of the Secret called `name`, if it still is what `read` was.
+    /// Writes some keys of the Secret called `name`, unless it has changed since `read`.
     pub async fn write(&self, name: &str, read: &Secret, data: &[(&str, &str)]) -> Result<WriteOutcome, RequestError> {
         let step = format!("write Secret {}/{name}", self.namespace);
         let bytes = |text: &str| serde_json::to_value(ByteString(text.as_bytes().to_vec())).unwrap_or_default();
         let data: Map<String, Value> = data.iter().map(|(key, text)| ((*key).to_owned(), bytes(text))).collect();
         let patch = json!({"metadata": {"resourceVersion": read.resource_version}, "data": data});
-        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        // The answer is metadata alone.
+        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        // The response contains metadata alone.
         write(&step, self.api().patch_metadata(name, &parameters, &Patch::Merge(patch))).await
     }
 
-    /// Reports whenever the Secret called `name` has changed.
+    /// Yields whenever the Secret called `name` changes.
     pub fn changes(&self, name: &str) -> impl Stream<Item = ()> + Send + use<> {
         changes::<Object>(Api::namespaced(self.client.clone(), &self.namespace), name)
     }

@@ -1,4 +1,4 @@
-//! What the apiserver can do.
+//! Features of the apiserver.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use kube::Client;
 
 use trainmesh_core::error::chain;
 
-/// The answer costs the apiserver nothing; without it we do as with an old one.
+/// Time limit for reading the version. Without a response the apiserver is treated as an old one.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// From this minor version on a watch can bring the first list too, object by object, and it is on by default.
-const STREAMS_LISTS: u32 = 34;
+/// First minor version in which `WatchList` (streaming lists) is enabled by default.
+const MIN_MINOR_VERSION: u32 = 34;
 
-/// Whether a watch can bring the list that it starts from, which spares the apiserver building it in one piece.
-pub async fn streams_lists(client: &Client) -> bool {
+/// Returns true if a watch can stream its initial list, which the apiserver then need not build in one piece.
+pub async fn supports_streaming_lists(client: &Client) -> bool {
     match tokio::time::timeout(TIMEOUT, client.apiserver_version()).await {
-        Ok(Ok(version)) => minor(&version.minor).is_some_and(|minor| minor >= STREAMS_LISTS),
+        Ok(Ok(version)) => minor(&version.minor).is_some_and(|minor| minor >= MIN_MINOR_VERSION),
         Ok(Err(error)) => {
             tracing::warn!("could not read the version of the apiserver: {}", chain(&error));
             false
@@ -23,7 +23,7 @@ pub async fn streams_lists(client: &Client) -> bool {
     }
 }
 
-/// The number in a minor version, to which some providers add a sign: `36+`.
+/// Parses a minor version, to which some providers add a sign: `36+`.
 fn minor(text: &str) -> Option<u32> {
     text.trim_end_matches(|last: char| !last.is_ascii_digit()).parse().ok()
 }
@@ -38,7 +38,7 @@ mod tests {
     #[case("36", Some(36))]
     #[case("36+", Some(36))]
     #[case("", None)]
-    fn minor_versions(#[case] text: &str, #[case] expected: Option<u32>) {
+    fn parses_minor_versions(#[case] text: &str, #[case] expected: Option<u32>) {
         assert_eq!(minor(text), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! The webhook configuration: whom the callers of the webhook trust.
+//! Reads the webhook configuration and writes its `caBundle` fields.
 
 use futures::Stream;
 use json_patch::jsonptr::PointerBuf;
@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use super::changes::changes;
-use super::client::MANAGER;
+use super::client::FIELD_MANAGER;
 use super::request::{RequestError, find, write};
 use trainmesh_core::objects::{WebhookConfiguration, WriteOutcome};
 
@@ -21,12 +21,12 @@ pub(super) struct WebhookConfigurations {
 }
 
 impl WebhookConfigurations {
-    /// That of `name`.
+    /// Creates a client for the webhook configuration called `name`.
     pub(super) fn new(client: Client, name: &str) -> Self {
         Self { client, name: name.to_owned() }
     }
 
-    /// The webhook configuration, if there is one.
+    /// Reads the webhook configuration, if it exists.
     pub(super) async fn read(&self) -> Result<Option<WebhookConfiguration>, RequestError> {
         let step = format!("read MutatingWebhookConfiguration {}", self.name);
         let Some(object) = find(&step, self.api().get(&self.name)).await? else { return Ok(None) };
@@ -37,23 +37,23 @@ impl WebhookConfigurations {
         Ok(Some(WebhookConfiguration { resource_version, ca_bundles }))
     }
 
-    /// Has the callers of every webhook trust `certificates`, if the object still is what `read` was. No other
-    /// field is touched, or owned.
+    /// Writes `certificates` into the `caBundle` of every webhook, unless the object has changed since `read`. Touches
+    /// and owns no other field.
     ///
-    /// Not by a server-side apply: whoever applies a field of a webhook owns the webhook too, and when the chart drops
-    /// one, its upgrade fails, because a webhook of a name and a `caBundle` is left over.
+    /// Not a server-side apply: applying a field of a list item also claims ownership of the item, so a chart upgrade
+    /// that removes a webhook would fail on the leftover item with a name and a `caBundle`.
     pub(super) async fn trust(
         &self,
         read: &WebhookConfiguration,
         certificates: &str,
     ) -> Result<WriteOutcome, RequestError> {
         let step = format!("write the caBundle of MutatingWebhookConfiguration {}", self.name);
-        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let patch = Patch::<()>::Json(patch(read, certificates));
         write(&step, self.api().patch_metadata(&self.name, &parameters, &patch)).await
     }
 
-    /// Reports whenever it has changed.
+    /// Yields whenever the object changes.
     pub(super) fn changes(&self) -> impl Stream<Item = ()> + Send + use<> {
         changes::<MutatingWebhookConfiguration>(Api::all(self.client.clone()), &self.name)
     }
@@ -63,8 +63,8 @@ impl WebhookConfigurations {
     }
 }
 
-/// Writes every `caBundle` of the object that was read: the version makes it a conflict to write another one, in which
-/// the webhooks may stand in another order.
+/// Returns a patch of every `caBundle`. It contains the resourceVersion, so that it conflicts with a concurrent change
+/// that reorders the webhooks.
 fn patch(read: &WebhookConfiguration, certificates: &str) -> json_patch::Patch {
     let bundle = json!(ByteString(certificates.as_bytes().to_vec()));
     let write = |(path, value)| PatchOperation::Add(AddOperation { path, value });

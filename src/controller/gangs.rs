@@ -1,4 +1,4 @@
-//! The living pods that were given a fabric, by their gang, as the watch of marked pods tells of them.
+//! Active pods with a fabric, grouped by gang, from the watch of managed pods.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use kube::runtime::watcher::Event;
 use tokio::sync::watch;
 
 use super::member::Member;
-use super::pod::Watched;
+use super::pod::WatchedPod;
 use crate::cluster::index::{Index, Objects};
 use crate::cluster::namespaces::{NamespaceCache, Namespaces as _};
 use trainmesh_core::gang::{AssignedPod, GangId};
 use trainmesh_core::scope::{Installation, Mode};
 
-/// All living pods of gangs that were given a fabric.
+/// Index of the active pods of gangs with a fabric.
 pub(super) struct Gangs {
     members: Index<Member>,
     changed: watch::Sender<()>,
@@ -21,43 +21,47 @@ pub(super) struct Gangs {
     installation: Installation,
 }
 
-/// Reports that [`Gangs::living`] may have changed.
+/// Notifies of possible changes of [`Gangs::active_pods`].
 pub(super) struct Changes {
     members: watch::Receiver<()>,
     namespaces: watch::Receiver<()>,
 }
 
 impl Gangs {
-    /// No gang is known; [`Self::note`] changes that.
+    /// Creates an empty index; [`Self::apply`] fills it.
     pub(super) fn new(namespaces: Arc<NamespaceCache>, installation: Installation) -> Self {
         Self { members: Index::default(), changed: watch::Sender::default(), namespaces, installation }
     }
 
-    /// Notes what the watch says.
-    pub(super) fn note(&self, event: &Event<Watched>) {
+    /// Applies a watch event.
+    pub(super) fn apply(&self, event: &Event<WatchedPod>) {
         if self.members.apply(event, |pod, _| pod.member.as_deref().cloned()) {
             self.changed.send_replace(());
         }
     }
 
-    /// The living gangs of opted-in namespaces; `None` as long as not all namespaces and gangs are known. In others the
-    /// webhook gives nothing to any pod: marks there are somebody else's.
-    pub(super) fn living(&self) -> Option<BTreeMap<GangId, Vec<AssignedPod>>> {
+    /// Returns the active pods of gangs in opted-in namespaces; `None` until all namespaces and pods are known. In
+    /// other namespaces the webhook never assigns a fabric, so their annotations were copied.
+    pub(super) fn active_pods(&self) -> Option<BTreeMap<GangId, Vec<AssignedPod>>> {
         let opted_in = |namespace: &str| {
             let labels = self.namespaces.known(namespace);
             labels.is_some_and(|labels| self.installation.namespace_mode(namespace, &labels) == Ok(Mode::Enabled))
         };
-        if self.namespaces.filled() { self.members.read(|members| Some(living(members?, opted_in))) } else { None }
+        if self.namespaces.is_synced() {
+            self.members.read(|members| Some(active_pods(members?, opted_in)))
+        } else {
+            None
+        }
     }
 
-    /// Reports from now on whenever [`Self::living`] may have changed.
+    /// Returns a receiver that is notified when [`Self::active_pods`] may have changed.
     pub(super) fn changes(&self) -> Changes {
         Changes { members: self.changed.subscribe(), namespaces: self.namespaces.changes() }
     }
 }
 
 impl Changes {
-    /// Takes note of what has changed so far.
+    /// Marks all changes so far as seen.
     pub(super) fn mark_unchanged(&mut self) {
         self.members.mark_unchanged();
         self.namespaces.mark_unchanged();
@@ -73,20 +77,20 @@ impl Changes {
     }
 }
 
-/// Pods by gang, of the namespaces that are `opted_in`.
-fn living(members: &Objects<Member>, opted_in: impl Fn(&str) -> bool) -> BTreeMap<GangId, Vec<AssignedPod>> {
+/// Groups pods by gang, in the namespaces that are `opted_in`.
+fn active_pods(members: &Objects<Member>, opted_in: impl Fn(&str) -> bool) -> BTreeMap<GangId, Vec<AssignedPod>> {
     let mut namespaces: HashMap<&str, bool> = HashMap::new();
-    let mut living: BTreeMap<GangId, Vec<AssignedPod>> = BTreeMap::new();
+    let mut active_pods: BTreeMap<GangId, Vec<AssignedPod>> = BTreeMap::new();
     for Member { gang, assigned } in members.values() {
         if *namespaces.entry(&gang.namespace).or_insert_with_key(|namespace| opted_in(namespace)) {
-            living.entry(gang.clone()).or_default().push(assigned.clone());
+            active_pods.entry(gang.clone()).or_default().push(assigned.clone());
         }
     }
-    // The order of names means nothing: a pod that takes another's place would look like a change.
-    for pods in living.values_mut() {
+    // Sorted by content, not by name: a replacement pod with the same assignment is not a change.
+    for pods in active_pods.values_mut() {
         pods.sort_unstable();
     }
-    living
+    active_pods
 }
 
 #[cfg(test)]
@@ -96,77 +100,79 @@ mod tests {
 
     use super::*;
 
-    fn pod(uid: &str, particular: &Value) -> Watched {
+    fn pod(uid: &str, overrides: &Value) -> WatchedPod {
         let mut pod = json!({"metadata": {
             "namespace": "team-a", "name": uid, "uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z",
             "annotations": {"trainmesh.dev/applied": "fabric=ib", "trainmesh.dev/fabric-revision": "0123456789ab"},
             "labels": {"batch.kubernetes.io/job-completion-index": "0"},
             "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": true}],
         }});
-        json_patch::merge(&mut pod, particular);
+        json_patch::merge(&mut pod, overrides);
         serde_json::from_value(pod).unwrap()
     }
 
     #[rstest]
-    #[case::lives(json!({}), true)]
-    #[case::runs(json!({"status": {"phase": "Running"}}), true)]
-    #[case::has_ended(json!({"status": {"phase": "Failed"}}), false)]
-    #[case::ends(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:09Z"}}), false)]
+    #[case::pending(json!({}), true)]
+    #[case::running(json!({"status": {"phase": "Running"}}), true)]
+    #[case::failed(json!({"status": {"phase": "Failed"}}), false)]
+    #[case::terminating(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:09Z"}}), false)]
     #[case::no_gang(json!({"metadata": {"ownerReferences": null}}), false)]
-    #[case::no_hash(json!({"metadata": {"annotations": {"trainmesh.dev/fabric-revision": "0123456789AB"}}}), false)]
-    #[case::no_profile_name(json!({"metadata": {"annotations": {"trainmesh.dev/applied": "fabric=\u{1}"}}}), false)]
-    #[case::no_uid(json!({"metadata": {"ownerReferences": [
+    #[case::malformed_revision(json!({"metadata": {"annotations": {"trainmesh.dev/fabric-revision": "0123456789AB"}}}), false)]
+    #[case::malformed_profile_name(json!({"metadata": {"annotations": {"trainmesh.dev/applied": "fabric=\u{1}"}}}), false)]
+    #[case::malformed_uid(json!({"metadata": {"ownerReferences": [
         {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "\u{1}", "controller": true}
     ]}}), false)]
     #[case::long_uid(json!({"metadata": {"ownerReferences": [
         {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "a".repeat(200), "controller": true}
     ]}}), false)]
     #[case::no_fabric(json!({"metadata": {"annotations": {"trainmesh.dev/applied": "mesh.hold"}}}), false)]
-    fn members(#[case] particular: Value, #[case] expected: bool) {
-        assert_eq!(pod("1", &particular).member.is_some(), expected);
+    fn active_pods_with_a_fabric_are_members(#[case] overrides: Value, #[case] expected: bool) {
+        assert_eq!(pod("1", &overrides).member.is_some(), expected);
     }
 
-    /// Gangs of namespaces that nobody watches.
+    /// Returns an index whose namespace cache stays empty.
     fn gangs() -> Gangs {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
-        let namespaces = NamespaceCache::new(kube::Client::try_from(nowhere).unwrap());
+        let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let namespaces = NamespaceCache::new(kube::Client::try_from(config).unwrap());
         Gangs::new(Arc::new(namespaces), Installation::default())
     }
 
     #[tokio::test]
-    async fn only_opted_in_namespaces_count() {
+    async fn only_opted_in_namespaces_are_included() {
         let gangs = gangs();
-        gangs.note(&Event::Init);
-        gangs.note(&Event::InitApply(pod("1", &json!({}))));
-        gangs.note(&Event::InitApply(pod("2", &json!({"metadata": {"namespace": "team-b"}}))));
-        gangs.note(&Event::InitDone);
-        let living = gangs.members.read(|members| living(members.unwrap(), |namespace| namespace == "team-b"));
-        assert_eq!(living.keys().map(|gang| gang.namespace.as_str()).collect::<Vec<_>>(), ["team-b"]);
-        assert_eq!(gangs.living(), None, "not all namespaces are known");
+        gangs.apply(&Event::Init);
+        gangs.apply(&Event::InitApply(pod("1", &json!({}))));
+        gangs.apply(&Event::InitApply(pod("2", &json!({"metadata": {"namespace": "team-b"}}))));
+        gangs.apply(&Event::InitDone);
+        let active_pods =
+            gangs.members.read(|members| active_pods(members.unwrap(), |namespace| namespace == "team-b"));
+        assert_eq!(active_pods.keys().map(|gang| gang.namespace.as_str()).collect::<Vec<_>>(), ["team-b"]);
+        assert_eq!(gangs.active_pods(), None, "not all namespaces are known");
     }
 
     #[tokio::test]
-    async fn gangs_follow_the_watch() {
+    async fn the_index_follows_the_watch() {
         let gangs = gangs();
         let mut reported = gangs.changed.subscribe();
-        let mut note = |event| {
-            gangs.note(&event);
+        let mut apply = |event| {
+            gangs.apply(&event);
             let changed = reported.has_changed().unwrap();
             reported.mark_unchanged();
-            let living = |members: &Objects<Member>| living(members, |_| true).values().map(Vec::len).sum::<usize>();
-            (changed, gangs.members.read(|members| members.map(living)))
+            let active_pods =
+                |members: &Objects<Member>| active_pods(members, |_| true).values().map(Vec::len).sum::<usize>();
+            (changed, gangs.members.read(|members| members.map(active_pods)))
         };
-        let over = json!({"status": {"phase": "Succeeded"}});
-        assert_eq!(note(Event::Init), (false, None));
-        assert_eq!(note(Event::InitApply(pod("1", &json!({})))), (false, None), "a list counts when it is complete");
-        assert_eq!(note(Event::InitDone), (true, Some(1)));
-        assert_eq!(note(Event::Apply(pod("1", &json!({"status": {"phase": "Running"}})))), (false, Some(1)));
-        assert_eq!(note(Event::Apply(pod("2", &json!({})))), (true, Some(2)));
-        assert_eq!(note(Event::Apply(pod("1", &over))), (true, Some(1)));
-        assert_eq!(note(Event::Delete(pod("2", &json!({})))), (true, Some(0)));
-        assert_eq!(note(Event::Apply(pod("3", &json!({})))), (true, Some(1)));
-        assert_eq!(note(Event::Init), (false, Some(1)));
-        assert_eq!(note(Event::InitDone), (true, Some(0)), "gone while nobody watched");
+        let succeeded = json!({"status": {"phase": "Succeeded"}});
+        assert_eq!(apply(Event::Init), (false, None));
+        assert_eq!(apply(Event::InitApply(pod("1", &json!({})))), (false, None), "the list is incomplete");
+        assert_eq!(apply(Event::InitDone), (true, Some(1)));
+        assert_eq!(apply(Event::Apply(pod("1", &json!({"status": {"phase": "Running"}})))), (false, Some(1)));
+        assert_eq!(apply(Event::Apply(pod("2", &json!({})))), (true, Some(2)));
+        assert_eq!(apply(Event::Apply(pod("1", &succeeded))), (true, Some(1)));
+        assert_eq!(apply(Event::Delete(pod("2", &json!({})))), (true, Some(0)));
+        assert_eq!(apply(Event::Apply(pod("3", &json!({})))), (true, Some(1)));
+        assert_eq!(apply(Event::Init), (false, Some(1)));
+        assert_eq!(apply(Event::InitDone), (true, Some(0)), "deleted while no watch was open");
     }
 }

@@ -1,4 +1,4 @@
-//! What the leader does, as long as it leads: tasks by name, each with nothing but what it uses.
+//! Runs the leader's tasks while it holds the lease.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,30 +8,31 @@ use futures::future::BoxFuture;
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::lease::{Candidate, Lost};
+use crate::cluster::lease::{Candidate, LeadershipLost};
 
-/// What a leader does beside keeping the lease.
+/// A named task of the leader.
 pub(super) struct Task {
     name: &'static str,
     work: BoxFuture<'static, ()>,
 }
 
 impl Task {
-    /// `work` ends when the process is to end.
+    /// Creates a task; `work` must return on shutdown.
     pub(super) fn new(name: &'static str, work: impl Future<Output = ()> + Send + 'static) -> Self {
         Self { name, work: work.boxed() }
     }
 }
 
-/// Runs `tasks` until they have ended or the lease is lost; after `stop` they have `grace` to end.
+/// Runs `tasks` until they have completed or the lease is lost. After `stop` they have `grace` to complete.
 ///
-/// They run apart from the lease, which must be renewed however much there is to do, and are cut off when it is lost.
+/// They run separately from the renewal of the lease, which must not wait for them, and are canceled when the lease is
+/// lost.
 pub(super) async fn run(
     candidate: &mut Candidate,
     tasks: Vec<Task>,
     stop: &CancellationToken,
     grace: Duration,
-) -> Result<(), Lost> {
+) -> Result<(), LeadershipLost> {
     let mut running = JoinSet::new();
     let names = tasks.into_iter().map(|Task { name, work }| (running.spawn(work).id(), name)).collect();
     let out_of_time = async {
@@ -40,21 +41,21 @@ pub(super) async fn run(
     };
     tokio::select! {
         biased;
-        lost = candidate.keep() => Err(lost),
-        () = ended(&mut running, &names) => Ok(()),
+        lost = candidate.hold() => Err(lost),
+        () = join_all(&mut running, &names) => Ok(()),
         () = out_of_time => {
-            tracing::warn!(?grace, "actions did not finish in time and are cut off");
+            tracing::warn!(?grace, "actions did not complete in time and are aborted");
             Ok(())
         }
     }
 }
 
-/// Waits until all tasks have ended.
-async fn ended(running: &mut JoinSet<()>, names: &HashMap<Id, &str>) {
-    while let Some(ended) = running.join_next().await {
-        if let Err(error) = ended {
+/// Waits until all tasks have completed.
+async fn join_all(running: &mut JoinSet<()>, names: &HashMap<Id, &str>) {
+    while let Some(result) = running.join_next().await {
+        if let Err(error) = result {
             let task = names.get(&error.id()).copied().unwrap_or_default();
-            tracing::error!(task, "a task of the leader failed: {error}");
+            tracing::error!(task, "leader task failed: {error}");
         }
     }
 }

@@ -1,11 +1,12 @@
-//! How many actions run at once: in the cluster, on one node, and for one namespace.
+//! Limits concurrent actions: in total, per node and per namespace.
 //!
-//! Pods wait in one line for each namespace, and the lines take turns, so that no number of pods in one namespace delays
-//! another. A waiting pod holds nothing: it gets a [`Turn`] when an action could start now, is read again under it, and
-//! only then takes a place on its node by [`Turn::start`].
+//! Pods wait in one queue per namespace, served round-robin, so that the pods of one namespace never delay another. A
+//! queued pod holds no slot: it gets a [`Turn`] when an action could start, is read again, and only then takes a slot
+//! on its node with [`Turn::acquire`].
 //!
-//! How long an action lasts is up to the pod: the command runs in its container. So a namespace whose actions take long
-//! keeps a small share of the places, and a node whose kubelet does not answer is left alone for a doubling time.
+//! The pod determines how long an action takes, because the command runs in its container. A namespace with slow
+//! actions is limited to a small share of the slots, and a node whose kubelet does not respond is paused with
+//! exponential backoff.
 
 mod limits;
 mod namespace;
@@ -19,26 +20,26 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use limits::{FULL, TAKEN};
+use limits::{QUEUE_FULL_DELAY, SLOT_TAKEN_DELAY};
 use schedule::{Claim, Next, Schedule};
 use trainmesh_core::lifecycle::AttemptResult;
 
-/// The one limiter of a controller.
+/// The controller's limiter.
 pub(super) struct ActionLimiter {
     shared: Arc<Shared>,
 }
 
-/// The head of a line: the pod may be read again now. Charged to its namespace alone.
+/// The head of a queue: permission to read the pod again. Counts against its namespace alone.
 pub(super) struct Turn {
     shared: Arc<Shared>,
-    /// `None` once it is spent.
+    /// `None` once it is used.
     claim: Option<Claim>,
 }
 
-/// A place for one action; given back when it is dropped.
+/// A slot for one action, released on drop.
 pub(super) struct Permit {
     shared: Arc<Shared>,
-    /// `None` once it is given back.
+    /// `None` once it is released.
     claim: Option<Claim>,
     started: Instant,
 }
@@ -49,7 +50,7 @@ struct Shared {
 
 struct State {
     schedule: Schedule<oneshot::Sender<Result<Turn, Duration>>>,
-    /// Whether a task waits for the next token.
+    /// Set while a task waits for the next token.
     timer: bool,
 }
 
@@ -59,43 +60,43 @@ impl ActionLimiter {
         Self { shared: Arc::new(Shared { state: Mutex::new(state) }) }
     }
 
-    /// Waits in line for an action in a pod of `namespace` on `node`. `Err` says when to try again: the node does not
-    /// answer, or the line is full.
+    /// Waits in the queue for an action in a pod of `namespace` on `node`. Returns the delay before a retry if the node
+    /// does not respond or the queue is full.
     pub(super) async fn turn(&self, namespace: &str, node: &str) -> Result<Turn, Duration> {
         let (sender, receiver) = oneshot::channel();
         self.shared.lock().schedule.enqueue(namespace, node, sender, Instant::now())?;
-        serve(&self.shared);
-        // The limiter outlives everyone in line.
-        receiver.await.unwrap_or(Err(FULL))
+        dispatch(&self.shared);
+        // The limiter outlives all waiters.
+        receiver.await.unwrap_or(Err(QUEUE_FULL_DELAY))
     }
 }
 
 impl Turn {
-    /// Takes a place on the node. `Err` says when to try again: others were faster.
-    pub(super) fn start(mut self) -> Result<Permit, Duration> {
-        let Some(claim) = self.claim.take() else { return Err(TAKEN) };
+    /// Takes a slot on the node. Returns the delay before a retry if all have been taken meanwhile.
+    pub(super) fn acquire(mut self) -> Result<Permit, Duration> {
+        let Some(claim) = self.claim.take() else { return Err(SLOT_TAKEN_DELAY) };
         let now = Instant::now();
-        let started = self.shared.lock().schedule.start(claim, now);
-        serve(&self.shared);
+        let started = self.shared.lock().schedule.acquire(claim, now);
+        dispatch(&self.shared);
         let claim = started?;
         Ok(Permit { shared: Arc::clone(&self.shared), claim: Some(claim), started: now })
     }
 
-    /// Gives it back; the caller serves the line.
+    /// Releases the turn; the caller then dispatches.
     fn cancel(mut self) {
         if let Some(claim) = self.claim.take() {
-            self.shared.lock().schedule.give_up(&claim);
+            self.shared.lock().schedule.cancel_turn(&claim);
         }
     }
 }
 
 impl Permit {
-    /// Gives the place back, and notes what came of an action that might have lasted `limit`.
+    /// Releases the slot and records the result of an action that was allowed to take up to `limit`.
     pub(super) fn finish(mut self, result: AttemptResult, limit: Duration) {
         if let Some(claim) = self.claim.take() {
-            let lasted = self.started.elapsed();
-            self.shared.lock().schedule.finish(&claim, result, lasted, limit, Instant::now());
-            serve(&self.shared);
+            let elapsed = self.started.elapsed();
+            self.shared.lock().schedule.finish(&claim, result, elapsed, limit, Instant::now());
+            dispatch(&self.shared);
         }
     }
 }
@@ -106,54 +107,54 @@ impl Shared {
     }
 }
 
-/// Calls everyone who may go now.
-fn serve(shared: &Arc<Shared>) {
+/// Notifies all waiters that can proceed.
+fn dispatch(shared: &Arc<Shared>) {
     loop {
         let mut state = shared.lock();
         let next = state.schedule.next(Instant::now());
         let wait = match next {
-            Next::Nobody => return,
-            Next::At(_) if state.timer => return,
-            Next::At(time) => {
+            Next::Idle => return,
+            Next::WaitUntil(_) if state.timer => return,
+            Next::WaitUntil(time) => {
                 state.timer = true;
                 time
             }
-            Next::Go(waiter, claim) => {
+            Next::Grant(waiter, claim) => {
                 drop(state);
                 let turn = Turn { shared: Arc::clone(shared), claim: Some(claim) };
-                // Who has gone away meanwhile leaves the turn to others.
+                // If the receiver is gone, the turn goes to the next waiter.
                 if let Err(Ok(turn)) = waiter.send(Ok(turn)) {
                     turn.cancel();
                 }
                 continue;
             }
-            Next::Refuse(waiter, wait) => {
+            Next::Reject(waiter, wait) => {
                 drop(state);
-                // Who has gone away meanwhile needs no answer.
+                // A receiver that is gone needs no response.
                 let _ = waiter.send(Err(wait));
                 continue;
             }
         };
         drop(state);
-        drop(tokio::spawn(serve_at(Arc::downgrade(shared), wait)));
+        drop(tokio::spawn(dispatch_at(Arc::downgrade(shared), wait)));
         return;
     }
 }
 
-/// Serves the line when the next token is there.
-async fn serve_at(shared: Weak<Shared>, time: Instant) {
+/// Dispatches when the next token is available.
+async fn dispatch_at(shared: Weak<Shared>, time: Instant) {
     tokio::time::sleep_until(time.into()).await;
     if let Some(shared) = shared.upgrade() {
         shared.lock().timer = false;
-        serve(&shared);
+        dispatch(&shared);
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
-            self.shared.lock().schedule.give_up(&claim);
-            serve(&self.shared);
+            self.shared.lock().schedule.cancel_turn(&claim);
+            dispatch(&self.shared);
         }
     }
 }
@@ -162,7 +163,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(claim) = self.claim.take() {
             self.shared.lock().schedule.release(&claim);
-            serve(&self.shared);
+            dispatch(&self.shared);
         }
     }
 }
@@ -174,44 +175,44 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(10);
 
     #[tokio::test]
-    async fn places_come_back() {
+    async fn slots_are_released() {
         let limiter = ActionLimiter::new();
         for round in 0..20 {
             let turn = limiter.turn("team-a", "a").await.expect("a turn");
-            let permit = turn.start().expect("a place");
-            // Finished, or cut off with the task that had it.
+            let permit = turn.acquire().expect("a slot");
+            // Finished, or dropped with a canceled task.
             if round % 2 == 0 { permit.finish(AttemptResult::Sent, LIMIT) } else { drop(permit) }
         }
         assert_eq!(limiter.shared.lock().schedule.in_use(), 0);
     }
 
     #[tokio::test]
-    async fn whoever_goes_away_leaves_the_turn_to_others() {
+    async fn a_dropped_waiter_leaves_its_turn_to_the_next() {
         let limiter = ActionLimiter::new();
-        // A new namespace has one place on a node.
+        // A new namespace has one slot per node.
         let first = limiter.turn("team-a", "a").await.expect("a turn");
         {
             let mut gone = std::pin::pin!(limiter.turn("team-a", "a"));
-            assert!(futures::poll!(gone.as_mut()).is_pending(), "waits in line");
+            assert!(futures::poll!(gone.as_mut()).is_pending(), "queued");
         }
         let mut next = std::pin::pin!(limiter.turn("team-a", "a"));
-        assert!(futures::poll!(next.as_mut()).is_pending(), "waits in line");
+        assert!(futures::poll!(next.as_mut()).is_pending(), "queued");
         drop(first);
         assert!(next.await.is_ok());
         assert_eq!(limiter.shared.lock().schedule.in_use(), 0);
     }
 
-    /// More than the bucket holds at once: the rest is served by the timer.
+    /// The bucket is smaller than the number of pods; the timer serves the rest.
     #[tokio::test]
-    async fn everyone_is_served() {
+    async fn every_waiter_gets_a_turn() {
         let limiter = Arc::new(ActionLimiter::new());
         let mut all = tokio::task::JoinSet::new();
         for pod in 0..120 {
             let limiter = Arc::clone(&limiter);
             all.spawn(async move {
                 let turn = limiter.turn(&format!("team-{}", pod % 10), "a").await.expect("a turn");
-                // The place may be another's: the turn was what was waited for.
-                if let Ok(permit) = turn.start() {
+                // Another pod may have the slot; only the turn matters here.
+                if let Ok(permit) = turn.acquire() {
                     permit.finish(AttemptResult::Sent, LIMIT);
                 }
             });

@@ -1,12 +1,12 @@
-//! Pods that were given a fabric, and their gangs.
+//! Pods with a fabric, as members of gangs.
 
 use jiff::Timestamp;
 
 use trainmesh_core::gang::{AssignedPod, Assignment, GangId};
-use trainmesh_core::lifecycle::{Phase, PodFacts};
+use trainmesh_core::lifecycle::{PodFacts, PodPhase};
 use trainmesh_core::pod::Pod;
 
-/// A pod that was given a fabric, and its gang.
+/// A pod with a fabric and its gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub(super) gang: GangId,
@@ -14,13 +14,14 @@ pub struct Member {
 }
 
 impl Member {
-    /// The membership of `pod`, whose facts are `facts`, while it lives: one that ends or has ended talks to nobody.
+    /// Returns the gang membership of `pod`; `None` once it is terminating or has completed, because it then no longer
+    /// communicates.
     pub(super) fn read(pod: Pod<'_>, facts: &PodFacts) -> Option<Self> {
-        let assignment = Assignment::of(pod)?;
-        if facts.deleting || matches!(facts.phase, Phase::Succeeded | Phase::Failed) {
+        let assignment = Assignment::from_pod(pod)?;
+        if facts.deleting || matches!(facts.phase, PodPhase::Succeeded | PodPhase::Failed) {
             return None;
         }
-        let gang = GangId::of(pod, &facts.namespace)?;
+        let gang = GangId::from_pod(pod, &facts.namespace)?;
         let created = facts.created.map_or(i64::MAX, Timestamp::as_second);
         Some(Self { gang, assigned: AssignedPod { created, assignment } })
     }

@@ -1,8 +1,8 @@
-//! Pods that the webhook should have changed and never saw.
+//! Detects pods that the webhook should have changed but was not called for.
 //!
-//! A call that fails leaves a pod as it was, by our own registration; nobody but this would ever notice. A new pod that
-//! carries no mark of the webhook is run through the engine: what it would have done then, it was not asked. The engine
-//! must see the pod as it was before injection, because what it writes has no effect after that.
+//! With failurePolicy `Ignore`, a failed call leaves the pod unchanged without notice. So the controller runs each new
+//! pod without the webhook's annotations through the engine. The engine needs the pod as it was before injection,
+//! because its changes have no effect afterwards.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -17,22 +17,22 @@ use trainmesh_core::mutate::{RuleId, Snapshot, Verdict, draft};
 use trainmesh_core::pod::{self, Proxy, ProxyKind};
 use trainmesh_core::scope::Mode;
 
-/// The longest text of a pod that is checked, in bytes. As a tree it takes up to a hundred times as much, and its author
-/// is not trusted with our memory; real pods have a tenth of this.
-const LONGEST: usize = 256 * 1024;
+/// Maximum length of the JSON text of a pod that is checked, in bytes. Parsed, it takes up to a hundred times as much
+/// memory, and its content is untrusted; real pods have a tenth of this.
+const MAX_BYTES: usize = 256 * 1024;
 
-/// Whether the webhook should have left a mark on the pod, had it been asked. `since` is when this process began to see
-/// the namespace with its present labels: what was before that, it cannot know.
-pub(super) fn suspicious(facts: &PodFacts, mode: Mode, since: Timestamp) -> bool {
-    // In a rehearsal nothing is left.
-    let marks = mode != Mode::Audit;
-    // Times of creation are whole seconds.
+/// Returns true if the webhook, had it been called, would have annotated the pod. `since` is the time at which the
+/// current namespace labels were first observed; nothing is known about pods from before.
+pub(super) fn is_candidate(facts: &PodFacts, mode: Mode, since: Timestamp) -> bool {
+    // Audit mode leaves no annotation.
+    let leaves_annotation = mode != Mode::Audit;
+    // Creation timestamps are whole seconds.
     let new = facts.created.is_some_and(|created| created.as_second() >= since.as_second());
     // The apiserver's selector keeps opted-out pods from the webhook.
-    marks && new && !facts.traced && !facts.opted_out && !facts.deleting
+    leaves_annotation && new && !facts.has_webhook_mark && !facts.opted_out && !facts.deleting
 }
 
-/// Reads the whole pod; `None` where its text is longer than [`LONGEST`].
+/// Reads the complete pod; `None` if it is longer than [`MAX_BYTES`].
 pub(super) async fn fetch(client: &Client, namespace: &str, name: &str) -> Result<Option<Value>, kube::Error> {
     let request = Request::new(Pod::url_path(&(), Some(namespace)))
         .get(name, &GetParams::default())
@@ -41,25 +41,26 @@ pub(super) async fn fetch(client: &Client, namespace: &str, name: &str) -> Resul
 }
 
 fn decode(text: &str) -> Result<Option<Value>, kube::Error> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_BYTES {
         return Ok(None);
     }
     serde_json::from_str(text).map(Some).map_err(kube::Error::SerdeError)
 }
 
-/// The rules that the webhook would have applied to `pod`, and whose effect it lacks.
-pub(super) fn missed(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static str> {
+/// Returns the rules that the webhook would have applied to `pod` and whose effect it lacks.
+pub(super) fn missed_rules(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static str> {
     let before = draft(&before_injection(pod), snapshot);
     let pod = pod::Pod::new(pod);
-    // A setting of the whole mesh may have brought about what a rule requests.
+    // A mesh-wide setting may have the same effect as a rule.
     let native = pod.proxy().is_some_and(|proxy| proxy.kind == ProxyKind::Native);
     let held = native || pod.is_gateway() || pod.proxy().is_some_and(Proxy::holds_application);
-    let present = |rule: RuleId| (rule == RuleId::MeshHold && held) || (rule == RuleId::MeshNative && native);
-    let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !present(rule.rule));
+    let is_satisfied = |rule: RuleId| (rule == RuleId::MeshHold && held) || (rule == RuleId::MeshNative && native);
+    let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !is_satisfied(rule.rule));
     applied.map(|rule| rule.rule.name()).collect()
 }
 
-/// `pod` without what the injector says that it added. An annotation that does not say so leaves it as it is.
+/// Returns `pod` without what the injector's status annotation lists as added. Without a valid annotation it is
+/// unchanged.
 fn before_injection(pod: &Value) -> Value {
     let mut pod = pod.clone();
     let Some(annotations) = pod.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else { return pod };
@@ -86,7 +87,7 @@ mod tests {
     use trainmesh_core::cluster_facts::ClusterView;
     use trainmesh_core::config::Configuration;
 
-    /// A pod that was injected without us, with these annotations of its own and this hook of its proxy.
+    /// Returns a pod that was injected without trainmesh, with these annotations and this lifecycle hook of the proxy.
     fn injected(annotations: &Value, hook: &Value) -> Value {
         let mut pod = json!({
             "metadata": {"name": "a", "annotations": annotations},
@@ -104,9 +105,9 @@ mod tests {
 
     #[rstest]
     #[case::usual(17 * 1024, true)]
-    #[case::longest(LONGEST, true)]
-    #[case::too_long(LONGEST + 1, false)]
-    fn lengths(#[case] length: usize, #[case] expected: bool) {
+    #[case::longest(MAX_BYTES, true)]
+    #[case::too_long(MAX_BYTES + 1, false)]
+    fn pods_above_the_limit_are_not_parsed(#[case] length: usize, #[case] expected: bool) {
         let pod = json!({"metadata": {"name": "a"}}).to_string();
         let text = pod.clone() + &" ".repeat(length - pod.len());
         assert_eq!(decode(&text).unwrap().is_some(), expected);
@@ -114,26 +115,30 @@ mod tests {
 
     #[rstest]
     #[case::new(json!({}), Mode::Enabled, true)]
-    #[case::in_a_rehearsal(json!({}), Mode::Audit, false)]
-    #[case::of_before(json!({"creationTimestamp": "2026-01-01T00:00:00Z"}), Mode::Enabled, false)]
+    #[case::audit_mode(json!({}), Mode::Audit, false)]
+    #[case::created_before(json!({"creationTimestamp": "2026-01-01T00:00:00Z"}), Mode::Enabled, false)]
     #[case::marked(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}), Mode::Enabled, false)]
     #[case::opted_out(json!({"labels": {"trainmesh.dev/inject": "disabled"}}), Mode::Enabled, false)]
     #[case::being_deleted(json!({"deletionTimestamp": "2026-01-01T00:00:02Z"}), Mode::Enabled, false)]
-    fn which_pods_are_looked_at(#[case] particular: Value, #[case] mode: Mode, #[case] expected: bool) {
+    fn new_pods_without_annotations_are_candidates(
+        #[case] overrides: Value,
+        #[case] mode: Mode,
+        #[case] expected: bool,
+    ) {
         let mut pod = json!({"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:01Z"}});
-        for (key, value) in particular.as_object().unwrap() {
+        for (key, value) in overrides.as_object().unwrap() {
             pod["metadata"][key] = value.clone();
         }
         let facts = PodFacts::read(pod::Pod::new(&pod));
-        assert_eq!(suspicious(&facts, mode, "2026-01-01T00:00:01.5Z".parse().unwrap()), expected);
+        assert_eq!(is_candidate(&facts, mode, "2026-01-01T00:00:01.5Z".parse().unwrap()), expected);
     }
 
     #[rstest]
     #[case::no_hold(injected(&json!({}), &json!({})), &["mesh.hold"])]
-    #[case::asked_for_it_itself(
+    #[case::hold_set_by_the_user(
         injected(&json!({"proxy.istio.io/config": "holdApplicationUntilProxyStarts: true"}), &json!({})), &[]
     )]
-    #[case::held_by_the_whole_mesh(
+    #[case::mesh_wide_hold(
         injected(&json!({}), &json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}})), &[]
     )]
     #[case::native(
@@ -159,7 +164,7 @@ mod tests {
     #[case::windows(
         json!({"metadata": {"annotations": {}}, "spec": {"os": {"name": "windows"}, "containers": [{"name": "a"}]}}), &[]
     )]
-    fn what_was_missed(#[case] pod: Value, #[case] expected: &[&str]) {
+    fn missed_rules_are_those_without_effect(#[case] pod: Value, #[case] expected: &[&str]) {
         let labels = BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]);
         let config = Configuration::embedded();
         let snapshot = Snapshot {
@@ -171,28 +176,32 @@ mod tests {
             replicas: None,
             cluster: ClusterView::default(),
         };
-        assert_eq!(missed(&pod, &snapshot), expected);
+        assert_eq!(missed_rules(&pod, &snapshot), expected);
     }
 
     #[rstest]
     #[case::new(json!({}), Mode::Enabled, true)]
     #[case::of_istio_aux(json!({}), Mode::IstioAux, true)]
-    #[case::rehearsal(json!({}), Mode::Audit, false)]
-    #[case::older_than_what_we_know(json!({"creationTimestamp": "2026-01-01T00:00:09Z"}), Mode::Enabled, false)]
+    #[case::audit_mode(json!({}), Mode::Audit, false)]
+    #[case::created_before(json!({"creationTimestamp": "2026-01-01T00:00:09Z"}), Mode::Enabled, false)]
     #[case::marked(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}), Mode::Enabled, false)]
     #[case::being_deleted(json!({"deletionTimestamp": "2026-01-01T00:01:00Z"}), Mode::Enabled, false)]
-    fn pods_that_are_looked_at(#[case] metadata: Value, #[case] mode: Mode, #[case] expected: bool) {
+    fn candidates_are_created_within_the_observed_time(
+        #[case] metadata: Value,
+        #[case] mode: Mode,
+        #[case] expected: bool,
+    ) {
         let mut pod = json!({"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:10Z"}});
         for (key, value) in metadata.as_object().unwrap() {
             pod["metadata"][key] = value.clone();
         }
         // Within the second of the pod's creation.
         let since = "2026-01-01T00:00:10.7Z".parse().unwrap();
-        assert_eq!(suspicious(&PodFacts::read(pod::Pod::new(&pod)), mode, since), expected);
+        assert_eq!(is_candidate(&PodFacts::read(pod::Pod::new(&pod)), mode, since), expected);
     }
 
     #[test]
-    fn what_the_injector_added_is_taken_off() {
+    fn injected_parts_are_removed() {
         let before = before_injection(&injected(&json!({"team": "a"}), &json!({})));
         let expected = json!({
             "metadata": {"name": "a", "annotations": {"team": "a"}},

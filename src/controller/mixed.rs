@@ -1,7 +1,7 @@
-//! Looks for gangs whose pods were not set up alike, and tells of those that deviate.
+//! Detects gangs whose pods have different fabric assignments and reports the pods that deviate.
 //!
-//! A pod that the webhook missed carries no mark, so no watch brings it: the namespaces of gangs are listed, metadata
-//! only, one every few seconds at most, those that have changed first.
+//! A pod that the webhook missed has no label, so the watch does not deliver it. Instead the namespaces of gangs are
+//! listed, metadata only, at most one every few seconds, recently changed ones first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future;
@@ -27,55 +27,56 @@ use crate::cluster::request::RequestError;
 use crate::reload::Settings;
 use crate::telemetry::Metrics;
 use trainmesh_core::error::chain;
-use trainmesh_core::gang::mixed::{Deviating, GangMember, deviating};
+use trainmesh_core::gang::deviation::{Deviation, GangMember, deviations};
 use trainmesh_core::gang::{Assignment, GangId};
 use trainmesh_core::lifecycle::{PodFacts, schema};
 use trainmesh_core::sparse::Schema;
 use trainmesh_core::workload::identify;
 use trainmesh_core::{keys, pod, sparse};
 
-/// How often one namespace is looked at: a list of its pods each time.
-const EVERY: Duration = Duration::from_secs(5);
-/// How soon one is looked at again after its gangs have changed: the pods of a gang come one after another.
-const AGAIN: Duration = Duration::from_secs(20);
-/// How soon where they have not changed for some time.
-const SELDOM: Duration = Duration::from_mins(10);
-/// Pods in one page. It is read as a whole before it is decoded, and the annotations of one pod may have 256 KiB.
+/// Interval between two scans; each lists the pods of one namespace.
+const SCAN_INTERVAL: Duration = Duration::from_secs(5);
+/// Minimum age of a namespace's last scan if its gangs have changed since: the pods of a gang are created one after
+/// another.
+const CHANGED_INTERVAL: Duration = Duration::from_secs(20);
+/// The same for a namespace whose gangs have not changed between the last two scans.
+const STABLE_INTERVAL: Duration = Duration::from_mins(10);
+/// Page size. A page is buffered as a whole before it is decoded, and the annotations of one pod can take 256 KiB.
 const PAGE: u32 = 50;
-/// Pods of one gang that are told of: the others have the same cause.
-const TOLD: usize = 5;
-/// Finished pods are like nobody any more.
-const LIVING: &str = "status.phase!=Succeeded,status.phase!=Failed";
+/// Maximum number of reported pods per gang: further ones have the same cause.
+const MAX_REPORTED: usize = 5;
+/// Excludes pods that have completed.
+const ACTIVE_PODS: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
-/// Living gangs of one namespace and what their assigned pods were given.
-type Carries = BTreeMap<GangId, Vec<Assignment>>;
+/// Active gangs of one namespace with the assignments of their pods.
+type GangAssignments = BTreeMap<GangId, Vec<Assignment>>;
 
-struct Looked {
+struct Scan {
     at: Instant,
-    carries: Carries,
-    /// It was as it is now the time before.
-    settled: bool,
+    assignments: GangAssignments,
+    /// Set if the previous scan found the same assignments.
+    stable: bool,
 }
 
-/// Looks for gangs whose pods were not set up alike.
-pub(super) struct MixedGangs {
+/// Scans for gangs with different fabric assignments.
+pub(super) struct MixedGangDetector {
     client: Client,
     settings: Arc<Settings>,
     gangs: Arc<Gangs>,
     metrics: Arc<Metrics>,
     publisher: Arc<Publisher>,
-    looker: Looker,
+    scans: Scans,
 }
 
-/// What was looked at.
+/// State of all scans.
 #[derive(Default)]
-struct Looker {
-    looked: HashMap<String, Looked>,
-    /// Mixed gangs, and the uids of the pods that were told of.
+struct Scans {
+    last: HashMap<String, Scan>,
+    /// Mixed gangs and the uids of the reported pods.
     mixed: HashMap<GangId, BTreeSet<String>>,
 }
 
-impl MixedGangs {
+impl MixedGangDetector {
     pub(super) fn new(
         client: Client,
         settings: Arc<Settings>,
@@ -83,12 +84,12 @@ impl MixedGangs {
         metrics: Arc<Metrics>,
         publisher: Arc<Publisher>,
     ) -> Self {
-        Self { client, settings, gangs, metrics, publisher, looker: Looker::default() }
+        Self { client, settings, gangs, metrics, publisher, scans: Scans::default() }
     }
 
-    /// Looks until `stop`.
+    /// Scans until `stop`.
     pub(super) async fn run(mut self, stop: CancellationToken) {
-        let mut ticks = interval(EVERY);
+        let mut ticks = interval(SCAN_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -96,94 +97,94 @@ impl MixedGangs {
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
             }
-            let namespaces = self.carries();
-            self.looker.forget(&namespaces);
-            if let Some(namespace) = self.looker.due(&namespaces, Instant::now()) {
-                let carries = namespaces.get(&namespace).cloned().unwrap_or_default();
-                self.look_at(&namespace, carries).await;
+            let namespaces = self.assignments();
+            self.scans.retain(&namespaces);
+            if let Some(namespace) = self.scans.due(&namespaces, Instant::now()) {
+                let assignments = namespaces.get(&namespace).cloned().unwrap_or_default();
+                self.scan(&namespace, assignments).await;
             }
-            self.metrics.fabric.mixed(self.looker.mixed.len());
+            self.metrics.fabric.set_mixed_gangs(self.scans.mixed.len());
         }
     }
 
-    /// What living gangs carry, by namespace.
-    fn carries(&self) -> BTreeMap<String, Carries> {
+    /// Returns the assignments of active gangs by namespace.
+    fn assignments(&self) -> BTreeMap<String, GangAssignments> {
         let enabled = self.settings.active().is_some_and(|active| active.config.fabric.enabled);
-        let living = if enabled { self.gangs.living().unwrap_or_default() } else { BTreeMap::new() };
-        let mut namespaces: BTreeMap<String, Carries> = BTreeMap::new();
-        for (gang, pods) in living {
+        let active = if enabled { self.gangs.active_pods().unwrap_or_default() } else { BTreeMap::new() };
+        let mut namespaces: BTreeMap<String, GangAssignments> = BTreeMap::new();
+        for (gang, pods) in active {
             let assignments = pods.into_iter().map(|pod| pod.assignment).collect();
             namespaces.entry(gang.namespace.clone()).or_default().insert(gang, assignments);
         }
         namespaces
     }
 
-    async fn look_at(&mut self, namespace: &str, carries: Carries) {
+    async fn scan(&mut self, namespace: &str, assignments: GangAssignments) {
         match members(&self.client, namespace).await {
             Ok(gangs) => {
-                for gang in carries.keys() {
-                    let deviating = deviating(gangs.get(gang).map_or(&[], Vec::as_slice));
-                    self.publish(gang, &deviating).await;
+                for gang in assignments.keys() {
+                    let deviations = deviations(gangs.get(gang).map_or(&[], Vec::as_slice));
+                    self.publish(gang, &deviations).await;
                 }
             }
             Err(error) => tracing::warn!(namespace, "{}", chain(&error)),
         }
-        self.looker.note(namespace, carries);
+        self.scans.record(namespace, assignments);
     }
 
-    async fn publish(&mut self, gang: &GangId, deviating: &[Deviating<'_>]) {
-        if deviating.is_empty() {
-            self.looker.mixed.remove(gang);
+    async fn publish(&mut self, gang: &GangId, deviations: &[Deviation<'_>]) {
+        if deviations.is_empty() {
+            self.scans.mixed.remove(gang);
             return;
         }
-        let told = self.looker.mixed.entry(gang.clone()).or_default();
-        for found in deviating {
-            if told.len() == TOLD || !told.insert(found.member.uid.clone()) {
+        let reported = self.scans.mixed.entry(gang.clone()).or_default();
+        for deviation in deviations {
+            if reported.len() == MAX_REPORTED || !reported.insert(deviation.member.uid.clone()) {
                 continue;
             }
-            let pod = events::pod(&gang.namespace, &found.member.name, &found.member.uid);
-            self.publisher.publish(&pod, Code::FabricMixed, found.note()).await;
+            let pod = events::pod(&gang.namespace, &deviation.member.name, &deviation.member.uid);
+            self.publisher.publish(&pod, Code::FabricMixed, deviation.message()).await;
         }
     }
 }
 
-impl Looker {
-    /// Forgets gangs that live no more.
-    fn forget(&mut self, namespaces: &BTreeMap<String, Carries>) {
-        self.looked.retain(|namespace, _| namespaces.contains_key(namespace));
+impl Scans {
+    /// Removes gangs that are no longer active.
+    fn retain(&mut self, namespaces: &BTreeMap<String, GangAssignments>) {
+        self.last.retain(|namespace, _| namespaces.contains_key(namespace));
         self.mixed.retain(|gang, _| namespaces.get(&gang.namespace).is_some_and(|gangs| gangs.contains_key(gang)));
     }
 
-    /// The namespace to look at now: of those whose time has come, the one that has waited longest.
-    fn due(&self, namespaces: &BTreeMap<String, Carries>, now: Instant) -> Option<String> {
-        let waited = |namespace: &String, carries: &Carries| match self.looked.get(namespace) {
+    /// Returns the namespace to scan now: of those that are due, the one with the oldest scan.
+    fn due(&self, namespaces: &BTreeMap<String, GangAssignments>, now: Instant) -> Option<String> {
+        let age = |namespace: &String, assignments: &GangAssignments| match self.last.get(namespace) {
             None => Some(Duration::MAX),
-            Some(looked) => {
-                let settled = looked.settled && looked.carries == *carries;
-                let waited = now.saturating_duration_since(looked.at);
-                (waited >= if settled { SELDOM } else { AGAIN }).then_some(waited)
+            Some(last) => {
+                let stable = last.stable && last.assignments == *assignments;
+                let age = now.saturating_duration_since(last.at);
+                (age >= if stable { STABLE_INTERVAL } else { CHANGED_INTERVAL }).then_some(age)
             }
         };
-        let due = namespaces.iter().filter_map(|(name, carries)| Some((waited(name, carries)?, name)));
+        let due = namespaces.iter().filter_map(|(name, assignments)| Some((age(name, assignments)?, name)));
         due.max().map(|(_, name)| name.clone())
     }
 
-    /// Notes that `namespace` was looked at, when its gangs carried `carries`.
-    fn note(&mut self, namespace: &str, carries: Carries) {
-        let settled = self.looked.get(namespace).is_some_and(|before| before.carries == carries);
-        self.looked.insert(namespace.to_owned(), Looked { at: Instant::now(), carries, settled });
+    /// Records a scan of `namespace` with these assignments.
+    fn record(&mut self, namespace: &str, assignments: GangAssignments) {
+        let stable = self.last.get(namespace).is_some_and(|before| before.assignments == assignments);
+        self.last.insert(namespace.to_owned(), Scan { at: Instant::now(), assignments, stable });
     }
 }
 
-/// The living pods of `namespace` by their gang.
+/// Lists the active pods of `namespace` by gang.
 async fn members(client: &Client, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, RequestError> {
     let request = &Request::new(Pod::url_path(&(), Some(namespace)));
-    let living = ListParams::default().fields(LIVING).limit(PAGE);
-    let pods = pages("list the pods of gangs", living, |parameters| async move {
+    let active = ListParams::default().fields(ACTIVE_PODS).limit(PAGE);
+    let pods = pages("list the pods of gangs", active, |parameters| async move {
         let page = request.list_metadata(&parameters).map_err(kube::Error::BuildRequest)?;
-        client.request::<ObjectList<Listed>>(page).await
+        client.request::<ObjectList<PodMetadata>>(page).await
     });
-    let members = pods.try_fold(HashMap::new(), |mut gangs: HashMap<GangId, Vec<GangMember>>, Listed(raw)| {
+    let members = pods.try_fold(HashMap::new(), |mut gangs: HashMap<GangId, Vec<GangMember>>, PodMetadata(raw)| {
         if let Some((gang, member)) = member(pod::Pod::new(&raw), namespace) {
             gangs.entry(gang).or_default().push(member);
         }
@@ -192,31 +193,31 @@ async fn members(client: &Client, namespace: &str) -> Result<HashMap<GangId, Vec
     members.await
 }
 
-/// The metadata of a pod, as far as it is read.
+/// The decoded part of a pod's metadata.
 #[derive(Clone)]
-struct Listed(Value);
+struct PodMetadata(Value);
 
-static LISTED: Schema = Schema::Object(&[("metadata", schema::METADATA)]);
+static METADATA_SCHEMA: Schema = Schema::Object(&[("metadata", schema::METADATA)]);
 
-impl<'de> Deserialize<'de> for Listed {
+impl<'de> Deserialize<'de> for PodMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        sparse::decode(deserializer, &LISTED).map(Self)
+        sparse::decode(deserializer, &METADATA_SCHEMA).map(Self)
     }
 }
 
-/// The gang of a living `pod`, and its place in it.
+/// Returns the gang of an active `pod` and its membership.
 fn member(pod: pod::Pod<'_>, namespace: &str) -> Option<(GangId, GangMember)> {
     let facts = PodFacts::read(pod);
     if facts.deleting {
         return None;
     }
-    let gang = GangId::of(pod, namespace)?;
+    let gang = GangId::from_pod(pod, namespace)?;
     let member = GangMember {
         name: facts.name.into_string(),
         uid: facts.uid.into_string(),
         role: identify(pod).and_then(|member| member.role).map(str::to_owned),
         created: facts.created.map_or(i64::MAX, Timestamp::as_second),
-        assignment: Assignment::of(pod),
+        assignment: Assignment::from_pod(pod),
         opted_out: facts.opted_out || pod.label(keys::FABRIC) == Some(keys::NO_FABRIC),
     };
     Some((gang, member))
@@ -227,21 +228,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespaces_take_turns() {
+    fn namespaces_are_scanned_in_turn() {
         let gang = |namespace: &str| GangId { namespace: namespace.to_owned(), id: "1".to_owned() };
-        let carries = |namespace: &str| Carries::from([(gang(namespace), Vec::new())]);
-        let namespaces = BTreeMap::from(["a", "b"].map(|name| (name.to_owned(), carries(name))));
+        let assignments = |namespace: &str| GangAssignments::from([(gang(namespace), Vec::new())]);
+        let namespaces = BTreeMap::from(["a", "b"].map(|name| (name.to_owned(), assignments(name))));
         let start = Instant::now();
-        let look = |after: Duration, settled| Looked { at: start + after, carries: carries("a"), settled };
-        let mut looker = Looker::default();
-        looker.looked.insert("a".to_owned(), look(Duration::ZERO, true));
-        assert_eq!(looker.due(&namespaces, start).as_deref(), Some("b"), "never looked at");
-        looker.looked.insert("b".to_owned(), look(EVERY, true));
-        assert_eq!(looker.due(&namespaces, start + AGAIN), None);
-        assert_eq!(looker.due(&namespaces, start + EVERY + AGAIN).as_deref(), Some("b"), "its gangs have changed");
-        assert_eq!(looker.due(&namespaces, start + SELDOM + EVERY).as_deref(), Some("a"), "it has waited longest");
-        looker.mixed.insert(gang("a"), BTreeSet::new());
-        looker.forget(&BTreeMap::from([("b".to_owned(), carries("b"))]));
-        assert!(looker.mixed.is_empty() && looker.looked.len() == 1);
+        let scan = |after: Duration, stable| Scan { at: start + after, assignments: assignments("a"), stable };
+        let mut scans = Scans::default();
+        scans.last.insert("a".to_owned(), scan(Duration::ZERO, true));
+        assert_eq!(scans.due(&namespaces, start).as_deref(), Some("b"), "never scanned");
+        scans.last.insert("b".to_owned(), scan(SCAN_INTERVAL, true));
+        assert_eq!(scans.due(&namespaces, start + CHANGED_INTERVAL), None);
+        assert_eq!(
+            scans.due(&namespaces, start + SCAN_INTERVAL + CHANGED_INTERVAL).as_deref(),
+            Some("b"),
+            "its gangs have changed"
+        );
+        assert_eq!(
+            scans.due(&namespaces, start + STABLE_INTERVAL + SCAN_INTERVAL).as_deref(),
+            Some("a"),
+            "oldest scan"
+        );
+        scans.mixed.insert(gang("a"), BTreeSet::new());
+        scans.retain(&BTreeMap::from([("b".to_owned(), assignments("b"))]));
+        assert!(scans.mixed.is_empty() && scans.last.len() == 1);
     }
 }

@@ -1,4 +1,4 @@
-//! A pod as it is cached: what decisions need, and the little that a watch needs.
+//! A pod as it is cached: the fields for decisions, and the metadata that a watch needs.
 
 use std::borrow::Cow;
 
@@ -11,22 +11,21 @@ use super::member::Member;
 use trainmesh_core::lifecycle::{PodFacts, schema};
 use trainmesh_core::{pod, sparse};
 
-/// The pods of one or all namespaces, as they are cached.
-pub(super) type Pods = Api<Watched>;
+/// API of cached pods.
+pub(super) type Pods = Api<WatchedPod>;
 
-/// A pod whose containers may have to be ended. Its author is not trusted with our memory: only the fields of
-/// `schema::POD` are decoded, and what is kept of them is bounded.
+/// A watched pod. Its content is untrusted: only the fields of `schema::POD` are decoded, and their size is bounded.
 #[derive(Clone, Debug)]
-pub struct Watched {
-    /// Names and version only.
+pub struct WatchedPod {
+    /// Names, uid and version only.
     metadata: ObjectMeta,
-    /// What decisions need.
+    /// Facts for decisions.
     pub facts: PodFacts,
-    /// Its gang and its fabric, where it has both.
+    /// Its gang and fabric, if it has both.
     pub member: Option<Box<Member>>,
 }
 
-impl<'de> Deserialize<'de> for Watched {
+impl<'de> Deserialize<'de> for WatchedPod {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = sparse::decode(deserializer, &schema::POD)?;
         let text = |field: &str| Some(raw.get("metadata")?.get(field)?.as_str()?.to_owned());
@@ -44,8 +43,8 @@ impl<'de> Deserialize<'de> for Watched {
     }
 }
 
-/// As the apiserver serves pods.
-impl Resource for Watched {
+/// Served by the apiserver as a pod.
+impl Resource for WatchedPod {
     type DynamicType = ();
     type Scope = <Pod as Resource>::Scope;
 

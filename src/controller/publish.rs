@@ -1,6 +1,6 @@
-//! Publishes findings in the log, in the metrics, and as events on the objects that they are about.
+//! Publishes findings to the log, the metrics, and as events on the objects concerned.
 //!
-//! The one place that maps a finding to an event and a metric.
+//! The only place that maps a finding to an event and a metric.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::text::printable;
 use crate::cluster::events::{self, EventRecord, Events};
 use crate::telemetry::Metrics;
 use trainmesh_core::finding::{Finding, Severity};
-use trainmesh_core::lifecycle::{Ended, PodFacts, Report, ReportCode};
+use trainmesh_core::lifecycle::{PodFacts, Report, ReportCode, TerminationDetails};
 
-/// Publishes what the controller finds.
+/// Publishes the controller's findings.
 pub(super) struct Publisher {
     events: Events,
     metrics: Arc<Metrics>,
 }
 
-/// What the controller finds.
+/// A finding of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
-    /// What a decision reports about a pod.
+    /// A report from a decision about a pod.
     Report(ReportCode),
     /// A new pod that the webhook should have changed.
     PodMissedByWebhook,
-    /// A pod that was set up unlike the others of its gang.
+    /// A pod whose fabric differs from that of its gang.
     FabricMixed,
-    /// A configuration that was not applied.
+    /// A configuration that was rejected.
     ConfigRejected,
 }
 
@@ -36,24 +36,25 @@ impl Publisher {
         Self { events, metrics }
     }
 
-    /// Publishes what a decision reports about the pod of `facts`.
+    /// Publishes a report from a decision about the pod of `facts`.
     pub(super) async fn report(&self, facts: &PodFacts, report: &Report) {
-        if let (ReportCode::ProxyEnded, Some(Ended { method, delay })) = (report.code, report.ended) {
+        if let (ReportCode::ProxyEnded, Some(TerminationDetails { method, delay })) = (report.code, report.termination)
+        {
             self.metrics.lifecycle.proxy_ended(method.name(), delay);
         }
         let pod = events::pod(&facts.namespace, &facts.name, &facts.uid);
-        self.publish(&pod, Code::Report(report.code), line(&report.finding())).await;
+        self.publish(&pod, Code::Report(report.code), event_note(&report.finding())).await;
     }
 
-    /// Publishes a finding about `object`, in the words of `note`.
+    /// Publishes a finding about `object` with the text `note`.
     pub(super) async fn publish(&self, object: &ObjectReference, code: Code, note: String) {
         match code {
             Code::Report(ReportCode::PrematureEnd) => self.metrics.lifecycle.premature_end(),
-            Code::PodMissedByWebhook => self.metrics.lifecycle.missed(),
+            Code::PodMissedByWebhook => self.metrics.lifecycle.pod_missed(),
             _ => {}
         }
         let warning = code.severity() <= Severity::Warning;
-        // A rejected configuration is logged by every replica.
+        // Every replica logs a rejected configuration itself.
         if code != Code::ConfigRejected {
             let [namespace, pod] = [&object.namespace, &object.name].map(|it| it.as_deref().unwrap_or_default());
             let code = code.report().map(ReportCode::code);
@@ -78,7 +79,7 @@ impl Code {
         self.report().map_or(Severity::Warning, ReportCode::severity)
     }
 
-    /// The reason of its event; `None`: it is worth a line in the log only.
+    /// Returns the reason of the event; `None` for a finding that is only logged.
     fn event(self) -> Option<&'static str> {
         let report = match self {
             Self::PodMissedByWebhook => return Some("PodMissedByWebhook"),
@@ -95,7 +96,7 @@ impl Code {
             | ReportCode::PayloadUnknown
             | ReportCode::Forbidden => Some("ProxyEndFailed"),
             ReportCode::ProxyDiedEarly => Some("ProxyDiedEarly"),
-            // A mistake of the controller, which nobody should search for in the proxy.
+            // A defect of the controller: its event must not suggest one of the proxy.
             ReportCode::PrematureEnd => Some("PrematureEnd"),
             ReportCode::HelperEnded => Some("HelperEnded"),
             ReportCode::HelperHasNoMethod | ReportCode::HelperUnknown => Some("HelperHasNoMethod"),
@@ -103,7 +104,7 @@ impl Code {
         }
     }
 
-    /// What was being done, as events say it.
+    /// Returns the action of the event.
     fn action(self) -> &'static str {
         match self {
             Self::Report(_) => "EndPod",
@@ -113,9 +114,9 @@ impl Code {
     }
 }
 
-/// A finding in one printable line that fits into an event: parts of it are in the words of others.
-pub(super) fn line(finding: &Finding) -> String {
-    printable(&finding.to_string(), events::NOTE)
+/// Formats a finding as one printable line that fits into an event. Parts of it are untrusted.
+pub(super) fn event_note(finding: &Finding) -> String {
+    printable(&finding.to_string(), events::MAX_NOTE_BYTES)
 }
 
 #[cfg(test)]
@@ -128,64 +129,65 @@ mod tests {
     use trainmesh_core::lifecycle::Method;
 
     #[rstest]
-    #[case::ended(
+    #[case::terminated(
         ReportCode::ProxyEnded, Some("istio-proxy"), "", Some((Method::EnvoyAdmin, Some(2_000))),
-        "istio-proxy: the payload has ended: the proxy was ended (by envoy-admin, 2 s after the payload)"
+        "istio-proxy: terminated the proxy after the main containers completed (by envoy-admin, 2 s later)"
     )]
-    #[case::no_times(
-        ReportCode::HelperEnded, Some("vault-agent"), "", Some((Method::HelperPost, None)),
-        "vault-agent: the payload has ended: the helper was ended (by helper-post)"
+    #[case::no_delay(
+        ReportCode::HelperEnded, Some("vault-agent"), "", Some((Method::SidecarPost, None)),
+        "vault-agent: terminated the sidecar after the main containers completed (by helper-post)"
     )]
-    #[case::particular(
+    #[case::detail(
         ReportCode::ProxyEndFailed,
         Some("istio-proxy"),
         "status-forward: HTTP 403 Forbidden",
         None,
-        "istio-proxy: the payload has ended, but the proxy could not be ended: status-forward: HTTP 403 Forbidden"
+        "istio-proxy: the main containers have completed, but the proxy could not be terminated: status-forward: HTTP 403 Forbidden"
     )]
-    #[case::of_the_pod(
+    #[case::no_container(
         ReportCode::SettleUnreadable,
         None,
         "",
         None,
-        "trainmesh.dev/settle is no duration: the configured one is used"
+        "trainmesh.dev/settle is not a valid duration: the configured value is used"
     )]
-    fn lines(
+    fn notes_name_container_and_detail(
         #[case] code: ReportCode,
         #[case] container: Option<&str>,
         #[case] detail: &str,
-        #[case] ended: Option<(Method, Option<u64>)>,
+        #[case] termination: Option<(Method, Option<u64>)>,
         #[case] expected: &str,
     ) {
-        let ended = ended.map(|(method, delay)| Ended { method, delay: delay.map(Duration::from_millis) });
-        let report = Report { code, container: container.map(Into::into), detail: detail.to_owned(), ended };
-        assert_eq!(line(&report.finding()), expected);
+        let termination =
+            termination.map(|(method, delay)| TerminationDetails { method, delay: delay.map(Duration::from_millis) });
+        let report = Report { code, container: container.map(Into::into), detail: detail.to_owned(), termination };
+        assert_eq!(event_note(&report.finding()), expected);
     }
 
-    /// What a container prints reaches events, logs and terminals.
+    /// Output of a container reaches events, logs and terminals.
     #[rstest]
     #[case::colors("\u{1b}[31mred\u{7}", "\u{fffd}[31mred\u{fffd}")]
     #[case::rows("a\r\nteam-b  llama", "a  team-b  llama")]
     #[case::reordered("a\u{202e}b\u{2028}c", "a\u{fffd}b\u{fffd}c")]
-    fn lines_are_printable(#[case] detail: &str, #[case] expected: &str) {
+    fn notes_are_printable(#[case] detail: &str, #[case] expected: &str) {
         let report =
-            Report { code: ReportCode::ProxyEndFailed, container: None, detail: detail.to_owned(), ended: None };
-        assert_eq!(line(&report.finding()), format!("{}: {expected}", ReportCode::ProxyEndFailed.text()));
+            Report { code: ReportCode::ProxyEndFailed, container: None, detail: detail.to_owned(), termination: None };
+        assert_eq!(event_note(&report.finding()), format!("{}: {expected}", ReportCode::ProxyEndFailed.text()));
     }
 
     #[test]
-    fn lines_fit_into_an_event() {
+    fn notes_fit_into_an_event() {
         for character in ["x", "é", "\n", "\u{1b}"] {
             let detail = character.repeat(256 * 1024);
-            let report = Report { code: ReportCode::HelperUnknown, container: None, detail, ended: None };
-            let line = line(&report.finding());
-            assert!((1000..=1024).contains(&line.len()), "{character:?}: {} bytes", line.len());
+            let report = Report { code: ReportCode::HelperUnknown, container: None, detail, termination: None };
+            let note = event_note(&report.finding());
+            assert!((1000..=1024).contains(&note.len()), "{character:?}: {} bytes", note.len());
         }
     }
 
-    /// A mistake of the controller must not read like a crash of the proxy.
+    /// A defect of the controller must not look like a crash of the proxy.
     #[test]
-    fn a_premature_end_has_an_event_of_its_own() {
+    fn a_premature_end_has_its_own_event() {
         let event = |code: ReportCode| Code::Report(code).event();
         assert_eq!(event(ReportCode::PrematureEnd), Some("PrematureEnd"));
         let same = ReportCode::ALL.iter().copied().filter(|code| event(*code) == Some("PrematureEnd"));

@@ -1,4 +1,4 @@
-//! Publishes that a configuration was rejected, on the `ConfigMap` that holds it.
+//! Publishes an event for a rejected configuration on its `ConfigMap`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::publish::{Code, Publisher};
 use crate::cluster::config_map;
 use crate::reload::Settings;
 
-/// Publishes what is rejected until `stop`; `namespace` is that of the `ConfigMap`.
+/// Publishes rejections until `stop`; `namespace` is that of the `ConfigMap`.
 pub(super) async fn publish(
     client: Client,
     namespace: String,
@@ -21,7 +21,7 @@ pub(super) async fn publish(
     loop {
         let rejected = updates.borrow_and_update().clone();
         if let Some(rejected) = rejected {
-            let note = format!("{rejected}\nthe running configuration is kept");
+            let note = format!("{rejected}\nthe active configuration is kept");
             let object = config_map::reference(&client, &namespace).await;
             publisher.publish(&object, Code::ConfigRejected, note).await;
         }

@@ -1,8 +1,7 @@
-//! The same decisions and actions for a person: which pods hang now, and ending them one by one.
+//! The controller's decisions and actions for a one-time run: lists stuck pods and terminates their sidecars.
 //!
-//! No lease and no memory: somebody who is allowed to does by hand what a controller would have done, and what it has
-//! tried already does not matter. The opt-in of the namespace is not asked for, because a person names the namespace; the
-//! opt-out of a pod is kept, because its author knew more.
+//! It needs neither a lease nor the controller's history. The user names the namespace, so its opt-in is not required;
+//! the opt-out of a pod is respected.
 
 use std::time::Duration;
 
@@ -12,72 +11,73 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::pod::Watched;
-use super::publish::line;
-use super::quit;
+use super::action;
+use super::pod::WatchedPod;
+use super::publish::event_note;
 use crate::cluster::list::pages;
 use crate::cluster::request::RequestError;
 use trainmesh_core::config::Termination;
 use trainmesh_core::lifecycle::{
-    Catalogue, Decision, History, PodFacts, ReportCode, Role, Situation, Skip, State, Step, Target, Why, decide,
+    Attempt, ContainerState, Decision, DecisionInput, History, PodFacts, ReportCode, Role, SidecarCatalog, SkipReason,
+    Target, WaitReason, decide,
 };
 use trainmesh_core::pod::ContainerKind;
 use trainmesh_core::scope::Mode;
 
-/// How often a pod that was told to end is looked at.
-const INTERVAL: Duration = Duration::from_millis(250);
-/// How long one pod is worked on: every step of the ladder has its turn.
-const LIMIT: Duration = Duration::from_mins(1);
-/// How long one read may take.
+/// Interval at which a pod is read while its sidecars terminate.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Time limit for one pod, sufficient for all termination methods.
+const POD_TIMEOUT: Duration = Duration::from_mins(1);
+/// Time limit of one read.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Looks for pods that hang, and ends them.
+/// Finds stuck pods and terminates their sidecars.
 #[derive(Clone)]
 pub struct Sweeper {
     client: Client,
     settings: Termination,
-    catalogue: Catalogue,
+    catalog: SidecarCatalog,
 }
 
-/// A pod whose payload has ended for good, and which does not end.
+/// A pod whose main containers have completed while a sidecar still runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hanging {
-    /// Its namespace.
+pub struct StuckPod {
+    /// Namespace of the pod.
     pub namespace: Box<str>,
-    /// Its name.
+    /// Name of the pod.
     pub name: Box<str>,
-    /// Why it hangs.
-    pub why: String,
-    /// When its payload ended.
+    /// Reason why it does not complete.
+    pub reason: String,
+    /// Time at which its main containers completed.
     pub since: Option<Timestamp>,
-    /// Its label says that it is to be left alone.
+    /// True if the pod is labeled as opted out.
     pub opted_out: bool,
     uid: Box<str>,
 }
 
-/// What came of ending a pod.
+/// Result of terminating the sidecars of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Swept {
-    /// Nothing is left that would hold it.
-    Ended,
-    /// There was nothing to do any more; why.
-    Changed(String),
-    /// It still hangs; why.
+pub enum SweepResult {
+    /// No sidecar is left that prevents completion.
+    Terminated,
+    /// No action is needed any more, with the reason.
+    NotNeeded(String),
+    /// The pod is still stuck, with the reason.
     Failed(String),
 }
 
 impl Sweeper {
-    /// By `settings`, whether they are switched on or not.
+    /// Creates a sweeper with these settings, whether termination is enabled or not.
     #[must_use]
     pub fn new(client: Client, settings: Termination) -> Self {
         let settings = Termination { enabled: true, ..settings };
-        let catalogue = Catalogue::new(&settings);
-        Self { client, settings, catalogue }
+        let catalog = SidecarCatalog::new(&settings);
+        Self { client, settings, catalog }
     }
 
-    /// The pods that hang now in `namespace`, or in all of them.
-    pub fn hanging(&self, namespace: Option<&str>) -> impl Stream<Item = Result<Hanging, RequestError>> {
-        let api: Api<Watched> = match namespace {
+    /// Lists the pods in `namespace`, or in all namespaces, that are stuck now.
+    pub fn stuck_pods(&self, namespace: Option<&str>) -> impl Stream<Item = Result<StuckPod, RequestError>> {
+        let api: Api<WatchedPod> = match namespace {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::all(self.client.clone()),
         };
@@ -87,90 +87,98 @@ impl Sweeper {
             async move { api.list(&parameters).await }
         });
         pods.try_filter_map(move |pod| {
-            let found = self.judge(&pod.facts, Timestamp::now());
-            async move { Ok(found) }
+            let stuck = self.stuck_pod(&pod.facts, Timestamp::now());
+            async move { Ok(stuck) }
         })
     }
 
-    /// Ends `pod`, and waits until that is seen.
-    pub async fn end(&self, pod: &Hanging) -> Swept {
-        let api: Api<Watched> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let deadline = Instant::now() + LIMIT;
+    /// Terminates the sidecars of `pod` and waits until the pod's status shows it.
+    pub async fn terminate(&self, pod: &StuckPod) -> SweepResult {
+        let api: Api<WatchedPod> = Api::namespaced(self.client.clone(), &pod.namespace);
+        let deadline = Instant::now() + POD_TIMEOUT;
         let mut history = History::default();
-        let mut last = String::from("no answer from the apiserver");
+        let mut last = String::from("no response from the apiserver");
         while Instant::now() < deadline {
             let facts = match timeout(READ_TIMEOUT, api.get_opt(&pod.name)).await {
                 Ok(Ok(Some(read))) if read.facts.uid == pod.uid => read.facts,
-                Ok(Ok(_)) => return Swept::Changed("the pod is gone".to_owned()),
-                Ok(Err(error)) => return Swept::Failed(trainmesh_core::error::chain(&error)),
+                Ok(Ok(_)) => return SweepResult::NotNeeded("the pod no longer exists".to_owned()),
+                Ok(Err(error)) => return SweepResult::Failed(trainmesh_core::error::chain(&error)),
                 Err(_) => continue,
             };
             match self.decide(&facts, &history, Timestamp::now()) {
-                Decision::End { step, target } => {
-                    last = self.act(&facts, &step, &target, &mut history).await;
+                Decision::Terminate { attempt, target } => {
+                    last = self.perform(&facts, &attempt, &target, &mut history).await;
                 }
                 Decision::Report(report) => {
-                    history.tell(&report);
+                    history.record_report(&report);
                     match report.code {
                         ReportCode::ProxyEndFailed | ReportCode::HelperEndFailed | ReportCode::Forbidden => {
-                            return Swept::Failed(line(&report.finding()));
+                            return SweepResult::Failed(event_note(&report.finding()));
                         }
                         _ => {}
                     }
                 }
-                Decision::Skip(Skip::Ended | Skip::Finished | Skip::NativeProxy) => return Swept::Ended,
-                Decision::Skip(skip) => return Swept::Changed(skip.text().to_owned()),
+                Decision::Skip(SkipReason::Ended | SkipReason::Finished | SkipReason::NativeProxy) => {
+                    return SweepResult::Terminated;
+                }
+                Decision::Skip(skip) => return SweepResult::NotNeeded(skip.text().to_owned()),
                 Decision::Wait {
-                    why: Why::Ending | Why::BackingOff | Why::InFlight | Why::GivenUp | Why::Settling,
+                    reason:
+                        WaitReason::Ending
+                        | WaitReason::BackingOff
+                        | WaitReason::InFlight
+                        | WaitReason::GivenUp
+                        | WaitReason::Settling,
                     ..
-                } => sleep(INTERVAL).await,
-                Decision::Wait { why, .. } => return Swept::Changed(why.text().to_owned()),
+                } => sleep(POLL_INTERVAL).await,
+                Decision::Wait { reason, .. } => return SweepResult::NotNeeded(reason.text().to_owned()),
             }
         }
-        Swept::Failed(last)
+        SweepResult::Failed(last)
     }
 
-    async fn act(&self, facts: &PodFacts, step: &Step, target: &Target, history: &mut History) -> String {
-        let place = quit::Place { namespace: &facts.namespace, pod: &facts.name, container: &target.container };
+    async fn perform(&self, facts: &PodFacts, attempt: &Attempt, target: &Target, history: &mut History) -> String {
+        let container =
+            action::ContainerRef { namespace: &facts.namespace, pod: &facts.name, container: &target.container };
         let limit = self.settings.attempt_timeout.0;
-        let attempt = quit::perform(self.client.clone(), place, &step.action, limit).await;
-        let said = format!("{}: {} {}", step.method.name(), attempt.result.name(), attempt.detail);
-        history.record(target, step, attempt, 0.0, Timestamp::now());
-        said.trim_end().to_owned()
+        let outcome = action::perform(self.client.clone(), container, &attempt.action, limit).await;
+        let summary = format!("{}: {} {}", attempt.method.name(), outcome.result.name(), outcome.detail);
+        history.record(target, attempt, outcome, 0.0, Timestamp::now());
+        summary.trim_end().to_owned()
     }
 
-    /// Whether the pod of `facts` hangs.
-    fn judge(&self, facts: &PodFacts, now: Timestamp) -> Option<Hanging> {
+    /// Returns the pod of `facts` if it is stuck.
+    fn stuck_pod(&self, facts: &PodFacts, now: Timestamp) -> Option<StuckPod> {
         let opted_out = facts.opted_out;
         let facts = &PodFacts { opted_out: false, ..facts.clone() };
         let mut history = History::default();
         let decision = loop {
             match self.decide(facts, &history, now) {
-                Decision::Report(report) => history.tell(&report),
+                Decision::Report(report) => history.record_report(&report),
                 decision => break decision,
             }
         };
-        let why = match decision {
-            Decision::End { target: Target { role: Role::Proxy, container, .. }, .. } => {
-                format!("the payload has ended, the proxy {container} still runs")
+        let reason = match decision {
+            Decision::Terminate { target: Target { role: Role::Proxy, container, .. }, .. } => {
+                format!("the main containers have completed, but proxy {container} is still running")
             }
-            Decision::End { target: Target { role: Role::Helper, container, .. }, .. } => {
-                format!("the payload has ended, the helper {container} still runs")
+            Decision::Terminate { target: Target { role: Role::Sidecar, container, .. }, .. } => {
+                format!("the main containers have completed, but sidecar {container} is still running")
             }
-            Decision::Wait { why: why @ (Why::HelperStarting | Why::ProxyStarting), .. } => {
-                format!("the payload has ended, {}", why.text())
+            Decision::Wait { reason: reason @ (WaitReason::HelperStarting | WaitReason::ProxyStarting), .. } => {
+                format!("the main containers have completed, but {}", reason.text())
             }
             _ => return None,
         };
-        let ends = facts.containers.iter().filter(|container| container.kind == ContainerKind::App);
-        let since = ends.filter_map(|container| match container.state {
-            State::Terminated { finished, .. } => finished,
+        let main = facts.containers.iter().filter(|container| container.kind == ContainerKind::App);
+        let since = main.filter_map(|container| match container.state {
+            ContainerState::Terminated { finished, .. } => finished,
             _ => None,
         });
-        Some(Hanging {
+        Some(StuckPod {
             namespace: facts.namespace.clone(),
             name: facts.name.clone(),
-            why,
+            reason,
             since: since.max(),
             opted_out,
             uid: facts.uid.clone(),
@@ -178,8 +186,8 @@ impl Sweeper {
     }
 
     fn decide(&self, facts: &PodFacts, history: &History, now: Timestamp) -> Decision {
-        let Self { client: _, settings, catalogue } = self;
-        decide(&Situation { facts, mode: Ok(Mode::Enabled), settings, catalogue, history, now })
+        let Self { client: _, settings, catalog } = self;
+        decide(&DecisionInput { facts, mode: Ok(Mode::Enabled), settings, catalog, history, now })
     }
 }
 
@@ -192,22 +200,22 @@ mod tests {
     use trainmesh_core::config::Configuration;
     use trainmesh_core::pod::Pod;
 
-    /// What hangs of a pod with these labels, whose payload and proxy are in these states.
+    /// Checks a pod with these labels and these states of its main container and proxy.
     #[rstest]
-    #[case::hangs(json!({}), json!({"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}), json!({"running": {}}),
-        Some(("the payload has ended, the proxy istio-proxy still runs", false)))]
-    #[case::left_alone(json!({"trainmesh.dev/inject": "disabled"}),
+    #[case::stuck(json!({}), json!({"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}), json!({"running": {}}),
+        Some(("the main containers have completed, but proxy istio-proxy is still running", false)))]
+    #[case::opted_out(json!({"trainmesh.dev/inject": "disabled"}),
         json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}}), json!({"running": {}}),
-        Some(("the payload has ended, the proxy istio-proxy still runs", true)))]
+        Some(("the main containers have completed, but proxy istio-proxy is still running", true)))]
     #[case::proxy_cannot_start(json!({}), json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}}),
-        json!({"waiting": {"reason": "CrashLoopBackOff"}}), Some(("the payload has ended, the proxy is not running yet", false)))]
-    #[case::only_just_ended(json!({}), json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:59Z"}}),
+        json!({"waiting": {"reason": "CrashLoopBackOff"}}), Some(("the main containers have completed, but the proxy is not running yet", false)))]
+    #[case::completed_within_the_stabilization_window(json!({}), json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:59Z"}}),
         json!({"running": {}}), None)]
-    #[case::runs(json!({}), json!({"running": {}}), json!({"running": {}}), None)]
+    #[case::running(json!({}), json!({"running": {}}), json!({"running": {}}), None)]
     #[tokio::test]
-    async fn what_hangs(
+    async fn finds_stuck_pods(
         #[case] labels: Value,
-        #[case] payload: Value,
+        #[case] main: Value,
         #[case] proxy: Value,
         #[case] expected: Option<(&str, bool)>,
     ) {
@@ -216,14 +224,14 @@ mod tests {
             "spec": {"restartPolicy": "Never", "containers": [{"name": "istio-proxy"}, {"name": "train"}]},
             "status": {"phase": "Running", "containerStatuses": [
                 {"name": "istio-proxy", "containerID": "c://1", "state": proxy},
-                {"name": "train", "containerID": "c://2", "state": payload},
+                {"name": "train", "containerID": "c://2", "state": main},
             ]},
         });
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let config = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
         let settings = Configuration::embedded().termination;
-        let sweeper = Sweeper::new(Client::try_from(nowhere).unwrap(), settings);
-        let found = sweeper.judge(&PodFacts::read(Pod::new(&pod)), "2026-01-01T00:00:59.5Z".parse().unwrap());
-        assert_eq!(found.as_ref().map(|found| (found.why.as_str(), found.opted_out)), expected);
+        let sweeper = Sweeper::new(Client::try_from(config).unwrap(), settings);
+        let found = sweeper.stuck_pod(&PodFacts::read(Pod::new(&pod)), "2026-01-01T00:00:59.5Z".parse().unwrap());
+        assert_eq!(found.as_ref().map(|found| (found.reason.as_str(), found.opted_out)), expected);
     }
 }

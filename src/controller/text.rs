@@ -1,10 +1,10 @@
-//! Text that others wrote, for events, logs and terminals.
+//! Untrusted text for events, logs and terminals.
 
-/// At the end of what was cut.
-const MORE: &str = " …";
+/// Suffix of truncated text.
+const ELLIPSIS: &str = " …";
 
-/// `text` in one printable line of at most `limit` bytes: what a container or an annotation contains must not control a
-/// terminal, forge a row or fill a disk.
+/// Returns `text` as one printable line of at most `limit` bytes. Text from a container or an annotation must not
+/// control a terminal, forge a row or fill a disk.
 pub(super) fn printable(text: &str, limit: usize) -> String {
     let mut line = String::with_capacity(text.len().min(limit));
     for character in text.chars() {
@@ -14,8 +14,8 @@ pub(super) fn printable(text: &str, limit: usize) -> String {
             _ => character,
         };
         if line.len() + shown.len_utf8() > limit {
-            line.truncate(line.floor_char_boundary(limit.saturating_sub(MORE.len())));
-            line.push_str(MORE);
+            line.truncate(line.floor_char_boundary(limit.saturating_sub(ELLIPSIS.len())));
+            line.push_str(ELLIPSIS);
             break;
         }
         line.push(shown);
@@ -23,7 +23,7 @@ pub(super) fn printable(text: &str, limit: usize) -> String {
     line
 }
 
-/// Control characters, and those that change the order or the lines of others.
+/// Returns true for control characters and for those that reorder text or break lines.
 fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -36,14 +36,14 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::as_it_is("exit code 1: é", "exit code 1: é")]
+    #[case::unchanged("exit code 1: é", "exit code 1: é")]
     #[case::colors("\u{1b}[31mred\u{7}", "\u{fffd}[31mred\u{fffd}")]
     #[case::rows("a\r\nb\tc", "a  b c")]
     #[case::reordered("a\u{202e}b\u{2028}c\u{200b}", "a\u{fffd}b\u{fffd}c\u{fffd}")]
     #[case::exact(&"x".repeat(32), &"x".repeat(32))]
     #[case::long(&"x".repeat(33), &format!("{} …", "x".repeat(28)))]
     #[case::cut_between_characters(&"é".repeat(30), &format!("{} …", "é".repeat(14)))]
-    fn one_printable_line(#[case] text: &str, #[case] expected: &str) {
+    fn text_becomes_one_printable_line(#[case] text: &str, #[case] expected: &str) {
         assert_eq!(printable(text, 32), expected);
     }
 }

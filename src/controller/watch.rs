@@ -1,8 +1,8 @@
-//! The pods that are watched, and when each is decided about.
+//! Watches pods and queues them for reconciliation.
 //!
-//! One watch by the configuration's selector, and one for pods that the webhook has marked. A pod is decided about when
-//! it is first listed, when it changes, when it said so itself the last time, when the configuration or the opt-in of
-//! its namespace changes, and every few minutes anyway.
+//! One watch uses the configured selector, another selects the pods that the webhook has labeled. A pod is reconciled
+//! when it is listed, when it changes, when its last reconciliation requeued it, when the configuration or its
+//! namespace's opt-in changes, and at each resync.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -19,60 +19,64 @@ use kube::runtime::{WatchStreamExt as _, reflector as reflect};
 use tokio::sync::watch::Receiver;
 use tokio_util::sync::CancellationToken;
 
-use super::pod::Watched;
+use super::pod::WatchedPod;
 use super::reconcile::{Context, reconcile};
 use crate::cluster::namespaces::{Labels, Namespaces as _};
 use trainmesh_core::error::chain;
 use trainmesh_core::{keys, scope};
 
-/// How often every pod is decided about again: whatever was missed is found by then. A decision costs microseconds, and
-/// no call.
+/// Interval at which every pod is reconciled again. A decision takes microseconds and makes no call.
 const RESYNC: Duration = Duration::from_mins(5);
-/// Pods that are decided about at once: more than the limiter keeps in line and lets act, so that pods that need no action
-/// are never behind those that wait for one.
+/// Maximum number of concurrent reconciliations: more than the limiter queues and runs, so that pods without an action
+/// never wait for those with one.
 const CONCURRENCY: u16 = 2048;
-/// Pods in one page, where the list does not come as a stream: the page is read as a whole before it is decoded, and one
-/// pod may have more than 1 MiB.
+/// Page size for lists that are not streamed: a page is buffered as a whole before it is decoded, and one pod can
+/// exceed 1 MiB.
 const PAGE: u32 = 50;
 
-type Request = Result<ReconcileRequest<Watched>, Infallible>;
+type Request = Result<ReconcileRequest<WatchedPod>, Infallible>;
 
-/// Which pods are watched.
+/// A selection of pods to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Selection {
-    /// Those that the configuration's selector finds.
+    /// Pods that match the configured selector.
     Configured(String),
-    /// Those that the webhook has marked.
-    Marked,
+    /// Pods that the webhook has labeled.
+    Managed,
 }
 
-/// Watches the pods of `selection`, and acts on them, until `stop`; what is under way is finished.
-pub(super) async fn watch(context: Arc<Context>, selection: Selection, streams_lists: bool, stop: CancellationToken) {
-    let marked = selection == Selection::Marked;
+/// Watches and reconciles the pods of `selection` until `stop`; reconciliations in progress complete.
+pub(super) async fn watch(
+    context: Arc<Context>,
+    selection: Selection,
+    supports_streaming_lists: bool,
+    stop: CancellationToken,
+) {
+    let is_managed = selection == Selection::Managed;
     let selector = match selection {
         Selection::Configured(selector) => selector,
-        Selection::Marked => format!("{}=true", keys::MANAGED),
+        Selection::Managed => format!("{}=true", keys::MANAGED),
     };
     let config = watcher::Config::default().labels(&selector);
-    let config = if streams_lists { config.streaming_lists() } else { config.page_size(PAGE) };
+    let config = if supports_streaming_lists { config.streaming_lists() } else { config.page_size(PAGE) };
     let (store, writer) = reflector::store();
     let events = reflect(writer, watcher(Api::all(context.client.clone()), config).default_backoff());
     let changed = events.filter_map({
         let context = Arc::clone(&context);
         move |event| {
-            if let Some(event) = event.as_ref().ok().filter(|_| marked) {
-                context.gangs.note(event);
+            if let Some(event) = event.as_ref().ok().filter(|_| is_managed) {
+                context.gangs.apply(event);
             }
-            future::ready(noted(&context, event).map(Ok))
+            future::ready(handle_event(&context, event).map(Ok))
         }
     });
-    let queue = stream::select(changed, again(&context, store.clone())).take_until(stop.cancelled_owned());
+    let queue = stream::select(changed, requeues(&context, store.clone())).take_until(stop.cancelled_owned());
     let config = Config::default().concurrency(CONCURRENCY);
     let reconcile = |pod, context| reconcile(pod, context).boxed();
     let done = applier(reconcile, |_, error: &Infallible, _| match *error {}, context, store, Box::pin(queue), config);
     done.for_each(|done| {
         match done {
-            // A pod that was deleted before its turn came.
+            // Deleted while it was queued.
             Ok(_) | Err(Error::ObjectNotFound(_)) => {}
             Err(error) => tracing::debug!("{}", chain(&error)),
         }
@@ -81,12 +85,15 @@ pub(super) async fn watch(context: Arc<Context>, selection: Selection, streams_l
     .await;
 }
 
-/// Notes what the watch says; the pod to decide about.
-fn noted(context: &Context, event: Result<Event<Watched>, watcher::Error>) -> Option<ReconcileRequest<Watched>> {
+/// Handles a watch event and returns the pod to reconcile.
+fn handle_event(
+    context: &Context,
+    event: Result<Event<WatchedPod>, watcher::Error>,
+) -> Option<ReconcileRequest<WatchedPod>> {
     match event {
         Ok(Event::Apply(pod) | Event::InitApply(pod)) => Some(ObjectRef::from_obj(&pod).into()),
         Ok(Event::Delete(pod)) => {
-            context.memory.forget(&pod.facts.uid);
+            context.histories.remove(&pod.facts.uid);
             None
         }
         Ok(Event::Init | Event::InitDone) => None,
@@ -97,8 +104,8 @@ fn noted(context: &Context, event: Result<Event<Watched>, watcher::Error>) -> Op
     }
 }
 
-/// Pods to decide about though they have not changed.
-fn again(context: &Arc<Context>, store: Store<Watched>) -> impl Stream<Item = Request> + Send + use<> {
+/// Yields pods to reconcile although they have not changed.
+fn requeues(context: &Arc<Context>, store: Store<WatchedPod>) -> impl Stream<Item = Request> + Send + use<> {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + RESYNC, RESYNC);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let resync = stream::unfold(ticks, |mut ticks| async move {
@@ -107,17 +114,17 @@ fn again(context: &Arc<Context>, store: Store<Watched>) -> impl Stream<Item = Re
     });
     let resync = resync.inspect({
         let context = Arc::clone(context);
-        move |()| context.memory.forget_idle(Timestamp::now() - 3 * RESYNC)
+        move |()| context.histories.remove_idle(Timestamp::now() - 3 * RESYNC)
     });
     let all = stream::select(resync, changes(context.settings.subscribe())).flat_map({
         let store = store.clone();
         move |()| stream::iter(store.state())
     });
-    let mut opt_ins = OptIns::default();
+    let mut opt_in_labels = OptInLabels::default();
     let namespaces = Arc::clone(&context.namespaces);
     let opted = changes(namespaces.changes()).flat_map(move |()| {
         let known = |namespace: &str| namespaces.known(namespace);
-        stream::iter(opt_ins.affected(store.state(), known))
+        stream::iter(opt_in_labels.affected(store.state(), known))
     });
     stream::select(all, opted).map(|pod| Ok(ObjectRef::from_obj(&*pod).into()))
 }
@@ -132,26 +139,30 @@ where
     })
 }
 
-/// What namespaces said of their opt-in when they were last looked at. Most changes of labels are about something else,
-/// and new namespaces have no pods yet.
+/// Opt-in labels of namespaces as of the last call. Most label changes concern other keys, and new namespaces have no
+/// pods yet.
 #[derive(Default)]
-struct OptIns {
-    seen: HashMap<Box<str>, Option<[Option<String>; 2]>>,
+struct OptInLabels {
+    last: HashMap<Box<str>, Option<[Option<String>; 2]>>,
 }
 
-impl OptIns {
-    /// Those of `pods` whose namespaces say something else than the last time.
-    fn affected(&mut self, pods: Vec<Arc<Watched>>, known: impl Fn(&str) -> Option<Arc<Labels>>) -> Vec<Arc<Watched>> {
+impl OptInLabels {
+    /// Returns those of `pods` whose namespace's opt-in labels have changed since the last call.
+    fn affected(
+        &mut self,
+        pods: Vec<Arc<WatchedPod>>,
+        known: impl Fn(&str) -> Option<Arc<Labels>>,
+    ) -> Vec<Arc<WatchedPod>> {
         let mut now: HashMap<Box<str>, Option<[Option<String>; 2]>> = HashMap::new();
         for pod in &pods {
             if !now.contains_key(&pod.facts.namespace) {
                 let labels = known(&pod.facts.namespace);
-                let said = labels.map(|labels| scope::LABELS.map(|key| labels.get(key).cloned()));
-                now.insert(pod.facts.namespace.clone(), said);
+                let values = labels.map(|labels| scope::LABELS.map(|key| labels.get(key).cloned()));
+                now.insert(pod.facts.namespace.clone(), values);
             }
         }
-        let before = std::mem::replace(&mut self.seen, now);
-        let changed = |pod: &Arc<Watched>| before.get(&pod.facts.namespace) != self.seen.get(&pod.facts.namespace);
+        let before = std::mem::replace(&mut self.last, now);
+        let changed = |pod: &Arc<WatchedPod>| before.get(&pod.facts.namespace) != self.last.get(&pod.facts.namespace);
         pods.into_iter().filter(changed).collect()
     }
 }
@@ -163,26 +174,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pods_follow_the_opt_in_of_their_namespace() {
+    fn pods_are_requeued_when_their_namespace_opts_in_or_out() {
         let pod = |namespace: &str| {
             let raw = json!({"metadata": {"namespace": namespace, "name": "a"}});
-            Arc::new(serde_json::from_value::<Watched>(raw).unwrap())
+            Arc::new(serde_json::from_value::<WatchedPod>(raw).unwrap())
         };
         let pods = || vec![pod("a"), pod("b"), pod("b")];
         let known = |b: &'static str| {
             move |namespace: &str| {
-                let said = if namespace == "b" { b } else { "enabled" };
-                let labels = [("trainmesh.dev/inject", said), ("team", said)];
+                let value = if namespace == "b" { b } else { "enabled" };
+                let labels = [("trainmesh.dev/inject", value), ("team", value)];
                 Some(Arc::new(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into()))
             }
         };
-        let mut opt_ins = OptIns::default();
-        let mut affected = |b| opt_ins.affected(pods(), known(b)).len();
-        assert_eq!(affected("enabled"), 3, "nothing was known");
+        let mut opt_in_labels = OptInLabels::default();
+        let mut affected = |b| opt_in_labels.affected(pods(), known(b)).len();
+        assert_eq!(affected("enabled"), 3, "first call");
         assert_eq!(affected("enabled"), 0);
         assert_eq!(affected("audit"), 2);
         let other_label = |_: &str| Some(Arc::new(Labels::from([("team".to_owned(), "x".to_owned())])));
-        assert_eq!(opt_ins.affected(pods(), other_label).len(), 3, "all have lost it");
-        assert_eq!(opt_ins.affected(pods(), |_| None).len(), 3, "and now they are gone");
+        assert_eq!(opt_in_labels.affected(pods(), other_label).len(), 3, "the label is removed everywhere");
+        assert_eq!(opt_in_labels.affected(pods(), |_| None).len(), 3, "the namespaces are deleted");
     }
 }

@@ -1,4 +1,4 @@
-//! From the paths of a command line to the sources that they stand for.
+//! Resolves command line paths to manifest sources.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -8,45 +8,43 @@ use trainmesh_core::manifest::{Document, DocumentError, Documents};
 
 use super::source::{NOT_A_FILE, Source};
 
-/// The path that stands for standard input.
+/// Path that denotes standard input.
 const STDIN: &str = "-";
 
-/// What kubectl takes for a manifest in a directory; a file that is named itself may be called anything.
+/// Extensions of manifests in a directory, as in kubectl. A file that is given explicitly can have any extension.
 const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
 
-/// Levels of folders: no repository of manifests nests deeper, and a bind mount of a folder into itself must end.
-const MAX_FOLDERS: usize = 64;
+/// Maximum nesting of directories. It bounds the recursion into a directory that is bind-mounted into itself.
+const MAX_DEPTH: usize = 64;
 
-/// Files of all folders: a name of 200 bytes each is held, so some 30 MB.
+/// Maximum number of files. Their names are held in memory: about 30 MB at 200 bytes each.
 const MAX_FILES: usize = 100_000;
 
-/// All that a command was given to read.
+/// Manifest sources of a command.
 pub struct Inputs {
     sources: Vec<Source>,
 }
 
-/// Why the inputs cannot be opened.
+/// Errors that prevent the inputs from being opened.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// No path was given.
-    #[error("no input: give a file, a directory, or `-` for standard input")]
+    #[error("no input: specify a file, a directory, or `-` for standard input")]
     None,
-    /// Standard input was named more than once.
-    #[error("`-` is given twice: standard input can be read once")]
+    /// Standard input was specified more than once.
+    #[error("`-` is specified twice: standard input can only be read once")]
     StdinTwice,
     /// A URL instead of a path.
     #[error("`{0}` is a URL: download it, or pipe it to `-f -`")]
     Url(String),
-    /// The path leads nowhere.
+    /// The path does not exist.
     #[error("`{0}` does not exist: check the path")]
     Missing(PathBuf),
-    /// A directory in which nothing looks like a manifest.
-    #[error(
-        "`{0}` holds no file that ends in .yaml, .yml or .json: name the file itself, or use -R for sub-directories"
-    )]
+    /// The directory contains no manifests.
+    #[error("`{0}` contains no .yaml, .yml or .json file: specify the file, or use -R to include subdirectories")]
     EmptyDirectory(PathBuf),
-    /// More files than anybody means to read.
-    #[error("more than the limit of {MAX_FILES} files, at `{0}`: name fewer folders")]
+    /// Too many files.
+    #[error("more than the limit of {MAX_FILES} files, in `{0}`: specify fewer directories")]
     TooManyFiles(PathBuf),
     /// The path cannot be read.
     #[error("cannot read `{0}`")]
@@ -57,11 +55,12 @@ pub enum InputError {
 }
 
 impl Inputs {
-    /// Finds the sources; `-` is `stdin`, which is read here, as is every other pipe.
+    /// Finds the sources of `paths`. `-` denotes `stdin`. Standard input and other pipes are read immediately.
     ///
-    /// Of a directory, the manifests in the order of their names, with `recursive` those of its directories too. As
-    /// kubectl does, hidden files count and links to directories are not followed. In a directory only regular files are
-    /// read, and links to them; what else is called like a manifest is an error in its place among the documents.
+    /// The manifests of a directory are read in the order of their names, with `recursive` also those of
+    /// subdirectories. As in kubectl, hidden files are included and symbolic links to directories are not followed.
+    /// Only regular files and links to them are read; any other file with the extension of a manifest is reported as an
+    /// invalid document.
     pub fn open(paths: &[PathBuf], recursive: bool, stdin: impl Read) -> Result<Self, InputError> {
         let mut stdin = Some(stdin);
         let mut sources = Vec::new();
@@ -76,48 +75,50 @@ impl Inputs {
         if sources.is_empty() { Err(InputError::None) } else { Ok(Self { sources }) }
     }
 
-    /// All objects, in the order of the input.
+    /// Returns all objects, in the order of the input.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document, DocumentError>> + '_ {
         Documents::new(&self.sources, &[])
     }
 
-    /// The objects of those documents whose text contains one of `words`; the others are not parsed, which makes a
-    /// search through all inputs cheap. A document that spells a word with escapes is not found.
-    pub fn documents_mentioning<'a>(
+    /// Returns the objects of documents whose text contains one of `filters`. Other documents are not parsed, which
+    /// makes a search of all inputs cheap. The text is compared verbatim, without resolving escapes.
+    pub fn documents_containing<'a>(
         &'a self,
-        words: &[&'a [u8]],
+        filters: &[&'a [u8]],
     ) -> impl Iterator<Item = Result<Document, DocumentError>> + 'a {
-        Documents::new(&self.sources, words)
+        Documents::new(&self.sources, filters)
     }
 }
 
 fn add(sources: &mut Vec<Source>, path: &Path, recursive: bool) -> Result<(), InputError> {
     let unreadable = |error| InputError::Unreadable(path.to_owned(), error);
-    let metadata = fs::metadata(path).map_err(|error| missing(path, error))?;
+    let metadata = fs::metadata(path).map_err(|error| path_error(path, error))?;
     if metadata.is_dir() {
         let before = sources.len();
-        add_directory(sources, path, recursive.then_some(MAX_FOLDERS))?;
+        add_directory(sources, path, recursive.then_some(MAX_DEPTH))?;
         return if sources.len() == before { Err(InputError::EmptyDirectory(path.to_owned())) } else { Ok(()) };
     }
     let file = File::open(path).map_err(unreadable)?;
     sources.push(if metadata.is_file() {
         Source::file(path)
     } else {
-        // Such as `<(command)`: gone once it is read.
+        // A pipe such as `<(command)` can be read only once.
         Source::spool(&path.to_string_lossy(), file).map_err(unreadable)?
     });
     Ok(())
 }
 
-/// Adds the manifests of `directory`, and those of the directories below it, to `levels` if at all.
+/// Adds the manifests of `directory` and, unless `levels` is `None`, of up to `levels` levels of subdirectories.
 fn add_directory(sources: &mut Vec<Source>, directory: &Path, levels: Option<usize>) -> Result<(), InputError> {
     for path in entries(directory)? {
-        // Asked of the entry itself, not of its target: a loop of links cannot be entered.
+        // Inspects the entry, not its target, to prevent loops of symbolic links.
         if path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
             match levels {
                 None => {}
-                Some(0) => sources
-                    .push(Source::rejected(&path, format!("is nested deeper than the limit of {MAX_FOLDERS} folders"))),
+                Some(0) => sources.push(Source::rejected(
+                    &path,
+                    format!("is nested deeper than the limit of {MAX_DEPTH} directories"),
+                )),
                 Some(levels) => match add_directory(sources, &path, Some(levels - 1)) {
                     Err(InputError::Unreadable(path, error)) => {
                         sources.push(Source::rejected(&path, format!("cannot be read: {error}")));
@@ -131,9 +132,9 @@ fn add_directory(sources: &mut Vec<Source>, directory: &Path, levels: Option<usi
                 Ok(metadata) if metadata.is_file() => sources.push(Source::file(&path)),
                 Ok(_) => sources.push(Source::rejected(&path, NOT_A_FILE)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    sources.push(Source::rejected(&path, "is a link to a file that does not exist"));
+                    sources.push(Source::rejected(&path, "is a symbolic link to a file that does not exist"));
                 }
-                // The reader reports the cause.
+                // The error is reported when the source is read.
                 Err(_) => sources.push(Source::file(&path)),
             }
         }
@@ -144,7 +145,7 @@ fn add_directory(sources: &mut Vec<Source>, directory: &Path, levels: Option<usi
     Ok(())
 }
 
-/// The paths in `directory`, sorted.
+/// Returns the paths in `directory`, sorted.
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, InputError> {
     let unreadable = |error| InputError::Unreadable(directory.to_owned(), error);
     let mut paths = Vec::new();
@@ -162,7 +163,8 @@ fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
 }
 
-fn missing(path: &Path, error: io::Error) -> InputError {
+/// Converts the error of a failed access to `path`.
+fn path_error(path: &Path, error: io::Error) -> InputError {
     let text = path.to_string_lossy();
     if text.starts_with("https://") || text.starts_with("http://") {
         InputError::Url(text.into_owned())

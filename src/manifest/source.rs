@@ -1,4 +1,4 @@
-//! One place that documents come from, which can be read more than once.
+//! A manifest source that can be read more than once.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use trainmesh_core::manifest::{self, encoding};
 
-/// What a pipe may hold before it goes to a temporary file: most pipes never touch the disk.
+/// Maximum size of a pipe that is held in memory. A larger one is written to a temporary file.
 const MAX_SPOOL_IN_MEMORY: u64 = 1 << 20;
 
-/// What a pipe may hold at all: the pods of the largest clusters (150,000 of 6 KB). A command that never ends must not
-/// fill the disk.
+/// Maximum size of a pipe: enough for the pods of the largest clusters (150,000 of 6 KB). It prevents an endless pipe
+/// from filling the disk.
 const MAX_SPOOL: u64 = 1 << 30;
 
-/// Why a folder's FIFO, device or socket is not read: a `read` of it may block or never end.
-pub(super) const NOT_A_FILE: &str = "is not a regular file: name it with -f to read it all the same";
+/// Error for a FIFO, device or socket in a directory, which is not read because it may block or never end.
+pub(super) const NOT_A_FILE: &str = "is not a regular file: specify it with -f to read it anyway";
 
 /// A named source.
 pub(super) struct Source {
@@ -25,15 +25,15 @@ pub(super) struct Source {
 
 enum Content {
     File(PathBuf),
-    /// What came through a pipe.
+    /// Content of a pipe.
     Memory(Vec<u8>),
-    /// The same, too long for memory; the file has no name and ends with the process.
+    /// Content of a pipe in an unnamed temporary file.
     Disk(File),
-    /// What is not read, and why.
+    /// Error for a path that is not read.
     Rejected(String),
 }
 
-/// Reads a shared file from an offset of its own, so that two readers on one thread do not disturb each other.
+/// Reads a shared file at its own offset, so that several readers on one thread are independent.
 struct Cursor<'file> {
     file: &'file File,
     offset: u64,
@@ -44,12 +44,12 @@ impl Source {
         Self { name: path.to_string_lossy().into(), content: Content::File(path.to_owned()) }
     }
 
-    /// A source of which every reading ends in the error `why`.
-    pub(super) fn rejected(path: &Path, why: impl Into<String>) -> Self {
-        Self { name: path.to_string_lossy().into(), content: Content::Rejected(why.into()) }
+    /// Creates a source whose `open` fails with `message`.
+    pub(super) fn rejected(path: &Path, message: impl Into<String>) -> Self {
+        Self { name: path.to_string_lossy().into(), content: Content::Rejected(message.into()) }
     }
 
-    /// Reads all that comes through a pipe.
+    /// Reads a pipe to its end.
     pub(super) fn spool(name: &str, pipe: impl Read) -> io::Result<Self> {
         Ok(Self { name: name.into(), content: spool(pipe, MAX_SPOOL)? })
     }
@@ -62,12 +62,12 @@ impl manifest::Source for Source {
 
     fn open(&self) -> io::Result<Box<dyn Read + '_>> {
         Ok(match &self.content {
-            // What was a file when its folder was listed may be a pipe by now, which would block.
-            Content::File(path) if !fs::metadata(path)?.is_file() => return Err(invalid(NOT_A_FILE)),
+            // A file may have been replaced by a pipe, which could block, since its directory was listed.
+            Content::File(path) if !fs::metadata(path)?.is_file() => return Err(invalid_data(NOT_A_FILE)),
             Content::File(path) => Box::new(File::open(path)?),
             Content::Memory(bytes) => Box::new(bytes.as_slice()),
             Content::Disk(file) => Box::new(Cursor { file, offset: 0 }),
-            Content::Rejected(why) => return Err(invalid(why)),
+            Content::Rejected(message) => return Err(invalid_data(message)),
         })
     }
 }
@@ -76,8 +76,8 @@ impl manifest::Source for Source {
 fn spool(mut pipe: impl Read, limit: u64) -> io::Result<Content> {
     let mut head = Vec::new();
     pipe.by_ref().take(MAX_SPOOL_IN_MEMORY).read_to_end(&mut head)?;
-    // What is not text is not worth the disk: reading the head reports it.
-    if (head.len() as u64) < MAX_SPOOL_IN_MEMORY || encoding::check(&head[..encoding::HEAD]).is_err() {
+    // Binary data is not written to disk: it is rejected when the head is read.
+    if (head.len() as u64) < MAX_SPOOL_IN_MEMORY || encoding::bom_length(&head[..encoding::HEAD_LENGTH]).is_err() {
         return Ok(Content::Memory(head));
     }
     let mut file = tempfile::tempfile()?;
@@ -85,14 +85,14 @@ fn spool(mut pipe: impl Read, limit: u64) -> io::Result<Content> {
     let rest = limit - head.len() as u64;
     if io::copy(&mut pipe.take(rest + 1), &mut file)? > rest {
         let message =
-            format!("longer than the limit of {} MiB for a pipe: write it to a file, and name that", limit >> 20);
+            format!("exceeds the limit of {} MiB for a pipe: write it to a file and specify the file", limit >> 20);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(Content::Disk(file))
 }
 
-fn invalid(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, why)
+fn invalid_data(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 impl Read for Cursor<'_> {
@@ -119,7 +119,7 @@ mod tests {
     #[case::full(LIMIT, true)]
     #[case::beyond(LIMIT + 1, false)]
     #[case::endless(u64::MAX, false)]
-    fn a_pipe_is_bounded(#[case] length: u64, #[case] accepted: bool) {
+    fn the_size_of_a_pipe_is_limited(#[case] length: u64, #[case] accepted: bool) {
         match spool(io::repeat(b'#').take(length), LIMIT).and_then(|content| {
             let source = Source { name: "stdin".into(), content };
             io::copy(&mut source.open()?, &mut io::sink())
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_pipe_that_is_no_text_stays_in_memory() {
+    fn an_endless_binary_pipe_stays_in_memory() {
         assert!(matches!(spool(io::repeat(0), LIMIT).unwrap(), Content::Memory(_)));
     }
 }

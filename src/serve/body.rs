@@ -1,4 +1,4 @@
-//! A request body that reports its end.
+//! A request body that reports its completion.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::slots::Slot;
 
-/// The body of a request, which is complete once its end was read.
-pub(super) struct Tracked {
+/// A request body that reports to its slot when its end has been read.
+pub(super) struct TrackedBody {
     body: Incoming,
     slot: Arc<Slot>,
 }
 
-impl Tracked {
+impl TrackedBody {
     pub(super) fn new(body: Incoming, slot: Arc<Slot>) -> Self {
         if body.is_end_stream() {
             slot.request_complete();
@@ -23,7 +23,7 @@ impl Tracked {
     }
 }
 
-impl Body for Tracked {
+impl Body for TrackedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 

@@ -1,4 +1,4 @@
-//! One connection: handshake, calls, end.
+//! Serves one connection: handshake and requests.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use super::Stop;
-use super::body::Tracked;
-use super::handshake::{NoTls, classify, handshake};
-use super::head::Impatient;
+use super::Shutdown;
+use super::body::TrackedBody;
+use super::handshake::{HandshakeError, classify, handshake};
+use super::header_timeout::HeaderTimeout;
 use super::slots::Slot;
 use crate::telemetry::Metrics;
 
-/// How long a connection may lie idle between calls. Longer than the 90 s after which the apiserver closes it: were we
-/// the first, a call just on its way would fail.
-const IDLE: Duration = Duration::from_mins(2);
+/// Idle timeout of a connection. Longer than the 90 s of the apiserver: if the server closed first, a call in transit
+/// would fail.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The longest head, and the most that is read ahead of a body and buffered of responses: it bounds what a connection
-/// costs. The head of an apiserver's call has some 500 bytes; one TLS record fits.
-const BUFFER: usize = 16 * 1024;
+/// Size limit of a header, of read-ahead and of buffered responses, which bounds the memory of a connection. The header
+/// of an apiserver's call has about 500 bytes; one TLS record fits.
+const BUFFER_SIZE: usize = 16 * 1024;
 
-/// What all connections of a server share.
+/// State shared by all connections of a server.
 pub(super) struct Connections {
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) service: TowerToHyperService<Router>,
@@ -38,30 +38,30 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Serves `stream` to its end, or until its slot is evicted.
-    pub(super) async fn serve(&self, stream: TcpStream, slot: Slot, stop: Stop) {
+    /// Serves `stream` until it closes or its slot is evicted.
+    pub(super) async fn serve(&self, stream: TcpStream, slot: Slot, shutdown: Shutdown) {
         let slot = Arc::new(slot);
         tokio::select! {
             biased;
             () = slot.evicted() => tracing::debug!("connection evicted"),
-            () = self.serve_all(stream, &slot, stop) => {}
+            () = self.serve_stream(stream, &slot, shutdown) => {}
         }
     }
 
-    async fn serve_all(&self, stream: TcpStream, slot: &Arc<Slot>, stop: Stop) {
-        // Head and body leave in two writes; Nagle's algorithm would hold the second back for some 40 ms.
+    async fn serve_stream(&self, stream: TcpStream, slot: &Arc<Slot>, shutdown: Shutdown) {
+        // Header and body are two writes; Nagle's algorithm would delay the second by about 40 ms.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!("connection ended before it began: {error}");
+            tracing::debug!("could not set TCP_NODELAY: {error}");
             return;
         }
-        let Some(tls) = &self.tls else { return self.http(stream, slot, stop).await };
-        match handshake(tls, stream, &stop).await {
+        let Some(tls) = &self.tls else { return self.serve_http(stream, slot, shutdown).await };
+        match handshake(tls, stream, &shutdown).await {
             Ok(stream) => {
                 slot.handshake_complete(stream.get_ref().1.peer_certificates().is_some());
-                self.http(stream, slot, stop).await;
+                self.serve_http(stream, slot, shutdown).await;
             }
-            Err(NoTls::NotTried) => {}
-            Err(NoTls::Failed(error)) => {
+            Err(HandshakeError::NotAttempted) => {}
+            Err(HandshakeError::Failed(error)) => {
                 let reason = classify(&error);
                 self.metrics.connections.handshake_failure(reason);
                 tracing::debug!(reason = reason.name(), "TLS handshake failed: {error}");
@@ -69,15 +69,15 @@ impl Connections {
         }
     }
 
-    async fn http(&self, stream: impl AsyncRead + AsyncWrite + Unpin, slot: &Arc<Slot>, stop: Stop) {
+    async fn serve_http(&self, stream: impl AsyncRead + AsyncWrite + Unpin, slot: &Arc<Slot>, shutdown: Shutdown) {
         let service = service_fn(|request: Request<Incoming>| {
-            slot.head_complete();
-            let answering = self.service.call(request.map(|body| Tracked::new(body, Arc::clone(slot))));
-            let stop = &stop;
+            slot.header_complete();
+            let response = self.service.call(request.map(|body| TrackedBody::new(body, Arc::clone(slot))));
+            let shutdown = &shutdown;
             async move {
-                let mut response = answering.await?;
-                slot.answered();
-                if stop.leaving() {
+                let mut response = response.await?;
+                slot.response_started();
+                if shutdown.is_draining() {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, std::convert::Infallible>(response)
@@ -85,22 +85,22 @@ impl Connections {
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .max_buf_size(BUFFER)
-            // Counts from the end of the last call, so it is the limit for an idle connection; the head itself is
-            // limited by `Impatient`, from its first byte.
-            .header_read_timeout(IDLE)
-            .serve_connection(TokioIo::new(Impatient::new(stream, Arc::clone(slot))), service);
+            .max_buf_size(BUFFER_SIZE)
+            // Counts from the end of the previous request, so it is the idle timeout; `HeaderTimeout` limits the header
+            // itself, from its first byte.
+            .header_read_timeout(IDLE_TIMEOUT)
+            .serve_connection(TokioIo::new(HeaderTimeout::new(stream, Arc::clone(slot))), service);
         let mut connection = pin!(connection);
-        let ended = tokio::select! {
+        let result = tokio::select! {
             biased;
-            () = stop.closing() => {
+            () = shutdown.closed() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
-            ended = connection.as_mut() => ended,
+            result = connection.as_mut() => result,
         };
-        if let Err(error) = ended {
-            tracing::debug!("connection ended: {error}");
+        if let Err(error) = result {
+            tracing::debug!("connection closed: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The TLS handshake of a connection, within its time, and why it fails.
+//! The TLS handshake of a connection with its timeout, and the classification of failures.
 
 use std::io;
 use std::time::Duration;
@@ -9,33 +9,35 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::Stop;
+use super::Shutdown;
 use crate::telemetry::HandshakeFailure;
 
-/// How long a client may take for its handshake, from the connection on.
-const HANDSHAKE: Duration = Duration::from_secs(5);
-/// What a connection buffers of its responses beside what the kernel does: one TLS record.
-const WRITE_BUFFER: usize = 16 * 1024;
+/// Timeout of the handshake, counted from the connection.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Write buffer of a connection in addition to the kernel's: one TLS record.
+const WRITE_BUFFER_SIZE: usize = 16 * 1024;
 
-/// Why a handshake gave no connection.
-pub(super) enum NoTls {
-    /// Nobody tried: the client said nothing and went away, as a port check does, or the server ends.
-    NotTried,
-    /// It failed, or took too long.
+/// Reason why a handshake did not establish a connection.
+pub(super) enum HandshakeError {
+    /// The client closed the connection without sending data, as a port check does, or the server shuts down.
+    NotAttempted,
+    /// The handshake failed or timed out.
     Failed(io::Error),
 }
 
 pub(super) async fn handshake(
     tls: &TlsAcceptor,
     stream: TcpStream,
-    stop: &Stop,
-) -> Result<TlsStream<TcpStream>, NoTls> {
+    shutdown: &Shutdown,
+) -> Result<TlsStream<TcpStream>, HandshakeError> {
     let accepted = async move {
-        spoken(&stream, stop).await?;
-        let limited = tls.accept_with(stream, |connection| connection.set_buffer_limit(Some(WRITE_BUFFER)));
-        limited.await.map_err(NoTls::Failed)
+        wait_for_first_byte(&stream, shutdown).await?;
+        let limited = tls.accept_with(stream, |connection| connection.set_buffer_limit(Some(WRITE_BUFFER_SIZE)));
+        limited.await.map_err(HandshakeError::Failed)
     };
-    timeout(HANDSHAKE, accepted).await.unwrap_or_else(|_| Err(NoTls::Failed(io::ErrorKind::TimedOut.into())))
+    timeout(HANDSHAKE_TIMEOUT, accepted)
+        .await
+        .unwrap_or_else(|_| Err(HandshakeError::Failed(io::ErrorKind::TimedOut.into())))
 }
 
 /// Classifies a failure, so that bytes that any client may send do not look like an apiserver that rejects the serving
@@ -61,7 +63,7 @@ pub(super) fn classify(error: &io::Error) -> HandshakeFailure {
             | AlertDescription::CertificateRevoked
             | AlertDescription::CertificateExpired
             | AlertDescription::CertificateUnknown
-            // A CA of the same name with another key.
+            // The CA has the same name but another key.
             | AlertDescription::DecryptError => CertificateRejected,
             AlertDescription::CloseNotify | AlertDescription::UserCanceled => Closed,
             _ => Other,
@@ -78,14 +80,14 @@ pub(super) fn classify(error: &io::Error) -> HandshakeFailure {
     }
 }
 
-/// Waits for the client's first byte, and leaves it where it is.
-async fn spoken(stream: &TcpStream, stop: &Stop) -> Result<(), NoTls> {
+/// Waits for the client's first byte without consuming it.
+async fn wait_for_first_byte(stream: &TcpStream, shutdown: &Shutdown) -> Result<(), HandshakeError> {
     let mut first = [0];
     tokio::select! {
         biased;
-        () = stop.closing() => Err(NoTls::NotTried),
-        seen = stream.peek(&mut first) => match seen {
-            Ok(0) | Err(_) => Err(NoTls::NotTried),
+        () = shutdown.closed() => Err(HandshakeError::NotAttempted),
+        peeked = stream.peek(&mut first) => match peeked {
+            Ok(0) | Err(_) => Err(HandshakeError::NotAttempted),
             Ok(_) => Ok(()),
         },
     }
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::junk(Error::InvalidMessage(InvalidMessage::InvalidContentType), HandshakeFailure::NotTls)]
+    #[case::not_tls(Error::InvalidMessage(InvalidMessage::InvalidContentType), HandshakeFailure::NotTls)]
     #[case::old_client(
         Error::PeerIncompatible(PeerIncompatible::SupportedVersionsExtensionRequired),
         HandshakeFailure::Incompatible
@@ -113,7 +115,7 @@ mod tests {
     )]
     #[case::other_alert(Error::AlertReceived(AlertDescription::InternalError), HandshakeFailure::Other)]
     #[case::no_client_certificate(Error::NoCertificatesPresented, HandshakeFailure::ClientCertificate)]
-    fn classes(#[case] error: Error, #[case] expected: HandshakeFailure) {
+    fn classifies_tls_errors(#[case] error: Error, #[case] expected: HandshakeFailure) {
         assert_eq!(classify(&io::Error::new(io::ErrorKind::InvalidData, error)), expected);
     }
 
@@ -122,7 +124,7 @@ mod tests {
     #[case::cut_off(io::ErrorKind::UnexpectedEof, HandshakeFailure::Closed)]
     #[case::reset(io::ErrorKind::ConnectionReset, HandshakeFailure::Closed)]
     #[case::other(io::ErrorKind::OutOfMemory, HandshakeFailure::Other)]
-    fn classes_of_the_connection(#[case] kind: io::ErrorKind, #[case] expected: HandshakeFailure) {
+    fn classifies_connection_errors(#[case] kind: io::ErrorKind, #[case] expected: HandshakeFailure) {
         assert_eq!(classify(&kind.into()), expected);
     }
 }

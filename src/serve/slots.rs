@@ -1,4 +1,4 @@
-//! The places of a server's connections: the [`Table`] that they share, and the tasks that wait for it.
+//! Connection slots of a server: the shared [`Table`], and the tasks that wait for a slot.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,47 +8,47 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::table::{Admission, Id, Phase, Table};
+use super::table::{AdmitResult, ConnectionId, ConnectionPhase, Table};
 use crate::telemetry::{EvictionReason, Metrics, ServerKind};
 
-/// How often a newcomer looks again while nobody leaves: an unread response becomes evictable by time alone.
+/// Interval at which a waiting connection retries: an unread response becomes evictable as time passes.
 const RECHECK: Duration = Duration::from_millis(100);
-/// At most one line in this time reports evictions: a flood must not fill the log too.
+/// Minimum interval between log messages about evictions, so that a flood of connections does not flood the log.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
-/// All places of a server.
+/// All slots of a server.
 pub(super) struct Slots {
     kind: ServerKind,
     table: Mutex<Table<Arc<Notify>>>,
-    /// A connection has ended, or has changed its phase.
+    /// Notified when a connection has closed or changed its phase.
     changed: Notify,
     log: Mutex<EvictionLog>,
     metrics: Arc<Metrics>,
 }
 
-/// The place of one connection, until it is dropped.
+/// The slot of one connection; dropping it frees the slot.
 pub(super) struct Slot {
     slots: Arc<Slots>,
-    id: Id,
+    id: ConnectionId,
     evicted: Arc<Notify>,
-    /// The current [`Step`]; only the connection's own task writes it.
-    step: AtomicU8,
+    /// The current [`RequestState`]; only the connection's own task writes it.
+    state: AtomicU8,
 }
 
-/// How far a connection is with its current request. Finer than [`Phase`], and read without a lock.
+/// State of a connection's current request. More detailed than [`ConnectionPhase`], and read without a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Step {
-    /// Handshake or head are incomplete.
-    Head,
-    /// No request has begun.
+pub(super) enum RequestState {
+    /// The handshake or the request header is incomplete.
+    Header,
+    /// No request has started.
     Idle,
-    /// The head is complete, the body is not.
+    /// The header is complete, the body is not.
     Body,
     /// The request is complete.
     Serving,
-    /// The response is handed to the connection.
-    Answered,
+    /// The response is being written.
+    Responding,
     /// The client does not read the response.
     Unread,
 }
@@ -65,138 +65,143 @@ impl Slots {
         Arc::new(Self { kind, table, changed: Notify::new(), log, metrics })
     }
 
-    /// Waits for a place for a connection of `peer`: at once where there is room or a connection to evict. Where all serve
-    /// reviews, the newcomer waits, and those behind it in the listen queue: each review has its deadline, and a client
-    /// that gives up earlier decides so itself. Closing the newcomer would fail a call that a moment later succeeds.
+    /// Waits for a slot for a connection from `peer`. It returns at once if a slot is free or a connection can be
+    /// evicted. If all connections serve reviews, it waits, and so does the accept queue: each review has a deadline.
+    /// Closing the new connection instead would fail a call that may succeed a moment later.
     pub(super) async fn admit(self: &Arc<Self>, peer: IpAddr) -> Slot {
         let evicted = Arc::new(Notify::new());
         loop {
             let admission = self.table().admit(peer, &evicted, Instant::now());
             match admission {
-                Admission::Admitted(id) => {
-                    return Slot { slots: Arc::clone(self), id, evicted, step: AtomicU8::new(Step::Head as u8) };
+                AdmitResult::Admitted(id) => {
+                    return Slot {
+                        slots: Arc::clone(self),
+                        id,
+                        evicted,
+                        state: AtomicU8::new(RequestState::Header as u8),
+                    };
                 }
-                Admission::Evict(victim, reason) => {
-                    self.count(reason);
+                AdmitResult::Evict(victim, reason) => {
+                    self.record_eviction(reason);
                     victim.notify_one();
                 }
-                Admission::Wait => {}
+                AdmitResult::Wait => {}
             }
-            // A time-out is as good: the table is asked again.
+            // After a timeout the table is checked again.
             let _ = timeout(RECHECK, self.changed.notified()).await;
         }
     }
 
     fn table(&self) -> MutexGuard<'_, Table<Arc<Notify>>> {
-        // No method of the table panics half-way.
+        // The table's methods do not panic with an inconsistent state.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn count(&self, reason: EvictionReason) {
+    fn record_eviction(&self, reason: EvictionReason) {
         self.metrics.connections.evicted(self.kind, reason);
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.evictions += 1;
         if log.written.is_none_or(|written| written.elapsed() >= LOG_INTERVAL) {
             let (server, evictions) = (self.kind.name(), log.evictions);
-            tracing::warn!(server, evictions, reason = reason.name(), "too many connections: evicting");
+            tracing::warn!(server, evictions, reason = reason.name(), "connection limit reached: evicting connections");
             *log = EvictionLog { evictions: 0, written: Some(Instant::now()) };
         }
     }
 }
 
 impl Slot {
-    /// Returns when the connection is to end for another one.
+    /// Returns when the connection has been evicted.
     pub(super) async fn evicted(&self) {
         loop {
             self.evicted.notified().await;
-            // A review may have begun in the meantime.
+            // A review that started in the meantime cancels the eviction.
             if self.slots.table().is_evicted(self.id) {
                 return;
             }
         }
     }
 
-    pub(super) fn step(&self) -> Step {
-        match self.step.load(Ordering::Relaxed) {
-            step if step == Step::Idle as u8 => Step::Idle,
-            step if step == Step::Body as u8 => Step::Body,
-            step if step == Step::Serving as u8 => Step::Serving,
-            step if step == Step::Answered as u8 => Step::Answered,
-            step if step == Step::Unread as u8 => Step::Unread,
-            _ => Step::Head,
+    pub(super) fn state(&self) -> RequestState {
+        match self.state.load(Ordering::Relaxed) {
+            state if state == RequestState::Idle as u8 => RequestState::Idle,
+            state if state == RequestState::Body as u8 => RequestState::Body,
+            state if state == RequestState::Serving as u8 => RequestState::Serving,
+            state if state == RequestState::Responding as u8 => RequestState::Responding,
+            state if state == RequestState::Unread as u8 => RequestState::Unread,
+            _ => RequestState::Header,
         }
     }
 
-    /// The handshake is complete; `verified` says whether it has verified a client certificate. The connection stays
-    /// incomplete until its first request is: an apiserver sends one at once, and must not lose its idle connections to
-    /// others of its address that never send any.
+    /// Records that the handshake is complete; `verified` is true if a client certificate was verified. The connection
+    /// stays incomplete until its first request is complete: an apiserver sends one at once, and must not lose idle
+    /// connections to other connections from its address that never send one.
     pub(super) fn handshake_complete(&self, verified: bool) {
-        self.set(Step::Idle);
+        self.set(RequestState::Idle);
         if verified {
             self.slots.table().verify(self.id);
         }
     }
 
-    /// Bytes of a request have arrived.
+    /// Records that bytes of a request have arrived.
     pub(super) fn received(&self) {
-        if self.step() == Step::Idle {
-            self.enter(Step::Head, Phase::Incomplete);
+        if self.state() == RequestState::Idle {
+            self.enter(RequestState::Header, ConnectionPhase::Incomplete);
         }
     }
 
-    /// The head of a request is complete.
-    pub(super) fn head_complete(&self) {
-        if self.step() == Step::Head {
-            // Its phase, and since when, stay as they are: a request is incomplete from its first byte on.
-            self.set(Step::Body);
+    /// Records that the header of a request is complete.
+    pub(super) fn header_complete(&self) {
+        if self.state() == RequestState::Header {
+            // Phase and time are unchanged: a request is incomplete from its first byte.
+            self.set(RequestState::Body);
         } else {
-            self.enter(Step::Body, Phase::Incomplete);
+            self.enter(RequestState::Body, ConnectionPhase::Incomplete);
         }
     }
 
-    /// The body of a request is complete too.
+    /// Records that the body of a request is complete.
     pub(super) fn request_complete(&self) {
-        if self.step() == Step::Body {
-            self.enter(Step::Serving, self.phase_in_call(Phase::Serving));
+        if self.state() == RequestState::Body {
+            self.enter(RequestState::Serving, self.protected_phase(ConnectionPhase::Serving));
         }
     }
 
-    /// The response is handed to the connection.
-    pub(super) fn answered(&self) {
-        self.set(Step::Answered);
+    /// Records that the response is being written.
+    pub(super) fn response_started(&self) {
+        self.set(RequestState::Responding);
     }
 
-    /// Nothing is left to write.
+    /// Records that all data was written.
     pub(super) fn flushed(&self) {
-        if matches!(self.step(), Step::Answered | Step::Unread) {
-            self.enter(Step::Idle, Phase::Idle);
+        if matches!(self.state(), RequestState::Responding | RequestState::Unread) {
+            self.enter(RequestState::Idle, ConnectionPhase::Idle);
         }
     }
 
-    /// The client does not read.
+    /// Records that the client does not read.
     pub(super) fn write_blocked(&self) {
-        if self.step() == Step::Answered {
-            self.enter(Step::Unread, self.phase_in_call(Phase::Unread));
+        if self.state() == RequestState::Responding {
+            self.enter(RequestState::Unread, self.protected_phase(ConnectionPhase::Unread));
         }
     }
 
-    /// The admin port answers at once and without side effects: its calls need no protection, and while it is flooded they
-    /// must not get any.
-    fn phase_in_call(&self, phase: Phase) -> Phase {
+    /// Returns the phase of a connection with a request in progress. Requests to the admin port are fast and have no
+    /// side effects: protecting them from eviction would only help a flood.
+    fn protected_phase(&self, phase: ConnectionPhase) -> ConnectionPhase {
         match self.slots.kind {
             ServerKind::Webhook => phase,
-            ServerKind::Admin => Phase::Idle,
+            ServerKind::Admin => ConnectionPhase::Idle,
         }
     }
 
-    fn enter(&self, step: Step, phase: Phase) {
-        self.set(step);
+    fn enter(&self, state: RequestState, phase: ConnectionPhase) {
+        self.set(state);
         self.slots.table().enter(self.id, phase, Instant::now());
         self.slots.changed.notify_one();
     }
 
-    fn set(&self, step: Step) {
-        self.step.store(step as u8, Ordering::Relaxed);
+    fn set(&self, state: RequestState) {
+        self.state.store(state as u8, Ordering::Relaxed);
     }
 }
 

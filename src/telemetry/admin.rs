@@ -1,4 +1,4 @@
-//! The plain port of a server: `/healthz`, `/readyz`, `/metrics`.
+//! The admin port of a server: `/healthz`, `/readyz`, `/metrics`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,43 +11,44 @@ use axum::routing::get;
 
 use super::{Metrics, Readiness};
 
-/// The media type of the text format that `Metrics::encode` writes.
+/// Media type of the text from `Metrics::encode`.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// How often `/metrics` is encoded within [`INTERVAL`]. Scrapers take one text in seconds; anyone who reaches the port can
-/// send requests of 20 bytes, and each would cost a text of tens of kilobytes. Beyond it, all share the last one.
+/// How often `/metrics` is encoded within [`INTERVAL`]; further requests get the last text. Scrapers need one text
+/// every few seconds, but anyone who reaches the port can send requests of 20 bytes, each of which costs tens of
+/// kilobytes.
 const ENCODINGS: u32 = 20;
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The text of `/metrics`, encoded a bounded number of times.
+/// The cached text of `/metrics`, with a limit on the encoding rate.
 #[derive(Default)]
-struct Text {
+struct MetricsCache {
     encoded: Bytes,
-    began: Option<Instant>,
+    interval_start: Option<Instant>,
     encodings: u32,
 }
 
-/// The routes of the plain port. `/healthz` says that the process runs its tasks, `/readyz` that it may be given work.
+/// Returns the routes of the admin port. `/healthz` succeeds while the process is alive, `/readyz` while it can serve.
 pub fn router(readiness: Readiness, metrics: Arc<Metrics>) -> Router {
     let readiness = Arc::new(readiness);
-    let text = Arc::new(Mutex::new(Text::default()));
+    let cache = Arc::new(Mutex::new(MetricsCache::default()));
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(move || async move { ready(&readiness) }))
         .route(
             "/metrics",
             get(move || async move {
-                // A panic while encoding leaves the previous text.
-                let mut text = text.lock().unwrap_or_else(PoisonError::into_inner);
-                ([(header::CONTENT_TYPE, OPEN_METRICS)], text.at(Instant::now(), || metrics.encode()))
+                // After a panic while encoding, the previous text is still valid.
+                let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+                ([(header::CONTENT_TYPE, OPEN_METRICS)], cache.text_at(Instant::now(), || metrics.encode()))
             }),
         )
 }
 
-impl Text {
-    /// The text at `now`: a new one, or the last one where there have been enough.
-    fn at(&mut self, now: Instant, encode: impl FnOnce() -> String) -> Bytes {
-        if self.began.is_none_or(|began| now.duration_since(began) >= INTERVAL) {
-            (self.began, self.encodings) = (Some(now), 0);
+impl MetricsCache {
+    /// Returns the text at `now`: a new one, or the last one if the limit is reached.
+    fn text_at(&mut self, now: Instant, encode: impl FnOnce() -> String) -> Bytes {
+        if self.interval_start.is_none_or(|start| now.duration_since(start) >= INTERVAL) {
+            (self.interval_start, self.encodings) = (Some(now), 0);
         }
         if self.encodings < ENCODINGS {
             self.encodings += 1;
@@ -70,17 +71,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scrapes_beyond_the_limit_share_a_text() {
-        let began = Instant::now();
-        let (mut text, mut encoded) = (Text::default(), 0);
+    fn scrapes_beyond_the_limit_get_the_last_text() {
+        let start = Instant::now();
+        let (mut cache, mut encoded) = (MetricsCache::default(), 0);
         let mut scrape = |now| {
-            text.at(now, || {
+            cache.text_at(now, || {
                 encoded += 1;
                 encoded.to_string()
             })
         };
-        let texts: Vec<Bytes> = (0..1_000).map(|_| scrape(began)).collect();
+        let texts: Vec<Bytes> = (0..1_000).map(|_| scrape(start)).collect();
         assert_eq!((&texts[0], &texts[19], &texts[999]), (&"1".into(), &"20".into(), &"20".into()));
-        assert_eq!(scrape(began + INTERVAL), "21", "a second later there is a new one");
+        assert_eq!(scrape(start + INTERVAL), "21", "a new interval");
     }
 }

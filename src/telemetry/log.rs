@@ -1,4 +1,4 @@
-//! Logs: one event a line on standard error, as text or as JSON.
+//! Logging: one event per line on standard error, as text or JSON.
 
 use std::fmt::{Debug, Result as FmtResult};
 use std::io::IsTerminal as _;
@@ -18,26 +18,27 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use trainmesh_core::printable::Printable;
 
-/// Target of the event that tells the bound addresses. It is written at every level: machines wait for it.
+/// Target of the event with the bound addresses. It is logged at every level, because scripts wait for it.
 pub const LISTENING: &str = "trainmesh::listening";
 
-/// How events are written.
+/// Format of log events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// For people.
+pub enum LogFormat {
+    /// Human-readable text.
     Text,
-    /// For machines: one object a line, its fields at the top.
+    /// One JSON object per line.
     Json,
 }
 
-/// Which events are written.
+/// Log filter.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Levels(Targets);
+pub struct LogLevels(Targets);
 
-impl FromStr for Levels {
+impl FromStr for LogLevels {
     type Err = ParseError;
 
-    /// A level alone is that of trainmesh, and the libraries below it warn only. `info,kube=debug` gives each its own.
+    /// Parses a level or a list of targets. A single level applies to trainmesh, while libraries log warnings and
+    /// errors only; `info,kube=debug` sets the level of each target.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let targets = match text.parse::<LevelFilter>() {
             Ok(level) => Targets::new().with_default(LevelFilter::WARN.min(level)).with_target("trainmesh", level),
@@ -47,20 +48,20 @@ impl FromStr for Levels {
     }
 }
 
-/// Sends events and panics to standard error from here on. Does nothing when logs are sent somewhere already.
-pub fn start(format: Format, Levels(targets): Levels) {
+/// Initializes logging of events and panics to standard error. Keeps an existing subscriber.
+pub fn init_logging(format: LogFormat, LogLevels(targets): LogLevels) {
     let registry = tracing_subscriber::registry().with(targets);
-    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
-    // An error here means that there is a subscriber, as in a test that runs two servers.
+    let colors = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
+    // An error means that a subscriber exists already, as in a test with two servers.
     let _ = match format {
-        Format::Text => registry.with(text(layer)).try_init(),
-        Format::Json => registry.with(layer.json().flatten_event(true)).try_init(),
+        LogFormat::Text => registry.with(text(layer)).try_init(),
+        LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init(),
     };
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
 }
 
-/// Writes events as text.
+/// Configures a layer for text.
 fn text<S, N, W>(layer: fmt::Layer<S, N, fmt::format::Format, W>) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -70,12 +71,12 @@ where
     layer.fmt_fields(debug_fn(write_field))
 }
 
-/// Writes a field in one line. Names in it come from pods and peers: they must not forge another event.
+/// Writes a field on one line. Values may come from pods and peers, and must not be able to forge another event.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> FmtResult {
     let value = Printable(format_args!("{value:?}"));
     match field.name() {
         "message" => write!(writer, "{value}"),
-        // What the `log` crate says of itself stands before the fields already.
+        // Metadata of the `log` crate is part of the event's prefix already.
         name if name.starts_with("log.") => Ok(()),
         name => write!(writer, " {}={value}", name.trim_start_matches("r#")),
     }
@@ -92,23 +93,28 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::ours("debug", "trainmesh::webhook", Level::DEBUG, true)]
-    #[case::ours_and_no_finer("debug", "trainmesh::webhook", Level::TRACE, false)]
+    #[case::trainmesh("debug", "trainmesh::webhook", Level::DEBUG, true)]
+    #[case::trainmesh_not_below_the_level("debug", "trainmesh::webhook", Level::TRACE, false)]
     #[case::libraries_warn("debug", "hyper", Level::INFO, false)]
-    #[case::libraries_keep_quiet("error", "hyper", Level::WARN, false)]
-    #[case::by_name("warn,kube=debug", "kube::client", Level::DEBUG, true)]
-    #[case::by_name_the_others("warn,kube=debug", "trainmesh", Level::INFO, false)]
-    #[case::addresses_always("off", LISTENING, Level::INFO, true)]
-    fn levels(#[case] text: &str, #[case] target: &str, #[case] level: Level, #[case] expected: bool) {
-        let Levels(targets) = text.parse().unwrap();
+    #[case::libraries_at_error("error", "hyper", Level::WARN, false)]
+    #[case::by_target("warn,kube=debug", "kube::client", Level::DEBUG, true)]
+    #[case::other_targets("warn,kube=debug", "trainmesh", Level::INFO, false)]
+    #[case::addresses_at_every_level("off", LISTENING, Level::INFO, true)]
+    fn filters_by_level_and_target(
+        #[case] text: &str,
+        #[case] target: &str,
+        #[case] level: Level,
+        #[case] expected: bool,
+    ) {
+        let LogLevels(targets) = text.parse().unwrap();
         assert_eq!(targets.would_enable(target, &level), expected);
     }
 
-    /// Keeps what is written.
+    /// Stores the output.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Kept {
+    impl io::Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -120,14 +126,14 @@ mod tests {
 
     #[test]
     fn an_event_is_one_printable_line() {
-        let kept = Kept::default();
-        let writer = kept.clone();
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
         let layer = text(fmt::layer().with_writer(move || writer.clone()).with_ansi(false));
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             let hostile = "a\u{1b}[2K\nERROR forged\u{202e}\u{9b}";
             tracing::warn!(pod = %hostile, node = hostile, r#type = 1, "could not read {hostile}");
         });
-        let written = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let written = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         let escaped = "a\\u{1b}[2K\\nERROR forged\\u{202e}\\u{9b}";
         assert_eq!(written.lines().count(), 1, "{written}");
         let end = format!("could not read {escaped} pod={escaped} node=\"{escaped}\" type=1\n");
@@ -136,6 +142,6 @@ mod tests {
 
     #[test]
     fn an_unknown_level_is_an_error() {
-        assert!("trainmesh=loud".parse::<Levels>().is_err());
+        assert!("trainmesh=loud".parse::<LogLevels>().is_err());
     }
 }

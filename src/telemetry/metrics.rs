@@ -1,4 +1,4 @@
-//! Metrics, in the names and units that Prometheus asks for: one registry, and one file for each part of the process.
+//! Metrics with the names and units of Prometheus conventions: one registry, and one file for each part of the process.
 
 mod admission;
 mod certificates;
@@ -21,29 +21,29 @@ pub use connections::{ConnectionMetrics, EvictionReason, HandshakeFailure, Serve
 pub use fabric::FabricMetrics;
 pub use lifecycle::LifecycleMetrics;
 
-/// All metrics of the process. No globals: who counts is handed this.
+/// All metrics of the process; passed to the code that records them, instead of a global.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    /// What the webhook counts.
+    /// Admission metrics of the webhook.
     pub admission: AdmissionMetrics,
-    /// Connections of both servers.
+    /// Connection metrics of both servers.
     pub connections: ConnectionMetrics,
-    /// What both tell of certificates.
+    /// Certificate metrics of both servers.
     pub certificates: CertificateMetrics,
-    /// What the controller counts.
+    /// Termination metrics of the controller.
     pub lifecycle: LifecycleMetrics,
-    /// What it says of gangs with a fabric.
+    /// Fabric metrics of the controller.
     pub fabric: FabricMetrics,
     config_reloads: Family<ReloadLabels, Counter>,
 }
 
-/// What became of a configuration that was offered.
+/// Result of a configuration update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReloadResult {
-    /// It is in force.
+    /// The new configuration is in use.
     Applied,
-    /// It is not, and the running one is kept.
+    /// The new configuration is invalid; the current one stays in use.
     Refused,
 }
 
@@ -53,12 +53,12 @@ struct ReloadLabels {
 }
 
 impl Metrics {
-    /// Counts a configuration that was offered.
+    /// Counts a configuration update.
     pub fn config_reload(&self, result: ReloadResult) {
         self.config_reloads.get_or_create(&ReloadLabels { result }).inc();
     }
 
-    /// All metrics in the `OpenMetrics` text format.
+    /// Returns all metrics in the `OpenMetrics` text format.
     #[must_use]
     pub fn encode(&self) -> String {
         let mut text = String::new();
@@ -72,9 +72,9 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("trainmesh");
         let config_reloads = Family::default();
-        // The counters' suffix `_total` and the information's `_info` are added where they are written.
-        registry.register("build", "Version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
-        registry.register("config_reloads", "Configurations offered by what became of them", config_reloads.clone());
+        // The encoder adds the suffixes `_total` of counters and `_info` of infos.
+        registry.register("build", "Version of the binary", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register("config_reloads", "Configuration updates by result", config_reloads.clone());
         let admission = AdmissionMetrics::register(&mut registry);
         let connections = ConnectionMetrics::register(&mut registry);
         let certificates = CertificateMetrics::register(&mut registry);
@@ -101,22 +101,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_follow_the_conventions() {
+    fn exports_the_documented_series() {
         let metrics = Metrics::default();
         metrics.admission.review(ReviewResult("patched"), Duration::from_micros(120));
         metrics.connections.handshake_failure(HandshakeFailure::NotTls);
         metrics.connections.evicted(ServerKind::Admin, EvictionReason::Unread);
         metrics.config_reload(ReloadResult::Refused);
-        metrics.certificates.leaf_expires(1_800_000_000);
-        metrics.certificates.authority_expires(1_900_000_000);
+        metrics.certificates.set_serving_expiry(1_800_000_000);
+        metrics.certificates.set_ca_expiry(1_900_000_000);
         metrics.lifecycle.attempt("exec", "sent");
         metrics.lifecycle.proxy_ended("exec", Some(Duration::from_millis(1_100)));
         metrics.lifecycle.skipped("BeingDeleted");
         metrics.lifecycle.premature_end();
-        metrics.lifecycle.missed();
-        metrics.lifecycle.leader(true);
-        metrics.fabric.mixed(2);
-        metrics.fabric.dropped(3, 1);
+        metrics.lifecycle.pod_missed();
+        metrics.lifecycle.set_leader(true);
+        metrics.fabric.set_mixed_gangs(2);
+        metrics.fabric.set_unpinned(3, 1);
         metrics.lifecycle.state_changed(None, Some("waiting"));
         metrics.lifecycle.state_changed(Some("waiting"), Some("ending"));
         let text = metrics.encode();

@@ -1,6 +1,6 @@
-//! Whether a server may be given work, as a list of named conditions.
+//! Readiness of a server: a list of named conditions.
 
-/// Conditions that must all hold. Each is asked anew, so that none can be forgotten in an old state.
+/// Conditions that must all be met. They are evaluated on every request, so that none is outdated.
 #[derive(Default)]
 pub struct Readiness {
     conditions: Vec<(&'static str, Condition)>,
@@ -9,16 +9,16 @@ pub struct Readiness {
 type Condition = Box<dyn Fn() -> bool + Send + Sync>;
 
 impl Readiness {
-    /// Adds a condition; `name` is what is said when it does not hold.
+    /// Adds a condition; `name` is reported while it is not met.
     #[must_use]
-    pub fn with(mut self, name: &'static str, holds: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.conditions.push((name, Box::new(holds)));
+    pub fn with(mut self, name: &'static str, is_met: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.conditions.push((name, Box::new(is_met)));
         self
     }
 
-    /// The names of the conditions that do not hold.
+    /// Returns the names of the conditions that are not met.
     #[must_use]
     pub fn unmet(&self) -> Vec<&'static str> {
-        self.conditions.iter().filter(|(_, holds)| !holds()).map(|(name, _)| *name).collect()
+        self.conditions.iter().filter(|(_, is_met)| !is_met()).map(|(name, _)| *name).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! One call: its body, its facts, its answer, within its time; then counted and logged.
+//! Handles one call: reads the body, responds within the deadline, counts and logs.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures::FutureExt as _;
 use tokio::time::timeout;
 
-use super::body::Received;
+use super::body::BufferedBody;
 use super::budget::Budget;
 use super::excerpt::excerpt;
 use super::failure::Failure;
@@ -28,15 +28,15 @@ use trainmesh_core::gang::GangId;
 use trainmesh_core::mutate::{Outcome, Snapshot};
 use trainmesh_core::pod::Pod;
 use trainmesh_core::scope::Mode;
-use trainmesh_core::webhook::answer::{Answer, answer, pass_over};
+use trainmesh_core::webhook::handler::{ReviewResponse, admit_unchanged, respond};
 use trainmesh_core::webhook::review::{NewPod, Review, ReviewError};
 use trainmesh_core::workload;
 
-/// Warnings of failed calls a second, and how many may come at once: anybody who reaches the port can cause them. The
-/// metric counts all.
-const WARNINGS: (u32, u32) = (5, 50);
+/// Rate per second and burst of logged failures: any client that reaches the port can cause them. The metric counts
+/// all.
+const WARNING_RATE: (u32, u32) = (5, 50);
 
-/// What answers calls.
+/// Handler of admission calls.
 pub(super) struct Admission {
     reviewer: Arc<Reviewer>,
     metrics: Arc<Metrics>,
@@ -45,23 +45,23 @@ pub(super) struct Admission {
     warnings: Bucket,
 }
 
-/// What a review is answered from.
+/// Inputs of a review other than its body.
 pub(super) struct Reviewer {
     pub(super) namespaces: Arc<dyn Namespaces>,
     pub(super) facts: SharedFacts,
     pub(super) settings: Arc<Settings>,
-    /// How many nodes an object may have.
+    /// Maximum number of JSON nodes in an object.
     pub(super) max_nodes: u32,
 }
 
-/// What one look at a review comes to.
-enum Look {
-    Answered(Answer),
-    /// The labels of its namespace are not known. The object is parsed again when they are: it would take too much memory
-    /// to be kept meanwhile.
-    Unknown {
+/// Result of an attempt to review a body.
+enum Progress {
+    Complete(ReviewResponse),
+    /// The labels of the namespace are not cached. The body is parsed again once they are known; keeping the parsed
+    /// object meanwhile would take too much memory.
+    NamespaceUnknown {
         namespace: String,
-        body: Received,
+        body: BufferedBody,
     },
 }
 
@@ -72,31 +72,31 @@ impl Admission {
             metrics,
             budget: Budget::new(),
             pool: Pool::new(),
-            warnings: Bucket::new(WARNINGS.0, WARNINGS.1),
+            warnings: Bucket::new(WARNING_RATE.0, WARNING_RATE.1),
         }
     }
 
-    /// Answers a call in `mode`, always.
+    /// Responds to a call in `mode`, whatever happens.
     pub(super) async fn call(&self, mode: Mode, request: Request) -> Response {
-        let began = Instant::now();
+        let started = Instant::now();
         let time = deadline::of(request.uri());
-        // Nothing is shared that a panic could leave half done: the state behind these references is swapped whole.
-        let review = AssertUnwindSafe(self.review(mode, request.into_body(), began, time)).catch_unwind();
-        let answered = match timeout(time, review).await {
-            Ok(Ok(answered)) => answered,
+        // Unwind-safe: the shared state is swapped as a whole, so a panic cannot leave it inconsistent.
+        let review = AssertUnwindSafe(self.review(mode, request.into_body(), started, time)).catch_unwind();
+        let result = match timeout(time, review).await {
+            Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(Failure::Panicked),
             Err(_) => Err(Failure::Deadline),
         };
-        match answered {
-            Ok(answer) => {
-                if let Some(outcome) = &answer.outcome {
+        match result {
+            Ok(response) => {
+                if let Some(outcome) = &response.outcome {
                     self.metrics.admission.outcome(outcome);
                 }
-                self.metrics.admission.review(ReviewResult(answer.result.name()), began.elapsed());
-                ([(header::CONTENT_TYPE, "application/json")], answer.body).into_response()
+                self.metrics.admission.review(ReviewResult(response.result.name()), started.elapsed());
+                ([(header::CONTENT_TYPE, "application/json")], response.body).into_response()
             }
             Err(failure) => {
-                self.metrics.admission.review(ReviewResult(failure.name()), began.elapsed());
+                self.metrics.admission.review(ReviewResult(failure.name()), started.elapsed());
                 if self.warnings.try_take() {
                     tracing::warn!(mode = mode.name(), "review failed: {}", excerpt(&chain(&failure)));
                 }
@@ -105,18 +105,24 @@ impl Admission {
         }
     }
 
-    async fn review(&self, mode: Mode, body: Body, began: Instant, time: Duration) -> Result<Answer, Failure> {
+    async fn review(
+        &self,
+        mode: Mode,
+        body: Body,
+        started: Instant,
+        time: Duration,
+    ) -> Result<ReviewResponse, Failure> {
         let mut body = body::read(body, &self.budget, time).await?;
         let mut labels = None;
-        // The second look has labels, and therefore answers.
+        // The second attempt has the labels and therefore completes.
         loop {
             let (reviewer, length) = (Arc::clone(&self.reviewer), body.bytes.len());
-            let look = move || reviewer.look(mode, body, labels, began);
-            match self.pool.run(length, look).await?? {
-                Look::Answered(answer) => return Ok(answer),
-                Look::Unknown { namespace, body: same } => {
+            let attempt = move || reviewer.try_review(mode, body, labels, started);
+            match self.pool.run(length, attempt).await?? {
+                Progress::Complete(response) => return Ok(response),
+                Progress::NamespaceUnknown { namespace, body: returned } => {
                     labels = Some(self.reviewer.namespaces.look_up(&namespace).await?);
-                    body = same;
+                    body = returned;
                 }
             }
         }
@@ -124,68 +130,75 @@ impl Admission {
 }
 
 impl Reviewer {
-    /// Parses and answers the review in `body`, for a pod in a namespace that carries `labels`, where they were looked up.
-    fn look(&self, mode: Mode, body: Received, labels: Option<Arc<Labels>>, began: Instant) -> Result<Look, Failure> {
-        let review = Review::parse_within(&body.bytes, self.max_nodes)?;
+    /// Parses the review in `body` and computes the response. `labels` are those of the namespace, if they were looked
+    /// up.
+    fn try_review(
+        &self,
+        mode: Mode,
+        body: BufferedBody,
+        labels: Option<Arc<Labels>>,
+        started: Instant,
+    ) -> Result<Progress, Failure> {
+        let review = Review::parse_with_limit(&body.bytes, self.max_nodes)?;
         let Some(namespace) = review.new_pod()?.map(|new| new.namespace) else {
-            return Ok(Look::Answered(pass_over(&review)?));
+            return Ok(Progress::Complete(admit_unchanged(&review)?));
         };
         let active = self.settings.active().ok_or(Failure::NoConfiguration)?;
         let Some(labels) = labels.or_else(|| self.namespaces.known(namespace)) else {
-            return Ok(Look::Unknown { namespace: namespace.to_owned(), body });
+            return Ok(Progress::NamespaceUnknown { namespace: namespace.to_owned(), body });
         };
-        // The object is parsed: its bytes make room for it.
+        // The parsed object replaces its bytes within the budget.
         drop(body);
-        decide(mode, &review, &labels, &self.facts.load_full(), &active, began).map(Look::Answered)
+        evaluate(mode, &review, &labels, &self.facts.load_full(), &active, started).map(Progress::Complete)
     }
 }
 
-fn decide(
+fn evaluate(
     mode: Mode,
     review: &Review,
     labels: &Labels,
     facts: &ClusterFacts,
     active: &Active,
-    began: Instant,
-) -> Result<Answer, Failure> {
+    started: Instant,
+) -> Result<ReviewResponse, Failure> {
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
-    let Active { config, hash, catalogue: _ } = active;
+    let Active { config, hash, catalog: _ } = active;
     let cluster = facts.view(namespace, gang(facts, Pod::new(pod), namespace).as_ref());
     let snapshot = Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None, cluster };
-    let answer = answer(review, pod, &snapshot)?;
-    if let Some(outcome) = &answer.outcome {
-        log(review, Pod::new(pod), namespace, outcome, began.elapsed());
+    let response = respond(review, pod, &snapshot)?;
+    if let Some(outcome) = &response.outcome {
+        log(review, Pod::new(pod), namespace, outcome, started.elapsed());
     }
-    Ok(answer)
+    Ok(response)
 }
 
-/// The gang of `pod`, where anything is known of gangs.
+/// Returns the gang of `pod` if any gang is pinned.
 fn gang(facts: &ClusterFacts, pod: Pod<'_>, namespace: &str) -> Option<GangId> {
     if facts.pins.is_empty() {
         return None;
     }
-    GangId::of(pod, namespace)
+    GangId::from_pod(pod, namespace)
 }
 
-/// One line for each review, and one of another level when a patch was held back.
-fn log(review: &Review, pod: Pod<'_>, namespace: &str, outcome: &Outcome, took: Duration) {
-    if let Some(failure) = outcome.failure.as_ref().filter(|failure| !failure.is_of_the_input()) {
+/// Logs the review, and an error if its patch was withheld.
+fn log(review: &Review, pod: Pod<'_>, namespace: &str, outcome: &Outcome, elapsed: Duration) {
+    if let Some(failure) = outcome.failure.as_ref().filter(|failure| !failure.is_invalid_input()) {
         tracing::error!(
             uid = review.uid,
             namespace,
             owner = owner(pod),
-            "patch held back: {}",
+            "patch withheld: {}",
             excerpt(&chain(failure))
         );
     }
     if tracing::enabled!(tracing::Level::DEBUG) {
         let rules = outcome.audit.get("rules").map_or("", String::as_str);
-        let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let microseconds = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
         tracing::debug!(uid = review.uid, namespace, owner = owner(pod), rules, microseconds, "reviewed");
     }
 }
 
-/// The workload of `pod`, else the object that controls it, else itself.
+/// Returns the workload of `pod`, or the object that controls it, or the pod itself.
 fn owner(pod: Pod<'_>) -> String {
     if let Some(member) = workload::identify(pod) {
         return excerpt(&format!("{}/{}", member.kind.kind, member.job));
@@ -210,7 +223,7 @@ mod tests {
         json!({"metadata": {"name": "a", "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": true}]}}),
         "Job/j"
     )]
-    fn owners(#[case] pod: Value, #[case] expected: &str) {
+    fn names_the_owner_of_a_pod(#[case] pod: Value, #[case] expected: &str) {
         assert_eq!(owner(Pod::new(&pod)), expected);
     }
 }

@@ -6,61 +6,62 @@ use axum::body::{Body, HttpBody as _};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use super::budget::{Budget, NoRoom, Reservation};
+use super::budget::{Budget, Reservation, ReserveError};
 use super::failure::Failure;
-use super::limits::LONGEST;
+use super::limits::MAX_BODY;
 
-/// How long a body may take to arrive, whatever time the call has: the apiserver has all of it before it sends the head.
-const RECEIPT: Duration = Duration::from_secs(3);
-/// How much room is made at first for a body of unknown or large length.
-const FIRST: usize = 64 * 1024;
+/// Maximum time to receive a body, whatever the timeout of the call: the apiserver has the complete body before it
+/// sends the headers.
+const RECEIVE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Initial capacity for a body of unknown or large length.
+const INITIAL_CAPACITY: usize = 64 * 1024;
 
-/// A whole body, and the memory that it may take.
-pub(super) struct Received {
+/// A complete body and its share of the memory budget.
+pub(super) struct BufferedBody {
     pub(super) bytes: Vec<u8>,
-    /// Given back after the bytes.
+    /// Declared last, so that it is released after the bytes.
     _reservation: Reservation,
 }
 
-/// Reads `body`, for which the call has `time` in all.
-pub(super) async fn read(mut body: Body, budget: &Budget, time: Duration) -> Result<Received, Failure> {
+/// Reads `body` of a call that must complete within `time`.
+pub(super) async fn read(mut body: Body, budget: &Budget, time: Duration) -> Result<BufferedBody, Failure> {
     let length = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    if length.is_some_and(|length| length > LONGEST) {
+    if length.is_some_and(|length| length > MAX_BODY) {
         return Err(Failure::TooLarge);
     }
-    // Half of the time is kept for the answer.
-    let deadline = Instant::now() + RECEIPT.min(time / 2);
+    // Half of the time is reserved for the response.
+    let deadline = Instant::now() + RECEIVE_TIMEOUT.min(time / 2);
     let mut reservation = budget.begin(length);
-    let most = length.unwrap_or(LONGEST);
+    let max_capacity = length.unwrap_or(MAX_BODY);
     let mut bytes = Vec::new();
     loop {
         let frame = tokio::select! {
             biased;
             () = reservation.evicted() => return Err(Failure::Evicted),
-            frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| Failure::Receipt)?,
+            frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| Failure::BodyTimeout)?,
         };
         let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(Failure::Body)?.into_data() else { continue };
         let needed = bytes.len() + data.len();
-        if needed > LONGEST {
+        if needed > MAX_BODY {
             return Err(Failure::TooLarge);
         }
         if needed > bytes.capacity() {
-            let capacity = (bytes.capacity() * 2).max(FIRST).min(most).max(needed);
+            let capacity = (bytes.capacity() * 2).max(INITIAL_CAPACITY).min(max_capacity).max(needed);
             reservation.grow(capacity - bytes.capacity(), deadline).await?;
             bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&data);
     }
     reservation.complete();
-    Ok(Received { bytes, _reservation: reservation })
+    Ok(BufferedBody { bytes, _reservation: reservation })
 }
 
-impl From<NoRoom> for Failure {
-    fn from(why: NoRoom) -> Self {
+impl From<ReserveError> for Failure {
+    fn from(why: ReserveError) -> Self {
         match why {
-            NoRoom::Evicted => Self::Evicted,
-            NoRoom::InTime => Self::Overloaded,
+            ReserveError::Evicted => Self::Evicted,
+            ReserveError::Timeout => Self::Overloaded,
         }
     }
 }
@@ -82,16 +83,20 @@ mod tests {
     #[rstest]
     #[case::empty(0, true)]
     #[case::usual(17 * 1024, true)]
-    #[case::just_fits(LONGEST, true)]
-    #[case::too_large(LONGEST + 1, false)]
+    #[case::just_fits(MAX_BODY, true)]
+    #[case::too_large(MAX_BODY + 1, false)]
     #[tokio::test]
-    async fn lengths(#[case] length: usize, #[case] fits: bool) {
+    async fn bodies_above_the_limit_are_rejected(#[case] length: usize, #[case] fits: bool) {
         for body in [Body::from(vec![b'x'; length]), chunks(length)] {
             match read(body, &Budget::new(), Duration::from_mins(1)).await {
                 Ok(received) => {
                     assert!(fits);
                     assert_eq!(received.bytes.len(), length);
-                    assert!(received.bytes.capacity() <= length.max(FIRST) * 2, "{}", received.bytes.capacity());
+                    assert!(
+                        received.bytes.capacity() <= length.max(INITIAL_CAPACITY) * 2,
+                        "{}",
+                        received.bytes.capacity()
+                    );
                 }
                 Err(Failure::TooLarge) => assert!(!fits),
                 Err(other) => panic!("{other}"),
@@ -100,9 +105,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_does_not_arrive_is_dropped() {
+    async fn a_body_that_does_not_arrive_times_out() {
         let body = Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>());
         let read = read(body, &Budget::new(), Duration::from_millis(2)).await;
-        assert!(matches!(read, Err(Failure::Receipt)));
+        assert!(matches!(read, Err(Failure::BodyTimeout)));
     }
 }

@@ -1,8 +1,8 @@
-//! How much memory bodies may take: one number of bytes for all calls, from their first byte to their answer.
+//! Limits the memory of request bodies, from their first byte to the response.
 //!
-//! Who sends a body slowly, or not at all, must not keep memory from others: where there is none left, the oldest bodies
-//! that are still incomplete are dropped, and never one that is complete. Small bodies have a share of their own, so that
-//! no number of large ones delays the ordinary review.
+//! A client that sends a body slowly, or not at all, must not block others: if the budget is exhausted, the oldest
+//! incomplete bodies are evicted, never a complete one. Small bodies have a budget of their own, so that large ones
+//! never delay ordinary reviews.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,25 +11,24 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout_at};
 
-use super::limits::LARGE;
+use super::limits::LARGE_BODY;
 
-/// The share of small bodies: more than a hundred of the usual 17 KiB at a time, where each takes a millisecond.
+/// Budget of small bodies: more than a hundred of the usual 17 KiB, each of which takes a millisecond.
 const SMALL_SHARE: usize = 2 * 1024 * 1024;
-/// The share of large bodies: two of the longest, and room for some of the usual large ones.
+/// Budget of large bodies: two of the maximum length, and some more of the usual large ones.
 const LARGE_SHARE: usize = 10 * 1024 * 1024;
-/// How long a large body is left to be received before it may be dropped for others. An apiserver writes 4 MiB within
-/// 40 ms on a network of 1 Gbit/s.
-const LARGE_PATIENCE: Duration = Duration::from_millis(100);
-/// How often who waits looks for bodies that may be dropped by then.
-const LOOK: Duration = Duration::from_millis(50);
+/// Time for which a large body is protected from eviction. An apiserver sends 4 MiB within 40 ms at 1 Gbit/s.
+const LARGE_GRACE: Duration = Duration::from_millis(100);
+/// Interval at which a waiting body evicts others that have lost their protection.
+const EVICTION_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The memory of all bodies.
+/// The memory budget of all bodies.
 pub(super) struct Budget {
     small: Arc<Share>,
     large: Arc<Share>,
 }
 
-/// What one body holds of the budget, given back when it is dropped.
+/// A body's share of the budget, released on drop.
 pub(super) struct Reservation {
     share: Arc<Share>,
     number: u64,
@@ -37,30 +36,30 @@ pub(super) struct Reservation {
     held: Option<OwnedSemaphorePermit>,
 }
 
-/// Why there is no memory for a body.
+/// Reason why a body gets no memory.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoRoom {
-    /// It was dropped for others.
+pub(super) enum ReserveError {
+    /// It was evicted in favor of others.
     Evicted,
-    /// None was free in time.
-    InTime,
+    /// None became available in time.
+    Timeout,
 }
 
 struct Share {
     free: Arc<Semaphore>,
-    /// How long a body is safe from being dropped.
-    patience: Duration,
-    incomplete: Mutex<Incomplete>,
+    /// Time for which a body is protected from eviction.
+    grace: Duration,
+    incomplete: Mutex<IncompleteBodies>,
 }
 
-/// The bodies that are being received, in the order of their beginning.
+/// Bodies that are being received, oldest first.
 #[derive(Default)]
-struct Incomplete {
+struct IncompleteBodies {
     next: u64,
-    bodies: BTreeMap<u64, Receiving>,
+    bodies: BTreeMap<u64, IncompleteBody>,
 }
 
-struct Receiving {
+struct IncompleteBody {
     since: Instant,
     held: usize,
     evicted: Arc<Notify>,
@@ -68,12 +67,12 @@ struct Receiving {
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Self { small: Share::new(SMALL_SHARE, Duration::ZERO), large: Share::new(LARGE_SHARE, LARGE_PATIENCE) }
+        Self { small: Share::new(SMALL_SHARE, Duration::ZERO), large: Share::new(LARGE_SHARE, LARGE_GRACE) }
     }
 
-    /// Begins with a body of `length` bytes, as far as that is known; it holds nothing yet.
+    /// Registers a body of `length` bytes, if known. It holds no memory yet.
     pub(super) fn begin(&self, length: Option<usize>) -> Reservation {
-        let small = length.is_some_and(|length| length <= LARGE);
+        let small = length.is_some_and(|length| length <= LARGE_BODY);
         let share = Arc::clone(if small { &self.small } else { &self.large });
         let evicted = Arc::new(Notify::new());
         let number = share.lock().add(Arc::clone(&evicted));
@@ -82,14 +81,14 @@ impl Budget {
 }
 
 impl Reservation {
-    /// Waits until `bytes` more are free, at most to `deadline`.
-    pub(super) async fn grow(&mut self, bytes: usize, deadline: tokio::time::Instant) -> Result<(), NoRoom> {
-        let wanted = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let permit = if let Ok(permit) = Arc::clone(&self.share.free).try_acquire_many_owned(wanted) {
+    /// Waits until `bytes` more are available, at most until `deadline`.
+    pub(super) async fn grow(&mut self, bytes: usize, deadline: tokio::time::Instant) -> Result<(), ReserveError> {
+        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let permit = if let Ok(permit) = Arc::clone(&self.share.free).try_acquire_many_owned(permits) {
             permit
         } else {
-            let waiting = timeout_at(deadline, self.wait(wanted, bytes));
-            waiting.await.map_err(|_| NoRoom::InTime)?.ok_or(NoRoom::Evicted)?
+            let waiting = timeout_at(deadline, self.wait(permits, bytes));
+            waiting.await.map_err(|_| ReserveError::Timeout)?.ok_or(ReserveError::Evicted)?
         };
         if let Some(receiving) = self.share.lock().bodies.get_mut(&self.number) {
             receiving.held += bytes;
@@ -101,27 +100,27 @@ impl Reservation {
         Ok(())
     }
 
-    /// Waits until this body is dropped for others.
+    /// Waits until this body is evicted.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }
 
-    /// The body is complete: it is not dropped any more.
+    /// Marks the body as complete: it can no longer be evicted.
     pub(super) fn complete(&self) {
         self.share.lock().bodies.remove(&self.number);
     }
 
-    /// `None` when this body is dropped while it waits.
-    async fn wait(&self, wanted: u32, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let mut permit = std::pin::pin!(Arc::clone(&self.share.free).acquire_many_owned(wanted));
+    /// Returns `None` if this body is evicted while it waits.
+    async fn wait(&self, permits: u32, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let mut permit = std::pin::pin!(Arc::clone(&self.share.free).acquire_many_owned(permits));
         loop {
-            self.share.lock().evict(bytes, self.share.patience, self.number);
+            self.share.lock().evict(bytes, self.share.grace, self.number);
             tokio::select! {
                 biased;
                 () = self.evicted() => return None,
                 // The semaphore is never closed.
                 permit = &mut permit => return permit.ok(),
-                () = sleep(LOOK) => {}
+                () = sleep(EVICTION_INTERVAL) => {}
             }
         }
     }
@@ -134,28 +133,28 @@ impl Drop for Reservation {
 }
 
 impl Share {
-    fn new(bytes: usize, patience: Duration) -> Arc<Self> {
-        Arc::new(Self { free: Arc::new(Semaphore::new(bytes)), patience, incomplete: Mutex::default() })
+    fn new(bytes: usize, grace: Duration) -> Arc<Self> {
+        Arc::new(Self { free: Arc::new(Semaphore::new(bytes)), grace, incomplete: Mutex::default() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Incomplete> {
+    fn lock(&self) -> MutexGuard<'_, IncompleteBodies> {
         self.incomplete.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Incomplete {
+impl IncompleteBodies {
     fn add(&mut self, evicted: Arc<Notify>) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.bodies.insert(number, Receiving { since: Instant::now(), held: 0, evicted });
+        self.bodies.insert(number, IncompleteBody { since: Instant::now(), held: 0, evicted });
         number
     }
 
-    /// Drops the oldest bodies that hold something, except `number`, until `bytes` are free.
-    fn evict(&mut self, bytes: usize, patience: Duration, number: u64) {
+    /// Evicts the oldest bodies that hold memory, except `number`, until `bytes` are available.
+    fn evict(&mut self, bytes: usize, grace: Duration, number: u64) {
         let mut freed = 0;
         self.bodies.retain(|&found, body| {
-            if freed >= bytes || found == number || body.held == 0 || body.since.elapsed() < patience {
+            if freed >= bytes || found == number || body.held == 0 || body.since.elapsed() < grace {
                 return true;
             }
             freed += body.held;

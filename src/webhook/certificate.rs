@@ -1,4 +1,4 @@
-//! The certificate that is served, and its renewal without a restart.
+//! The serving certificate and its renewal without a restart.
 
 mod files;
 mod secret;
@@ -22,83 +22,83 @@ pub use secret::CertificateSecret;
 #[derive(Debug)]
 pub struct Certificate {
     key: Arc<CertifiedKey>,
-    /// Seconds since 1970, both included.
+    /// Start of the validity in seconds since the Unix epoch, inclusive.
     not_before: i64,
     not_after: i64,
 }
 
-/// The certificate that is served now, if there is one. Connections that are open keep the one they were opened with.
+/// The certificate served to new connections, if there is one. Open connections keep theirs.
 #[derive(Debug, Default)]
-pub struct Served(ArcSwapOption<Certificate>);
+pub struct ServedCertificate(ArcSwapOption<Certificate>);
 
-/// Why a pair is no certificate.
+/// An error in a certificate and key.
 #[derive(Debug, Error)]
 pub enum CertificateError {
-    /// The certificates are no PEM.
-    #[error("the certificate is not readable as PEM")]
+    /// The chain is not PEM.
+    #[error("the certificate is not valid PEM")]
     Chain(#[source] pem::Error),
-    /// There is no certificate in the PEM.
+    /// The PEM contains no certificate.
     #[error("there is no certificate")]
     Empty,
     /// The first certificate is malformed.
     #[error("the first certificate is malformed")]
-    Leaf(#[source] x509_parser::nom::Err<x509_parser::error::X509Error>),
-    /// The key is no PEM.
-    #[error("the private key is not readable as PEM")]
+    ServingCertificate(#[source] x509_parser::nom::Err<x509_parser::error::X509Error>),
+    /// The key is not PEM.
+    #[error("the private key is not valid PEM")]
     Key(#[source] pem::Error),
-    /// The key is of an unknown kind, or belongs to another certificate.
-    #[error("certificate and private key do not make a pair")]
+    /// The key is of an unsupported type, or belongs to another certificate.
+    #[error("certificate and private key do not match")]
     Pair(#[source] rustls::Error),
 }
 
 impl Certificate {
-    /// Reads a chain, the leaf first, and the leaf's key.
+    /// Parses a chain, the serving certificate first, and its key.
     pub fn parse(chain: &[u8], key: &[u8]) -> Result<Self, CertificateError> {
         let chain: Vec<CertificateDer<'static>> =
             CertificateDer::pem_slice_iter(chain).collect::<Result<_, _>>().map_err(CertificateError::Chain)?;
-        let leaf = chain.first().ok_or(CertificateError::Empty)?;
-        let (_, leaf) = X509Certificate::from_der(leaf).map_err(CertificateError::Leaf)?;
-        let validity = leaf.validity();
+        let serving = chain.first().ok_or(CertificateError::Empty)?;
+        let (_, serving) = X509Certificate::from_der(serving).map_err(CertificateError::ServingCertificate)?;
+        let validity = serving.validity();
         let (not_before, not_after) = (validity.not_before.timestamp(), validity.not_after.timestamp());
         let key = PrivateKeyDer::from_pem_slice(key).map_err(CertificateError::Key)?;
         let key = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(CertificateError::Pair)?;
         Ok(Self { key: Arc::new(key), not_before, not_after })
     }
 
-    /// Whether clients whose clock says `now` take it.
+    /// Returns true if the certificate is valid at `now`.
     #[must_use]
-    pub fn valid_at(&self, now: SystemTime) -> bool {
+    pub fn is_valid_at(&self, now: SystemTime) -> bool {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         i64::try_from(now).is_ok_and(|now| (self.not_before..=self.not_after).contains(&now))
     }
 
-    /// When it expires, in seconds since 1970.
+    /// Returns the expiry in seconds since the Unix epoch.
     #[must_use]
     pub fn expires(&self) -> i64 {
         self.not_after
     }
 }
 
-impl Served {
+impl ServedCertificate {
     /// Serves `certificate`.
     #[must_use]
     pub fn new(certificate: Certificate) -> Self {
         Self(ArcSwapOption::from_pointee(certificate))
     }
 
-    /// Serves `certificate` on every new connection.
+    /// Serves `certificate` to new connections.
     pub fn replace(&self, certificate: Certificate) {
         self.0.store(Some(Arc::new(certificate)));
     }
 
-    /// What is served.
+    /// Returns the certificate.
     #[must_use]
     pub fn current(&self) -> Option<Arc<Certificate>> {
         self.0.load_full()
     }
 }
 
-impl ResolvesServerCert for Served {
+impl ResolvesServerCert for ServedCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.0.load().as_ref().map(|certificate| Arc::clone(&certificate.key))
     }
@@ -130,21 +130,21 @@ mod tests {
     fn validity(#[case] now: u64, #[case] expected: bool) {
         let (chain, key) = pair();
         let certificate = Certificate::parse(chain.as_bytes(), key.as_bytes()).unwrap();
-        assert_eq!(certificate.valid_at(SystemTime::UNIX_EPOCH + Duration::from_secs(now)), expected);
+        assert_eq!(certificate.is_valid_at(SystemTime::UNIX_EPOCH + Duration::from_secs(now)), expected);
         assert_eq!(certificate.expires(), 1_767_312_000);
     }
 
     #[test]
-    fn what_is_no_pair_is_refused() {
+    fn an_invalid_pair_is_rejected() {
         let ((chain, key), (_, other_key)) = (pair(), pair());
         let check = |chain: &str, key: &str, expected: &str| {
             let error = Certificate::parse(chain.as_bytes(), key.as_bytes()).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
         };
         check("", &key, "there is no certificate");
-        check(&chain.replace("MII", "!!!"), &key, "not readable as PEM");
+        check(&chain.replace("MII", "!!!"), &key, "not valid PEM");
         check("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", &key, "malformed");
-        check(&chain, "", "the private key is not readable");
-        check(&chain, &other_key, "do not make a pair");
+        check(&chain, "", "the private key is not valid PEM");
+        check(&chain, &other_key, "do not match");
     }
 }

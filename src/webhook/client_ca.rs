@@ -1,4 +1,4 @@
-//! The CAs that sign client certificates, from a file that is read again when it changes.
+//! The CAs of client certificates, from a file that is reloaded when it changes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use trainmesh_core::error::chain;
 #[derive(Debug)]
 pub struct ClientVerifier(ArcSwap<Arc<dyn ClientCertVerifier>>);
 
-/// A file of CAs, watched.
+/// A watched file of CAs.
 pub struct ClientCaFile {
     files: Files<1>,
     verifier: Arc<ClientVerifier>,
 }
 
-/// Why a text contains no usable CAs.
+/// An error in a CA bundle.
 #[derive(Debug, ThisError)]
 pub enum ClientCaError {
     /// It is not PEM.
-    #[error("not readable as PEM")]
+    #[error("not valid PEM")]
     Pem(#[source] pem::Error),
     /// A certificate cannot be a trust anchor.
     #[error("certificate {0} is malformed")]
@@ -40,12 +40,12 @@ pub enum ClientCaError {
     /// There is no certificate.
     #[error("it contains no certificate: set it to the CA that signs the apiserver's client certificate, as PEM")]
     Empty,
-    /// The CAs make no verifier.
+    /// The CAs cannot be used by a verifier.
     #[error("its CAs cannot verify client certificates")]
     Verifier(#[source] VerifierBuilderError),
 }
 
-/// Why a file of CAs cannot be used.
+/// An error in a file of CAs.
 #[derive(Debug, ThisError)]
 pub enum ClientCaFileError {
     /// It cannot be read.
@@ -54,9 +54,9 @@ pub enum ClientCaFileError {
     /// It contains no usable CAs.
     #[error("--client-ca {}", path.display())]
     Parse {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: ClientCaError,
     },
 }
@@ -83,13 +83,14 @@ impl ClientCaFile {
         Ok(Self { files, verifier: Arc::new(verifier) })
     }
 
-    /// Verifies with the CAs of this file.
+    /// Returns the verifier, which uses the current CAs of this file.
     #[must_use]
     pub fn verifier(&self) -> Arc<ClientVerifier> {
         Arc::clone(&self.verifier)
     }
 
-    /// Reads the file every `interval` until `stop`. A file without a usable CA is logged, and the current CAs are kept.
+    /// Reads the file every `interval` until `stop`. A file without a usable CA is logged, and the current CAs are
+    /// kept.
     pub async fn follow(mut self, interval: Duration, stop: CancellationToken) {
         loop {
             tokio::select! {
@@ -105,7 +106,7 @@ impl ClientCaFile {
         }
     }
 
-    /// Whether other CAs were found.
+    /// Returns true if the CAs have changed.
     async fn reload(&mut self) -> Result<bool, ClientCaFileError> {
         let Some([bundle]) = self.files.changed().await.map_err(ClientCaFileError::Read)? else { return Ok(false) };
         let [path] = self.files.paths();
@@ -116,7 +117,7 @@ impl ClientCaFile {
 }
 
 impl ClientCertVerifier for ClientVerifier {
-    /// None: a hint would have to live as long as this verifier. Clients with one certificate present it anyway.
+    /// No hints: they would have to live as long as this verifier. Clients with one certificate present it anyway.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

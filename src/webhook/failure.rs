@@ -1,62 +1,62 @@
-//! Why a call gets no review back.
+//! Errors of admission calls.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use thiserror::Error;
 
 use super::excerpt::excerpt;
-use super::limits::LONGEST;
+use super::limits::MAX_BODY;
 use crate::cluster::namespaces::LookupError;
 use trainmesh_core::error::chain;
-use trainmesh_core::webhook::answer::WriteError;
+use trainmesh_core::webhook::handler::EncodeError;
 use trainmesh_core::webhook::review::ReviewError;
 
-/// Why a call gets no review back. The apiserver treats all of them alike: it does what the `failurePolicy` says.
+/// A call that gets no review response. The apiserver treats all alike and applies the `failurePolicy`.
 #[derive(Debug, Error)]
 pub(super) enum Failure {
-    /// The client's fault.
+    /// The client sent an invalid review.
     #[error(transparent)]
     Review(#[from] ReviewError),
-    /// The client's fault.
-    #[error("the body is longer than {LONGEST} bytes")]
+    /// The body exceeds the limit.
+    #[error("the body exceeds {MAX_BODY} bytes")]
     TooLarge,
-    /// The body did not arrive in time: the client is slow, or sends nothing.
+    /// The body did not arrive in time: the client is slow or sends nothing.
     #[error("the body did not arrive in time")]
-    Receipt,
+    BodyTimeout,
     /// The body was incomplete when others needed its memory.
-    #[error("the body arrived too slowly, and others needed its memory")]
+    #[error("the body arrived too slowly and was evicted to free memory")]
     Evicted,
-    /// Complete bodies hold all the memory that there is for bodies.
-    #[error("too many large reviews at a time")]
+    /// Complete bodies use the entire memory budget.
+    #[error("too many large reviews in progress")]
     Overloaded,
-    /// The client went away, or its body is broken.
+    /// The client disconnected, or its body is malformed.
     #[error("could not read the body")]
     Body(#[source] axum::Error),
-    /// The time that the apiserver gives is about to end.
-    #[error("no answer in time")]
+    /// The apiserver's timeout is about to expire.
+    #[error("no response in time")]
     Deadline,
-    /// We know too little of the namespace.
-    #[error("the labels of the namespace are not known")]
+    /// The labels of the namespace could not be read.
+    #[error("could not read the labels of the namespace")]
     Namespace(#[from] LookupError),
-    /// No source has offered a configuration, or a bad one alone.
-    #[error("no configuration is in force yet")]
+    /// No configuration has been read yet, or only invalid ones.
+    #[error("no valid configuration has been read yet")]
     NoConfiguration,
-    /// Our fault.
+    /// The response could not be encoded.
     #[error(transparent)]
-    Write(#[from] WriteError),
-    /// Our fault.
-    #[error("the review ended in a panic")]
+    Write(#[from] EncodeError),
+    /// The review panicked.
+    #[error("the review panicked")]
     Panicked,
 }
 
 impl Failure {
-    /// The name, as metrics write it.
+    /// Returns the name of the failure in metrics.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Review(error) if error.is_too_complex() => "too_complex",
             Self::Review(_) => "malformed",
             Self::TooLarge => "too_large",
-            Self::Receipt => "body_timeout",
+            Self::BodyTimeout => "body_timeout",
             Self::Evicted => "body_evicted",
             Self::Overloaded => "overloaded",
             Self::Body(_) => "body_failed",
@@ -69,19 +69,20 @@ impl Failure {
         }
     }
 
-    /// What the caller is told. What the apiserver said of a namespace is not for whoever reaches the port.
-    fn text(&self) -> String {
+    /// Returns the message for the caller. It leaves out the apiserver's error about a namespace, because any client
+    /// can reach the port.
+    fn public_message(&self) -> String {
         match self {
             Self::Namespace(_) => self.to_string(),
             _ => excerpt(&chain(self)),
         }
     }
 
-    /// Whether the rest of the body may still come, so that no call can follow it on this connection.
-    fn leaves_a_rest(&self) -> bool {
+    /// Returns true if the rest of the body may still arrive, so that the connection cannot be reused.
+    fn closes_connection(&self) -> bool {
         matches!(
             self,
-            Self::TooLarge | Self::Receipt | Self::Evicted | Self::Overloaded | Self::Body(_) | Self::Deadline
+            Self::TooLarge | Self::BodyTimeout | Self::Evicted | Self::Overloaded | Self::Body(_) | Self::Deadline
         )
     }
 
@@ -90,7 +91,7 @@ impl Failure {
             Self::Review(error) if error.is_too_complex() => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Review(_) | Self::Body(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Receipt => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::Evicted | Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             Self::Deadline | Self::Namespace(_) | Self::NoConfiguration | Self::Write(_) | Self::Panicked => {
                 StatusCode::INTERNAL_SERVER_ERROR
@@ -101,8 +102,8 @@ impl Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let mut response = (self.status(), format!("{}\n", self.text())).into_response();
-        if self.leaves_a_rest() {
+        let mut response = (self.status(), format!("{}\n", self.public_message())).into_response();
+        if self.closes_connection() {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response

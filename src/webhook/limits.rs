@@ -1,8 +1,8 @@
-//! Which bodies are read, and which of them are large.
+//! Limits of request bodies.
 
-/// The longest body. The apiserver takes 3 MiB from a client; what it adds to an object and escapes makes a review longer,
-/// and on other operations it holds the old object, too.
-pub(super) const LONGEST: usize = 4 * 1024 * 1024;
-/// Bodies above this length are large, and their reviews are worked on apart. Ordinary pods, with a sidecar and hundreds of
+/// Maximum length of a body. The apiserver accepts 3 MiB from a client; defaulting and escaping make a review longer,
+/// and on other operations it also contains the old object.
+pub(super) const MAX_BODY: usize = 4 * 1024 * 1024;
+/// Length above which a body is large and its review runs separately. Ordinary pods, with a sidecar and hundreds of
 /// variables, have less than half of it.
-pub(super) const LARGE: usize = 64 * 1024;
+pub(super) const LARGE_BODY: usize = 64 * 1024;

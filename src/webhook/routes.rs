@@ -1,4 +1,4 @@
-//! Which path is served, and in which mode.
+//! Routes of the webhook.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, post};
 use super::admission::Admission;
 use trainmesh_core::scope::Mode;
 
-/// One path for each mode: the selectors of the registration decide which one the apiserver calls.
+/// One path for each mode: the selectors of the webhook configuration decide which one the apiserver calls.
 pub(super) fn router(admission: &Arc<Admission>) -> Router {
     let call = |mode| -> MethodRouter {
         let admission = Arc::clone(admission);

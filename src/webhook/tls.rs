@@ -1,4 +1,4 @@
-//! How TLS is spoken to the apiserver.
+//! TLS configuration of the webhook.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{Error, ServerConfig};
 
-use super::{ClientVerifier, Served};
+use super::{ClientVerifier, ServedCertificate};
 
-/// The configuration of a server that shows whatever certificate `served` has at the moment, and requires a client
-/// certificate where there is a verifier.
+/// Returns a TLS configuration that serves the current certificate of `served`, and requires a client certificate if
+/// there is a verifier.
 pub(super) fn server_config(
-    served: Arc<Served>,
+    served: Arc<ServedCertificate>,
     clients: Option<Arc<ClientVerifier>>,
 ) -> Result<Arc<ServerConfig>, Error> {
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -23,8 +23,8 @@ pub(super) fn server_config(
     };
     let mut config = config.with_cert_resolver(served);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // The apiserver keeps no sessions: tickets would be two writes for nothing on each connection, and a resumed
-    // session would not show the client a new certificate.
+    // The apiserver does not resume sessions: tickets would cost two writes per connection, and a resumed session would
+    // not present a renewed certificate.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))

@@ -1,4 +1,4 @@
-//! An apiserver of prepared answers.
+//! A fake apiserver that serves a fixed set of objects.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,61 +8,62 @@ use std::{fs, thread};
 
 use serde_json::{Value, json};
 
-/// Answers GETs of its paths; everything else is forbidden.
+/// Serves GET requests for its objects and rejects every other request with 403.
 pub struct Apiserver {
     port: u16,
-    answers: Arc<Answers>,
+    state: Arc<State>,
 }
 
 #[derive(Default)]
-struct Answers {
+struct State {
     objects: Vec<(&'static str, Value)>,
     message: Mutex<String>,
     requests: Mutex<Vec<String>>,
 }
 
 impl Apiserver {
+    /// Starts the server on a free port; `objects` are paths and their response bodies.
     pub fn start(objects: Vec<(&'static str, Value)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("an address").port();
-        let answers = Arc::new(Answers { objects, ..Answers::default() });
-        let served = Arc::clone(&answers);
-        // Ends with the test.
+        let state = Arc::new(State { objects, ..State::default() });
+        let shared = Arc::clone(&state);
+        // The thread exits with the test process.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let served = Arc::clone(&served);
-                thread::spawn(move || served.serve(stream));
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.serve(stream));
             }
         });
-        Self { port, answers }
+        Self { port, state }
     }
 
-    /// Sets the message of every error.
+    /// Sets the message of every error response.
     #[must_use]
     pub fn with_message(self, message: &str) -> Self {
-        message.clone_into(&mut self.answers.message.lock().expect("not poisoned"));
+        message.clone_into(&mut self.state.message.lock().expect("not poisoned"));
         self
     }
 
-    /// The paths that were requested.
+    /// Returns the requested paths, in order.
     pub fn requests(&self) -> Vec<String> {
-        self.answers.requests.lock().expect("not poisoned").clone()
+        self.state.requests.lock().expect("not poisoned").clone()
     }
 
-    /// Writes a kubeconfig into `folder`, and returns its path.
+    /// Writes a kubeconfig for this server to `folder` and returns its path.
     pub fn kubeconfig(&self, folder: &Path) -> String {
         let path = folder.join("kubeconfig");
         let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "test",
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
             "clusters": [{"name": "test", "cluster": {"server": format!("http://127.0.0.1:{}", self.port)}}],
             "users": [{"name": "test", "user": {}}]});
-        fs::write(&path, config.to_string()).expect("the folder can be written");
+        fs::write(&path, config.to_string()).expect("write the kubeconfig");
         path.display().to_string()
     }
 }
 
-impl Answers {
-    /// Answers one request. Whoever hangs up needs no answer.
+impl State {
+    /// Serves one request. Errors are ignored: the client may have closed the connection.
     fn serve(&self, mut stream: TcpStream) {
         let mut lines = BufReader::new(stream.try_clone().expect("a second handle")).lines().map_while(Result::ok);
         let Some(request) = lines.next() else { return };
@@ -70,7 +71,7 @@ impl Answers {
         let (method, target) = request.split_once(' ').unwrap_or_default();
         let path = target.split([' ', '?']).next().unwrap_or_default();
         self.requests.lock().expect("not poisoned").push(path.to_owned());
-        let object = self.objects.iter().find(|(known, _)| method == "GET" && *known == path);
+        let object = self.objects.iter().find(|(served, _)| method == "GET" && *served == path);
         let (code, body) = object.map_or_else(|| self.forbidden(), |(_, object)| (200, object.clone()));
         let body = body.to_string();
         let head = format!(

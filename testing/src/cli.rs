@@ -1,9 +1,9 @@
-//! Runs the binary as a person would.
+//! Runs the binary as a user would.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// What a run of the binary came to.
+/// Exit code and output of a run of the binary.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
@@ -23,10 +23,10 @@ pub fn trainmesh(arguments: &[&str], input: &str) -> Run {
         .expect("the binary starts");
     let mut stdin = child.stdin.take().expect("standard input is a pipe");
     let text = input.to_owned();
-    // The binary may end before it has read everything, which closes the pipe.
+    // The binary may exit before it has read all input, which closes the pipe.
     let writer = std::thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
-    let output = child.wait_with_output().expect("the binary ends");
-    writer.join().expect("the writer ends");
+    let output = child.wait_with_output().expect("the binary exits");
+    writer.join().expect("the writer finishes");
     Run {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).expect("the output is UTF-8"),
@@ -34,12 +34,12 @@ pub fn trainmesh(arguments: &[&str], input: &str) -> Run {
     }
 }
 
-/// Holds that `run` ended with `code`, and wrote every part of `stdout` and `stderr` there, without colours.
-pub fn ended(run: &Run, code: i32, stdout: &[&str], stderr: &str) {
+/// Asserts that `run` exited with `code` and that its output contains each of `stdout`, and `stderr`, without colors.
+pub fn assert_exit(run: &Run, code: i32, stdout: &[&str], stderr: &str) {
     assert_eq!(run.code, Some(code), "{run:#?}");
     for part in stdout {
-        assert!(run.stdout.contains(part), "{part:?} is not in {run:#?}");
+        assert!(run.stdout.contains(part), "{part:?} is missing from {run:#?}");
     }
-    assert!(run.stderr.contains(stderr), "{stderr:?} is not in {run:#?}");
-    assert!(!run.stdout.contains('\x1b') && !run.stderr.contains('\x1b'), "colours reach a terminal only");
+    assert!(run.stderr.contains(stderr), "{stderr:?} is missing from {run:#?}");
+    assert!(!run.stdout.contains('\x1b') && !run.stderr.contains('\x1b'), "colors are for terminals only");
 }

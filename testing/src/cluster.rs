@@ -1,13 +1,13 @@
-//! The real cluster of `tests/cluster`, for the tests that run inside its network.
+//! Driver for the real Kubernetes cluster of `tests/cluster`, for tests that run inside its network.
 //!
 //! ```text
 //! tests/cluster/cluster up
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_admission
 //! ```
 //!
-//! What is done goes through `kubectl`, as a person would do it; one call costs 0.1 s and more, so several objects go into
-//! one [`List`](list). What is asked again and again goes to the apiserver from here. Each test makes its own namespace. A
-//! helper that cannot do its work fails the test; nothing is skipped.
+//! Changes go through `kubectl`, as users make them. One call takes 0.1 s or more, so tests apply several objects as
+//! one [`List`](list). Polling uses an in-process client. Each test creates its own namespace. A step that fails
+//! panics; nothing is skipped.
 
 mod api;
 mod audit;
@@ -25,140 +25,141 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use serde_json::{Value, json};
 
 pub use audit::{AuditLog, creates_pod};
-pub use kubectl::{Applied, list};
+pub use kubectl::{KubectlOutput, list};
 pub use namespace::Namespace;
-pub use wait::{PATIENCE, eventually};
+pub use wait::{TIMEOUT, eventually};
 
-/// The two operators whose CRDs have the same name, `mpijobs.kubeflow.org`.
-const RIVALS: [&str; 2] = ["training-operator", "mpi-operator"];
+/// Operators that cannot run together: both install a CRD `mpijobs.kubeflow.org`.
+const CONFLICTING_OPERATORS: [&str; 2] = ["training-operator", "mpi-operator"];
 
-/// The kind of registrations.
-const REGISTRATION: &str = "mutatingwebhookconfiguration";
+const WEBHOOK_CONFIGURATION: &str = "mutatingwebhookconfiguration";
 
-/// What [`Cluster::devices`] offers: GPUs, adapters that pods share, and fewer adapters of another kind than GPUs.
+/// Resources that [`Cluster::start_devices`] adds to the node: GPUs, shared RDMA adapters, and fewer adapters of
+/// another kind than GPUs.
 const DEVICES: [&str; 3] = ["nvidia.com/gpu=32", "rdma/hca_shared_devices_a=63", "rdma/few=2"];
 
-/// The running cluster.
+/// The running test cluster.
 #[derive(Debug)]
 pub struct Cluster {
     logs: PathBuf,
-    /// Operators that this process has started, or found started.
+    /// Operators that this process has started.
     operators: Mutex<BTreeSet<String>>,
 }
 
-/// The apiserver has an `AdmissionConfiguration`; it is restarted without when this is dropped.
+/// Guard of an apiserver with an `AdmissionConfiguration`. Dropping it restarts the apiserver without one.
 #[derive(Debug)]
-#[must_use = "the apiserver is restarted at once"]
-pub struct Admission(());
+#[must_use = "dropping the guard restarts the apiserver"]
+pub struct AdmissionGuard(());
 
-/// A part of the cluster that does not run; it is started again, and waited for, when this is dropped.
+/// Guard of a stopped cluster component. Dropping it starts the component again and waits until it is ready.
 #[derive(Debug)]
-#[must_use = "the part is started again at once"]
-pub struct Stopped(&'static str);
+#[must_use = "dropping the guard starts the component"]
+pub struct StoppedComponent(&'static str);
 
 impl Cluster {
-    /// The cluster that `tests/cluster/cluster exec` runs this test in.
+    /// Returns the cluster that `tests/cluster/cluster exec` runs this test in.
     pub fn get() -> &'static Self {
         static CLUSTER: OnceLock<Cluster> = OnceLock::new();
         CLUSTER.get_or_init(|| Self { logs: variable("TRAINMESH_CLUSTER_LOGS").into(), operators: Mutex::default() })
     }
 
-    /// A new namespace with these labels, in which pods can be made at once.
+    /// Creates a namespace with these labels. It accepts pods immediately.
     pub fn namespace(&self, labels: &[(&str, &str)]) -> Namespace {
         Namespace::with_labels(self.audit_from_now(), labels)
     }
 
-    /// Creates or changes objects that live in no namespace: YAML or JSON, one or many.
-    pub fn apply(&self, manifest: &(impl Display + ?Sized)) -> Applied {
+    /// Applies cluster-scoped objects, in YAML or JSON, with `kubectl apply`.
+    pub fn apply(&self, manifest: &(impl Display + ?Sized)) -> KubectlOutput {
         self.kubectl(&["apply", "-f", "-"], manifest)
     }
 
-    /// As [`Cluster::apply`], by `kubectl create`.
-    pub fn create(&self, manifest: &(impl Display + ?Sized)) -> Applied {
+    /// Creates cluster-scoped objects, in YAML or JSON, with `kubectl create`.
+    pub fn create(&self, manifest: &(impl Display + ?Sized)) -> KubectlOutput {
         self.kubectl(&["create", "-f", "-"], manifest)
     }
 
-    /// Has the webhooks of a `MutatingWebhookConfiguration` asked, which the apiserver learns of a moment later.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    pub fn register(&self, registration: &Value) {
-        let _ = api::create(REGISTRATION, None, registration, false).expect("register webhooks");
+    /// Creates a `MutatingWebhookConfiguration`. The apiserver calls its webhooks after a short delay.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn create_webhooks(&self, configuration: &Value) {
+        let _ =
+            api::create(WEBHOOK_CONFIGURATION, None, configuration, false).expect("create the webhook configuration");
     }
 
-    /// Has them asked no more; none of this name is fine too.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    pub fn unregister(&self, name: &str) {
-        // A test that fails must say why, not that its registration could not be deleted.
-        let _ = api::delete(REGISTRATION, name);
+    /// Deletes a `MutatingWebhookConfiguration` if it exists.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn delete_webhooks(&self, name: &str) {
+        // An error here must not replace the failure of the test.
+        let _ = api::delete(WEBHOOK_CONFIGURATION, name);
     }
 
-    /// An object that lives in no namespace, if there is one of this name.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
+    /// Gets a cluster-scoped object. Returns `None` if it does not exist.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn object(&self, kind: &str, name: &str) -> Option<Value> {
         api::get(kind, None, name)
     }
 
     /// Runs `kubectl` with `input` on standard input.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> Applied {
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> KubectlOutput {
         kubectl::run(arguments, &input.to_string())
     }
 
-    /// Has a real operator running: one of `tests/cluster/cluster help`. The first call for each takes some 15 s.
-    pub fn operator(&self, name: &str) {
+    /// Starts an operator that `tests/cluster/cluster help` lists, unless it runs. The first start takes about 15 s.
+    pub fn start_operator(&self, name: &str) {
         let mut started = self.operators.lock().unwrap_or_else(PoisonError::into_inner);
         if started.contains(name) {
             return;
         }
-        if RIVALS.contains(&name) {
-            for rival in RIVALS.into_iter().filter(|rival| *rival != name) {
-                assert!(!started.contains(rival), "{name} and {rival} exclude each other: give them own test targets");
-                cluster(&["operator", rival, "stop"]);
+        if CONFLICTING_OPERATORS.contains(&name) {
+            for other in CONFLICTING_OPERATORS.into_iter().filter(|other| *other != name) {
+                assert!(!started.contains(other), "{name} conflicts with {other}: use separate test targets");
+                cluster(&["operator", other, "stop"]);
             }
         }
         cluster(&["operator", name, "start"]);
         started.insert(name.to_owned());
     }
 
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    /// Has the test mesh running: pods of namespaces with `istio-injection=enabled` are injected.
-    pub fn mesh(&self) {
+    /// Starts the test mesh, which injects the pods of namespaces with `istio-injection=enabled`.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn start_mesh(&self) {
         static STARTED: OnceLock<()> = OnceLock::new();
         STARTED.get_or_init(|| cluster(&["mesh", "start"]));
     }
 
-    /// Has the node offer [`DEVICES`], which do not exist. One for all tests: each takes few of them, for a short time.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    pub fn devices(&self) {
+    /// Adds the simulated [`DEVICES`] to the node. All tests share them: each allocates a few, for a short time.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn start_devices(&self) {
         static STARTED: OnceLock<()> = OnceLock::new();
         STARTED.get_or_init(|| cluster(&[&["devices", "start"], &DEVICES[..]].concat()));
     }
 
-    /// Has the node offer none of them any more: pods that ask for a GPU wait for a node again.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    pub fn no_devices(&self) {
+    /// Removes the simulated devices from the node, so that pods that request a GPU stay pending.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn stop_devices(&self) {
         static STOPPED: OnceLock<()> = OnceLock::new();
         STOPPED.get_or_init(|| cluster(&["devices", "stop"]));
     }
 
-    /// Ends a part of the cluster, `apiserver` or `kubelet`, for as long as the result lives.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    pub fn stop(&self, component: &'static str) -> Stopped {
+    /// Stops a component, `apiserver` or `kubelet`, until the returned guard is dropped.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn stop(&self, component: &'static str) -> StoppedComponent {
         cluster(&["stop", component]);
-        Stopped(component)
+        StoppedComponent(component)
     }
 
-    /// Restarts the apiserver with this `AdmissionConfiguration`, for as long as the result lives.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    pub fn admission(&self, plugins: &Value) -> Admission {
+    /// Restarts the apiserver with an `AdmissionConfiguration` of these plugins, until the returned guard is dropped.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn set_admission_configuration(&self, plugins: &Value) -> AdmissionGuard {
         let configuration = json!({"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
             "plugins": plugins});
-        let file = tempfile::NamedTempFile::new().expect("a file");
+        let file = tempfile::NamedTempFile::new().expect("create a temporary file");
         std::fs::write(file.path(), configuration.to_string()).expect("write the configuration");
-        cluster(&["admission", file.path().to_str().expect("a path in UTF-8")]);
-        Admission(())
+        cluster(&["admission", file.path().to_str().expect("the path is UTF-8")]);
+        AdmissionGuard(())
     }
 
-    /// The sum of one of the apiserver's own metrics over the series whose labels hold `text`.
+    /// Returns an apiserver metric, summed over the series whose labels contain `text`.
     pub fn metric(&self, name: &str, text: &str) -> u64 {
         let metrics = self.kubectl(&["get", "--raw", "/metrics"], "").success().stdout;
         let series = metrics.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('{')?.rsplit_once("} "));
@@ -166,31 +167,31 @@ impl Cluster {
         values.map(|value| value.parse::<u64>().expect("a count")).sum()
     }
 
-    /// Makes the image `trainmesh.test/NAME` of a program, for pods with `imagePullPolicy: Never`.
-    #[allow(clippy::unused_self, reason = "whoever holds the cluster is known to be inside it")]
-    pub fn image(&self, name: &str, program: &str) {
+    /// Builds the image `trainmesh.test/NAME` of a program, for pods with `imagePullPolicy: Never`.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn build_image(&self, name: &str, program: &str) {
         cluster(&["image", name, program]);
     }
 
-    /// What the apiserver writes into its audit log from now on.
+    /// Returns a reader of the audit log that starts at the current end.
     pub fn audit_from_now(&self) -> AuditLog {
         AuditLog::from_now(self.logs.join("audit.log"))
     }
 }
 
-impl Drop for Admission {
+impl Drop for AdmissionGuard {
     fn drop(&mut self) {
         cluster(&["admission", "default"]);
     }
 }
 
-impl Drop for Stopped {
+impl Drop for StoppedComponent {
     fn drop(&mut self) {
         cluster(&["start", self.0]);
     }
 }
 
-/// Runs the command that owns the cluster.
+/// Runs `tests/cluster/cluster`.
 fn cluster(arguments: &[&str]) {
     let program = crate::repository().join("tests/cluster/cluster");
     let output = Command::new(program).args(arguments).output().expect("start tests/cluster/cluster");
@@ -200,7 +201,7 @@ fn cluster(arguments: &[&str]) {
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| {
         panic!(
-            "{name} is not set: this test needs the test cluster and runs inside its network:\n  \
+            "{name} is not set: this test runs inside the network of the test cluster:\n  \
              tests/cluster/cluster up\n  \
              tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test NAME"
         )

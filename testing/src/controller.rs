@@ -1,15 +1,15 @@
-//! The real binary, `trainmesh controller`, beside a real kubelet.
+//! Runs `trainmesh controller` against a real kubelet.
 //!
-//! A controller sees the pods of all namespaces that its `termination.podSelector` finds. Each [`Group`] has a label of
-//! its own there, and a lease of its own: groups run side by side and leave each other's pods alone. A group has no
-//! controller until a test starts one, and may have several, one of which leads. (Pods with the label
-//! `trainmesh.dev/managed` are seen by every controller.)
+//! A controller watches the pods of all namespaces that `termination.podSelector` matches. Each [`Group`] selects its
+//! pods by a unique label and has its own lease, so that groups run concurrently without touching each other's pods. A
+//! group has no controller until a test starts one; it may have several, one of which leads. Every controller watches
+//! pods with the label `trainmesh.dev/managed`.
 
 mod account;
-mod asked;
 mod event;
 mod manifest;
-pub mod seen;
+pub mod observed;
+mod requests;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,24 +19,24 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub use account::Account;
-pub use asked::{ADMIN, Asked, STATUS, asked, asked_of_all};
-pub use event::{Event, events, told};
-pub use manifest::{Manifest, container, limited};
-pub use seen::{PROXY, Seen, State, see, watch};
+pub use event::{Event, events, wait_for_event};
+pub use manifest::{PodManifest, container, container_with_memory_limit};
+pub use observed::{ContainerState, ObservedPod, PROXY, observe, wait_for_pod};
+pub use requests::{ContainerRequest, QUIT_AGENT, QUIT_ENVOY, container_requests, container_requests_by_pod};
 
 use crate::cluster::server::{self, Server};
-use crate::cluster::{Cluster, Namespace, PATIENCE, eventually};
+use crate::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 
-/// The labels of a namespace in which proxies are injected, and ended.
-pub const SERVED: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
+/// Labels of a namespace in which proxies are injected and terminated.
+pub const OPTED_IN: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
 
 const LABEL: &str = "test.trainmesh.dev/group";
 
-/// Pods, and the controllers that see them.
+/// A set of pods and the controllers that watch them.
 #[derive(Debug)]
 pub struct Group {
-    /// The namespace of the controllers' lease.
-    pub home: Namespace,
+    /// Namespace of the controllers' lease.
+    pub lease_namespace: Namespace,
     name: String,
     config: Value,
     folder: TempDir,
@@ -49,14 +49,14 @@ pub struct Controller {
 }
 
 impl Group {
-    /// A group whose controllers are configured as they come.
+    /// Creates a group whose controllers have the default configuration.
     pub fn new() -> Self {
-        Self::with(&json!({}))
+        Self::with_termination(&json!({}))
     }
 
-    /// A group whose controllers have these fields in the section `termination`. Fabrics, which have tests and rights of
-    /// their own, are off.
-    pub fn with(termination: &Value) -> Self {
+    /// Creates a group whose controllers have these fields in the section `termination`. Fabrics are disabled: they
+    /// have their own tests and need other permissions.
+    pub fn with_termination(termination: &Value) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is right");
         let name = format!("{:x}-{}", since.as_millis(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -64,58 +64,58 @@ impl Group {
         termination["podSelector"] = format!("{LABEL}={name}").into();
         let config = json!({"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration",
             "termination": termination, "fabric": {"enabled": false}});
-        Cluster::get().mesh();
-        Self { home: Cluster::get().namespace(&[]), name, config, folder: server::folder() }
+        Cluster::get().start_mesh();
+        Self { lease_namespace: Cluster::get().namespace(&[]), name, config, folder: server::temp_folder() }
     }
 
-    /// A pod that this group's controllers see.
-    pub fn pod(&self, name: &str) -> Manifest {
-        Manifest::new(name).label(LABEL, &self.name)
+    /// Returns the manifest of a pod that the controllers of this group watch.
+    pub fn pod(&self, name: &str) -> PodManifest {
+        PodManifest::new(name).label(LABEL, &self.name)
     }
 
-    /// Their label and its value, for pods that others make.
+    /// Returns key and value of the label that selects the pods of this group.
     pub fn label(&self) -> (&str, &str) {
         (LABEL, &self.name)
     }
 
-    /// An account that may do what `rules` of a `ClusterRole` allow, for [`Group::start_as`].
+    /// Creates a service account with these rules of a `ClusterRole`, for [`Group::start_as`].
     pub fn account(&self, rules: &Value) -> Account {
-        Account::new(&self.home, &format!("{LABEL}-{}", self.name).replace('/', "-"), rules, &self.folder)
+        Account::new(&self.lease_namespace, &format!("{LABEL}-{}", self.name).replace('/', "-"), rules, &self.folder)
     }
 
-    /// Starts a controller and waits until it is ready. Whether it leads is another question.
+    /// Starts a controller and waits until it is ready, though not until it leads.
     pub fn start(&self) -> Controller {
-        self.start_with(&[])
+        self.start_with_arguments(&[])
     }
 
-    /// As [`Group::start`], with more flags.
-    pub fn start_with(&self, arguments: &[&str]) -> Controller {
-        let folder = server::folder();
-        let config = server::file(folder.path(), "config.yaml", &self.config.to_string());
+    /// As [`Group::start`], with additional flags.
+    pub fn start_with_arguments(&self, arguments: &[&str]) -> Controller {
+        let folder = server::temp_folder();
+        let config = server::write_file(folder.path(), "config.yaml", &self.config.to_string());
         let server = Server::start(folder, |command| {
-            // Certificates have tests of their own, and would need rights of their own here.
-            command.args(["controller", "--certificates", "none", "--namespace", &self.home.name]);
+            // Certificates have their own tests and need other permissions.
+            command.args(["controller", "--certificates", "none", "--namespace", &self.lease_namespace.name]);
             command.arg("--config").arg(config).args(arguments);
         });
-        server.ready();
+        server.wait_until_ready();
         Controller { server }
     }
 
-    /// As [`Group::start`], as somebody else than the cluster's administrator.
+    /// As [`Group::start`], with the permissions of `account`.
     pub fn start_as(&self, account: &Account) -> Controller {
-        self.start_with(&["--kubeconfig", account.kubeconfig.to_str().expect("a path of text")])
+        self.start_with_arguments(&["--kubeconfig", account.kubeconfig.to_str().expect("the path is UTF-8")])
     }
 }
 
 impl Controller {
-    /// Whether it holds the lease.
-    pub fn leads(&self) -> bool {
+    /// Returns true if this controller holds the lease.
+    pub fn is_leader(&self) -> bool {
         self.metric("trainmesh_leader") == Some(1)
     }
 
-    /// Waits until it holds the lease.
-    pub fn led(&self) {
-        eventually(PATIENCE, "the controller leads", || if self.leads() { Ok(()) } else { Err("it does not") });
+    /// Waits until this controller holds the lease.
+    pub fn wait_for_leadership(&self) {
+        eventually(TIMEOUT, "the controller leads", || if self.is_leader() { Ok(()) } else { Err("it does not") });
     }
 }
 

@@ -1,7 +1,7 @@
-//! What the tests share, with each other and with the fuzzer: texts and pods to start from, laws that hold for all of
-//! them, and the program, the webhook, the controller and the cluster as a test sees them.
+//! Fixtures that the integration tests, the benchmarks and the fuzzer share: generated inputs, the invariants that they
+//! must satisfy, and drivers for the binary, the webhook, the controller and the test cluster.
 //!
-//! Nothing here is shipped: only `dev-dependencies` name this package.
+//! Only `dev-dependencies` use this crate; nothing here is shipped.
 
 #![allow(
     missing_docs,
@@ -11,23 +11,23 @@
     clippy::new_without_default,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a helper fails its test by a panic, its name says what it does, and many a `new` starts something"
+    reason = "fixtures fail their test by panicking, their names document them, and many constructors start processes"
 )]
 
 pub mod apiserver;
 pub mod cli;
 pub mod cluster;
 pub mod controller;
-pub mod dice;
-pub mod judge;
+pub mod example_pods;
 pub mod load;
 pub mod mutations;
 pub mod operators;
-pub mod originals;
+pub mod oracle;
 pub mod pods;
 pub mod properties;
 pub mod release;
-pub mod review_law;
+pub mod review_invariants;
+pub mod rng;
 pub mod seeds;
 pub mod snapshot;
 pub mod texts;
@@ -37,19 +37,19 @@ pub mod webhook;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is a folder of the repository")
 }
 
-/// The program under test, which Cargo has built before it runs the tests of the package at the root.
+/// Returns the path of the binary under test, which Cargo builds before it runs the tests of the root package.
 pub fn program() -> PathBuf {
-    env::var_os("CARGO_BIN_EXE_trainmesh").expect("Cargo runs this test").into()
+    env::var_os("CARGO_BIN_EXE_trainmesh").expect("Cargo sets CARGO_BIN_EXE_trainmesh for integration tests").into()
 }
 
-/// A folder for what tests build and download.
+/// Returns a folder for files that tests build or download, and creates it if needed.
 pub fn scratch() -> PathBuf {
     let folder = program().with_file_name("tests");
-    std::fs::create_dir_all(&folder).expect("a folder beside the program");
+    std::fs::create_dir_all(&folder).expect("create a folder next to the binary");
     folder
 }

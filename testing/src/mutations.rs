@@ -1,15 +1,15 @@
-//! Pods as nobody would write them: those of the examples, half of them in a fabric, with fields lost, retyped and odd.
+//! Malformed and unusual pods: the example pods, half of them with a fabric, with fields removed, retyped or replaced.
 
 use serde_json::{Map, Value, json};
 
-use crate::dice::Dice;
-use crate::originals::{in_fabrics, originals};
+use crate::example_pods::{example_pods, with_fabrics};
+use crate::rng::SeededRng;
 use crate::{repository, texts};
 
-/// What the apiserver takes all annotations of an object to, keys and values together.
+/// Limit of the apiserver on the annotations of an object, in bytes of keys and values.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// Annotations and labels that some rule reads.
+/// Keys of annotations and labels that rules read.
 const KEYS: [&str; 15] = [
     "inject.istio.io/templates",
     "istio.io/dataplane-mode",
@@ -45,60 +45,61 @@ const VALUES: [&str; 16] = [
     "null",
     "\u{0}\u{7f}é\u{1f680}",
 ];
-/// What stands in the place of any other value.
-const ODD: &str =
+/// Replacements for any value.
+const UNUSUAL_VALUES: &str =
     r#"[null, true, 0, -1, 1.5, 18446744073709551615, "", "x", "*", "8", "1e3", "é/~1\n", [], {}, [null], {"": null}]"#;
-/// What stands in the place of another text.
-const ODD_TEXTS: [&str; 10] =
+/// Replacements for strings.
+const UNUSUAL_STRINGS: [&str; 10] =
     ["", "-", "UPPER", "Always", "a.b/c", "istio-proxy", "999999999999999999999", "0.5", "é\u{1f680}", "a\nb"];
 
-/// The corpus. Each pod depends on its number alone, so that one can be had again without the others.
-pub struct Pods {
+/// A corpus of mutated pods. Each pod depends only on its number, so that a test can reproduce it alone.
+pub struct MutatedPods {
     base: Vec<Value>,
-    odd: Vec<Value>,
+    unusual: Vec<Value>,
 }
 
-impl Pods {
+impl MutatedPods {
     pub fn new() -> Self {
         let repository = repository();
-        let originals = originals(&repository.join("examples"));
-        let base = in_fabrics(&originals, repository).into_iter().chain(originals).map(within_reach).collect();
-        Self { base, odd: serde_json::from_str(ODD).expect("a list of values") }
+        let pods = example_pods(&repository.join("examples"));
+        let base = with_fabrics(&pods, repository).into_iter().chain(pods).map(without_references).collect();
+        Self { base, unusual: serde_json::from_str(UNUSUAL_VALUES).expect("a list of values") }
     }
 
-    /// Pod number `number`, changed in up to four ways; now and then in none.
+    /// Returns pod `number`, with up to four mutations.
     pub fn pod(&self, number: u64) -> Value {
-        let mut dice = Dice::new(number);
-        let mut pod = dice.pick(&self.base).clone();
-        for _ in 0..dice.below(5) {
-            self.change(&mut pod, &mut dice);
+        let mut rng = SeededRng::new(number);
+        let mut pod = rng.pick(&self.base).clone();
+        for _ in 0..rng.below(5) {
+            self.mutate(&mut pod, &mut rng);
         }
         pod
     }
 
-    fn change(&self, pod: &mut Value, dice: &mut Dice) {
-        match dice.below(12) {
-            0 => lose(pod, dice),
-            1 => replace(pod, dice, |_| true, &self.odd),
-            2 => replace(pod, dice, Value::is_string, &ODD_TEXTS.map(Value::from)),
+    fn mutate(&self, pod: &mut Value, rng: &mut SeededRng) {
+        match rng.below(12) {
+            0 => remove_value(pod, rng),
+            1 => replace(pod, rng, |_| true, &self.unusual),
+            2 => replace(pod, rng, Value::is_string, &UNUSUAL_STRINGS.map(Value::from)),
             3..=5 => {
-                let text = texts::Random(Dice::new(dice.draw())).sample(dice.draw());
+                let text = texts::TextGenerator(SeededRng::new(rng.next_u64())).sample(rng.next_u64());
                 set(pod, "annotations", "proxy.istio.io/config", text);
             }
             6 | 7 => {
-                let into = if dice.once_in(2) { "annotations" } else { "labels" };
-                set(pod, into, dice.pick::<&str>(&KEYS), (*dice.pick(&VALUES)).to_owned());
+                let into = if rng.one_in(2) { "annotations" } else { "labels" };
+                set(pod, into, rng.pick::<&str>(&KEYS), (*rng.pick(&VALUES)).to_owned());
             }
-            8 => fill_annotations(pod, dice),
-            9 => add_proxy(pod, dice),
-            10 => double_a_container(pod, dice),
-            _ => odd_setting(pod, dice),
+            8 => fill_annotations(pod, rng),
+            9 => add_proxy(pod, rng),
+            10 => duplicate_container(pod, rng),
+            _ => set_unusual_field(pod, rng),
         }
     }
 }
 
-/// `pod` without the names of objects that the test's namespaces lack, or no copy of it would come as far as webhooks.
-fn within_reach(mut pod: Value) -> Value {
+/// Removes references to objects that the test's namespaces lack: the apiserver would reject the pod before it calls
+/// webhooks.
+fn without_references(mut pod: Value) -> Value {
     if let Some(metadata) = pod["metadata"].as_object_mut() {
         metadata.remove("namespace");
     }
@@ -110,9 +111,9 @@ fn within_reach(mut pod: Value) -> Value {
     pod
 }
 
-fn lose(pod: &mut Value, dice: &mut Dice) {
-    let places = places(pod, |_| true);
-    let Some((parent, last)) = dice.pick::<String>(&places).rsplit_once('/') else { return };
+fn remove_value(pod: &mut Value, rng: &mut SeededRng) {
+    let pointers = pointers(pod, |_| true);
+    let Some((parent, last)) = rng.pick::<String>(&pointers).rsplit_once('/') else { return };
     match pod.pointer_mut(parent) {
         Some(Value::Object(fields)) => drop(fields.shift_remove(&last.replace("~1", "/").replace("~0", "~"))),
         Some(Value::Array(items)) => drop(items.remove(last.parse().expect("an index"))),
@@ -120,37 +121,37 @@ fn lose(pod: &mut Value, dice: &mut Dice) {
     }
 }
 
-fn replace(pod: &mut Value, dice: &mut Dice, which: fn(&Value) -> bool, by: &[Value]) {
-    let places = places(pod, which);
-    if !places.is_empty()
-        && let Some(place) = pod.pointer_mut(dice.pick::<String>(&places))
+fn replace(pod: &mut Value, rng: &mut SeededRng, filter: fn(&Value) -> bool, replacements: &[Value]) {
+    let pointers = pointers(pod, filter);
+    if !pointers.is_empty()
+        && let Some(value) = pod.pointer_mut(rng.pick::<String>(&pointers))
     {
-        *place = dice.pick(by).clone();
+        *value = rng.pick(replacements).clone();
     }
 }
 
-/// JSON pointers to the values below `pod` that `which` picks.
-fn places(pod: &Value, which: fn(&Value) -> bool) -> Vec<String> {
-    fn walk(value: &Value, at: &str, which: fn(&Value) -> bool, found: &mut Vec<String>) {
-        if which(value) {
+/// Returns JSON pointers to the values of `pod` that `filter` accepts.
+fn pointers(pod: &Value, filter: fn(&Value) -> bool) -> Vec<String> {
+    fn walk(value: &Value, at: &str, filter: fn(&Value) -> bool, found: &mut Vec<String>) {
+        if filter(value) {
             found.push(at.to_owned());
         }
         match value {
             Value::Object(fields) => fields.iter().for_each(|(key, field)| {
-                walk(field, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), which, found);
+                walk(field, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), filter, found);
             }),
             Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, item)| walk(item, &format!("{at}/{index}"), which, found));
+                items.iter().enumerate().for_each(|(index, item)| walk(item, &format!("{at}/{index}"), filter, found));
             }
             _ => {}
         }
     }
     let mut found = Vec::new();
-    walk(pod, "", which, &mut found);
+    walk(pod, "", filter, &mut found);
     found
 }
 
-/// The object at `field` of `parent`, made where there is none.
+/// Returns the object at `field` of `parent`; replaces any other value with an empty object.
 fn object<'p>(parent: &'p mut Value, field: &str) -> &'p mut Map<String, Value> {
     if !parent.is_object() {
         *parent = json!({});
@@ -159,7 +160,7 @@ fn object<'p>(parent: &'p mut Value, field: &str) -> &'p mut Map<String, Value> 
     if !child.is_object() {
         *child = json!({});
     }
-    child.as_object_mut().expect("made an object above")
+    child.as_object_mut().expect("an object")
 }
 
 fn set(pod: &mut Value, field: &str, key: &str, value: String) {
@@ -167,15 +168,15 @@ fn set(pod: &mut Value, field: &str, key: &str, value: String) {
     object(&mut pod["metadata"], field).insert(key.to_owned(), value.into());
 }
 
-/// Leaves some hundred bytes, or none, below the limit.
-fn fill_annotations(pod: &mut Value, dice: &mut Dice) {
+/// Fills the annotations up to the limit, or less than 300 bytes below it.
+fn fill_annotations(pod: &mut Value, rng: &mut SeededRng) {
     object(pod, "metadata");
     let annotations = object(&mut pod["metadata"], "annotations");
     let key = "example.com/filler";
     annotations.remove(key);
     let used: usize = annotations.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
     let left = ANNOTATIONS_LIMIT.saturating_sub(used + key.len());
-    let filler = "x".repeat(left.saturating_sub(dice.below(300)));
+    let filler = "x".repeat(left.saturating_sub(rng.below(300)));
     annotations.insert(key.to_owned(), filler.into());
 }
 
@@ -185,39 +186,39 @@ fn containers<'p>(pod: &'p mut Value, field: &str) -> &'p mut Vec<Value> {
     if !list.is_array() {
         *list = json!([]);
     }
-    list.as_array_mut().expect("made a list above")
+    list.as_array_mut().expect("a list")
 }
 
-fn add_proxy(pod: &mut Value, dice: &mut Dice) {
+fn add_proxy(pod: &mut Value, rng: &mut SeededRng) {
     let mut proxy = json!({"name": "istio-proxy", "image": "images.test/proxyv2:1"});
-    if dice.once_in(2) {
+    if rng.one_in(2) {
         proxy["lifecycle"] = json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}});
     }
-    if dice.once_in(2) {
+    if rng.one_in(2) {
         set(pod, "annotations", "sidecar.istio.io/status", json!({"containers": ["istio-proxy"]}).to_string());
     }
-    if dice.once_in(3) {
+    if rng.one_in(3) {
         proxy["restartPolicy"] = "Always".into();
         containers(pod, "initContainers").insert(0, proxy);
     } else {
         let containers = containers(pod, "containers");
-        let place = dice.below(containers.len() + 1);
-        containers.insert(place, proxy);
+        let index = rng.below(containers.len() + 1);
+        containers.insert(index, proxy);
     }
 }
 
-fn double_a_container(pod: &mut Value, dice: &mut Dice) {
+fn duplicate_container(pod: &mut Value, rng: &mut SeededRng) {
     let containers = containers(pod, "containers");
     if let Some(mut copy) = containers.first().cloned() {
-        if dice.once_in(2) && copy.is_object() {
+        if rng.one_in(2) && copy.is_object() {
             copy["name"] = "copy".into();
         }
         containers.push(copy);
     }
 }
 
-fn odd_setting(pod: &mut Value, dice: &mut Dice) {
-    let (field, value) = dice
+fn set_unusual_field(pod: &mut Value, rng: &mut SeededRng) {
+    let (field, value) = rng
         .pick(&[
             ("hostNetwork", json!(true)),
             ("os", json!({"name": "windows"})),

@@ -1,6 +1,6 @@
-//! Workloads that the real controllers make pods of, and their pods beside those of the preview.
+//! Compares the pods that real controllers create for a workload with those that the preview shows.
 
 pub mod case;
 pub mod compare;
 
-mod chance;
+mod nondeterminism;

@@ -1,4 +1,4 @@
-//! What holds for every text that trainmesh reads, for the tests with damaged texts and for the fuzzer.
+//! Properties of every input that trainmesh parses, for the tests with corrupted inputs and for the fuzzer.
 
 pub mod configuration;
 pub mod manifest;

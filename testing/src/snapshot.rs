@@ -1,4 +1,4 @@
-//! What the engine knows beside a pod, where a test is about the pod.
+//! Default inputs of the engine for tests that only vary the pod.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::Snapshot;
 use trainmesh_core::scope::Mode;
 
-/// A namespace that is served and has these labels, in a cluster of which nothing is known.
+/// Returns the snapshot of an opted-in namespace with these labels, without facts about the cluster.
 pub fn snapshot<'a>(labels: &'a BTreeMap<String, String>, config: &'a Configuration) -> Snapshot<'a> {
     Snapshot {
         mode: Mode::Enabled,
@@ -20,7 +20,7 @@ pub fn snapshot<'a>(labels: &'a BTreeMap<String, String>, config: &'a Configurat
     }
 }
 
-/// The labels of a namespace whose pods are injected.
-pub fn injected() -> BTreeMap<String, String> {
+/// Returns the labels of a namespace with Istio injection.
+pub fn injection_labels() -> BTreeMap<String, String> {
     BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())])
 }

@@ -1,28 +1,28 @@
-//! Texts as nobody would think of them: written at random, then damaged at random.
+//! Random YAML and JSON texts, some of them corrupted.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::dice::Dice;
+use crate::rng::SeededRng;
 
 static PIECES: LazyLock<Pieces> =
-    LazyLock::new(|| serde_json::from_str(include_str!("texts/pieces.json")).expect("pieces.json is as declared"));
+    LazyLock::new(|| serde_json::from_str(include_str!("texts/pieces.json")).expect("parse pieces.json"));
 
-/// What texts are put together from.
+/// Fragments that texts are composed of.
 #[derive(Deserialize)]
 struct Pieces {
     fields: Vec<String>,
-    odd_keys: Vec<String>,
+    unusual_keys: Vec<String>,
     scalars: Vec<String>,
-    odd_scalars: Vec<String>,
+    unusual_scalars: Vec<String>,
     noise: Vec<String>,
 }
 
-/// Writes texts. The same dice give the same texts everywhere.
-pub struct Random(pub Dice);
+/// Generates texts. The same seed gives the same texts on every platform.
+pub struct TextGenerator(pub SeededRng);
 
-impl Random {
+impl TextGenerator {
     fn pick(&mut self, from: &[&'static str]) -> &'static str {
         self.0.pick::<&str>(from)
     }
@@ -31,73 +31,73 @@ impl Random {
         self.0.pick::<String>(from)
     }
 
-    /// Sound, odd and damaged texts in turn.
+    /// Returns text number `case`: usual and unusual texts, every other one corrupted.
     pub fn sample(&mut self, case: u64) -> String {
-        let text = self.text([0, 5, 25][usize::try_from(case % 3).expect("below three")]);
-        if case.is_multiple_of(2) { text } else { self.damage(&text) }
+        let text = self.text([0, 5, 25][usize::try_from(case % 3).expect("below 3")]);
+        if case.is_multiple_of(2) { text } else { self.corrupt(&text) }
     }
 
-    /// A text that a user could have written, or nearly so: `oddness` in a hundred of its parts are unusual.
-    fn text(&mut self, oddness: usize) -> String {
+    /// Returns a text similar to what users write, with `unusual_percent` percent of unusual fragments.
+    fn text(&mut self, unusual_percent: usize) -> String {
         let mut text = String::new();
         for part in
             ["\u{feff}", "%YAML 1.1\n", "# head\n", "\n", "---\n", "--- ", "--- # c\n", "&top ", "&top\n", "!!map\n"]
         {
-            if self.0.once_in(40) {
+            if self.0.one_in(40) {
                 text.push_str(part);
             }
         }
         match self.0.below(3) {
-            0 => self.flow(&mut text, oddness),
+            0 => self.flow(&mut text, unusual_percent),
             1 => self.json(&mut text),
             _ => {
-                let indentation = if self.0.once_in(8) { 2 } else { 0 };
-                self.block(&mut text, indentation, oddness);
+                let indentation = if self.0.one_in(8) { 2 } else { 0 };
+                self.block(&mut text, indentation, unusual_percent);
             }
         }
         for part in ["\n", "  ", "# tail", "\n# tail\n", "\n...\n", "\n---\n", "\t"] {
-            if self.0.once_in(15) {
+            if self.0.one_in(15) {
                 text.push_str(part);
             }
         }
-        if self.0.once_in(6) { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text }
+        if self.0.one_in(6) { text.replace("\r\n", "\n").replace('\n', "\r\n") } else { text }
     }
 
-    /// `text` with some of its characters lost, doubled or replaced.
-    fn damage(&mut self, text: &str) -> String {
+    /// Returns `text` with some characters removed, inserted or replaced.
+    fn corrupt(&mut self, text: &str) -> String {
         let mut characters: Vec<char> = text.chars().collect();
         for _ in 0..=self.0.below(3) {
             let at = self.0.below(characters.len() + 1);
-            let lost = self.0.below(3).min(characters.len() - at);
-            let noise = if self.0.once_in(3) { "" } else { self.piece(&PIECES.noise) };
-            characters.splice(at..at + lost, noise.chars());
+            let removed = self.0.below(3).min(characters.len() - at);
+            let noise = if self.0.one_in(3) { "" } else { self.piece(&PIECES.noise) };
+            characters.splice(at..at + removed, noise.chars());
         }
         characters.into_iter().collect()
     }
 
-    fn key(&mut self, oddness: usize) -> &'static str {
-        let odd = self.0.below(100) < oddness;
-        self.piece(if odd { &PIECES.odd_keys } else { &PIECES.fields })
+    fn key(&mut self, unusual_percent: usize) -> &'static str {
+        let unusual = self.0.below(100) < unusual_percent;
+        self.piece(if unusual { &PIECES.unusual_keys } else { &PIECES.fields })
     }
 
-    fn scalar(&mut self, oddness: usize) -> &'static str {
-        let odd = self.0.below(100) < oddness;
-        self.piece(if odd { &PIECES.odd_scalars } else { &PIECES.scalars })
+    fn scalar(&mut self, unusual_percent: usize) -> &'static str {
+        let unusual = self.0.below(100) < unusual_percent;
+        self.piece(if unusual { &PIECES.unusual_scalars } else { &PIECES.scalars })
     }
 
-    fn block(&mut self, text: &mut String, indentation: usize, oddness: usize) {
+    fn block(&mut self, text: &mut String, indentation: usize, unusual_percent: usize) {
         let blank = " ".repeat(indentation);
         for _ in 0..=self.0.below(4) {
-            if self.0.once_in(6) {
+            if self.0.one_in(6) {
                 text.push_str(self.pick(&["# comment\n", "  # comment\n", "\n", "  \n"]));
             }
             text.push_str(&blank);
-            text.push_str(self.key(oddness));
+            text.push_str(self.key(unusual_percent));
             text.push(':');
             match self.0.below(if indentation < 6 { 6 } else { 4 }) {
                 4 => {
                     text.push_str(self.pick(&["\n", " # comment\n", " &x\n", "\n\n"]));
-                    self.block(text, indentation + 2, oddness);
+                    self.block(text, indentation + 2, unusual_percent);
                     continue;
                 }
                 5 => {
@@ -105,25 +105,25 @@ impl Random {
                     for _ in 0..=self.0.below(2) {
                         text.push_str(&blank);
                         text.push_str(self.pick(&["- ", "  - ", "-   ", "- - "]));
-                        text.push_str(self.scalar(oddness));
+                        text.push_str(self.scalar(unusual_percent));
                         text.push('\n');
                     }
                     continue;
                 }
                 _ => {
                     text.push_str(self.pick(&[" ", " ", " ", "  ", "\t"]));
-                    text.push_str(self.scalar(oddness));
+                    text.push_str(self.scalar(unusual_percent));
                 }
             }
             text.push_str(self.pick(&["", "", " # comment", "  "]));
             text.push('\n');
         }
-        if self.0.once_in(5) {
+        if self.0.one_in(5) {
             text.pop();
         }
     }
 
-    fn flow(&mut self, text: &mut String, oddness: usize) {
+    fn flow(&mut self, text: &mut String, unusual_percent: usize) {
         let gap = self.pick(&["", "", " ", "\n", "\n  ", " # comment\n", "\t", "\n\t"]);
         text.push('{');
         text.push_str(gap);
@@ -131,9 +131,9 @@ impl Random {
             if entry > 0 {
                 text.push_str(self.pick(&[", ", ",", ",\n  ", " ,"]));
             }
-            text.push_str(self.key(oddness));
+            text.push_str(self.key(unusual_percent));
             text.push_str(self.pick(&[": ", ": ", ":", " : ", ":\n  "]));
-            text.push_str(self.scalar(oddness));
+            text.push_str(self.scalar(unusual_percent));
         }
         text.push_str(self.pick(&["", "", ",", ", "]));
         text.push_str(gap);

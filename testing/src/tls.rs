@@ -1,4 +1,4 @@
-//! A client of the webhook: it connects as the apiserver does, and need not behave as well.
+//! A TLS client for the webhook that can also misbehave, unlike the apiserver.
 
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -10,22 +10,22 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-/// Time enough for a connection, a handshake or a call on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Limit for a connection, a handshake or a call on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A connection with TLS.
+/// A TLS connection.
 pub type Tls = StreamOwned<ClientConnection, TcpStream>;
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
-    /// Whether the connection is over with it.
+    /// True if the server closes the connection after this response.
     pub closes: bool,
     pub body: String,
 }
 
-/// Connects as somebody who trusts the PEM `bundle` and calls by the name `host`; the handshake is done.
+/// Connects, trusting the PEM `bundle` and expecting the name `host`, and completes the handshake.
 pub fn connect(address: SocketAddr, bundle: &str, host: &str) -> io::Result<Tls> {
     let mut roots = RootCertStore::empty();
     for root in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
@@ -38,10 +38,10 @@ pub fn connect(address: SocketAddr, bundle: &str, host: &str) -> io::Result<Tls>
         .with_no_client_auth();
     let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
     let connection = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
-    let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let socket = TcpStream::connect_timeout(&address, TIMEOUT)?;
     socket.set_nodelay(true)?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
     let mut stream = StreamOwned::new(connection, socket);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock)?;
@@ -49,21 +49,24 @@ pub fn connect(address: SocketAddr, bundle: &str, host: &str) -> io::Result<Tls>
     Ok(stream)
 }
 
-/// The certificate that is shown to such a client.
-pub fn shown(address: SocketAddr, bundle: &str, host: &str) -> io::Result<CertificateDer<'static>> {
+/// Returns the certificate that the server presents to such a client.
+pub fn served_certificate(address: SocketAddr, bundle: &str, host: &str) -> io::Result<CertificateDer<'static>> {
     let stream = connect(address, bundle, host)?;
     let chain = stream.conn.peer_certificates().unwrap_or_default();
-    chain.first().map(|leaf| leaf.clone().into_owned()).ok_or_else(|| io::Error::other("no certificate was shown"))
+    chain
+        .first()
+        .map(|certificate| certificate.clone().into_owned())
+        .ok_or_else(|| io::Error::other("no certificate was presented"))
 }
 
-/// Posts a body and reads the reply, which a server may send before it has read all of the body.
+/// Posts a body and reads the response, which a server may send before it has read all of the body.
 pub fn post(stream: &mut Tls, path: &str, body: &[u8]) -> io::Result<Reply> {
     let head = format!("POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n", body.len());
     let written = stream.write_all(&[head.as_bytes(), body].concat()).and_then(|()| stream.flush());
     reply(stream).map_err(|error| written.err().unwrap_or(error))
 }
 
-/// Reads the reply to a call.
+/// Reads a response.
 pub fn reply(stream: &mut impl io::Read) -> io::Result<Reply> {
     let (head, body) = receive(stream)?;
     let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok());
@@ -72,7 +75,7 @@ pub fn reply(stream: &mut impl io::Read) -> io::Result<Reply> {
     Ok(Reply { status, closes, body: String::from_utf8_lossy(&body).into_owned() })
 }
 
-/// Reads one message: its head in lower case, and its body.
+/// Reads one HTTP message and returns its head, in lower case, and its body.
 pub fn receive(stream: &mut impl io::Read) -> io::Result<(String, Vec<u8>)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -1,13 +1,13 @@
-//! The real binary, `trainmesh webhook`, registered with the real apiserver.
+//! Runs `trainmesh webhook` with webhook configurations in a real apiserver.
 //!
-//! Each [`Webhook`] is a process of its own under a registration of its own, a copy of `config/registration.yaml` that
-//! only sees the namespaces made by [`Webhook::namespace`]: tests run side by side and share nothing. When it is
-//! dropped, the registration goes and the process ends.
+//! Each [`Webhook`] has its own process and its own webhook configuration, a copy of
+//! `config/webhook-configuration.yaml` that matches only the namespaces created by [`Webhook::namespace`], so that
+//! tests run concurrently. Dropping it deletes the configuration and stops the process.
 
 pub mod call;
 mod certificate;
+mod configuration;
 mod process;
-mod registration;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,37 +17,37 @@ use serde_json::{Value, json};
 
 pub use call::{Call, calls, failed_open};
 pub use certificate::{Authority, Certificate, base64};
+pub use configuration::{Scope, WebhookConfiguration};
 pub use process::Process;
-pub use registration::{Registration, Scope};
 
 use crate::cluster::{Cluster, Namespace};
 
-/// How often a configuration has come into force; 1 after the start.
+/// Series that counts applied configurations; 1 after the start.
 pub const APPLIED: &str = "trainmesh_config_reloads_total{result=\"applied\"}";
-/// How often one was refused.
+/// Series that counts rejected configurations.
 pub const REFUSED: &str = "trainmesh_config_reloads_total{result=\"refused\"}";
 
-/// How a webhook is started and registered.
+/// Options of a webhook and of its configuration in the apiserver.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// Begin of the registration's name, which decides its place in the order of webhooks.
+    /// Prefix of the webhook configuration's name, which determines the order of calls.
     pub name: &'a str,
-    /// What the apiserver does when a call fails, where that differs from what is shipped.
+    /// Failure policy, if it differs from the shipped one.
     pub policy: Option<&'a str>,
-    /// More flags; how it drains is among them.
+    /// Additional flags, including those for draining.
     pub arguments: &'a [&'a str],
-    /// Another kubeconfig than the cluster's.
+    /// Kubeconfig, if it differs from the cluster's.
     pub kubeconfig: Option<&'a Path>,
 }
 
-/// A running webhook that the apiserver asks.
+/// A running webhook that the apiserver calls.
 #[derive(Debug)]
 pub struct Webhook {
-    // Dropped first: nobody is sent to a process that has ended.
-    pub registration: Registration,
+    // Dropped before the process, so that the apiserver calls no stopped process.
+    pub configuration: WebhookConfiguration,
     pub process: Process,
-    /// The namespace that its configuration is read from.
-    pub home: Namespace,
+    /// Namespace of its `ConfigMap`.
+    pub config_namespace: Namespace,
 }
 
 impl Default for Options<'_> {
@@ -57,41 +57,41 @@ impl Default for Options<'_> {
 }
 
 impl Webhook {
-    /// As it is installed.
+    /// Starts a webhook with the default options.
     pub fn start() -> Self {
-        Self::with(&Options::default())
+        Self::with_options(&Options::default())
     }
 
-    /// Another way; returns when it is ready and the apiserver asks it.
-    pub fn with(options: &Options<'_>) -> Self {
+    /// Starts a webhook and waits until it is ready and the apiserver calls it.
+    pub fn with_options(options: &Options<'_>) -> Self {
         let scope = Scope::new();
-        let home = Cluster::get().namespace(&[]);
-        let process = Process::start(&home.name, Arc::new(Certificate::new()), options);
+        let config_namespace = Cluster::get().namespace(&[]);
+        let process = Process::start(&config_namespace.name, Arc::new(Certificate::new()), options);
         let webhooks = manifest(options.policy, process.listen, &process.certificate.pem);
-        let registration = Registration::new(scope, options.name, webhooks);
-        Self { registration, process, home }
+        let configuration = WebhookConfiguration::new(scope, options.name, webhooks);
+        Self { configuration, process, config_namespace }
     }
 
-    /// A new namespace whose pods this webhook may be asked about, if `labels` opt in.
+    /// Creates a namespace that the webhook configuration matches, if `labels` opt in.
     pub fn namespace(&self, labels: &[(&str, &str)]) -> Namespace {
-        self.registration.namespace(labels)
+        self.configuration.namespace(labels)
     }
 
-    /// Writes its `ConfigMap`: `text` without the head that every configuration has.
+    /// Creates or updates the `ConfigMap` with `text`, to which it adds `apiVersion` and `kind`.
     pub fn configure(&self, text: &str) {
         let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{text}\n");
         let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "trainmesh-config"}, "data": {"config.yaml": text}});
-        let _ = self.home.apply(&config_map).success();
+        let _ = self.config_namespace.apply(&config_map).success();
     }
 }
 
-/// The webhooks of `config/registration.yaml`, to be called at `address` with the authorities of `bundle`.
+/// Returns the webhooks of `config/webhook-configuration.yaml` with the URL of `address` and the CA bundle `bundle`.
 pub fn manifest(policy: Option<&str>, address: SocketAddr, bundle: &str) -> Vec<Value> {
-    let path = crate::repository().join("config/registration.yaml");
-    let text = std::fs::read_to_string(path).expect("read config/registration.yaml");
-    let mut registration: Value = trainmesh_core::yaml::parse(&text).expect("the registration is YAML");
-    let Value::Array(mut webhooks) = registration["webhooks"].take() else { panic!("no webhooks") };
+    let path = crate::repository().join("config/webhook-configuration.yaml");
+    let text = std::fs::read_to_string(path).expect("read config/webhook-configuration.yaml");
+    let mut configuration: Value = trainmesh_core::yaml::parse(&text).expect("parse the webhook configuration");
+    let Value::Array(mut webhooks) = configuration["webhooks"].take() else { panic!("no webhooks") };
     for webhook in &mut webhooks {
         let path = webhook["clientConfig"]["service"]["path"].as_str().expect("a path");
         let url = format!("https://{address}{path}");

@@ -1,4 +1,4 @@
-//! `trainmesh certs generate`, and the flags that say where certificates come from.
+//! `trainmesh certs generate`, and the flags that select the source of certificates.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,18 +19,18 @@ fn generate(out: &Path, more: &[&str]) -> Run {
 }
 
 #[test]
-fn a_pair_that_belongs_together_and_a_key_that_others_cannot_read() {
+fn generates_a_matching_pair_with_a_private_key_file() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new/folder");
     let run = generate(&out, &["--service", "hook", "--namespace", "team-a"]);
     assert_eq!(run.code, Some(0), "{run:#?}");
     let read = |name: &str| fs::read(out.join(name)).unwrap();
     let certificate = CertificateDer::from_pem_slice(&read("tls.crt")).unwrap();
-    assert_eq!(shake_hands(&out, "hook.team-a.svc").unwrap(), certificate);
-    assert!(shake_hands(&out, "hook.team-b.svc").is_err());
+    assert_eq!(handshake(&out, "hook.team-a.svc").unwrap(), certificate);
+    assert!(handshake(&out, "hook.team-b.svc").is_err());
     let mode = |name: &str| fs::metadata(out.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!([mode("ca.crt"), mode("tls.crt"), mode("tls.key")], [0o644, 0o644, 0o600]);
-    assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "nothing else is left there");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 3, "no other file may be left behind");
 
     let bundle = run.stdout.strip_prefix("caBundle: ").unwrap().trim();
     let bundle: ByteString = serde_json::from_value(bundle.into()).unwrap();
@@ -38,8 +38,9 @@ fn a_pair_that_belongs_together_and_a_key_that_others_cannot_read() {
     assert!(run.stderr.contains("hook.team-a.svc") && !run.stderr.contains("PRIVATE"), "{}", run.stderr);
 }
 
-/// What a client who trusts `ca.crt` and calls `host` is shown by a server with the pair of `folder`.
-fn shake_hands(folder: &Path, host: &str) -> io::Result<CertificateDer<'static>> {
+/// Returns the certificate that a server with the pair in `folder` presents to a client that trusts `ca.crt` and calls
+/// `host`.
+fn handshake(folder: &Path, host: &str) -> io::Result<CertificateDer<'static>> {
     let chain = CertificateDer::pem_file_iter(folder.join("tls.crt")).unwrap().map(Result::unwrap).collect();
     let key = PrivateKeyDer::from_pem_file(folder.join("tls.key")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -54,35 +55,35 @@ fn shake_hands(folder: &Path, host: &str) -> io::Result<CertificateDer<'static>>
         scope.spawn(|| {
             let (mut socket, _) = listener.accept().unwrap();
             let mut connection = ServerConnection::new(Arc::new(config)).unwrap();
-            // A client who does not trust us hangs up.
+            // A client that does not trust the certificate closes the connection.
             while connection.is_handshaking() && connection.complete_io(&mut socket).is_ok() {}
         });
-        tls::shown(address, &fs::read_to_string(folder.join("ca.crt")).unwrap(), host)
+        tls::served_certificate(address, &fs::read_to_string(folder.join("ca.crt")).unwrap(), host)
     })
 }
 
 #[test]
-fn what_is_there_is_replaced_by_force_alone() {
+fn existing_files_are_replaced_only_with_force() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("tls.key");
     fs::write(&key, "mine").unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let run = generate(folder.path(), &[]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("tls.key is there already; --force replaces it"), "{}", run.stderr);
+    assert!(run.stderr.contains("tls.key already exists; use --force to overwrite it"), "{}", run.stderr);
     assert_eq!((fs::read_to_string(&key).unwrap().as_str(), folder.path().join("ca.crt").exists()), ("mine", false));
     assert_eq!(generate(folder.path(), &["--force"]).code, Some(0));
     assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[rstest]
-#[case::generate_order(&["certs", "generate", "--out", "nowhere", "--ca-lifetime", "24h"], "is shorter than that of the certificate")]
-#[case::generate_range(&["certs", "generate", "--out", "nowhere", "--lifetime", "1s"], "out of range: give one between 12s and")]
-#[case::half_a_pair(&["webhook", "--tls-cert", "tls.crt"], "--tls-key <FILE>")]
-#[case::the_other_half(&["webhook", "--tls-key", "tls.key"], "--tls-cert <FILE>")]
-#[case::controller_order(&["controller", "--ca-lifetime", "24h"], "is shorter than that of the certificate")]
+#[case::generate_order(&["certs", "generate", "--out", "nowhere", "--ca-lifetime", "24h"], "is shorter than certificate lifetime")]
+#[case::generate_range(&["certs", "generate", "--out", "nowhere", "--lifetime", "1s"], "out of range: use a value between 12s and")]
+#[case::certificate_without_key(&["webhook", "--tls-cert", "tls.crt"], "--tls-key <FILE>")]
+#[case::key_without_certificate(&["webhook", "--tls-key", "tls.key"], "--tls-cert <FILE>")]
+#[case::controller_order(&["controller", "--ca-lifetime", "24h"], "is shorter than certificate lifetime")]
 #[case::controller_mode(&["controller", "--certificates", "perhaps"], "possible values: self, none")]
-fn mistakes_are_told(#[case] arguments: &[&str], #[case] expected: &str) {
+fn invalid_flags_are_rejected(#[case] arguments: &[&str], #[case] expected: &str) {
     let run = trainmesh(arguments, "");
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains(expected), "{}", run.stderr);

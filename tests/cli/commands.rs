@@ -1,8 +1,8 @@
-//! The command line, as a person or a pipe meets it.
+//! The command line: exit codes, standard output and standard error.
 
 use rstest::rstest;
 use serde_json::Value;
-use trainmesh_testing::cli::{Run, ended, trainmesh};
+use trainmesh_testing::cli::{Run, assert_exit, trainmesh};
 
 const POD: &str =
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: train\n    image: i\n";
@@ -16,11 +16,11 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 #[case::patch(&["preview", "-f", "-", "-o", "patch"], POD, 0, &["\"op\": \"add\""], "")]
 #[case::exit_code(&["preview", "-f", "-", "--exit-code"], POD, 1, &[], "")]
 #[case::exit_code_without_a_change(&["preview", "-f", "-", "--exit-code", "--namespace-labels", ""], POD, 0, &["NamespaceNotOptedIn"], "")]
-#[case::rehearsal(&["preview", "-f", "-", "--exit-code", "--namespace-labels", "trainmesh.dev/inject=audit,istio-injection=enabled"], POD, 0, &["audit, not done"], "")]
+#[case::audit_mode(&["preview", "-f", "-", "--exit-code", "--namespace-labels", "trainmesh.dev/inject=audit,istio-injection=enabled"], POD, 0, &["audit, not applied"], "")]
 #[case::namespace_flag(&["preview", "-f", "-", "-n", "team-a"], POD, 0, &["Pod team-a/a"], "")]
 #[case::job(&["preview", "-f", "-"], JOB, 0, &["Job default/x\n"], "")]
-#[case::two_pods_are_no_patch(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\n{POD}"), 2, &[], "use -o json")]
-#[case::other_kinds(&["preview", "-v", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &[], "v1 ConfigMap makes no pods")]
+#[case::patch_of_two_pods(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\n{POD}"), 2, &[], "use -o json")]
+#[case::other_kinds(&["preview", "-v", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &[], "v1 ConfigMap creates no pods")]
 #[case::nothing(&["preview", "-f", "-"], "", 2, &[], "error")]
 #[case::no_such_file(&["preview", "-f", "no/such/file.yaml"], "", 2, &[], "no/such/file.yaml")]
 #[case::no_such_flag(&["preview", "-f", "-", "--nonsense"], "", 2, &[], "--nonsense")]
@@ -39,7 +39,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     "apiVersion: kubeflow.org/v2\nkind: PyTorchJob\nmetadata: {name: a}\n",
     2,
     &[],
-    "kubeflow.org/v2 PyTorchJob is not known: write kubeflow.org/v1 PyTorchJob"
+    "kubeflow.org/v2 PyTorchJob is not supported: use kubeflow.org/v1 PyTorchJob"
 )]
 #[case::another_group(
     &["preview", "-f", "-"],
@@ -55,7 +55,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     &[],
     "its pods are not shown"
 )]
-#[case::labels_of_a_namespace(
+#[case::invalid_namespace_label(
     &["preview", "-f", "-"],
     "apiVersion: v1\nkind: Namespace\nmetadata: {name: a, labels: {trainmesh.dev/inject: true}}\n",
     2,
@@ -67,19 +67,19 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"UPDATE","object":{}}}"#,
     2,
     &[],
-    "asked at CREATE only"
+    "only called for CREATE"
 )]
-#[case::no_pod(&["preview", "-f", "-"], "apiVersion: v1\nkind: Pod\nspec: 5\n", 0, &["refused NotAPod"], "")]
-#[case::names_do_not_steer_the_terminal(
+#[case::invalid_pod(&["preview", "-f", "-"], "apiVersion: v1\nkind: Pod\nspec: 5\n", 0, &["refused NotAPod"], "")]
+#[case::control_characters_in_names(
     &["preview", "-f", "-"],
     "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\\u001b[31m\\nPod x/y\"}\nspec: {containers: []}\n",
     0,
     &["Pod default/a\\u{1b}[31m\\nPod x/y"],
     ""
 )]
-#[case::patch_beside_an_error(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\na: [\n"), 2, &[], "document 2")]
+#[case::patch_with_an_error_in_another_document(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\na: [\n"), 2, &[], "document 2")]
 #[case::version(&["version"], "", 0, &["trainmesh ", "config.trainmesh.dev/v1alpha1"], "")]
-#[case::version_for_machines(&["version", "-o", "json"], "", 0, &["\"version\":"], "")]
+#[case::version_json(&["version", "-o", "json"], "", 0, &["\"version\":"], "")]
 #[case::completion(&["completion", "bash"], "", 0, &["_trainmesh"], "")]
 #[case::show(&["config", "show"], "", 0, &["kind: TrainmeshConfiguration", "nativeSidecar: leave"], "")]
 #[case::schema(&["config", "schema"], "", 0, &["\"$schema\""], "")]
@@ -92,7 +92,7 @@ fn commands(
     #[case] stdout: &[&str],
     #[case] stderr: &str,
 ) {
-    ended(&trainmesh(arguments, input), code, stdout, stderr);
+    assert_exit(&trainmesh(arguments, input), code, stdout, stderr);
 }
 
 fn json(arguments: &[&str], input: &str) -> (Run, Value) {
@@ -102,7 +102,7 @@ fn json(arguments: &[&str], input: &str) -> (Run, Value) {
 }
 
 #[test]
-fn a_broken_document_is_told_and_the_others_are_shown() {
+fn an_invalid_document_is_reported_and_the_others_are_shown() {
     let broken = "kind: [\n";
     let input = [POD, POD, broken, POD, POD].join("---\n");
     let (run, value) = json(&["-f", "-"], &input);
@@ -119,7 +119,7 @@ fn a_broken_document_is_told_and_the_others_are_shown() {
 }
 
 #[test]
-fn the_machine_form_has_every_field_of_the_contract() {
+fn json_output_has_every_field_of_the_contract() {
     let (_, value) = json(&["-f", "-"], POD);
     assert_eq!(value["schemaVersion"], 1);
     assert_eq!(value["configHash"].as_str().unwrap().len(), 12);
@@ -150,7 +150,7 @@ fn the_machine_form_has_every_field_of_the_contract() {
 }
 
 #[test]
-fn a_pod_document_is_its_own_original() {
+fn the_original_of_a_pod_document_is_unchanged() {
     let (_, value) = json(
         &["-f", "-"],
         r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[],"new":{"z":1,"a":2}}}"#,
@@ -163,7 +163,7 @@ fn a_pod_document_is_its_own_original() {
 }
 
 #[test]
-fn namespaces_are_known_wherever_they_stand() {
+fn namespace_documents_apply_in_any_order() {
     let namespace =
         "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {trainmesh.dev/inject: enabled}}\n";
     for input in [format!("{POD}---\n{namespace}"), format!("{namespace}---\n{POD}")] {
@@ -178,14 +178,14 @@ fn namespaces_are_known_wherever_they_stand() {
 }
 
 #[test]
-fn notes_tell_the_commonest_mistakes() {
+fn notes_report_common_mistakes() {
     let job = JOB.replace("  name: x\nspec", "  name: x\n  labels: {sidecar.istio.io/inject: \"false\"}\nspec");
     let run = trainmesh(&["preview", "-f", "-"], &job);
     assert!(run.stderr.contains("move it to .spec.template.metadata.labels"), "{}", run.stderr);
 }
 
 #[test]
-fn every_mistake_of_a_configuration_is_told_at_once() {
+fn configuration_errors_are_reported_all_at_once() {
     let text = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nmesh:\n  hold: \"true\"\n  nativeSidecar: perfer\n  trafic: leave\n";
     let run = trainmesh(&["config", "validate", "-"], text);
     assert_eq!(run.code, Some(2));
@@ -196,7 +196,7 @@ fn every_mistake_of_a_configuration_is_told_at_once() {
 }
 
 #[test]
-fn colours_are_there_on_demand() {
+fn color_can_be_forced() {
     let run = trainmesh(&["preview", "-f", "-", "--color", "always"], POD);
     assert!(run.stdout.contains("\x1b[32m"), "{}", run.stdout);
 }

@@ -4,9 +4,9 @@ use std::fs;
 
 use rstest::rstest;
 use trainmesh_core::config::{Configuration, builtin_profiles, profile_source};
-use trainmesh_testing::cli::{ended, trainmesh};
+use trainmesh_testing::cli::{assert_exit, trainmesh};
 
-const OWN: &str = "\
+const OWN_PROFILES: &str = "\
 apiVersion: config.trainmesh.dev/v1alpha1
 kind: TrainmeshConfiguration
 fabric:
@@ -31,44 +31,44 @@ fabric:
 ";
 
 #[rstest]
-#[case::list(&["list", "--config", "-"], &["NAME FROM TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one own ib - team-b, team-a", "two own ib - a notin (b,c),!d,tier=gold", "three own ib - all", "tcp built-in tcp - all NCCL"])]
+#[case::list(&["list", "--config", "-"], &["NAME ORIGIN TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one custom ib - team-b, team-a", "two custom ib - a notin (b,c),!d,tier=gold", "three custom ib - all", "tcp built-in tcp - all NCCL"])]
 #[case::show(&["show", "one", "--config", "-"], &["namespaces:\nnames:\n- team-b\n- team-a"])]
-#[case::render(&["render", "one", "--config", "-", "-o", "explain"], &["not for namespace default"])]
-#[case::render_elsewhere(&["render", "one", "--namespace", "team-a", "--config", "-", "-o", "explain"], &["Pod team-a/train", "FabricAdded"])]
-fn a_profile_may_be_for_some_namespaces(#[case] arguments: &[&str], #[case] stdout: &[&str]) {
+#[case::render(&["render", "one", "--config", "-", "-o", "explain"], &["not available in namespace default"])]
+#[case::render_in_another_namespace(&["render", "one", "--namespace", "team-a", "--config", "-", "-o", "explain"], &["Pod team-a/train", "FabricAdded"])]
+fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] stdout: &[&str]) {
     let mut run = trainmesh(&[&["fabric"], arguments].concat(), LIMITED);
     let squeezed = run.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     run.stdout = squeezed.collect::<Vec<_>>().join("\n");
-    ended(&run, 0, stdout, "");
+    assert_exit(&run, 0, stdout, "");
 }
 
 #[rstest]
-#[case::list(&["list"], 0, &["NAME", "ib-shared built-in ib 1 rdma/hca_shared_devices_a per pod InfiniBand", "claim fabric-mrdma", "8 networks of GKE", "2 nvidia.com/rdma-vf per GPU", "vpc.amazonaws.com/efa per GPU, by machine", "device class efa.networking.k8s.aws per GPU", "tcp built-in tcp - NCCL"], "")]
-#[case::own_ones(&["list", "--config", "-"], 0, &["lab own roce 2 rdma/lab per container", "tcp own tcp - another tcp", "eks-efa built-in"], "")]
+#[case::list(&["list"], 0, &["NAME", "ib-shared built-in ib 1 rdma/hca_shared_devices_a per pod InfiniBand", "claim fabric-mrdma", "8 GKE networks", "2 nvidia.com/rdma-vf per GPU", "vpc.amazonaws.com/efa per GPU, by machine", "device class efa.networking.k8s.aws per GPU", "tcp built-in tcp - NCCL"], "")]
+#[case::own_profiles(&["list", "--config", "-"], 0, &["lab custom roce 2 rdma/lab per container", "tcp custom tcp - another tcp", "eks-efa built-in"], "")]
 #[case::show_with_comments(&["show", "eks-efa"], 0, &["# Amazon EKS", "optIn: true"], "")]
 #[case::show_own(&["show", "lab", "--config", "-"], 0, &["name: lab\ndescription: the cluster in the basement\n", "count: 2", "onConflict: skip"], "")]
-#[case::show_what_is_replaced(&["show", "tcp", "--config", "-"], 0, &["another tcp"], "")]
-#[case::show_misspelt(&["show", "ib-shred"], 2, &[], "no profile is called ib-shred: did you mean ib-shared?")]
-#[case::show_unknown(&["show", "nonsense"], 2, &[], "no profile is called nonsense: trainmesh fabric list shows the names")]
-#[case::own_without_its_configuration(&["show", "lab"], 2, &[], "no profile is called lab")]
+#[case::show_replaced_built_in(&["show", "tcp", "--config", "-"], 0, &["another tcp"], "")]
+#[case::show_misspelled(&["show", "ib-shred"], 2, &[], "unknown fabric profile ib-shred: did you mean ib-shared?")]
+#[case::show_unknown(&["show", "nonsense"], 2, &[], "unknown fabric profile nonsense: run `trainmesh fabric list` to list the profiles")]
+#[case::own_without_its_configuration(&["show", "lab"], 2, &[], "unknown fabric profile lab")]
 #[case::render(&["render", "ib-shared"], 0, &["Pod default/train"], "")]
 #[case::render_on_a_machine(&["render", "eks-efa", "--gpus", "4", "--machine", "p5.48xlarge", "-o", "json"], 0, &["\"nvidia.com/gpu\":4", "p5.48xlarge", "\"trainmesh.dev/fabric\":\"eks-efa\""], "")]
 #[case::render_own(&["render", "lab", "--gpus", "2", "--config", "-", "-o", "explain"], 0, &["Pod default/train"], "")]
-#[case::render_unknown(&["render", "gke-tcpxo"], 2, &[], "no profile is called gke-tcpxo")]
+#[case::render_unknown(&["render", "gke-tcpxo"], 2, &[], "unknown fabric profile gke-tcpxo")]
 #[case::render_for_no_gpu(&["render", "tcp", "--gpus", "0"], 2, &[], "--gpus")]
 #[case::bad_configuration(&["list", "--config", "no/such/file"], 2, &[], "no/such/file")]
 #[case::help(&["--help"], 0, &["Examples:", "trainmesh fabric show roce-sriov"], "")]
 #[case::no_command(&[], 2, &[], "Usage: trainmesh fabric")]
 fn commands(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {
-    let mut run = trainmesh(&[&["fabric"], arguments].concat(), OWN);
-    // Columns are as wide as their widest cell, which is not what is tested here.
+    let mut run = trainmesh(&[&["fabric"], arguments].concat(), OWN_PROFILES);
+    // Column widths depend on other rows and are not tested here.
     let squeezed = run.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     run.stdout = squeezed.collect::<Vec<_>>().join("\n");
-    ended(&run, code, stdout, stderr);
+    assert_exit(&run, code, stdout, stderr);
 }
 
 #[test]
-fn what_is_shown_is_the_file_and_can_be_put_into_a_configuration() {
+fn shown_profiles_can_be_used_in_a_configuration() {
     for name in builtin_profiles().all().keys() {
         let shown = trainmesh(&["fabric", "show", name], "");
         assert_eq!(Some(shown.stdout.as_str()), profile_source(name));
@@ -83,9 +83,9 @@ fn what_is_shown_is_the_file_and_can_be_put_into_a_configuration() {
     }
 }
 
-/// Whole configurations with one profile each, for sites whose values only a person can tell.
+/// Complete configurations with one profile each, for clusters whose values must be filled in manually.
 #[test]
-fn every_example_is_a_configuration_with_the_profile_of_its_name() {
+fn each_example_defines_the_profile_of_its_file_name() {
     let mut names = Vec::new();
     for file in fs::read_dir("examples/fabric").unwrap() {
         let path = file.unwrap().path();
@@ -94,7 +94,7 @@ fn every_example_is_a_configuration_with_the_profile_of_its_name() {
         assert_eq!(run.code, Some(0), "{run:#?}");
         let configuration = Configuration::parse(&fs::read_to_string(&path).unwrap()).unwrap();
         assert!(configuration.fabric.profiles.is_own(&name), "{name}");
-        assert_eq!(builtin_profiles().find(&name), None, "{name} is an example only");
+        assert_eq!(builtin_profiles().find(&name), None, "{name} must not be built in");
         names.push(name);
     }
     names.sort();
@@ -102,7 +102,7 @@ fn every_example_is_a_configuration_with_the_profile_of_its_name() {
 }
 
 #[test]
-fn the_page_names_every_profile_and_shows_what_loads() {
+fn the_documentation_lists_every_profile_and_its_example_loads() {
     let page = include_str!("../../docs/fabric.md");
     for name in builtin_profiles().all().keys() {
         assert!(page.contains(&format!("| `{name}` |")), "{name} is not in docs/fabric.md");

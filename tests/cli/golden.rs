@@ -1,4 +1,4 @@
-//! Every example, as a person sees its preview. `make golden` renews the files in `tests/cli/golden`.
+//! Previews of every example. `make golden` updates the files in `tests/cli/golden`.
 
 mod fabric;
 
@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use trainmesh_core::yaml;
 use trainmesh_testing::cli::trainmesh;
-use trainmesh_testing::judge::Judge;
+use trainmesh_testing::oracle::Oracle;
 
-/// The whole preview of one example: the diff of each role, the notes, and each pod as its operator would create it.
-fn picture(path: &str) -> String {
+/// Renders the preview of one example: the diff of each role, the notes, and each pod as its operator would create it.
+fn render(path: &str) -> String {
     let diff = trainmesh(&["preview", "-f", path], "");
     assert_eq!(diff.code, Some(0), "{diff:#?}");
     let mut text = format!("{}\n{}", diff.stdout, diff.stderr);
@@ -32,7 +32,7 @@ fn examples() {
     settings().bind(|| {
         insta::glob!("../../examples", "*.yaml", |path| {
             let name = path.file_name().unwrap().to_str().unwrap();
-            insta::assert_snapshot!("preview", picture(&format!("examples/{name}")));
+            insta::assert_snapshot!("preview", render(&format!("examples/{name}")));
         });
     });
 }
@@ -52,33 +52,33 @@ fn every_kind_has_an_example() {
         .map(|result| (result["apiVersion"].as_str().unwrap().to_owned(), result["kind"].as_str().unwrap().to_owned()))
         .collect();
     for kind in trainmesh_core::workload::KINDS {
-        let of_kind = |(api_version, name): &(String, String)| {
+        let matches_kind = |(api_version, name): &(String, String)| {
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
             name == kind.kind && group == kind.group && kind.versions.contains(&version)
         };
-        assert!(shown.iter().any(of_kind), "no example of {}/{} {}", kind.group, kind.versions[0], kind.kind);
+        assert!(shown.iter().any(matches_kind), "no example of {}/{} {}", kind.group, kind.versions[0], kind.kind);
     }
 }
 
 #[test]
-fn the_apiservers_library_makes_the_same_pod_of_each_patch() {
+fn the_apiservers_library_applies_each_patch_to_the_same_pod() {
     let results = results(&["-R", "-f", "examples"]);
-    let questions: Vec<_> = results.iter().map(|result| (&result["original"], &result["patch"])).collect();
-    let patched = Judge::build().apply_all(&questions);
-    for (result, patched) in results.iter().zip(patched) {
-        assert_eq!(patched.as_ref(), Ok(&result["pod"]), "{}", result["source"]);
+    let patches: Vec<_> = results.iter().map(|result| (&result["original"], &result["patch"])).collect();
+    let applied = Oracle::build().apply_all(&patches);
+    for (result, pod) in results.iter().zip(applied) {
+        assert_eq!(pod.as_ref(), Ok(&result["pod"]), "{}", result["source"]);
     }
 }
 
 #[test]
-fn a_patched_example_comes_to_rest() {
+fn patched_examples_are_not_patched_again() {
     let patched = trainmesh(&["preview", "-R", "-f", "examples", "-o", "yaml"], "");
     let again = trainmesh(&["preview", "-f", "-", "--exit-code", "-o", "json"], &patched.stdout);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
 }
 
 #[test]
-fn what_an_operator_sets_is_never_touched() {
+fn variables_set_by_an_operator_are_never_changed() {
     const OPERATORS: [&str; 8] = [
         "RANK",
         "WORLD_SIZE",
@@ -98,7 +98,7 @@ fn what_an_operator_sets_is_never_touched() {
             }
         }
     }
-    assert_eq!(seen, BTreeSet::from(OPERATORS), "the examples show each of them");
+    assert_eq!(seen, BTreeSet::from(OPERATORS), "every variable must occur in an example");
 }
 
 fn containers(pod: &Value) -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! Commands find the namespace that trainmesh is installed in, or are given it.
+//! Detection of the namespace that trainmesh is installed in.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use trainmesh_testing::apiserver::Apiserver;
 
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: train, image: i}]}\n";
-const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-trainmesh";
+const WEBHOOK_CONFIGURATION: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-trainmesh";
 
-/// A cluster whose registration calls a Service of `namespace`.
+/// Returns a cluster whose webhook configuration refers to a Service in `namespace`.
 fn cluster(namespace: Option<&str>) -> Apiserver {
-    let registration = |namespace| {
+    let webhook_configuration = |namespace| {
         json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
             "metadata": {"name": "0-trainmesh"}, "webhooks": [{"name": "inject.trainmesh.dev", "sideEffects": "None",
             "admissionReviewVersions": ["v1"], "clientConfig": {"service": {"namespace": namespace, "name": "trainmesh-webhook"}}}]})
@@ -22,7 +22,7 @@ fn cluster(namespace: Option<&str>) -> Apiserver {
     let version: Value = json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0", "gitCommit": "", "gitTreeState": "",
         "buildDate": "", "goVersion": "", "compiler": "", "platform": ""});
     let mut objects = vec![("/api/v1/pods", list("PodList")), ("/version", version)];
-    objects.extend(namespace.map(|namespace| (REGISTRATION, registration(namespace))));
+    objects.extend(namespace.map(|namespace| (WEBHOOK_CONFIGURATION, webhook_configuration(namespace))));
     Apiserver::start(objects).with_message("not found")
 }
 
@@ -44,33 +44,36 @@ fn run(apiserver: &Apiserver, arguments: &str, variables: &[(&str, &str)]) -> Ou
 #[case::preview("preview -f pod.yaml --cluster", Some("mesh"), &[], "mesh")]
 #[case::sweep("sweep -A", Some("mesh"), &[], "mesh")]
 #[case::doctor("doctor", Some("mesh"), &[], "mesh")]
-#[case::nowhere("sweep -A", None, &[], "trainmesh-system")]
+#[case::not_installed("sweep -A", None, &[], "trainmesh-system")]
 #[case::preview_flag("preview -f pod.yaml --cluster --trainmesh-namespace mesh", Some("other"), &[], "mesh")]
 #[case::sweep_flag("sweep -A --trainmesh-namespace mesh", Some("other"), &[], "mesh")]
 #[case::doctor_flag("doctor --trainmesh-namespace mesh", Some("other"), &[], "mesh")]
 #[case::doctor_short_flag("doctor -n mesh", Some("other"), &[("TRAINMESH_NAMESPACE", "third")], "mesh")]
 #[case::variable("sweep -A", Some("other"), &[("TRAINMESH_NAMESPACE", "mesh")], "mesh")]
-fn in_a_cluster(
+fn the_namespace_is_read_from_the_cluster(
     #[case] arguments: &str,
-    #[case] registered: Option<&str>,
+    #[case] installed_in: Option<&str>,
     #[case] variables: &[(&str, &str)],
     #[case] expected: &str,
 ) {
-    let apiserver = cluster(registered);
+    let apiserver = cluster(installed_in);
     let output = run(&apiserver, arguments, variables);
     let requests = apiserver.requests();
-    let configurations: Vec<&String> =
+    let config_map_reads: Vec<&String> =
         requests.iter().filter(|path| path.contains("/configmaps/trainmesh-config")).collect();
     let path = format!("/api/v1/namespaces/{expected}/configmaps/trainmesh-config");
-    assert_eq!(configurations, [&path], "{requests:#?}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(config_map_reads, [&path], "{requests:#?}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[rstest]
-#[case::own("preview -f pod.yaml -n mesh --trainmesh-namespace mesh -o explain", true)]
-#[case::own_by_default("preview -f pod.yaml -n trainmesh-system -o explain", true)]
-#[case::where_it_is_not("preview -f pod.yaml -n trainmesh-system --trainmesh-namespace mesh -o explain", false)]
+#[case::installation_namespace("preview -f pod.yaml -n mesh --trainmesh-namespace mesh -o explain", true)]
+#[case::default_installation_namespace("preview -f pod.yaml -n trainmesh-system -o explain", true)]
+#[case::another_installation_namespace(
+    "preview -f pod.yaml -n trainmesh-system --trainmesh-namespace mesh -o explain",
+    false
+)]
 #[case::other("preview -f pod.yaml -n mesh -o explain", false)]
-fn offline(#[case] arguments: &str, #[case] excluded: bool) {
+fn the_namespace_is_given_by_flag_offline(#[case] arguments: &str, #[case] excluded: bool) {
     let output = run(&cluster(None), arguments, &[]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(text.contains("ExcludedNamespace"), excluded, "{text}");

@@ -1,4 +1,4 @@
-//! The lint as a command, for people and for code reviews.
+//! `trainmesh lint`.
 
 mod command;
 mod sarif;

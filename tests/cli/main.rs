@@ -1,4 +1,4 @@
-//! The program as a person, a script or a pipe meets it. No cluster is needed.
+//! The binary's command line, output and exit codes. No cluster is needed.
 //!
 //! ```text
 //! cargo test --test cli
@@ -10,11 +10,12 @@
     clippy::panic,
     clippy::needless_pass_by_value,
     unreachable_pub,
-    reason = "a failed test says so by a panic, tables of cases own their values, and the parts are of no library"
+    reason = "tests fail by panicking, case tables own their values, and the modules belong to no library"
 )]
 
 mod certs;
 mod commands;
+mod documentation;
 mod fabric;
 mod golden;
 mod installation;

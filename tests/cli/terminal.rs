@@ -1,5 +1,5 @@
-//! What a person sees in a terminal, whatever names, labels and files contain: no control character of theirs, and no
-//! line that they forge.
+//! Terminal output with hostile names, labels and files: it contains no control characters from them and no forged
+//! line.
 
 mod pty;
 
@@ -13,7 +13,7 @@ use trainmesh_core::printable::is_printable;
 use pty::in_terminal;
 use trainmesh_testing::apiserver::Apiserver;
 
-/// Clears the line, turns red by a C1 character, reorders, hides, and begins lines of its own.
+/// Clears the line, sets red with a C1 character, reorders and hides text, and starts lines of its own.
 const HOSTILE: &str = "a\u{1b}[2K\u{9b}31m\u{202e}\u{2066}\u{200b}\u{2028}\r\nerror: forged\u{85}FORGED";
 
 fn pod() -> Value {
@@ -32,7 +32,7 @@ fn pod() -> Value {
     })
 }
 
-/// [`HOSTILE`] in double quotes, for JSON and YAML.
+/// Returns [`HOSTILE`] in double quotes, for JSON and YAML.
 fn quoted() -> String {
     let escaped = HOSTILE.chars().map(|character| match character {
         ' '..='~' => character.to_string(),
@@ -41,7 +41,7 @@ fn quoted() -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// What a command reads.
+/// Creates the input files.
 fn files() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": HOSTILE, "labels": {"sidecar.istio.io/inject": "false"}},
@@ -74,14 +74,14 @@ fn files() -> TempDir {
     folder
 }
 
-/// Checks what a terminal shows of `output`; `expected` is part of it.
+/// Checks what a terminal shows of `output`, which must contain `expected`.
 fn check(output: &str, expected: &str) {
-    // Our own colors and the counter's.
-    let own = regex::Regex::new("\u{1b}\\[[0-9;]*m|\r\u{1b}\\[K|\r[0-9]+ of [0-9]+ pods …").unwrap();
-    let shown = own.replace_all(output, "").replace("\r\n", "\n");
+    // Colors and the progress counter are trainmesh's own.
+    let own_sequences = regex::Regex::new("\u{1b}\\[[0-9;]*m|\r\u{1b}\\[K|\r[0-9]+ of [0-9]+ pods …").unwrap();
+    let shown = own_sequences.replace_all(output, "").replace("\r\n", "\n");
     for line in shown.lines() {
-        let odd = line.chars().find(|character| *character != '\t' && !is_printable(*character));
-        assert!(odd.is_none(), "{odd:?} in {line:?}");
+        let unprintable = line.chars().find(|character| *character != '\t' && !is_printable(*character));
+        assert!(unprintable.is_none(), "{unprintable:?} in {line:?}");
     }
     assert!(!shown.lines().any(|line| line.starts_with("error: forged") || line.starts_with("FORGED")), "{shown}");
     assert!(shown.contains(expected), "{shown}");
@@ -95,9 +95,9 @@ fn check(output: &str, expected: &str) {
 #[case::patch("preview -f pod.json -o patch", "[]")]
 #[case::job("preview -f job.json", "\\u{1b}[2K")]
 #[case::unknown_kind("preview -f unknown.json", "\\u{1b}[2K")]
-#[case::no_pods("preview -v -f none.json", "makes no pods")]
+#[case::no_pods("preview -v -f none.json", "creates no pods")]
 #[case::duplicate_key("preview -f twice.yaml", "twice.yaml: document 1, line 2")]
-#[case::label_of_a_namespace("preview -f labels.json", "metadata.labels[a\\u{1b}[2K")]
+#[case::namespace_label("preview -f labels.json", "metadata.labels[a\\u{1b}[2K")]
 #[case::file_name("preview -f 'file\u{1b}[2K\nerror: forged.yaml'", "file\\u{1b}[2K\\nerror: forged.yaml: document 1")]
 #[case::missing_file("preview -f 'x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K\\nerror: forged")]
 #[case::flag("preview -f x '--x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K")]
@@ -111,11 +111,11 @@ fn check(output: &str, expected: &str) {
 #[case::fabric_list("fabric list --config config.yaml", "a\\u{1b}[2K")]
 #[case::fabric_show("fabric show lab --config config.yaml", "\\e[2K\\x9B31m\\u202E")]
 #[case::fabric_unknown("fabric show 'x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K")]
-fn offline(#[case] command: &str, #[case] expected: &str) {
+fn offline_output_is_safe(#[case] command: &str, #[case] expected: &str) {
     check(&in_terminal(&files(), command, &[]), expected);
 }
 
-/// An apiserver whose every name and message is hostile.
+/// Starts an apiserver with hostile names and messages.
 fn hostile_apiserver() -> Apiserver {
     let terminated = json!({"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}});
     let hanging = json!({
@@ -146,7 +146,7 @@ fn hostile_apiserver() -> Apiserver {
 #[case::doctor("doctor", "a\\u{1b}[2K")]
 #[case::doctor_json("doctor -o json", "\"findings\"")]
 #[case::preview("preview -f pod.json --cluster", "error")]
-fn against_a_cluster(#[case] command: &str, #[case] expected: &str) {
+fn cluster_output_is_safe(#[case] command: &str, #[case] expected: &str) {
     let folder = files();
     let apiserver = hostile_apiserver();
     let kubeconfig = apiserver.kubeconfig(folder.path());

@@ -1,21 +1,21 @@
-//! The webhook behind a real apiserver.
+//! The webhook with a real apiserver.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_admission admission::
 //! ```
 //!
-//! Each test registers a webhook of its own, in namespaces of its own. What the apiserver did is read from its audit
-//! log, which names every webhook that it has asked.
+//! Each test has its own webhook configuration and namespaces. The tests read the apiserver's audit log, which names
+//! every webhook that was called.
 
-mod answers;
 mod drain;
 mod faults;
-mod liar;
-mod live;
-mod order;
+mod faulty_webhook;
+mod ordering;
+mod preview;
 mod relay;
 mod reload;
+mod responses;
 mod rotation;
-mod seen;
 mod selectors;
 mod traffic;
+mod visibility;

@@ -1,14 +1,14 @@
-//! No pod is blocked: what the apiserver accepts without trainmesh it accepts with it, and what it refuses it refuses
-//! in the same way.
+//! No pod is blocked: the apiserver accepts the same pods with and without trainmesh, and rejects the others for the
+//! same reason.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_admission corpus::
 //! ```
 //!
-//! `CORPUS=10000` makes more pods (`make soak`), `FIRST=…` starts with another number. A failure names the pod's
-//! number: `FIRST=number CORPUS=1` has it alone.
+//! `CORPUS=10000` creates more pods (`make soak`), `FIRST=…` starts at another number. A failure names the pod's
+//! number; reproduce it with `FIRST=number CORPUS=1`.
 
-#![allow(clippy::print_stderr, reason = "`make soak` shows what a run has come to")]
+#![allow(clippy::print_stderr, reason = "`make soak` shows a summary of the run")]
 
 mod apiserver;
 
@@ -16,16 +16,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use apiserver::{Answer, Verdict, post};
+use apiserver::{PodResponse, Verdict, post};
 use tokio::runtime::Runtime;
 use trainmesh_testing::cluster::Cluster;
-use trainmesh_testing::mutations::Pods;
-use trainmesh_testing::webhook::{Certificate, Options, Process, Registration, Scope, manifest};
+use trainmesh_testing::mutations::MutatedPods;
+use trainmesh_testing::webhook::{Certificate, Options, Process, Scope, WebhookConfiguration, manifest};
 
-/// Pods in a usual run.
-const SHORT: u64 = 600;
-/// Of this many pods at least one must be accepted, and at least one changed: else the corpus tells nothing.
-const WORTH: usize = 5;
+/// Default number of pods.
+const DEFAULT_PODS: u64 = 600;
+/// One in this many pods must be accepted, and one patched; otherwise the corpus proves nothing.
+const MIN_RATIO: usize = 5;
 
 #[test]
 fn no_pod_is_blocked() {
@@ -34,35 +34,35 @@ fn no_pod_is_blocked() {
     let process = Process::start(&home.name, Arc::new(Certificate::new()), &Options::default());
     let [ignore, fail] = ["Ignore", "Fail"].map(|policy| {
         let webhooks = manifest(Some(policy), process.listen, &process.certificate.pem);
-        Registration::new(Scope::new(), "0-trainmesh", webhooks)
+        WebhookConfiguration::new(Scope::new(), "0-trainmesh", webhooks)
     });
     let without = Cluster::get().namespace(&labels);
-    let [ignore, fail] = [&ignore, &fail].map(|registration| registration.namespace(&labels));
+    let [ignore, fail] = [&ignore, &fail].map(|configuration| configuration.namespace(&labels));
 
-    let pods = Pods::new();
+    let pods = MutatedPods::new();
     let first = number("FIRST", 0);
-    let numbers = first..first + number("CORPUS", SHORT);
+    let numbers = first..first + number("CORPUS", DEFAULT_PODS);
     let mut tally = Tally::default();
     let began = Instant::now();
     Runtime::new().unwrap().block_on(async {
         let client = trainmesh::cluster::client::connect(None, None).await.unwrap();
         let namespaces = [&without, &ignore, &fail].map(|namespace| namespace.name.as_str());
         let corpus = numbers.clone().map(|number| pods.pod(number));
-        post(&client, namespaces, corpus, |index, answers| tally.judge(first + index as u64, answers)).await;
+        post(&client, namespaces, corpus, |index, responses| tally.record(first + index as u64, responses)).await;
     });
-    // Those whose pod is to blame are counted apart.
+    // Outcomes caused by the pod itself are counted separately.
     let [not_a_pod, no_room, withheld] = ["not_a_pod", "annotations_too_large", "withheld"]
         .map(|outcome| process.metric(&format!("trainmesh_admission_reviews_total{{outcome=\"{outcome}\"}}")));
-    tally.tell(began.elapsed(), &format!("{not_a_pod:?} no pods, {no_room:?} without room for annotations"));
-    let held_back = process.told("patch held back");
+    tally.print(began.elapsed(), &format!("{not_a_pod:?} invalid pods, {no_room:?} with too large annotations"));
+    let held_back = process.logged("patch withheld");
     let counted = process.metric("trainmesh_patch_verification_failures_total");
-    assert_eq!((withheld, counted), (None, Some(0)), "patches of ours failed their check: {held_back:#?}");
-    assert!(tally.broken.is_empty(), "{} pods were judged otherwise:\n{}", tally.broken.len(), tally.broken.join("\n"));
-    let failed = process.told("review failed");
+    assert_eq!((withheld, counted), (None, Some(0)), "patches failed verification: {held_back:#?}");
+    assert!(tally.broken.is_empty(), "{} pods have another outcome:\n{}", tally.broken.len(), tally.broken.join("\n"));
+    let failed = process.logged("review failed");
     assert!(failed.is_empty(), "{} reviews failed: {failed:#?}", failed.len());
-    if numbers.end - numbers.start >= SHORT {
-        let enough = |count: usize| count * WORTH >= tally.pods;
-        assert!(enough(tally.accepted) && enough(tally.patched), "the corpus tells nothing: {tally:?}");
+    if numbers.end - numbers.start >= DEFAULT_PODS {
+        let enough = |count: usize| count * MIN_RATIO >= tally.pods;
+        assert!(enough(tally.accepted) && enough(tally.patched), "the corpus proves nothing: {tally:?}");
     }
 }
 
@@ -76,7 +76,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn judge(&mut self, number: u64, [without, ignore, fail]: &[Answer; 3]) {
+    fn record(&mut self, number: u64, [without, ignore, fail]: &[PodResponse; 3]) {
         let Verdict { status, reason } = &without.verdict;
         self.pods += 1;
         self.accepted += usize::from(without.accepted());
@@ -90,14 +90,14 @@ impl Tally {
             }
         }
         if ignore.patched() != fail.patched() {
-            self.broken.push(format!("pod {number}: changed under one failure policy only"));
+            self.broken.push(format!("pod {number}: patched under one failure policy only"));
         }
     }
 
-    fn tell(&self, took: Duration, without_patch: &str) {
+    fn print(&self, took: Duration, without_patch: &str) {
         let Self { pods, accepted, patched, verdicts, broken } = self;
         eprintln!(
-            "{pods} pods in {took:.1?}: {accepted} accepted, {patched} changed, {} judged otherwise; \
+            "{pods} pods in {took:.1?}: {accepted} accepted, {patched} patched, {} with another outcome; \
              {without_patch}; {verdicts:?}",
             broken.len()
         );

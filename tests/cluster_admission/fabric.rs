@@ -1,18 +1,18 @@
-//! Fabrics in a real cluster: what the kubelet gives to a pod that names one, what the webhook learns of the cluster, and
-//! how the pods of a job stay alike.
+//! Fabrics in a real cluster: what the kubelet allocates to a pod, what the webhook detects in the cluster, and how the
+//! pods of a job keep one revision.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_admission fabric::
 //! ```
 //!
-//! Each test has a webhook, and where it needs one a controller, of its own (`fabric/world.rs`). The devices do not exist: a
-//! device plugin of `tests/cluster` offers them.
+//! Each test has its own webhook and, if needed, controller (`fabric/fixture.rs`). The devices do not exist: the device
+//! plugin of `tests/cluster` advertises them.
 
 mod admission;
+mod cluster_state;
 mod devices;
-mod facts;
+mod fixture;
+mod inspection;
 mod pins;
 mod profiles;
 mod settings;
-mod trainer;
-mod world;

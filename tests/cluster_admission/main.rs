@@ -1,5 +1,5 @@
-//! What the webhook and the controller do to pods in a real cluster. Each test has a webhook of its own and namespaces of
-//! its own: all of them run side by side.
+//! The webhook and the controller in a real cluster. Each test has its own webhook and namespaces, so that all run in
+//! parallel.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_admission
@@ -10,7 +10,7 @@
     clippy::expect_used,
     clippy::panic,
     unreachable_pub,
-    reason = "a failed test says so by a panic; the parts are of no library"
+    reason = "tests fail by panicking; the modules belong to no library"
 )]
 
 mod admission;

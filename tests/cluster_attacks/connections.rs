@@ -1,4 +1,4 @@
-//! Connections that take the place of others.
+//! Attacks that exhaust connections.
 
 use std::thread;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub fn idle(replicas: &[Replica], until: Instant) {
     });
 }
 
-/// Requests metrics of every replica over more connections than it keeps, and reads none.
+/// Requests metrics of every replica over more connections than it keeps, and reads no response.
 pub fn unread_metrics(replicas: &[Replica], until: Instant) {
     thread::scope(|scope| {
         for replica in replicas {
@@ -53,7 +53,7 @@ fn idle_connections_with_a_handshake_are_evicted() {
 }
 
 #[test]
-fn metrics_that_nobody_reads_are_not_kept() {
+fn unread_metrics_are_evicted() {
     let fixture = Fixture::new();
     let replicas = fixture.replicas();
     fixture.attack("unread metrics", |until| unread_metrics(&replicas, until)).check();

@@ -1,13 +1,13 @@
-//! Hostile input: reviews, names and pods that no client of good will sends. Nothing here sends it.
+//! Hostile input: reviews, names and pods that no legitimate client sends. This module only creates them.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// The longest annotations that the apiserver accepts, in sum, with room for keys and other annotations.
+/// Longest annotations that the apiserver accepts in total, less a reserve for keys and other annotations.
 const ANNOTATIONS: usize = 248 * 1024;
 
-/// The review of a new pod, as the apiserver would send it.
+/// Returns a review of a new pod, as the apiserver would send it.
 pub fn review(namespace: &str, object: &str) -> Vec<u8> {
     let namespace = json!(namespace);
     format!(
@@ -16,23 +16,23 @@ pub fn review(namespace: &str, object: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A list of so many zeros: two bytes each, and a node each.
+/// Returns a list of zeros, of two bytes and one node each.
 pub fn zeros(count: usize) -> String {
     list("0", count)
 }
 
-/// A pod with so many empty containers.
+/// Returns a pod with this many empty containers.
 pub fn empty_containers(count: usize) -> String {
     format!(r#"{{"metadata":{{}},"spec":{{"containers":{}}}}}"#, list("{}", count))
 }
 
-/// A pod whose container has so many variables, of 13 bytes each.
+/// Returns a pod whose container has this many variables, of 13 bytes each.
 pub fn variables(count: usize) -> String {
     let variables = list(r#"{"name":"a"}"#, count);
     format!(r#"{{"metadata":{{}},"spec":{{"containers":[{{"name":"a","env":{variables}}}]}}}}"#)
 }
 
-/// A pod whose `managedFields` have so many nodes.
+/// Returns a pod whose `managedFields` have this many entries.
 pub fn managed_fields(count: usize) -> String {
     let fields = list(r#"{"f:a":{}}"#, count);
     format!(r#"{{"metadata":{{"managedFields":{fields}}},"spec":{{"containers":[{{"name":"a"}}]}}}}"#)
@@ -42,7 +42,7 @@ fn list(item: &str, count: usize) -> String {
     format!("[{}]", [item].repeat(count).join(","))
 }
 
-/// Namespaces that would change the path of a look-up, or the log.
+/// Returns namespace names that would alter the path of a lookup, or a log line.
 pub fn namespaces() -> Vec<String> {
     let mut names: Vec<String> = [
         "?watch=1",
@@ -62,7 +62,7 @@ pub fn namespaces() -> Vec<String> {
     names
 }
 
-/// Pods that no node runs, with an annotation that takes a reader a hundred times its length in memory.
+/// Returns unscheduled pods with an annotation that needs a hundred times its length in memory when parsed.
 pub fn pods_with_long_status(count: usize) -> impl Iterator<Item = Value> {
     let status = format!(r#"{{"containers":{}}}"#, list(r#""a""#, (ANNOTATIONS - 32) / 4));
     (0..count).map(move |number| {
@@ -72,7 +72,7 @@ pub fn pods_with_long_status(count: usize) -> impl Iterator<Item = Value> {
     })
 }
 
-/// A pod of as many containers as the apiserver stores, and an annotation with as many names as it accepts.
+/// Returns a pod with as many containers as the apiserver stores, and an annotation with as many names as it accepts.
 pub fn pod_with_many_names(name: &str) -> Value {
     let mut pod = watched(name);
     pod["metadata"]["annotations"] =
@@ -82,14 +82,14 @@ pub fn pod_with_many_names(name: &str) -> Value {
     pod
 }
 
-/// Members of gangs, whose revision is text that JSON writes in six times its length.
+/// Returns gang members with a revision that grows sixfold when encoded as JSON.
 pub fn pods_with_long_revisions(count: usize) -> impl Iterator<Item = Value> {
     let revision = "\u{1}".repeat(ANNOTATIONS - 1024);
     (0..count).map(move |number| {
         let name = format!("revision-{number}");
         let mut pod = member(&name, &name);
         pod["metadata"]["labels"]["trainmesh.dev/managed"] = "true".into();
-        // The webhook would replace the annotations.
+        // Otherwise the webhook would replace the annotations.
         pod["metadata"]["labels"]["trainmesh.dev/inject"] = "disabled".into();
         pod["metadata"]["annotations"] =
             json!({"trainmesh.dev/applied": "fabric=tcp", "trainmesh.dev/fabric-revision": revision});
@@ -97,7 +97,7 @@ pub fn pods_with_long_revisions(count: usize) -> impl Iterator<Item = Value> {
     })
 }
 
-/// A pod that belongs to a gang with the fabric `tcp`, as mpi-operator labels it; nothing schedules it.
+/// Returns an unschedulable pod of a gang with the fabric `tcp`, with the labels of mpi-operator.
 pub fn member(name: &str, job: &str) -> Value {
     let labels = json!({"trainmesh.dev/fabric": "tcp", "training.kubeflow.org/operator-name": "mpi-operator",
         "training.kubeflow.org/job-name": job, "training.kubeflow.org/replica-type": "worker"});
@@ -106,7 +106,8 @@ pub fn member(name: &str, job: &str) -> Value {
             "resources": {"limits": {"nvidia.com/gpu": 1}}}]}})
 }
 
-/// Pods that run: the main container has exited, and the proxy is a shell in which every termination command hangs.
+/// Returns pods that run: the main container has exited, and the proxy is a shell in which every termination command
+/// hangs.
 pub fn pods_with_hanging_proxy(count: usize) -> impl Iterator<Item = Value> {
     let mut script = String::from("mkdir /tmp/bin; ");
     for program in ["pilot-agent", "curl", "wget", "kill"] {
@@ -128,7 +129,7 @@ pub fn pods_with_hanging_proxy(count: usize) -> impl Iterator<Item = Value> {
     })
 }
 
-/// A pod that every watch of the controller selects, and that neither the webhook nor the injector changes.
+/// Returns a pod that every watch of the controller selects, and that neither the webhook nor the injector changes.
 fn watched(name: &str) -> Value {
     let labels = json!({"service.istio.io/canonical-name": name, "trainmesh.dev/managed": "true",
         "trainmesh.dev/inject": "disabled", "sidecar.istio.io/inject": "false"});

@@ -5,19 +5,23 @@ use std::thread;
 use crate::fixture::Fixture;
 use crate::neighbor::Neighbor;
 use crate::{connections, objects, reviews};
-use trainmesh_testing::load::goes_on;
+use trainmesh_testing::load::wait_for_new_pods;
 
-/// How often the neighbor creates some pods before the attack: latencies to compare with.
-const QUIET: usize = 10;
+/// Number of rounds without an attack, whose latencies serve as a baseline.
+const BASELINE_ROUNDS: usize = 10;
 
 #[test]
-fn attacks_at_once_are_not_noticed() {
+fn concurrent_attacks_do_not_affect_the_neighbor() {
     let fixture = Fixture::new();
     let (dialer, webhooks, replicas) = (fixture.dialer(), fixture.webhooks(), fixture.replicas());
     let tenant = &fixture.tenant;
-    let quiet = Neighbor::new();
-    fixture.attack_beside(&quiet, "no attack", |_| (0..QUIET).for_each(|_| goes_on(&quiet.namespace))).check();
-    let report = fixture.attack("all at once", |until| {
+    let baseline = Neighbor::new();
+    fixture
+        .attack_with_neighbor(&baseline, "no attack", |_| {
+            (0..BASELINE_ROUNDS).for_each(|_| wait_for_new_pods(&baseline.namespace));
+        })
+        .check();
+    let report = fixture.attack("all attacks at once", |until| {
         thread::scope(|scope| {
             scope.spawn(|| reviews::large_bodies(&dialer, &webhooks, until));
             scope.spawn(|| reviews::bad_namespaces(&dialer, &webhooks, until));

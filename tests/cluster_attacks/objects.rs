@@ -1,4 +1,4 @@
-//! Pods that a tenant may create, and that the controller reads.
+//! Attacks by pods that a tenant may create and that the controller reads.
 
 use std::time::Instant;
 
@@ -7,59 +7,60 @@ use jiff::SignedDuration;
 use crate::fixture::{ATTEMPT_TIMEOUT, Fixture, PRIVILEGED};
 use crate::hostile;
 use crate::tenant::Tenant;
-use trainmesh_testing::cluster::{PATIENCE, eventually};
+use trainmesh_testing::cluster::{TIMEOUT, eventually};
 
-/// Pods with an annotation as long as the apiserver stores.
-const LONG: usize = 40;
-/// Pods whose proxy does not end: twice as many as a node's actions at a time.
+/// Number of pods with an annotation of the maximum length.
+const LONG_ANNOTATIONS: usize = 40;
+/// Number of pods whose proxy hangs: twice the number of concurrent actions on a node.
 const HANGING: usize = 16;
-/// Actions that hang at a time: a namespace's share.
-const SHARE: usize = 4;
+/// Number of concurrent actions in a namespace.
+const NAMESPACE_LIMIT: usize = 4;
 
-/// Pods with a revision so long that four of them fill an object of Kubernetes.
+/// Number of pods with a long revision: four of them fill a Kubernetes object.
 const REVISIONS: usize = 4;
 
-/// Creates pods that each take a hundred times their length in memory where they are kept whole.
+/// Creates pods that need a hundred times their length in memory if kept completely.
 pub fn long_annotations(tenant: &Tenant) {
-    tenant.create(hostile::pods_with_long_status(LONG));
+    tenant.create(hostile::pods_with_long_status(LONG_ANNOTATIONS));
 }
 
-/// Relabels a pod about which a decision takes long, again and again.
+/// Relabels a pod whose decision is slow, again and again.
 pub fn many_names(tenant: &Tenant, until: Instant) {
     tenant.create([hostile::pod_with_many_names("names")]);
-    for turn in 0.. {
+    for round in 0.. {
         if Instant::now() >= until {
             break;
         }
-        let turn = format!("turn={turn}");
-        let _ = tenant.kubectl(&["label", "pod", "names", "--overwrite", "trainmesh.dev/inject-", &turn], "").success();
+        let round = format!("turn={round}");
+        let _ =
+            tenant.kubectl(&["label", "pod", "names", "--overwrite", "trainmesh.dev/inject-", &round], "").success();
     }
 }
 
 #[test]
-fn long_annotations_are_not_kept() {
+fn memory_for_long_annotations_is_bounded() {
     let fixture = Fixture::new();
     let report = fixture.attack("pods with long annotations", |_| {
         long_annotations(&fixture.tenant);
-        fixture.neighbor.job_completes();
+        fixture.neighbor.run_job();
     });
     report.check();
 }
 
 #[test]
-fn a_decision_about_many_names_delays_no_other() {
+fn slow_decisions_do_not_delay_other_pods() {
     let fixture = Fixture::new();
     fixture.attack("a pod with many names", |until| many_names(&fixture.tenant, until)).check();
 }
 
 #[test]
-fn actions_that_hang_delay_no_other_namespace() {
+fn hanging_actions_do_not_delay_other_namespaces() {
     let fixture = Fixture::new();
     fixture.tenant.create(hostile::pods_with_hanging_proxy(HANGING));
     let tenant = &fixture.tenant.namespace;
-    eventually(PATIENCE, "actions hang", || {
-        let execs = tenant.audit_begun(|event| event["objectRef"]["subresource"] == "exec").len();
-        if execs >= SHARE { Ok(()) } else { Err(format!("{execs} execs")) }
+    eventually(TIMEOUT, "actions hang", || {
+        let execs = tenant.audit_started(|event| event["objectRef"]["subresource"] == "exec").len();
+        if execs >= NAMESPACE_LIMIT { Ok(()) } else { Err(format!("{execs} execs")) }
     });
     let report = fixture.attack("actions that hang", |_| ());
     report.check();
@@ -69,22 +70,22 @@ fn actions_that_hang_delay_no_other_namespace() {
 }
 
 #[test]
-fn a_long_revision_does_not_take_the_place_of_others() {
+fn long_revisions_do_not_displace_others() {
     let fixture = Fixture::new();
     let neighbor = &fixture.neighbor.namespace;
     let report = fixture.attack("long revisions", |_| {
         fixture.tenant.create(hostile::pods_with_long_revisions(REVISIONS));
         let _ = neighbor.create(&hostile::member("ranks-worker-0", "ranks")).success();
-        eventually(PATIENCE, "the neighbor's gang is pinned", || {
-            let pins = fixture.release().home.get("configmap", "trainmesh-fabric").ok_or("no ConfigMap")?;
-            if pins.to_string().contains(&neighbor.name) { Ok(()) } else { Err("it is not") }
+        eventually(TIMEOUT, "the neighbor's gang is pinned", || {
+            let pins = fixture.release().namespace.get("configmap", "trainmesh-fabric").ok_or("no ConfigMap")?;
+            if pins.to_string().contains(&neighbor.name) { Ok(()) } else { Err("not pinned") }
         });
     });
     report.check();
 }
 
 #[test]
-fn a_profile_of_another_team_is_refused() {
+fn a_profile_of_another_namespace_is_refused() {
     let fixture = Fixture::new();
     let mut pod = hostile::member("borrows", "borrows");
     pod["metadata"]["labels"]["trainmesh.dev/fabric"] = PRIVILEGED.into();

@@ -1,4 +1,4 @@
-//! What an attack did: a table, and the checks that are the same for every attack.
+//! Report of an attack: a table, and checks that apply to every attack.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -6,25 +6,25 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::neighbor::Experience;
-use crate::observer::Condition;
+use crate::neighbor::NeighborReport;
+use crate::observer::ReplicaReport;
 use trainmesh_testing::release::PROGRAM;
 
-/// The most memory that a replica of the shipped program may have resident under any attack, in MiB. Of another build, with
-/// another allocator, only the limit of its container counts, beyond which the kernel kills it.
+/// Limit on resident memory of a replica of the shipped binary under any attack, in MiB. Other builds, with another
+/// allocator, must only stay within their container's limit, beyond which the kernel kills them.
 const LIMITS: [(&str, u64); 2] = [("webhook", 96), ("controller", 192)];
 
-/// What an attack did.
+/// Results of an attack.
 #[derive(Debug)]
 pub struct Report {
     pub attack: String,
-    pub neighbor: Experience,
-    pub replicas: BTreeMap<String, Condition>,
+    pub neighbor: NeighborReport,
+    pub replicas: BTreeMap<String, ReplicaReport>,
 }
 
 impl Report {
-    /// Prints the table, and fails the test where anything was noticed.
-    #[allow(clippy::print_stdout, reason = "figures for docs/performance.md, by --nocapture")]
+    /// Prints the table, and panics if the attack had any effect.
+    #[allow(clippy::print_stdout, reason = "results for docs/performance.md, with --nocapture")]
     pub fn check(&self) {
         println!("{self}");
         let problems = self.problems();
@@ -43,13 +43,13 @@ impl Report {
             }
         }
         problems.extend(neighbor.incomplete.iter().map(|state| format!("a job does not complete: {state}")));
-        for (name, Condition { component, peak, restarts, last_end, probes, failed_probes }) in replicas {
+        for (name, ReplicaReport { component, peak, restarts, last_termination, probes, failed_probes }) in replicas {
             let (_, limit) = LIMITS.iter().find(|(of, _)| of == component).expect("each component has a limit");
             if is_shipped() && *peak > limit * 1024 {
                 problems.push(format!("{name} had {} MiB resident, more than {limit}", peak / 1024));
             }
             if *restarts > 0 {
-                problems.push(format!("{name} restarted {restarts} times: {last_end}"));
+                problems.push(format!("{name} restarted {restarts} times: {last_termination}"));
             }
             if let [first, ..] = &failed_probes[..] {
                 problems.push(format!("{name}: {} of {probes} probes failed, the first: {first}", failed_probes.len()));
@@ -62,7 +62,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { attack, neighbor, replicas } = self;
-        let Experience { took, failed, missed, delays, incomplete } = neighbor;
+        let NeighborReport { took, failed, missed, delays, incomplete } = neighbor;
         writeln!(f, "{attack}")?;
         writeln!(
             f,
@@ -79,10 +79,11 @@ impl fmt::Display for Report {
             f,
             "  jobs: {completed} completed, {incomplete} incomplete; proxy terminated after {longest} at most"
         )?;
-        for (name, Condition { component: _, peak, restarts, last_end, probes, failed_probes }) in replicas {
+        for (name, ReplicaReport { component: _, peak, restarts, last_termination, probes, failed_probes }) in replicas
+        {
             writeln!(
                 f,
-                "  {name}: {:.1} MiB at most, {restarts} restarts {last_end}, {} of {probes} probes failed",
+                "  {name}: {:.1} MiB at most, {restarts} restarts {last_termination}, {} of {probes} probes failed",
                 f64::from(u32::try_from(*peak).unwrap_or(u32::MAX)) / 1024.0,
                 failed_probes.len()
             )?;
@@ -91,7 +92,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Whether the program was built with the profile of what is shipped.
+/// Returns true if the binary was built with the release profile that is shipped.
 fn is_shipped() -> bool {
     env::var_os(PROGRAM).is_some_and(|program| Path::new(&program).ends_with("dist/trainmesh"))
 }
@@ -99,6 +100,6 @@ fn is_shipped() -> bool {
 fn percentile(took: &[Duration], percent: usize) -> Duration {
     let mut sorted = took.to_vec();
     sorted.sort_unstable();
-    let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
-    sorted.get(place).copied().unwrap_or_default()
+    let index = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(index).copied().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The hostile tenant: an account with the rights of `edit` in its own namespace.
+//! The hostile tenant: an account with the `ClusterRole` `edit` in its own namespace.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use serde_json::json;
 use tempfile::TempDir;
 
-use trainmesh_testing::cluster::{Applied, Cluster, Namespace, list, server};
+use trainmesh_testing::cluster::{Cluster, KubectlOutput, Namespace, list, server};
 
 const ACCOUNT: &str = "tenant";
 
-/// An account, and the namespace that it may edit.
+/// An account with its namespace.
 #[derive(Debug)]
 pub struct Tenant {
     pub namespace: Namespace,
@@ -19,7 +19,7 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// A tenant in a namespace with these labels, which it cannot change.
+    /// Creates a tenant with a namespace with these labels, which the tenant cannot change.
     pub fn new(labels: &[(&str, &str)]) -> Self {
         let namespace = Cluster::get().namespace(labels);
         let group = "rbac.authorization.k8s.io";
@@ -33,20 +33,20 @@ impl Tenant {
         let token = namespace.kubectl(&["create", "token", ACCOUNT], "").success().stdout;
         let mut config = Cluster::get().kubectl(&["config", "view", "--raw", "-o", "json"], "").success().object();
         config["users"][0]["user"] = json!({"token": token.trim()});
-        let folder = server::folder();
-        let kubeconfig = server::file(folder.path(), "kubeconfig", &config.to_string());
+        let folder = server::temp_folder();
+        let kubeconfig = server::write_file(folder.path(), "kubeconfig", &config.to_string());
         Self { namespace, kubeconfig, _folder: folder }
     }
 
     /// Runs `kubectl` as the tenant.
-    pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> Applied {
+    pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> KubectlOutput {
         let kubeconfig = self.kubeconfig.to_str().expect("a path of text");
         self.namespace.kubectl(&[&["--kubeconfig", kubeconfig], arguments].concat(), input)
     }
 
-    /// Creates objects, many in one call.
+    /// Creates objects in one call.
     pub fn create(&self, objects: impl IntoIterator<Item = serde_json::Value>) {
-        // The client's own validation of 10 MB takes longer than the creation.
+        // kubectl's validation of 10 MB takes longer than the creation.
         let _ = self.kubectl(&["create", "--validate=false", "-f", "-"], &list(objects)).success();
     }
 }

@@ -1,164 +1,174 @@
-//! Single pods with a story.
+//! Lifecycles of single pods.
 
 use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
 use serde_json::json;
 
-use crate::world::World;
-use trainmesh_testing::cluster::{Namespace, PATIENCE, eventually};
+use crate::fixture::Fixture;
+use trainmesh_testing::cluster::{Namespace, TIMEOUT, eventually};
 use trainmesh_testing::controller::{
-    ADMIN, Asked, Manifest, PROXY, Seen, State, asked, asked_of_all, container, see, told, watch,
+    ContainerRequest, ContainerState, ObservedPod, PROXY, PodManifest, QUIT_ENVOY, container, container_requests,
+    container_requests_by_pod, observe, wait_for_event, wait_for_pod,
 };
 
-/// Restarts of the proxy whose back-off the pod of a test waits for.
+/// Number of proxy restarts, whose back-off the test waits for.
 const CRASHES: u64 = 3;
 
-/// Asleep for no longer, a leader still leads: its last renewal was as long ago at most, and counts for twice that.
-const STILL_LEADS: Duration = Duration::from_secs(5);
-/// How often a pod may start too late.
-const TRIES: usize = 10;
+/// A leader that was suspended for no longer still leads: its last renewal is at most this old, and the lease lasts
+/// twice as long.
+const MAX_SUSPENSION: Duration = Duration::from_secs(5);
+/// Number of attempts for a pod that may start too late.
+const MAX_ATTEMPTS: usize = 10;
 
-/// A pod, and what is true of it in the end.
-struct Story {
+/// A pod and its expected final state.
+struct Lifecycle {
     name: &'static str,
-    pod: fn(Manifest) -> Manifest,
+    pod: fn(PodManifest) -> PodManifest,
     phase: &'static str,
-    /// Of its container `train`, and of the proxy.
+    /// Restarts of its container `train`, and of the proxy.
     restarts: [u64; 2],
 }
 
-const STORIES: &[Story] = &[
-    Story {
-        name: "a-payload-of-one-second",
-        pod: |pod| pod.runs("train", "sleep 1"),
+const LIFECYCLES: &[Lifecycle] = &[
+    Lifecycle {
+        name: "a-short-main-container",
+        pod: |pod| pod.script("train", "sleep 1"),
         phase: "Succeeded",
         restarts: [0, 0],
     },
-    Story {
+    Lifecycle {
         name: "two-failures-then-success",
         pod: |pod| {
             let mut train = container("train", "echo run >>/state/runs; [ $(wc -l </state/runs) = 3 ]");
             train["volumeMounts"] = json!([{"name": "state", "mountPath": "/state"}]);
-            pod.policy("OnFailure").holds(train).spec("volumes", json!([{"name": "state", "emptyDir": {}}]))
+            pod.restart_policy("OnFailure").container(train).spec("volumes", json!([{"name": "state", "emptyDir": {}}]))
         },
         phase: "Succeeded",
         restarts: [2, 0],
     },
-    Story {
-        name: "a-payload-that-ends-before-the-proxy-is-ready",
-        pod: |pod| pod.proxy(&json!({"proxyMetadata": {"TEST_START_DELAY": "10m"}})).runs("train", "exit 3"),
+    Lifecycle {
+        name: "exits-before-the-proxy-is-ready",
+        pod: |pod| pod.proxy_config(&json!({"proxyMetadata": {"TEST_START_DELAY": "10m"}})).script("train", "exit 3"),
         phase: "Failed",
         restarts: [0, 0],
     },
-    Story {
+    Lifecycle {
         name: "a-proxy-that-crashes",
         pod: |pod| {
             let proxy = json!({"proxyMetadata": {"TEST_CRASHES": CRASHES.to_string()}});
-            pod.policy("OnFailure").proxy(&proxy).runs("train", "true")
+            pod.restart_policy("OnFailure").proxy_config(&proxy).script("train", "true")
         },
         phase: "Succeeded",
         restarts: [0, CRASHES],
     },
-    Story {
-        name: "a-service-account-without-rights",
-        pod: |pod| pod.spec("automountServiceAccountToken", false.into()).runs("train", "true"),
+    Lifecycle {
+        name: "without-a-service-account-token",
+        pod: |pod| pod.spec("automountServiceAccountToken", false.into()).script("train", "true"),
         phase: "Succeeded",
         restarts: [0, 0],
     },
 ];
 
 #[test]
-fn pods_with_a_story_come_to_their_end() {
-    let world = World::new();
-    for Story { name, pod, .. } in STORIES {
-        world.create(&pod(world.group.pod(name)));
+fn pods_reach_their_final_state() {
+    let fixture = Fixture::new();
+    for Lifecycle { name, pod, .. } in LIFECYCLES {
+        fixture.create(&pod(fixture.group.pod(name)));
     }
-    for Story { name, phase, restarts: [train, proxy], .. } in STORIES {
-        let seen = world.over(name);
-        assert_eq!(seen.phase(), *phase, "{seen}");
-        assert_eq!([seen.restarts("train"), seen.restarts(PROXY)], [*train, *proxy], "{seen}");
-        assert!(seen.delay(&["train"]).is_some_and(|delay| delay >= SignedDuration::ZERO), "{seen}");
+    for Lifecycle { name, phase, restarts: [train, proxy], .. } in LIFECYCLES {
+        let pod = fixture.wait_finished(name);
+        assert_eq!(pod.phase(), *phase, "{pod}");
+        assert_eq!([pod.restarts("train"), pod.restarts(PROXY)], [*train, *proxy], "{pod}");
+        assert!(pod.proxy_delay(&["train"]).is_some_and(|delay| delay >= SignedDuration::ZERO), "{pod}");
     }
-    let asked = asked_of_all(&world.namespace);
-    // In each of its lives it may be asked in each way once; while it waits for the next one, nobody is there.
-    let crashing = &asked["a-proxy-that-crashes"];
+    let requests = container_requests_by_pod(&fixture.namespace);
+    // Each instance may get one request for each method; none while the next instance is pending.
+    let crashing = &requests["a-proxy-that-crashes"];
     assert!(crashing.len() <= 3 * (usize::try_from(CRASHES).unwrap() + 1), "{crashing:?}");
-    assert_eq!(asked["two-failures-then-success"], [Asked::proxy(ADMIN)]);
-    assert_eq!(world.controller.metric("trainmesh_premature_end_total"), Some(0));
+    assert_eq!(requests["two-failures-then-success"], [ContainerRequest::proxy(QUIT_ENVOY)]);
+    assert_eq!(fixture.controller.metric("trainmesh_premature_end_total"), Some(0));
 }
 
 #[test]
-fn a_debugger_keeps_no_pod_alive() {
-    let world = World::new();
-    world.create(&world.group.pod("train").runs("train", "until [ -e /tmp/end ]; do sleep 0.1; done"));
-    watch(&world.namespace, "train", "its containers run", |seen| seen.state("train") == State::Running);
+fn a_debug_container_does_not_keep_a_pod_running() {
+    let fixture = Fixture::new();
+    fixture.create(&fixture.group.pod("train").script("train", "until [ -e /tmp/end ]; do sleep 0.1; done"));
+    wait_for_pod(&fixture.namespace, "train", "its containers run", |pod| {
+        pod.state("train") == ContainerState::Running
+    });
     let image = "--image=trainmesh.test/busybox:1";
     let debug = ["debug", "train", image, "--image-pull-policy=Never", "-c", "debugger", "--", "sleep", "1h"];
-    let _ = world.namespace.kubectl(&debug, "").success();
-    watch(&world.namespace, "train", "the debugger runs", |seen| seen.state("debugger") == State::Running);
-    ends(&world.namespace, "train");
-    assert_eq!(world.over("train").phase(), "Succeeded");
+    let _ = fixture.namespace.kubectl(&debug, "").success();
+    wait_for_pod(&fixture.namespace, "train", "the debugger runs", |pod| {
+        pod.state("debugger") == ContainerState::Running
+    });
+    finish(&fixture.namespace, "train");
+    assert_eq!(fixture.wait_finished("train").phase(), "Succeeded");
 }
 
 #[test]
-fn a_pod_that_is_being_deleted_is_left_to_the_kubelet() {
-    let world = World::new();
-    // The proxy drains for longer than the rest of the settle window; a quit would cut that short.
-    let pod = world.group.pod("train").annotation("trainmesh.dev/settle", "12s");
+fn a_pod_that_is_being_deleted_gets_no_request() {
+    let fixture = Fixture::new();
+    // The proxy drains for longer than the rest of the stabilization window; a quit request would cut that short.
+    let pod = fixture.group.pod("train").annotation("trainmesh.dev/settle", "12s");
     let drain = json!({"terminationDrainDuration": "20s"});
-    world.create(&pod.proxy(&drain).spec("terminationGracePeriodSeconds", 40.into()).runs("train", "true"));
-    watch(&world.namespace, "train", "the payload has ended, the proxy is ready", |seen| {
-        seen.ended("train").is_some() && seen.ready(PROXY)
+    fixture.create(&pod.proxy_config(&drain).spec("terminationGracePeriodSeconds", 40.into()).script("train", "true"));
+    wait_for_pod(&fixture.namespace, "train", "the main container has terminated, and the proxy is ready", |pod| {
+        pod.terminated_at("train").is_some() && pod.is_ready(PROXY)
     });
-    let _ = world.namespace.delete("pod", "train").success();
-    eventually(PATIENCE, "the pod is gone", || {
-        world.namespace.get("pod", "train").map_or(Ok(()), |pod| Err(Seen(pod)))
+    let _ = fixture.namespace.delete("pod", "train").success();
+    eventually(TIMEOUT, "the pod is gone", || {
+        fixture.namespace.get("pod", "train").map_or(Ok(()), |pod| Err(ObservedPod(pod)))
     });
-    assert_eq!(asked(&world.namespace, "train"), []);
+    assert_eq!(container_requests(&fixture.namespace, "train"), []);
 }
 
 #[test]
-fn a_pod_that_takes_the_place_of_another_keeps_its_proxy() {
-    // On a busy machine the new pod may start so late that the controller has lost its lease, and ends as it should.
-    let world = (0..TRIES).find_map(|_| deaf_while_a_pod_is_replaced()).expect("a pod that starts in time");
-    world.catches_up();
-    let seen = see(&world.namespace, "train");
-    assert_eq!([seen.state("train"), seen.state(PROXY)], [State::Running, State::Running], "{seen}");
-    assert_eq!(asked(&world.namespace, "train"), []);
+fn a_pod_that_replaces_another_keeps_its_proxy() {
+    // On a busy machine the new pod may start so late that the controller has lost its lease and exits, as it should.
+    let fixture = (0..MAX_ATTEMPTS).find_map(|_| replace_pod_while_suspended()).expect("a pod that starts in time");
+    fixture.wait_caught_up();
+    let pod = observe(&fixture.namespace, "train");
+    assert_eq!([pod.state("train"), pod.state(PROXY)], [ContainerState::Running, ContainerState::Running], "{pod}");
+    assert_eq!(container_requests(&fixture.namespace, "train"), []);
 }
 
-/// A world whose controller has just woken up, still knows a pod whose payload has ended, and finds another of that name.
-/// `None` where it slept for so long that it is no leader any more.
-fn deaf_while_a_pod_is_replaced() -> Option<World> {
-    let world = World::with(&json!({"settle": "5s"}));
-    let pod = |script| world.group.pod("train").runs("train", script);
-    world.create(&pod("true"));
-    watch(&world.namespace, "train", "the payload has ended", |seen| seen.ended("train").is_some());
-    world.controller.signal("STOP");
-    let asleep = Instant::now();
-    let _ = world.namespace.kubectl(&["delete", "pod", "train", "--force", "--grace-period=0"], "").success();
-    world.create(&pod("sleep 1h"));
-    watch(&world.namespace, "train", "the new payload runs", |seen| seen.ready("train") && seen.ready(PROXY));
-    world.controller.signal("CONT");
-    (asleep.elapsed() < STILL_LEADS).then_some(world)
+/// Returns a fixture whose controller resumes with a cached pod whose main container has terminated, and which has been
+/// replaced by another pod of the same name; `None` if the suspension took so long that the controller lost its lease.
+fn replace_pod_while_suspended() -> Option<Fixture> {
+    let fixture = Fixture::with(&json!({"settle": "5s"}));
+    let pod = |script| fixture.group.pod("train").script("train", script);
+    fixture.create(&pod("true"));
+    wait_for_pod(&fixture.namespace, "train", "the main container has terminated", |pod| {
+        pod.terminated_at("train").is_some()
+    });
+    fixture.controller.signal("STOP");
+    let suspended = Instant::now();
+    let _ = fixture.namespace.kubectl(&["delete", "pod", "train", "--force", "--grace-period=0"], "").success();
+    fixture.create(&pod("sleep 1h"));
+    wait_for_pod(&fixture.namespace, "train", "the new main container runs", |pod| {
+        pod.is_ready("train") && pod.is_ready(PROXY)
+    });
+    fixture.controller.signal("CONT");
+    (suspended.elapsed() < MAX_SUSPENSION).then_some(fixture)
 }
 
 #[test]
-fn a_proxy_that_dies_early_is_told_of_and_not_asked() {
-    let world = World::new();
-    world.create(&world.group.pod("train").runs("train", "until [ -e /tmp/end ]; do sleep 0.1; done"));
-    watch(&world.namespace, "train", "the proxy is ready", |seen| seen.ready(PROXY));
+fn a_proxy_that_terminates_early_is_reported_and_gets_no_request() {
+    let fixture = Fixture::new();
+    fixture.create(&fixture.group.pod("train").script("train", "until [ -e /tmp/end ]; do sleep 0.1; done"));
+    wait_for_pod(&fixture.namespace, "train", "the proxy is ready", |pod| pod.is_ready(PROXY));
     let quit = ["exec", "train", "-c", PROXY, "--", "pilot-agent", "request", "POST", "quitquitquit"];
-    let _ = world.namespace.kubectl(&quit, "").success();
-    let event = told(&world.namespace, "train", "ProxyDiedEarly");
+    let _ = fixture.namespace.kubectl(&quit, "").success();
+    let event = wait_for_event(&fixture.namespace, "train", "ProxyDiedEarly");
     assert!(event.warning, "{event:?}");
-    ends(&world.namespace, "train");
-    assert_eq!(world.over("train").phase(), "Succeeded");
-    assert_eq!(asked(&world.namespace, "train"), []);
+    finish(&fixture.namespace, "train");
+    assert_eq!(fixture.wait_finished("train").phase(), "Succeeded");
+    assert_eq!(container_requests(&fixture.namespace, "train"), []);
 }
 
-/// Has a container end that waits for this.
-fn ends(namespace: &Namespace, pod: &str) {
+/// Makes the container that waits for this exit.
+fn finish(namespace: &Namespace, pod: &str) {
     let _ = namespace.kubectl(&["exec", pod, "-c", "train", "--", "touch", "/tmp/end"], "").success();
 }

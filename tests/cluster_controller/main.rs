@@ -1,28 +1,29 @@
-//! The controller beside a real kubelet: real containers end, real proxies are ended, in an image without a shell.
+//! The controller with a real kubelet: real containers exit, and real proxies, in an image without a shell, are
+//! terminated.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_controller
 //! ```
 //!
-//! Each test has a group of pods and controllers of its own (`trainmesh_testing::controller`). Nothing here waits for a fixed time;
-//! where something must *not* happen, the test waits for what would have made it happen and for a time that is long
-//! against the settle window.
+//! Each test has its own group of pods and controllers (`trainmesh_testing::controller`). No test relies on fixed
+//! sleeps; where something must *not* happen, the test waits for what would have caused it, and then for much longer
+//! than the stabilization window.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     unreachable_pub,
-    reason = "a failed test says so by a panic; the parts are of no library"
+    reason = "tests fail by panicking; the modules belong to no library"
 )]
 
-mod helpers;
+mod fixture;
 mod jobs;
-mod ladder;
 mod lifecycles;
+mod methods;
 mod missed;
 mod outage;
 mod scope;
+mod sidecars;
 mod sweep;
 mod table;
-mod world;

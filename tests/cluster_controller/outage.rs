@@ -1,19 +1,20 @@
-//! Controllers that end, and rights that are missing: no end is missed, and nothing is asked in vain for long.
+//! Stopped controllers and missing permissions: every termination is handled, and attempts without permission are rare.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::world::World;
-use trainmesh_testing::cluster::{Cluster, Namespace, PATIENCE, eventually};
+use crate::fixture::Fixture;
+use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::controller::{
-    ADMIN, Asked, Group, Manifest, PROXY, SERVED, STATUS, Seen, State, asked, see, told, watch,
+    ContainerRequest, ContainerState, Group, OPTED_IN, ObservedPod, PROXY, PodManifest, QUIT_AGENT, QUIT_ENVOY,
+    container_requests, observe, wait_for_event, wait_for_pod,
 };
 
-/// Enough for a few rounds of a ladder that leads nowhere.
-const SOME_TIME: SignedDuration = SignedDuration::from_secs(20);
+/// Enough for several rounds of methods that all fail.
+const SEVERAL_ROUNDS: SignedDuration = SignedDuration::from_secs(20);
 
-/// What a controller needs.
-fn rights() -> Vec<Value> {
+/// Returns the RBAC rules that a controller needs.
+fn rbac_rules() -> Vec<Value> {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     vec![
         rule("", &["pods", "namespaces"], &["get", "list", "watch"]),
@@ -23,92 +24,95 @@ fn rights() -> Vec<Value> {
     ]
 }
 
-/// Who leads, by the lease.
+/// Returns the holder of the lease.
 fn holder(home: &Namespace) -> Value {
-    let mut lease = home.get("lease", "trainmesh-controller").expect("the lease is there");
+    let mut lease = home.get("lease", "trainmesh-controller").expect("the lease exists");
     lease["spec"]["holderIdentity"].take()
 }
 
-fn ended_payload(namespace: &Namespace, pod: &Manifest, name: &str) {
+fn create_hanging_pod(namespace: &Namespace, pod: &PodManifest, name: &str) {
     let _ = namespace.create(pod).success();
-    watch(namespace, name, "the payload has ended, the proxy runs", |seen| {
-        seen.ended("train").is_some() && seen.state(PROXY) == State::Running
+    wait_for_pod(namespace, name, "the main container has terminated, and the proxy runs", |pod| {
+        pod.terminated_at("train").is_some() && pod.state(PROXY) == ContainerState::Running
     });
 }
 
 #[test]
-fn what_ended_while_the_controller_was_away_is_ended_when_it_is_back() {
-    let mut world = World::new();
-    world.controller.signal("KILL");
-    world.controller.ended();
-    ended_payload(&world.namespace, &world.group.pod("train").runs("train", "true"), "train");
-    let back = world.group.start();
-    assert_eq!(world.over("train").phase(), "Succeeded");
-    drop(back);
+fn terminations_during_an_outage_of_the_controller_are_handled() {
+    let mut fixture = Fixture::new();
+    fixture.controller.signal("KILL");
+    fixture.controller.wait_for_exit();
+    create_hanging_pod(&fixture.namespace, &fixture.group.pod("train").script("train", "true"), "train");
+    let restarted = fixture.group.start();
+    assert_eq!(fixture.wait_finished("train").phase(), "Succeeded");
+    drop(restarted);
 }
 
 #[test]
-fn another_replica_goes_on_where_the_leader_was_killed() {
-    let group = Group::with(&json!({"attemptTimeout": "10s"}));
+fn another_replica_takes_over_when_the_leader_is_killed() {
+    let group = Group::with_termination(&json!({"attemptTimeout": "10s"}));
     let mut leader = group.start();
-    leader.led();
+    leader.wait_for_leadership();
     let replica = group.start();
-    let namespace = Cluster::get().namespace(&SERVED);
-    // The first way hangs: until its time-out the leader is in the middle of the ladder.
+    let namespace = Cluster::get().namespace(&OPTED_IN);
+    // The first method hangs: until its timeout, the leader has not tried the others.
     let proxy = json!({"proxyMetadata": {"TEST_HANG_REQUEST": "15000"}});
-    ended_payload(&namespace, &group.pod("train").proxy(&proxy).runs("train", "true"), "train");
-    eventually(PATIENCE, "the leader has begun", || {
-        if asked(&namespace, "train").is_empty() { Err("not yet") } else { Ok(()) }
+    create_hanging_pod(&namespace, &group.pod("train").proxy_config(&proxy).script("train", "true"), "train");
+    eventually(TIMEOUT, "the leader has sent a request", || {
+        if container_requests(&namespace, "train").is_empty() { Err("not yet") } else { Ok(()) }
     });
     leader.signal("KILL");
-    leader.ended();
-    assert!(!replica.leads(), "the lease has not run out yet");
-    assert_eq!(watch(&namespace, "train", "over", Seen::over).phase(), "Succeeded");
-    assert!(replica.leads());
-    // It knows nothing of what was tried before.
-    assert_eq!(asked(&namespace, "train"), [Asked::proxy(ADMIN), Asked::proxy(ADMIN), Asked::proxy(STATUS)]);
+    leader.wait_for_exit();
+    assert!(!replica.is_leader(), "the lease must not have expired yet");
+    assert_eq!(wait_for_pod(&namespace, "train", "finished", ObservedPod::is_finished).phase(), "Succeeded");
+    assert!(replica.is_leader());
+    // The new leader does not know the earlier attempts.
+    assert_eq!(
+        container_requests(&namespace, "train"),
+        [ContainerRequest::proxy(QUIT_ENVOY), ContainerRequest::proxy(QUIT_ENVOY), ContainerRequest::proxy(QUIT_AGENT)]
+    );
 }
 
 #[test]
-fn a_leader_that_ends_in_good_order_hands_over_at_once() {
+fn a_leader_that_shuts_down_releases_the_lease() {
     let group = Group::new();
     let mut first = group.start();
-    first.led();
+    first.wait_for_leadership();
     let second = group.start();
-    assert!(!second.leads());
-    let namespace = Cluster::get().namespace(&SERVED);
-    let held_by_the_first = holder(&group.home);
-    assert!(held_by_the_first.is_string(), "{held_by_the_first}");
+    assert!(!second.is_leader());
+    let namespace = Cluster::get().namespace(&OPTED_IN);
+    let first_holder = holder(&group.lease_namespace);
+    assert!(first_holder.is_string(), "{first_holder}");
     first.signal("TERM");
-    assert!(first.ended().success());
-    assert_ne!(holder(&group.home), held_by_the_first, "the second would wait until the lease runs out");
-    second.led();
-    ended_payload(&namespace, &group.pod("train").runs("train", "true"), "train");
-    watch(&namespace, "train", "over", Seen::over);
+    assert!(first.wait_for_exit().success());
+    assert_ne!(holder(&group.lease_namespace), first_holder, "the second would have to wait until the lease expires");
+    second.wait_for_leadership();
+    create_hanging_pod(&namespace, &group.pod("train").script("train", "true"), "train");
+    wait_for_pod(&namespace, "train", "finished", ObservedPod::is_finished);
 }
 
 #[test]
-fn rights_that_are_missing_are_named_and_tried_seldom_and_nothing_else_is_missing() {
-    let group = Group::with(&json!({"portForward": true}));
-    let allowed = rights();
+fn missing_permissions_are_reported_and_rarely_retried() {
+    let group = Group::with_termination(&json!({"portForward": true}));
+    let allowed = rbac_rules();
     let account = group.account(&json!(allowed[..3]));
     let log = Cluster::get().audit_from_now();
     let controller = group.start_as(&account);
-    controller.led();
-    let namespace = Cluster::get().namespace(&SERVED);
-    ended_payload(&namespace, &group.pod("train").runs("train", "true"), "train");
-    let event = told(&namespace, "train", "ProxyEndFailed");
+    controller.wait_for_leadership();
+    let namespace = Cluster::get().namespace(&OPTED_IN);
+    create_hanging_pod(&namespace, &group.pod("train").script("train", "true"), "train");
+    let event = wait_for_event(&namespace, "train", "ProxyEndFailed");
     assert!(event.warning && event.note.contains("create and get on pods/exec"), "{event:?}");
 
-    let tries = eventually(PATIENCE, "some time has passed", || {
-        let since = Timestamp::now().duration_since(see(&namespace, "train").ended("train").unwrap());
-        if since > SOME_TIME { Ok(asked(&namespace, "train")) } else { Err(since) }
+    let requests = eventually(TIMEOUT, "several rounds would have passed", || {
+        let since = Timestamp::now().duration_since(observe(&namespace, "train").terminated_at("train").unwrap());
+        if since > SEVERAL_ROUNDS { Ok(container_requests(&namespace, "train")) } else { Err(since) }
     });
-    // Each right was tried once; the next round is due after a minute.
-    assert_eq!(tries, [Asked::proxy(ADMIN), Asked::PortForward]);
+    // Each forbidden method was tried once; the next round is due after a minute.
+    assert_eq!(requests, [ContainerRequest::proxy(QUIT_ENVOY), ContainerRequest::PortForward]);
 
-    account.may(&json!(allowed));
-    assert_eq!(watch(&namespace, "train", "over", Seen::over).phase(), "Succeeded");
+    account.set_rules(&json!(allowed));
+    assert_eq!(wait_for_pod(&namespace, "train", "finished", ObservedPod::is_finished).phase(), "Succeeded");
     let denied = log.events(&account.user, |event| event["responseStatus"]["code"] == 403);
     let others = denied.iter().map(|event| &event["objectRef"]).filter(|object| object["name"] != "train");
     assert_eq!(others.collect::<Vec<_>>(), Vec::<&Value>::new());

@@ -1,38 +1,42 @@
-//! `trainmesh sweep`: for the person on call, with no controller anywhere.
+//! `trainmesh sweep`, without a controller.
 
 use trainmesh_testing::cli::trainmesh;
 use trainmesh_testing::cluster::Cluster;
-use trainmesh_testing::controller::{Group, Manifest, PROXY, SERVED, Seen, State, asked_of_all, see, watch};
+use trainmesh_testing::controller::{
+    ContainerState, Group, OPTED_IN, ObservedPod, PROXY, PodManifest, container_requests_by_pod, observe, wait_for_pod,
+};
 
 #[test]
-fn what_hangs_is_listed_with_its_reason_and_ended_when_asked() {
+fn hanging_pods_are_listed_with_a_reason_and_terminated_with_apply() {
     let group = Group::new();
-    let namespace = Cluster::get().namespace(&SERVED);
-    let create = |pod: Manifest| namespace.create(&pod).success();
-    let _ = create(group.pod("hangs").runs("train", "exit 3"));
-    let _ = create(group.pod("works").runs("train", "sleep 1h"));
-    let _ = create(group.pod("alone").label("trainmesh.dev/inject", "disabled").runs("train", "true"));
-    let _ = create(group.pod("native").native(true).runs("train", "true"));
+    let namespace = Cluster::get().namespace(&OPTED_IN);
+    let create = |pod: PodManifest| namespace.create(&pod).success();
+    let _ = create(group.pod("hangs").script("train", "exit 3"));
+    let _ = create(group.pod("works").script("train", "sleep 1h"));
+    let _ = create(group.pod("alone").label("trainmesh.dev/inject", "disabled").script("train", "true"));
+    let _ = create(group.pod("native").native(true).script("train", "true"));
     for name in ["hangs", "alone"] {
-        watch(&namespace, name, "it hangs", |seen| seen.ended("train").is_some() && seen.ready(PROXY));
+        wait_for_pod(&namespace, name, "the proxy keeps running", |pod| {
+            pod.terminated_at("train").is_some() && pod.is_ready(PROXY)
+        });
     }
-    watch(&namespace, "native", "over", Seen::over);
+    wait_for_pod(&namespace, "native", "finished", ObservedPod::is_finished);
 
-    let look = trainmesh(&["sweep", "-n", &namespace.name], "");
-    assert_eq!((look.code, look.stderr.as_str()), (Some(0), ""));
-    let line = |name: &str| look.stdout.lines().find(|line| line.split_whitespace().any(|word| word == name));
-    assert!(line("hangs").is_some_and(|line| line.contains("the proxy istio-proxy still runs")), "{}", look.stdout);
-    assert!(line("alone").is_some_and(|line| line.contains("left alone")), "{}", look.stdout);
+    let listed = trainmesh(&["sweep", "-n", &namespace.name], "");
+    assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""));
+    let line = |name: &str| listed.stdout.lines().find(|line| line.split_whitespace().any(|word| word == name));
+    assert!(line("hangs").is_some_and(|line| line.contains("proxy istio-proxy is still running")), "{}", listed.stdout);
+    assert!(line("alone").is_some_and(|line| line.contains("skipped")), "{}", listed.stdout);
     for name in ["works", "native"] {
-        assert!(line(name).is_none(), "{name} hangs on nothing:\n{}", look.stdout);
+        assert!(line(name).is_none(), "{name} must not be listed:\n{}", listed.stdout);
     }
-    assert!(asked_of_all(&namespace).is_empty(), "looking changes nothing");
+    assert!(container_requests_by_pod(&namespace).is_empty(), "listing must not change anything");
 
     let swept = trainmesh(&["sweep", "-n", &namespace.name, "--apply"], "");
     assert_eq!(swept.code, Some(0), "{}", swept.stderr);
-    assert_eq!(watch(&namespace, "hangs", "over", Seen::over).phase(), "Failed");
-    assert_eq!(asked_of_all(&namespace).into_keys().collect::<Vec<_>>(), ["hangs"]);
-    assert_eq!(see(&namespace, "alone").state(PROXY), State::Running);
+    assert_eq!(wait_for_pod(&namespace, "hangs", "finished", ObservedPod::is_finished).phase(), "Failed");
+    assert_eq!(container_requests_by_pod(&namespace).into_keys().collect::<Vec<_>>(), ["hangs"]);
+    assert_eq!(observe(&namespace, "alone").state(PROXY), ContainerState::Running);
 
     let empty = trainmesh(&["sweep", "-n", &namespace.name], "");
     assert_eq!(empty.code, Some(0));

@@ -1,19 +1,19 @@
-//! What holds while parts of the cluster itself end and come back.
+//! Behavior while components of the cluster itself stop and restart.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
 //!   cargo test --locked --features cluster-tests --test cluster_disturb -- --test-threads=1
 //! ```
 //!
-//! Whatever else runs on the cluster is disturbed too: these tests run alone, one after another, and `tests/run` has
-//! them last. A part is ended by [`Cluster::stop`](trainmesh_testing::cluster::Cluster::stop), which has it back whatever happens.
+//! These tests affect everything else on the cluster, so they run alone, one after another; `tests/run` runs them last.
+//! [`Cluster::stop`](trainmesh_testing::cluster::Cluster::stop) stops a component and restarts it whatever happens.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     unreachable_pub,
-    reason = "a failed test says so by a panic; the parts are of no library"
+    reason = "tests fail by panicking; the modules belong to no library"
 )]
 
 mod admission_configuration;

@@ -1,4 +1,4 @@
-//! The controller while the apiserver or the kubelet is away: what ended meanwhile is ended afterwards.
+//! The controller while the apiserver or the kubelet is down: pods that finish in the meantime are handled afterwards.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,84 +7,86 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use trainmesh_testing::cluster::{Cluster, Namespace, PATIENCE, Stopped, eventually};
-use trainmesh_testing::controller::{Group, PROXY, SERVED, Seen, State, asked, container, see, watch};
+use trainmesh_testing::cluster::{Cluster, Namespace, StoppedComponent, TIMEOUT, eventually};
+use trainmesh_testing::controller::{
+    ContainerState, Group, OPTED_IN, ObservedPod, PROXY, container, container_requests, observe, wait_for_pod,
+};
 
-/// Time enough for thirty tries, were there no back-off.
-const AWAY: Duration = Duration::from_secs(30);
+/// Enough for thirty attempts without back-off.
+const OUTAGE: Duration = Duration::from_secs(30);
 
-/// A pod whose payload ends while the apiserver is away.
-fn ends_unseen(group: &Group, namespace: &Namespace) -> Stopped {
-    // The test and the payload tell each other by files on the node.
+/// Creates a pod whose main container exits while the apiserver is down.
+fn exit_during_outage(group: &Group, namespace: &Namespace) -> StoppedComponent {
+    // The test and the container communicate by files on the node.
     let shared = tempfile::tempdir().unwrap();
     fs::set_permissions(shared.path(), Permissions::from_mode(0o777)).unwrap();
     let mut train = container("train", "until [ -e /shared/end ]; do sleep 0.1; done; touch /shared/ended");
     train["volumeMounts"] = json!([{"name": "shared", "mountPath": "/shared"}]);
     let volumes = json!([{"name": "shared", "hostPath": {"path": shared.path(), "type": "Directory"}}]);
-    let _ = namespace.create(&group.pod("train").holds(train).spec("volumes", volumes)).success();
-    watch(namespace, "train", "the payload runs", |seen| seen.state("train") == State::Running);
-    let away = Cluster::get().stop("apiserver");
+    let _ = namespace.create(&group.pod("train").container(train).spec("volumes", volumes)).success();
+    wait_for_pod(namespace, "train", "the main container runs", |pod| pod.state("train") == ContainerState::Running);
+    let stopped = Cluster::get().stop("apiserver");
     fs::write(shared.path().join("end"), "").unwrap();
-    eventually(PATIENCE, "the payload has ended", || {
-        if shared.path().join("ended").exists() { Ok(()) } else { Err("it runs") }
+    eventually(TIMEOUT, "the main container exits", || {
+        if shared.path().join("ended").exists() { Ok(()) } else { Err("running") }
     });
-    away
+    stopped
 }
 
-fn over(namespace: &Namespace) {
-    assert_eq!(watch(namespace, "train", "over", Seen::over).phase(), "Succeeded");
+fn wait_finished(namespace: &Namespace) {
+    assert_eq!(wait_for_pod(namespace, "train", "finished", ObservedPod::is_finished).phase(), "Succeeded");
 }
 
 #[test]
-fn a_restart_of_the_apiserver_costs_no_end() {
+fn a_restart_of_the_apiserver_loses_no_termination() {
     let group = Group::new();
     let mut controller = group.start();
-    controller.led();
-    let namespace = Cluster::get().namespace(&SERVED);
-    drop(ends_unseen(&group, &namespace));
-    let seen = eventually(PATIENCE, "the pod is over", || {
-        // Where the restart took so long that the lease was lost, a kubelet would start the controller again.
-        if controller.has_ended() {
+    controller.wait_for_leadership();
+    let namespace = Cluster::get().namespace(&OPTED_IN);
+    drop(exit_during_outage(&group, &namespace));
+    let pod = eventually(TIMEOUT, "the pod has finished", || {
+        // If the restart took so long that the lease was lost, a kubelet would restart the controller.
+        if controller.has_exited() {
             controller = group.start();
         }
-        let seen = see(&namespace, "train");
-        if seen.over() { Ok(seen) } else { Err(seen) }
+        let pod = observe(&namespace, "train");
+        if pod.is_finished() { Ok(pod) } else { Err(pod) }
     });
-    assert_eq!(seen.phase(), "Succeeded");
+    assert_eq!(pod.phase(), "Succeeded");
 }
 
 #[test]
-fn a_leader_that_cannot_renew_its_lease_ends_and_the_next_one_goes_on() {
+fn a_leader_that_cannot_renew_its_lease_exits_and_the_next_one_takes_over() {
     let group = Group::new();
     let mut controller = group.start();
-    controller.led();
-    let namespace = Cluster::get().namespace(&SERVED);
-    let away = ends_unseen(&group, &namespace);
-    assert!(!controller.ended().success());
-    drop(away);
+    controller.wait_for_leadership();
+    let namespace = Cluster::get().namespace(&OPTED_IN);
+    let stopped = exit_during_outage(&group, &namespace);
+    assert!(!controller.wait_for_exit().success());
+    drop(stopped);
     let _next = group.start();
-    over(&namespace);
+    wait_finished(&namespace);
 }
 
 #[test]
-fn a_kubelet_that_is_away_is_asked_seldom_and_again_when_it_is_back() {
+fn requests_back_off_while_the_kubelet_is_down_and_succeed_afterwards() {
     let group = Group::new();
     let controller = group.start();
-    controller.led();
-    let namespace = Cluster::get().namespace(&SERVED);
-    // Time enough to stop the kubelet after it has told of the payload's end.
-    let pod = group.pod("train").annotation("trainmesh.dev/settle", "10s").runs("train", "true");
+    controller.wait_for_leadership();
+    let namespace = Cluster::get().namespace(&OPTED_IN);
+    // Long enough to stop the kubelet after it has reported the termination.
+    let pod = group.pod("train").annotation("trainmesh.dev/settle", "10s").script("train", "true");
     let _ = namespace.create(&pod).success();
-    watch(&namespace, "train", "the payload has ended, the proxy is ready", |seen| {
-        seen.ended("train").is_some() && seen.ready(PROXY)
+    wait_for_pod(&namespace, "train", "the main container has terminated, and the proxy is ready", |pod| {
+        pod.terminated_at("train").is_some() && pod.is_ready(PROXY)
     });
-    let away = Cluster::get().stop("kubelet");
-    assert_eq!(asked(&namespace, "train"), []);
-    // What does not happen is told of by nothing but time.
-    thread::sleep(AWAY);
-    let asked = asked(&namespace, "train");
-    assert!((1..=8).contains(&asked.len()), "{asked:?}");
-    drop(away);
-    over(&namespace);
+    let stopped = Cluster::get().stop("kubelet");
+    assert_eq!(container_requests(&namespace, "train"), []);
+    // The absence of requests can only be observed over time.
+    thread::sleep(OUTAGE);
+    let requests = container_requests(&namespace, "train");
+    assert!((1..=8).contains(&requests.len()), "{requests:?}");
+    drop(stopped);
+    wait_finished(&namespace);
     assert_eq!(controller.metric("trainmesh_premature_end_total"), Some(0));
 }

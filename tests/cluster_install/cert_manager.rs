@@ -1,50 +1,52 @@
-//! The certificates that the real cert-manager issues and renews.
+//! Certificates that the real cert-manager issues and renews.
 
 use serde_json::json;
 
+use crate::certificates::presented_certificates;
 use crate::continuity::no_pod_is_missed;
-use crate::modes::{KUBELET, MANAGED, der, secret, shows};
-use crate::served::certificates;
-use trainmesh_testing::cluster::{Cluster, PATIENCE, eventually};
+use crate::modes::{CERT_MANAGER_SECRET, KUBELET_SYNC_TIMEOUT, der, secret, wait_presented};
+use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
 use trainmesh_testing::release::Release;
-use trainmesh_testing::release::doctor::{diagnosis, sound};
+use trainmesh_testing::release::doctor::{assert_healthy, run_doctor};
 
-/// Requests a new certificate, as `cmctl renew` does, and waits until cert-manager has issued it.
+/// Requests a renewal like `cmctl renew`, and waits until cert-manager has issued the certificate.
 fn renew(release: &Release, name: &str) {
-    let revision = || release.home.get("certificate", name).unwrap()["status"]["revision"].as_u64();
+    let revision = || release.namespace.get("certificate", name).unwrap()["status"]["revision"].as_u64();
     let before = revision();
     let condition =
         json!({"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "renewed by a test"});
     let patch = json!({"status": {"conditions": [condition]}}).to_string();
     let arguments = ["patch", "certificate", name, "--subresource=status", "--type=merge", "-p", &patch];
-    let _ = release.home.kubectl(&arguments, "").success();
-    eventually(PATIENCE, "cert-manager has renewed the certificate", || {
+    let _ = release.namespace.kubectl(&arguments, "").success();
+    eventually(TIMEOUT, "cert-manager has renewed the certificate", || {
         let now = revision();
         if now > before { Ok(()) } else { Err(format!("revision {now:?} after {before:?}")) }
     });
 }
 
-/// The CA injector, as it is by default before cert-manager 1.19, replaces `caBundle` as soon as the Secret has a new CA, up to a minute before the kubelet brings the new
-/// certificate to the replicas. After the first time the kubelet has just looked, so that the second one waits that long.
+/// By default before cert-manager 1.19, the CA injector replaces `caBundle` as soon as the Secret has a new CA, up to a
+/// minute before the kubelet updates the replicas' volume. The first renewal ends right after a kubelet sync, so the
+/// second one waits for the full period.
 #[test]
 #[ignore = "builds cert-manager: `make soak` runs it"]
 fn renewals_by_cert_manager_miss_no_pod() {
-    Cluster::get().operator("cert-manager");
-    let release = Release::started(&["certificates.mode=certManager"]);
-    shows(&release, MANAGED);
+    Cluster::get().start_operator("cert-manager");
+    let release = Release::start(&["certificates.mode=certManager"]);
+    wait_presented(&release, CERT_MANAGER_SECRET);
     no_pod_is_missed("the CA and the serving certificate renewed twice by cert-manager", || {
         for _ in 0..2 {
-            let bundle = secret(&release, MANAGED, "ca.crt").unwrap();
+            let bundle = secret(&release, CERT_MANAGER_SECRET, "ca.crt").unwrap();
             renew(&release, "trainmesh-ca");
             renew(&release, "trainmesh-webhook");
-            let [authority, leaf] = ["ca.crt", "tls.crt"].map(|key| secret(&release, MANAGED, key).unwrap());
-            assert_ne!(authority, bundle, "the CA is another one");
-            eventually(KUBELET, "the replicas show the new certificate", || {
-                let shown = certificates(&release, &authority);
-                let new = shown.iter().filter(|shown| shown.as_ref() == Ok(&der(&leaf))).count();
-                if new == 2 { Ok(()) } else { Err(format!("{new} of {}", shown.len())) }
+            let [authority, serving] =
+                ["ca.crt", "tls.crt"].map(|key| secret(&release, CERT_MANAGER_SECRET, key).unwrap());
+            assert_ne!(authority, bundle, "the CA must be replaced");
+            eventually(KUBELET_SYNC_TIMEOUT, "the replicas present the new certificate", || {
+                let presented = presented_certificates(&release, &authority);
+                let new = presented.iter().filter(|presented| presented.as_ref() == Ok(&der(&serving))).count();
+                if new == 2 { Ok(()) } else { Err(format!("{new} of {}", presented.len())) }
             });
         }
     });
-    sound(&diagnosis(&release));
+    assert_healthy(&run_doctor(&release));
 }

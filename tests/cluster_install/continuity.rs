@@ -1,85 +1,85 @@
-//! What is done to an installation that serves: pods are created all the while, and none is missed.
+//! Maintenance of a running installation: pods are created all the time, and none is missed.
 
 use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::life::wait_until_called;
-use trainmesh_testing::cluster::{Applied, Cluster};
-use trainmesh_testing::load::{Load, goes_on, under_load};
-use trainmesh_testing::pods::{SERVED, held};
+use crate::lifecycle::wait_until_called;
+use trainmesh_testing::cluster::{Cluster, KubectlOutput};
+use trainmesh_testing::load::{Load, under_load, wait_for_new_pods};
+use trainmesh_testing::pods::{OPTED_IN, has_hold};
 use trainmesh_testing::release::Release;
 
-/// Calls of ours that the apiserver has given up, and gone on without.
+/// Returns the number of failed calls of the webhook that the apiserver ignored.
 fn failed_open() -> u64 {
     Cluster::get().metric("apiserver_admission_webhook_fail_open_count", ".trainmesh.dev")
 }
 
-/// Creates pods while `meanwhile` runs: every one is created, and every one patched.
-#[allow(clippy::print_stdout, reason = "figures for docs/performance.md, by --nocapture")]
-pub fn no_pod_is_missed(what: &str, meanwhile: impl FnOnce()) {
-    let namespace = Cluster::get().namespace(&SERVED);
+/// Creates pods while `action` runs, and checks that every one is created and patched.
+#[allow(clippy::print_stdout, reason = "results for docs/performance.md, with --nocapture")]
+pub fn no_pod_is_missed(what: &str, action: impl FnOnce()) {
+    let namespace = Cluster::get().namespace(&OPTED_IN);
     wait_until_called(&namespace);
     let (before, began) = (failed_open(), Instant::now());
-    let Load { created, failed, took: _ } = under_load(&namespace, || {
-        goes_on(&namespace);
-        meanwhile();
-        goes_on(&namespace);
+    let Load { created, failed, durations: _ } = under_load(&namespace, || {
+        wait_for_new_pods(&namespace);
+        action();
+        wait_for_new_pods(&namespace);
     });
     let elapsed = began.elapsed();
     assert_eq!(failed, Vec::<String>::new());
     let pods = namespace.pods("");
-    let missed: Vec<&Value> = pods.iter().filter(|pod| !held(pod)).map(|pod| &pod["metadata"]["name"]).collect();
+    let missed: Vec<&Value> = pods.iter().filter(|pod| !has_hold(pod)).map(|pod| &pod["metadata"]["name"]).collect();
     assert_eq!((pods.len(), missed), (created.len(), vec![]));
     assert_eq!(failed_open() - before, 0, "the second round may have patched what the first one missed");
     println!("{what}: {} pods created in {:.0} s, none missed", created.len(), elapsed.as_secs_f64());
 }
 
-/// Two replicas, one after the other: the apiserver always finds one, over connections that it knows or new ones.
+/// With two replicas updated one after the other, the apiserver always reaches one, over open connections or new ones.
 #[test]
 fn an_upgrade_misses_no_pod() {
-    let release = Release::started(&["webhook.podAnnotations.round=one"]);
+    let release = Release::start(&["webhook.podAnnotations.round=one"]);
     no_pod_is_missed("helm upgrade", || {
         release.upgrade(&["webhook.podAnnotations.round=two"]);
-        release.settled();
+        release.wait_until_rolled_out();
     });
     assert!(release.pods("webhook").iter().all(|pod| pod["metadata"]["annotations"]["round"] == "two"));
 }
 
 #[test]
 fn a_rolling_restart_misses_no_pod() {
-    let release = Release::started(&[]);
+    let release = Release::start(&[]);
     let before = uids(&release);
     no_pod_is_missed("rolling restart", || {
-        let words = ["rollout", "restart", "deployment/trainmesh-webhook", "deployment/trainmesh-controller"];
-        let _ = release.home.kubectl(&words, "").success();
-        release.settled();
+        let arguments = ["rollout", "restart", "deployment/trainmesh-webhook", "deployment/trainmesh-controller"];
+        let _ = release.namespace.kubectl(&arguments, "").success();
+        release.wait_until_rolled_out();
     });
     assert!(uids(&release).iter().all(|uid| !before.contains(uid)));
 }
 
-/// The node that is drained is the only one: what is evicted finds no place, so that the budget must keep the last
-/// replica; pods that tolerate the cordon find one, as on another node.
+/// The cluster has only one node. Evicted pods cannot be scheduled, so the disruption budget must keep the last
+/// replica; with a toleration of the cordon, pods are rescheduled as if there were another node.
 #[test]
 fn a_drained_node_misses_no_pod() {
-    let release = Release::started(&[]);
+    let release = Release::start(&[]);
     no_pod_is_missed("kubectl drain", || {
         {
-            let drain = Drain::of(&release);
+            let drain = Drain::new(&release);
             let refused = drain.run("8s");
             assert!(!refused.status.success(), "{}", refused.stdout);
             assert!(refused.stderr.contains("would violate the pod's disruption budget"), "{}", refused.stderr);
             let ready = |component| release.pods(component).iter().filter(|pod| is_ready(pod)).count();
             assert_eq!([ready("webhook"), ready("controller")], [1, 1]);
         }
-        release.ready();
+        release.wait_until_ready();
 
         let cordon = "tolerations[0].key=node.kubernetes.io/unschedulable";
         release.upgrade(&[&format!("webhook.{cordon}"), &format!("controller.{cordon}")]);
-        release.settled();
+        release.wait_until_rolled_out();
         let before = uids(&release);
-        let _ = Drain::of(&release).run("180s").success();
-        release.settled();
+        let _ = Drain::new(&release).run("180s").success();
+        release.wait_until_rolled_out();
         assert!(uids(&release).iter().all(|uid| !before.contains(uid)));
     });
 }
@@ -94,18 +94,18 @@ fn is_ready(pod: &Value) -> bool {
     conditions.into_iter().any(|it| it["type"] == "Ready" && it["status"] == "True")
 }
 
-/// A node whose pods of one installation are to go; it takes pods again when this is dropped.
+/// Drains the pods of one installation from a node; uncordons it on drop.
 struct Drain {
     node: String,
 }
 
 impl Drain {
-    fn of(release: &Release) -> Self {
+    fn new(release: &Release) -> Self {
         let pods = release.pods("webhook");
-        Self { node: pods[0]["spec"]["nodeName"].as_str().expect("a pod that runs has a node").to_owned() }
+        Self { node: pods[0]["spec"]["nodeName"].as_str().expect("a running pod has a node").to_owned() }
     }
 
-    fn run(&self, timeout: &str) -> Applied {
+    fn run(&self, timeout: &str) -> KubectlOutput {
         let (selector, timeout) = ("--pod-selector=app.kubernetes.io/name=trainmesh", format!("--timeout={timeout}"));
         Cluster::get().kubectl(&["drain", &self.node, selector, &timeout], "")
     }

@@ -1,17 +1,17 @@
-//! An installation in a namespace with another name than the default: each has one here.
+//! Commands detect an installation in another namespace than the default. Each release in these tests has its own.
 
-use crate::life::wait_until_called;
+use crate::lifecycle::wait_until_called;
 use trainmesh_testing::cli::trainmesh;
 use trainmesh_testing::cluster::Cluster;
-use trainmesh_testing::pods::{SERVED, patched, pod};
+use trainmesh_testing::pods::{OPTED_IN, adds_hold, pod};
 use trainmesh_testing::release::Release;
 
 const HOLD: &str = "holdApplicationUntilProxyStarts";
 
 #[test]
 fn commands_find_the_installation_in_any_namespace() {
-    let release = Release::started(&[]);
-    let namespace = Cluster::get().namespace(&SERVED);
+    let release = Release::start(&[]);
+    let namespace = Cluster::get().namespace(&OPTED_IN);
     wait_until_called(&namespace);
     let preview = || {
         let run = trainmesh(
@@ -24,22 +24,22 @@ fn commands_find_the_installation_in_any_namespace() {
     assert!(preview().contains(HOLD));
 
     release.upgrade(&["config.mesh.hold=false"]);
-    release.settled();
-    assert!(!preview().contains(HOLD), "the preview does not read the configuration of this installation");
+    release.wait_until_rolled_out();
+    assert!(!preview().contains(HOLD), "the preview must read the configuration of this installation");
 
-    for (key, value) in SERVED {
+    for (key, value) in OPTED_IN {
         let label = format!("{key}={value}");
-        let _ = Cluster::get().kubectl(&["label", "namespace", &release.home.name, &label], "").success();
+        let _ = Cluster::get().kubectl(&["label", "namespace", &release.namespace.name, &label], "").success();
     }
     release.upgrade(&["config.mesh.hold=true"]);
-    release.settled();
+    release.wait_until_rolled_out();
     wait_until_called(&namespace);
     let mut own = pod("train");
     own["spec"]["securityContext"] =
         serde_json::json!({"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}});
     own["spec"]["containers"][0]["securityContext"] =
         serde_json::json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
-    let own = release.home.rehearse(&own).unwrap();
+    let own = release.namespace.create_dry_run(&own).unwrap();
     assert!(own["metadata"]["annotations"].get("trainmesh.dev/applied").is_none(), "{}", own["metadata"]);
-    assert!(patched(&namespace));
+    assert!(adds_hold(&namespace));
 }

@@ -1,16 +1,16 @@
-//! A job of the real training-operator, in a namespace that was labelled and no more.
+//! A job of the real training-operator in an opted-in namespace, without any change to its manifest.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::life::wait_until_called;
-use trainmesh_testing::cluster::{Cluster, Namespace, PATIENCE, eventually};
-use trainmesh_testing::pods::SERVED;
+use crate::lifecycle::wait_until_called;
+use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
+use trainmesh_testing::pods::OPTED_IN;
 use trainmesh_testing::release::Release;
 
-/// Payloads ask their proxy first, which is what the hold is for. As in training, none goes before the other is there.
+/// The main containers need their proxy at once, hence the hold. As in training, each waits for the other.
 const MASTER: &str =
     "wget -qO- http://127.0.0.1:15021/healthz/ready && until [ -e /shared/worker ]; do sleep 0.1; done";
 const WORKER: &str = "wget -qO- http://127.0.0.1:15021/healthz/ready && touch /shared/worker";
@@ -35,32 +35,32 @@ fn conditions(namespace: &Namespace) -> Vec<Value> {
 
 #[test]
 fn a_pytorchjob_succeeds_with_injected_proxies() {
-    Cluster::get().mesh();
-    Cluster::get().operator("training-operator");
-    let _release = Release::started(&[]);
-    let namespace = Cluster::get().namespace(&SERVED);
+    Cluster::get().start_mesh();
+    Cluster::get().start_operator("training-operator");
+    let _release = Release::start(&[]);
+    let namespace = Cluster::get().namespace(&OPTED_IN);
     wait_until_called(&namespace);
     let shared = tempfile::tempdir().unwrap();
     fs::set_permissions(shared.path(), Permissions::from_mode(0o777)).unwrap();
     let _ = namespace.create(&job(shared.path().to_str().unwrap())).success();
-    eventually(PATIENCE, "the job has succeeded", || {
+    eventually(TIMEOUT, "the job succeeds", || {
         let found = conditions(&namespace);
         if found.iter().any(|it| it == "Succeeded") { Ok(()) } else { Err(format!("{found:?}")) }
     });
-    let pods = eventually(PATIENCE, "both pods have succeeded", || {
+    let pods = eventually(TIMEOUT, "both pods succeed", || {
         let pods = namespace.pods("training.kubeflow.org/job-name=train");
         let phases: Vec<&Value> = pods.iter().map(|pod| &pod["status"]["phase"]).collect();
         if phases == ["Succeeded", "Succeeded"] { Ok(pods) } else { Err(format!("{phases:?}")) }
     });
     for pod in &pods {
         assert_eq!(pod["metadata"]["annotations"]["trainmesh.dev/applied"], "mesh.hold");
-        // The hold has Istio put it before the payload.
+        // Because of the hold, Istio puts the proxy first.
         assert_eq!(pod["spec"]["containers"][0]["name"], "istio-proxy");
         let name = pod["metadata"]["name"].as_str().unwrap();
-        eventually(PATIENCE, "the controller tells that it has ended the proxy", || {
+        eventually(TIMEOUT, "the controller reports that it terminated the proxy", || {
             let events = namespace.events();
-            let told = events.iter().any(|it| it["regarding"]["name"] == *name && it["reason"] == "ProxyEnded");
-            if told { Ok(()) } else { Err(format!("{} others", events.len())) }
+            let reported = events.iter().any(|it| it["regarding"]["name"] == *name && it["reason"] == "ProxyEnded");
+            if reported { Ok(()) } else { Err(format!("{} other events", events.len())) }
         });
     }
 }

@@ -1,35 +1,34 @@
-//! What the controller's account may do in a pod: what terminates a sidecar, in namespaces that have opted in, and nothing
-//! else.
+//! Permissions of the controller's account in a pod: it may only terminate a sidecar, in namespaces that have opted in.
 
 use serde_json::json;
 
-use trainmesh_testing::cluster::{Applied, Cluster, Namespace, PATIENCE, eventually};
+use trainmesh_testing::cluster::{Cluster, KubectlOutput, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::release::Release;
 
-/// Port-forwards are off by default.
+/// Port-forwards are disabled by default.
 const PORT_FORWARD: &str = "config.termination.portForward=true";
 const OPTED_IN: (&str, &str) = ("trainmesh.dev/inject", "enabled");
 const ISTIO_AUX: (&str, &str) = ("io.datastrophic/istio-aux", "enabled");
 
-const EXECS: &str = "may run only what ends a sidecar, and only in that sidecar";
-const INPUT: &str = "may not write to a command";
-const PORTS: &str = "may forward only the ports by which a sidecar is ended";
-const NAMESPACES: &str = "may act only in namespaces that have opted in";
-const EXEC_ALONE: &str = "may only exec";
-/// The pod is looked up behind admission.
+const EXEC_DENIED: &str = "may run only commands that terminate a sidecar, and only in that sidecar";
+const STDIN_DENIED: &str = "may not attach standard input to a command";
+const PORT_DENIED: &str = "may forward only ports that terminate a sidecar";
+const NAMESPACE_DENIED: &str = "may act only in namespaces that have opted in";
+const FORWARD_DENIED: &str = "may only exec";
+/// Admission has passed: the pod is looked up afterwards.
 const NO_POD: &str = "pods \"p\" not found";
-/// Said behind admission: the container has no such program.
-const ADMITTED: &str = "executable file not found";
-/// Said behind admission: a plain GET forwards nothing.
-const OPENED: &str = "pgrade request required";
+/// Admission has passed: the container has no such program.
+const EXEC_ADMITTED: &str = "executable file not found";
+/// Admission has passed: a plain GET is not upgraded.
+const FORWARD_ADMITTED: &str = "pgrade request required";
 
-const TABLE: &[(&[&str], &str)] = &[
-    (&["exec", "p", "-c", "train", "--", "id"], EXECS),
-    (&["exec", "p", "-c", "istio-proxy", "--", "id"], EXECS),
-    (&["exec", "p", "-c", "train", "--", "pilot-agent", "request", "POST", "quitquitquit"], EXECS),
-    (&["exec", "p", "--", "pilot-agent", "request", "POST", "quitquitquit"], EXECS),
-    (&["exec", "p", "-c", "istio-proxy", "--", "pilot-agent request", "POST", "quitquitquit"], EXECS),
-    (&["exec", "p", "-c", "istio-proxy", "--", "pilot-agent", "request", "POST", "quitquitquit", "x"], EXECS),
+const EXECS_AND_FORWARDS: &[(&[&str], &str)] = &[
+    (&["exec", "p", "-c", "train", "--", "id"], EXEC_DENIED),
+    (&["exec", "p", "-c", "istio-proxy", "--", "id"], EXEC_DENIED),
+    (&["exec", "p", "-c", "train", "--", "pilot-agent", "request", "POST", "quitquitquit"], EXEC_DENIED),
+    (&["exec", "p", "--", "pilot-agent", "request", "POST", "quitquitquit"], EXEC_DENIED),
+    (&["exec", "p", "-c", "istio-proxy", "--", "pilot-agent request", "POST", "quitquitquit"], EXEC_DENIED),
+    (&["exec", "p", "-c", "istio-proxy", "--", "pilot-agent", "request", "POST", "quitquitquit", "x"], EXEC_DENIED),
     (
         &[
             "exec",
@@ -44,14 +43,14 @@ const TABLE: &[(&[&str], &str)] = &[
             "POST",
             "quitquitquit",
         ],
-        EXECS,
+        EXEC_DENIED,
     ),
-    (&["exec", "p", "-c", "fluent-bit", "--", "pilot-agent", "request", "POST", "quitquitquit"], EXECS),
-    (&["exec", "p", "-c", "fluent-bit", "--", "kill", "-TERM", "2"], EXECS),
-    (&["exec", "p", "-c", "fluent-bit", "--", "sh", "-c", "kill -TERM 1"], EXECS),
-    (&["exec", "p", "-c", "istio-proxy", "--", "kill", "-TERM", "1"], EXECS),
-    (&["exec", "-i", "p", "-c", "istio-proxy", "--", "pilot-agent", "request", "POST", "quitquitquit"], INPUT),
-    (&["exec", "p", "-c", "istio-proxy", "--", "pilot-agent", "request", "POST", "quitquitquit"], ADMITTED),
+    (&["exec", "p", "-c", "fluent-bit", "--", "pilot-agent", "request", "POST", "quitquitquit"], EXEC_DENIED),
+    (&["exec", "p", "-c", "fluent-bit", "--", "kill", "-TERM", "2"], EXEC_DENIED),
+    (&["exec", "p", "-c", "fluent-bit", "--", "sh", "-c", "kill -TERM 1"], EXEC_DENIED),
+    (&["exec", "p", "-c", "istio-proxy", "--", "kill", "-TERM", "1"], EXEC_DENIED),
+    (&["exec", "-i", "p", "-c", "istio-proxy", "--", "pilot-agent", "request", "POST", "quitquitquit"], STDIN_DENIED),
+    (&["exec", "p", "-c", "istio-proxy", "--", "pilot-agent", "request", "POST", "quitquitquit"], EXEC_ADMITTED),
     (
         &[
             "exec",
@@ -66,95 +65,96 @@ const TABLE: &[(&[&str], &str)] = &[
             "POST",
             "quitquitquit",
         ],
-        ADMITTED,
+        EXEC_ADMITTED,
     ),
     (
         &["exec", "p", "-c", "istio-proxy", "--", "curl", "-fsS", "-X", "POST", "http://127.0.0.1:15020/quitquitquit"],
-        EXECS,
+        EXEC_DENIED,
     ),
-    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward"], PORTS),
-    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward?ports=22"], PORTS),
-    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward?ports=15020&ports=22"], PORTS),
-    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward?ports=15020"], OPENED),
-    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward?ports=9091"], OPENED),
+    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward"], PORT_DENIED),
+    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward?ports=22"], PORT_DENIED),
+    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward?ports=15020&ports=22"], PORT_DENIED),
+    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward?ports=15020"], FORWARD_ADMITTED),
+    (&["get", "--raw", "/api/v1/namespaces/@/pods/p/portforward?ports=9091"], FORWARD_ADMITTED),
     (&["attach", "p", "-c", "train"], "cannot create resource \"pods/attach\""),
     (&["get", "--raw", "/api/v1/namespaces/@/pods/p:15020/proxy/"], "cannot get resource \"pods/proxy\""),
     (&["delete", "pod", "p"], "cannot delete resource \"pods\""),
     (&["get", "secrets"], "cannot list resource \"secrets\""),
 ];
 
-/// What terminates a proxy, by the one permission and by the other.
-const CALLS: [&str; 2] = [
+/// Requests that terminate a proxy, one for each permission.
+const REQUESTS: [&str; 2] = [
     "exec?container=istio-proxy&command=pilot-agent&command=request&command=POST&command=quitquitquit",
     "portforward?ports=15020",
 ];
 
-/// The labels of a namespace, and what the account is told there.
+/// Namespace labels, and the expected error.
 const LABELS: &[(&[(&str, &str)], &str)] = &[
     (&[OPTED_IN], NO_POD),
     (&[ISTIO_AUX], NO_POD),
     (&[OPTED_IN, ISTIO_AUX], NO_POD),
-    (&[], NAMESPACES),
-    (&[("trainmesh.dev/inject", "audit")], NAMESPACES),
-    (&[("trainmesh.dev/inject", "disabled")], NAMESPACES),
-    (&[("trainmesh.dev/inject", "audit"), ISTIO_AUX], NAMESPACES),
-    (&[("io.datastrophic/istio-aux", "true")], NAMESPACES),
-    (&[("istio-injection", "enabled")], NAMESPACES),
+    (&[], NAMESPACE_DENIED),
+    (&[("trainmesh.dev/inject", "audit")], NAMESPACE_DENIED),
+    (&[("trainmesh.dev/inject", "disabled")], NAMESPACE_DENIED),
+    (&[("trainmesh.dev/inject", "audit"), ISTIO_AUX], NAMESPACE_DENIED),
+    (&[("io.datastrophic/istio-aux", "true")], NAMESPACE_DENIED),
+    (&[("istio-injection", "enabled")], NAMESPACE_DENIED),
 ];
 
-/// The answer to a call for a pod `p` in `namespace`, where there is none.
-fn call(cluster: &Namespace, namespace: &str, call: &str, flags: &[&str]) -> Applied {
-    let path = format!("/api/v1/namespaces/{namespace}/pods/p/{call}");
+/// Sends a request about a pod `p` in `namespace`, which does not exist.
+fn request(cluster: &Namespace, namespace: &str, request: &str, flags: &[&str]) -> KubectlOutput {
+    let path = format!("/api/v1/namespaces/{namespace}/pods/p/{request}");
     cluster.kubectl(&[&["get", "--raw", &path], flags].concat(), "")
 }
 
 #[test]
-fn the_controllers_account_may_act_only_in_namespaces_that_have_opted_in() {
+fn the_controller_may_act_only_in_opted_in_namespaces() {
     let release = Release::install("helm", &[PORT_FORWARD]);
     let account = format!("--as={}", release.account("controller"));
     let cluster = Cluster::get();
     for (labels, expected) in LABELS {
         let namespace = cluster.namespace(labels);
-        for path in CALLS {
-            let answer = call(&namespace, &namespace.name, path, &[&account]);
-            assert!(answer.stderr.contains(expected), "{labels:?} {path}: {}", answer.stderr);
-            // A person who runs `trainmesh sweep` has permissions of their own.
-            let answer = call(&namespace, &namespace.name, path, &[]);
-            assert!(answer.stderr.contains(NO_POD), "{labels:?} {path}: {}", answer.stderr);
+        for path in REQUESTS {
+            let output = request(&namespace, &namespace.name, path, &[&account]);
+            assert!(output.stderr.contains(expected), "{labels:?} {path}: {}", output.stderr);
+            // A user who runs `trainmesh sweep` has other permissions.
+            let output = request(&namespace, &namespace.name, path, &[]);
+            assert!(output.stderr.contains(NO_POD), "{labels:?} {path}: {}", output.stderr);
         }
     }
     // No label opts these in.
-    for excluded in ["kube-system", &*release.home.name] {
-        let label = |label| release.home.kubectl(&["label", "--overwrite", "namespace", excluded, label], "").success();
+    for excluded in ["kube-system", &*release.namespace.name] {
+        let label =
+            |label| release.namespace.kubectl(&["label", "--overwrite", "namespace", excluded, label], "").success();
         let _ = label("trainmesh.dev/inject=enabled");
-        let answers = CALLS.map(|path| call(&release.home, excluded, path, &[&account]).stderr);
+        let outputs = REQUESTS.map(|path| request(&release.namespace, excluded, path, &[&account]).stderr);
         let _ = label("trainmesh.dev/inject-");
-        assert!(answers.iter().all(|answer| answer.contains(NAMESPACES)), "{excluded}: {answers:?}");
+        assert!(outputs.iter().all(|output| output.contains(NAMESPACE_DENIED)), "{excluded}: {outputs:?}");
     }
 }
 
 #[test]
-fn by_default_the_controllers_account_may_forward_no_port() {
+fn the_controller_may_not_forward_ports_by_default() {
     let release = Release::install("helm", &[]);
     let namespace = Cluster::get().namespace(&[OPTED_IN]);
     let account = release.account("controller");
     let flag = format!("--as={account}");
-    let [exec, forward] = CALLS.map(|path| call(&namespace, &namespace.name, path, &[&flag]).stderr);
+    let [exec, forward] = REQUESTS.map(|path| request(&namespace, &namespace.name, path, &[&flag]).stderr);
     assert!(exec.contains(NO_POD), "{exec}");
     assert!(forward.contains("cannot get resource \"pods/portforward\""), "{forward}");
-    // Whoever grants the permission without the value of the chart has not changed the policy.
+    // Granting the permission without the chart's value does not change the policy.
     let _ =
         namespace.kubectl(&["create", "role", "p", "--verb=get,create", "--resource=pods/portforward"], "").success();
     let subject = format!("--user={account}");
     let _ = namespace.kubectl(&["create", "rolebinding", "p", "--role=p", &subject], "").success();
-    eventually(PATIENCE, "the permission is granted", || {
-        let forward = call(&namespace, &namespace.name, CALLS[1], &[&flag]).stderr;
-        if forward.contains(EXEC_ALONE) { Ok(()) } else { Err(forward) }
+    eventually(TIMEOUT, "the permission is granted", || {
+        let forward = request(&namespace, &namespace.name, REQUESTS[1], &[&flag]).stderr;
+        if forward.contains(FORWARD_DENIED) { Ok(()) } else { Err(forward) }
     });
 }
 
 #[test]
-fn the_controllers_account_may_only_end_sidecars() {
+fn the_controller_may_only_terminate_sidecars() {
     let release = Release::install("helm", &[PORT_FORWARD]);
     let namespace = Cluster::get().namespace(&[OPTED_IN]);
     let container = |name: &str| {
@@ -167,22 +167,23 @@ fn the_controllers_account_may_only_end_sidecars() {
     let _ = namespace.apply(&pod).success();
     let _ = namespace.kubectl(&["wait", "pod/p", "--for=condition=Ready", "--timeout=120s"], "").success();
     let account = format!("--as={}", release.account("controller"));
-    for (arguments, expected) in TABLE {
+    for (arguments, expected) in EXECS_AND_FORWARDS {
         let arguments: Vec<_> = arguments.iter().map(|word| word.replace('@', &namespace.name)).collect();
         let arguments: Vec<_> = std::iter::once(&*account).chain(arguments.iter().map(String::as_str)).collect();
-        let answer = namespace.kubectl(&arguments, "");
-        assert!(!answer.status.success(), "{arguments:?}: {}", answer.stdout);
-        assert!(answer.stderr.contains(expected), "{arguments:?}: {}", answer.stderr);
+        let output = namespace.kubectl(&arguments, "");
+        assert!(!output.status.success(), "{arguments:?}: {}", output.stdout);
+        assert!(output.stderr.contains(expected), "{arguments:?}: {}", output.stderr);
     }
-    let end = ["exec", "p", "-c", "fluent-bit", &account, "--", "kill", "-TERM", "1"];
-    // With the container its commands end, this one among them: how is of no matter.
-    let told = namespace.kubectl(&end, "");
-    eventually(PATIENCE, "fluent-bit has ended", || {
+    let quit = ["exec", "p", "-c", "fluent-bit", &account, "--", "kill", "-TERM", "1"];
+    // Terminating the container also terminates its commands, including this one: its exit code does not matter.
+    let output = namespace.kubectl(&quit, "");
+    eventually(TIMEOUT, "fluent-bit has terminated", || {
         let pod = namespace.get("pod", "p").ok_or("no pod")?;
         let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
-        let ended = statuses.into_iter().any(|it| it["name"] == "fluent-bit" && it["state"]["terminated"].is_object());
-        if ended { Ok(()) } else { Err(told.stderr.as_str()) }
+        let terminated =
+            statuses.into_iter().any(|it| it["name"] == "fluent-bit" && it["state"]["terminated"].is_object());
+        if terminated { Ok(()) } else { Err(output.stderr.as_str()) }
     });
-    // Others are not looked at.
+    // Other users are not restricted.
     let _ = namespace.kubectl(&["exec", "p", "-c", "train", "--", "id"], "").success();
 }

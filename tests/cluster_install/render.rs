@@ -1,4 +1,4 @@
-//! What the apiserver says of the objects.
+//! The apiserver's validation of the rendered objects.
 
 use rstest::rstest;
 
@@ -10,24 +10,24 @@ fn dry_run(arguments: &[&str]) -> (Vec<String>, Vec<String>) {
     let common = ["template", "trainmesh", CHART, "--kube-version", "1.36", "--namespace", &home.name];
     let manifest = helm("helm", &[&common, arguments].concat()).expect("Helm renders it");
     let apply = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"];
-    let answer = home.kubectl(&apply, &manifest).success();
-    let own = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
-    (own(answer.warnings().collect()), own(answer.errors().collect()))
+    let output = home.kubectl(&apply, &manifest).success();
+    let to_strings = |lines: Vec<&str>| lines.into_iter().map(str::to_owned).collect();
+    (to_strings(output.warnings().collect()), to_strings(output.errors().collect()))
 }
 
 /// Monitors and cert-manager's objects are checked against their definitions by `tests/chart/run`.
 #[rstest]
-#[case::as_it_comes(&[])]
-#[case::own_certificate(&["-f", "charts/trainmesh/ci/provided-values.yaml"])]
+#[case::defaults(&[])]
+#[case::provided_certificate(&["-f", "charts/trainmesh/ci/provided-values.yaml"])]
 #[case::network_policy_and_dashboard(&["--set", "networkPolicy.enabled=true,metrics.dashboard.enabled=true"])]
-fn the_apiserver_takes_every_object_and_pod_security_every_pod(#[case] arguments: &[&str]) {
+fn the_apiserver_accepts_every_object_without_warnings(#[case] arguments: &[&str]) {
     assert_eq!(dry_run(arguments), (vec![], vec![]));
 }
 
 #[test]
-fn pod_security_would_have_said_so() {
+fn pod_security_violations_are_reported_as_warnings() {
     let (warnings, errors) = dry_run(&["--set", "podSecurityContext.runAsNonRoot=false"]);
-    // Said of both Deployments in the same words, which kubectl prints once.
+    // Both Deployments get the same warning, which kubectl prints once.
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     assert!(warning.starts_with("would violate PodSecurity") && errors.is_empty(), "{warning} {errors:?}");
 }

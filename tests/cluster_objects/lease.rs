@@ -1,4 +1,4 @@
-//! Leader election against a real apiserver: who leads, and when another does.
+//! Leader election with a real apiserver.
 
 use std::time::{Duration, Instant};
 
@@ -7,18 +7,18 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::time::timeout;
-use trainmesh::cluster::lease::{self, Candidate, Lost, Timing};
+use trainmesh::cluster::lease::{self, Candidate, LeadershipLost, Timing};
 use trainmesh_core::objects::LEASE;
 
 use trainmesh_testing::cluster::server::{self, Server};
-use trainmesh_testing::cluster::{Cluster, Namespace, PATIENCE, eventually};
+use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 
-/// As in production, five times as fast.
+/// Like in production, five times as fast.
 const TIMING: Timing = Timing {
-    term: Duration::from_secs(3),
-    renewal: Duration::from_secs(1),
-    patience: Duration::from_secs(2),
-    retry: Duration::from_millis(200),
+    lease_duration: Duration::from_secs(3),
+    renew_interval: Duration::from_secs(1),
+    renew_deadline: Duration::from_secs(2),
+    retry_period: Duration::from_millis(200),
 };
 
 /// Two candidates for the lease of one namespace.
@@ -26,7 +26,7 @@ struct Election {
     leases: Api<Lease>,
     first: Candidate,
     second: Candidate,
-    /// Goes when the test ends.
+    /// Deleted when the test ends.
     home: Namespace,
 }
 
@@ -45,21 +45,21 @@ impl Election {
         }
     }
 
-    /// How long the second needs to lead, while the first does not.
-    async fn succession(&mut self) -> Duration {
+    /// Returns the time that the second candidate needs to lead while the first does not.
+    async fn wait_succession(&mut self) -> Duration {
         let began = Instant::now();
-        timeout(PATIENCE, self.second.lead()).await.expect("the second leads in the end");
+        timeout(TIMEOUT, self.second.acquire()).await.expect("the second becomes leader");
         began.elapsed()
     }
 }
 
-/// Waits until the lease has been renewed for so long from now on.
-async fn renewed(leases: &Api<Lease>, time: Duration) {
+/// Waits until the lease has been renewed for this long.
+async fn wait_renewed(leases: &Api<Lease>, time: Duration) {
     let last = async || leases.get(LEASE).await.unwrap().spec.unwrap().renew_time.unwrap().0;
     let end = last().await + time;
-    timeout(PATIENCE, async {
+    timeout(TIMEOUT, async {
         while last().await < end {
-            tokio::time::sleep(TIMING.retry).await;
+            tokio::time::sleep(TIMING.retry_period).await;
         }
     })
     .await
@@ -67,14 +67,14 @@ async fn renewed(leases: &Api<Lease>, time: Duration) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_leads_and_the_other_waits() {
+async fn only_one_candidate_leads() {
     let Election { mut first, mut second, leases, home: _home } = Election::new().await;
-    first.lead().await;
+    first.acquire().await;
     tokio::select! {
         biased;
-        lost = first.keep() => panic!("{lost}"),
-        () = second.lead() => panic!("both lead"),
-        () = renewed(&leases, TIMING.term * 2) => {}
+        lost = first.hold() => panic!("{lost}"),
+        () = second.acquire() => panic!("both lead"),
+        () = wait_renewed(&leases, TIMING.lease_duration * 2) => {}
     }
     let spec = leases.get(LEASE).await.unwrap().spec.unwrap();
     assert!(spec.holder_identity.unwrap().starts_with("first_"));
@@ -82,74 +82,75 @@ async fn one_leads_and_the_other_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clean_stop_hands_over_at_once() {
+async fn a_graceful_stop_releases_the_lease() {
     let mut election = Election::new().await;
-    election.first.lead().await;
+    election.first.acquire().await;
     election.first.release().await;
     let holder = election.leases.get(LEASE).await.unwrap().spec.unwrap().holder_identity;
-    assert_eq!(holder, None, "whoever comes next need not wait for the end of a term");
-    election.succession().await;
+    assert_eq!(holder, None, "the next leader must not have to wait for the lease to expire");
+    election.wait_succession().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_falls_silent_is_followed_after_its_term() {
+async fn a_silent_leader_is_replaced_after_the_lease_duration() {
     let mut election = Election::new().await;
-    election.first.lead().await;
-    let took = election.succession().await;
-    assert!(took >= TIMING.term, "{took:?}");
-    let lost = timeout(PATIENCE, election.first.keep()).await.expect("the first hears of it");
+    election.first.acquire().await;
+    let took = election.wait_succession().await;
+    assert!(took >= TIMING.lease_duration, "{took:?}");
+    let lost = timeout(TIMEOUT, election.first.hold()).await.expect("the first notices the loss");
     assert!(
-        matches!(&lost, Lost::Taken(by) if by.starts_with("second_")) || matches!(lost, Lost::Expired(_)),
+        matches!(&lost, LeadershipLost::Taken(by) if by.starts_with("second_"))
+            || matches!(lost, LeadershipLost::Expired(_)),
         "{lost}"
     );
     election.first.release().await;
     let holder = election.leases.get(LEASE).await.unwrap().spec.unwrap().holder_identity;
-    assert!(holder.unwrap().starts_with("second_"), "only one's own lease is given up");
+    assert!(holder.unwrap().starts_with("second_"), "a candidate must release only its own lease");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_by_a_bystander_costs_nobody_the_lease() {
+async fn a_change_by_another_client_does_not_lose_the_lease() {
     let Election { mut first, leases, home: _home, .. } = Election::new().await;
-    first.lead().await;
+    first.acquire().await;
     let label = Patch::Merge(json!({"metadata": {"labels": {"team": "a"}}}));
     let patched = async {
         leases.patch(LEASE, &PatchParams::default(), &label).await.unwrap();
-        renewed(&leases, TIMING.term).await;
+        wait_renewed(&leases, TIMING.lease_duration).await;
     };
     tokio::select! {
         biased;
-        lost = first.keep() => panic!("{lost}"),
+        lost = first.hold() => panic!("{lost}"),
         () = patched => {}
     }
     let labels = leases.get(LEASE).await.unwrap().metadata.labels.unwrap();
-    assert_eq!(labels["team"], "a", "what others write is kept");
+    assert_eq!(labels["team"], "a", "changes by other clients must be kept");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_lease_is_lost() {
     let Election { mut first, leases, home: _home, .. } = Election::new().await;
-    first.lead().await;
+    first.acquire().await;
     leases.delete(LEASE, &DeleteParams::default()).await.unwrap();
-    let lost = timeout(PATIENCE, first.keep()).await.expect("it is noticed");
-    assert!(matches!(&lost, Lost::Taken(by) if by == "nobody"), "{lost}");
+    let lost = timeout(TIMEOUT, first.hold()).await.expect("the loss is noticed");
+    assert!(matches!(&lost, LeadershipLost::Taken(by) if by == "nobody"), "{lost}");
 }
 
-/// A manifest may start the controller before it creates the namespace.
+/// A manifest may create the controller before its namespace.
 #[test]
 fn a_controller_waits_for_its_namespace() {
     let home = Cluster::get().namespace(&[]);
     let later = format!("{}-later", home.name);
-    let server = Server::start(server::folder(), |command| {
+    let server = Server::start(server::temp_folder(), |command| {
         command.args(["controller", "--certificates", "none", "--namespace", &later]);
     });
-    eventually(PATIENCE, "it is not ready, and says why", || match server.get("/readyz") {
+    eventually(TIMEOUT, "/readyz reports the missing namespace", || match server.get("/readyz") {
         (503, body) if body.contains("the namespace of the lease does not exist") => Ok(()),
         other => Err(format!("{other:?}")),
     });
 
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": later}});
     let _ = Cluster::get().create(&namespace).success();
-    server.ready();
-    server.counts("trainmesh_leader", 1);
+    server.wait_until_ready();
+    server.wait_for_metric("trainmesh_leader", 1);
     let _ = Cluster::get().kubectl(&["delete", "namespace", &later, "--wait=false"], "").success();
 }

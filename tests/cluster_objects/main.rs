@@ -1,13 +1,13 @@
-//! What needs the apiserver, but makes no pods: the objects of an installation, and the lease of its leader.
+//! Tests that need the apiserver but create no pods: the objects of an installation, and its lease.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_objects
 //! ```
 //!
-//! These do not run beside tests that make pods: a registration of `doctor` is for the whole cluster, and an election takes
-//! seconds that a busy machine does not keep to.
+//! These do not run along with tests that create pods: a webhook configuration of `doctor` matches the whole cluster,
+//! and elections have timeouts of seconds that a busy machine misses.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test says so by a panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod doctor;
 mod lease;

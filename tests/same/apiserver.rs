@@ -1,4 +1,4 @@
-//! An apiserver of prepared objects, in which nothing happens: what is created is answered as it came, and forgotten.
+//! A static apiserver: it serves prepared objects, returns created objects unchanged and does not store them.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::{fs, thread};
 
 use serde_json::{Value, json};
 
-/// Where objects are found: kind, path of its group and version, plural.
+/// Locations of objects: kind, path of the group and version, plural.
 const KINDS: [(&str, &str, &str); 13] = [
     ("ConfigMap", "/api/v1", "configmaps"),
     ("Namespace", "/api/v1", "namespaces"),
@@ -27,7 +27,7 @@ const KINDS: [(&str, &str, &str); 13] = [
     ("ResourceClaimTemplate", "/apis/resource.k8s.io/v1", "resourceclaimtemplates"),
 ];
 
-/// A running apiserver; it ends with the process.
+/// A running apiserver; it stops with the process.
 pub struct Apiserver {
     kubeconfig: PathBuf,
     store: Arc<Store>,
@@ -41,7 +41,7 @@ struct Store {
 }
 
 impl Apiserver {
-    /// Serves `objects`.
+    /// Starts an apiserver with `objects`.
     pub fn start(objects: Vec<Value>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -50,7 +50,7 @@ impl Apiserver {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let store = Arc::clone(&served);
-                // Whoever hangs up needs no answer.
+                // Errors mean that the client has disconnected.
                 thread::spawn(move || drop(store.serve(stream)));
             }
         });
@@ -64,12 +64,12 @@ impl Apiserver {
         Self { kubeconfig, store, _folder: folder }
     }
 
-    /// The path of a kubeconfig for it.
+    /// Returns the path of a kubeconfig for this apiserver.
     pub fn kubeconfig(&self) -> String {
         self.kubeconfig.display().to_string()
     }
 
-    /// How long ago the last watch was begun.
+    /// Returns the time since the last watch started.
     pub fn quiet_for(&self) -> Duration {
         self.store.last_watch.lock().expect("not poisoned").elapsed()
     }
@@ -82,12 +82,12 @@ impl Store {
         for object in objects {
             let Some((_, group, plural)) = KINDS.iter().find(|(kind, ..)| object["kind"] == *kind) else { continue };
             let name = object["metadata"]["name"].as_str().expect("a name");
-            let within = object["metadata"]["namespace"].as_str();
-            let list = within.map(|namespace| format!("{group}/namespaces/{namespace}/{plural}"));
+            let namespace = object["metadata"]["namespace"].as_str();
+            let list = namespace.map(|namespace| format!("{group}/namespaces/{namespace}/{plural}"));
             let list = list.unwrap_or_else(|| format!("{group}/{plural}"));
             store.objects.insert(format!("{list}/{name}"), object.clone());
             store.lists.entry(format!("{group}/{plural}")).or_default().push(object.clone());
-            if within.is_some() {
+            if namespace.is_some() {
                 store.lists.entry(list).or_default().push(object);
             }
         }
@@ -115,20 +115,20 @@ impl Store {
         if query.contains("watch=true") {
             *self.last_watch.lock().expect("not poisoned") = Instant::now();
             write!(stream, "HTTP/1.1 200 X\r\ncontent-type: application/json\r\n\r\n")?;
-            // Nothing happens until the client goes.
+            // No events until the client disconnects.
             return reader.read_to_end(&mut body).map(drop);
         }
-        let (code, answer) = self.answer(method, path, query, &body);
-        let answer = answer.to_string();
-        let length = answer.len();
+        let (code, reply) = self.reply(method, path, query, &body);
+        let reply = reply.to_string();
+        let length = reply.len();
         write!(
             stream,
             "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\nconnection: close\r\n\
-             date: Sun, 22 Nov 2026 07:00:00 GMT\r\ncontent-length: {length}\r\n\r\n{answer}"
+             date: Sun, 22 Nov 2026 07:00:00 GMT\r\ncontent-length: {length}\r\n\r\n{reply}"
         )
     }
 
-    fn answer(&self, method: &str, path: &str, query: &str, body: &[u8]) -> (u16, Value) {
+    fn reply(&self, method: &str, path: &str, query: &str, body: &[u8]) -> (u16, Value) {
         let failure = |code: u16, reason: &str| {
             (
                 code,
@@ -138,7 +138,7 @@ impl Store {
         };
         match method {
             "POST" => (201, serde_json::from_slice(body).unwrap_or_default()),
-            // One that nobody may ask, so that a refusal is seen too.
+            // One namespace is forbidden, so that refusals are covered.
             _ if path.contains("/namespaces/forbidden") => failure(403, "Forbidden"),
             "GET" if path == "/version" => (
                 200,
@@ -153,7 +153,7 @@ impl Store {
         }
     }
 
-    /// The objects of a kind, in a namespace or in all; of one name where the query has it.
+    /// Lists the objects of a kind, in one namespace or all, optionally with one name.
     fn list(&self, path: &str, query: &str) -> Option<Value> {
         let (kind, group, _) =
             KINDS.iter().find(|(_, group, plural)| path.starts_with(group) && path.ends_with(plural))?;

@@ -1,11 +1,11 @@
-//! The cluster that both builds are run beside: the installation of `config/kustomize/base`, and `cluster.yaml`.
+//! The cluster for both builds: the installation in `config/kustomize/base`, plus `cluster.yaml`.
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use crate::inputs::{Inputs, read, yaml_files};
 
-/// Its objects; among them a namespace for each profile, which names it.
+/// Returns the objects, among them a namespace for each profile that selects it.
 pub fn objects(inputs: &Inputs) -> Vec<Value> {
     let texts = yaml_files("config/kustomize/base").into_iter().chain(["tests/same/cluster.yaml".to_owned()]);
     let mut objects: Vec<Value> = texts.flat_map(|path| documents(&read(&path))).collect();
@@ -33,7 +33,7 @@ pub fn objects(inputs: &Inputs) -> Vec<Value> {
     objects
 }
 
-/// The namespace that names a profile.
+/// Returns the namespace that selects `profile`.
 pub fn namespace(profile: &str) -> String {
     format!("fabric-{profile}")
 }

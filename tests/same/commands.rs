@@ -1,4 +1,4 @@
-//! Every command, with every form of output: what it prints, and how it ends.
+//! Every command with every output format: exit code, standard output and standard error.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,12 +7,12 @@ use crate::Observations;
 use crate::apiserver::Apiserver;
 use crate::inputs::{Inputs, yaml_files};
 
-const FORMS: [&str; 4] = ["diff", "yaml", "json", "explain"];
-const LINT_FORMS: [&str; 3] = ["text", "json", "sarif"];
-/// Of those that ratios and guards of the profiles know.
+const FORMATS: [&str; 4] = ["diff", "yaml", "json", "explain"];
+const LINT_FORMATS: [&str; 3] = ["text", "json", "sarif"];
+/// Machines that the ratios and guards of the profiles distinguish.
 const MACHINES: [&str; 5] = ["p5.48xlarge", "p4d.24xlarge", "p6e-gb200.36xlarge", "a3-ultragpu-8g", "BM.GPU.H100.8"];
 
-/// Labels of a namespace by which rules decide.
+/// Namespace labels that rules depend on.
 const NAMESPACE_LABELS: [&str; 11] = [
     "",
     "trainmesh.dev/inject=enabled",
@@ -27,7 +27,7 @@ const NAMESPACE_LABELS: [&str; 11] = [
     "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/mesh-traffic=direct,trainmesh.dev/fabric=gke-mrdma-dra,pod-security.kubernetes.io/enforce=restricted",
 ];
 
-/// Commands that print a help of their own.
+/// Commands with their own help.
 const HELP: [&str; 18] = [
     "",
     "preview",
@@ -49,7 +49,7 @@ const HELP: [&str; 18] = [
     "completion",
 ];
 
-/// Mistakes, and flags that change a few lines.
+/// Invalid input, and flags that change a few lines.
 const SINGLE: &[&str] = &[
     "version",
     "version -o json",
@@ -98,7 +98,7 @@ const SINGLE: &[&str] = &[
     "controller --ca-lifetime 1s --kubeconfig no/such/file",
 ];
 
-/// Those that ask a cluster.
+/// Commands that use a cluster.
 const IN_A_CLUSTER: &[&str] = &[
     "doctor",
     "doctor -o json",
@@ -115,16 +115,19 @@ const IN_A_CLUSTER: &[&str] = &[
     "preview -f examples/pytorchjob.yaml --cluster -n nowhere",
 ];
 
-/// Runs them all.
+/// Runs all commands.
 pub fn observe(binary: &Path, inputs: &Inputs, cluster: &Apiserver) -> Observations {
-    let alone = commands(inputs).into_iter().map(|words| (words, "/nonexistent".to_owned()));
-    let asking = IN_A_CLUSTER.iter().map(|words| (split(words), cluster.kubeconfig()));
-    alone.chain(asking).map(|(words, kubeconfig)| (words.join(" "), run(binary, &words, &kubeconfig))).collect()
+    let offline = commands(inputs).into_iter().map(|arguments| (arguments, "/nonexistent".to_owned()));
+    let online = IN_A_CLUSTER.iter().map(|arguments| (split(arguments), cluster.kubeconfig()));
+    offline
+        .chain(online)
+        .map(|(arguments, kubeconfig)| (arguments.join(" "), run(binary, &arguments, &kubeconfig)))
+        .collect()
 }
 
-/// Those that need no cluster.
+/// Returns the commands that need no cluster.
 fn commands(inputs: &Inputs) -> Vec<Vec<String>> {
-    let mut all: Vec<Vec<String>> = SINGLE.iter().map(|words| split(words)).collect();
+    let mut all: Vec<Vec<String>> = SINGLE.iter().map(|arguments| split(arguments)).collect();
     for command in HELP {
         all.extend(["--help", "-h"].map(|flag| [split(command), split(flag)].concat()));
     }
@@ -132,18 +135,18 @@ fn commands(inputs: &Inputs) -> Vec<Vec<String>> {
     let profiles: Vec<String> = [String::new(), "--fabric nonsense".to_owned()].into_iter().chain(profiles).collect();
     let manifests = ["corpus.json", "lint", "patched.yaml"].map(|name| inputs.path(name));
     let manifests = [&manifests[..], &["tests/same/manifests".to_owned()]].concat();
-    let mut add = |words: String| all.push(split(&words));
+    let mut add = |arguments: String| all.push(split(&arguments));
     for profile in &profiles {
-        for form in FORMS {
-            add(format!("preview -R -f examples -o {form} {profile}"));
+        for format in FORMATS {
+            add(format!("preview -R -f examples -o {format} {profile}"));
         }
-        for form in LINT_FORMS {
-            add(format!("lint -R -f examples -o {form} {profile}"));
+        for format in LINT_FORMATS {
+            add(format!("lint -R -f examples -o {format} {profile}"));
         }
         for example in yaml_files("examples") {
             add(format!("preview -f {example} -o patch {profile}"));
         }
-        // The machine form has everything: one of the others is enough to see how they show it.
+        // JSON contains everything: one other format is enough to cover rendering.
         for path in &manifests {
             add(format!("preview -R -f {path} -o json {profile}"));
             add(format!("preview -R -f {path} -o diff {profile}"));
@@ -151,11 +154,11 @@ fn commands(inputs: &Inputs) -> Vec<Vec<String>> {
         }
     }
     for path in &manifests {
-        for form in FORMS {
-            add(format!("preview -v -R -f {path} -o {form}"));
+        for format in FORMATS {
+            add(format!("preview -v -R -f {path} -o {format}"));
         }
-        for form in LINT_FORMS {
-            add(format!("lint -R -f {path} -o {form} --fail-on I"));
+        for format in LINT_FORMATS {
+            add(format!("lint -R -f {path} -o {format} --fail-on I"));
         }
     }
     for labels in NAMESPACE_LABELS {
@@ -177,23 +180,24 @@ fn commands(inputs: &Inputs) -> Vec<Vec<String>> {
     for profile in &inputs.profiles {
         add(format!("fabric show {profile}"));
         add(format!("fabric render {profile}"));
-        for form in FORMS {
-            add(format!("fabric render {profile} --gpus 1 -o {form}"));
+        for format in FORMATS {
+            add(format!("fabric render {profile} --gpus 1 -o {format}"));
             for machine in MACHINES {
-                add(format!("fabric render {profile} --machine {machine} -o {form}"));
+                add(format!("fabric render {profile} --machine {machine} -o {format}"));
             }
         }
     }
     all
 }
 
-fn split(words: &str) -> Vec<String> {
-    words.split_whitespace().map(str::to_owned).collect()
+fn split(arguments: &str) -> Vec<String> {
+    arguments.split_whitespace().map(str::to_owned).collect()
 }
 
-/// What a person would see.
-fn run(binary: &Path, words: &[String], kubeconfig: &str) -> String {
-    let output = Command::new(binary).args(words).env_clear().env("KUBECONFIG", kubeconfig).output().expect("start it");
+/// Runs a command and returns its exit code and output.
+fn run(binary: &Path, arguments: &[String], kubeconfig: &str) -> String {
+    let output =
+        Command::new(binary).args(arguments).env_clear().env("KUBECONFIG", kubeconfig).output().expect("start it");
     let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("exit code {:?}\n{stdout}\n-- standard error:\n{stderr}", output.status.code())
 }

@@ -1,4 +1,4 @@
-//! Manifests and configurations that both builds are run with, beside those of the repository.
+//! Generated manifests and configurations for both builds, in addition to those of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,34 +6,34 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use trainmesh_testing::mutations::Pods;
-use trainmesh_testing::originals::profiles;
+use trainmesh_testing::example_pods::profile_names;
+use trainmesh_testing::mutations::MutatedPods;
 
-/// Pods of the corpus: those of the examples, with fields lost, retyped and odd.
+/// Number of pods in the corpus: those of the examples with fields removed, retyped and changed.
 const CORPUS: u64 = 600;
-/// Of them those that commands read: their outputs are long.
-const PREVIEWED: u64 = 40;
+/// Number of corpus pods that commands read; their outputs are long.
+const COMMAND_PODS: u64 = 40;
 
-/// What both builds are given.
+/// Inputs of both builds.
 pub struct Inputs {
-    /// Where the files are.
+    /// Directory of the files.
     pub folder: PathBuf,
     /// Names of the built-in profiles.
     pub profiles: Vec<String>,
-    /// Configurations, and none.
+    /// Paths of configurations; `None` stands for the default.
     pub configurations: Vec<Option<String>>,
-    /// Pods as their operators, and careless people, write them.
+    /// Pods as operators and users write them, valid and invalid.
     pub pods: Vec<Value>,
 }
 
 impl Inputs {
-    /// Writes all that is generated into `folder`, with the help of `binary`.
+    /// Generates all files in `folder`, using `binary`.
     pub fn write(folder: &Path, binary: &Path) -> Self {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder.join("lint")).expect("make a folder");
-        let odd = Pods::new();
-        let pods: Vec<Value> = (0..CORPUS).map(|number| odd.pod(number)).collect();
-        let documents: Vec<Value> = (0..PREVIEWED).map(|number| document(number, &pods)).collect();
+        let mutated = MutatedPods::new();
+        let pods: Vec<Value> = (0..CORPUS).map(|number| mutated.pod(number)).collect();
+        let documents: Vec<Value> = (0..COMMAND_PODS).map(|number| document(number, &pods)).collect();
         write(folder, "corpus.json", &json!({"apiVersion": "v1", "kind": "List", "items": documents}).to_string());
         for (number, pod) in snippets(&read("docs/lint.md")).enumerate() {
             let head = "apiVersion: v1\nkind: Pod\n";
@@ -42,37 +42,37 @@ impl Inputs {
         }
         let certificate = folder.join("certificate").display().to_string();
         let _ = run(binary, &["certs", "generate", "--out", &certificate]);
-        // What is patched already comes to rest.
+        // A patched manifest must not be patched again.
         write(
             folder,
             "patched.yaml",
             &run(binary, &["preview", "-R", "-f", "examples", "-o", "yaml", "--fabric", "ib-shared"]),
         );
-        let profiles = profiles(Path::new("."));
+        let profiles = profile_names(Path::new("."));
         let own = yaml_files("tests/same/configurations").into_iter().chain(yaml_files("examples/fabric"));
         let configurations = [None].into_iter().chain(own.map(Some)).collect();
         Self { folder: folder.to_owned(), profiles, configurations, pods }
     }
 
-    /// A file that was written, as an argument.
+    /// Returns the path of a generated file, as an argument.
     pub fn path(&self, name: &str) -> String {
         self.folder.join(name).display().to_string()
     }
 
-    /// A file that was written.
+    /// Reads a generated file.
     pub fn read(&self, name: &str) -> String {
         read(&self.path(name))
     }
 }
 
-/// What `binary` prints.
+/// Runs `binary` and returns its standard output.
 fn run(binary: &Path, arguments: &[&str]) -> String {
     let output = Command::new(binary).args(arguments).env_clear().output().expect("start it");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("the output is UTF-8")
 }
 
-/// Pod `number` as a document of its own name.
+/// Returns pod `number` as a document with a unique name.
 fn document(number: u64, pods: &[Value]) -> Value {
     let mut pod = pods[usize::try_from(number).expect("few")].clone();
     (pod["apiVersion"], pod["kind"]) = ("v1".into(), "Pod".into());
@@ -82,13 +82,13 @@ fn document(number: u64, pods: &[Value]) -> Value {
     pod
 }
 
-/// The pods in the code blocks of a page.
+/// Returns the pods in the code blocks of a page.
 fn snippets(page: &str) -> impl Iterator<Item = &str> {
     let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
     blocks.filter(|block| block.starts_with("spec:") || block.starts_with("metadata:"))
 }
 
-/// The YAML files of a folder of the repository.
+/// Lists the YAML files of a directory in the repository.
 pub fn yaml_files(folder: &str) -> Vec<String> {
     let entries =
         fs::read_dir(folder).expect("a folder of the repository").map(|entry| entry.expect("an entry").path());

@@ -1,10 +1,10 @@
-//! What two builds of trainmesh print and answer, compared byte for byte: `make same` (`tests/same/run`) runs it.
+//! Compares the output of two builds of trainmesh byte for byte; run it with `make same` (`tests/same/run`).
 //!
 //! ```text
 //! cargo test --test same -- BASE HEAD
 //! ```
 //!
-//! A comparison finds what no test asks for: it asserts nothing about an output but that both builds have the same one.
+//! The comparison finds changes that no test covers: it asserts only that both builds have the same output.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     unreachable_pub,
-    reason = "a program of the repository, which ends at the first surprise; its parts are of no library"
+    reason = "a development tool that stops at the first unexpected state; its modules belong to no library"
 )]
 
 mod apiserver;
@@ -34,13 +34,13 @@ use apiserver::Apiserver;
 use inputs::Inputs;
 use reviews::Call;
 
-/// Differences that are printed; a file has the others.
-const SHOWN: usize = 5;
-/// Characters around the first one that differs.
+/// Number of differences to print; the report has all.
+const MAX_PRINTED: usize = 5;
+/// Number of characters to show around the first difference.
 const BEFORE: usize = 120;
 const AFTER: usize = 400;
 
-/// What a build printed and answered, by what it was asked.
+/// Outputs of a build, by input.
 type Observations = BTreeMap<String, String>;
 
 fn main() -> ExitCode {
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let [base, head] = binaries.map(|path| fs::canonicalize(path).expect("a binary"));
     let began = Instant::now();
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    env::set_current_dir(repository).expect("the repository is there");
+    env::set_current_dir(repository).expect("the repository exists");
     let inputs = Inputs::write(Path::new("target/same/inputs"), &base);
     let (objects, calls) = (cluster::objects(&inputs), reviews::calls(&inputs));
     let [base, head] = thread::scope(|scope| {
@@ -59,20 +59,20 @@ fn main() -> ExitCode {
             let (inputs, calls, cluster) = (&inputs, &calls, Apiserver::start(objects.clone()));
             scope.spawn(move || observe(&binary, inputs, calls, &cluster))
         });
-        [base, head].map(|observed| observed.join().expect("a build could not be observed"))
+        [base, head].map(|observed| observed.join().expect("a build could not be run"))
     });
     let report = repository.join("target/same/differences.txt");
     let differences = differences(&base, &head);
     fs::write(&report, differences.join("\n")).expect("write the differences");
-    for difference in differences.iter().take(SHOWN) {
+    for difference in differences.iter().take(MAX_PRINTED) {
         println!("{difference}");
     }
     let seconds = began.elapsed().as_secs();
     if differences.is_empty() {
-        println!("same: {} outputs and answers in {seconds} s", base.len());
+        println!("identical: {} outputs in {seconds} s", base.len());
         return ExitCode::SUCCESS;
     }
-    println!("DIFFERENT: {} of {} in {seconds} s; all of them: {}", differences.len(), base.len(), report.display());
+    println!("{} of {} outputs differ ({seconds} s); full report: {}", differences.len(), base.len(), report.display());
     ExitCode::FAILURE
 }
 
@@ -82,15 +82,15 @@ fn observe(binary: &Path, inputs: &Inputs, calls: &[Call], cluster: &Apiserver) 
     observations
 }
 
-/// A text for each question that was answered differently, or by one build alone.
+/// Returns a text for each input whose outputs differ, or that only one build was given.
 fn differences(base: &Observations, head: &Observations) -> Vec<String> {
-    let questions: BTreeSet<&String> = base.keys().chain(head.keys()).collect();
-    let differ = questions.into_iter().filter(|question| base.get(*question) != head.get(*question));
-    let texts = differ.map(|question| {
-        let [base, head] = [base, head].map(|observed| observed.get(question).map_or("(not asked)", String::as_str));
+    let inputs: BTreeSet<&String> = base.keys().chain(head.keys()).collect();
+    let differ = inputs.into_iter().filter(|input| base.get(*input) != head.get(*input));
+    let texts = differ.map(|input| {
+        let [base, head] = [base, head].map(|observed| observed.get(input).map_or("(not run)", String::as_str));
         let same = base.char_indices().zip(head.chars()).find(|((_, base), head)| base != head);
         let at = same.map_or(base.len().min(head.len()), |((at, _), _)| at);
-        let mut text = format!("--- {question}\n");
+        let mut text = format!("--- {input}\n");
         for (name, output) in [("base", base), ("head", head)] {
             writeln!(text, "{name}: {}", excerpt(output, at)).unwrap();
         }
@@ -99,7 +99,7 @@ fn differences(base: &Observations, head: &Observations) -> Vec<String> {
     texts.collect()
 }
 
-/// The part of `text` around byte `at`.
+/// Returns the part of `text` around byte `at`.
 fn excerpt(text: &str, at: usize) -> String {
     let before = text[..at].chars().rev().take(BEFORE).collect::<Vec<_>>().into_iter().rev();
     before.chain(text[at..].chars().take(AFTER)).collect()

@@ -1,14 +1,14 @@
-//! Reviews that both builds answer: odd pods in every kind of namespace, the examples' pods under every profile, and bodies
-//! that are no review.
+//! Reviews for both builds: mutated pods in every kind of namespace, the examples' pods with every profile, and bodies
+//! that are not reviews.
 
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use crate::cluster::namespace;
 use crate::inputs::Inputs;
-use trainmesh_testing::originals::originals;
+use trainmesh_testing::example_pods::example_pods;
 
-/// Namespaces of `cluster.yaml`. Of one that there is not, calls are answered at a limited rate.
+/// Namespaces of `cluster.yaml`. Lookups of a missing namespace are rate-limited, so none is used here.
 const NAMESPACES: [&str; 10] = [
     "team-a",
     "default",
@@ -22,27 +22,27 @@ const NAMESPACES: [&str; 10] = [
     "trainmesh-system",
 ];
 const PATHS: [&str; 4] = ["/mutate", "/mutate?timeout=10s", "/audit", "/istio-aux"];
-/// Fewer would tell too little.
-const AT_LEAST: usize = 1_000;
+/// Minimum number of reviews; fewer would prove too little.
+const MIN_CALLS: usize = 1_000;
 
-/// A call of the webhook.
+/// A request to the webhook.
 pub struct Call {
-    /// Says what it is, for a person.
+    /// Description for the report.
     pub name: String,
     pub path: String,
     pub body: Vec<u8>,
 }
 
-/// The calls, the same ones each time.
+/// Returns the calls; they are the same in every run.
 pub fn calls(inputs: &Inputs) -> Vec<Call> {
     let mut calls = Vec::new();
     let mut add = |name: String, path: &str, body: Vec<u8>| calls.push(Call { name, path: path.to_owned(), body });
     for (number, pod) in inputs.pods.iter().enumerate() {
-        let place = NAMESPACES[number % NAMESPACES.len()];
+        let namespace = NAMESPACES[number % NAMESPACES.len()];
         let path = PATHS[number / NAMESPACES.len() % PATHS.len()];
-        add(format!("odd pod {number} in {place}"), path, review(place, pod));
+        add(format!("mutated pod {number} in {namespace}"), path, review(namespace, pod));
     }
-    for (number, pod) in originals("examples".as_ref()).iter().enumerate() {
+    for (number, pod) in example_pods("examples".as_ref()).iter().enumerate() {
         for profile in &inputs.profiles {
             add(format!("pod {number} of the examples, fabric {profile}"), "/mutate", review(&namespace(profile), pod));
         }
@@ -82,11 +82,11 @@ pub fn calls(inputs: &Inputs) -> Vec<Call> {
     }
     add("another path".to_owned(), "/validate", b"{}".to_vec());
     add("a body over the limit".to_owned(), "/mutate", vec![b' '; 4 * 1024 * 1024 + 1]);
-    assert!(calls.len() >= AT_LEAST, "{} reviews", calls.len());
+    assert!(calls.len() >= MIN_CALLS, "{} reviews", calls.len());
     calls
 }
 
-/// The bytes of a review of `pod`.
+/// Returns the bytes of a review of `pod`.
 fn review(namespace: &str, pod: &Value) -> Vec<u8> {
     let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "operation": "CREATE", "namespace": namespace,
@@ -97,7 +97,7 @@ fn review(namespace: &str, pod: &Value) -> Vec<u8> {
     serde_json::to_vec(&review).expect("JSON")
 }
 
-/// The operations in an answer, for whoever looks for a difference: its own text has them in base64.
+/// Decodes the patch of a response, so that a difference is readable: the response has it in base64.
 pub fn patch(answer: &str) -> Option<String> {
     let mut answer: Value = serde_json::from_str(answer).ok()?;
     let ByteString(patch) = serde_json::from_value(answer["response"]["patch"].take()).ok()?;

@@ -1,4 +1,4 @@
-//! Both servers, each beside the prepared apiserver: their answers to reviews, and what they tell of themselves.
+//! Both servers with the static apiserver: their responses to reviews, and their metrics.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -16,23 +16,23 @@ use crate::inputs::Inputs;
 use crate::reviews::{Call, patch};
 use trainmesh_testing::tls::{self, Tls};
 
-/// The name that the certificate is made for.
+/// Host name of the certificate.
 const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
-/// Time enough to get ready on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// A server that has begun no watch for so long knows what there is: it takes in what it reads within a tenth of this.
-const QUIET: Duration = Duration::from_secs(1);
-/// Between two looks.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Time to wait for readiness; generous, for busy machines.
+const TIMEOUT: Duration = Duration::from_mins(1);
+/// A server that has started no watch for this long has synced: it processes what it reads within a tenth of this.
+const QUIET_PERIOD: Duration = Duration::from_secs(1);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A running server, killed when it is dropped.
+/// A running server, killed on drop.
 struct Server {
     child: Child,
-    /// The first line of its log.
+    /// The first log line.
     first: Value,
 }
 
-/// Runs them with every configuration.
+/// Runs both servers with every configuration.
 pub fn observe(binary: &Path, inputs: &Inputs, calls: &[Call], cluster: &Apiserver) -> Observations {
     let mut observations = Observations::new();
     let bundle = inputs.read("certificate/ca.crt");
@@ -41,10 +41,10 @@ pub fn observe(binary: &Path, inputs: &Inputs, calls: &[Call], cluster: &Apiserv
         let config: Vec<&str> = configuration.iter().flat_map(|path| ["--config", path]).collect();
         let webhook = Server::start(binary, &[&["webhook", "--listen", "127.0.0.1:0"], &*config].concat(), cluster);
         let mut connection = None;
-        let mut ask = |call| webhook.ask(call, &bundle, &mut connection);
-        // Not noted: on a busy machine the first ones may come before the server knows all of the cluster.
-        calls.iter().map(&mut ask).for_each(drop);
-        observations.extend(calls.iter().map(|call| (format!("{name}: {}", call.name), ask(call))));
+        let mut send = |call| webhook.call(call, &bundle, &mut connection);
+        // Warm-up: on a busy machine, the first calls may arrive before the caches have synced.
+        calls.iter().map(&mut send).for_each(drop);
+        observations.extend(calls.iter().map(|call| (format!("{name}: {}", call.name), send(call))));
         observations.insert(format!("{name}: metrics of the webhook"), webhook.metrics());
         drop(webhook);
         let controller =
@@ -55,7 +55,7 @@ pub fn observe(binary: &Path, inputs: &Inputs, calls: &[Call], cluster: &Apiserv
 }
 
 impl Server {
-    /// Starts it, and waits until it is ready and has read all that it wants to know of the cluster.
+    /// Starts the server, and waits until it is ready and its caches have synced.
     fn start(binary: &Path, arguments: &[&str], cluster: &Apiserver) -> Self {
         let mut child = Command::new(binary)
             .args(arguments)
@@ -67,22 +67,22 @@ impl Server {
         let mut log = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut first = String::new();
         log.read_line(&mut first).expect("a log");
-        // A pipe that is full would stop it.
+        // Drain the log: a full pipe would block the server.
         thread::spawn(move || io::copy(&mut log, &mut io::sink()));
         let first = serde_json::from_str(&first).unwrap_or_else(|_| panic!("{arguments:?}: {first}"));
         let server = Self { child, first };
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             match server.get("/readyz") {
-                Ok(page) if page.contains(" 200 ") && cluster.quiet_for() > QUIET => return server,
+                Ok(page) if page.contains(" 200 ") && cluster.quiet_for() > QUIET_PERIOD => return server,
                 page if Instant::now() >= end => panic!("{arguments:?} is not ready: {page:?}"),
-                _ => thread::sleep(PAUSE),
+                _ => thread::sleep(POLL_INTERVAL),
             }
         }
     }
 
-    /// Status and body of the answer to a review, on the connection of the one before if that was kept.
-    fn ask(&self, call: &Call, bundle: &str, connection: &mut Option<Tls>) -> String {
+    /// Returns status and body of a response, reusing the previous connection if the server kept it open.
+    fn call(&self, call: &Call, bundle: &str, connection: &mut Option<Tls>) -> String {
         let open = || tls::connect(self.address("listen"), bundle, HOST).expect("a handshake");
         let mut stream = connection.take().unwrap_or_else(open);
         match tls::post(&mut stream, &call.path, &call.body) {
@@ -94,7 +94,7 @@ impl Server {
         }
     }
 
-    /// Names, descriptions and labels of all series; the values depend on time.
+    /// Returns names, descriptions and labels of all series; their values depend on time.
     fn metrics(&self) -> String {
         let page = self.get("/metrics").expect("the plain port answers");
         let (_, text) = page.split_once("\r\n\r\n").expect("a page");
@@ -102,13 +102,13 @@ impl Server {
             Some((series, _)) if !line.starts_with('#') => series,
             _ => line,
         });
-        // Labels come in any order.
+        // Labels have no fixed order.
         series.collect::<BTreeSet<&str>>().into_iter().collect::<Vec<_>>().join("\n")
     }
 
     fn get(&self, path: &str) -> io::Result<String> {
         let mut stream = TcpStream::connect(self.address("admin"))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
@@ -122,7 +122,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,22 +1,22 @@
-//! Configurations as users write them: what is accepted, and what is said about the rest.
+//! Configurations as users write them: what is accepted, and the errors for everything else.
 
 use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh_core::config::{Configuration, Mesh, NativeSidecar, Period, Traffic, schema};
+use trainmesh_core::config::{ConfigDuration, Configuration, Mesh, NativeSidecar, Traffic, schema};
 use trainmesh_core::hash;
 
-use judge::accepts;
+use json_schema::accepts;
 
 mod fabric;
-mod judge;
+mod json_schema;
 mod termination;
 
 const DEFAULT: &str = include_str!("../../config/default.yaml");
 const SCHEMA: &str = include_str!("../../config/schema.json");
 
-/// Reads `body` below the two lines that every configuration has, and compares what is said about it.
+/// Parses `body` after the two header lines of every configuration, and compares the errors.
 fn check(body: &str, expected: &[&str]) {
     check_text(&format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}"), expected);
 }
@@ -26,21 +26,21 @@ fn check_text(text: &str, expected: &[&str]) {
         Ok(_) => Vec::new(),
         Err(problems) => problems.iter().map(ToString::to_string).collect(),
     };
-    assert_eq!(found, expected, "of:\n{text}");
+    assert_eq!(found, expected, "in:\n{text}");
 }
 
 #[rstest]
-#[case::nothing_more("", &[])]
+#[case::empty_body("", &[])]
 #[case::unknown_field(
     "fabric:\n  lint:\n    replicas: 3\n",
     &["line 5: fabric.lint.replicas: unknown field: expected disable or severity"]
 )]
-#[case::misspelt_field(
+#[case::misspelled_field(
     "mesh:\n  nativeSidcar: prefer\n",
     &["line 4: mesh.nativeSidcar: unknown field: did you mean nativeSidecar?"]
 )]
 #[case::unknown_section("gang: {}\n", &["line 3: gang: unknown field: expected apiVersion, kind, mesh, termination or fabric"])]
-#[case::misspelt_section("mseh: {}\n", &["line 3: mseh: unknown field: did you mean mesh?"])]
+#[case::misspelled_section("mseh: {}\n", &["line 3: mseh: unknown field: did you mean mesh?"])]
 #[case::unknown_value(
     "mesh:\n  nativeSidecar: perfer\n",
     &[r#"line 4: mesh.nativeSidecar: unknown value "perfer": expected leave or prefer"#]
@@ -59,15 +59,15 @@ fn check_text(text: &str, expected: &[&str]) {
     "mesh:\n  hold: \"true\"\n",
     &["line 4: mesh.hold: expected a boolean, found a string: write true without quotes"]
 )]
-#[case::word_for_a_boolean("mesh: {hold: never}\n", &["line 3: mesh.hold: expected a boolean, found a string"])]
+#[case::string_for_a_boolean("mesh: {hold: never}\n", &["line 3: mesh.hold: expected a boolean, found a string"])]
 #[case::number_for_a_boolean("mesh: {hold: 1}\n", &["line 3: mesh.hold: expected a boolean, found a number"])]
 #[case::mapping_for_a_boolean("mesh:\n  hold:\n    x: 1\n", &["line 4: mesh.hold: expected a boolean, found a mapping"])]
 #[case::scalar_for_a_section("mesh: true\n", &["line 3: mesh: expected a mapping, found a boolean"])]
-#[case::no_duration(
+#[case::number_for_a_duration(
     "mesh:\n  waitTimeout: 90\n",
     &["line 4: mesh.waitTimeout: expected a duration such as 90s or 1m30s, found a number"]
 )]
-#[case::all_at_once(
+#[case::several_errors(
     "mesh:\n  enabeld: true\n  hold: 'false'\n  # a comment\n  traffic: none\n",
     &[
         "line 4: mesh.enabeld: unknown field: did you mean enabled?",
@@ -75,15 +75,15 @@ fn check_text(text: &str, expected: &[&str]) {
         r#"line 7: mesh.traffic: unknown value "none": expected leave, disableCapture or disableInjection"#,
     ]
 )]
-#[case::duplicate_alone("mesh:\n  hold: 1\n  hold: 2\n", &["line 5: the key `hold` stands twice in its mapping"])]
-#[case::duplicate_section("mesh: {}\nmesh: {}\n", &["line 4: the key `mesh` stands twice in its mapping"])]
+#[case::duplicate_alone("mesh:\n  hold: 1\n  hold: 2\n", &[r#"line 5: duplicate key "hold""#])]
+#[case::duplicate_section("mesh: {}\nmesh: {}\n", &[r#"line 4: duplicate key "mesh""#])]
 #[case::syntax_error_alone("mesh:\n  hold: 1\n enabled: 2\n", &["line 5: while parsing a block mapping, did not find expected key"])]
 #[case::two_documents("---\nmesh: {}\n", &["line 4: a second document starts here: expected one"])]
-fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[&str]) {
+fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str]) {
     check(body, expected);
 }
 
-/// What YAML leaves open is read as Kubernetes reads it in a manifest.
+/// Configurations follow the YAML dialect of manifests.
 #[rstest]
 #[case::booleans("mesh: {enabled: y, hold: n}\ntermination: {enabled: ON, curl: No}\n", &[])]
 #[case::no_boolean("mesh: {enabled: tRue}\n", &["line 3: mesh.enabled: expected a boolean, found a string"])]
@@ -92,7 +92,7 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
     "termination: {helpers: [{name: a, http: {port: 1.0, path: /}}, {name: b, http: {port: 0o7, path: /}}]}\n",
     &[]
 )]
-#[case::infinite("mesh:\n  hold: .inf\n", &["line 4: `.inf` has no form in JSON"])]
+#[case::infinite("mesh:\n  hold: .inf\n", &["line 4: `.inf` cannot be represented in JSON"])]
 #[case::null_key("mesh:\n  hold: y\n  ~: 1\n", &["line 5: null cannot be a key: quote it"])]
 #[case::alias(
     "mesh: &a\n  traffic: 3\nmseh:\ntermination: {podSelector: a, helpers: *a}\n",
@@ -105,8 +105,8 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
 #[case::below_an_alias(
     "fabric:\n  profiles:\n  - &a\n    name: 1\n    transport: ib\n  - *a\n",
     &[
-        "line 6: fabric.profiles[0].name: expected a name of lower-case letters, digits and - (not none), found a number",
-        "line 8: fabric.profiles[1].name: expected a name of lower-case letters, digits and - (not none), found a number",
+        "line 6: fabric.profiles[0].name: expected a name of lowercase letters, digits and - (not none), found a number",
+        "line 8: fabric.profiles[1].name: expected a name of lowercase letters, digits and - (not none), found a number",
     ]
 )]
 #[case::merge(
@@ -150,7 +150,7 @@ const EMPTY: &str =
     r#"{"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration", "mesh": {"hold": 0}}"#,
     &["line 1: mesh.hold: expected a boolean, found a number"]
 )]
-fn the_document_says_what_it_is(#[case] text: &str, #[case] expected: &[&str]) {
+fn api_version_and_kind_are_required(#[case] text: &str, #[case] expected: &[&str]) {
     check_text(text, expected);
 }
 
@@ -171,9 +171,9 @@ fn the_document_says_what_it_is(#[case] text: &str, #[case] expected: &[&str]) {
 #[case::folded("data:\n  config.yaml: >\n    kind: TrainmeshConfiguration\n\n    apiVersion: config.trainmesh.dev/v1alpha1\n\n    hold: 1\n", &["line 5: hold: unknown field: expected apiVersion, kind, mesh, termination or fabric"])]
 #[case::no_data("", &[r#"line 1: data["config.yaml"]: missing: expected the text of a configuration"#])]
 #[case::another_key("data:\n  config: x\n", &[r#"line 1: data["config.yaml"]: missing: expected the text of a configuration"#])]
-#[case::not_a_text("data:\n  config.yaml:\n    mesh: {}\n", &[r#"line 5: data["config.yaml"]: expected the text of a configuration, found a mapping: write it after |"#])]
+#[case::not_a_string("data:\n  config.yaml:\n    mesh: {}\n", &[r#"line 5: data["config.yaml"]: expected the text of a configuration, found a mapping: write it after |"#])]
 #[case::empty("data:\n  config.yaml: ''\n", &["line 4: empty: a configuration has at least apiVersion: config.trainmesh.dev/v1alpha1 and kind: TrainmeshConfiguration"])]
-fn lines_count_in_the_file_of_the_config_map(#[case] data: &str, #[case] expected: &[&str]) {
+fn lines_are_counted_in_the_config_map_file(#[case] data: &str, #[case] expected: &[&str]) {
     check_text(&format!("apiVersion: v1\nkind: ConfigMap\n{data}"), expected);
 }
 
@@ -194,7 +194,7 @@ fn absent_and_null_mean_the_default(#[case] body: &str) {
 }
 
 #[rstest]
-fn what_is_shown_is_read_back(
+fn printed_configuration_parses_back(
     #[values(false, true)] enabled: bool,
     #[values(false, true)] hold: bool,
     #[values(NativeSidecar::Leave, NativeSidecar::Prefer)] native_sidecar: NativeSidecar,
@@ -204,7 +204,7 @@ fn what_is_shown_is_read_back(
     let mesh = &mut configuration.mesh;
     mesh.enabled = enabled;
     mesh.hold = hold;
-    mesh.wait_timeout = hold.then_some(Period(Duration::from_secs(90)));
+    mesh.wait_timeout = hold.then_some(ConfigDuration(Duration::from_secs(90)));
     mesh.native_sidecar = native_sidecar;
     mesh.traffic = traffic;
     assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration.clone()));
@@ -214,7 +214,7 @@ fn what_is_shown_is_read_back(
 }
 
 #[test]
-fn traffic_has_the_names_of_its_label() {
+fn traffic_parses_its_label_values() {
     let names = ["leave", "disableCapture", "disableInjection", "disablecapture", ""];
     let found = names.map(Traffic::parse);
     assert_eq!(
@@ -224,13 +224,13 @@ fn traffic_has_the_names_of_its_label() {
 }
 
 #[test]
-fn the_hash_of_the_default_is_that_of_its_json() {
+fn the_hash_of_the_default_is_that_of_its_compact_json() {
     let mut file: Value = serde_saphyr::from_str(DEFAULT).unwrap();
     file.as_object_mut().unwrap().retain(|key, _| !["apiVersion", "kind"].contains(&key.as_str()));
     assert_eq!(Configuration::embedded().hash(), hash::of(&file));
 }
 
-/// The three places that state a default: the code, the file and the schema.
+/// A default is stated in three places: the code, the file and the schema.
 #[test]
 fn the_default_file_is_complete_and_equals_the_code_and_the_schema() {
     assert_eq!(Configuration::parse(DEFAULT), Ok(Configuration::embedded()));
@@ -239,17 +239,17 @@ fn the_default_file_is_complete_and_equals_the_code_and_the_schema() {
     assert_eq!(file, code);
     assert_eq!(sections(&schema()).len() + 2, file.as_object().unwrap().len());
     for (section, schema) in sections(&schema()) {
-        assert_eq!(schema["default"], file[&section], "of {section}");
+        assert_eq!(schema["default"], file[&section], "{section}");
         for (field, schema) in schema["properties"].as_object().unwrap() {
-            assert_eq!(schema["default"], file[&section][field], "of {section}.{field}");
+            assert_eq!(schema["default"], file[&section][field], "{section}.{field}");
         }
     }
 }
 
 #[test]
-fn the_schema_file_is_fresh() {
-    let fresh = format!("{:#}\n", schema());
-    assert!(SCHEMA == fresh, "refresh it: cargo run -- config schema > config/schema.json");
+fn the_schema_file_is_up_to_date() {
+    let generated = format!("{:#}\n", schema());
+    assert!(SCHEMA == generated, "update it: cargo run -- config schema > config/schema.json");
 }
 
 #[rstest]
@@ -266,12 +266,12 @@ fn the_schema_and_the_parser_agree(
         Configuration::parse(&document.to_string()).is_ok()
     };
     for (section, schema) in sections(&schema()) {
-        assert_eq!(schema["additionalProperties"], false, "of {section}");
+        assert_eq!(schema["additionalProperties"], false, "{section}");
         assert_eq!(accepted_by_parser(&section, &value), accepts(&schema, &value), "{section}: {value}");
         for (field, schema) in schema["properties"].as_object().unwrap() {
-            // Which profiles there are, no schema can tell.
-            let named = (section.as_str(), field.as_str()) == ("fabric", "default") && value.is_string();
-            if named {
+            // The schema cannot express which profiles exist.
+            let names_a_profile = (section.as_str(), field.as_str()) == ("fabric", "default") && value.is_string();
+            if names_a_profile {
                 continue;
             }
             let content = json!({ field: value });
@@ -280,7 +280,7 @@ fn the_schema_and_the_parser_agree(
     }
 }
 
-/// The sections and their schemas: all but `apiVersion` and `kind`, which have no default.
+/// Returns the sections and their schemas: all properties except `apiVersion` and `kind`, which have no default.
 fn sections(schema: &Value) -> Vec<(String, Value)> {
     let properties = schema["properties"].as_object().into_iter().flatten();
     let with_default = properties.filter(|(_, schema)| schema.get("default").is_some());
@@ -288,7 +288,7 @@ fn sections(schema: &Value) -> Vec<(String, Value)> {
 }
 
 #[rstest]
-#[case::long(format!("# {}\n", "x".repeat(2 << 20)), "longer than the limit of 2 MiB")]
+#[case::long(format!("# {}\n", "x".repeat(2 << 20)), "exceeds the limit of 2 MiB")]
 #[case::deep(format!("fabric: {}1{}\n", "[".repeat(100), "]".repeat(100)), "64 levels")]
 #[case::deep_block(format!("fabric:\n  {}1\n", "- ".repeat(10_000)), "64 levels")]
 #[case::nodes(format!("fabric: [{}]\n", "1,".repeat(260_000)), "250000 nodes")]

@@ -1,11 +1,12 @@
-//! When proxies and helpers are ended: every decision as a table, and random lives of pods under a model of the kubelet.
+//! When the controller terminates proxies and sidecars: decision tables, and random pod lifecycles against a model of
+//! the kubelet.
 
 mod attempts;
 mod bounds;
-mod chance;
 mod facts;
+mod generator;
 mod kubelet;
-mod payload;
+mod main_containers;
 mod pod;
 mod random;
 mod roles;
@@ -14,23 +15,23 @@ mod skips;
 use jiff::Timestamp;
 use serde_json::Value;
 use trainmesh_core::config::{Configuration, Termination};
-use trainmesh_core::lifecycle::{Catalogue, Decision, History, PodFacts, Situation, decide};
+use trainmesh_core::lifecycle::{Decision, DecisionInput, History, PodFacts, SidecarCatalog, decide};
 use trainmesh_core::pod::Pod;
 use trainmesh_core::scope::{Exclusion, Mode};
 
-/// What a decision depends on besides the pod.
-struct World {
+/// Inputs of a decision other than the pod.
+struct Scenario {
     mode: Result<Mode, Exclusion>,
     settings: Termination,
     history: History,
     now: Timestamp,
 }
 
-impl Default for World {
+impl Default for Scenario {
     fn default() -> Self {
         Self {
             mode: Ok(Mode::Enabled),
-            // With every method.
+            // All methods are enabled.
             settings: Termination { port_forward: true, ..Configuration::embedded().termination },
             history: History::default(),
             now: pod::now(),
@@ -38,15 +39,15 @@ impl Default for World {
     }
 }
 
-impl World {
+impl Scenario {
     fn mode(mode: Result<Mode, Exclusion>) -> Self {
         Self { mode, ..Self::default() }
     }
 
     fn settings(change: impl FnOnce(&mut Termination)) -> Self {
-        let mut world = Self::default();
-        change(&mut world.settings);
-        world
+        let mut scenario = Self::default();
+        change(&mut scenario.settings);
+        scenario
     }
 
     fn at(seconds: i64) -> Self {
@@ -55,35 +56,35 @@ impl World {
 
     fn decide(&self, pod: &Value) -> Decision {
         let facts = PodFacts::read(Pod::new(pod));
-        let catalogue = Catalogue::new(&self.settings);
+        let catalog = SidecarCatalog::new(&self.settings);
         let Self { mode, settings, history, now } = self;
-        decide(&Situation { facts: &facts, mode: *mode, settings, catalogue: &catalogue, history, now: *now })
+        decide(&DecisionInput { facts: &facts, mode: *mode, settings, catalog: &catalog, history, now: *now })
     }
 
-    /// All that is decided at once: every report, told and noted, and then what is done.
+    /// Decides until an action, a wait or a skip, recording each report, and returns all decisions.
     fn decisions(&mut self, pod: &Value) -> Vec<String> {
         let mut all = Vec::new();
         loop {
             let decision = self.decide(pod);
-            all.push(shown(&decision));
+            all.push(summary(&decision));
             match decision {
-                Decision::Report(report) => self.history.tell(&report),
+                Decision::Report(report) => self.history.record_report(&report),
                 _ => return all,
             }
         }
     }
 }
 
-/// A decision in short.
-fn shown(decision: &Decision) -> String {
+/// Returns a decision in short form.
+fn summary(decision: &Decision) -> String {
     match decision {
-        Decision::Wait { until: None, why } => format!("wait {}", why.code()),
-        Decision::Wait { until: Some(until), why } => {
+        Decision::Wait { until: None, reason } => format!("wait {}", reason.code()),
+        Decision::Wait { until: Some(until), reason } => {
             let seconds = until.duration_since(pod::at(0)).as_secs();
-            format!("wait {} until {seconds}", why.code())
+            format!("wait {} until {seconds}", reason.code())
         }
         Decision::Skip(skip) => format!("skip {}", skip.code()),
-        Decision::End { step, target } => format!("end {} {}", target.container, step.method.name()),
+        Decision::Terminate { attempt, target } => format!("end {} {}", target.container, attempt.method.name()),
         Decision::Report(report) => match &report.container {
             Some(container) => format!("report {} {container}", report.code.code()),
             None => format!("report {}", report.code.code()),
@@ -91,7 +92,7 @@ fn shown(decision: &Decision) -> String {
     }
 }
 
-/// Decides about `pod` in `world` until something is done, and compares.
-fn check(mut world: World, pod: &Value, expected: &[&str]) {
-    assert_eq!(world.decisions(pod), expected, "of {pod:#}");
+/// Compares all decisions about `pod` with `expected`.
+fn check(mut scenario: Scenario, pod: &Value, expected: &[&str]) {
+    assert_eq!(scenario.decisions(pod), expected, "pod: {pod:#}");
 }

@@ -1,9 +1,9 @@
-//! The lint: every check with a pod in which it finds something and one in which it nearly does, what a configuration
-//! changes, and what a user of kubectl sees of it.
+//! The lint: each check with a pod that triggers it and one that almost does, the settings that change checks, and the
+//! output that kubectl users see.
 
 mod admission;
 mod catalogue;
 mod containers;
 mod environment;
 mod pods;
-mod world;
+mod scenario;

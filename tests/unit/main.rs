@@ -1,4 +1,4 @@
-//! What is read and decided, from texts and values alone: no test needs the program, a socket or a cluster.
+//! Parsers, rules and decisions, tested in process: no test needs the binary, a socket or a cluster.
 //!
 //! ```text
 //! cargo test --test unit
@@ -10,17 +10,19 @@
     clippy::panic,
     clippy::needless_pass_by_value,
     unreachable_pub,
-    reason = "a failed test says so by a panic, tables of cases own their values, and the parts are of no library"
+    reason = "tests fail by panicking, case tables own their values, and the modules belong to no library"
 )]
 
 mod config;
-mod damaged_texts;
+mod corrupted_inputs;
+mod corrupted_reviews;
 mod docs;
+mod language;
 mod lifecycle;
+mod links;
 mod lint;
 mod manifest;
 mod properties;
 mod proxy_config;
-mod review_bytes;
 mod rules;
 mod yaml_output;

@@ -1,4 +1,4 @@
-//! Manifests as users have them, well-formed and not.
+//! Manifests as users write them, well-formed and malformed.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use trainmesh_core::manifest::{Document, DocumentError, MAX_DOCUMENT};
 const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n";
 const JSON_POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}"#;
 
-/// Hands out what it has a few bytes at a time.
+/// Reader that returns a few bytes at a time.
 struct Trickle<'text>(&'text [u8], usize);
 
 impl Read for Trickle<'_> {
@@ -27,7 +27,7 @@ fn open(text: &[u8]) -> Inputs {
     Inputs::open(&[PathBuf::from("-")], false, text).unwrap()
 }
 
-/// One line for each result: `document[.item]@line kind`, or the error.
+/// Returns one line for each result: `document[.item]@line kind`, or the error.
 fn summary<'a>(documents: impl Iterator<Item = Result<Document, DocumentError>> + 'a) -> Vec<String> {
     documents
         .map(|result| match result {
@@ -42,7 +42,7 @@ fn summary<'a>(documents: impl Iterator<Item = Result<Document, DocumentError>> 
         .collect()
 }
 
-/// Each expected line must start the line found; an error is given as far as it matters.
+/// Compares results; each expected line is a prefix of the actual one.
 fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
     let inputs = open(text.as_ref());
     for _ in 0..2 {
@@ -60,13 +60,13 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::leading_comment(format!("# c\n\n---\n{POD}"), &["0@4 Pod"])]
 #[case::leading_directive(format!("%YAML 1.1\n---\n{POD}"), &["0@3 Pod"])]
 #[case::empty_between(format!("{POD}---\n# nothing\n\n---\n---\n{POD}"), &["0@1 Pod", "3@9 Pod"])]
-#[case::comment_behind_separator(format!("--- # one\n{POD}---\t \n{POD}---# x\n{POD}"), &["0@2 Pod", "1@6 Pod", "2@10 Pod"])]
-#[case::content_behind_separator(format!("--- {JSON_POD}\n--- {{apiVersion: v1, kind: Job}}\n"), &["0@1 Pod", "1@2 Job"])]
-#[case::glued_separator(format!("{POD}---x\n{POD}---\n{POD}"),
+#[case::comment_after_separator(format!("--- # one\n{POD}---\t \n{POD}---# x\n{POD}"), &["0@2 Pod", "1@6 Pod", "2@10 Pod"])]
+#[case::content_after_separator(format!("--- {JSON_POD}\n--- {{apiVersion: v1, kind: Job}}\n"), &["0@1 Pod", "1@2 Job"])]
+#[case::text_attached_to_separator(format!("{POD}---x\n{POD}---\n{POD}"),
     &["0@1 Pod", "stdin: document 2, line 4: text follows `---`", "2@9 Pod"])]
 #[case::crlf(format!("---\n{POD}---\n{POD}").replace('\n', "\r\n"), &["0@2 Pod", "1@6 Pod"])]
-#[case::mark(format!("\u{feff}{POD}---\n{POD}"), &["0@1 Pod", "1@5 Pod"])]
-#[case::mark_and_separator(format!("\u{feff}---\n{POD}"), &["0@2 Pod"])]
+#[case::byte_order_mark(format!("\u{feff}{POD}---\n{POD}"), &["0@1 Pod", "1@5 Pod"])]
+#[case::byte_order_mark_and_separator(format!("\u{feff}---\n{POD}"), &["0@2 Pod"])]
 #[case::indented("  apiVersion: v1\n  kind: Pod\n", &["0@1 Pod"])]
 #[case::end_marker(format!("{POD}...\n---\n{POD}...\n"), &["0@1 Pod", "1@6 Pod"])]
 #[case::no_final_break("apiVersion: v1\nkind: Pod\n---", &["0@1 Pod"])]
@@ -77,16 +77,16 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::json_braces(r#"{"apiVersion": "v1", "kind": "Pod", "x": "}\"{\\"}"#, &["0@1 Pod"])]
 #[case::flow("{apiVersion: v1, kind: Pod, x: '}{'}\n", &["0@1 Pod"])]
 #[case::flow_and_comment("{apiVersion: v1, kind: Pod} # {\n---\n{kind: Job, apiVersion: v1}", &["0@1 Pod", "1@3 Job"])]
-#[case::five(format!("{POD}---\n{POD}---\na: 1\nb: [1\nc: d\n---\n{POD}---\n{POD}"),
+#[case::error_between_documents(format!("{POD}---\n{POD}---\na: 1\nb: [1\nc: d\n---\n{POD}---\n{POD}"),
     &["0@1 Pod", "1@5 Pod", "stdin: document 3, line 11: ", "3@13 Pod", "4@17 Pod"])]
 #[case::bad_json(format!("{JSON_POD}\n{{\"apiVersion\": \"v1\",\n\"kind\": \"Pod\" 1}}\n{JSON_POD}"),
     &["0@1 Pod", "stdin: document 2, line 3: expected", "2@4 Pod"])]
-#[case::open_json(format!("{{\"apiVersion\": \"v1\",\n---\n{POD}"), &["stdin: document 1, line 2: EOF", "1@3 Pod"])]
-#[case::text_behind_json(format!("{JSON_POD} x\n---\n{POD}"), &["stdin: document 1, line 1: trailing", "1@3 Pod"])]
-#[case::json_twice(r#"{"apiVersion": "v1", "kind": "Pod", "kind": "Job"}"#, &["stdin: document 1, line 1: the key `kind` stands twice"])]
-#[case::yaml_twice(format!("{POD}kind: Job\n"), &["stdin: document 1, line 4: the key `kind` stands twice"])]
+#[case::unterminated_json(format!("{{\"apiVersion\": \"v1\",\n---\n{POD}"), &["stdin: document 1, line 2: EOF", "1@3 Pod"])]
+#[case::text_after_json(format!("{JSON_POD} x\n---\n{POD}"), &["stdin: document 1, line 1: trailing", "1@3 Pod"])]
+#[case::duplicate_key_in_json(r#"{"apiVersion": "v1", "kind": "Pod", "kind": "Job"}"#, &["stdin: document 1, line 1: duplicate key \"kind\""])]
+#[case::duplicate_key_in_yaml(format!("{POD}kind: Job\n"), &["stdin: document 1, line 4: duplicate key \"kind\""])]
 #[case::list("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod}\n- 1\n- {apiVersion: v1, kind: Job}\n- {kind: Job}\n",
-    &["0.0@1 Pod", "stdin: document 1, line 1: items[1]: a number stands where", "0.2@1 Job",
+    &["0.0@1 Pod", "stdin: document 1, line 1: items[1]: expected a Kubernetes object, found a number", "0.2@1 Job",
       "stdin: document 1, line 1: items[3]: not a Kubernetes object: it has no `apiVersion`"])]
 #[case::typed_list("apiVersion: v1\nkind: PodList\nitems: [{}, {metadata: {}}]\n", &["0.0@1 Pod", "0.1@1 Pod"])]
 #[case::nested_list("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: PodList, items: [{}, {}]}, {apiVersion: v1, kind: Job}]",
@@ -103,10 +103,10 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
     &["stdin: document 1, line 1: the AdmissionReview has no `request.object`"])]
 #[case::review_of_nothing("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nrequest: {object: {kind: Pod}}",
     &["stdin: document 1, line 1: `request.object` of the AdmissionReview: not a Kubernetes object: it has no `apiVersion`"])]
-#[case::answer("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse: {}",
+#[case::review_response("apiVersion: admission.k8s.io/v1\nkind: AdmissionReview\nresponse: {}",
     &["stdin: document 1, line 1: the AdmissionReview has no `request`"])]
-#[case::top_list(format!("\n- a\n---\n{POD}"), &["stdin: document 1, line 2: a list stands where", "1@4 Pod"])]
-#[case::top_text("hello\n", &["stdin: document 1, line 1: a string stands where"])]
+#[case::top_list(format!("\n- a\n---\n{POD}"), &["stdin: document 1, line 2: expected a Kubernetes object, found a list", "1@4 Pod"])]
+#[case::top_text("hello\n", &["stdin: document 1, line 1: expected a Kubernetes object, found a string"])]
 #[case::no_kind("apiVersion: v1\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `kind`"])]
 #[case::no_both("a: 1\n", &["stdin: document 1, line 1: not a Kubernetes object: it has no `apiVersion` and no `kind`"])]
 #[case::empty("", &["stdin: document 1: empty: no Kubernetes object found"])]
@@ -114,22 +114,22 @@ fn check(text: impl AsRef<[u8]>, expected: &[&str]) {
 #[case::utf8(b"apiVersion: v1\nkind: \xff\n---\napiVersion: v1\nkind: Pod\n", &["stdin: document 1, line 2: not valid UTF-8", "1@4 Pod"])]
 #[case::utf16(b"\xff\xfea\0:\0", &["stdin: document 1: is UTF-16"])]
 #[case::utf16_big(b"\xfe\xff\0a\0:", &["stdin: document 1: is UTF-16"])]
-#[case::binary(b"\x7fELF\0\0", &["stdin: document 1: holds NUL bytes"])]
+#[case::binary(b"\x7fELF\0\0", &["stdin: document 1: contains NUL bytes"])]
 #[case::gzip(b"\x1f\x8b\x08\0", &["stdin: document 1: is compressed"])]
-#[case::late_nul([b"#".repeat(70_000), b"\napiVersion: v1\nkind: \0\n".to_vec()].concat(), &["stdin: document 1, line 3: holds a NUL byte"])]
+#[case::late_nul([b"#".repeat(70_000), b"\napiVersion: v1\nkind: \0\n".to_vec()].concat(), &["stdin: document 1, line 3: contains a NUL byte"])]
 #[case::deep_json(format!("{{\"a\":{}", "[".repeat(100_000)), &["stdin: document 1, line 1: nested deeper than the limit of 128"])]
 #[case::deep_json_map("{\"a\":".repeat(100_000), &["stdin: document 1, line 1: nested deeper than the limit of 128"])]
 #[case::deep_yaml(format!("a: {}", "[".repeat(100_000)), &["stdin: document 1, line 1: nested deeper than the limit of 64"])]
 #[case::deep_block((0..1_000).fold(String::new(), |text, depth| text + &" ".repeat(depth) + "a:\n"),
     &["stdin: document 1, line 65: nested deeper than the limit of 64"])]
-#[case::many_nodes(format!("{{\"a\": [1{}]}}", ",1".repeat(250_000)), &["stdin: document 1, line 1: holds more than the limit of 250000 nodes"])]
+#[case::many_nodes(format!("{{\"a\": [1{}]}}", ",1".repeat(250_000)), &["stdin: document 1, line 1: more than the limit of 250000 nodes"])]
 fn documents(#[case] text: impl AsRef<[u8]>, #[case] expected: &[&str]) {
     check(text, expected);
 }
 
-/// A reader may stop anywhere: nothing may depend on where.
+/// A read may return any number of bytes: the result must not depend on it.
 #[test]
-fn pieces_make_no_difference() {
+fn read_sizes_do_not_change_the_result() {
     let text = format!(
         "# c\n---\n  # d\n{POD}---\r\n\n--- {{}}\n{JSON_POD}\n  {JSON_POD}---\n---x\n---\n  kind: Job\n  apiVersion: v1\n--\n---\n"
     );
@@ -140,7 +140,7 @@ fn pieces_make_no_difference() {
         let inputs = Inputs::open(&[PathBuf::from("-")], false, Trickle(text.as_bytes(), piece)).unwrap();
         assert_eq!(summary(inputs.documents()), whole);
     }
-    // The same text behind a comment that moves it over the end of the first buffer.
+    // The same text after a comment that moves it across the end of the first buffer.
     let path = directory.path().join("a");
     for shift in 0..text.len() {
         let padding = "#".repeat((64 << 10) - shift - 1);
@@ -153,40 +153,40 @@ fn pieces_make_no_difference() {
 #[rstest]
 #[case::yaml(|size: usize| format!("x: {}", "y".repeat(size)))]
 #[case::json(|size: usize| format!("{{\"x\": \"{}\"}}", "y".repeat(size)))]
-#[case::open_json(|size: usize| format!("{{\"x\": {}", "1,".repeat(size / 2)))]
+#[case::unterminated_json(|size: usize| format!("{{\"x\": {}", "1,".repeat(size / 2)))]
 #[case::blank(|size: usize| format!("{}x: y", " ".repeat(size)))]
-fn large_documents_are_passed_over(#[case] large: fn(usize) -> String) {
-    let error = "stdin: document 2, line 5: longer than the limit of 16 MiB";
+fn large_documents_are_skipped_with_an_error(#[case] large: fn(usize) -> String) {
+    let error = "stdin: document 2, line 5: exceeds the limit of 16 MiB";
     check(format!("{POD}---\n{}\n---\n{POD}", large(MAX_DOCUMENT)), &["0@1 Pod", error, "2@"]);
 }
 
 #[test]
-fn a_long_comment_is_no_document() {
+fn a_long_comment_is_not_a_document() {
     check(format!("#{}\n{POD}", "y".repeat(MAX_DOCUMENT + (2 << 20))), &["0@2 Pod"]);
 }
 
 #[test]
 fn a_large_json_value_does_not_hide_the_next() {
     let large = format!("{{\"x\": \"{}\"}}", "y\\n".repeat(MAX_DOCUMENT / 2));
-    check(format!("{JSON_POD}\n{large}\n{JSON_POD}"), &["0@1 Pod", "stdin: document 2, line 2: longer", "2@3 Pod"]);
+    check(format!("{JSON_POD}\n{large}\n{JSON_POD}"), &["0@1 Pod", "stdin: document 2, line 2: exceeds", "2@3 Pod"]);
 }
 
-/// A JSON or YAML list with `nodes` nodes below its objects' own six.
+/// Returns an object with a list of `nodes` nodes; the rest of the object adds six.
 fn list_of(nodes: usize) -> String {
     format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": [{}]}}", vec!["1"; nodes].join(","))
 }
 
 #[rstest]
 #[case::json(list_of(249_993), &["0@1 Pod"])]
-#[case::json_beyond(list_of(249_994), &["stdin: document 1, line 1: holds more than the limit of 250000 nodes"])]
+#[case::json_beyond(list_of(249_994), &["stdin: document 1, line 1: more than the limit of 250000 nodes"])]
 #[case::yaml(list_of(249_993).replace('"', ""), &["0@1 Pod"])]
-#[case::yaml_beyond(list_of(249_994).replace('"', ""), &["stdin: document 1, line 1: holds more than the limit of 250000 nodes"])]
+#[case::yaml_beyond(list_of(249_994).replace('"', ""), &["stdin: document 1, line 1: more than the limit of 250000 nodes"])]
 #[case::aliases(format!("{POD}a: &a [{}]\nb: &b [{}]\nc: [{}]\n", "x, ".repeat(100), "*a, ".repeat(100), "*b, ".repeat(100)),
-    &["stdin: document 1, line 6: holds more than the limit of 250000 nodes"])]
+    &["stdin: document 1, line 6: more than the limit of 250000 nodes"])]
 #[case::anchors(format!("{POD}a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(40)),
     &["stdin: document 1, line 5: aliases repeat more than the limit of 16 MiB"])]
 #[case::merges(format!("{POD}a: &a {{{}}}\nb: [{}]\n", (0..1000).fold(String::new(), |text, key| text + &format!("k{key}: 1, ")),
-    "{<<: *a}, ".repeat(300)), &["stdin: document 1, line 5: holds more than the limit of 250000 nodes"])]
+    "{<<: *a}, ".repeat(300)), &["stdin: document 1, line 5: more than the limit of 250000 nodes"])]
 #[case::json_depth(format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": {}1{}}}", "[".repeat(126), "]".repeat(126)), &["0@1 Pod"])]
 #[case::json_too_deep(format!("{{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": {}1{}}}", "[".repeat(128), "]".repeat(128)),
     &["stdin: document 1, line 1: nested deeper than the limit of 128 levels"])]
@@ -194,7 +194,7 @@ fn list_of(nodes: usize) -> String {
 #[case::yaml_depth(format!("{POD}x: {}1{}\n", "[".repeat(63), "]".repeat(63)), &["0@1 Pod"])]
 #[case::yaml_too_deep(format!("{POD}x: {}1{}\n", "[".repeat(64), "]".repeat(64)),
     &["stdin: document 1, line 4: nested deeper than the limit of 64 levels"])]
-fn every_limit_is_named(#[case] text: String, #[case] expected: &[&str]) {
+fn errors_name_the_limit(#[case] text: String, #[case] expected: &[&str]) {
     check(text, expected);
 }
 
@@ -203,23 +203,23 @@ fn errors_are_bounded() {
     let inputs = open("a\n---\n".repeat(20_000).as_bytes());
     let found = summary(inputs.documents());
     assert_eq!(found.len(), 10_000);
-    assert!(found.last().unwrap().contains("the limit of 10000 is reached"), "{:?}", found.last());
+    assert!(found.last().unwrap().contains("the limit of 10000 errors is reached"), "{:?}", found.last());
 }
 
 #[test]
-fn words_choose_documents() {
+fn documents_are_filtered_by_text() {
     let inputs = open(format!("{POD}---\nkind: Namespace\napiVersion: v1\n---\na: [\n---\n{JSON_POD}").as_bytes());
-    assert_eq!(summary(inputs.documents_mentioning(&[b"Namespace", b"Training"])), ["1@5 Namespace"]);
+    assert_eq!(summary(inputs.documents_containing(&[b"Namespace", b"Training"])), ["1@5 Namespace"]);
     assert_eq!(inputs.documents().count(), 4);
 }
 
 #[test]
-fn a_long_pipe_is_read_twice_at_once() {
+fn stdin_can_be_read_by_two_iterators_at_once() {
     let text = format!("{POD}---\n").repeat(40_000);
     let inputs = open(text.as_bytes());
     let pairs = iter::zip(inputs.documents(), inputs.documents());
     assert!(pairs.take(3_000).all(|(first, second)| first == second && first.is_ok()));
-    assert_eq!(inputs.documents_mentioning(&[b"nowhere"]).count(), 0);
+    assert_eq!(inputs.documents_containing(&[b"nowhere"]).count(), 0);
 }
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -246,7 +246,7 @@ fn directories(#[case] recursive: bool, #[case] expected: &[&str]) {
 }
 
 #[test]
-fn a_folder_gives_regular_files_alone() {
+fn a_directory_yields_only_regular_files() {
     let directory = tree(&[("e.yaml", POD), ("outside/d.yaml", POD), ("f.yaml/g.yaml", POD), ("h.txt", POD)]);
     let at = |name: &str| directory.path().join(name);
     symlink("/dev/zero", at("a.yaml")).unwrap();
@@ -258,11 +258,11 @@ fn a_folder_gives_regular_files_alone() {
     let found = summary(inputs.documents());
     let prefix = format!("{}/", directory.path().display());
     let found: Vec<&str> = found.iter().map(|line| line.strip_prefix(&prefix).unwrap_or(line)).collect();
-    let not_a_file = "is not a regular file: name it with -f to read it all the same";
+    let not_a_file = "is not a regular file: specify it with -f to read it anyway";
     let expected = [
         format!("a.yaml: document 1: {not_a_file}"),
         format!("b.yaml: document 1: {not_a_file}"),
-        "c.yaml: document 1: is a link to a file that does not exist".to_owned(),
+        "c.yaml: document 1: is a symbolic link to a file that does not exist".to_owned(),
         "0@1 Pod".to_owned(),
         "0@1 Pod".to_owned(),
     ];
@@ -271,7 +271,7 @@ fn a_folder_gives_regular_files_alone() {
 }
 
 #[test]
-fn a_file_that_becomes_a_pipe_is_an_error() {
+fn a_file_replaced_by_a_pipe_is_an_error() {
     let directory = tree(&[("a.yaml", POD), ("b.yaml", POD)]);
     let path = directory.path().join("a.yaml");
     let inputs = Inputs::open(&[directory.path().to_owned()], false, io::empty()).unwrap();
@@ -282,24 +282,24 @@ fn a_file_that_becomes_a_pipe_is_an_error() {
 }
 
 #[test]
-fn an_endless_device_is_read_as_far_as_it_is_text() {
+fn an_endless_device_is_read_until_it_is_not_text() {
     let inputs = Inputs::open(&[PathBuf::from("/dev/zero")], false, io::empty()).unwrap();
     let found = summary(inputs.documents());
-    assert!(found.len() == 1 && found[0].contains("holds NUL bytes"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("contains NUL bytes"), "{found:?}");
 }
 
 #[test]
-fn folders_are_so_deep_and_no_deeper() {
+fn directory_depth_is_limited() {
     let deep = "d/".repeat(66);
     let directory = tree(&[("a.yaml", POD), (&format!("{deep}b.yaml"), POD)]);
     let inputs = Inputs::open(&[directory.path().to_owned()], true, io::empty()).unwrap();
     let found = summary(inputs.documents());
-    assert!(found[0] == "0@1 Pod" && found[1].contains("nested deeper than the limit of 64 folders"), "{found:?}");
+    assert!(found[0] == "0@1 Pod" && found[1].contains("nested deeper than the limit of 64 directories"), "{found:?}");
     assert_eq!(found.len(), 2);
 }
 
 #[test]
-fn files_are_so_many_and_no_more() {
+fn the_number_of_files_is_limited() {
     let directory = tempfile::tempdir().unwrap();
     for number in 0..=100_000 {
         fs::File::create(directory.path().join(format!("{number}.yaml"))).unwrap();
@@ -311,16 +311,16 @@ fn files_are_so_many_and_no_more() {
 #[rstest]
 #[case::missing(&["nowhere.yaml"], "`nowhere.yaml` does not exist")]
 #[case::none(&[], "no input")]
-#[case::stdin_twice(&["-", "-"], "`-` is given twice")]
+#[case::stdin_twice(&["-", "-"], "`-` is specified twice")]
 #[case::url(&["https://example.com/a.yaml"], "is a URL")]
-fn refused_inputs(#[case] paths: &[&str], #[case] message: &str) {
+fn invalid_inputs_are_rejected(#[case] paths: &[&str], #[case] message: &str) {
     let paths = paths.iter().map(PathBuf::from).collect::<Vec<_>>();
     let error = Inputs::open(&paths, false, io::empty()).err().unwrap().to_string();
     assert!(error.contains(message), "{error}");
 }
 
 #[test]
-fn a_directory_without_manifests_is_refused() {
+fn a_directory_without_manifests_is_rejected() {
     let directory = tree(&[("a.txt", POD), ("b/c.yaml", POD)]);
     let path = directory.path().to_owned();
     let error = Inputs::open(slice::from_ref(&path), false, io::empty()).err().unwrap().to_string();
@@ -329,7 +329,7 @@ fn a_directory_without_manifests_is_refused() {
 }
 
 #[test]
-fn a_file_that_vanishes_is_an_error_of_its_own() {
+fn a_deleted_file_is_an_error_and_the_others_are_read() {
     let directory = tree(&[("a.yaml", POD), ("b.yaml", POD)]);
     let inputs = Inputs::open(&[directory.path().to_owned()], false, io::empty()).unwrap();
     fs::remove_file(directory.path().join("a.yaml")).unwrap();
@@ -337,12 +337,12 @@ fn a_file_that_vanishes_is_an_error_of_its_own() {
     assert!(found[0].contains("a.yaml: document 1: cannot be read: ") && found[1] == "0@1 Pod", "{found:?}");
 }
 
-/// Where the process below finds its input.
+/// Environment variable with the input of the child process below.
 const LARGE_FILE: &str = "TRAINMESH_TEST_LARGE_FILE";
 
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_does_not_grow_with_the_file() {
+fn memory_does_not_grow_with_file_size() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("large.yaml");
     let mut file = io::BufWriter::new(fs::File::create(&path).unwrap());
@@ -350,7 +350,7 @@ fn memory_does_not_grow_with_the_file() {
     for _ in 0..(100 << 20) / block.len() {
         file.write_all(block.as_bytes()).unwrap();
     }
-    // A document that is far too large, and the largest that is not.
+    // A document far over the limit, and the largest that is within it.
     file.write_all(b"x: |\n").unwrap();
     for _ in 0..100 {
         file.write_all("  01234567890123\n".repeat(1 << 16).as_bytes()).unwrap();
@@ -363,16 +363,16 @@ fn memory_does_not_grow_with_the_file() {
     let output = String::from_utf8(output.stdout).unwrap();
     let peak = output.lines().find_map(|line| line.strip_prefix("peak KiB: ")).expect(&output);
     let peak = peak.parse::<usize>().unwrap();
-    // The document, its value and the buffer's growth: three times 16 MiB, and the test program itself.
+    // Three times 16 MiB (the document, its value and the growth of the buffer) plus the test program itself.
     assert!(peak < 100 << 10, "{peak} KiB");
 }
 
-/// The process of the test above; does nothing when it is run for itself.
+/// Runs in a child process of the test above; without its variable it does nothing.
 #[test]
 fn read_large_file() {
     let Some(path) = env::var_os(LARGE_FILE) else { return };
     let inputs = Inputs::open(&[Path::new(&path).to_owned()], false, io::empty()).unwrap();
-    let found = inputs.documents_mentioning(&[b"kind: Namespace"]).filter_map(Result::ok).count();
+    let found = inputs.documents_containing(&[b"kind: Namespace"]).filter_map(Result::ok).count();
     assert_eq!(found, 1);
     assert!(inputs.documents().take(2_000).all(|document| document.is_ok()));
     let status = fs::read_to_string("/proc/self/status").unwrap();

@@ -1,4 +1,4 @@
-//! Laws of the engine, over generated pods, malformed ones included.
+//! Properties of the engine over generated pods, malformed ones included.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ use trainmesh_core::mutate::{Outcome, RuleId, Snapshot, Verdict, mutate};
 use trainmesh_core::scope::Mode;
 use trainmesh_testing::snapshot::snapshot;
 
-/// Keys that some rule reads or writes, and some that none does.
+/// Keys that a rule reads or writes, and keys that no rule uses.
 const KEYS: [&str; 17] = [
     "proxy.istio.io/config",
     "sidecar.istio.io/inject",
@@ -51,15 +51,15 @@ const VALUES: [&str; 17] = [
     "a: b: c",
 ];
 
-/// Anything at all, so that nothing relies on the shape of what comes in.
-fn anything() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
+/// Generates arbitrary JSON, so that no rule relies on the shape of its input.
+fn any_json() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         "[a-z/~. ]{0,8}".prop_map(Value::from),
     ];
-    leaf.prop_recursive(3, 16, 4, |inner| {
+    scalar.prop_recursive(3, 16, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::vec(("[a-z]{1,6}", inner), 0..4)
@@ -75,13 +75,13 @@ fn map() -> impl Strategy<Value = Value> {
             Value::Object(entries.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect())
         }),
         1 => Just(Value::Null),
-        1 => anything(),
+        1 => any_json(),
     ]
 }
 
 static CONFIG: LazyLock<Configuration> = LazyLock::new(|| Configuration::parse(PROFILES).unwrap());
 
-/// Profiles for every way to write to a pod.
+/// Profiles that cover every kind of change to a pod.
 const PROFILES: &str = r#"
 apiVersion: config.trainmesh.dev/v1alpha1
 kind: TrainmeshConfiguration
@@ -106,7 +106,7 @@ fabric:
       mesh: {istio: disableCapture}
 "#;
 
-/// What a user may have written of a container that a fabric writes to as well.
+/// Generates container fields that a fabric profile also writes to.
 fn tuning() -> impl Strategy<Value = (&'static str, Value)> {
     prop_oneof![
         Just(("env", json!([{"name": "NCCL_IB_SL", "value": "2"}]))),
@@ -119,8 +119,8 @@ fn tuning() -> impl Strategy<Value = (&'static str, Value)> {
         Just(("volumeMounts", json!([{"name": "v", "mountPath": "/dev/shm"}, {"name": "w", "mountPath": "/etc"}]))),
         Just(("securityContext", json!({"capabilities": {"drop": ["ALL"], "add": null}, "runAsNonRoot": true}))),
         Just(("command", json!(["/usr/sbin/sshd", "-De"]))),
-        anything().prop_map(|value| ("volumeMounts", value)),
-        anything().prop_map(|value| ("securityContext", value)),
+        any_json().prop_map(|value| ("volumeMounts", value)),
+        any_json().prop_map(|value| ("securityContext", value)),
     ]
 }
 
@@ -129,7 +129,7 @@ fn container() -> impl Strategy<Value = Value> {
     let hook = prop::option::of(Just(json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}})));
     let gpus = prop::option::of(0_u64..9);
     let tuning = prop::collection::vec(tuning(), 0..3);
-    (name, hook, gpus, tuning, anything()).prop_map(|(name, hook, gpus, tuning, future)| {
+    (name, hook, gpus, tuning, any_json()).prop_map(|(name, hook, gpus, tuning, future)| {
         let mut container = json!({"name": name, "image": "i", "fieldOfTheFuture": future});
         if let Some(hook) = hook {
             container["lifecycle"] = hook;
@@ -145,8 +145,8 @@ fn container() -> impl Strategy<Value = Value> {
 }
 
 fn pod() -> impl Strategy<Value = Value> {
-    let list = || prop_oneof![8 => prop::collection::vec(container(), 0..4).prop_map(Value::from), 1 => anything()];
-    (map(), map(), list(), list(), any::<bool>(), anything()).prop_map(|(labels, annotations, inits, apps, host, future)| {
+    let list = || prop_oneof![8 => prop::collection::vec(container(), 0..4).prop_map(Value::from), 1 => any_json()];
+    (map(), map(), list(), list(), any::<bool>(), any_json()).prop_map(|(labels, annotations, inits, apps, host, future)| {
         json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"labels": labels, "annotations": annotations, "fieldOfTheFuture": future},
@@ -156,17 +156,17 @@ fn pod() -> impl Strategy<Value = Value> {
 }
 
 #[derive(Clone, Debug)]
-struct World {
+struct Scenario {
     mode: Mode,
     labels: BTreeMap<String, String>,
     config: Configuration,
 }
 
-/// Labels of namespaces.
+/// Namespace labels.
 const NAMESPACES: [&[(&str, &str)]; 4] =
     [&[("istio-injection", "enabled")], &[("istio.io/rev", "r")], &[], &[("istio-injection", "disabled")]];
 
-fn world() -> impl Strategy<Value = World> {
+fn scenario() -> impl Strategy<Value = Scenario> {
     let mode = prop::sample::select(&[Mode::Enabled, Mode::Audit, Mode::IstioAux][..]);
     let native = prop::sample::select(&[NativeSidecar::Leave, NativeSidecar::Prefer][..]);
     let traffic = prop::sample::select(&[Traffic::Leave, Traffic::DisableCapture, Traffic::DisableInjection][..]);
@@ -179,30 +179,30 @@ fn world() -> impl Strategy<Value = World> {
         let fabric = [("trainmesh.dev/fabric", fabric)];
         let labels =
             labels.iter().chain(&fabric).map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        World { mode, labels, config }
+        Scenario { mode, labels, config }
     })
 }
 
-fn run(world: &World, pod: &Value) -> Outcome {
-    let World { mode, labels, config } = world;
+fn run(scenario: &Scenario, pod: &Value) -> Outcome {
+    let Scenario { mode, labels, config } = scenario;
     mutate(pod, &Snapshot { mode: *mode, ..snapshot(labels, config) })
 }
 
-/// Whether everything of `before` still stands in `after`, where lists may have grown at their end.
-fn stands(before: &Value, after: &Value) -> bool {
+/// Returns true if `after` contains everything in `before`; lists may have grown at the end.
+fn contains(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Null, Value::Object(_) | Value::Array(_)) => true,
         (Value::Object(old), Value::Object(new)) => {
-            old.iter().all(|(key, value)| new.get(key).is_some_and(|new| stands(value, new)))
+            old.iter().all(|(key, value)| new.get(key).is_some_and(|new| contains(value, new)))
         }
         (Value::Array(old), Value::Array(new)) => {
-            old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| stands(old, new))
+            old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| contains(old, new))
         }
         _ => before == after,
     }
 }
 
-/// The pod without the two maps that a mesh rule may write to.
+/// Returns the pod without the two maps that mesh rules may write to.
 fn without_metadata_maps(pod: &Value) -> Value {
     let mut rest = pod.clone();
     if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -220,39 +220,39 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_patch_applies_changes_only_what_was_planned_and_comes_to_rest(world in world(), pod in pod()) {
-        let outcome = run(&world, &pod);
+    fn a_patch_applies_changes_only_planned_fields_and_is_idempotent(scenario in scenario(), pod in pod()) {
+        let outcome = run(&scenario, &pod);
         let mut patched = pod.clone();
         prop_assert!(outcome.patch.apply(&mut patched).is_ok());
         let (rest, own) = (without_metadata_maps(&patched), without_metadata_maps(&pod));
-        let given = outcome.rules.iter().any(|rule| rule.rule == RuleId::Fabric && rule.outcome == Verdict::Applied);
-        prop_assert!(if given { stands(&own, &rest) } else { own == rest }, "a field outside the plan");
+        let fabric_applied = outcome.rules.iter().any(|rule| rule.rule == RuleId::Fabric && rule.outcome == Verdict::Applied);
+        prop_assert!(if fabric_applied { contains(&own, &rest) } else { own == rest }, "changed a field outside the plan");
         for map in ["labels", "annotations"] {
             for (key, value) in entries(&pod, map).into_iter().flatten() {
-                let kept = patched["metadata"][map].get(key) == Some(value);
-                let ours = ["proxy.istio.io/config"].contains(&key.as_str()) || key.starts_with("trainmesh.dev/");
-                let longer = key == "k8s.v1.cni.cncf.io/networks";
-                prop_assert!(kept || ours || longer, "{} was overridden", key);
+                let unchanged = patched["metadata"][map].get(key) == Some(value);
+                let managed = ["proxy.istio.io/config"].contains(&key.as_str()) || key.starts_with("trainmesh.dev/");
+                let extended = key == "k8s.v1.cni.cncf.io/networks";
+                prop_assert!(unchanged || managed || extended, "{} was overridden", key);
             }
         }
-        prop_assert!(run(&world, &patched).patch.is_empty(), "not idempotent");
-        if world.mode == Mode::Audit {
-            prop_assert!(outcome.patch.is_empty(), "a rehearsal sends nothing");
+        prop_assert!(run(&scenario, &patched).patch.is_empty(), "not idempotent");
+        if scenario.mode == Mode::Audit {
+            prop_assert!(outcome.patch.is_empty(), "audit mode returned a patch");
         }
     }
 
     #[test]
-    fn a_refusal_always_comes_with_a_warning_and_a_change_with_a_reason(world in world(), pod in pod()) {
-        let outcome = run(&world, &pod);
+    fn a_refusal_has_a_warning_and_a_change_has_an_applied_rule(scenario in scenario(), pod in pod()) {
+        let outcome = run(&scenario, &pod);
         let refused = outcome.rules.iter().filter(|rule| rule.outcome == Verdict::Refused).count();
         prop_assert!(refused == 0 || !outcome.warnings.is_empty());
         let applied = outcome.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
-        prop_assert_eq!(applied && world.mode != Mode::Audit, !outcome.patch.is_empty());
+        prop_assert_eq!(applied && scenario.mode != Mode::Audit, !outcome.patch.is_empty());
     }
 
     #[test]
-    fn nothing_makes_the_engine_panic(world in world(), value in anything()) {
-        let outcome = run(&world, &value);
+    fn the_engine_never_panics(scenario in scenario(), value in any_json()) {
+        let outcome = run(&scenario, &value);
         let mut patched = value.clone();
         prop_assert!(outcome.patch.apply(&mut patched).is_ok());
     }

@@ -1,4 +1,4 @@
-//! The merge into `proxy.istio.io/config`, judged by the YAML parser that Istio reads the annotation with.
+//! The merge into `proxy.istio.io/config`, compared with the YAML parser that Istio uses for the annotation.
 
 mod agreement;
 
@@ -6,16 +6,16 @@ use std::sync::LazyLock;
 
 use rstest::rstest;
 use trainmesh_core::mutate::proxy_config::{Hold, Refusal, hold};
-use trainmesh_testing::dice::Dice;
-use trainmesh_testing::judge::Judge;
-use trainmesh_testing::texts::Random;
+use trainmesh_testing::oracle::Oracle;
+use trainmesh_testing::rng::SeededRng;
+use trainmesh_testing::texts::TextGenerator;
 
-static JUDGE: LazyLock<Judge> = LazyLock::new(Judge::build);
+static ORACLE: LazyLock<Oracle> = LazyLock::new(Oracle::build);
 
-/// `HOLD` in an expected text stands for the field's name.
+/// Checks [`hold`] of `text` against `expected` and against the oracle.
 fn check(text: Option<&str>, expected: &Hold) {
     assert_eq!(hold(text), *expected, "{text:?}");
-    agreement::check_all(&JUDGE, &[text.unwrap_or_default()]);
+    agreement::check_all(&ORACLE, &[text.unwrap_or_default()]);
 }
 
 #[rstest]
@@ -60,13 +60,13 @@ fn check(text: Option<&str>, expected: &Hold) {
 #[case::json("{\"a\":1,\"b\":[]}", "{\"HOLD\": true, \"a\":1,\"b\":[]}")]
 #[case::json_pretty("{\n  \"a\": 1\n}\n", "{\n  \"HOLD\": true,\n  \"a\": 1\n}\n")]
 #[case::json_tabs("{\n\t\"a\": 1\n}", "{\n\t\"HOLD\": true,\n\t\"a\": 1\n}")]
-fn the_hold_is_put_in(#[case] text: &str, #[case] merged: &str) {
+fn adds_the_hold(#[case] text: &str, #[case] merged: &str) {
     let name = "holdApplicationUntilProxyStarts";
     check(Some(&text.replace("HOLD", name)), &Hold::Missing { merged: merged.replace("HOLD", name) });
 }
 
 #[test]
-fn an_absent_annotation_is_an_empty_one() {
+fn an_absent_annotation_is_treated_as_empty() {
     check(None, &Hold::Missing { merged: "holdApplicationUntilProxyStarts: true".to_owned() });
 }
 
@@ -84,8 +84,8 @@ fn an_absent_annotation_is_an_empty_one() {
 #[case::snake_case_false("SNAKE: false", false)]
 #[case::both_spellings("SNAKE: true\nHOLD: yes\n", true)]
 #[case::escaped_key("\"h\\x6fldApplicationUntilProxyStarts\": true", true)]
-fn the_hold_is_read(#[case] text: &str, #[case] value: bool) {
-    check(Some(&spell(text)), if value { &Hold::True } else { &Hold::False });
+fn reads_the_hold(#[case] text: &str, #[case] value: bool) {
+    check(Some(&expand_placeholders(text)), if value { &Hold::True } else { &Hold::False });
 }
 
 #[rstest]
@@ -112,12 +112,13 @@ fn the_hold_is_read(#[case] text: &str, #[case] value: bool) {
 #[case::tag_that_does_not_fit("a: !!int b", Refusal::Tag)]
 #[case::end_of_nothing("...\na: 1", Refusal::Ambiguous)]
 #[case::newer_version("%YAML 1.2\n---\na: 1", Refusal::Directive)]
-fn what_istio_rejects_is_left_alone(#[case] text: &str, #[case] why: Refusal) {
-    check(Some(&spell(text)), &Hold::Refused(why));
-    assert!(JUDGE.read_all(&[&spell(text)], false)[0].is_err(), "{text:?} is refused by us alone");
+fn text_that_istio_rejects_is_not_changed(#[case] text: &str, #[case] why: Refusal) {
+    check(Some(&expand_placeholders(text)), &Hold::Refused(why));
+    assert!(ORACLE.read_all(&[&expand_placeholders(text)], false)[0].is_err(), "{text:?}: Istio's parser accepts it");
 }
 
-/// Read by the YAML parser, yet rejected afterwards, read otherwise than meant, or too rare to be sure of.
+/// The YAML parser accepts these, but Istio rejects them later or reads them differently than intended, or they are too
+/// rare to rely on.
 #[rstest]
 #[case::string("HOLD: \"true\"", Refusal::Quoted)]
 #[case::block_string("HOLD: |\n  true", Refusal::Quoted)]
@@ -148,14 +149,14 @@ fn what_istio_rejects_is_left_alone(#[case] text: &str, #[case] why: Refusal) {
 #[case::nested_alias("a: &x 1\nb: &y [*x]\n", Refusal::Aliases)]
 #[case::byte_order_mark_within("a: \u{feff}1", Refusal::Character)]
 #[case::line_separator("a: 1 # b\u{2028}c: 2", Refusal::Character)]
-fn what_is_in_doubt_is_left_alone(#[case] text: &str, #[case] why: Refusal) {
-    check(Some(&spell(text)), &Hold::Refused(why));
-    let verdict = &JUDGE.read_all(&[&spell(text)], false)[0];
-    assert!(verdict.is_ok(), "{text:?} is refused by Istio's parser too: {verdict:?}");
+fn ambiguous_text_is_not_changed(#[case] text: &str, #[case] why: Refusal) {
+    check(Some(&expand_placeholders(text)), &Hold::Refused(why));
+    let verdict = &ORACLE.read_all(&[&expand_placeholders(text)], false)[0];
+    assert!(verdict.is_ok(), "{text:?}: Istio's parser rejects it too: {verdict:?}");
 }
 
 #[test]
-fn long_texts_are_no_other() {
+fn long_texts_are_merged_like_short_ones() {
     let fields: Vec<String> = (0..3_000).map(|field| format!("a{field}: [1, {{b: 'x'}}] # c\n")).collect();
     let texts =
         [fields.concat(), format!("a: \"{}\"", "x\\n ".repeat(16_000)), format!("{{{}a: 1}}", "\n".repeat(64_000))];
@@ -163,17 +164,17 @@ fn long_texts_are_no_other() {
         assert!(text.len() > 60_000);
         assert!(matches!(hold(Some(text)), Hold::Missing { .. }));
     }
-    agreement::check_all(&JUDGE, &texts.each_ref().map(String::as_str));
+    agreement::check_all(&ORACLE, &texts.each_ref().map(String::as_str));
     assert_eq!(hold(Some(&"[".repeat(64_000))), Hold::Refused(Refusal::Syntax));
 }
 
 #[rstest]
 #[case::aliases(64, true)]
 #[case::too_many_aliases(65, false)]
-fn aliases_are_few_enough_for_istio(#[case] aliases: usize, #[case] merged: bool) {
+fn limits_aliases_as_istio_does(#[case] aliases: usize, #[case] merged: bool) {
     let text = format!("a: &x [{}1]\nb: [{}]\n", "1, ".repeat(2_000), "*x, ".repeat(aliases));
     assert_eq!(matches!(hold(Some(&text)), Hold::Missing { .. }), merged);
-    agreement::check_all(&JUDGE, &[&text]);
+    agreement::check_all(&ORACLE, &[&text]);
 }
 
 #[rstest]
@@ -181,23 +182,23 @@ fn aliases_are_few_enough_for_istio(#[case] aliases: usize, #[case] merged: bool
 #[case::too_long(1_100, 1, false)]
 #[case::deep(1, 60, true)]
 #[case::too_deep(1, 70, false)]
-fn keys_are_short_and_shallow_enough(#[case] length: usize, #[case] depth: usize, #[case] merged: bool) {
+fn limits_the_length_and_depth_of_keys(#[case] length: usize, #[case] depth: usize, #[case] merged: bool) {
     let text = format!("{}1{}", format!("{{{}: ", "k".repeat(length)).repeat(depth), "}".repeat(depth));
     assert_eq!(matches!(hold(Some(&text)), Hold::Missing { .. }), merged);
-    agreement::check_all(&JUDGE, &[&text]);
+    agreement::check_all(&ORACLE, &[&text]);
 }
 
 #[test]
-fn random_texts_read_as_istio_reads_them() {
-    // A long run: `CASES=200000 cargo test --release --test unit proxy_config::`; other texts: `SEED=2`.
+fn random_texts_parse_as_istio_parses_them() {
+    // For a longer run: `CASES=200000 cargo test --release --test unit proxy_config::`; for other texts: `SEED=2`.
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().expect("a number"));
-    let mut random = Random(Dice::new(number("SEED", 1)));
+    let mut random = TextGenerator(SeededRng::new(number("SEED", 1)));
     let texts: Vec<String> = (0..number("CASES", 6_000)).map(|case| random.sample(case)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let merged = agreement::check_all(&JUDGE, &texts);
-    assert!(merged * 5 > texts.len(), "only {merged} of {} texts were merged: too timid to tell", texts.len());
+    let merged = agreement::check_all(&ORACLE, &texts);
+    assert!(merged * 5 > texts.len(), "only {merged} of {} texts were merged: too few to prove anything", texts.len());
 }
 
-fn spell(text: &str) -> String {
+fn expand_placeholders(text: &str) -> String {
     text.replace("HOLD", "holdApplicationUntilProxyStarts").replace("SNAKE", "hold_application_until_proxy_starts")
 }

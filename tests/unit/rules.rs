@@ -1,4 +1,4 @@
-//! What each rule decides, as a table: pod, namespace and configuration in; outcome, reason, patch and warnings out.
+//! Decision tables of the rules: pod, namespace and configuration in; outcome, reason, patch and warnings out.
 
 mod fabric;
 mod managed;
@@ -8,27 +8,27 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh_core::config::{Configuration, NativeSidecar, Period, Traffic};
+use trainmesh_core::config::{ConfigDuration, Configuration, NativeSidecar, Traffic};
 use trainmesh_core::mutate::{Outcome, RuleId, Snapshot, mutate};
 use trainmesh_core::scope::Mode;
 use trainmesh_testing::snapshot::snapshot;
 
 const HELD: &str = "holdApplicationUntilProxyStarts: true";
 
-/// A case's world: an injected, opted-in namespace on the default configuration unless it says otherwise.
-struct World {
+/// Inputs of a case. The default is an opted-in namespace with injection, on the default configuration.
+struct Scenario {
     mode: Mode,
     labels: Value,
     config: Configuration,
 }
 
-impl Default for World {
+impl Default for Scenario {
     fn default() -> Self {
         Self { mode: Mode::Enabled, labels: json!({"istio-injection": "enabled"}), config: Configuration::embedded() }
     }
 }
 
-impl World {
+impl Scenario {
     fn labels(labels: Value) -> Self {
         Self { labels, ..Self::default() }
     }
@@ -38,9 +38,9 @@ impl World {
     }
 
     fn config(change: impl FnOnce(&mut Configuration)) -> Self {
-        let mut world = Self::default();
-        change(&mut world.config);
-        world
+        let mut scenario = Self::default();
+        change(&mut scenario.config);
+        scenario
     }
 
     fn run(&self, pod: &Value) -> Outcome {
@@ -55,18 +55,18 @@ fn pod(metadata: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "train", "image": "i"}]}})
 }
 
-/// A pod with a container of its own beside the application.
+/// Returns a pod that brings its own `proxy` container.
 fn customized(metadata: Value, proxy: Value) -> Value {
     json!({"metadata": metadata, "spec": {"containers": [proxy, {"name": "train", "image": "i"}]}})
 }
 
-/// A pod that Istio's injector has completed with `proxy`, and marked.
+/// Returns a pod with the `proxy` and the annotation that Istio's injector adds.
 fn injected(metadata: Value, proxy: Value) -> Value {
-    marked(customized(metadata, proxy))
+    with_status_annotation(customized(metadata, proxy))
 }
 
 /// Adds the annotation that only Istio's injector writes.
-fn marked(mut pod: Value) -> Value {
+fn with_status_annotation(mut pod: Value) -> Value {
     pod["metadata"]["annotations"]["sidecar.istio.io/status"] =
         json!(r#"{"initContainers":["istio-proxy"],"containers":["istio-proxy"],"volumes":null,"revision":"default"}"#);
     pod
@@ -76,42 +76,42 @@ fn waiting_proxy() -> Value {
     json!({"name": "istio-proxy", "lifecycle": {"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}}})
 }
 
-/// A proxy without a hook, rendered from this `ProxyConfig`.
+/// Returns a proxy without a hook, rendered from this `ProxyConfig`.
 fn rendered_from(proxy_config: &str) -> Value {
     json!({"name": "istio-proxy", "env": [{"name": "PROXY_CONFIG", "value": proxy_config}]})
 }
 
-/// A pod that runs nothing but a proxy.
+/// Returns a pod whose only container is a proxy.
 fn gateway(metadata: Value) -> Value {
     json!({"metadata": metadata, "spec": {"containers": [{"name": "istio-proxy", "image": "auto"}]}})
 }
 
-/// What the grpc-agent template renders.
+/// Returns the proxy that the grpc-agent template renders.
 fn grpc_proxy() -> Value {
     let command = ["pilot-agent", "wait", "--url=http://localhost:15020/healthz/ready"];
     json!({"name": "istio-proxy", "env": [{"name": "DISABLE_ENVOY", "value": "true"}],
         "lifecycle": {"postStart": {"exec": {"command": command}}}})
 }
 
-/// Runs a case; a patched pod is run again and must come to rest, and what was written is compared with `annotations`
-/// and `labels`.
-fn check(world: &World, pod: &Value, rule: RuleId, expected: &str, written: Value, warnings: &[&str]) {
-    let outcome = world.run(pod);
+/// Runs a case, compares the written annotations and labels with `written`, and runs the patched pod again, which must
+/// give no further patch.
+fn check(scenario: &Scenario, pod: &Value, rule: RuleId, expected: &str, written: Value, warnings: &[&str]) {
+    let outcome = scenario.run(pod);
     let found = outcome.rules.iter().find(|outcome| outcome.rule == rule).unwrap();
     assert_eq!(format!("{} {}", found.outcome.name(), found.reason.code()), expected, "{outcome:#?}");
     assert_eq!(outcome.warnings.len(), warnings.len(), "{:?}", outcome.warnings);
     for (warning, part) in outcome.warnings.iter().zip(warnings) {
         assert!(warning.contains(part), "{warning}");
-        assert!(warning.len() <= 120, "a person reads at most 120 characters: {warning}");
+        assert!(warning.len() <= 120, "longer than 120 characters: {warning}");
     }
     let mut patched = pod.clone();
     outcome.patch.apply(&mut patched).unwrap();
     assert_eq!(differences(pod, &patched), written);
-    let again = world.run(&patched);
+    let again = scenario.run(&patched);
     assert!(again.patch.is_empty(), "not idempotent: {:#?}", again.patch);
 }
 
-/// Annotations and labels that the patch wrote, without our own bookkeeping.
+/// Returns the annotations and labels that the patch wrote, except trainmesh's own record of applied rules.
 fn differences(before: &Value, after: &Value) -> Value {
     let mut written = serde_json::Map::new();
     for map in ["annotations", "labels"] {
@@ -126,89 +126,89 @@ fn differences(before: &Value, after: &Value) -> Value {
 }
 
 #[rstest]
-#[case::injected_namespace(World::default(), pod(json!({})), "applied HoldAdded", json!({"proxy.istio.io/config": HELD}), &[])]
-#[case::revision(World::labels(json!({"istio.io/rev": "canary"})), pod(json!({})), "applied HoldAdded", json!({"proxy.istio.io/config": HELD}), &[])]
-#[case::istio_aux(World::mode(Mode::IstioAux), pod(json!({})), "applied HoldAdded", json!({"proxy.istio.io/config": HELD}), &[])]
-#[case::rehearsal(World::mode(Mode::Audit), pod(json!({})), "applied HoldAdded", json!({}), &["audit: mesh.hold would apply"])]
+#[case::injected_namespace(Scenario::default(), pod(json!({})), "applied HoldAdded", json!({"proxy.istio.io/config": HELD}), &[])]
+#[case::revision(Scenario::labels(json!({"istio.io/rev": "canary"})), pod(json!({})), "applied HoldAdded", json!({"proxy.istio.io/config": HELD}), &[])]
+#[case::istio_aux(Scenario::mode(Mode::IstioAux), pod(json!({})), "applied HoldAdded", json!({"proxy.istio.io/config": HELD}), &[])]
+#[case::audit_mode(Scenario::mode(Mode::Audit), pod(json!({})), "applied HoldAdded", json!({}), &["audit: mesh.hold would apply"])]
 #[case::merged(
-    World::default(),
+    Scenario::default(),
     pod(json!({"annotations": {"proxy.istio.io/config": "concurrency: 2\n"}})),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": "holdApplicationUntilProxyStarts: true\nconcurrency: 2\n"}),
     &[]
 )]
-#[case::requested(World::default(), pod(json!({"annotations": {"proxy.istio.io/config": HELD}})), "skipped HoldAlreadyRequested", json!({}), &[])]
+#[case::requested(Scenario::default(), pod(json!({"annotations": {"proxy.istio.io/config": HELD}})), "skipped HoldAlreadyRequested", json!({}), &[])]
 #[case::declined(
-    World::default(),
+    Scenario::default(),
     pod(json!({"annotations": {"proxy.istio.io/config": "holdApplicationUntilProxyStarts: false"}})),
     "skipped HoldDeclined",
     json!({}),
     &["holdApplicationUntilProxyStarts is false"]
 )]
-#[case::refused(World::default(), pod(json!({"annotations": {"proxy.istio.io/config": "[1]"}})), "refused ProxyConfigRefused", json!({}), &["left as it is"])]
-#[case::not_injected(World::labels(json!({})), pod(json!({})), "skipped InjectionNotRequested", json!({}), &[])]
-#[case::ambient(World::labels(json!({"istio.io/dataplane-mode": "ambient"})), pod(json!({})), "skipped Ambient", json!({}), &[])]
-#[case::host_network(World::default(), json!({"spec": {"hostNetwork": true, "containers": []}}), "skipped HostNetwork", json!({}), &[])]
-#[case::opted_out(World::default(), pod(json!({"labels": {"sidecar.istio.io/inject": "false"}})), "skipped InjectionOptedOut", json!({}), &[])]
+#[case::refused(Scenario::default(), pod(json!({"annotations": {"proxy.istio.io/config": "[1]"}})), "refused ProxyConfigRefused", json!({}), &["is not a mapping"])]
+#[case::not_injected(Scenario::labels(json!({})), pod(json!({})), "skipped InjectionNotRequested", json!({}), &[])]
+#[case::ambient(Scenario::labels(json!({"istio.io/dataplane-mode": "ambient"})), pod(json!({})), "skipped Ambient", json!({}), &[])]
+#[case::host_network(Scenario::default(), json!({"spec": {"hostNetwork": true, "containers": []}}), "skipped HostNetwork", json!({}), &[])]
+#[case::opted_out(Scenario::default(), pod(json!({"labels": {"sidecar.istio.io/inject": "false"}})), "skipped InjectionOptedOut", json!({}), &[])]
 #[case::grpc(
-    World::default(),
+    Scenario::default(),
     pod(json!({"annotations": {"inject.istio.io/templates": "grpc-agent"}})),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
 #[case::grpc_is_never_native(
-    World::default(),
+    Scenario::default(),
     pod(json!({"annotations": {"inject.istio.io/templates": "grpc-agent", "sidecar.istio.io/nativeSidecar": "true"}})),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
 #[case::grpc_rendered(
-    World::default(),
+    Scenario::default(),
     injected(json!({"annotations": {"inject.istio.io/templates": "grpc-agent", "proxy.istio.io/config": HELD}}), grpc_proxy()),
     "skipped HoldRendered",
     json!({}),
     &[]
 )]
-#[case::native(World::default(), pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": "true"}})), "skipped NativeSidecar", json!({}), &[])]
+#[case::native(Scenario::default(), pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": "true"}})), "skipped NativeSidecar", json!({}), &[])]
 #[case::classic_by_annotation(
-    World::default(),
+    Scenario::default(),
     pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": "false"}})),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
 #[case::native_unset(
-    World::default(),
+    Scenario::default(),
     pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": ""}})),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
 #[case::own_proxy_container(
-    World::default(),
+    Scenario::default(),
     customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
 #[case::own_native_proxy_container(
-    World::default(),
+    Scenario::default(),
     json!({"spec": {"initContainers": [{"name": "istio-proxy", "image": "auto", "restartPolicy": "Always"}], "containers": [{"name": "train"}]}}),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
-#[case::own_proxy_container_beside_a_status_that_does_not_list_it(
-    World::default(),
+#[case::own_proxy_container_not_listed_in_the_status(
+    Scenario::default(),
     customized(json!({"annotations": {"sidecar.istio.io/status": "{\"containers\":[\"other\"]}"}}), waiting_proxy()),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
 #[case::own_hook(
-    World::default(),
+    Scenario::default(),
     injected(
         json!({"annotations": {"proxy.istio.io/config": HELD}}),
         json!({"name": "istio-proxy", "lifecycle": {"postStart": {"exec": {"command": ["sleep", "1"]}}}})
@@ -217,99 +217,99 @@ fn differences(before: &Value, after: &Value) -> Value {
     json!({}),
     &["another postStart hook"]
 )]
-#[case::gateway(World::default(), gateway(json!({})), "skipped GatewayPod", json!({}), &[])]
-#[case::gateway_rendered(World::default(), marked(gateway(json!({}))), "skipped GatewayPod", json!({}), &[])]
-#[case::gateway_against_our_estimate(World::labels(json!({})), marked(gateway(json!({}))), "skipped GatewayPod", json!({}), &[])]
+#[case::gateway(Scenario::default(), gateway(json!({})), "skipped GatewayPod", json!({}), &[])]
+#[case::gateway_rendered(Scenario::default(), with_status_annotation(gateway(json!({}))), "skipped GatewayPod", json!({}), &[])]
+#[case::gateway_outside_injected_namespaces(Scenario::labels(json!({})), with_status_annotation(gateway(json!({}))), "skipped GatewayPod", json!({}), &[])]
 #[case::gateway_template(
-    World::default(),
+    Scenario::default(),
     customized(json!({"annotations": {"inject.istio.io/templates": "gateway"}}), json!({"name": "istio-proxy", "image": "auto"})),
     "skipped GatewayPod",
     json!({}),
     &[]
 )]
-#[case::mirror(World::default(), pod(json!({"annotations": {"kubernetes.io/config.mirror": "x"}})), "skipped MirrorPod", json!({}), &[])]
-#[case::rule_off(World::config(|config| config.mesh.hold = false), pod(json!({})), "skipped HoldOff", json!({}), &[])]
-#[case::mesh_off(World::config(|config| config.mesh.enabled = false), pod(json!({})), "skipped MeshOff", json!({}), &[])]
+#[case::mirror(Scenario::default(), pod(json!({"annotations": {"kubernetes.io/config.mirror": "x"}})), "skipped MirrorPod", json!({}), &[])]
+#[case::rule_off(Scenario::config(|config| config.mesh.hold = false), pod(json!({})), "skipped HoldOff", json!({}), &[])]
+#[case::mesh_off(Scenario::config(|config| config.mesh.enabled = false), pod(json!({})), "skipped MeshOff", json!({}), &[])]
 #[case::rendered(
-    World::default(),
+    Scenario::default(),
     injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), waiting_proxy()),
     "skipped HoldRendered",
     json!({}),
     &[]
 )]
-#[case::carried_by_a_template(
-    World::default(),
+#[case::injected_template(
+    Scenario::default(),
     injected(json!({}), rendered_from("{}")),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
-#[case::carried_by_a_template_with_a_hook(
-    World::default(),
+#[case::injected_template_with_a_hook(
+    Scenario::default(),
     injected(json!({}), waiting_proxy()),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
-#[case::carried_by_a_template_that_asks_itself(
-    World::default(),
+#[case::injected_template_that_sets_the_hold(
+    Scenario::default(),
     injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), rendered_from("{}")),
     "skipped HoldAlreadyRequested",
     json!({}),
     &[]
 )]
-#[case::carried_by_a_template_that_declines(
-    World::default(),
+#[case::injected_template_that_declines(
+    Scenario::default(),
     injected(json!({"annotations": {"proxy.istio.io/config": "holdApplicationUntilProxyStarts: false"}}), rendered_from("{}")),
     "skipped HoldDeclined",
     json!({}),
     &["holdApplicationUntilProxyStarts is false"]
 )]
 #[case::status_without_a_proxy(
-    World::default(),
-    marked(pod(json!({}))),
+    Scenario::default(),
+    with_status_annotation(pod(json!({}))),
     "applied HoldAdded",
     json!({"proxy.istio.io/config": HELD}),
     &[]
 )]
-#[case::injected_by_hand(
-    World::labels(json!({})),
+#[case::manually_injected(
+    Scenario::labels(json!({})),
     injected(json!({}), rendered_from("{}")),
     "refused HoldNotRendered",
     json!({}),
-    &["came injected"]
+    &["arrived injected"]
 )]
-#[case::injected_by_hand_with_the_hold(
-    World::labels(json!({})),
+#[case::manually_injected_with_the_hold(
+    Scenario::labels(json!({})),
     injected(json!({}), waiting_proxy()),
     "skipped HoldRendered",
     json!({}),
     &[]
 )]
 #[case::ignored(
-    World::default(),
+    Scenario::default(),
     injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), rendered_from("{\"holdApplicationUntilProxyStarts\":true}")),
     "refused HoldNotRendered",
     json!({}),
     &["global.proxy.lifecycle"]
 )]
 #[case::too_late(
-    World::default(),
+    Scenario::default(),
     injected(json!({"annotations": {"proxy.istio.io/config": HELD, "trainmesh.dev/applied": "mesh.hold"}}), rendered_from("{}")),
     "refused HoldNotRendered",
     json!({}),
     &["after Istio's injector"]
 )]
 #[case::not_first(
-    World::default(),
-    marked(json!({"metadata": {"annotations": {"proxy.istio.io/config": HELD}}, "spec": {"containers": [{"name": "train"}, waiting_proxy()]}})),
+    Scenario::default(),
+    with_status_annotation(json!({"metadata": {"annotations": {"proxy.istio.io/config": HELD}}, "spec": {"containers": [{"name": "train"}, waiting_proxy()]}})),
     "refused HoldNotRendered",
     json!({}),
     &["global.proxy.lifecycle"]
 )]
 #[case::native_rendered(
-    World::default(),
-    marked(json!({
+    Scenario::default(),
+    with_status_annotation(json!({
         "metadata": {"annotations": {"proxy.istio.io/config": HELD}},
         "spec": {"initContainers": [{"name": "istio-proxy", "restartPolicy": "Always"}], "containers": [{"name": "train"}]}
     })),
@@ -318,198 +318,198 @@ fn differences(before: &Value, after: &Value) -> Value {
     &[]
 )]
 fn hold(
-    #[case] world: World,
+    #[case] scenario: Scenario,
     #[case] pod: Value,
     #[case] expected: &str,
     #[case] written: Value,
     #[case] warnings: &[&str],
 ) {
-    check(&world, &pod, RuleId::MeshHold, expected, written, warnings);
+    check(&scenario, &pod, RuleId::MeshHold, expected, written, warnings);
 }
 
 #[rstest]
-#[case::left(World::default(), pod(json!({})), "skipped NativeLeft", json!({"proxy.istio.io/config": HELD}))]
+#[case::unchanged_by_default(Scenario::default(), pod(json!({})), "skipped NativeLeft", json!({"proxy.istio.io/config": HELD}))]
 #[case::preferred(
-    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
     pod(json!({})),
     "applied NativePreferred",
     json!({"sidecar.istio.io/nativeSidecar": "true", "proxy.istio.io/config": HELD})
 )]
 #[case::set_by_user(
-    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
     pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": "false"}})),
     "skipped NativeSetByUser",
     json!({"proxy.istio.io/config": HELD})
 )]
 #[case::istio_aux(
-    World { mode: Mode::IstioAux, ..World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer) },
+    Scenario { mode: Mode::IstioAux, ..Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer) },
     pod(json!({})),
     "skipped IstioAuxNamespace",
     json!({"proxy.istio.io/config": HELD})
 )]
 #[case::injected(
-    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
     injected(json!({"annotations": {"proxy.istio.io/config": HELD}}), waiting_proxy()),
     "skipped AlreadyInjected",
     json!({})
 )]
 #[case::own_proxy_container(
-    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
     customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
     "applied NativePreferred",
     json!({"sidecar.istio.io/nativeSidecar": "true", "proxy.istio.io/config": HELD})
 )]
 // Istio would move its only container to the init containers, and the apiserver reject it.
 #[case::gateway(
-    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
     gateway(json!({})),
     "skipped GatewayPod",
     json!({})
 )]
 #[case::grpc(
-    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+    Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
     pod(json!({"annotations": {"inject.istio.io/templates": "grpc-agent"}})),
     "skipped GrpcAgent",
     json!({"proxy.istio.io/config": HELD})
 )]
-#[case::empty_is_the_users(
-    World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
+#[case::empty_value_set_by_user(
+    Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer),
     pod(json!({"annotations": {"sidecar.istio.io/nativeSidecar": ""}})),
     "skipped NativeSetByUser",
     json!({"proxy.istio.io/config": HELD})
 )]
 #[case::no_injection(
-    World { labels: json!({}), ..World::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer) },
+    Scenario { labels: json!({}), ..Scenario::config(|config| config.mesh.native_sidecar = NativeSidecar::Prefer) },
     pod(json!({})),
     "skipped InjectionNotRequested",
     json!({})
 )]
-fn native(#[case] world: World, #[case] pod: Value, #[case] expected: &str, #[case] written: Value) {
-    check(&world, &pod, RuleId::MeshNative, expected, written, &[]);
+fn native(#[case] scenario: Scenario, #[case] pod: Value, #[case] expected: &str, #[case] written: Value) {
+    check(&scenario, &pod, RuleId::MeshNative, expected, written, &[]);
 }
 
 const INBOUND: &str = "traffic.sidecar.istio.io/includeInboundPorts";
 const OUTBOUND: &str = "traffic.sidecar.istio.io/includeOutboundIPRanges";
 
-fn traffic_of(traffic: Traffic) -> World {
-    World::config(|config| {
+fn with_traffic(traffic: Traffic) -> Scenario {
+    Scenario::config(|config| {
         config.mesh.traffic = traffic;
         config.mesh.hold = false;
     })
 }
 
 #[rstest]
-#[case::left(traffic_of(Traffic::Leave), pod(json!({})), "skipped TrafficLeft", json!({}), &[])]
-#[case::capture(traffic_of(Traffic::DisableCapture), pod(json!({})), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: ""}), &[])]
-#[case::capture_is_off(traffic_of(Traffic::DisableCapture), pod(json!({"annotations": {INBOUND: "", OUTBOUND: ""}})), "skipped CaptureAlreadyDisabled", json!({}), &[])]
-#[case::one_direction_is_the_users(
-    traffic_of(Traffic::DisableCapture),
+#[case::unchanged_by_default(with_traffic(Traffic::Leave), pod(json!({})), "skipped TrafficLeft", json!({}), &[])]
+#[case::capture(with_traffic(Traffic::DisableCapture), pod(json!({})), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: ""}), &[])]
+#[case::capture_is_off(with_traffic(Traffic::DisableCapture), pod(json!({"annotations": {INBOUND: "", OUTBOUND: ""}})), "skipped CaptureAlreadyDisabled", json!({}), &[])]
+#[case::one_direction_set_by_user(
+    with_traffic(Traffic::DisableCapture),
     pod(json!({"annotations": {"traffic.sidecar.istio.io/excludeInboundPorts": "22"}})),
     "applied CaptureDisabled",
     json!({OUTBOUND: ""}),
     &[]
 )]
-#[case::both_are_the_users(
-    traffic_of(Traffic::DisableCapture),
+#[case::both_directions_set_by_user(
+    with_traffic(Traffic::DisableCapture),
     pod(json!({"annotations": {INBOUND: "8080", "traffic.sidecar.istio.io/excludeOutboundPorts": "1"}})),
     "skipped TrafficSetByUser",
     json!({}),
     &[]
 )]
 #[case::capture_without_injection(
-    World { labels: json!({}), ..traffic_of(Traffic::DisableCapture) },
+    Scenario { labels: json!({}), ..with_traffic(Traffic::DisableCapture) },
     pod(json!({})),
     "skipped InjectionNotRequested",
     json!({}),
     &[]
 )]
-#[case::injection(traffic_of(Traffic::DisableInjection), pod(json!({})), "applied InjectionTurnedOff", json!({"sidecar.istio.io/inject": "false"}), &[])]
-#[case::injection_is_the_users(
-    traffic_of(Traffic::DisableInjection),
+#[case::injection(with_traffic(Traffic::DisableInjection), pod(json!({})), "applied InjectionTurnedOff", json!({"sidecar.istio.io/inject": "false"}), &[])]
+#[case::injection_set_by_user(
+    with_traffic(Traffic::DisableInjection),
     pod(json!({"labels": {"sidecar.istio.io/inject": "true"}})),
     "skipped InjectionSetByUser",
     json!({}),
     &[]
 )]
-#[case::injection_is_the_users_annotation(
-    traffic_of(Traffic::DisableInjection),
+#[case::injection_set_by_annotation(
+    with_traffic(Traffic::DisableInjection),
     pod(json!({"annotations": {"sidecar.istio.io/inject": "true"}})),
     "skipped InjectionSetByUser",
     json!({}),
     &[]
 )]
 #[case::namespace_label(
-    World { labels: json!({"istio-injection": "enabled", "trainmesh.dev/mesh-traffic": "disableCapture"}), ..traffic_of(Traffic::Leave) },
+    Scenario { labels: json!({"istio-injection": "enabled", "trainmesh.dev/mesh-traffic": "disableCapture"}), ..with_traffic(Traffic::Leave) },
     pod(json!({})),
     "applied CaptureDisabled",
     json!({INBOUND: "", OUTBOUND: ""}),
     &[]
 )]
 #[case::pod_label_wins(
-    World { labels: json!({"istio-injection": "enabled", "trainmesh.dev/mesh-traffic": "disableCapture"}), ..traffic_of(Traffic::Leave) },
+    Scenario { labels: json!({"istio-injection": "enabled", "trainmesh.dev/mesh-traffic": "disableCapture"}), ..with_traffic(Traffic::Leave) },
     pod(json!({"labels": {"trainmesh.dev/mesh-traffic": "leave"}})),
     "skipped TrafficLeft",
     json!({}),
     &[]
 )]
 #[case::unknown(
-    traffic_of(Traffic::DisableCapture),
+    with_traffic(Traffic::DisableCapture),
     pod(json!({"labels": {"trainmesh.dev/mesh-traffic": "off"}})),
     "refused UnknownTrafficMode",
     json!({}),
     &["expected leave, disableCapture or disableInjection"]
 )]
-#[case::injected(traffic_of(Traffic::DisableInjection), injected(json!({}), waiting_proxy()), "skipped AlreadyInjected", json!({}), &[])]
-// Without injection nobody would replace the image "auto".
+#[case::injected(with_traffic(Traffic::DisableInjection), injected(json!({}), waiting_proxy()), "skipped AlreadyInjected", json!({}), &[])]
+// Without injection, the image "auto" would never be replaced.
 #[case::own_proxy_container(
-    traffic_of(Traffic::DisableInjection),
+    with_traffic(Traffic::DisableInjection),
     customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
     "skipped ProxyCustomized",
     json!({}),
     &[]
 )]
 #[case::capture_of_a_customized_proxy(
-    traffic_of(Traffic::DisableCapture),
+    with_traffic(Traffic::DisableCapture),
     customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
     "applied CaptureDisabled",
     json!({INBOUND: "", OUTBOUND: ""}),
     &[]
 )]
 #[case::capture_of_a_template_that_was_injected(
-    traffic_of(Traffic::DisableCapture),
+    with_traffic(Traffic::DisableCapture),
     injected(json!({}), waiting_proxy()),
     "applied CaptureDisabled",
     json!({INBOUND: "", OUTBOUND: ""}),
     &[]
 )]
-#[case::capture_injected_by_hand(
-    World { labels: json!({}), ..traffic_of(Traffic::DisableCapture) },
+#[case::capture_of_a_manually_injected_pod(
+    Scenario { labels: json!({}), ..with_traffic(Traffic::DisableCapture) },
     injected(json!({}), waiting_proxy()),
     "skipped AlreadyInjected",
     json!({}),
     &[]
 )]
-#[case::capture_of_a_gateway(traffic_of(Traffic::DisableCapture), gateway(json!({})), "skipped GatewayPod", json!({}), &[])]
+#[case::capture_of_a_gateway(with_traffic(Traffic::DisableCapture), gateway(json!({})), "skipped GatewayPod", json!({}), &[])]
 #[case::istio_aux(
-    World { mode: Mode::IstioAux, ..traffic_of(Traffic::DisableInjection) },
+    Scenario { mode: Mode::IstioAux, ..with_traffic(Traffic::DisableInjection) },
     pod(json!({})),
     "skipped IstioAuxNamespace",
     json!({}),
     &[]
 )]
 fn traffic(
-    #[case] world: World,
+    #[case] scenario: Scenario,
     #[case] pod: Value,
     #[case] expected: &str,
     #[case] written: Value,
     #[case] warnings: &[&str],
 ) {
-    check(&world, &pod, RuleId::MeshTraffic, expected, written, warnings);
+    check(&scenario, &pod, RuleId::MeshTraffic, expected, written, warnings);
 }
 
 #[rstest]
 #[case::raised(Some(300), json!(["pilot-agent", "wait"]), "applied WaitRaised", json!(["pilot-agent", "wait", "--timeoutSeconds", "300"]))]
-#[case::not_asked_for(None, json!(["pilot-agent", "wait"]), "skipped HoldRendered", json!(["pilot-agent", "wait"]))]
+#[case::not_configured(None, json!(["pilot-agent", "wait"]), "skipped HoldRendered", json!(["pilot-agent", "wait"]))]
 #[case::never_shortened(Some(30), json!(["pilot-agent", "wait"]), "skipped HoldRendered", json!(["pilot-agent", "wait"]))]
 #[case::grpc(
     Some(300),
@@ -524,48 +524,49 @@ fn traffic(
     json!(["pilot-agent", "wait", "--url", "u"])
 )]
 fn wait_timeout(#[case] seconds: Option<u64>, #[case] command: Value, #[case] expected: &str, #[case] after: Value) {
-    let world = World::config(|config| config.mesh.wait_timeout = seconds.map(Duration::from_secs).map(Period));
+    let scenario =
+        Scenario::config(|config| config.mesh.wait_timeout = seconds.map(Duration::from_secs).map(ConfigDuration));
     let proxy = json!({"name": "istio-proxy", "lifecycle": {"postStart": {"exec": {"command": command}}}});
     let pod =
         injected(json!({"annotations": {"proxy.istio.io/config": HELD, "trainmesh.dev/applied": "mesh.hold"}}), proxy);
-    check(&world, &pod, RuleId::MeshHold, expected, json!({}), &[]);
+    check(&scenario, &pod, RuleId::MeshHold, expected, json!({}), &[]);
     let mut patched = pod.clone();
-    world.run(&pod).patch.apply(&mut patched).unwrap();
+    scenario.run(&pod).patch.apply(&mut patched).unwrap();
     assert_eq!(patched["spec"]["containers"][0]["lifecycle"]["postStart"]["exec"]["command"], after);
 }
 
 #[test]
-fn no_hold_is_asked_for_where_injection_is_switched_off() {
-    let world = World::config(|config| config.mesh.traffic = Traffic::DisableInjection);
+fn no_hold_is_requested_when_injection_is_disabled() {
+    let scenario = Scenario::config(|config| config.mesh.traffic = Traffic::DisableInjection);
     let written = json!({"sidecar.istio.io/inject": "false"});
-    check(&world, &pod(json!({})), RuleId::MeshHold, "skipped InjectionSwitchedOff", written, &[]);
+    check(&scenario, &pod(json!({})), RuleId::MeshHold, "skipped InjectionSwitchedOff", written, &[]);
 }
 
 #[test]
-fn what_was_applied_is_written_down_and_a_copied_claim_is_not_believed() {
+fn the_applied_annotation_is_recomputed_in_a_copied_pod() {
     let copied = pod(json!({"annotations": {"trainmesh.dev/applied": "fabric=ib-shared"}}));
     let mut patched = copied.clone();
-    World::default().run(&copied).patch.apply(&mut patched).unwrap();
+    Scenario::default().run(&copied).patch.apply(&mut patched).unwrap();
     assert_eq!(patched["metadata"]["annotations"]["trainmesh.dev/applied"], "mesh.hold");
 }
 
 #[test]
-fn the_audit_log_gets_mode_configuration_and_every_rule() {
-    let audit = World::mode(Mode::Audit).run(&pod(json!({}))).audit;
+fn audit_annotations_contain_mode_configuration_and_every_rule() {
+    let audit = Scenario::mode(Mode::Audit).run(&pod(json!({}))).audit;
     assert_eq!(audit["mode"], "audit");
     assert_eq!(audit["config"], Configuration::embedded().hash());
     let decisions: Vec<_> = audit["rules"].split(',').map(|decision| decision.split_once('=').unwrap()).collect();
     assert_eq!(decisions.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), RuleId::ALL.map(RuleId::name));
     assert!(decisions.contains(&("mesh.hold", "applied:HoldAdded")), "{decisions:?}");
     assert!(decisions.contains(&("fabric", "skipped:FabricNotNamed")), "{decisions:?}");
-    let again = World::default().run(&pod(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}))).audit;
+    let again = Scenario::default().run(&pod(json!({"annotations": {"trainmesh.dev/applied": "mesh.hold"}}))).audit;
     assert!(again.contains_key("rules-again") && !again.contains_key("rules"), "{again:?}");
 }
 
 #[test]
-fn an_object_that_is_no_pod_is_left_to_the_apiserver() {
+fn an_invalid_pod_is_not_changed() {
     let broken = json!({"metadata": {"labels": ["a"]}, "spec": {"containers": "x"}});
-    let outcome = World::default().run(&broken);
+    let outcome = Scenario::default().run(&broken);
     assert!(outcome.patch.is_empty() && outcome.failure.is_some());
     assert!(outcome.warnings[0].contains("does not decode as a Pod"), "{:?}", outcome.warnings);
 }

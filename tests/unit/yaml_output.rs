@@ -1,4 +1,4 @@
-//! What we write and read as YAML, held against Kubernetes' own reader.
+//! YAML output and parsing, compared with Kubernetes' own parser.
 
 use std::cell::RefCell;
 
@@ -7,9 +7,9 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, Value, json};
 use trainmesh_core::yaml;
 
-use trainmesh_testing::judge::{Judge, Session};
+use trainmesh_testing::oracle::{Oracle, Session};
 
-/// Texts that a reader may take for something else, alone or as a part of a longer one.
+/// Strings that a parser may mistake for another type, alone or within a longer string.
 const TRAPS: &[&str] = &[
     "",
     " ",
@@ -164,23 +164,23 @@ const TRAPS: &[&str] = &[
 ];
 
 #[test]
-fn kubernetes_reads_what_we_write() {
-    let judge = RefCell::new(Judge::build().session());
+fn kubernetes_reads_the_output() {
+    let oracle = RefCell::new(Oracle::build().session());
     let traps = TRAPS.iter().map(|trap| Value::from(*trap)).collect::<Vec<_>>();
     let keys = TRAPS.iter().map(|trap| ((*trap).to_owned(), json!(1))).collect::<Map<_, _>>();
     let nested = TRAPS.iter().map(|trap| json!({"a": [{"b": trap, "c": [trap]}]})).collect::<Vec<_>>();
     for value in [json!(traps), json!(keys), json!(nested)].into_iter().chain(traps).chain(nested) {
-        round_trip(&judge, &value).unwrap();
+        round_trip(&oracle, &value).unwrap();
     }
     let config = Config { cases: 2_000, failure_persistence: None, ..Config::default() };
-    let outcome = TestRunner::new(config).run(&any_value(), |value| round_trip(&judge, &value));
+    let outcome = TestRunner::new(config).run(&any_value(), |value| round_trip(&oracle, &value));
     outcome.unwrap();
 }
 
-/// Plain scalars of every shape, as a value and as a key.
+/// Covers plain scalars of every form, as values and as keys.
 #[test]
-fn we_read_scalars_as_kubernetes_does() {
-    let judge = RefCell::new(Judge::build().session());
+fn scalars_are_parsed_as_in_kubernetes() {
+    let oracle = RefCell::new(Oracle::build().session());
     let scalar = prop_oneof![
         "[0-9_.eE+-]{1,6}",
         "[+-]?0[xXobB]?[0-9a-f_+-]{0,5}",
@@ -195,12 +195,12 @@ fn we_read_scalars_as_kubernetes_does() {
     let form = prop::sample::select(&["a: ", "- ", "", "? "][..]);
     let texts = (form, tag, scalar).prop_map(|(form, tag, scalar)| format!("{form}{tag}{scalar}"));
     let config = Config { cases: 10_000, failure_persistence: None, ..Config::default() };
-    TestRunner::new(config).run(&texts, |text| same_reading(&mut judge.borrow_mut(), &text)).unwrap();
+    TestRunner::new(config).run(&texts, |text| parses_like_kubernetes(&mut oracle.borrow_mut(), &text)).unwrap();
 }
 
 #[test]
-fn we_read_documents_as_kubernetes_does() {
-    let mut judge = Judge::build().session();
+fn documents_are_parsed_as_in_kubernetes() {
+    let mut oracle = Oracle::build().session();
     let texts = [
         "a: &x {b: 1}\nc: *x\n",
         "a: &x {b: 1}\nc: {b: 2, <<: *x}\nd: {<<: *x, b: 2}\n",
@@ -242,38 +242,41 @@ fn we_read_documents_as_kubernetes_does() {
         "--- {a: 1}\n",
     ];
     for text in texts {
-        same_reading(&mut judge, text).unwrap();
+        parses_like_kubernetes(&mut oracle, text).unwrap();
     }
 }
 
-fn same_reading(judge: &mut Session, text: &str) -> Result<(), TestCaseError> {
-    let ours = yaml::parse(text);
-    let theirs = judge.read(text);
-    prop_assert!(ours.as_ref().ok() == theirs.as_ref().ok(), "we read {ours:?}, Kubernetes {theirs:?}, in:\n{text}");
+fn parses_like_kubernetes(oracle: &mut Session, text: &str) -> Result<(), TestCaseError> {
+    let parsed = yaml::parse(text);
+    let expected = oracle.read(text);
+    prop_assert!(
+        parsed.as_ref().ok() == expected.as_ref().ok(),
+        "parsed as {parsed:?}, in Kubernetes as {expected:?}:\n{text}"
+    );
     Ok(())
 }
 
-fn round_trip(judge: &RefCell<Session>, value: &Value) -> Result<(), TestCaseError> {
+fn round_trip(oracle: &RefCell<Session>, value: &Value) -> Result<(), TestCaseError> {
     let text = yaml::to_string(value);
-    let ours = yaml::parse(&text);
-    prop_assert!(ours.as_ref() == Ok(value), "we read {ours:?}, not {value}, in:\n{text}");
-    let theirs = judge.borrow_mut().read(&text);
-    prop_assert!(theirs.as_ref() == Ok(value), "Kubernetes reads {theirs:?}, not {value}, in:\n{text}");
+    let parsed = yaml::parse(&text);
+    prop_assert!(parsed.as_ref() == Ok(value), "parsed as {parsed:?}, not {value}:\n{text}");
+    let expected = oracle.borrow_mut().read(&text);
+    prop_assert!(expected.as_ref() == Ok(value), "Kubernetes parses {expected:?}, not {value}:\n{text}");
     Ok(())
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
+    let scalar_value = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
         prop_oneof![Just(0), Just(i64::MIN), Just(i64::MAX)].prop_map(Value::from),
-        // An integral float leaves JSON as an integer.
+        // JSON encodes an integral float as an integer.
         any::<f64>().prop_map(|float| yaml::number(float).map_or(Value::Null, Value::Number)),
         any_text().prop_map(Value::from),
     ];
-    leaf.prop_recursive(5, 40, 6, |inner| {
+    scalar_value.prop_recursive(5, 40, 6, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
             prop::collection::vec((any_text(), inner), 0..6).prop_map(|entries| entries.into_iter().collect()),

@@ -1,4 +1,4 @@
-//! An apiserver of a few lines: two namespaces, and a `ConfigMap` if there is one.
+//! A minimal apiserver with two namespaces and an optional `ConfigMap`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -14,25 +14,26 @@ use axum::response::{IntoResponse as _, Response};
 use futures::stream;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use trainmesh::serve::{Server, Stop};
+use trainmesh::serve::{Server, Shutdown};
 use trainmesh::telemetry::Metrics;
 
-/// An apiserver that runs as long as the test.
+/// An apiserver that runs until the test ends.
 pub(crate) struct Apiserver {
     pub(crate) address: SocketAddr,
-    /// How often a single namespace was asked for.
+    /// Number of GETs of a single namespace.
     pub(crate) lookups: Arc<AtomicUsize>,
     leases: Arc<AtomicUsize>,
 }
 
 impl Apiserver {
-    /// How many leases were to be created; there is no namespace for them.
+    /// Returns the number of attempts to create a lease; all fail, because the namespace is missing.
     pub(crate) fn leases(&self) -> usize {
         self.leases.load(Ordering::Relaxed)
     }
 }
 
-/// It lists `team-a` alone; `late` is there when asked for, as a namespace that the watch has not told of yet.
+/// Starts an apiserver. It lists only `team-a`; `late` can be read, like a namespace that the watch has not delivered
+/// yet.
 pub(crate) async fn start(config: Option<&str>) -> Apiserver {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -45,14 +46,16 @@ pub(crate) async fn start(config: Option<&str>) -> Apiserver {
     };
     let leases = Arc::new(AtomicUsize::new(0));
     let attempts = Arc::clone(&leases);
-    let (counted, namespaces) = (Arc::clone(&lookups), json!([namespace("team-a")]));
+    let (counter, namespaces) = (Arc::clone(&lookups), json!([namespace("team-a")]));
     let router = Router::new().fallback(move |request: Request| async move {
         let watch = request.uri().query().unwrap_or_default().contains("watch=true");
         match request.uri().path() {
-            "/api/v1/namespaces" => answer(watch, "PartialObjectMetadataList", "meta.k8s.io/v1", &namespaces),
-            "/api/v1/namespaces/trainmesh-system/configmaps" => answer(watch, "ConfigMapList", "v1", &config_maps),
+            "/api/v1/namespaces" => list_or_watch(watch, "PartialObjectMetadataList", "meta.k8s.io/v1", &namespaces),
+            "/api/v1/namespaces/trainmesh-system/configmaps" => {
+                list_or_watch(watch, "ConfigMapList", "v1", &config_maps)
+            }
             "/api/v1/namespaces/late" => {
-                counted.fetch_add(1, Ordering::Relaxed);
+                counter.fetch_add(1, Ordering::Relaxed);
                 namespace("late").to_string().into_response()
             }
             "/apis/coordination.k8s.io/v1/namespaces/missing/leases" => {
@@ -64,18 +67,18 @@ pub(crate) async fn start(config: Option<&str>) -> Apiserver {
         }
     });
     let server = Server::plain(listener, router, Arc::new(Metrics::default()));
-    tokio::spawn(server.run(Stop::default(), Duration::ZERO));
+    tokio::spawn(server.run(Shutdown::default(), Duration::ZERO));
     Apiserver { address, lookups, leases }
 }
 
-/// What an apiserver says of an object, or a namespace, that does not exist.
+/// Returns the reply for an object or namespace that does not exist.
 fn not_found() -> Response {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404});
     (StatusCode::NOT_FOUND, status.to_string()).into_response()
 }
 
-/// A list, or a watch in which nothing happens.
-fn answer(watch: bool, kind: &str, api_version: &str, items: &Value) -> Response {
+/// Returns a list, or a watch without events.
+fn list_or_watch(watch: bool, kind: &str, api_version: &str, items: &Value) -> Response {
     if watch {
         return Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>()).into_response();
     }

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 client that does what it is told, also what no good client does.
+//! An HTTP/1.1 client that can also misbehave.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,12 +12,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 
-/// A connection with TLS.
+/// A TLS connection.
 pub(crate) type Tls = TlsStream<TcpStream>;
 
-/// What came back.
+/// An HTTP reply.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -26,13 +26,13 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Whether the server asks for another connection.
+    /// Returns true if the server closes the connection after this reply.
     pub(crate) fn closes(&self) -> bool {
         self.head.to_ascii_lowercase().contains("\r\nconnection: close")
     }
 }
 
-/// Connects to `address` and trusts `root` alone.
+/// Connects to `address`, trusting only `root`.
 pub(crate) async fn connect(
     address: SocketAddr,
     root: &CertificateDer<'static>,
@@ -41,7 +41,7 @@ pub(crate) async fn connect(
     secure(TcpStream::connect(address).await?, root, versions, None).await
 }
 
-/// Speaks TLS on `stream`, trusts `root` alone, and presents `identity` if there is one.
+/// Performs a TLS handshake on `stream`, trusting only `root` and presenting `identity` if given.
 pub(crate) async fn secure(
     stream: TcpStream,
     root: &CertificateDer<'static>,
@@ -61,10 +61,10 @@ pub(crate) async fn secure(
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     let name = ServerName::try_from("webhook.test").unwrap();
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    tokio::time::timeout(PATIENCE, connecting).await.expect("a handshake, or the end of the connection")
+    tokio::time::timeout(TIMEOUT, connecting).await.expect("the handshake completes or the connection closes")
 }
 
-/// Sends a POST and reads the reply; the connection can be used again.
+/// Sends a POST and reads the reply. The connection can be reused.
 pub(crate) async fn post(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), path: &str, body: &[u8]) -> Reply {
     send(stream, path, body).await.unwrap();
     reply(stream).await.unwrap()
@@ -78,7 +78,7 @@ pub(crate) async fn send(stream: &mut (impl AsyncWrite + Unpin), path: &str, bod
     stream.flush().await
 }
 
-/// A GET on the plain port.
+/// Sends a GET to the admin port.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> io::Result<Reply> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes()).await?;
@@ -87,7 +87,7 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> io::Result<Reply> {
 
 /// Reads one reply.
 pub(crate) async fn reply(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Reply> {
-    tokio::time::timeout(PATIENCE, read(stream)).await.expect("a reply, or the end of the connection")
+    tokio::time::timeout(TIMEOUT, read(stream)).await.expect("a reply arrives or the connection closes")
 }
 
 async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Reply> {
@@ -107,9 +107,9 @@ async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Reply> {
 }
 
 /// Waits until the server has closed the connection.
-pub(crate) async fn closed(stream: &mut (impl AsyncRead + Unpin)) {
+pub(crate) async fn wait_closed(stream: &mut (impl AsyncRead + Unpin)) {
     let mut rest = Vec::new();
-    // A connection that is cut off ends with an error, one that is closed without.
-    let end = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+    // A reset connection returns an error, a closed one does not.
+    let end = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut rest)).await;
     assert!(end.is_ok(), "the connection is still open");
 }

@@ -1,4 +1,4 @@
-//! Client certificates: who is served, and from when on.
+//! Client certificates: which clients are accepted, and reloading of the CA.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use trainmesh::webhook::{ClientCaFile, ClientVerifier};
 
 use crate::client::{self, post};
-use crate::until;
-use crate::world::{World, review};
+use crate::test_server::{TestServer, review};
+use crate::wait_until;
 
 /// A CA that signs client certificates.
 pub(crate) struct ClientCa {
@@ -23,7 +23,7 @@ pub(crate) struct ClientCa {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A certificate and its key, as a client presents them.
+/// A client certificate and its key.
 pub(crate) type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
 impl ClientCa {
@@ -50,11 +50,15 @@ impl ClientCa {
     }
 }
 
-/// Whether a client with `identity` gets an answer.
-async fn served(world: &World, version: &'static SupportedProtocolVersion, identity: Option<Identity>) -> bool {
-    let stream = TcpStream::connect(world.address).await.unwrap();
-    let Ok(mut stream) = client::secure(stream, &world.root, &[version], identity).await else { return false };
-    // With TLS 1.3 a client hears of its rejection only when it reads.
+/// Returns true if a client with `identity` gets a successful reply.
+async fn is_accepted(
+    server: &TestServer,
+    version: &'static SupportedProtocolVersion,
+    identity: Option<Identity>,
+) -> bool {
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let Ok(mut stream) = client::secure(stream, &server.root, &[version], identity).await else { return false };
+    // With TLS 1.3, a client learns of its rejection only when it reads.
     if client::send(&mut stream, "/mutate", &review("team-a")).await.is_err() {
         return false;
     }
@@ -65,53 +69,53 @@ async fn served(world: &World, version: &'static SupportedProtocolVersion, ident
 #[case::tls_1_2(&TLS12)]
 #[case::tls_1_3(&TLS13)]
 #[tokio::test]
-async fn only_clients_of_the_ca_are_served(#[case] version: &'static SupportedProtocolVersion) {
+async fn only_clients_of_the_ca_are_accepted(#[case] version: &'static SupportedProtocolVersion) {
     let (ca, other) = (ClientCa::new("clients"), ClientCa::new("clients"));
-    let world = World::verifying(ClientVerifier::parse(ca.pem.as_bytes()).unwrap()).await;
-    assert!(served(&world, version, Some(ca.client())).await);
-    assert!(!served(&world, version, None).await);
-    assert!(!served(&world, version, Some(other.client())).await);
-    assert!(!served(&world, version, Some(ca.identity(ExtendedKeyUsagePurpose::ServerAuth))).await);
-    until("they are counted apart", || async {
-        world.counts("trainmesh_tls_handshake_failures_total{reason=\"client_certificate\"} 3")
+    let server = TestServer::verifying(ClientVerifier::parse(ca.pem.as_bytes()).unwrap()).await;
+    assert!(is_accepted(&server, version, Some(ca.client())).await);
+    assert!(!is_accepted(&server, version, None).await);
+    assert!(!is_accepted(&server, version, Some(other.client())).await);
+    assert!(!is_accepted(&server, version, Some(ca.identity(ExtendedKeyUsagePurpose::ServerAuth))).await);
+    wait_until("the rejected clients are counted", || async {
+        server.has_metric("trainmesh_tls_handshake_failures_total{reason=\"client_certificate\"} 3")
     })
     .await;
-    assert_eq!(world.readiness().await.0, 200, "probes need no certificate");
+    assert_eq!(server.readiness().await.0, 200, "probes need no client certificate");
 }
 
 #[tokio::test]
-async fn the_file_is_read_again_when_it_changes() {
+async fn the_file_is_reloaded_when_it_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.crt");
     let (old, new) = (ClientCa::new("old"), ClientCa::new("new"));
     fs::write(&path, &old.pem).unwrap();
     let file = ClientCaFile::load(path.clone()).await.unwrap();
     let verifier = file.verifier();
-    let world = World::with_clients(Some(Arc::clone(&verifier))).await;
-    let stream = TcpStream::connect(world.address).await.unwrap();
-    let mut open = client::secure(stream, &world.root, &[&TLS13], Some(old.client())).await.unwrap();
+    let server = TestServer::with_clients(Some(Arc::clone(&verifier))).await;
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let mut open = client::secure(stream, &server.root, &[&TLS13], Some(old.client())).await.unwrap();
     assert_eq!(post(&mut open, "/mutate", &review("team-a")).await.status, 200);
     tokio::spawn(file.follow(Duration::from_millis(1), CancellationToken::new()));
 
     fs::write(&path, format!("{}{}", old.pem, new.pem)).unwrap();
-    until("a bundle: the new CA", || served(&world, &TLS13, Some(new.client()))).await;
-    assert!(served(&world, &TLS13, Some(old.client())).await, "a bundle: the old CA");
+    wait_until("the bundle's new CA is trusted", || is_accepted(&server, &TLS13, Some(new.client()))).await;
+    assert!(is_accepted(&server, &TLS13, Some(old.client())).await, "the bundle's old CA must be trusted");
     fs::write(&path, &new.pem).unwrap();
-    until("the old CA is gone", || async { !served(&world, &TLS13, Some(old.client())).await }).await;
-    fs::write(&path, "junk").unwrap();
-    assert!(served(&world, &TLS13, Some(new.client())).await);
-    assert_eq!(post(&mut open, "/mutate", &review("team-a")).await.status, 200, "an open connection stays");
+    wait_until("the old CA is not trusted", || async { !is_accepted(&server, &TLS13, Some(old.client())).await }).await;
+    fs::write(&path, "invalid").unwrap();
+    assert!(is_accepted(&server, &TLS13, Some(new.client())).await);
+    assert_eq!(post(&mut open, "/mutate", &review("team-a")).await.status, 200, "open connections must survive");
 }
 
 #[rstest]
 #[case::empty("", "contains no certificate")]
-#[case::not_pem("-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n", "not readable as PEM")]
+#[case::not_pem("-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n", "not valid PEM")]
 #[case::not_a_certificate(
     "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
     "certificate 1 is malformed"
 )]
 #[tokio::test]
-async fn a_bad_file_is_an_error_that_names_it(#[case] text: &str, #[case] expected: &str) {
+async fn errors_name_the_file(#[case] text: &str, #[case] expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ca.crt");
     let missing = error(ClientCaFile::load(path.clone()).await);

@@ -1,79 +1,83 @@
-//! How the server ends.
+//! Graceful shutdown of the server.
 
 use std::time::Duration;
 
 use rustls::version::TLS13;
 use trainmesh::webhook::Drain;
 
-use crate::client::{self, closed, post, reply, send};
-use crate::world::{World, review};
-use crate::{PATIENCE, until};
+use crate::client::{self, post, reply, send, wait_closed};
+use crate::test_server::{TestServer, review};
+use crate::{TIMEOUT, wait_until};
 
 #[tokio::test]
-async fn calls_in_flight_finish_and_idle_connections_close() {
-    let world = World::ready().await;
-    let mut idle = world.connect().await;
+async fn draining_completes_reviews_in_flight_and_closes_idle_connections() {
+    let server = TestServer::ready().await;
+    let mut idle = server.connect().await;
     assert!(!post(&mut idle, "/mutate", &review("team-a")).await.closes());
-    let mut unused = world.connect().await;
-    let mut calling = world.connect().await;
+    let mut unused = server.connect().await;
+    let mut calling = server.connect().await;
     send(&mut calling, "/mutate", &review("slow")).await.unwrap();
-    world.facts.waiting.acquire().await.unwrap().forget();
+    server.namespaces.waiting.acquire().await.unwrap().forget();
 
-    world.shutdown.cancel();
-    closed(&mut idle).await;
-    closed(&mut unused).await;
-    until("new connections are refused", || async {
-        client::connect(world.address, &world.root, &[&TLS13]).await.is_err()
+    server.shutdown.cancel();
+    wait_closed(&mut idle).await;
+    wait_closed(&mut unused).await;
+    wait_until("new connections are refused", || async {
+        client::connect(server.address, &server.root, &[&TLS13]).await.is_err()
     })
     .await;
-    assert_eq!(client::get(world.admin, "/healthz").await.unwrap().status, 200, "the admin port stays to the end");
-    world.facts.answers.add_permits(1);
+    assert_eq!(
+        client::get(server.admin, "/healthz").await.unwrap().status,
+        200,
+        "the admin port must serve until the end"
+    );
+    server.namespaces.answers.add_permits(1);
     let last = reply(&mut calling).await.unwrap();
     assert_eq!(last.status, 200);
     assert!(last.closes(), "{last:?}");
-    tokio::time::timeout(PATIENCE, world.ended).await.unwrap().unwrap();
-    assert!(client::get(world.admin, "/healthz").await.is_err());
+    tokio::time::timeout(TIMEOUT, server.task).await.unwrap().unwrap();
+    assert!(client::get(server.admin, "/healthz").await.is_err());
 }
 
 #[tokio::test]
-async fn while_it_drains_the_server_is_not_ready_and_serves_on() {
-    let world = World::draining(Drain { wait: PATIENCE, grace: Duration::ZERO }).await;
-    let mut idle = world.connect().await;
-    assert_eq!(world.readiness().await, (200, "ok\n".to_owned()));
-    world.shutdown.cancel();
-    assert_eq!(world.readiness().await, (503, "not ready: shutting down\n".to_owned()));
-    for connection in [&mut idle, &mut world.connect().await] {
+async fn a_draining_server_is_not_ready_but_serves() {
+    let server = TestServer::draining(Drain { wait: TIMEOUT, grace: Duration::ZERO }).await;
+    let mut idle = server.connect().await;
+    assert_eq!(server.readiness().await, (200, "ok\n".to_owned()));
+    server.shutdown.cancel();
+    assert_eq!(server.readiness().await, (503, "not ready: shutting down\n".to_owned()));
+    for connection in [&mut idle, &mut server.connect().await] {
         let reply = post(connection, "/mutate", &review("team-a")).await;
         assert_eq!(reply.status, 200);
-        assert!(!reply.closes(), "too early: the endpoints still lead here");
+        assert!(!reply.closes(), "too early: the endpoints still include this server");
     }
-    world.ended.abort();
+    server.task.abort();
 }
 
 #[tokio::test]
-async fn in_the_second_half_every_answer_asks_for_another_connection() {
-    let world = World::draining(Drain { wait: Duration::from_secs(4), grace: Duration::ZERO }).await;
-    world.shutdown.cancel();
-    until("an answer that closes its connection", || async {
-        let mut connection = world.connect().await;
+async fn replies_close_connections_in_the_second_half_of_draining() {
+    let server = TestServer::draining(Drain { wait: Duration::from_secs(4), grace: Duration::ZERO }).await;
+    server.shutdown.cancel();
+    wait_until("a reply closes its connection", || async {
+        let mut connection = server.connect().await;
         let reply = post(&mut connection, "/mutate", &review("team-a")).await;
         assert_eq!(reply.status, 200);
         if reply.closes() {
-            closed(&mut connection).await;
+            wait_closed(&mut connection).await;
         }
         reply.closes()
     })
     .await;
-    tokio::time::timeout(PATIENCE, world.ended).await.unwrap().unwrap();
+    tokio::time::timeout(TIMEOUT, server.task).await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn the_end_does_not_wait_for_ever() {
-    let world = World::draining(Drain { wait: Duration::ZERO, grace: Duration::from_millis(50) }).await;
-    let mut calling = world.connect().await;
+async fn shutdown_is_bounded_by_the_grace_period() {
+    let server = TestServer::draining(Drain { wait: Duration::ZERO, grace: Duration::from_millis(50) }).await;
+    let mut calling = server.connect().await;
     send(&mut calling, "/mutate?timeout=30s", &review("slow")).await.unwrap();
-    world.facts.waiting.acquire().await.unwrap().forget();
-    world.shutdown.cancel();
-    tokio::time::timeout(PATIENCE, world.ended).await.unwrap().unwrap();
-    closed(&mut calling).await;
+    server.namespaces.waiting.acquire().await.unwrap().forget();
+    server.shutdown.cancel();
+    tokio::time::timeout(TIMEOUT, server.task).await.unwrap().unwrap();
+    wait_closed(&mut calling).await;
 }

@@ -1,34 +1,35 @@
-//! The admission server over real TLS on loopback, without a cluster: the tests play apiserver, good and bad.
+//! The admission server over real TLS on loopback, without a cluster: the tests act as the apiserver and as hostile
+//! clients.
 //!
-//! Nothing here sleeps for luck: a test waits for a condition, within [`PATIENCE`].
+//! No test relies on fixed sleeps: each waits for a condition, for at most [`TIMEOUT`].
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failing setup function fails its test")]
 
 mod apiserver;
-mod calls;
 mod client;
 mod client_ca;
+mod connection_floods;
 mod connections;
 mod drain;
-mod floods;
-mod homeless;
 mod limits;
 mod memory;
+mod missing_namespace;
 mod process;
-mod renewal;
-mod world;
+mod reload;
+mod reviews;
+mod test_server;
 
 use std::time::Duration;
 
-/// How long a test waits for what must happen: long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time to wait for a condition; generous, for busy machines.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Asks `holds` again and again until it is true.
-async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
-    let asking = async {
-        while !holds().await {
+/// Polls `condition` until it is true.
+async fn wait_until<F: Future<Output = bool>>(description: &str, mut condition: impl FnMut() -> F) {
+    let polling = async {
+        while !condition().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    assert!(tokio::time::timeout(PATIENCE, asking).await.is_ok(), "never: {what}");
+    assert!(tokio::time::timeout(TIMEOUT, polling).await.is_ok(), "timed out waiting until {description}");
 }

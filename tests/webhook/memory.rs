@@ -1,7 +1,7 @@
-//! How much memory hostile reviews cost a process: the peak that `/proc` reports under a bounded, concurrent mix.
+//! Memory use under hostile reviews: the peak that `/proc` reports under a bounded, concurrent mix.
 //!
-//! The bound is generous, because a debug build with another allocator is measured here. `TRAINMESH_BIN` names another
-//! binary, such as that of the image, and `TRAINMESH_MAX_RSS` its bound in MiB:
+//! The bound is generous, because this measures a debug build with another allocator. `TRAINMESH_BIN` names another
+//! binary, such as the one in the image, and `TRAINMESH_MAX_RSS` its bound in MiB:
 //!
 //! ```text
 //! cargo build --profile dist --locked --target x86_64-unknown-linux-musl
@@ -20,18 +20,18 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::apiserver;
 use crate::client::{self, Tls, post};
-use crate::process::{Process, ready};
-use crate::world::{review, review_of};
+use crate::process::{Process, wait_ready};
+use crate::test_server::{review, review_of};
 
-/// The bound for a debug build with glibc and one arena, in MiB.
+/// Bound for a debug build with glibc and one arena, in MiB.
 const DEBUG_BOUND: u64 = 128;
-/// How many connections send a part of a body and then nothing.
+/// Number of connections that send part of a body and then stall.
 const STALLED: usize = 512;
-/// Each kind of body is sent by as many connections at once, as often.
+/// Number of concurrent senders for each body, and of repetitions.
 const SENDERS: usize = 3;
-const TIMES: usize = 4;
+const REPETITIONS: usize = 4;
 
-/// Bodies that cost most for their length, or within the limits.
+/// Returns the most expensive bodies, for their length or within the limits.
 fn bodies() -> Vec<Vec<u8>> {
     let list = |item: &Value, count: usize| Value::from(vec![item.clone(); count]);
     let pod = |spec: Value| review_of("team-a", &json!({"metadata": {}, "spec": spec}));
@@ -66,11 +66,11 @@ fn bodies() -> Vec<Vec<u8>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hostile_reviews_cost_a_bounded_amount_of_memory() {
+async fn memory_under_hostile_reviews_is_bounded() {
     let api = apiserver::start(None).await;
     let mut process = Process::start(&api, &["--drain", "0s"], None);
     let (listen, admin) = process.addresses().await;
-    ready(admin).await;
+    wait_ready(admin).await;
     let root = process.root();
     let mut stalled = Vec::new();
     for _ in 0..STALLED {
@@ -81,7 +81,7 @@ async fn hostile_reviews_cost_a_bounded_amount_of_memory() {
         for _ in 0..SENDERS {
             let (body, root) = (std::sync::Arc::clone(&body), root.clone());
             senders.spawn(async move {
-                for _ in 0..TIMES {
+                for _ in 0..REPETITIONS {
                     send(listen, &root, &body).await;
                 }
             });
@@ -91,25 +91,25 @@ async fn hostile_reviews_cost_a_bounded_amount_of_memory() {
     drop(stalled);
     let peak = peak_mib(process.id());
     let mut connection = client::connect(listen, &root, &[&TLS13]).await.unwrap();
-    assert_eq!(post(&mut connection, "/mutate", &review("team-a")).await.status, 200, "it still answers");
+    assert_eq!(post(&mut connection, "/mutate", &review("team-a")).await.status, 200, "the server must keep serving");
     eprintln!("peak: {peak} MiB");
     let bound = std::env::var("TRAINMESH_MAX_RSS").map_or(DEBUG_BOUND, |bound| bound.parse().unwrap());
-    assert!(peak <= bound, "{peak} MiB, more than {bound}");
+    assert!(peak <= bound, "{peak} MiB exceed the bound of {bound} MiB");
 }
 
-/// A connection that sends all but the last byte of a body of 255 KiB.
+/// Opens a connection and sends all but the last byte of a body of 255 KiB.
 async fn stall(listen: SocketAddr, root: &CertificateDer<'static>) -> Option<Tls> {
     let length = 255 * 1024;
     let mut connection = client::connect(listen, root, &[&TLS13]).await.ok()?;
     let head = format!("POST /mutate?timeout=30s HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
     connection.write_all(head.as_bytes()).await.ok()?;
-    // A server that stops reading keeps nothing: the rest waits at the sender.
+    // If the server stops reading, the rest of the body stays with the sender.
     let body = vec![b' '; length - 1];
     let _ = tokio::time::timeout(Duration::from_millis(50), connection.write_all(&body)).await;
     Some(connection)
 }
 
-/// Sends `body`, and waits for the reply or the end of the connection.
+/// Sends `body`, and waits for the reply or until the connection closes.
 async fn send(listen: SocketAddr, root: &CertificateDer<'static>, body: &[u8]) {
     let Ok(connection) = client::connect(listen, root, &[&TLS13]).await else { return };
     let (mut reading, mut writing) = tokio::io::split(connection);
@@ -119,7 +119,7 @@ async fn send(listen: SocketAddr, root: &CertificateDer<'static>, body: &[u8]) {
     let _ = tokio::join!(sending, replying);
 }
 
-/// The most memory that process `id` has held, in MiB.
+/// Returns the peak resident memory of process `id`, in MiB.
 fn peak_mib(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,4 +1,4 @@
-//! `trainmesh webhook` as a process: its first line, its sources, its signals, its exit codes.
+//! `trainmesh webhook` as a process: startup log line, configuration sources, signals and exit codes.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -14,21 +14,21 @@ use tokio::task::spawn_blocking;
 
 use crate::apiserver::{self, Apiserver};
 use crate::client::{self, post};
-use crate::until;
-use crate::world::{Pair, review};
+use crate::test_server::{CertificatePair, review};
+use crate::wait_until;
 
-/// A process that is killed with the test.
+/// A server process that is killed when the test ends.
 pub(crate) struct Process {
     child: Child,
     log: Option<BufReader<ChildStderr>>,
-    pair: Pair,
+    pair: CertificatePair,
     _folder: TempDir,
 }
 
 impl Process {
     pub(crate) fn start(api: &Apiserver, arguments: &[&str], config: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let pair = Pair::lasting(1);
+        let pair = CertificatePair::valid_for_days(1);
         let write = |name: &str, text: &str| {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
@@ -37,7 +37,7 @@ impl Process {
         let binary = std::env::var("TRAINMESH_BIN");
         let mut command = Command::new(binary.as_deref().unwrap_or(env!("CARGO_BIN_EXE_trainmesh")));
         command.env_clear();
-        // glibc keeps what was freed in an arena for each thread; the shipped binary has one heap.
+        // glibc keeps freed memory in an arena for each thread; the shipped binary has one heap.
         command.env("MALLOC_ARENA_MAX", "1");
         command.args(["webhook", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"]);
         command.arg("--tls-cert").arg(write("tls.crt", &pair.chain)).arg("--tls-key").arg(write("tls.key", &pair.key));
@@ -50,7 +50,7 @@ impl Process {
         Self { child, log, pair, _folder: folder }
     }
 
-    /// The addresses that the first line tells: of the calls, and of the plain port.
+    /// Returns the addresses from the first log line: webhook and admin.
     pub(crate) async fn addresses(&mut self) -> (SocketAddr, SocketAddr) {
         let mut log = self.log.take().unwrap();
         let (log, line) = spawn_blocking(move || {
@@ -66,12 +66,12 @@ impl Process {
         (address("listen"), address("admin"))
     }
 
-    /// The certificate that it serves.
+    /// Returns the certificate that the server presents.
     pub(crate) fn root(&self) -> CertificateDer<'static> {
         self.pair.der.clone()
     }
 
-    /// Its process ID.
+    /// Returns the process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -80,18 +80,18 @@ impl Process {
         assert!(Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap().success());
     }
 
-    async fn ended(&mut self) -> ExitStatus {
+    async fn wait(&mut self) -> ExitStatus {
         let mut status = None;
-        until("the process ends", || {
+        wait_until("the process exits", || {
             status = self.child.try_wait().unwrap();
-            let ended = status.is_some();
-            async move { ended }
+            let exited = status.is_some();
+            async move { exited }
         })
         .await;
         status.unwrap()
     }
 
-    fn rest_of_log(&mut self) -> String {
+    fn remaining_log(&mut self) -> String {
         let mut text = String::new();
         self.log.take().unwrap().read_to_string(&mut text).unwrap();
         text
@@ -100,7 +100,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -113,16 +113,19 @@ pub(crate) fn kubeconfig(address: SocketAddr) -> String {
     )
 }
 
-pub(crate) async fn ready(admin: SocketAddr) {
-    until("ready", || async { client::get(admin, "/readyz").await.is_ok_and(|reply| reply.status == 200) }).await;
+pub(crate) async fn wait_ready(admin: SocketAddr) {
+    wait_until("the server is ready", || async {
+        client::get(admin, "/readyz").await.is_ok_and(|reply| reply.status == 200)
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn it_serves_a_cluster_and_ends_in_good_order() {
+async fn serves_reviews_and_shuts_down_gracefully() {
     let api = apiserver::start(None).await;
     let mut process = Process::start(&api, &["--drain", "0s", "--log-level", "debug"], None);
     let (listen, admin) = process.addresses().await;
-    ready(admin).await;
+    wait_ready(admin).await;
     let mut connection = client::connect(listen, &process.pair.der, &[&TLS13]).await.unwrap();
     for (namespace, status, lookups) in [("team-a", 200, 0), ("late", 200, 1), ("late", 200, 2), ("gone", 500, 2)] {
         let reply = post(&mut connection, "/mutate", &review(namespace)).await;
@@ -131,8 +134,8 @@ async fn it_serves_a_cluster_and_ends_in_good_order() {
         assert_eq!(api.lookups.load(Ordering::Relaxed), lookups, "{namespace}");
     }
     process.signal();
-    assert_eq!(process.ended().await.code(), Some(0));
-    let log = process.rest_of_log();
+    assert_eq!(process.wait().await.code(), Some(0));
+    let log = process.remaining_log();
     let reviewed = log.lines().find(|line| line.contains("reviewed")).expect(&log);
     let event: Value = serde_json::from_str(reviewed).unwrap();
     assert_eq!((event["uid"].as_str(), event["namespace"].as_str()), (Some("0b4c"), Some("team-a")), "{reviewed}");
@@ -140,27 +143,30 @@ async fn it_serves_a_cluster_and_ends_in_good_order() {
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_it_at_once() {
+async fn a_second_signal_terminates_immediately() {
     let api = apiserver::start(None).await;
     let mut process = Process::start(&api, &["--drain", "10m"], None);
     let (_, admin) = process.addresses().await;
-    ready(admin).await;
+    wait_ready(admin).await;
     process.signal();
-    until("not ready", || async { client::get(admin, "/readyz").await.is_ok_and(|reply| reply.status == 503) }).await;
+    wait_until("the server is not ready", || async {
+        client::get(admin, "/readyz").await.is_ok_and(|reply| reply.status == 503)
+    })
+    .await;
     process.signal();
-    assert_eq!(process.ended().await.code(), Some(2));
+    assert_eq!(process.wait().await.code(), Some(2));
 }
 
 #[tokio::test]
-async fn a_bad_config_map_keeps_it_from_being_ready() {
+async fn an_invalid_config_map_prevents_readiness() {
     let api = apiserver::start(Some("kind: [")).await;
     let mut process = Process::start(&api, &[], None);
     let (_, admin) = process.addresses().await;
-    until("the configuration is missing, and nothing else", || async {
+    wait_until("only the configuration is missing", || async {
         client::get(admin, "/readyz").await.is_ok_and(|reply| reply.body == "not ready: configuration\n")
     })
     .await;
-    until("it is counted", || async {
+    wait_until("the rejected configuration is counted", || async {
         let metrics = client::get(admin, "/metrics").await.unwrap();
         metrics.body.contains("trainmesh_config_reloads_total{result=\"refused\"} 1\n")
     })
@@ -168,10 +174,10 @@ async fn a_bad_config_map_keeps_it_from_being_ready() {
 }
 
 #[tokio::test]
-async fn a_bad_file_ends_it_and_is_named() {
+async fn an_invalid_configuration_file_is_a_startup_error() {
     let api = apiserver::start(None).await;
     let mut process = Process::start(&api, &[], Some("kind: ["));
-    assert_eq!(process.ended().await.code(), Some(2));
-    let log = process.rest_of_log();
-    assert!(log.contains("config.yaml is refused"), "{log}");
+    assert_eq!(process.wait().await.code(), Some(2));
+    let log = process.remaining_log();
+    assert!(log.contains("config.yaml is rejected"), "{log}");
 }

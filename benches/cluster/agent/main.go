@@ -1,5 +1,5 @@
-// Command agent stands where a proxy has its pilot-agent: kwok runs it when somebody execs into a pod that nothing runs.
-// It tells the benchmark which pod that was, and returns when it has been heard.
+// Command agent replaces a proxy's pilot-agent: kwok runs it for an exec into a fake pod.
+// It reports the pod to the benchmark, and returns when the benchmark has received it.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Command noop is the least that a webhook can do: what any webhook costs, whatever it is written in, is its time.
+// Command noop is a minimal webhook: its latency is the cost of any webhook, in any language.
 //
-// POST /noop admits. POST /patch admits with the patch of PATCH, always the same. GET /calls/noop and /calls/patch tell how
-// often.
+// POST /noop admits. POST /patch admits with the fixed patch in PATCH. GET /calls/noop and /calls/patch return the
+// number of calls.
 package main
 
 import (
@@ -60,7 +60,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// As trainmesh does: the first line tells the address.
+	// Like trainmesh, print the address in the first line.
 	fmt.Fprintf(os.Stderr, "{\"listen\": %q}\n", listener.Addr())
 	log.Fatal(http.ServeTLS(listener, nil, os.Args[1], os.Args[2]))
 }

@@ -1,5 +1,5 @@
 {{/*
-A Deployment of one component: root, component, args (list), ports (list), volumes, mounts (lists, may be empty).
+The Deployment of a component. Arguments: root, component, args (list), ports (list), volumes, mounts (lists, may be empty).
 */}}
 {{- define "trainmesh.deployment" -}}
 {{- $values := index .root.Values .component -}}
@@ -14,7 +14,7 @@ spec:
   strategy:
     type: RollingUpdate
     {{- if eq true $values.hostNetwork }}
-    # With no more nodes than replicas, a surge would wait for ports that the replica it replaces has on every node.
+    # If there are no more nodes than replicas, a surge pod would wait for host ports that the old replicas occupy.
     rollingUpdate: {maxUnavailable: 1, maxSurge: 0}
     {{- else }}
     rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
@@ -36,7 +36,7 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
     spec:
-      serviceAccountName: {{ include "trainmesh.account" . }}
+      serviceAccountName: {{ include "trainmesh.serviceAccountName" . }}
       {{- with .root.Values.global.imagePullSecrets }}
       imagePullSecrets:
         {{- range . }}
@@ -135,7 +135,7 @@ spec:
       {{- end }}
 {{- end }}
 
-{{/* Where more than one replica runs, a drain of nodes takes one at a time: root, component. */}}
+{{/* Budget that lets node drains evict one replica at a time, for more than one replica. Arguments: root, component. */}}
 {{- define "trainmesh.disruptionBudget" -}}
 {{- $values := index .root.Values .component -}}
 {{- if and $values.podDisruptionBudget.enabled (gt (int $values.replicas) 1) -}}
@@ -145,7 +145,7 @@ metadata:
   {{- include "trainmesh.metadata" (dict "root" .root "name" (printf "trainmesh-%s" .component) "component" .component) | nindent 2 }}
 spec:
   maxUnavailable: {{ $values.podDisruptionBudget.maxUnavailable }}
-  # A replica that never became ready must not keep its node from being drained.
+  # A replica that never became ready must not block the drain of its node.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:
@@ -159,6 +159,6 @@ spec:
 apiVersion: v1
 kind: ServiceAccount
 metadata:
-  {{- include "trainmesh.metadata" (dict "root" .root "name" (include "trainmesh.account" .) "component" .component "annotations" $values.serviceAccount.annotations) | nindent 2 }}
+  {{- include "trainmesh.metadata" (dict "root" .root "name" (include "trainmesh.serviceAccountName" .) "component" .component "annotations" $values.serviceAccount.annotations) | nindent 2 }}
 {{- end }}
 {{- end }}

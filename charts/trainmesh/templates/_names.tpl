@@ -1,6 +1,6 @@
 {{/*
-Names are fixed, whatever the release is called: certificates, rights and the order of admission depend on them, and one
-cluster holds one trainmesh.
+Names do not depend on the name of the release: certificates, permissions and the order of admission rely on them, and a
+cluster has one installation.
 */}}
 
 {{- define "trainmesh.labels.selector" -}}
@@ -8,7 +8,7 @@ app.kubernetes.io/name: trainmesh
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* Labels of an object; of a component's where .component is given. */}}
+{{/* Returns the labels of an object. Arguments: root; component, optional. */}}
 {{- define "trainmesh.labels" -}}
 {{- $labels := dict
       "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_")
@@ -20,7 +20,8 @@ app.kubernetes.io/component: {{ .component }}
 {{- toYaml (mergeOverwrite (deepCopy .root.Values.commonLabels) (.extra | default dict) $labels) }}
 {{- end }}
 
-{{/* metadata of an object: root, name; component, annotations, labels, cluster (true: in no namespace). */}}
+{{/* Returns the metadata of an object. Arguments: root, name; optional: component, annotations, labels, cluster (true:
+cluster-scoped). */}}
 {{- define "trainmesh.metadata" -}}
 name: {{ .name }}
 {{- if not .cluster }}
@@ -41,21 +42,21 @@ annotations:
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* The account of a component: root, component. */}}
-{{- define "trainmesh.account" -}}
+{{/* Returns the name of the service account of a component. Arguments: root, component. */}}
+{{- define "trainmesh.serviceAccountName" -}}
 {{- $values := index .root.Values .component -}}
 {{- $values.serviceAccount.name | default (printf "trainmesh-%s" .component) }}
 {{- end }}
 
-{{/* subjects of a binding: root, component. */}}
+{{/* Returns the subjects of a binding. Arguments: root, component. */}}
 {{- define "trainmesh.subjects" -}}
 - kind: ServiceAccount
-  name: {{ include "trainmesh.account" . }}
+  name: {{ include "trainmesh.serviceAccountName" . }}
   namespace: {{ .root.Release.Namespace }}
 {{- end }}
 
-{{/* The Secret that the webhook's certificate lies in. Each mode has its own: Helm could neither take over one that
-cert-manager made, nor leave it alone when the mode changes. */}}
+{{/* Returns the Secret of the webhook's serving certificate. Each mode has its own, because Helm can neither adopt a Secret
+that cert-manager created, nor keep it when the mode changes. */}}
 {{- define "trainmesh.certificate.secret" -}}
 {{- if eq .Values.certificates.mode "self" -}} trainmesh-webhook-tls
 {{- else if eq .Values.certificates.mode "certManager" -}} trainmesh-webhook-cert-manager

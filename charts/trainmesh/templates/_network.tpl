@@ -1,4 +1,4 @@
-{{/* Who may connect to a component and, where egress is restricted, to whom it may connect: root, component. */}}
+{{/* Permitted connections to a component and, if egress is restricted, from it. Arguments: root, component. */}}
 {{- define "trainmesh.networkPolicy" -}}
 {{- $policy := .root.Values.networkPolicy -}}
 {{- if or $policy.enabled $policy.egress.enabled -}}
@@ -21,7 +21,7 @@ spec:
   {{- if or (eq .component "webhook") $policy.metricsFrom }}
   ingress:
     {{- if eq .component "webhook" }}
-    # The apiserver's address is unknown, and no pod's: of a managed control plane, or of a Konnectivity agent.
+    # The source address is that of a managed control plane or of a Konnectivity agent, which no selector matches.
     - ports:
         - {protocol: TCP, port: webhook}
     {{- end }}

@@ -1,13 +1,13 @@
 {{/*
-CEL of the exec policy. Words are compared one by one: a joined command line could hide its borders.
+CEL expressions of the exec policy. Arguments are compared one by one, because a joined command line is ambiguous.
 */}}
 
-{{/* A text as a CEL literal. */}}
+{{/* Returns a string as a CEL literal. */}}
 {{- define "trainmesh.cel.text" -}}
 '{{ . | replace "\\" "\\\\" | replace "'" "\\'" | replace "\n" "\\n" }}'
 {{- end }}
 
-{{/* Whether the command is these words: a list. */}}
+{{/* Returns the condition that the command equals this list of arguments. */}}
 {{- define "trainmesh.cel.command" -}}
 {{- $terms := list (printf "size(object.command) == %d" (len .)) -}}
 {{- range $index, $word := . -}}
@@ -21,16 +21,16 @@ CEL of the exec policy. Words are compared one by one: a joined command line cou
 {{ join " && " $terms }}
 {{- end }}
 
-{{/* What the account may do, as a JSON list of CEL terms, of which one must hold: of commands in containers. */}}
+{{/* Returns the permitted commands in their containers as a JSON list of CEL terms; one of them must be true. */}}
 {{- define "trainmesh.cel.execs" -}}
 {{- $terms := list -}}
 {{- $proxy := include "trainmesh.cel.text" (include "trainmesh.proxyContainer" .) -}}
-{{- $ladder := (.Files.Get "files/catalogue.yaml" | fromYaml).proxy -}}
-{{- range ternary (append $ladder.exec $ladder.curl) $ladder.exec (not (empty (include "trainmesh.curl" .))) -}}
+{{- $methods := (.Files.Get "files/sidecars.yaml" | fromYaml).proxy -}}
+{{- range ternary (append $methods.exec $methods.curl) $methods.exec (not (empty (include "trainmesh.curl" .))) -}}
 {{- $terms = append $terms (printf "variables.container == %s && %s" $proxy (include "trainmesh.cel.command" .)) -}}
 {{- end -}}
 {{- $extra := .Values.execPolicy.extraContainers -}}
-{{- range include "trainmesh.helpers" . | fromJsonArray -}}
+{{- range include "trainmesh.sidecars" . | fromJsonArray -}}
 {{- if .exec -}}
 {{- $containers := list -}}
 {{- range prepend $extra .name }}{{ $containers = append $containers (include "trainmesh.cel.text" .) }}{{ end -}}
@@ -40,15 +40,15 @@ CEL of the exec policy. Words are compared one by one: a joined command line cou
 {{ toJson $terms }}
 {{- end }}
 
-{{/* The ports that it may forward, as in `1, 2`. */}}
+{{/* Returns the permitted ports, as in `1, 2`. */}}
 {{- define "trainmesh.cel.ports" -}}
-{{- $ports := list (int (.Files.Get "files/catalogue.yaml" | fromYaml).proxy.port) -}}
-{{- range include "trainmesh.helpers" . | fromJsonArray }}{{ with .http }}{{ $ports = append $ports (int .port) }}{{ end }}{{ end -}}
+{{- $ports := list (int (.Files.Get "files/sidecars.yaml" | fromYaml).proxy.port) -}}
+{{- range include "trainmesh.sidecars" . | fromJsonArray }}{{ with .http }}{{ $ports = append $ports (int .port) }}{{ end }}{{ end -}}
 {{- range .Values.execPolicy.extraPorts }}{{ $ports = append $ports (int .) }}{{ end -}}
 {{ join ", " (uniq $ports) }}
 {{- end }}
 
-{{/* The namespaces that no label opts in, as in `'a', 'b'`. */}}
+{{/* Returns the namespaces that no label can opt in, as in `'a', 'b'`. */}}
 {{- define "trainmesh.cel.excluded" -}}
 {{- $names := list -}}
 {{- range concat (list "kube-system" .Release.Namespace) .Values.webhook.excludedNamespaces | uniq -}}

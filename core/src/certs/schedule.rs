@@ -1,68 +1,69 @@
-//! How long things last.
+//! Lifetimes of certificates, and the intervals derived from them.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// The longest that the apiservers are given to learn of another `caBundle`. One learns of it by a watch, within a
-/// second; five minutes outlast a watch that has broken and is not seen to be broken.
+/// Maximum time for all apiservers to observe a new `caBundle`. Their watches take less than a second; five minutes
+/// also cover a broken watch that has not been detected yet.
 const OVERLAP: Duration = Duration::from_mins(5);
-/// Between two looks at the clock, however little there is to do.
-const LOOK: Duration = Duration::from_mins(1);
-/// Both are parts of a lifetime where that is short, as in a test.
-const PARTS: u32 = 12;
-/// X.509 counts whole seconds, and [`PARTS`] of them must be told apart.
-const SHORTEST: Duration = Duration::from_secs(12);
-/// Longer than anyone's cluster, and within what a certificate can say.
-const LONGEST: Duration = Duration::from_hours(100 * 365 * 24);
+/// Maximum interval between two evaluations.
+const RESYNC: Duration = Duration::from_mins(1);
+/// Both durations are at most a twelfth of a lifetime, for the short lifetimes of tests.
+const LIFETIME_DIVISOR: u32 = 12;
+/// X.509 has a resolution of one second, and a lifetime is divided by [`LIFETIME_DIVISOR`].
+const MIN_LIFETIME: Duration = Duration::from_secs(12);
+/// 100 years: representable in a certificate.
+const MAX_LIFETIME: Duration = Duration::from_hours(100 * 365 * 24);
 
-/// How long things last.
+/// Lifetimes of the certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// How long an authority is good.
-    pub authority: Duration,
-    /// How long a certificate of the webhook is good.
-    pub leaf: Duration,
+    /// Lifetime of a CA.
+    pub ca_lifetime: Duration,
+    /// Lifetime of a serving certificate.
+    pub certificate_lifetime: Duration,
 }
 
-/// Lifetimes that make no sense.
+/// Invalid lifetimes.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ScheduleError {
-    /// One of them cannot be kept.
-    #[error("a lifetime of {0:?} is out of range: give one between {SHORTEST:?} and 876000h")]
+    /// A lifetime is out of range.
+    #[error("lifetime {0:?} is out of range: use a value between {MIN_LIFETIME:?} and 876000h")]
     Range(Duration),
-    /// A certificate ends with its authority, which is renewed before.
-    #[error("the lifetime of the CA, {authority:?}, is shorter than that of the certificate, {leaf:?}")]
+    /// A certificate expires with its CA at the latest.
+    #[error("CA lifetime {ca:?} is shorter than certificate lifetime {certificate:?}")]
     Order {
-        /// The CA's.
-        authority: Duration,
-        /// The certificate's.
-        leaf: Duration,
+        /// Lifetime of the CA.
+        ca: Duration,
+        /// Lifetime of the serving certificate.
+        certificate: Duration,
     },
 }
 
 impl Schedule {
-    /// One for these lifetimes of CA and certificate.
-    pub fn new(authority: Duration, leaf: Duration) -> Result<Self, ScheduleError> {
-        if let Some(bad) = [authority, leaf].into_iter().find(|lifetime| !(SHORTEST..=LONGEST).contains(lifetime)) {
-            return Err(ScheduleError::Range(bad));
+    /// Creates a schedule from the lifetimes of CA and serving certificate.
+    pub fn new(ca: Duration, certificate: Duration) -> Result<Self, ScheduleError> {
+        let range = MIN_LIFETIME..=MAX_LIFETIME;
+        if let Some(invalid) = [ca, certificate].into_iter().find(|lifetime| !range.contains(lifetime)) {
+            return Err(ScheduleError::Range(invalid));
         }
-        if authority < leaf {
-            return Err(ScheduleError::Order { authority, leaf });
+        if ca < certificate {
+            return Err(ScheduleError::Order { ca, certificate });
         }
-        Ok(Self { authority, leaf })
+        Ok(Self { ca_lifetime: ca, certificate_lifetime: certificate })
     }
 
-    /// How long an authority stands in the `caBundle` before it signs.
+    /// Returns how long a CA must be in the `caBundle` before it signs.
     #[must_use]
     pub fn overlap(&self) -> Duration {
-        OVERLAP.min(self.authority / PARTS)
+        OVERLAP.min(self.ca_lifetime / LIFETIME_DIVISOR)
     }
 
-    /// How long nobody needs to look.
+    /// Returns the maximum interval between two evaluations.
     #[must_use]
-    pub fn look(&self) -> Duration {
-        LOOK.min(self.leaf / PARTS)
+    pub fn resync_interval(&self) -> Duration {
+        RESYNC.min(self.certificate_lifetime / LIFETIME_DIVISOR)
     }
 }
 
@@ -78,13 +79,17 @@ mod tests {
     #[case::default(365 * DAY, 90 * DAY, Ok((300, 60)))]
     #[case::short(90, 45, Ok((7, 3)))]
     #[case::equal(12, 12, Ok((1, 1)))]
-    #[case::too_short(90, 11, Err("a lifetime of 11s is out of range"))]
-    #[case::too_long(101 * 365 * DAY, 90 * DAY, Err("out of range: give one between 12s and 876000h"))]
-    #[case::reversed(60, 61, Err("the lifetime of the CA, 60s, is shorter"))]
-    fn lifetimes(#[case] authority: u64, #[case] leaf: u64, #[case] expected: Result<(u64, u64), &str>) {
-        match (Schedule::new(Duration::from_secs(authority), Duration::from_secs(leaf)), expected) {
+    #[case::too_short(90, 11, Err("lifetime 11s is out of range"))]
+    #[case::too_long(101 * 365 * DAY, 90 * DAY, Err("out of range: use a value between 12s and 876000h"))]
+    #[case::reversed(60, 61, Err("CA lifetime 60s is shorter"))]
+    fn overlap_and_resync_interval(
+        #[case] ca: u64,
+        #[case] certificate: u64,
+        #[case] expected: Result<(u64, u64), &str>,
+    ) {
+        match (Schedule::new(Duration::from_secs(ca), Duration::from_secs(certificate)), expected) {
             (Ok(schedule), Ok(expected)) => {
-                assert_eq!((schedule.overlap().as_secs(), schedule.look().as_secs()), expected);
+                assert_eq!((schedule.overlap().as_secs(), schedule.resync_interval().as_secs()), expected);
             }
             (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),
             (found, expected) => panic!("{found:?}, not {expected:?}"),

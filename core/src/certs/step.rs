@@ -1,195 +1,201 @@
-//! The next step of a rotation: what the cluster holds, and how long it has held it → one write, or none.
+//! Decides the next step of a rotation from the state of the cluster: one write, or none.
 //!
-//! An authority goes through four states, each of which can be read from the cluster by whoever leads next:
+//! A CA goes through four states. Each can be derived from the cluster, so that any leader can continue:
 //!
-//! 1. recorded: its certificate and key stand in the Secret of the authorities, beside those before it;
-//! 2. trusted: its certificate stands in the `caBundle` of every webhook, beside those before it;
-//! 3. signing: it has been trusted for so long that no apiserver can have missed it; the next leaf is its own;
-//! 4. retired: a newer one signs. Its key is dropped at once, its certificate when it expires, and with it its last leaf.
+//! 1. stored: its certificate and key are in the CA Secret, along with the previous CAs;
+//! 2. trusted: its certificate is in the `caBundle` of every webhook, along with the previous CAs;
+//! 3. signing: it has been trusted long enough for every apiserver to know it; it signs the next serving certificate;
+//! 4. retired: a newer CA signs. Its key is removed at once, its certificate when it expires; by then, all serving
+//!    certificates signed by it have expired too.
 //!
-//! An authority of ours that is found in any of the three places belongs in all of them until it expires. So none is
-//! ever lost while a leaf of it may be served, whichever of the places is wiped, restored from a backup, or written by
-//! two leaders at once.
+//! A CA found in one of the three places (CA Secret, serving Secret, `caBundle`) is restored in all of them until it
+//! expires. So no CA is lost while one of its serving certificates may be in use, even if a place is wiped, restored
+//! from a backup, or written by two leaders at once.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Timestamp;
 
-use super::dates::Dates;
 use super::schedule::Schedule;
+use super::validity::Validity;
 
-/// Names a certificate: SHA-256 of its DER.
+/// Identifies a certificate: SHA-256 of its DER encoding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(pub [u8; 32]);
+pub struct CertificateId(pub [u8; 32]);
 
-/// An authority, as far as a decision needs it.
+/// The facts about a CA that decisions need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Authority {
-    /// Its certificate.
-    pub id: Id,
-    /// When it is good.
-    pub dates: Dates,
-    /// Whether its key is there as well.
-    pub keyed: bool,
+pub struct AuthorityFacts {
+    /// ID of its certificate.
+    pub id: CertificateId,
+    /// Validity period.
+    pub validity: Validity,
+    /// True if its private key is stored too.
+    pub has_key: bool,
 }
 
-/// The authorities found in one place.
+/// The CA certificates found in one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CertificateSet {
-    /// Those of ours.
-    pub authorities: Vec<Authority>,
-    /// Whether anything else was found there.
+    /// CAs issued by trainmesh.
+    pub authorities: Vec<AuthorityFacts>,
+    /// True if the place contains anything else.
     pub foreign: bool,
 }
 
-/// A leaf, as far as a decision needs it.
+/// The facts about a serving certificate that decisions need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaf {
-    /// The authority that signed it, if that is one of those found.
-    pub issuer: Option<Id>,
-    /// When it is good.
-    pub dates: Dates,
-    /// Whether it names our Service and may be shown by a server.
-    pub fit: bool,
+pub struct CertificateFacts {
+    /// CA that signed it, if that is one of those found.
+    pub issuer: Option<CertificateId>,
+    /// Validity period.
+    pub validity: Validity,
+    /// True if it is a server certificate for the webhook's Service.
+    pub matches_service: bool,
 }
 
-/// What the Secret of the webhook holds.
+/// Content of the serving Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Serving {
-    /// The certificate that replicas show, where it makes a pair with its key.
-    pub leaf: Option<Leaf>,
-    /// The authorities beside it.
+pub struct ServingSecret {
+    /// The serving certificate, if it matches its key.
+    pub certificate: Option<CertificateFacts>,
+    /// CA certificates stored with it.
     pub bundle: CertificateSet,
 }
 
-/// What the cluster holds.
+/// The state of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
-    /// The time.
+pub struct RotationFacts {
+    /// Current time.
     pub now: Timestamp,
-    /// The Secret of the authorities, if there is one.
-    pub record: Option<CertificateSet>,
-    /// The Secret of the webhook, if there is one.
-    pub serving: Option<Serving>,
-    /// The `caBundle` that all webhooks have in common, if any is registered.
-    pub trusted: Option<CertificateSet>,
-    /// The authorities that have been trusted for so long that no apiserver can have missed them.
-    pub established: BTreeSet<Id>,
+    /// Content of the CA Secret, if it exists.
+    pub ca_secret: Option<CertificateSet>,
+    /// Content of the serving Secret, if it exists.
+    pub serving_secret: Option<ServingSecret>,
+    /// CAs that are in the `caBundle` of every webhook, if the webhook configuration exists.
+    pub ca_bundle: Option<CertificateSet>,
+    /// CAs that have been trusted long enough for every apiserver to know them.
+    pub established: BTreeSet<CertificateId>,
 }
 
-/// The next step. Doing it twice does it once.
+/// The next step. Steps are idempotent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Write the Secret of the authorities: these and no others, with the keys of those that are keyed.
-    Record {
-        /// What stays.
-        keep: Vec<Authority>,
-        /// Whether one is made and added.
-        mint: bool,
+pub enum RotationStep {
+    /// Replace the content of the CA Secret.
+    StoreAuthorities {
+        /// CAs to keep, with their keys where `has_key` is set.
+        keep: Vec<AuthorityFacts>,
+        /// True if a new CA is to be generated and added.
+        generate: bool,
     },
-    /// Write these into the `caBundle` of every webhook.
-    Trust(Vec<Id>),
-    /// Have `signer` make a leaf, and write it with these authorities beside it.
-    Issue {
-        /// Who signs.
-        signer: Id,
-        /// Who stands beside it.
-        bundle: Vec<Id>,
+    /// Write these CAs to the `caBundle` of every webhook.
+    UpdateCaBundle(Vec<CertificateId>),
+    /// Issue a serving certificate and write it to the serving Secret.
+    IssueCertificate {
+        /// CA that signs it.
+        signer: CertificateId,
+        /// CAs to store with it.
+        bundle: Vec<CertificateId>,
     },
-    /// Write these beside the leaf, which stays.
-    Bundle(Vec<Id>),
-    /// Nothing, until something changes or time passes.
-    Rest,
+    /// Write these CAs to the serving Secret; the serving certificate stays.
+    UpdateServingBundle(Vec<CertificateId>),
+    /// Do nothing until the cluster changes or time passes.
+    Idle,
 }
 
-/// The next step.
+/// Returns the next step.
 #[must_use]
-pub fn next(facts: &Facts, schedule: &Schedule) -> Step {
-    let Facts { now, record, serving, trusted, established } = facts;
-    let leaf = serving.as_ref().and_then(|serving| serving.leaf);
-    let known = known(facts, leaf);
-    let ids: Vec<Id> = known.iter().map(|authority| authority.id).collect();
+pub fn next(facts: &RotationFacts, schedule: &Schedule) -> RotationStep {
+    let RotationFacts { now, ca_secret, serving_secret, ca_bundle, established } = facts;
+    let certificate = serving_secret.as_ref().and_then(|secret| secret.certificate);
+    let known = known_authorities(facts, certificate);
+    let ids: Vec<CertificateId> = known.iter().map(|authority| authority.id).collect();
 
-    if let Some(record) = record {
-        let mint = !known.iter().any(|it| it.keyed && !it.dates.due(*now, schedule.authority));
-        if mint || record.foreign || sorted(&record.authorities) != known {
-            return Step::Record { keep: known, mint };
+    if let Some(ca_secret) = ca_secret {
+        let generate = !known.iter().any(|it| it.has_key && !it.validity.renewal_due(*now, schedule.ca_lifetime));
+        if generate || ca_secret.foreign || sorted(&ca_secret.authorities) != known {
+            return RotationStep::StoreAuthorities { keep: known, generate };
         }
     }
-    if let Some(trusted) = trusted
+    if let Some(ca_bundle) = ca_bundle
         && !ids.is_empty()
-        && !trusted.holds(&ids)
+        && !ca_bundle.equals(&ids)
     {
-        return Step::Trust(ids);
+        return RotationStep::UpdateCaBundle(ids);
     }
-    let Some(serving) = serving else { return Step::Rest };
-    let good = leaf.filter(|leaf| leaf.fit && leaf.dates.hold(*now));
-    let issuer = good.and_then(|leaf| known.iter().find(|it| Some(it.id) == leaf.issuer));
-    let signer = known.iter().filter(|it| it.keyed).find(|it| {
-        // Who has signed before is known to all; and an authority that is alone takes nothing from anyone.
-        established.contains(&it.id) || leaf.and_then(|leaf| leaf.issuer) == Some(it.id) || known.len() == 1
+    let Some(serving_secret) = serving_secret else { return RotationStep::Idle };
+    let usable = certificate.filter(|it| it.matches_service && it.validity.contains(*now));
+    let issuer = usable.and_then(|certificate| known.iter().find(|it| Some(it.id) == certificate.issuer));
+    let signer = known.iter().filter(|it| it.has_key).find(|it| {
+        // The issuer of the current certificate is trusted already, and the only CA has no predecessor to wait for.
+        established.contains(&it.id) || certificate.and_then(|it| it.issuer) == Some(it.id) || known.len() == 1
     });
-    let due = good.is_none_or(|leaf| leaf.dates.due(*now, schedule.leaf));
+    let due = usable.is_none_or(|it| it.validity.renewal_due(*now, schedule.certificate_lifetime));
     if let Some(signer) = signer
-        && (due || issuer.is_none_or(|issuer| issuer.dates.not_before < signer.dates.not_before))
+        && (due || issuer.is_none_or(|issuer| issuer.validity.not_before < signer.validity.not_before))
     {
-        return Step::Issue { signer: signer.id, bundle: ids };
+        return RotationStep::IssueCertificate { signer: signer.id, bundle: ids };
     }
-    if issuer.is_some() && !serving.bundle.holds(&ids) { Step::Bundle(ids) } else { Step::Rest }
+    if issuer.is_some() && !serving_secret.bundle.equals(&ids) {
+        RotationStep::UpdateServingBundle(ids)
+    } else {
+        RotationStep::Idle
+    }
 }
 
-/// Every authority of ours that is good now, wherever it stands, the newest first; with the keys that are still needed.
-fn known(facts: &Facts, leaf: Option<Leaf>) -> Vec<Authority> {
-    let record = facts.record.iter().flat_map(|set| &set.authorities).copied();
-    // A key counts where it is recorded alone.
-    let elsewhere = facts.serving.iter().map(|serving| &serving.bundle).chain(&facts.trusted);
-    let elsewhere = elsewhere.flat_map(|set| &set.authorities).map(|it| Authority { keyed: false, ..*it });
-    let mut known: Vec<Authority> = Vec::new();
-    for authority in record.chain(elsewhere).filter(|it| it.dates.hold(facts.now)) {
+/// Returns all valid CAs of all places, newest first. `has_key` is set where the key is stored and still needed.
+fn known_authorities(facts: &RotationFacts, certificate: Option<CertificateFacts>) -> Vec<AuthorityFacts> {
+    let stored = facts.ca_secret.iter().flat_map(|set| &set.authorities).copied();
+    // Only a key in the CA Secret counts.
+    let elsewhere = facts.serving_secret.iter().map(|secret| &secret.bundle).chain(&facts.ca_bundle);
+    let elsewhere = elsewhere.flat_map(|set| &set.authorities).map(|it| AuthorityFacts { has_key: false, ..*it });
+    let mut known: Vec<AuthorityFacts> = Vec::new();
+    for authority in stored.chain(elsewhere).filter(|it| it.validity.contains(facts.now)) {
         if known.iter().all(|it| it.id != authority.id) {
             known.push(authority);
         }
     }
-    let signing = leaf.and_then(|leaf| known.iter().find(|it| it.keyed && Some(it.id) == leaf.issuer)).copied();
+    let signing = certificate
+        .and_then(|certificate| known.iter().find(|it| it.has_key && Some(it.id) == certificate.issuer).copied());
     if let Some(signing) = signing {
         for authority in &mut known {
-            authority.keyed &= authority.dates.not_before >= signing.dates.not_before;
+            authority.has_key &= authority.validity.not_before >= signing.validity.not_before;
         }
     }
     sorted(&known)
 }
 
-/// The newest first.
-fn sorted(authorities: &[Authority]) -> Vec<Authority> {
+/// Sorts CAs, newest first.
+fn sorted(authorities: &[AuthorityFacts]) -> Vec<AuthorityFacts> {
     let mut sorted = authorities.to_vec();
-    sorted.sort_by_key(|it| (std::cmp::Reverse(it.dates.not_before), it.id));
+    sorted.sort_by_key(|it| (std::cmp::Reverse(it.validity.not_before), it.id));
     sorted
 }
 
 impl CertificateSet {
-    /// Whether these and nothing else were found.
-    fn holds(&self, ids: &[Id]) -> bool {
-        let found: BTreeSet<Id> = self.authorities.iter().map(|it| it.id).collect();
+    /// Returns true if the place contains exactly these CAs.
+    fn equals(&self, ids: &[CertificateId]) -> bool {
+        let found: BTreeSet<CertificateId> = self.authorities.iter().map(|it| it.id).collect();
         !self.foreign && found == ids.iter().copied().collect()
     }
 }
 
-impl Facts {
-    /// Those that every webhook is told to trust.
-    pub fn trusted_ids(&self) -> impl Iterator<Item = Id> {
-        self.trusted.iter().flat_map(|CertificateSet { authorities, .. }| authorities).map(|authority| authority.id)
+impl RotationFacts {
+    /// Returns the IDs of the CAs that every webhook's `caBundle` contains.
+    pub fn trusted_ids(&self) -> impl Iterator<Item = CertificateId> {
+        self.ca_bundle.iter().flat_map(|CertificateSet { authorities, .. }| authorities).map(|authority| authority.id)
     }
 }
 
-impl fmt::Debug for Id {
+impl fmt::Debug for CertificateId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Eight digits tell apart more certificates than a cluster ever sees at once.
+        // Eight digits distinguish more certificates than a cluster contains at the same time.
         self.0.iter().take(4).try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for CertificateId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, formatter)
     }

@@ -1,22 +1,22 @@
-//! The objects of a cluster that profiles name.
+//! Objects that profiles refer to.
 
 use std::collections::BTreeSet;
 
 use crate::config::Profiles;
 
-/// The objects that profiles name, and whose presence matters.
+/// Names of the objects that profiles refer to, and whose existence affects the patch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReferencedObjects {
-    /// `ConfigMaps`.
+    /// Names of `ConfigMaps`.
     pub config_maps: BTreeSet<String>,
-    /// `ResourceClaimTemplates`.
+    /// Names of `ResourceClaimTemplates`.
     pub claim_templates: BTreeSet<String>,
 }
 
 impl ReferencedObjects {
-    /// Those of the configuration's profiles and the built-in ones.
+    /// Collects the references of all profiles, including the built-in ones.
     #[must_use]
-    pub fn of(profiles: &Profiles) -> Self {
+    pub fn from_profiles(profiles: &Profiles) -> Self {
         let all = profiles.all();
         let profiles = || all.values().map(|entry| &entry.profile);
         let maps = profiles().flat_map(|profile| &profile.volumes.config_maps);

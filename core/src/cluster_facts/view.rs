@@ -1,65 +1,65 @@
-//! What of a cluster concerns one pod. Every part may be unknown: then nothing is concluded from it.
+//! Facts of a cluster that apply to one pod. Rules and checks conclude nothing from unknown facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::gang::pins::Pin;
 
-/// What is known of the cluster that a pod is created in, as far as it concerns the pod.
+/// Known facts of the cluster that apply to one pod.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClusterView<'a> {
-    /// What nodes offer; `None`: unknown.
+    /// Shapes of the nodes; `None` if unknown.
     pub nodes: Option<&'a Nodes>,
-    /// The quotas of the pod's namespace; `None`: unknown.
+    /// Quotas of the pod's namespace; `None` if unknown.
     pub quotas: Option<&'a [Quota]>,
-    /// Whether network-resources-injector adds resources for networks by itself.
+    /// True if network-resources-injector adds the resources of networks to pods.
     pub network_resources_injector: bool,
-    /// Names of `ConfigMaps` that the pod's namespace is known to hold, of those that profiles name; `None`: unknown.
+    /// Names of the `ConfigMaps` in the pod's namespace that profiles refer to; `None` if unknown.
     pub config_maps: Option<&'a BTreeSet<String>>,
-    /// The same of `ResourceClaimTemplates`.
+    /// Names of the `ResourceClaimTemplates` in the pod's namespace that profiles refer to; `None` if unknown.
     pub claim_templates: Option<&'a BTreeSet<String>>,
-    /// The revision that living pods of the pod's job were given; `None`: there are none.
+    /// Profile revision of the pod's job; `None` if no running pod of the job has one.
     pub pin: Option<Pin<'a>>,
 }
 
-/// What nodes offer, one entry for each kind of node.
+/// Distinct shapes of the cluster's nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
-    /// The kinds.
+    /// The shapes, without duplicates.
     pub shapes: Vec<NodeShape>,
 }
 
-/// A kind of node.
+/// Properties of a node that matter for RDMA. Many nodes share a shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeShape {
-    /// Its label `node.kubernetes.io/instance-type`.
-    pub machine: Option<String>,
-    /// What can be allocated of every extended resource, in whole units.
+    /// Value of the label `node.kubernetes.io/instance-type`.
+    pub instance_type: Option<String>,
+    /// Allocatable extended resources and huge pages, in whole units.
     pub allocatable: BTreeMap<String, u64>,
-    /// Whether Node Feature Discovery saw an adapter of Mellanox or NVIDIA
-    /// (`feature.node.kubernetes.io/pci-15b3.present`); `None`: it does not run there.
-    pub adapter_seen: Option<bool>,
+    /// True if Node Feature Discovery found a Mellanox or NVIDIA adapter
+    /// (`feature.node.kubernetes.io/pci-15b3.present`); `None` if it does not run on the node.
+    pub adapter_detected: Option<bool>,
 }
 
 /// A `ResourceQuota`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// What is left of every `requests.…` and `limits.…` entry, in whole units.
-    pub left: BTreeMap<String, u64>,
+    /// Unused amount of each `requests.…` and `limits.…` entry, in whole units.
+    pub remaining: BTreeMap<String, u64>,
 }
 
 impl Nodes {
-    /// The kinds among nodes of these shapes.
+    /// Collects the distinct shapes of `nodes`.
     #[must_use]
-    pub fn of<'a>(nodes: impl Iterator<Item = &'a NodeShape>) -> Self {
-        let kinds: BTreeSet<&NodeShape> = nodes.collect();
-        Self { shapes: kinds.into_iter().cloned().collect() }
+    pub fn from_shapes<'a>(nodes: impl Iterator<Item = &'a NodeShape>) -> Self {
+        let shapes: BTreeSet<&NodeShape> = nodes.collect();
+        Self { shapes: shapes.into_iter().cloned().collect() }
     }
 
-    /// The most of `resource` that one node can allocate.
+    /// Returns the largest allocatable amount of `resource` on a single node.
     #[must_use]
-    pub fn most(&self, resource: &str) -> u64 {
+    pub fn max_allocatable(&self, resource: &str) -> u64 {
         self.shapes.iter().filter_map(|shape| shape.allocatable.get(resource)).copied().max().unwrap_or_default()
     }
 }

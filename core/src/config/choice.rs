@@ -1,5 +1,4 @@
-//! Fields that take one of a few names. The names stand in one place, the type's serde form: here they are read back
-//! from it, for reading, for messages and for display.
+//! Enum fields. Serde defines the names of the variants; parsing, error messages and display derive them from there.
 
 use std::fmt;
 
@@ -10,7 +9,7 @@ use serde_json::Value;
 use crate::hint::one_of;
 use crate::yaml::noun;
 
-/// Lets enums be read by the names of their serde form.
+/// Implements `Scalar` for enums, with the names that serde uses.
 macro_rules! choices {
     ($($type:ty),+ $(,)?) => {$(
         impl $crate::config::Scalar for $type {
@@ -23,19 +22,19 @@ macro_rules! choices {
 
 pub(crate) use choices;
 
-/// The error of [`parse`]: the names that would have been right.
+/// Error of [`parse`] with the valid names.
 #[derive(Debug)]
 pub(crate) struct Expected(&'static [&'static str]);
 
-/// The variant of `T` that is called `name`.
+/// Parses the variant of `T` with this name.
 pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, Expected> {
     let deserializer: StrDeserializer<'_, Expected> = name.into_deserializer();
     T::deserialize(deserializer)
 }
 
-/// Reads a variant of `T` from a configuration.
+/// Parses a variant of `T` from a YAML value.
 pub(crate) fn read<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, String> {
-    // What is not a string is no name either; asking for the empty one tells the names to expect.
+    // For other types, parse the empty name to get the error with the valid names.
     let name = if let Value::String(name) = value { name } else { "" };
     parse(name).map_err(|expected| match value {
         Value::String(_) => format!("unknown value {name:?}: {expected}"),

@@ -1,4 +1,4 @@
-//! The text form: a configuration's own document, or the `ConfigMap` that holds one.
+//! Text form of a configuration: a document, or a `ConfigMap` that contains one.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,29 +11,29 @@ use crate::yaml::{self, Node, Tree, noun};
 pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 /// `kind` of a configuration.
 pub(super) const KIND: &str = "TrainmeshConfiguration";
-/// Bytes of a configuration: a `ConfigMap` holds at most 1 MiB, and its manifest indents every line.
+/// Maximum size of the text in bytes. A `ConfigMap` has at most 1 MiB, and its manifest indents every line.
 pub const MAX_TEXT: usize = 2 << 20;
-/// The key of a `ConfigMap` under which the text of a configuration stands.
+/// Key of the configuration in the `ConfigMap`.
 const CONFIG_MAP_KEY: &str = "config.yaml";
 
-/// The configuration of trainmesh. A field that is absent or null takes its default.
+/// Configuration of trainmesh. Absent and null fields have their default values.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(title = KIND))]
 pub(super) struct Document<'a> {
-    /// Version of the file's form.
+    /// API version.
     #[cfg_attr(feature = "schema", schemars(extend("const" = API_VERSION)))]
     pub(super) api_version: &'static str,
-    /// Kind of the file.
+    /// Kind.
     #[cfg_attr(feature = "schema", schemars(extend("const" = KIND)))]
     pub(super) kind: &'static str,
-    /// What the file configures.
+    /// Sections.
     #[serde(flatten)]
     pub(super) configuration: &'a Configuration,
 }
 
-/// Reads a configuration, or a `ConfigMap` that holds one: lines then count in the file of the `ConfigMap`.
+/// Parses a configuration, or a `ConfigMap` that contains one. Problems refer to lines of `text`.
 pub(super) fn parse(text: &str) -> Result<Configuration, Vec<Problem>> {
     let tree = tree(text)?;
     let root = tree.root();
@@ -74,15 +74,15 @@ fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Pro
 
 fn tree(text: &str) -> Result<Tree, Vec<Problem>> {
     if text.len() > MAX_TEXT {
-        let message = format!("longer than the limit of {} MiB", MAX_TEXT >> 20);
+        let message = format!("exceeds the limit of {} MiB", MAX_TEXT >> 20);
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
     yaml::tree(text).map_err(|error| vec![error.into()])
 }
 
-/// The line of `outer` on which line `line` of its scalar `inner` stands. `start` is where the parser saw the scalar
-/// begin: its first line that is not blank. In a literal block the lines follow each other; a quoted or folded scalar
-/// has no lines of its own, there `start` is the answer.
+/// Maps `line` of the scalar `inner` to a line of `outer`. `start` is the line of `outer` with the scalar's first line
+/// that is not blank, as the parser reports it. Only the lines of a literal block correspond to lines of `outer`; for
+/// quoted and folded scalars, returns `start`.
 fn outer_line(outer: &str, start: u64, inner: &str, line: Option<u64>) -> u64 {
     let blank = inner.lines().take_while(|text| text.trim().is_empty()).count() as u64;
     let first = start.saturating_sub(blank);
@@ -106,14 +106,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_typed_the_line_of_a_problem_is_in_the_text(
+        fn line_of_a_problem_is_within_the_text(
             at in 0..TEXT.len(),
             removed in 0..4_usize,
             typed in "[-a-z:|>'\"{}\\[\\]#&*! \n\t]{0,5}",
         ) {
             let mut text = TEXT.to_owned();
             text.replace_range(at..TEXT.len().min(at + removed), &typed);
-            // A parser may miss something only where the text has ended.
+            // A parser may report a missing token after the last line.
             let end = text.lines().count() as u64 + 1;
             for problem in parse(&text).expect_err("a line of a configuration is missing") {
                 prop_assert!(problem.line.is_none_or(|line| (1..=end).contains(&line)), "{problem} in:\n{text}");

@@ -1,4 +1,4 @@
-//! Section `fabric`: transport of NCCL and RDMA devices.
+//! Section `fabric`: NCCL transport and RDMA devices.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -16,39 +16,39 @@ use super::section::section;
 use super::{LintSettings, Profiles, Scalar};
 
 section! {
-    /// Transport of NCCL and RDMA devices.
+    /// NCCL transport and RDMA devices.
     pub struct Fabric {
-        /// Switches fabrics off and on.
+        /// Enables fabric profiles.
         pub enabled: bool = true,
-        /// The profile of pods for which neither their own label `trainmesh.dev/fabric` nor their namespace's names one.
+        /// Profile of pods without a label `trainmesh.dev/fabric` on the pod or its namespace.
         pub default: DefaultProfile,
-        /// The Pod Security level that the apiserver enforces in namespaces without a label that says so.
+        /// Pod Security level that the apiserver enforces in namespaces without the enforce label.
         pub pod_security_default: PodSecurityDefault,
-        /// Profiles beside those that are built in. One of the same name replaces the built-in one.
+        /// Additional profiles. A profile with the name of a built-in one replaces it.
         pub profiles: Profiles,
-        /// Which checks of the lint are switched off or weighed otherwise.
+        /// Disabled lint checks and changed severities.
         pub lint: LintSettings,
     }
     check: Self::check
 }
 
-/// The profile of pods for which nobody names one; `None` is written `none`.
+/// Default profile; `None` is written as `none`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefaultProfile(pub Option<ProfileName>);
 
-/// A level of Pod Security, as far as it is known; the stricter is the greater.
+/// Pod Security level. Stricter levels compare greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PodSecurityDefault {
-    /// Nothing is concluded: as if it were `privileged`.
+    /// Treated like `privileged`.
     #[default]
     Unknown,
-    /// Everything is admitted.
+    /// Unrestricted.
     Privileged,
-    /// Known privilege escalations are forbidden.
+    /// Prevents known privilege escalations.
     Baseline,
-    /// Pods follow current hardening practice.
+    /// Requires current pod hardening practices.
     Restricted,
 }
 
@@ -57,7 +57,7 @@ impl Fabric {
         let DefaultProfile(Some(name)) = &self.default else { return };
         if self.profiles.find(name.as_str()).is_none() {
             let hint = self.profiles.nearest(name.as_str()).map(|near| format!(": did you mean {near}?"));
-            fields.fault("default", format!("no profile is called {name}{}", hint.unwrap_or_default()));
+            fields.fault("default", format!("unknown fabric profile {name}{}", hint.unwrap_or_default()));
         }
     }
 }

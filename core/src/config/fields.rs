@@ -17,7 +17,7 @@ pub(crate) struct Fields<'a> {
     problems: &'a mut Vec<Problem>,
 }
 
-/// What can stand in a field.
+/// A type that a field can have.
 pub(crate) trait Field: Sized {
     /// Reads `node`, which stands at `name`; `None` where it was reported as wrong.
     fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self>;
@@ -50,12 +50,12 @@ pub(crate) fn read_root<T>(root: Node<'_>, read: impl FnOnce(&mut Fields<'_>) ->
     value.filter(|_| problems.is_empty()).ok_or(problems)
 }
 
-/// What to say of `value` where a list should stand.
+/// Returns the error for `value` in place of a list.
 pub(crate) fn no_list(value: &Value) -> String {
     format!("expected a list, found {}", noun(value))
 }
 
-/// What to say of `value` where a mapping should stand.
+/// Returns the error for `value` in place of a mapping.
 pub(super) fn no_mapping(value: &Value) -> String {
     format!("expected a mapping, found {}", noun(value))
 }
@@ -81,7 +81,7 @@ impl Fields<'_> {
         self.get(name)
     }
 
-    /// Whether field `name` is there and not null.
+    /// Returns true if field `name` is present and not null.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.node.get(name).is_some_and(|node| !node.value.is_null())
     }
@@ -92,7 +92,7 @@ impl Fields<'_> {
         self.report(node.line, name, message);
     }
 
-    /// What was read at `name`; `None` where that is an error, which is reported.
+    /// Returns the value at `name`; `None` for an error, which is recorded.
     pub(crate) fn checked<T>(&mut self, name: &str, line: u64, read: Result<T, String>) -> Option<T> {
         read.map_err(|message| self.report(line, name, message)).ok()
     }
@@ -118,7 +118,7 @@ impl<'a> Fields<'a> {
         self.node.get(name).filter(|node| !node.value.is_null())
     }
 
-    /// What `read` makes of `node`, which stands at `name`; nothing where it is no mapping.
+    /// Passes the mapping `node`, the value of `name`, to `read`; records an error if it is not a mapping.
     pub(crate) fn mapping<T>(
         &mut self,
         name: &str,
@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
         Some(value)
     }
 
-    /// What `read` makes of each item of `list`, which stands at `name`; one of which it makes nothing is left out.
+    /// Passes each item of `list`, the value of `name`, to `read`, and leaves out the items for which it returns `None`.
     pub(crate) fn items<T>(
         &mut self,
         name: &str,

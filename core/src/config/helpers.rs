@@ -1,4 +1,4 @@
-//! A list of helpers: containers that serve the payload, and how each is ended.
+//! Termination of sidecar containers: the entries of `termination.helpers` and of the built-in catalog.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -13,37 +13,37 @@ use super::section::mappings;
 use super::{ContainerName, Scalar};
 use crate::yaml::{Node, noun};
 
-/// A container that serves the payload and is ended with it.
+/// A sidecar container and its termination method.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Helper {
-    /// The container's name; also the entry's, for the annotation `trainmesh.dev/helper-containers`.
+    /// Name of the container. The annotation `trainmesh.dev/helper-containers` refers to entries by this name.
     pub name: ContainerName,
-    /// How it is ended.
+    /// Termination method.
     #[serde(flatten)]
     pub method: HelperMethod,
 }
 
-/// How a helper is ended.
+/// Method that terminates a sidecar container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HelperMethod {
-    /// By a command in its container.
+    /// Runs a command in the container.
     Exec(Argv),
-    /// By a POST to a port of the pod's loopback.
+    /// Sends a POST request to a port of the pod's loopback interface.
     Http(HttpPost),
 }
 
-/// A command and its arguments; no shell.
+/// A command and its arguments, executed without a shell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Argv(pub Vec<String>);
 
-/// A POST without a body.
+/// A POST request without a body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HttpPost {
-    /// The port, 1 to 65535.
+    /// Port, 1 to 65535.
     pub port: u16,
-    /// The path, from its `/`.
+    /// Path, starting with `/`.
     pub path: String,
 }
 
@@ -57,13 +57,13 @@ impl Field for Helper {
     }
 
     fn read_items(fields: &mut Fields<'_>, name: &str, list: Node<'_>) -> Option<Vec<Self>> {
-        let mut seen: Vec<ContainerName> = Vec::new();
+        let mut names: Vec<ContainerName> = Vec::new();
         let items = fields.items(name, list, |fields| {
             let helper = Self::read(fields)?;
-            if seen.contains(&helper.name) {
-                fields.fault("name", format!("a second entry for {}: the names differ", helper.name));
+            if names.contains(&helper.name) {
+                fields.fault("name", format!("duplicate entry for {}: expected unique names", helper.name));
             }
-            seen.push(helper.name.clone());
+            names.push(helper.name.clone());
             Some(helper)
         });
         Some(items)
@@ -76,7 +76,7 @@ impl Section for Helper {
         let exec = fields.get("exec").map(HelperMethod::Exec);
         let http = fields.get("http").map(HelperMethod::Http);
         match (fields.has("exec"), fields.has("http")) {
-            (true, true) => fields.fault("http", "beside exec: expected one of both".to_owned()),
+            (true, true) => fields.fault("http", "expected either exec or http, found both".to_owned()),
             (false, false) => fields.fault("exec", "missing: expected exec or http".to_owned()),
             _ => {}
         }
@@ -97,18 +97,18 @@ mappings!(HttpPost);
 
 impl Scalar for Argv {
     fn read(value: &Value) -> Result<Self, String> {
-        let expected = "expected a list of words such as [kill, \"1\"]";
-        let Value::Array(words) = value else { return Err(format!("{expected}, found {}", noun(value))) };
-        let words: Result<Vec<String>, String> = words
+        let expected = "expected a list of arguments such as [kill, \"1\"]";
+        let Value::Array(arguments) = value else { return Err(format!("{expected}, found {}", noun(value))) };
+        let arguments: Result<Vec<String>, String> = arguments
             .iter()
-            .map(|word| match word {
-                Value::String(word) => Ok(word.clone()),
-                other => Err(format!("{expected}, found {} in it: write it in quotes", noun(other))),
+            .map(|argument| match argument {
+                Value::String(argument) => Ok(argument.clone()),
+                other => Err(format!("{expected}, found {} in it: put it in quotes", noun(other))),
             })
             .collect();
-        match words? {
-            words if words.first().is_none_or(String::is_empty) => Err(format!("{expected}, found no command")),
-            words => Ok(Self(words)),
+        match arguments? {
+            arguments if arguments.first().is_none_or(String::is_empty) => Err(format!("{expected}, found no command")),
+            arguments => Ok(Self(arguments)),
         }
     }
 }
@@ -151,7 +151,7 @@ impl JsonSchema for Helper {
         let name = ContainerName::json_schema(generator);
         json_schema!({
             "type": "object",
-            "description": "A container, and how it is ended: by exec or by http.",
+            "description": "A sidecar container and its termination method: exec or http.",
             "additionalProperties": false,
             "required": ["name"],
             "oneOf": [{"required": ["exec"]}, {"required": ["http"]}],
@@ -159,13 +159,13 @@ impl JsonSchema for Helper {
                 "name": name,
                 "exec": {
                     "type": "array",
-                    "description": "A command in its container; no shell.",
+                    "description": "A command in the container, executed without a shell.",
                     "minItems": 1,
                     "items": {"type": "string"}
                 },
                 "http": {
                     "type": "object",
-                    "description": "A POST without a body, to the pod's loopback.",
+                    "description": "A POST request without a body to the pod's loopback interface.",
                     "additionalProperties": false,
                     "required": ["port", "path"],
                     "properties": {

@@ -1,4 +1,4 @@
-//! Section `lint`, of `fabric` and of a profile: which checks are made, and how much weight each has.
+//! Section `lint` of `fabric` and of profiles: disabled checks and changed severities.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -17,20 +17,20 @@ use crate::finding::Severity;
 use crate::yaml::noun;
 
 section! {
-    /// Which checks are switched off or weighed otherwise.
+    /// Disabled lint checks and changed severities.
     pub struct LintSettings {
-        /// Checks that are not made.
+        /// Checks that do not run.
         pub disable: Vec<CheckId>,
-        /// Checks with another severity than their own.
+        /// Severities that replace the defaults.
         pub severity: BTreeMap<CheckId, Severity>,
     }
 }
 
-/// The id of a check: `FP001` to `FP035`.
+/// ID of a lint check: `FP001` to `FP035`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckId(&'static str);
 
-/// Every id.
+/// All IDs.
 const IDS: [&str; 35] = [
     "FP001", "FP002", "FP003", "FP004", "FP005", "FP006", "FP007", "FP008", "FP009", "FP010", "FP011", "FP012",
     "FP013", "FP014", "FP015", "FP016", "FP017", "FP018", "FP019", "FP020", "FP021", "FP022", "FP023", "FP024",
@@ -38,27 +38,27 @@ const IDS: [&str; 35] = [
 ];
 
 impl LintSettings {
-    /// The weight of check `id`, whose own is `severity`; `None` where it is switched off.
+    /// Returns the severity of check `id` with the default `severity`, or `None` if the check is disabled.
     #[must_use]
-    pub fn weigh(&self, id: CheckId, severity: Severity) -> Option<Severity> {
-        let weighed = self.severity.get(&id).copied().unwrap_or(severity);
-        (!self.disable.contains(&id)).then_some(weighed)
+    pub fn severity_of(&self, id: CheckId, severity: Severity) -> Option<Severity> {
+        let severity = self.severity.get(&id).copied().unwrap_or(severity);
+        (!self.disable.contains(&id)).then_some(severity)
     }
 }
 
 impl CheckId {
-    /// The check of this number.
+    /// Returns the ID with this number.
     pub(crate) const fn new(number: usize) -> Self {
         Self(IDS[number - 1])
     }
 
-    /// Reads `FP001`.
+    /// Parses an ID such as `FP001`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         IDS.into_iter().find(|id| *id == text).map(Self)
     }
 
-    /// The id as text.
+    /// Returns the ID as text.
     #[must_use]
     pub fn code(self) -> &'static str {
         self.0

@@ -1,52 +1,52 @@
-//! Section `mesh`: what is done to pods that Istio injects.
+//! Section `mesh`: rules for pods with an Istio sidecar.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Period;
+use super::ConfigDuration;
 use super::choice::{self, choices};
 use super::section::section;
 
 section! {
-    /// Repairs of pods with an Istio sidecar.
+    /// Rules for pods with an Istio sidecar.
     pub struct Mesh {
-        /// Switches every mesh rule off and on.
+        /// Enables the mesh rules.
         pub enabled: bool = true,
-        /// Hold the application until istio-proxy is ready (`holdApplicationUntilProxyStarts`).
+        /// Holds the application containers until istio-proxy is ready (`holdApplicationUntilProxyStarts`).
         pub hold: bool = true,
-        /// How long `pilot-agent wait` may hold the application, where the injector rendered it without a time-out of its
-        /// own. Null: Istio's minute.
-        #[cfg_attr(feature = "schema", schemars(with = "Period"))]
-        pub wait_timeout: Option<Period>,
-        /// Whether a pod gets its proxy as a native sidecar.
+        /// Timeout of `pilot-agent wait` if the injection template does not set one. Null: Istio's default of one
+        /// minute.
+        #[cfg_attr(feature = "schema", schemars(with = "ConfigDuration"))]
+        pub wait_timeout: Option<ConfigDuration>,
+        /// Use of native sidecars.
         pub native_sidecar: NativeSidecar = NativeSidecar::Leave,
-        /// Which traffic of a pod goes through Envoy. The label `trainmesh.dev/mesh-traffic` beats this value.
+        /// Traffic that passes through Envoy. The label `trainmesh.dev/mesh-traffic` takes precedence.
         pub traffic: Traffic = Traffic::Leave,
     }
 }
 
-/// Whether a pod gets its proxy as a native sidecar.
+/// Use of native sidecars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum NativeSidecar {
     /// Istio decides.
     Leave,
-    /// Ask for a native sidecar where the pod does not say.
+    /// Requests a native sidecar unless the pod specifies otherwise.
     Prefer,
 }
 
-/// Which traffic of a pod goes through Envoy.
+/// Traffic that passes through Envoy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Traffic {
     /// Istio decides.
     Leave,
-    /// The proxy is there, but nothing is captured.
+    /// The proxy is injected but captures no traffic.
     DisableCapture,
-    /// There is no proxy.
+    /// No proxy is injected.
     DisableInjection,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for NativeSidecar {
 }
 
 impl Traffic {
-    /// The value that is called `name` in a configuration or in the label `trainmesh.dev/mesh-traffic`.
+    /// Parses a value of the configuration or of the label `trainmesh.dev/mesh-traffic`.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         choice::parse(name).ok()

@@ -1,4 +1,4 @@
-//! Fields that hold a name or a selector of Kubernetes.
+//! Container names and label selectors.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -13,29 +13,29 @@ use super::{Scalar, selector};
 use crate::dns;
 use crate::yaml::noun;
 
-/// The name of a container: a DNS label.
+/// Name of a container, a DNS label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ContainerName(Box<str>);
 
-/// A label selector, as `kubectl get -l` takes it.
+/// A label selector in the syntax of `kubectl get -l`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct LabelSelector(Box<str>);
 
 impl ContainerName {
-    /// `text`, where it can be a container's name.
+    /// Parses a container name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         dns::is_label(text).then(|| Self(text.into()))
     }
 
-    /// A name in this program's own text, which a test has seen to be one.
+    /// Creates a name from a constant. Tests validate the constants.
     pub(super) fn literal(text: &'static str) -> Self {
         Self(text.into())
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -43,17 +43,20 @@ impl ContainerName {
 }
 
 impl LabelSelector {
-    /// `text`, where it is a selector; the error says what is wrong with it.
+    /// Parses a selector.
+    ///
+    /// # Errors
+    /// Returns the expected and the actual text.
     pub fn parse(text: &str) -> Result<Self, String> {
         selector::check(text).map(|()| Self(text.into()))
     }
 
-    /// A selector in this program's own text, which a test has seen to be one.
+    /// Creates a selector from a constant. Tests validate the constants.
     pub(super) fn literal(text: &'static str) -> Self {
         Self(text.into())
     }
 
-    /// The selector.
+    /// Returns the selector.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

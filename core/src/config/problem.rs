@@ -1,21 +1,21 @@
-//! What is wrong with a configuration.
+//! Problems in a configuration.
 
 use std::fmt;
 
 use crate::yaml;
 
-/// One mistake in a configuration.
+/// A problem in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The line at fault, counted from 1 in the text that was given; `None` when no line is at fault.
+    /// Line of the problem, starting at 1; `None` if it does not refer to a line.
     pub line: Option<u64>,
-    /// Path of the field, as `mesh.nativeSidecar`; empty when the text as a whole is at fault.
+    /// Path of the field, such as `mesh.nativeSidecar`; empty if the problem does not refer to a field.
     pub field: String,
-    /// What is wrong and what would be right.
+    /// Expected and actual value.
     pub message: String,
 }
 
-/// Shows `problems` as compilers do, one on a line: `file:line: field: message`.
+/// Formats `problems` in the style of compilers, one per line: `file:line: field: message`.
 #[must_use]
 pub fn render(file: &str, problems: &[Problem]) -> String {
     let lines: Vec<String> = problems
@@ -62,7 +62,7 @@ mod tests {
     #[case::of_a_field(Some(7), "mesh.hold", "line 7: mesh.hold: wrong", "c.yaml:7: mesh.hold: wrong")]
     #[case::of_a_line(Some(7), "", "line 7: wrong", "c.yaml:7: wrong")]
     #[case::of_the_text(None, "", "wrong", "c.yaml: wrong")]
-    fn a_problem_names_all_it_knows(
+    fn displays_line_field_and_message(
         #[case] line: Option<u64>,
         #[case] field: &str,
         #[case] alone: &str,

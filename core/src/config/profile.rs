@@ -1,7 +1,7 @@
-//! A fabric profile: what a pod needs to use the network between GPUs at one site.
+//! Fabric profiles: the settings that a pod needs to use the GPU network of a site.
 //!
-//! A type here is also its form in the configuration. What a profile cannot say is absent on purpose: to override what a
-//! user wrote, and to deny a pod.
+//! The types define both the values and their form in the configuration. Profiles intentionally cannot override user
+//! settings or deny pods.
 
 mod container;
 mod namespaces;
@@ -22,16 +22,17 @@ use serde::{Deserialize, Serialize};
 
 pub use container::{Capabilities, InitContainers, Match, MemoryLock, SecurityContext, Sidecar};
 pub use namespaces::{NamespaceSelector, Namespaces, Requirement, SelectorOperator};
-pub use network::{Attach, AttachCount, Gke, GkeInterface, Istio, MeshSwitch, Multus, Networks};
+pub use network::{Attach, AttachCount, Gke, GkeInterface, IstioBypass, MeshBypass, Multus, Networks};
 pub use placement::{
-    Claim, DnsPolicy, Dra, Effect, FailClosed, Guard, Guards, OnConflict, Operator, PodSettings, Spread, Toleration,
+    AntiAffinity, Claim, DnsPolicy, Dra, FailClosed, Guard, Guards, OnConflict, PodSettings, TaintEffect, Toleration,
+    TolerationOperator,
 };
 pub use ratio::{Ratio, Ratios};
 pub use resource::{Amount, Resource, ResourceMode};
-pub use setting::{Condition, Delivery, GpuCount, NcclDelivery, Setting, Via};
+pub use setting::{Condition, Delivery, DeliveryChannel, GpuCount, NcclDelivery, Setting};
 pub use text::{
-    AbsolutePath, Capability, EnvName, EnvValue, Image, InterfaceName, LabelValue, MetadataKey, NamespaceName,
-    NetworkName, ObjectName, PartName, ProfileName, Quantity, ResourceName, ResourcePattern,
+    AbsolutePath, Capability, DnsLabel, EnvName, EnvValue, Image, InterfaceName, LabelValue, MetadataKey,
+    NamespaceName, NetworkName, ObjectName, ProfileName, Quantity, ResourceName, ResourcePattern,
 };
 pub use volume::{ConfigMapVolume, HostPath, HostPathType, Medium, SharedMemory, Volumes};
 
@@ -42,64 +43,64 @@ use super::section::item;
 use crate::fabric::nccl;
 
 item! {
-    /// What a pod needs to use the network between GPUs at one site.
+    /// Settings that a pod needs to use the GPU network of a site.
     pub struct Profile {
-        /// Its name, the value of the label `trainmesh.dev/fabric`.
+        /// Name of the profile: the value of the label `trainmesh.dev/fabric`.
         pub name: ProfileName => "the profile's name",
-        /// What it is for, in a sentence.
+        /// Short description.
         #[serde(default)]
         pub description: String,
-        /// How NCCL moves data.
+        /// Transport that NCCL uses.
         pub transport: Transport => "ib, roce, efa, tcpx, tcpxo, gib or tcp",
-        /// The link layer of the adapters.
+        /// Link layer of the adapters.
         #[serde(default)]
         pub link_layer: LinkLayer,
-        /// Which containers it is for.
+        /// Containers that the profile applies to.
         #[serde(default)]
         pub matches as "match": Match,
-        /// How the settings reach the processes.
+        /// Delivery of the settings to the processes.
         #[serde(default)]
         pub delivery: Delivery,
-        /// Settings of NCCL and its companions, in order.
+        /// Environment variables of NCCL and related libraries, in order.
         #[serde(default)]
         pub env: Vec<Setting>,
-        /// Devices and huge pages to ask for.
+        /// Devices and huge pages to request.
         #[serde(default)]
         pub resources: Vec<Resource>,
         /// Networks to attach.
         #[serde(default)]
         pub networks: Networks,
-        /// Devices by dynamic resource allocation.
+        /// Devices from dynamic resource allocation (DRA).
         #[serde(default)]
         pub dra: Dra,
-        /// What the containers must be allowed.
+        /// Security settings of the containers.
         #[serde(default)]
         pub security_context: SecurityContext,
-        /// What is mounted.
+        /// Volumes to mount.
         #[serde(default)]
         pub volumes: Volumes,
-        /// Settings of the pod as a whole.
+        /// Pod-level settings.
         #[serde(default)]
         pub pod: PodSettings,
-        /// Containers that serve the transport; they run as native sidecars.
+        /// Containers that the transport needs. They run as native sidecars.
         #[serde(default)]
         pub sidecars: Vec<Sidecar>,
-        /// What of the pod's traffic goes through Envoy.
+        /// Traffic that bypasses Envoy.
         #[serde(default)]
-        pub mesh: MeshSwitch,
+        pub mesh: MeshBypass,
         /// Settings that turn a silent fallback to TCP into an error.
         #[serde(default)]
         pub fail_closed: FailClosed,
-        /// What is looked at before a pod is changed.
+        /// Checks before a pod is changed.
         #[serde(default)]
         pub guards: Guards,
-        /// What happens where the pod contradicts the profile, or a guard says no.
+        /// Action if the pod conflicts with the profile, or a guard fails.
         #[serde(default)]
         pub on_conflict: OnConflict,
-        /// Which checks of the lint are switched off or weighed otherwise for its pods.
+        /// Disabled lint checks and changed severities for pods with this profile.
         #[serde(default)]
         pub lint: LintSettings,
-        /// Which namespaces may use it; null: every one.
+        /// Namespaces that may use the profile; null: all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(with = "Namespaces"))]
         pub namespaces: Option<Namespaces>,
@@ -107,7 +108,7 @@ item! {
     check: Self::check
 }
 
-/// How NCCL moves data.
+/// Transport that NCCL uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -116,19 +117,19 @@ pub enum Transport {
     Ib,
     /// RDMA over Converged Ethernet.
     Roce,
-    /// Elastic Fabric Adapter of AWS.
+    /// AWS Elastic Fabric Adapter.
     Efa,
-    /// GPUDirect-TCPX of Google.
+    /// Google GPUDirect-TCPX.
     Tcpx,
-    /// GPUDirect-TCPXO of Google.
+    /// Google GPUDirect-TCPXO.
     Tcpxo,
-    /// GPUDirect RDMA of Google, by its plugin gIB.
+    /// Google GPUDirect RDMA with the plugin gIB.
     Gib,
     /// Plain TCP.
     Tcp,
 }
 
-/// The link layer of the adapters.
+/// Link layer of the adapters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -137,55 +138,55 @@ pub enum LinkLayer {
     Infiniband,
     /// Ethernet.
     Ethernet,
-    /// None that matters.
+    /// Not relevant.
     #[default]
     None,
 }
 
 impl Profile {
-    /// Whether its transport is RDMA: such a pod must be given devices, and must not be told to use TCP.
+    /// Returns true if the transport is RDMA: pods need devices, and their settings must not select TCP.
     #[must_use]
     pub fn is_rdma(&self) -> bool {
         matches!(self.transport, Transport::Ib | Transport::Roce | Transport::Efa | Transport::Gib)
     }
 
-    /// Whether pods of `namespace`, which carries `labels`, may use it.
+    /// Returns true if pods of `namespace` with these `labels` may use the profile.
     #[must_use]
     pub fn allows(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
-        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.allow(namespace, labels))
+        self.namespaces.as_ref().is_none_or(|namespaces| namespaces.allows(namespace, labels))
     }
 
-    /// What no single field can tell.
+    /// Validates constraints between fields.
     fn check(&self, fields: &mut Fields<'_>) {
-        if let Some(twice) = repeated(self.env.iter().map(|setting| &setting.name)) {
-            fields.fault("env", format!("{twice} is set twice: expected one entry for each name"));
+        if let Some(name) = first_duplicate(self.env.iter().map(|setting| &setting.name)) {
+            fields.fault("env", format!("duplicate entry for {name}: expected unique names"));
         }
-        if let Some(twice) = repeated(self.resources.iter().map(|resource| &resource.name)) {
-            fields.fault("resources", format!("{twice} is asked for twice: expected one entry for each name"));
+        if let Some(name) = first_duplicate(self.resources.iter().map(|resource| &resource.name)) {
+            fields.fault("resources", format!("duplicate entry for {name}: expected unique names"));
         }
-        if let Some(twice) = repeated(self.sidecars.iter().map(|sidecar| &sidecar.name)) {
-            fields.fault("sidecars", format!("{twice} is declared twice: the names differ"));
+        if let Some(name) = first_duplicate(self.sidecars.iter().map(|sidecar| &sidecar.name)) {
+            fields.fault("sidecars", format!("duplicate entry for {name}: expected unique names"));
         }
         let mounts = self.volumes.host_paths.iter().map(|path| &path.mount_path);
         let mounts = mounts.chain(self.volumes.config_maps.iter().map(|map| &map.mount_path));
         let mounts = mounts.chain(self.volumes.shm.iter().map(|shm| &shm.mount));
-        if let Some(twice) = repeated(mounts.map(|path| path.as_str().trim_end_matches('/'))) {
-            fields.fault("volumes", format!("{twice} is mounted twice: the paths differ"));
+        if let Some(path) = first_duplicate(mounts.map(|path| path.as_str().trim_end_matches('/'))) {
+            fields.fault("volumes", format!("duplicate mount path {path}: expected unique paths"));
         }
         if self.pod.pod_anti_affinity.is_some() && self.pod.labels.is_empty() {
-            fields.fault("pod", "podAntiAffinity, but no labels: expected one by which its pods are known".to_owned());
+            fields.fault("pod", "podAntiAffinity requires at least one label".to_owned());
         }
         if self.namespaces.as_ref().is_some_and(Namespaces::is_empty) {
-            let problem = "names nothing and selects nothing: expected names, a selector, or both";
+            let problem = "expected names, a selector, or both";
             fields.fault("namespaces", problem.to_owned());
         }
-        if let Some(problem) = nccl::together(|name| self.value(name)) {
+        if let Some(problem) = nccl::check_combination(|name| self.value(name)) {
             fields.fault("env", problem);
         }
         let counted = self.resources.iter().any(|resource| matches!(resource.amount, Amount::Devices { .. }));
         let per_resource = self.networks.multus.attach.iter().any(|attach| attach.count == AttachCount::PerResource);
         if per_resource && !counted {
-            fields.fault("networks", "count: perResource, but there is no resource to count".to_owned());
+            fields.fault("networks", "count: perResource requires a device in resources".to_owned());
         }
     }
 
@@ -194,8 +195,8 @@ impl Profile {
     }
 }
 
-/// The first item that stands twice.
-fn repeated<T: PartialEq>(items: impl Iterator<Item = T>) -> Option<T> {
+/// Returns the first item that occurs twice.
+fn first_duplicate<T: PartialEq>(items: impl Iterator<Item = T>) -> Option<T> {
     let mut seen = Vec::new();
     for item in items {
         if seen.contains(&item) {

@@ -1,4 +1,4 @@
-//! All profiles by name: those of the configuration before the built-in ones.
+//! Profiles by name. Those of the configuration take precedence over the built-in ones.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -12,11 +12,12 @@ use serde_json::json;
 
 use super::fields::{Field, Fields, Section as _, no_list, read_root};
 use super::{Problem, Profile};
-use crate::hint::{COMPARED, nearest};
+use crate::hint::{MAX_COMPARED, nearest};
 use crate::yaml::Node;
 use crate::{hash, yaml};
 
-/// Counts the ways in which a profile has been made into a patch: pods of one job must not be given two.
+/// Version of the code that renders profiles into patches. It is part of the revision, because the pods of one job must
+/// be rendered in the same way.
 const RENDERER: u32 = 1;
 
 /// The profiles of a configuration.
@@ -28,7 +29,7 @@ pub struct Profiles(BTreeMap<String, Entry>);
 pub struct Entry {
     /// The profile.
     pub profile: Profile,
-    /// What the annotation `trainmesh.dev/fabric-revision` says of a pod that was given it: twelve hexadecimal digits.
+    /// Revision: twelve hexadecimal digits, the value of the annotation `trainmesh.dev/fabric-revision`.
     pub revision: String,
 }
 
@@ -37,7 +38,7 @@ static BUILTIN: LazyLock<Profiles> = LazyLock::new(|| {
     Profiles(entries.map(|entry| (entry.profile.name.as_str().to_owned(), entry)).collect())
 });
 
-/// The text of every built-in profile, by name.
+/// Built-in profiles: names and YAML sources.
 const SOURCES: &[(&str, &str)] = &[
     ("aks-nd-shared", include_str!("../../../config/fabric/aks-nd-shared.yaml")),
     ("aks-nd-sriov", include_str!("../../../config/fabric/aks-nd-sriov.yaml")),
@@ -54,13 +55,13 @@ const SOURCES: &[(&str, &str)] = &[
     ("tcp", include_str!("../../../config/fabric/tcp.yaml")),
 ];
 
-/// The profiles that are built in.
+/// Returns the built-in profiles.
 #[must_use]
 pub fn builtin_profiles() -> &'static Profiles {
     &BUILTIN
 }
 
-/// The text of built-in profile `name`, comments and sources included.
+/// Returns the YAML source of the built-in profile `name`, including comments.
 #[must_use]
 pub fn profile_source(name: &str) -> Option<&'static str> {
     SOURCES.iter().find(|(found, _)| *found == name).map(|(_, text)| *text)
@@ -72,7 +73,7 @@ impl Entry {
         Self { profile, revision }
     }
 
-    /// Reads the YAML or JSON of one profile.
+    /// Parses a profile in YAML or JSON.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         let tree = yaml::tree(text).map_err(|error| vec![error.into()])?;
         read_root(tree.root(), Profile::read).map(Self::new)
@@ -80,36 +81,36 @@ impl Entry {
 }
 
 impl Profiles {
-    /// The profile that is called `name`: of these, else of the built-in ones.
+    /// Returns the profile `name` of the configuration, or else the built-in one.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Entry> {
         self.0.get(name).or_else(|| builtin_profiles().0.get(name))
     }
 
-    /// Every profile that can be named, in the order of the names.
+    /// Returns all profiles, including the built-in ones, sorted by name.
     #[must_use]
     pub fn all(&self) -> BTreeMap<&str, &Entry> {
         let entries = builtin_profiles().0.iter().chain(&self.0);
         entries.map(|(name, entry)| (name.as_str(), entry)).collect()
     }
 
-    /// Whether profile `name` is not one of the built-in ones.
+    /// Returns true if the configuration contains profile `name`.
     #[must_use]
     pub fn is_own(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// The name that was probably meant by `typed`.
+    /// Returns the profile name that is similar to `typed`, if any.
     #[must_use]
     pub fn nearest(&self, typed: &str) -> Option<&str> {
         let names: Vec<&str> = self.all().into_keys().collect();
         nearest(typed, &names)
     }
 
-    /// The name that is most alike to `typed`, however little that is.
+    /// Returns the profile name that is most similar to `typed`.
     #[must_use]
     pub fn closest(&self, typed: &str) -> Option<&str> {
-        if typed.len() > COMPARED {
+        if typed.len() > MAX_COMPARED {
             return None;
         }
         self.all().into_keys().min_by_key(|name| strsim::osa_distance(typed, name))

@@ -1,4 +1,4 @@
-//! Fields with one value.
+//! Scalar fields.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,12 @@ use serde_json::Value;
 use super::fields::no_mapping;
 use crate::yaml::noun;
 
-/// A field with one value.
+/// A type that is parsed from a single YAML value.
 pub(crate) trait Scalar: Sized {
-    /// Reads a value that is not null, or says what was expected and found.
+    /// Parses a value other than null.
+    ///
+    /// # Errors
+    /// Returns the expected and the actual value.
     fn read(value: &Value) -> Result<Self, String>;
 }
 

@@ -1,4 +1,4 @@
-//! The JSON Schema of the text form, for editors and CI.
+//! JSON Schema of the configuration, for editors and CI.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::document::Document;
 
-/// The JSON Schema (draft 2020-12) of a configuration's file; `config/schema.json` is this.
+/// Generates the JSON Schema (draft 2020-12) of a configuration file. `config/schema.json` contains its output.
 ///
-/// Strict as the parser is. An editor shows its descriptions, which are the doc comments of the types.
+/// The schema is as strict as the parser. Its descriptions are the doc comments of the types.
 #[must_use]
 pub fn schema() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
@@ -19,7 +19,7 @@ pub fn schema() -> Value {
     schema.into()
 }
 
-/// A field that has a default may be null, which means the default.
+/// Allows null in fields with a default. The parser treats it as the default.
 fn allow_null(schema: &mut Schema) {
     transform_subschemas(&mut allow_null, schema);
     if schema.get("default").is_none() {

@@ -1,8 +1,7 @@
-//! Sections of the configuration, each declared once: the declaration makes the type, its form in the file, its
-//! defaults and its reader.
+//! Macros that declare sections of the configuration: type, serialized form, defaults and parser.
 
-/// Declares a mapping whose fields all have a default: `= value`, else that of their type. The name of a field in the
-/// file is its own, in camelCase. `=> valid` checks one field, `check` the whole.
+/// Declares a mapping of optional fields. `= value` sets a field's default; otherwise it is that of the type. Field
+/// names in the file are in camelCase. `=> valid` validates a field, `check` the whole mapping.
 macro_rules! section {
     (
         $(#[$meta:meta])*
@@ -45,9 +44,10 @@ macro_rules! section {
     (@default $default:expr) => { $default };
 }
 
-/// Declares a mapping with required fields: `=> "what is expected"`. The others have the default of their type, and
-/// `#[serde(default)]` for the schema. The name of a field in the file is its own, in camelCase, or `as "name"`.
-/// `partial` runs with what was read, required fields as options; `check` with the whole, where nothing is missing.
+/// Declares a mapping with required fields, marked by `=> "description"`. The other fields have the default of their
+/// type, and need `#[serde(default)]` for the schema. Field names in the file are in camelCase unless set with `as
+/// "name"`. `partial` validates the parsed fields even if required ones are missing; `check` validates the complete
+/// mapping.
 macro_rules! item {
     (
         $(#[$meta:meta])*
@@ -86,7 +86,7 @@ macro_rules! item {
     (@complete $field:ident, $expected:literal) => { $field? };
 }
 
-/// Lets types that are read from a mapping stand in a field.
+/// Implements `Field` for types that are parsed from a mapping.
 macro_rules! mappings {
     ($($type:ty),+) => {$(
         impl $crate::config::fields::Field for $type {
@@ -103,7 +103,7 @@ macro_rules! mappings {
 
 pub(crate) use {item, mappings, section};
 
-/// The name of a field in the file, as serde spells it.
+/// Converts a field name to camelCase in the same way as serde.
 pub(crate) fn camel_case(field: &str) -> String {
     let mut words = field.split('_');
     let first = words.next().unwrap_or_default().to_owned();

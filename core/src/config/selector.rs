@@ -1,4 +1,4 @@
-//! The grammar of label selectors, as the apiserver reads them.
+//! Syntax of label selectors in the apiserver.
 
 use crate::labels;
 
@@ -12,15 +12,17 @@ macro_rules! pattern {
     };
 }
 
-/// What a selector looks like, as JSON Schema has it.
+/// Pattern of a selector for the JSON Schema.
 #[cfg(feature = "schema")]
 pub(super) const PATTERN: &str =
     pattern!("([-a-z0-9.]+/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", "([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?");
 
-/// Whether `text` is a selector that selects by something: requirements with commas between them.
+/// Validates a label selector: one or more requirements, separated by commas.
 pub(super) fn check(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
-        return Err("expected a label selector, found nothing: every pod of the cluster would be watched".to_owned());
+        return Err(
+            "expected a label selector, found an empty one, which would select every pod of the cluster".to_owned()
+        );
     }
     split(text).into_iter().try_for_each(|requirement| {
         let requirement = requirement.trim();
@@ -32,7 +34,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     })
 }
 
-/// Splits at the commas outside brackets.
+/// Splits at commas outside of parentheses.
 fn split(text: &str) -> Vec<&str> {
     let mut depth = 0_u32;
     text.split(|character| {
@@ -53,14 +55,14 @@ fn is_requirement(text: &str) -> bool {
     if let Some((key, rest)) = text.split_once('(') {
         return rest.strip_suffix(')').is_some_and(|values| is_set(key, values));
     }
-    // The longer operators first: `a==b` is not `a` equal to `=b`.
+    // Longer operators come first: `a==b` must not parse as `a` and `=b`.
     match ["!=", "==", "="].into_iter().find_map(|operator| text.split_once(operator)) {
         Some((key, value)) => labels::is_key(key.trim()) && labels::is_value(value.trim()),
         None => labels::is_key(text),
     }
 }
 
-/// `key in (a, b)` and `key notin (a, b)`.
+/// Returns true for `key in (a, b)` and `key notin (a, b)`.
 fn is_set(head: &str, values: &str) -> bool {
     let words: Vec<&str> = head.split_whitespace().collect();
     let [key, "in" | "notin"] = words[..] else { return false };
@@ -77,7 +79,7 @@ mod tests {
     #[case::exists("service.istio.io/canonical-name", true)]
     #[case::absent("!canary", true)]
     #[case::equal("app=a", true)]
-    #[case::twice_equal("app==a", true)]
+    #[case::double_equals("app==a", true)]
     #[case::not_equal("app!=a", true)]
     #[case::empty_value("app=", true)]
     #[case::spaces("app = a , b != c", true)]
@@ -88,14 +90,14 @@ mod tests {
     #[case::trailing_comma("a,", false)]
     #[case::bad_key("a b", false)]
     #[case::bad_prefix("a_b.example/c", false)]
-    #[case::empty_part_of_a_prefix("a..b/c", false)]
+    #[case::empty_prefix_segment("a..b/c", false)]
     #[case::two_slashes("a/b/c", false)]
     #[case::bad_value("app=a b", false)]
     #[case::no_values("app in", false)]
-    #[case::open_bracket("app in (a", false)]
-    #[case::other_operator("app within (a)", false)]
+    #[case::unclosed_parenthesis("app in (a", false)]
+    #[case::unknown_operator("app within (a)", false)]
     #[case::greater("app>1", false)]
-    fn selectors(#[case] text: &str, #[case] expected: bool) {
+    fn validates_selectors(#[case] text: &str, #[case] expected: bool) {
         assert_eq!(check(text).is_ok(), expected, "{:?}", check(text));
         let pattern = regex::Regex::new(PATTERN).unwrap();
         assert_eq!(pattern.is_match(text), expected || text == "a..b/c");

@@ -1,42 +1,44 @@
-//! Section `termination`: how pods are ended whose payload has ended.
+//! Section `termination`: termination of sidecar containers when the main containers have completed.
 
 use std::time::Duration;
 
 use super::helpers::Helper;
 use super::section::section;
-use super::{ContainerName, LabelSelector, Period};
+use super::{ConfigDuration, ContainerName, LabelSelector};
 
-/// Longer than this the window would itself be why a job hangs.
-pub(crate) const LONGEST_SETTLE: Duration = Duration::from_hours(1);
-/// An attempt holds one of a few places; pilot-agent itself gives up after a minute.
-const LONGEST_ATTEMPT: Duration = Duration::from_mins(5);
-/// An apiserver needs some moments to connect to a kubelet.
-const SHORTEST_ATTEMPT: Duration = Duration::from_millis(100);
+/// Maximum stabilization window. A longer one would look like a job that does not complete.
+pub(crate) const MAX_SETTLE: Duration = Duration::from_hours(1);
+/// An attempt occupies one of a few permits, and pilot-agent itself gives up after a minute.
+const MAX_ATTEMPT_TIMEOUT: Duration = Duration::from_mins(5);
+/// The apiserver needs some time to connect to a kubelet.
+const MIN_ATTEMPT_TIMEOUT: Duration = Duration::from_millis(100);
 
 section! {
-    /// Ending the proxy and other helpers of pods whose payload has ended.
+    /// Termination of the proxy and other sidecar containers when the main containers have completed.
     pub struct Termination {
-        /// Switches it off and on.
+        /// Enables the termination of sidecar containers.
         pub enabled: bool = true,
-        /// How long after the payload's end the proxy is ended, at most 1h. The annotation `trainmesh.dev/settle` of a pod
-        /// beats this value.
-        pub settle: Period = Period(Duration::from_secs(1)) => Period::within(Duration::ZERO..=LONGEST_SETTLE),
-        /// The name of the proxy's container.
+        /// Stabilization window: time between the completion of the main containers and the termination of the proxy,
+        /// at most 1h. The pod annotation `trainmesh.dev/settle` takes precedence.
+        pub settle: ConfigDuration = ConfigDuration(Duration::from_secs(1))
+            => ConfigDuration::within(Duration::ZERO..=MAX_SETTLE),
+        /// Name of the proxy container.
         pub proxy_container: ContainerName = ContainerName::literal("istio-proxy"),
-        /// Which pods are watched for a proxy to end: a label selector.
-        // Set by every injection template of Istio.
+        /// Label selector of the pods that the controller watches.
+        // All injection templates of Istio set this label.
         pub pod_selector: LabelSelector = LabelSelector::literal("service.istio.io/canonical-name"),
-        /// How long one attempt to end a container may take.
-        pub attempt_timeout: Period = Period(Duration::from_secs(10)) => Period::within(SHORTEST_ATTEMPT..=LONGEST_ATTEMPT),
-        /// Whether port-forwards are used: to sidecar containers that are terminated by a POST, and to the proxy's status port
-        /// where commands in its container fail. Without it the controller reports these sidecars and does not terminate them.
-        /// The permission reaches every port of a pod.
-        // No policy sees which port a stream is for.
+        /// Timeout of one attempt to terminate a container.
+        pub attempt_timeout: ConfigDuration = ConfigDuration(Duration::from_secs(10))
+            => ConfigDuration::within(MIN_ATTEMPT_TIMEOUT..=MAX_ATTEMPT_TIMEOUT),
+        /// Allows port-forwarding: to sidecar containers that are terminated by a POST request, and to the proxy's
+        /// status port if commands in its container fail. If disabled, the controller reports these sidecar containers
+        /// and does not terminate them. The permission covers every port of a pod.
+        // Admission policies do not see the port of a stream.
         pub port_forward: bool,
-        /// Whether `curl` in the proxy's container is tried last.
+        /// Tries `curl` in the proxy container as the last method.
         pub curl: bool,
-        /// Containers that serve the payload and are ended with it, beside those of the built-in catalogue. An entry of the
-        /// same name replaces the built-in one.
+        /// Sidecar containers to terminate, in addition to those of the built-in catalog. An entry with the name of a
+        /// built-in one replaces it.
         pub helpers: Vec<Helper>,
     }
 }

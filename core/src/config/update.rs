@@ -1,27 +1,30 @@
-//! What a source of the configuration holds, and the configuration that it asks for.
+//! Updates from a configuration source.
 
 use super::Configuration;
 
-/// What a source of the configuration holds.
+/// Content of a configuration source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigUpdate {
-    /// No configuration: the embedded one is meant.
+    /// There is none; the built-in configuration applies.
     Absent,
-    /// The text of a configuration.
+    /// Text of a configuration.
     Text(String),
-    /// Something that holds no text; why.
+    /// The source cannot be read, for this reason.
     Unreadable(String),
 }
 
 impl ConfigUpdate {
-    /// The configuration, or every problem of it.
+    /// Parses the configuration.
+    ///
+    /// # Errors
+    /// Returns all problems.
     pub fn configuration(&self) -> Result<Configuration, Vec<String>> {
         match self {
             Self::Absent => Ok(Configuration::embedded()),
             Self::Text(text) => {
                 Configuration::parse(text).map_err(|problems| problems.iter().map(ToString::to_string).collect())
             }
-            Self::Unreadable(why) => Err(vec![why.clone()]),
+            Self::Unreadable(reason) => Err(vec![reason.clone()]),
         }
     }
 }

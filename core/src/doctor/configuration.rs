@@ -1,4 +1,4 @@
-//! The `ConfigMap` with the configuration.
+//! Checks the `ConfigMap` with the configuration.
 
 use super::{Code, Found};
 use crate::config::ConfigUpdate;
@@ -10,8 +10,8 @@ pub(super) fn check(update: &ConfigUpdate) -> Vec<Found> {
         (Ok(configuration), _) => (Code::ConfigurationValid, format!("hash {}", configuration.hash())),
         (Err(problems), _) => (Code::ConfigurationRefused, problems.join("; ")),
     };
-    let off = configuration.is_ok_and(|it| it.termination.enabled && !it.termination.port_forward);
-    std::iter::once(found).chain(off.then(|| (Code::PortForwardOff, String::new()))).collect()
+    let port_forward_off = configuration.is_ok_and(|it| it.termination.enabled && !it.termination.port_forward);
+    std::iter::once(found).chain(port_forward_off.then(|| (Code::PortForwardOff, String::new()))).collect()
 }
 
 #[cfg(test)]
@@ -24,12 +24,12 @@ mod tests {
 
     #[rstest]
     #[case::absent(ConfigUpdate::Absent, Code::ConfigurationAbsent, "")]
-    #[case::another_key(ConfigUpdate::Unreadable("it has no key config.yaml".to_owned()), Code::ConfigurationRefused, "no key")]
+    #[case::missing_key(ConfigUpdate::Unreadable("it has no key config.yaml".to_owned()), Code::ConfigurationRefused, "no key")]
     #[case::valid(ConfigUpdate::Text(HEAD.to_owned()), Code::ConfigurationValid, "hash ")]
-    #[case::refused(ConfigUpdate::Text(format!("{HEAD}mesh: {{hold: 3}}\n")), Code::ConfigurationRefused, "line 3: mesh.hold")]
-    fn updates(#[case] update: ConfigUpdate, #[case] code: Code, #[case] about: &str) {
+    #[case::invalid(ConfigUpdate::Text(format!("{HEAD}mesh: {{hold: 3}}\n")), Code::ConfigurationRefused, "line 3: mesh.hold")]
+    fn checks_the_configuration(#[case] update: ConfigUpdate, #[case] code: Code, #[case] evidence: &str) {
         let found = check(&update);
-        assert!(matches!(&found[..], [(it, text), ..] if *it == code && text.contains(about)), "{found:?}");
+        assert!(matches!(&found[..], [(it, text), ..] if *it == code && text.contains(evidence)), "{found:?}");
     }
 
     #[rstest]
@@ -37,7 +37,7 @@ mod tests {
     #[case::on(ConfigUpdate::Text(format!("{HEAD}termination: {{portForward: true}}\n")), false)]
     #[case::without_termination(ConfigUpdate::Text(format!("{HEAD}termination: {{enabled: false}}\n")), false)]
     #[case::unknown(ConfigUpdate::Unreadable(String::new()), false)]
-    fn port_forwards_that_are_off_are_noted(#[case] update: ConfigUpdate, #[case] expected: bool) {
+    fn reports_disabled_port_forwards(#[case] update: ConfigUpdate, #[case] expected: bool) {
         let found = check(&update);
         assert_eq!(found.iter().any(|(code, _)| *code == Code::PortForwardOff), expected, "{found:?}");
     }

@@ -1,8 +1,8 @@
-//! The replicas of the webhook that the apiserver can reach.
+//! Checks the ready replicas of the webhook.
 
 use super::{Code, Found};
 
-/// Judges how many replicas are ready, behind a Service.
+/// Checks the number of ready replicas; `None` if the Service does not exist.
 pub(super) fn check(ready: Option<usize>) -> Vec<Found> {
     vec![match ready {
         None => (Code::ServiceMissing, String::new()),
@@ -23,7 +23,7 @@ mod tests {
     #[case(Some(0), Code::NoEndpoints)]
     #[case(Some(1), Code::OneEndpoint)]
     #[case(Some(2), Code::EndpointsReady)]
-    fn replicas(#[case] ready: Option<usize>, #[case] expected: Code) {
+    fn checks_the_number_of_replicas(#[case] ready: Option<usize>, #[case] expected: Code) {
         assert_eq!(check(ready)[0].0, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What was seen of a cluster. Objects of Kubernetes are kept as they came; the checks read of them what they need.
+//! The facts about a cluster and its installation. Kubernetes objects are passed unchanged to the checks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,96 +7,96 @@ use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
-use super::{Code, Found, Right, Servers};
-use crate::certs::{Dates, Distrust};
+use super::{Code, Found, Permission, Servers};
+use crate::certs::{TrustError, Validity};
 use crate::config::{ConfigUpdate, PodSecurityDefault};
 use crate::scope::Installation;
 
-/// What was seen, at one moment.
+/// A snapshot of the facts.
 #[derive(Debug)]
-pub struct Facts {
-    /// The installation.
+pub struct InstallationFacts {
+    /// Installation.
     pub installation: Installation,
-    /// The apiserver's clock.
+    /// Time of the apiserver.
     pub now: Timestamp,
-    /// Its version.
+    /// Version of the apiserver.
     pub version: Version,
-    /// Every `MutatingWebhookConfiguration`, in the order in which they are called.
-    pub registrations: Readable<Vec<MutatingWebhookConfiguration>>,
-    /// What the Deployments say.
+    /// All `MutatingWebhookConfigurations`, in the order in which they are called.
+    pub webhook_configurations: Readable<Vec<MutatingWebhookConfiguration>>,
+    /// Settings of the Deployments.
     pub servers: Servers,
-    /// The certificate of the webhook.
-    pub certificate: Readable<ServingCertificate>,
-    /// How many replicas of the webhook are ready; `None` where there is no Service.
+    /// Serving certificate.
+    pub certificate: Readable<CertificateStatus>,
+    /// Number of ready replicas of the webhook; `None` if the Service does not exist.
     pub endpoints: Readable<Option<usize>>,
-    /// The Lease of the controller; `None` where there is none.
+    /// Lease of the controller; `None` if it does not exist.
     pub lease: Readable<Option<LeaseSpec>>,
-    /// The replicas of both servers that are ready, and whether the apiserver reaches their metrics.
+    /// Ready replicas of both servers; the value is true if the apiserver can read the metrics.
     pub metrics: Readable<BTreeMap<String, bool>>,
-    /// The configuration.
+    /// Configuration.
     pub configuration: Readable<ConfigUpdate>,
-    /// Those of the [`needed`](super::needed) rights that the servers' accounts lack.
-    pub denied: Readable<Vec<Right>>,
-    /// Those of the [`unneeded`](super::unneeded) rights that they have in all namespaces.
-    pub unneeded: Readable<Vec<Right>>,
-    /// Istio's control planes.
+    /// [Required permissions](super::required_permissions) that the service accounts lack.
+    pub denied: Readable<Vec<Permission>>,
+    /// [Unused permissions](super::unused_permissions) that the service accounts have in all namespaces.
+    pub unused_permissions: Readable<Vec<Permission>>,
+    /// Istio control planes.
     pub istiods: Readable<Vec<Istiod>>,
-    /// All namespaces, and their labels.
+    /// All namespaces with their labels.
     pub namespaces: Readable<BTreeMap<String, BTreeMap<String, String>>>,
-    /// Whether namespaces without a Pod Security label admit what fabric profiles add.
+    /// Results of the Pod Security probe.
     pub pod_security: Readable<PodSecurityProbe>,
 }
 
-/// What a dry run showed in each namespace where the cluster's default level of Pod Security decides.
+/// Results of dry runs in the namespaces where the cluster's default Pod Security level applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodSecurityProbe {
-    /// `fabric.podSecurityDefault` of the configuration in force.
+    /// `fabric.podSecurityDefault` of the current configuration.
     pub configured: PodSecurityDefault,
-    /// What became of the probe, by namespace.
-    pub namespaces: BTreeMap<String, Admission>,
-    /// How many namespaces more were not probed.
+    /// Results by namespace.
+    pub namespaces: BTreeMap<String, ProbeResult>,
+    /// Number of namespaces that were not probed.
     pub omitted: usize,
 }
 
-/// What became of a pod that needs Pod Security's level `privileged`.
+/// Result of the dry run of a pod that requires the Pod Security level `privileged`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// It would be created.
+pub enum ProbeResult {
+    /// The pod would be created.
     Admitted,
-    /// Pod Security denies it, by this level.
+    /// Pod Security denies the pod at this level.
     PodSecurity(PodSecurityDefault),
-    /// `OpenShift`'s security context constraints deny it.
+    /// The security context constraints of `OpenShift` deny the pod.
     SecurityContextConstraints,
-    /// Another denial, another error, or no answer.
+    /// Another denial, an error, or no response.
     Unknown,
 }
 
-/// What the Secret of the webhook's certificate holds.
+/// Status of the serving certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServingCertificate {
-    /// No certificate, or there is no such Secret.
+pub enum CertificateStatus {
+    /// The Secret or its certificate is missing.
     Missing,
-    /// Certificate and key cannot be read, or do not belong together.
+    /// Certificate and key are malformed or do not match.
     Broken,
-    /// A certificate and its key.
+    /// Certificate and key match.
     Present {
-        /// When it is good.
-        dates: Dates,
-        /// Whether callers trust it, by the name of the webhook that they call; webhooks without a `caBundle` are left out.
-        trust: BTreeMap<String, Result<(), Distrust>>,
+        /// Validity period.
+        validity: Validity,
+        /// Result of verification by the name of the webhook; webhooks without a `caBundle` are omitted.
+        trust: BTreeMap<String, Result<(), TrustError>>,
     },
 }
 
-/// An answer, if the person may read it.
+/// Data that the user's account may or may not be allowed to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readable<T> {
-    /// The answer.
+    /// The data.
     Known(T),
-    /// The request that is forbidden.
+    /// The request that was forbidden.
     Forbidden(String),
 }
 
-/// The apiserver's version, as it says it.
+/// Version of the apiserver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
     /// `1`
@@ -107,16 +107,16 @@ pub struct Version {
     pub full: String,
 }
 
-/// A control plane of Istio.
+/// An Istio control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Istiod {
-    /// Namespace and name of its Deployment.
+    /// Namespace and name of the Deployment.
     pub name: String,
-    /// Its `ENABLE_NATIVE_SIDECARS`, if that is set.
+    /// Value of `ENABLE_NATIVE_SIDECARS`, if it is set.
     pub native: Option<String>,
 }
 
-impl fmt::Display for Admission {
+impl fmt::Display for ProbeResult {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Admitted => formatter.write_str("admitted"),
@@ -128,37 +128,37 @@ impl fmt::Display for Admission {
 }
 
 impl<T> Readable<T> {
-    /// The answer, if there is one.
+    /// Returns the data, if it could be read.
     #[must_use]
     pub fn known(&self) -> Option<&T> {
         match self {
-            Self::Known(answer) => Some(answer),
+            Self::Known(data) => Some(data),
             Self::Forbidden(_) => None,
         }
     }
 
-    /// The same, with the answer that `map` makes of it.
+    /// Applies `map` to the data.
     #[must_use]
     pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Readable<U> {
         match self {
-            Self::Known(answer) => Readable::Known(map(answer)),
+            Self::Known(data) => Readable::Known(map(data)),
             Self::Forbidden(request) => Readable::Forbidden(request),
         }
     }
 
-    /// The same, taken.
+    /// Converts to the data, if it could be read.
     #[must_use]
     pub fn into_known(self) -> Option<T> {
         match self {
-            Self::Known(answer) => Some(answer),
+            Self::Known(data) => Some(data),
             Self::Forbidden(_) => None,
         }
     }
 
-    /// What `check` finds; a note where there is no answer to be checked.
+    /// Runs `check` on the data; returns [`Code::NotReadable`] if it could not be read.
     pub(super) fn evaluate(&self, check: impl FnOnce(&T) -> Vec<Found>) -> Vec<Found> {
         match self {
-            Self::Known(answer) => check(answer),
+            Self::Known(data) => check(data),
             Self::Forbidden(request) => vec![(Code::NotReadable, request.clone())],
         }
     }

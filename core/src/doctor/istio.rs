@@ -1,4 +1,4 @@
-//! Istio: which configurations inject, and whether sidecars are native.
+//! Checks which webhook configurations of Istio inject, and whether sidecars are native.
 
 use std::collections::BTreeMap;
 
@@ -6,45 +6,46 @@ use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebho
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube_core::{Selector, SelectorExt as _};
 
-use super::{Code, Found, Istiod, Readable, several};
+use super::{Code, Found, Istiod, Readable, join_names};
 use crate::keys;
 
-/// How the names of Istio's own configurations begin.
-const NAMES: [&str; 2] = ["istio-sidecar-injector", "istio-revision-tag"];
-/// How the names of their webhooks end, whatever the configuration is called.
-const WEBHOOKS: &str = "sidecar-injector.istio.io";
+/// Name prefixes of Istio's webhook configurations.
+const NAME_PREFIXES: [&str; 2] = ["istio-sidecar-injector", "istio-revision-tag"];
+/// Suffix of the names of injection webhooks in any configuration.
+const WEBHOOK_SUFFIX: &str = "sidecar-injector.istio.io";
 
 pub(super) fn check(all: &[MutatingWebhookConfiguration], istiods: &Readable<Vec<Istiod>>) -> Vec<Found> {
-    let injectors = several(all.iter().filter(|it| injects(it)).map(title));
+    let injectors = join_names(all.iter().filter(|it| injects(it)).map(title));
     let mut found =
         vec![if injectors.is_empty() { (Code::InjectorMissing, injectors) } else { (Code::InjectorsSeen, injectors) }];
-    found.extend(istiods.evaluate(|istiods| native(istiods)));
+    found.extend(istiods.evaluate(|istiods| check_native_sidecars(istiods)));
     found
 }
 
-/// Whether a configuration is one of Istio's that inject.
+/// Returns true if a webhook configuration is one of Istio's that inject sidecars.
 pub(super) fn injects(configuration: &MutatingWebhookConfiguration) -> bool {
     let name = configuration.metadata.name.as_deref().unwrap_or_default();
     let mut webhooks = configuration.webhooks.iter().flatten();
-    NAMES.iter().any(|begin| name.starts_with(begin)) || webhooks.any(|webhook| webhook.name.ends_with(WEBHOOKS))
+    NAME_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || webhooks.any(|webhook| webhook.name.ends_with(WEBHOOK_SUFFIX))
 }
 
-/// Whether one of `all` is called for a plain pod in a namespace with `labels`.
+/// Returns true if an injection webhook is called for a pod without labels in a namespace with `labels`.
 pub(super) fn calls(all: &[MutatingWebhookConfiguration], labels: &BTreeMap<String, String>) -> bool {
-    let plain = BTreeMap::new();
+    let pod_labels = BTreeMap::new();
     let called = |webhook: &MutatingWebhook| {
-        selects(webhook.namespace_selector.as_ref(), labels) && selects(webhook.object_selector.as_ref(), &plain)
+        selects(webhook.namespace_selector.as_ref(), labels) && selects(webhook.object_selector.as_ref(), &pod_labels)
     };
     all.iter().filter(|it| injects(it)).flat_map(|it| it.webhooks.iter().flatten()).any(called)
 }
 
 fn selects(selector: Option<&LabelSelector>, labels: &BTreeMap<String, String>) -> bool {
     let Some(selector) = selector else { return true };
-    // The apiserver takes no selector that cannot be read.
+    // The apiserver rejects invalid selectors.
     Selector::try_from(selector.clone()).is_ok_and(|selector| selector.matches(labels))
 }
 
-/// The name of a configuration, and its revision.
+/// Returns the name of a configuration with its revision.
 fn title(configuration: &MutatingWebhookConfiguration) -> String {
     let metadata = &configuration.metadata;
     let name = metadata.name.as_deref().unwrap_or_default();
@@ -54,16 +55,16 @@ fn title(configuration: &MutatingWebhookConfiguration) -> String {
     }
 }
 
-/// How each control plane chooses, where it can be seen.
-fn native(istiods: &[Istiod]) -> Vec<Found> {
-    let choice = |istiod: &Istiod| match istiod.native.as_deref() {
+/// Reports the setting for native sidecars of each control plane.
+fn check_native_sidecars(istiods: &[Istiod]) -> Vec<Found> {
+    let code = |istiod: &Istiod| match istiod.native.as_deref() {
         Some("true") => Code::NativeOn,
         Some("false") => Code::NativeOff,
         _ => Code::NativeByVersion,
     };
-    let found = [Code::NativeOn, Code::NativeOff, Code::NativeByVersion].map(|code| {
-        let names = istiods.iter().filter(|istiod| choice(istiod) == code).map(|istiod| &istiod.name);
-        (code, several(names))
+    let found = [Code::NativeOn, Code::NativeOff, Code::NativeByVersion].map(|wanted| {
+        let names = istiods.iter().filter(|istiod| code(istiod) == wanted).map(|istiod| &istiod.name);
+        (wanted, join_names(names))
     });
     found.into_iter().filter(|(_, names)| !names.is_empty()).collect()
 }
@@ -73,7 +74,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use super::super::testing::{injector, ours, registrations};
+    use super::super::testing::{injector, own_configuration, webhook_configurations};
     use super::*;
 
     fn istiod(name: &str, native: Option<&str>) -> Istiod {
@@ -83,7 +84,7 @@ mod tests {
     #[rstest]
     #[case::no_mesh(false, vec![], &[(Code::InjectorMissing, "")])]
     #[case::control_plane_elsewhere(true, vec![], &[(Code::InjectorsSeen, "istio-sidecar-injector (revision default)")])]
-    #[case::each_by_its_mode(
+    #[case::each_setting(
         true,
         vec![istiod("a", Some("true")), istiod("b", Some("false")), istiod("c", None), istiod("d", Some("auto"))],
         &[
@@ -93,10 +94,18 @@ mod tests {
             (Code::NativeByVersion, "istio-system/c, istio-system/d"),
         ]
     )]
-    fn meshes(#[case] mesh: bool, #[case] istiods: Vec<Istiod>, #[case] expected: &[(Code, &str)]) {
-        let all = if mesh { vec![ours(), injector("istio-sidecar-injector")] } else { vec![ours()] };
-        let expected: Vec<Found> = expected.iter().map(|(code, about)| (*code, (*about).to_owned())).collect();
-        assert_eq!(check(&registrations(&all), &Readable::Known(istiods)), expected);
+    fn reports_injectors_and_native_sidecars(
+        #[case] mesh: bool,
+        #[case] istiods: Vec<Istiod>,
+        #[case] expected: &[(Code, &str)],
+    ) {
+        let all = if mesh {
+            vec![own_configuration(), injector("istio-sidecar-injector")]
+        } else {
+            vec![own_configuration()]
+        };
+        let expected: Vec<Found> = expected.iter().map(|(code, evidence)| (*code, (*evidence).to_owned())).collect();
+        assert_eq!(check(&webhook_configurations(&all), &Readable::Known(istiods)), expected);
     }
 
     #[rstest]
@@ -104,9 +113,9 @@ mod tests {
     #[case::disabled(json!({"istio-injection": "disabled"}), false)]
     #[case::revision(json!({"istio.io/rev": "default"}), true)]
     #[case::unknown_revision(json!({"istio.io/rev": "canary"}), false)]
-    #[case::pods_decide(json!({}), false)]
-    fn plain_pods(#[case] labels: serde_json::Value, #[case] expected: bool) {
-        let all = registrations(&[ours(), injector("istio-sidecar-injector")]);
+    #[case::by_pod_labels(json!({}), false)]
+    fn detects_injection_by_namespace_labels(#[case] labels: serde_json::Value, #[case] expected: bool) {
+        let all = webhook_configurations(&[own_configuration(), injector("istio-sidecar-injector")]);
         assert_eq!(calls(&all, &serde_json::from_value(labels).unwrap()), expected);
     }
 }

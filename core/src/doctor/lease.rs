@@ -1,12 +1,12 @@
-//! The controller's leader: somebody holds the Lease, and renews it.
+//! Checks that a controller holds the Lease and renews it.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 use super::{Code, Found};
 
-/// How far the clock of the leader's node, which has written the time, may differ from the apiserver's.
-const SKEW: SignedDuration = SignedDuration::from_mins(1);
+/// Maximum difference between the clock of the leader's node, which writes the renew time, and that of the apiserver.
+const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 
 pub(super) fn check(lease: Option<&LeaseSpec>, now: Timestamp) -> Vec<Found> {
     let Some(lease) = lease else { return vec![(Code::LeaseMissing, String::new())] };
@@ -14,10 +14,10 @@ pub(super) fn check(lease: Option<&LeaseSpec>, now: Timestamp) -> Vec<Found> {
         return vec![(Code::LeaseFree, String::new())];
     };
     let term = SignedDuration::from_secs(lease.lease_duration_seconds.unwrap_or_default().into());
-    let silent = lease.renew_time.as_ref().map(|renewed| now.duration_since(renewed.0));
-    vec![match silent {
-        Some(silent) if silent <= term + SKEW => (Code::Led, holder.to_owned()),
-        Some(silent) => (Code::LeaseStale, format!("{holder}, since {} s", silent.as_secs())),
+    let since_renewal = lease.renew_time.as_ref().map(|renewed| now.duration_since(renewed.0));
+    vec![match since_renewal {
+        Some(since) if since <= term + MAX_CLOCK_SKEW => (Code::Led, holder.to_owned()),
+        Some(since) => (Code::LeaseStale, format!("{holder}, since {} s", since.as_secs())),
         None => (Code::LeaseStale, holder.to_owned()),
     }]
 }
@@ -40,13 +40,13 @@ mod tests {
 
     #[rstest]
     #[case::none(None, (Code::LeaseMissing, ""))]
-    #[case::given_back(Some(held("", Some(1000))), (Code::LeaseFree, ""))]
+    #[case::released(Some(held("", Some(1000))), (Code::LeaseFree, ""))]
     #[case::fresh(Some(held("a_1", Some(995))), (Code::Led, "a_1"))]
-    #[case::a_clock_that_is_fast(Some(held("a_1", Some(1030))), (Code::Led, "a_1"))]
-    #[case::a_clock_that_is_slow(Some(held("a_1", Some(925))), (Code::Led, "a_1"))]
-    #[case::silent(Some(held("a_1", Some(924))), (Code::LeaseStale, "a_1, since 76 s"))]
+    #[case::fast_clock(Some(held("a_1", Some(1030))), (Code::Led, "a_1"))]
+    #[case::slow_clock(Some(held("a_1", Some(925))), (Code::Led, "a_1"))]
+    #[case::not_renewed(Some(held("a_1", Some(924))), (Code::LeaseStale, "a_1, since 76 s"))]
     #[case::never_renewed(Some(held("a_1", None)), (Code::LeaseStale, "a_1"))]
-    fn leads(#[case] lease: Option<LeaseSpec>, #[case] expected: (Code, &str)) {
+    fn checks_the_holder_and_the_renew_time(#[case] lease: Option<LeaseSpec>, #[case] expected: (Code, &str)) {
         let now = Timestamp::from_second(1000).unwrap();
         assert_eq!(check(lease.as_ref(), now), [(expected.0, expected.1.to_owned())]);
     }

@@ -1,18 +1,19 @@
-//! The replicas whose metrics can be read.
+//! Checks that the metrics of the replicas can be read.
 
 use std::collections::BTreeMap;
 
-use super::{Code, Found, several};
+use super::{Code, Found, join_names};
 
-/// Judges which of the ready replicas have shown their metrics.
-pub(super) fn check(shown: &BTreeMap<String, bool>) -> Vec<Found> {
-    let silent: Vec<&String> = shown.iter().filter(|(_, shown)| !**shown).map(|(name, _)| name).collect();
-    vec![if shown.is_empty() {
+/// Checks the ready replicas; the value is true if the apiserver can read the metrics.
+pub(super) fn check(reachable: &BTreeMap<String, bool>) -> Vec<Found> {
+    let unreachable: Vec<&String> =
+        reachable.iter().filter(|(_, reachable)| !**reachable).map(|(name, _)| name).collect();
+    vec![if reachable.is_empty() {
         (Code::MetricsUnasked, String::new())
-    } else if silent.is_empty() {
-        (Code::MetricsServed, shown.len().to_string())
+    } else if unreachable.is_empty() {
+        (Code::MetricsServed, reachable.len().to_string())
     } else {
-        (Code::MetricsUnreachable, several(silent))
+        (Code::MetricsUnreachable, join_names(unreachable))
     }]
 }
 
@@ -26,8 +27,12 @@ mod tests {
     #[case(&[], Code::MetricsUnasked, "")]
     #[case(&[("a", true), ("b", true)], Code::MetricsServed, "2")]
     #[case(&[("a", true), ("b", false), ("c", false)], Code::MetricsUnreachable, "b, c")]
-    fn replicas(#[case] shown: &[(&str, bool)], #[case] code: Code, #[case] about: &str) {
-        let shown = shown.iter().map(|(name, shown)| ((*name).to_owned(), *shown)).collect();
-        assert_eq!(check(&shown), [(code, about.to_owned())]);
+    fn checks_the_metrics_of_each_replica(
+        #[case] reachable: &[(&str, bool)],
+        #[case] code: Code,
+        #[case] evidence: &str,
+    ) {
+        let reachable = reachable.iter().map(|(name, reachable)| ((*name).to_owned(), *reachable)).collect();
+        assert_eq!(check(&reachable), [(code, evidence.to_owned())]);
     }
 }

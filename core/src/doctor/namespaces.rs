@@ -1,60 +1,62 @@
-//! Who has opted in, and into what.
+//! Checks which namespaces have opted in, and in which mode.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use serde_json::json;
 
-use super::{Code, Found, istio, several};
+use super::{Code, Found, istio, join_names};
 use crate::mutate::Reason;
 use crate::pod::{Injection, Pod, injection};
-use crate::scope::{Installation, Mode, unknown_opt_in};
+use crate::scope::{Installation, Mode, unknown_inject_value};
 
 type Labels = BTreeMap<String, String>;
 
 pub(super) fn check(
     namespaces: &BTreeMap<String, Labels>,
-    registrations: Option<&Vec<MutatingWebhookConfiguration>>,
+    webhook_configurations: Option<&Vec<MutatingWebhookConfiguration>>,
     installation: &Installation,
 ) -> Vec<Found> {
     let (mut enabled, mut aux) = (0, 0);
-    let (mut rehearsed, mut unknown, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut audited, mut unknown, mut not_injected) = (Vec::new(), Vec::new(), Vec::new());
     for (name, labels) in namespaces {
         match installation.namespace_mode(name, labels) {
             Ok(Mode::Enabled) => enabled += 1,
             Ok(Mode::IstioAux) => aux += 1,
-            Ok(Mode::Audit) => rehearsed.push(name),
+            Ok(Mode::Audit) => audited.push(name),
             Err(_) => {
-                unknown.extend(unknown_opt_in(labels).map(|value| format!("{name} ({value})")));
+                unknown.extend(unknown_inject_value(labels).map(|value| format!("{name} ({value})")));
                 continue;
             }
         }
-        bare.extend(not_injected(name, labels, registrations).map(|why| format!("{name} ({why})")));
+        not_injected.extend(
+            exclusion_from_injection(name, labels, webhook_configurations).map(|why| format!("{name} ({why})")),
+        );
     }
-    let opted_in = if enabled + aux + rehearsed.len() == 0 {
+    let opted_in = if enabled + aux + audited.len() == 0 {
         (Code::NoneOptedIn, String::new())
     } else {
-        (Code::OptedIn, format!("{enabled} enabled, {} audit, {aux} by the label of istio-aux", rehearsed.len()))
+        (Code::OptedIn, format!("{enabled} enabled, {} audit, {aux} by the istio-aux label", audited.len()))
     };
     let rest = [
-        (Code::Rehearsed, several(rehearsed)),
-        (Code::NotInjected, several(bare)),
-        (Code::UnknownOptIn, several(unknown)),
+        (Code::Rehearsed, join_names(audited)),
+        (Code::NotInjected, join_names(not_injected)),
+        (Code::UnknownOptIn, join_names(unknown)),
     ];
     [opted_in].into_iter().chain(rest.into_iter().filter(|(_, names)| !names.is_empty())).collect()
 }
 
-/// Why Istio injects no plain pod there; `None` where it does.
-fn not_injected(
+/// Returns why Istio does not inject a pod without labels in the namespace; `None` if it does.
+fn exclusion_from_injection(
     namespace: &str,
     labels: &Labels,
-    registrations: Option<&Vec<MutatingWebhookConfiguration>>,
+    webhook_configurations: Option<&Vec<MutatingWebhookConfiguration>>,
 ) -> Option<&'static str> {
     match injection(Pod::new(&json!({})), namespace, labels) {
         Injection::NotExpected(why) => Some(Reason::from(why).text()),
-        Injection::Expected => {
-            registrations.filter(|all| !istio::calls(all, labels)).map(|_| "no injector of Istio selects its labels")
-        }
+        Injection::Expected => webhook_configurations
+            .filter(|all| !istio::calls(all, labels))
+            .map(|_| "no injection webhook of Istio selects its labels"),
     }
 }
 
@@ -63,20 +65,20 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    use super::super::testing::{injector, registrations};
+    use super::super::testing::{injector, webhook_configurations};
     use super::*;
 
-    const NONE_ASKS: &str = "neither namespace nor pod asks Istio for a sidecar";
+    const NOT_REQUESTED: &str = "neither the namespace nor the pod requests sidecar injection";
 
     #[rstest]
-    #[case::nobody(json!({"default": {}}), &[(Code::NoneOptedIn, String::new())])]
+    #[case::none(json!({"default": {}}), &[(Code::NoneOptedIn, String::new())])]
     #[case::each_mode(
         json!({
             "a": {"trainmesh.dev/inject": "enabled", "istio-injection": "enabled"},
             "b": {"trainmesh.dev/inject": "audit", "istio.io/rev": "default"},
             "c": {"io.datastrophic/istio-aux": "enabled", "istio-injection": "enabled"},
         }),
-        &[(Code::OptedIn, "1 enabled, 1 audit, 1 by the label of istio-aux".to_owned()), (Code::Rehearsed, "b".to_owned())]
+        &[(Code::OptedIn, "1 enabled, 1 audit, 1 by the istio-aux label".to_owned()), (Code::Rehearsed, "b".to_owned())]
     )]
     #[case::not_injected(
         json!({
@@ -84,22 +86,22 @@ mod tests {
             "b": {"trainmesh.dev/inject": "enabled", "istio.io/rev": "canary"},
         }),
         &[
-            (Code::OptedIn, "2 enabled, 0 audit, 0 by the label of istio-aux".to_owned()),
-            (Code::NotInjected, format!("a ({NONE_ASKS}), b (no injector of Istio selects its labels)")),
+            (Code::OptedIn, "2 enabled, 0 audit, 0 by the istio-aux label".to_owned()),
+            (Code::NotInjected, format!("a ({NOT_REQUESTED}), b (no injection webhook of Istio selects its labels)")),
         ]
     )]
-    #[case::odd_values(
+    #[case::unknown_values(
         json!({"a": {"trainmesh.dev/inject": "true"}, "b": {"trainmesh.dev/inject": "disabled"}}),
         &[(Code::NoneOptedIn, String::new()), (Code::UnknownOptIn, "a (true)".to_owned())]
     )]
-    fn opted_in(#[case] namespaces: Value, #[case] expected: &[Found]) {
+    fn checks_the_opt_in_of_each_namespace(#[case] namespaces: Value, #[case] expected: &[Found]) {
         let namespaces: BTreeMap<String, Labels> = serde_json::from_value(namespaces).unwrap();
-        let all = registrations(&[injector("istio-sidecar-injector")]);
+        let all = webhook_configurations(&[injector("istio-sidecar-injector")]);
         assert_eq!(check(&namespaces, Some(&all), &Installation::default()), expected);
     }
 
     #[test]
-    fn without_the_registrations_the_labels_are_believed() {
+    fn without_webhook_configurations_the_labels_decide() {
         let labels = json!({"a": {"trainmesh.dev/inject": "enabled", "istio.io/rev": "canary"}});
         let found = check(&serde_json::from_value(labels).unwrap(), None, &Installation::default());
         assert!(found.iter().all(|(code, _)| *code == Code::OptedIn), "{found:?}");

@@ -1,7 +1,7 @@
-//! Whether namespaces without a Pod Security label admit what fabric profiles add.
+//! Checks that namespaces without a Pod Security label admit what fabric profiles add.
 
-use super::facts::{Admission, PodSecurityProbe};
-use super::{Code, Found, several};
+use super::facts::{PodSecurityProbe, ProbeResult};
+use super::{Code, Found, join_names};
 use crate::config::PodSecurityDefault;
 
 pub(super) fn check(probe: &PodSecurityProbe) -> Vec<Found> {
@@ -10,20 +10,21 @@ pub(super) fn check(probe: &PodSecurityProbe) -> Vec<Found> {
         return vec![(Code::PodSecurityUnused, String::new())];
     }
     let mut found = Vec::new();
-    let is = |wanted: fn(&Admission) -> bool| namespaces.iter().filter(move |(_, it)| wanted(it));
-    let stricter = |(_, admission): &(&String, &Admission)| level(admission).is_some_and(|level| level > *configured);
+    let probed = |wanted: fn(&ProbeResult) -> bool| namespaces.iter().filter(move |(_, it)| wanted(it));
+    let stricter =
+        |(_, result): &(&String, &ProbeResult)| required_level(result).is_some_and(|level| level > *configured);
     let rejected: Vec<String> =
-        namespaces.iter().filter(stricter).map(|(name, admission)| format!("{name} ({admission})")).collect();
-    let forbidding = is(|it| level(it).is_some()).count();
-    let admitting = is(|it| *it == Admission::Admitted).count();
+        namespaces.iter().filter(stricter).map(|(name, result)| format!("{name} ({result})")).collect();
+    let forbidding = probed(|it| required_level(it).is_some()).count();
+    let admitting = probed(|it| *it == ProbeResult::Admitted).count();
     if !rejected.is_empty() {
-        found.push((Code::PodSecurityForbids, several(rejected)));
+        found.push((Code::PodSecurityForbids, join_names(rejected)));
     } else if forbidding > 0 {
         found.push((Code::PodSecurityConfigured, configured.to_string()));
     } else if admitting > 0 {
         found.push((Code::PodSecurityAdmits, format!("{admitting} probed")));
     }
-    let unknown = several(is(|it| *it == Admission::Unknown).map(|(name, _)| name));
+    let unknown = join_names(probed(|it| *it == ProbeResult::Unknown).map(|(name, _)| name));
     if !unknown.is_empty() {
         found.push((Code::PodSecurityUnknown, unknown));
     }
@@ -33,13 +34,13 @@ pub(super) fn check(probe: &PodSecurityProbe) -> Vec<Found> {
     found
 }
 
-/// What `fabric.podSecurityDefault` has to be where `admission` was seen. A security context constraint that refuses the
-/// probe is no level: the strictest level leaves such pods alone.
-fn level(admission: &Admission) -> Option<PodSecurityDefault> {
-    match admission {
-        Admission::PodSecurity(level) => Some(*level),
-        Admission::SecurityContextConstraints => Some(PodSecurityDefault::Restricted),
-        Admission::Admitted | Admission::Unknown => None,
+/// Returns the value of `fabric.podSecurityDefault` that matches `result`. Security context constraints are not a
+/// level; with the strictest level, the fabric rule leaves such pods alone.
+fn required_level(result: &ProbeResult) -> Option<PodSecurityDefault> {
+    match result {
+        ProbeResult::PodSecurity(level) => Some(*level),
+        ProbeResult::SecurityContextConstraints => Some(PodSecurityDefault::Restricted),
+        ProbeResult::Admitted | ProbeResult::Unknown => None,
     }
 }
 
@@ -49,8 +50,8 @@ mod tests {
 
     use super::*;
 
-    const BASELINE: Admission = Admission::PodSecurity(PodSecurityDefault::Baseline);
-    const RESTRICTED: Admission = Admission::PodSecurity(PodSecurityDefault::Restricted);
+    const BASELINE: ProbeResult = ProbeResult::PodSecurity(PodSecurityDefault::Baseline);
+    const RESTRICTED: ProbeResult = ProbeResult::PodSecurity(PodSecurityDefault::Restricted);
 
     fn found(code: Code, about: &str) -> Found {
         (code, about.to_owned())
@@ -58,21 +59,21 @@ mod tests {
 
     #[rstest]
     #[case::no_namespace(PodSecurityDefault::Unknown, &[], 0, &[found(Code::PodSecurityUnused, "")])]
-    #[case::admitted(PodSecurityDefault::Unknown, &[("a", Admission::Admitted)], 0, &[found(Code::PodSecurityAdmits, "1 probed")])]
+    #[case::admitted(PodSecurityDefault::Unknown, &[("a", ProbeResult::Admitted)], 0, &[found(Code::PodSecurityAdmits, "1 probed")])]
     #[case::baseline(PodSecurityDefault::Unknown, &[("a", BASELINE)], 0, &[found(Code::PodSecurityForbids, "a (baseline)")])]
     #[case::one_of_two(
         PodSecurityDefault::Privileged,
-        &[("a", Admission::Admitted), ("b", Admission::SecurityContextConstraints)],
+        &[("a", ProbeResult::Admitted), ("b", ProbeResult::SecurityContextConstraints)],
         0,
         &[found(Code::PodSecurityForbids, "b (SecurityContextConstraints)")]
     )]
     #[case::configured(PodSecurityDefault::Baseline, &[("a", BASELINE)], 0, &[found(Code::PodSecurityConfigured, "baseline")])]
     #[case::configured_stricter(PodSecurityDefault::Restricted, &[("a", BASELINE)], 0, &[found(Code::PodSecurityConfigured, "restricted")])]
-    #[case::not_strict_enough(PodSecurityDefault::Baseline, &[("a", RESTRICTED)], 0, &[found(Code::PodSecurityForbids, "a (restricted)")])]
-    #[case::unknown(PodSecurityDefault::Unknown, &[("a", Admission::Unknown)], 0, &[found(Code::PodSecurityUnknown, "a")])]
+    #[case::configured_too_lenient(PodSecurityDefault::Baseline, &[("a", RESTRICTED)], 0, &[found(Code::PodSecurityForbids, "a (restricted)")])]
+    #[case::unknown(PodSecurityDefault::Unknown, &[("a", ProbeResult::Unknown)], 0, &[found(Code::PodSecurityUnknown, "a")])]
     #[case::too_many(
         PodSecurityDefault::Unknown,
-        &[("a", Admission::Admitted), ("b", Admission::Unknown)],
+        &[("a", ProbeResult::Admitted), ("b", ProbeResult::Unknown)],
         7,
         &[
             found(Code::PodSecurityAdmits, "1 probed"),
@@ -80,13 +81,13 @@ mod tests {
             found(Code::PodSecurityOmitted, "7 of 9"),
         ]
     )]
-    fn probes(
+    fn compares_the_probes_with_the_configuration(
         #[case] configured: PodSecurityDefault,
-        #[case] namespaces: &[(&str, Admission)],
+        #[case] namespaces: &[(&str, ProbeResult)],
         #[case] omitted: usize,
         #[case] expected: &[Found],
     ) {
-        let namespaces = namespaces.iter().map(|(name, admission)| ((*name).to_owned(), admission.clone())).collect();
+        let namespaces = namespaces.iter().map(|(name, result)| ((*name).to_owned(), result.clone())).collect();
         assert_eq!(check(&PodSecurityProbe { configured, namespaces, omitted }), expected);
     }
 }

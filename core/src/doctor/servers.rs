@@ -1,24 +1,24 @@
-//! How the webhook and the controller are installed.
+//! The Deployments of the webhook and the controller.
 
 use crate::objects::SERVING_SECRET;
 
-/// How the two servers are installed.
+/// Settings of the Deployments of the two servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servers {
-    /// The webhook's service account.
+    /// Service account of the webhook.
     pub webhook_account: String,
-    /// The controller's service account.
+    /// Service account of the controller.
     pub controller_account: String,
-    /// The Secret that the webhook's certificate lies in.
+    /// Secret of the serving certificate.
     pub secret: String,
-    /// Whether the controller makes the certificate.
+    /// True if the controller issues the certificate.
     pub own_certificate: bool,
-    /// Whether a controller is installed, or has something to do; `false`: the webhook alone.
+    /// True if a controller is installed or required by the configuration.
     pub controller: bool,
 }
 
 impl Default for Servers {
-    /// As the chart installs them.
+    /// Returns the defaults of the chart.
     fn default() -> Self {
         Self {
             webhook_account: "trainmesh-webhook".to_owned(),

@@ -1,14 +1,14 @@
-//! Registrations for the tables of the checks.
+//! Webhook configurations for the tests of the checks.
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use serde_json::{Value, json};
 
-/// `config/registration.yaml`.
-pub(super) fn ours() -> Value {
-    crate::yaml::parse(include_str!("../../../config/registration.yaml")).unwrap()
+/// Returns the webhook configuration of trainmesh, `config/webhook-configuration.yaml`.
+pub(super) fn own_configuration() -> Value {
+    crate::yaml::parse(include_str!("../../../config/webhook-configuration.yaml")).unwrap()
 }
 
-/// One of Istio's configurations as its chart makes it, cut down to what selects namespaces.
+/// Returns an injection configuration of Istio as its chart creates it, reduced to the selectors.
 pub(super) fn injector(name: &str) -> Value {
     let webhook = |name: &str, namespaces: Value, pods: Value| {
         json!({"name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -27,7 +27,7 @@ pub(super) fn injector(name: &str) -> Value {
     ]})
 }
 
-/// The objects of these manifests.
-pub(super) fn registrations(all: &[Value]) -> Vec<MutatingWebhookConfiguration> {
+/// Decodes manifests.
+pub(super) fn webhook_configurations(all: &[Value]) -> Vec<MutatingWebhookConfiguration> {
     all.iter().map(|it| serde_json::from_value(it.clone()).unwrap()).collect()
 }

@@ -1,8 +1,8 @@
-//! Which extended resources are devices for RDMA, whoever offers them.
+//! Names of the extended resources that are RDMA devices.
 
-/// Starts of the names by which device plugins and cloud providers offer devices for RDMA: the shared device plugin, the
-/// SR-IOV plugin with the names of NVIDIA's network operator and of OKE, AWS, and the device classes of both.
-const STARTS: [&str; 8] = [
+/// Prefixes that device plugins and cloud providers use: the RDMA shared device plugin, the SR-IOV device plugin with
+/// the names of NVIDIA's network operator and of OKE, and AWS with its device plugin and its DRA device class.
+const PREFIXES: [&str; 8] = [
     "rdma/",
     "mellanox.com/",
     "nvidia.com/mlnx",
@@ -13,18 +13,19 @@ const STARTS: [&str; 8] = [
     "deviceclass.resource.kubernetes.io/efa",
 ];
 
-/// What the name of a resource that a site named itself holds, as in `openshift.io/mlnx_rdma` or `nvidia.com/rdma-vf`.
-const PARTS: [&str; 2] = ["rdma", "infiniband"];
+/// Substrings of custom resource names, such as `openshift.io/mlnx_rdma` and `nvidia.com/rdma-vf`.
+const SUBSTRINGS: [&str; 2] = ["rdma", "infiniband"];
 
-/// Networks of GKE are devices by name, and are added by GKE itself for each interface.
-const NETWORKS_OF_GKE: &str = "networking.gke.io.networks/";
+/// Prefix of the resources that GKE adds for network interfaces. They are not devices.
+const GKE_NETWORK_PREFIX: &str = "networking.gke.io.networks/";
 
-/// Whether `resource` is a device for RDMA.
+/// Returns true if `resource` is the name of an RDMA device.
 #[must_use]
-pub fn is_rdma(resource: &str) -> bool {
-    let named = |name: &str| PARTS.iter().any(|part| name.contains(part));
-    let own = || resource.split_once('/').is_some_and(|(_, name)| named(name));
-    !resource.starts_with(NETWORKS_OF_GKE) && (STARTS.iter().any(|start| resource.starts_with(start)) || own())
+pub fn is_rdma_resource(resource: &str) -> bool {
+    let has_substring = |name: &str| SUBSTRINGS.iter().any(|substring| name.contains(substring));
+    let is_custom = || resource.split_once('/').is_some_and(|(_, name)| has_substring(name));
+    !resource.starts_with(GKE_NETWORK_PREFIX)
+        && (PREFIXES.iter().any(|prefix| resource.starts_with(prefix)) || is_custom())
 }
 
 #[cfg(test)]
@@ -43,7 +44,7 @@ mod tests {
     #[case("networking.gke.io.networks/rdma-0", false)]
     #[case("hugepages-2Mi", false)]
     #[case("memory", false)]
-    fn devices(#[case] resource: &str, #[case] expected: bool) {
-        assert_eq!(is_rdma(resource), expected);
+    fn recognizes_rdma_resources(#[case] resource: &str, #[case] expected: bool) {
+        assert_eq!(is_rdma_resource(resource), expected);
     }
 }

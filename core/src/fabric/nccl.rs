@@ -1,9 +1,10 @@
-//! What NVIDIA's variables may hold: their names, types and ranges as NCCL 2.30 documents them and its source reads them.
+//! NCCL's environment variables: names, types and ranges according to the documentation and source of NCCL 2.30.
 //!
-//! A profile is held against this table when it is loaded, and the lint holds pods against it. NCCL itself says little:
-//! an unknown name is passed over, and `true` where a number belongs reads as 0.
+//! Profiles are validated against this table when they are loaded, and the lint validates pods. NCCL itself ignores
+//! unknown names and reads words such as `true` as 0.
 //!
-//! Absent on purpose: variables of others (UCX, libfabric, PyTorch), and the values of those that a plugin of NCCL owns.
+//! Intentionally not included: variables of other libraries (UCX, libfabric, PyTorch), and values of variables that
+//! belong to NCCL plugins.
 
 mod debugging;
 mod list;
@@ -16,150 +17,151 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use list::DeviceList;
-pub use number::{is_number, number};
-pub use value::{Kind, integer};
+pub use number::{is_c_integer, parse_c_integer};
+pub use value::{ValueKind, parse_strict_integer};
 
 use crate::hint::nearest;
 
-/// What is wrong with a setting.
+/// Error of an invalid setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
-    /// NCCL knows no variable of this name.
+pub enum InvalidSetting {
+    /// NCCL has no variable with this name.
     Name(String),
-    /// NCCL would not take, or not understand, this value.
+    /// NCCL rejects or misreads the value.
     Value(String),
 }
 
-/// One variable that NCCL reads.
+/// A variable that NCCL reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// Name of the variable.
     pub name: &'static str,
-    /// What it may hold.
-    pub kind: Kind,
-    /// For what it is.
+    /// Type and range of the value.
+    pub kind: ValueKind,
+    /// Section of the documentation.
     pub group: Group,
-    /// The first release of NCCL that reads it, where that is documented.
+    /// First NCCL release that reads it, if documented.
     pub since: Option<&'static str>,
-    /// Why it should no longer be set, and what took its place; `None`: it is current.
-    pub retired: Option<&'static str>,
+    /// Deprecation note with the replacement; `None` if the variable is not deprecated.
+    pub deprecated: Option<&'static str>,
 }
 
-/// For what a variable is: the two groups of NCCL's documentation, and what is not in it.
+/// Section of NCCL's documentation that lists a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// It fits NCCL to a system, and may stay.
+    /// System configuration: may be set permanently.
     System,
-    /// It works around a fault for a while: not for production.
+    /// Debugging: temporary workarounds, not for production.
     Debugging,
-    /// The source reads it; the documentation does not name it.
+    /// Not documented; only the source contains it.
     Undocumented,
 }
 
-/// Starts of names that plugins of NCCL read themselves.
-const PLUGINS: &[&str] = &[
-    // GPUDirect-TCPXO of Google, its guest configuration checker, and GPUDirect-TCPX.
+/// Prefixes of variables that NCCL plugins read.
+const PLUGIN_PREFIXES: &[&str] = &[
+    // Google's GPUDirect-TCPXO, its guest configuration checker, and GPUDirect-TCPX.
     "NCCL_FASTRAK_",
     "NCCL_SHIMNET_",
     "NCCL_GPUDIRECTTCPX_",
-    // The plugins of HPC-X.
+    // HPC-X plugins.
     "NCCL_SHARP_",
     "NCCL_UCX_",
-    // The profiler plugin that NCCL ships.
+    // NCCL's profiler plugin.
     "NCCL_INSPECTOR_",
 ];
 
-/// What gloo and TensorPipe take for the name of an interface as it stands: no list of prefixes, no `^`, no `=`.
-const CONCRETE: &[&str] = &["GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"];
+/// Variables of gloo and TensorPipe with plain interface names: no prefix match, no `^`, no `=`.
+const PLAIN_INTERFACE_VARIABLES: &[&str] = &["GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"];
 
-/// More sockets than these NCCL opens for no connection.
-const MOST_SOCKETS: i64 = 64;
+/// Maximum number of sockets per connection.
+const MAX_SOCKETS: i64 = 64;
 
 static VARIABLES: LazyLock<BTreeMap<&'static str, Variable>> = LazyLock::new(|| {
     let tables = [system::VARIABLES, debugging::VARIABLES].into_iter().flatten().copied();
     tables.chain(undocumented::variables()).map(|variable| (variable.name, variable)).collect()
 });
 
-/// The variable `name` of NCCL; `None` where it is another's, a plugin's, or nobody's.
+/// Returns NCCL's variable `name`. Variables of plugins and other libraries are not included.
 #[must_use]
 pub fn variable(name: &str) -> Option<&'static Variable> {
     VARIABLES.get(name)
 }
 
-/// Every variable of NCCL, in the order of the names.
+/// Returns all NCCL variables, sorted by name.
 pub fn variables() -> impl Iterator<Item = &'static Variable> {
     VARIABLES.values()
 }
 
-/// Whether `name` is read by a plugin of NCCL, by names that only it knows.
+/// Returns true if `name` has the prefix of a known NCCL plugin.
 #[must_use]
-pub fn is_plugins(name: &str) -> bool {
-    PLUGINS.iter().any(|start| name.starts_with(start))
+pub fn is_plugin_variable(name: &str) -> bool {
+    PLUGIN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether gloo or TensorPipe takes the value of `name` for one interface's name as it stands.
+/// Returns true if gloo or TensorPipe reads `name` as plain interface names.
 #[must_use]
-pub fn is_concrete_interface(name: &str) -> bool {
-    CONCRETE.contains(&name)
+pub fn takes_plain_interfaces(name: &str) -> bool {
+    PLAIN_INTERFACE_VARIABLES.contains(&name)
 }
 
-/// Whether NCCL understands `value` as that of `name`. Variables of others are not judged, but for the interfaces of
-/// gloo and TensorPipe, which fail on NCCL's way of writing them.
-pub fn check(name: &str, value: &str) -> Result<(), Problem> {
-    if is_concrete_interface(name) {
-        return list::check_concrete(value).map_err(Problem::Value);
+/// Validates the setting `name=value`. Of other libraries' variables only the interfaces of gloo and TensorPipe are
+/// validated, because these libraries fail on NCCL's syntax.
+pub fn check(name: &str, value: &str) -> Result<(), InvalidSetting> {
+    if takes_plain_interfaces(name) {
+        return list::check_plain_interfaces(value).map_err(InvalidSetting::Value);
     }
     match variable(name) {
-        Some(variable) => variable.kind.check(value).map_err(Problem::Value),
-        None if name.starts_with("NCCL_") && !is_plugins(name) => {
+        Some(variable) => variable.kind.check(value).map_err(InvalidSetting::Value),
+        None if name.starts_with("NCCL_") && !is_plugin_variable(name) => {
             let known: Vec<&str> = VARIABLES.keys().copied().collect();
             let hint = nearest(name, &known).map(|near| format!(": did you mean {near}?"));
-            Err(Problem::Name(format!("NCCL knows no variable {name}{}", hint.unwrap_or_default())))
+            Err(InvalidSetting::Name(format!("NCCL has no variable {name}{}", hint.unwrap_or_default())))
         }
         None => Ok(()),
     }
 }
 
-/// What is wrong with variables that must fit each other; `value` looks one up.
-pub fn together<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
-    let number = |name: &str| value(name).and_then(integer);
+/// Validates variables that depend on each other, and returns the error message. `value` looks up a variable.
+pub fn check_combination<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let number = |name: &str| value(name).and_then(parse_strict_integer);
     let threads = number("NCCL_SOCKET_NTHREADS")?;
     let sockets = number("NCCL_NSOCKS_PERTHREAD")?;
-    (threads.saturating_mul(sockets) > MOST_SOCKETS).then(|| {
+    (threads.saturating_mul(sockets) > MAX_SOCKETS).then(|| {
         format!(
-            "NCCL_SOCKET_NTHREADS {threads} times NCCL_NSOCKS_PERTHREAD {sockets}: expected at most {MOST_SOCKETS} sockets"
+            "NCCL_SOCKET_NTHREADS {threads} times NCCL_NSOCKS_PERTHREAD {sockets}: expected at most {MAX_SOCKETS} sockets"
         )
     })
 }
 
 impl Variable {
-    const fn new(name: &'static str, kind: Kind, group: Group) -> Self {
-        Self { name, kind, group, since: None, retired: None }
+    const fn new(name: &'static str, kind: ValueKind, group: Group) -> Self {
+        Self { name, kind, group, since: None, deprecated: None }
     }
 
     const fn since(self, release: &'static str) -> Self {
         Self { since: Some(release), ..self }
     }
 
-    const fn retired(self, why: &'static str) -> Self {
-        Self { retired: Some(why), ..self }
+    const fn deprecated(self, note: &'static str) -> Self {
+        Self { deprecated: Some(note), ..self }
     }
 
-    /// Whether NCCL reads its value as a number: a word such as `true` is 0 then.
+    /// Returns true if NCCL parses the value as a number, and reads words such as `true` as 0.
     #[must_use]
     pub const fn is_integer(&self) -> bool {
         self.kind.range().is_some()
     }
 
-    /// Whether it is for debugging, or a workaround for a while.
+    /// Returns true if NCCL documents the variable for debugging.
     #[must_use]
     pub fn is_debugging(&self) -> bool {
         self.group == Group::Debugging
     }
 
-    /// Whether no profile may set it: the transports within a node, without which every job is slow, and some hang.
+    /// Returns true if profiles must not set the variable: it disables a transport within the node, without which all
+    /// jobs are slow and some hang.
     #[must_use]
-    pub fn is_never_set(&self) -> bool {
+    pub fn is_forbidden_in_profiles(&self) -> bool {
         matches!(self.name, "NCCL_P2P_DISABLE" | "NCCL_SHM_DISABLE")
     }
 }

@@ -1,91 +1,97 @@
-//! What is done to a container to end it, and what comes of it.
+//! Actions that terminate a container, and their results.
 
 use std::time::Duration;
 
-/// What is done to a container.
+/// An action on a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Run a command in it; no shell.
+    /// Run a command in the container, without a shell.
     Exec {
         /// The command and its arguments.
         argv: Vec<String>,
     },
-    /// POST through a port-forward: to the pod's loopback.
+    /// Send a POST request to the pod's loopback interface through a port-forward.
     Post {
-        /// The port.
+        /// Port.
         port: u16,
-        /// The path, from its `/`.
+        /// Path, with its leading `/`.
         path: String,
     },
 }
 
-/// One try to end a container.
+/// One attempt to terminate a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Which of the ways this is.
+pub struct Attempt {
+    /// Method that the action belongs to.
     pub method: Method,
-    /// What is done.
+    /// The action.
     pub action: Action,
-    /// How long after it the container may take to be seen terminated.
-    pub patience: Duration,
+    /// How long the container may take to exit after the action.
+    pub exit_timeout: Duration,
 }
 
-/// The ways to end a container.
+/// The methods to terminate a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Method {
-    /// `pilot-agent request`, to Envoy's admin port.
+    /// `pilot-agent request` to Envoy's admin port.
     EnvoyAdmin,
-    /// `pilot-agent request`, to pilot-agent's status port.
+    /// `pilot-agent request` to pilot-agent's status port.
     StatusPort,
     /// POST to the status port through a port-forward.
     StatusForward,
     /// `curl` to the status port.
     StatusCurl,
-    /// A helper's own command.
-    HelperExec,
-    /// POST to a helper's own port.
-    HelperPost,
+    /// A command in a sidecar.
+    SidecarExec,
+    /// POST to a port of a sidecar.
+    SidecarPost,
 }
 
-/// An action that was carried out.
+/// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// What came of it, as far as the next decision is concerned.
+pub struct AttemptOutcome {
+    /// Class of the outcome, as far as the next decision needs it.
     pub result: AttemptResult,
-    /// What was answered, in the words of an event; empty where nothing is worth telling.
+    /// The answer in the words of an event; may be empty.
     pub detail: String,
 }
 
-/// What came of an action, in the classes that matter to the next decision. None of them is success: that is a
-/// container seen terminated.
+/// Classes of outcomes. None of them is success: only a container that is observed to be terminated counts as success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptResult {
-    /// Delivered, also where the exit code or the stream says otherwise: quitting kills the messenger.
+    /// The request was delivered. Also if the exit code or the stream reports a failure, because a container that exits
+    /// kills the command.
     Sent,
-    /// The image has no such command.
+    /// The image does not contain the command.
     NotInImage,
-    /// Nobody listens, or the answer was no.
+    /// The port is closed, or the request was answered with an error.
     Refused,
-    /// The container does not run any more.
+    /// The container no longer runs.
     ContainerGone,
-    /// The pod is not there any more.
+    /// The pod no longer exists.
     PodGone,
-    /// The kubelet cannot be reached.
+    /// The kubelet is unreachable.
     Unreachable,
-    /// The right is missing, or a policy forbids it.
+    /// A permission is missing, or a policy forbids the action.
     Forbidden,
-    /// No answer in time.
+    /// The action did not finish in time.
     TimedOut,
-    /// Anything else.
+    /// Any other error.
     Failed,
 }
 
 impl Method {
-    /// Every way.
-    pub const ALL: [Self; 6] =
-        [Self::EnvoyAdmin, Self::StatusPort, Self::StatusForward, Self::StatusCurl, Self::HelperExec, Self::HelperPost];
+    /// All methods.
+    pub const ALL: [Self; 6] = [
+        Self::EnvoyAdmin,
+        Self::StatusPort,
+        Self::StatusForward,
+        Self::StatusCurl,
+        Self::SidecarExec,
+        Self::SidecarPost,
+    ];
 
-    /// The name in metrics and events.
+    /// Returns the name used in metrics and events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -93,23 +99,23 @@ impl Method {
             Self::StatusPort => "status-port",
             Self::StatusForward => "status-forward",
             Self::StatusCurl => "status-curl",
-            Self::HelperExec => "helper-exec",
-            Self::HelperPost => "helper-post",
+            Self::SidecarExec => "helper-exec",
+            Self::SidecarPost => "helper-post",
         }
     }
 
-    /// The subresource of pods that the way goes through: what `create` and `get` are needed on.
+    /// Returns the subresource of pods that the method uses; it requires `create` and `get`.
     #[must_use]
     pub fn subresource(self) -> &'static str {
         match self {
-            Self::EnvoyAdmin | Self::StatusPort | Self::StatusCurl | Self::HelperExec => "pods/exec",
-            Self::StatusForward | Self::HelperPost => "pods/portforward",
+            Self::EnvoyAdmin | Self::StatusPort | Self::StatusCurl | Self::SidecarExec => "pods/exec",
+            Self::StatusForward | Self::SidecarPost => "pods/portforward",
         }
     }
 }
 
 impl AttemptResult {
-    /// The name in metrics and events.
+    /// Returns the name used in metrics and events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

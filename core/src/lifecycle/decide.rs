@@ -1,103 +1,107 @@
-//! The one decision: what is to be done about a pod now.
+//! Decides what to do for a pod now.
 //!
-//! In this order: what has come of earlier actions is told, then every reason to leave the pod alone is looked for, then
-//! the payload must have ended for good and the settle window be over; only then helpers and, last, the proxy are ended.
+//! The order matters: first the effects of earlier actions are reported, then every reason to leave the pod alone is
+//! checked. Then the main containers must have completed and the stabilization window must be over. Only then are
+//! the sidecars terminated and, last, the proxy.
 
-mod end;
-mod gate;
+mod main_containers;
 mod outcome;
-mod payload;
+mod preconditions;
+mod terminate;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::roles::Roles;
-use super::{Catalogue, Decision, History, PodFacts, Report, ReportCode, Skip, Why};
-use crate::config::{LONGEST_SETTLE, Termination};
+use super::{Decision, History, PodFacts, Report, ReportCode, SidecarCatalog, SkipReason, WaitReason};
+use crate::config::{MAX_SETTLE, Termination};
 use crate::duration;
 use crate::scope::{Exclusion, Mode};
 
-/// All that a decision depends on.
+/// The input of a decision.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation<'a> {
+pub struct DecisionInput<'a> {
     /// The pod.
     pub facts: &'a PodFacts,
-    /// What its namespace has opted into, or why it has not.
+    /// Mode of the namespace, or why the namespace is not served.
     pub mode: Result<Mode, Exclusion>,
-    /// The section of the configuration.
+    /// Section `termination` of the configuration.
     pub settings: &'a Termination,
-    /// The catalogue under these settings.
-    pub catalogue: &'a Catalogue,
-    /// What has been tried and told before.
+    /// Sidecar catalog under these settings.
+    pub catalog: &'a SidecarCatalog,
+    /// Previous attempts and reports.
     pub history: &'a History,
-    /// The time.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// A decision other than to go on: `Err` ends the questions, so that each can be asked with `?`.
-type Ruling = Result<(), Decision>;
+/// `Err` is a final decision, so that checks can be chained with `?`.
+type CheckResult = Result<(), Decision>;
 
-/// Decides. An action is decided upon only while the payload has ended for good and no other action is under way.
+/// Decides what to do for a pod. [`Decision::Terminate`] is returned only after the main containers have completed and
+/// while no other action is in progress.
 #[must_use]
-pub fn decide(situation: &Situation<'_>) -> Decision {
-    match rulings(situation) {
+pub fn decide(input: &DecisionInput<'_>) -> Decision {
+    match evaluate(input) {
         Ok(decision) | Err(decision) => decision,
     }
 }
 
-fn rulings(situation: &Situation<'_>) -> Result<Decision, Decision> {
-    let Situation { facts, mode, settings, catalogue, history, now } = *situation;
+fn evaluate(input: &DecisionInput<'_>) -> Result<Decision, Decision> {
+    let DecisionInput { facts, mode, settings, catalog, history, now } = *input;
     if let Some(until) = history.in_flight(now) {
-        return Err(Decision::Wait { until: Some(until), why: Why::InFlight });
+        return Err(Decision::Wait { until: Some(until), reason: WaitReason::InFlight });
     }
-    let tell = |report: Report| if history.told(&report) { Ok(()) } else { Err(Decision::Report(report)) };
-    let roles = || Roles::of(facts, settings.proxy_container.as_str(), catalogue);
+    let report_once =
+        |report: Report| if history.is_reported(&report) { Ok(()) } else { Err(Decision::Report(report)) };
+    let roles = || Roles::new(facts, settings.proxy_container.as_str(), catalog);
 
-    if history.has_tries() {
-        outcome::reports(situation, &roles()).into_iter().try_for_each(tell)?;
+    if history.has_attempts() {
+        outcome::reports(input, &roles()).into_iter().try_for_each(report_once)?;
     }
-    // Before the roles are read: a pod that nobody has opted in costs next to nothing.
-    gate::pass(facts, mode, settings)?;
+    // Before the roles are determined: a pod of a namespace that has not opted in costs next to nothing.
+    preconditions::check_pod(facts, mode, settings)?;
     let roles = roles();
-    if let Some(unknown) = &roles.unknown_payload {
-        tell(Report::new(ReportCode::PayloadUnknown).detail(unknown.as_str()))?;
-        return Err(Decision::Skip(Skip::PayloadUnknown));
+    if let Some(unknown) = &roles.unknown_main {
+        report_once(Report::new(ReportCode::PayloadUnknown).with_detail(unknown.as_str()))?;
+        return Err(Decision::Skip(SkipReason::PayloadUnknown));
     }
-    if let Some(report) = outcome::died_early(situation, &roles) {
-        tell(report)?;
+    if let Some(report) = outcome::proxy_died_early(input, &roles) {
+        report_once(report)?;
     }
-    let can_end = payload::can_end(&roles.payload);
-    if can_end.is_ok() {
-        roles.findings.iter().cloned().try_for_each(tell)?;
+    let can_complete = main_containers::check_can_complete(&roles.main);
+    if can_complete.is_ok() {
+        roles.reports.iter().cloned().try_for_each(report_once)?;
     }
-    gate::something_to_end(facts, &roles)?;
-    can_end?;
-    let settle = match settle(facts, settings) {
+    preconditions::check_targets(facts, &roles)?;
+    can_complete?;
+    let window = match stabilization_window(facts, settings) {
         Ok(window) => window,
         Err(detail) => {
-            tell(Report::new(ReportCode::SettleUnreadable).detail(detail))?;
+            report_once(Report::new(ReportCode::SettleUnreadable).with_detail(detail))?;
             settings.settle.0
         }
     };
-    let ended = payload::ended(facts, &roles.payload)?;
-    payload::settled(ended, settle, now)?;
+    let completed = main_containers::completion_time(facts, &roles.main)?;
+    main_containers::check_stabilized(completed, window, now)?;
     if mode == Ok(Mode::Audit) {
-        if let Some(report) = end::rehearsal(&roles) {
-            tell(report)?;
+        if let Some(report) = terminate::audit_report(&roles) {
+            report_once(report)?;
         }
-        return Err(Decision::Skip(Skip::Audit));
+        return Err(Decision::Skip(SkipReason::Audit));
     }
-    end::next(situation, &roles, ended, tell)
+    terminate::next_action(input, &roles, completed, report_once)
 }
 
-/// The window after the payload's end. `Err` is the pod's text where that is no duration within reason.
-fn settle(facts: &PodFacts, settings: &Termination) -> Result<Duration, String> {
-    let text = match &facts.declared.settle {
+/// Returns the stabilization window after the completion of the main containers. `Err` is the text of an annotation
+/// that is not a valid duration or too long.
+fn stabilization_window(facts: &PodFacts, settings: &Termination) -> Result<Duration, String> {
+    let text = match &facts.annotations.settle {
         None => return Ok(settings.settle.0),
-        Some(Err(excess)) => return Err(excess.to_string()),
+        Some(Err(exceeded)) => return Err(exceeded.to_string()),
         Some(Ok(text)) => text,
     };
-    let window = duration::parse(text.trim()).ok().filter(|window| *window <= LONGEST_SETTLE);
+    let window = duration::parse(text.trim()).ok().filter(|window| *window <= MAX_SETTLE);
     window.ok_or_else(|| text.to_string())
 }

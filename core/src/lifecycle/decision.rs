@@ -1,193 +1,193 @@
-//! What can be decided about a pod, with every reason's code and words.
+//! The possible decisions about a pod, and the code and text of each reason.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Method, Step};
+use super::{Attempt, Method};
 use crate::codes::codes;
 use crate::finding::{Finding, Severity};
 use crate::scope::Exclusion;
 
-/// What is to be done about a pod.
+/// The next thing to do for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing yet.
+    /// Do nothing yet.
     Wait {
-        /// When to ask again; `None`: when the pod changes.
+        /// When to decide again; `None` if only a change of the pod matters.
         until: Option<Timestamp>,
-        /// What is waited for.
-        why: Why,
+        /// Reason for waiting.
+        reason: WaitReason,
     },
-    /// Nothing, until the pod, its namespace or the configuration changes.
-    Skip(Skip),
-    /// Carry out `step` on `target`: [`History::begin`](super::History::begin) before it,
+    /// Do nothing until the pod, its namespace or the configuration changes.
+    Skip(SkipReason),
+    /// Carry out `attempt` on `target`: call [`History::begin`](super::History::begin) before it and
     /// [`History::record`](super::History::record) after it.
-    End {
-        /// What to do.
-        step: Step,
-        /// To which container.
+    Terminate {
+        /// The action to carry out.
+        attempt: Attempt,
+        /// The container to terminate.
         target: Target,
     },
-    /// Tell, note it by [`History::tell`](super::History::tell), and decide again.
+    /// Publish the report, call [`History::record_report`](super::History::record_report), and decide again.
     Report(Report),
 }
 
-/// The container that an action is meant for. It is no longer meant when any of this has changed.
+/// The container that an action applies to. The action no longer applies when any of these values has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What the container is to the pod.
+    /// Role of the container in the pod.
     pub role: Role,
-    /// Its name.
+    /// Name of the container.
     pub container: Box<str>,
-    /// Its container id.
+    /// Container ID.
     pub id: Box<str>,
-    /// How often the payload had been restarted when this was decided.
-    pub payload_restarts: u64,
+    /// Restarts of the main containers at the time of the decision.
+    pub main_restarts: u64,
 }
 
-/// What a container that is ended is to its pod.
+/// Role of a container that the controller terminates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The mesh's proxy.
+    /// The Istio proxy.
     Proxy,
-    /// A helper of the payload.
-    Helper,
+    /// A sidecar other than the proxy.
+    Sidecar,
 }
 
-/// What is to be published about one pod.
+/// A finding about one pod, to be published once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// What was found.
+    /// Kind of the report.
     pub code: ReportCode,
-    /// About which container.
+    /// Name of the affected container, if the report is about one.
     pub container: Option<Box<str>>,
-    /// What is particular to this pod; empty where there is nothing.
+    /// Details of this pod; may be empty.
     pub detail: String,
-    /// Of [`ReportCode::ProxyEnded`] and [`ReportCode::HelperEnded`]: how.
-    pub ended: Option<Ended>,
+    /// Details of the termination, set for [`ReportCode::ProxyEnded`] and [`ReportCode::HelperEnded`].
+    pub termination: Option<TerminationDetails>,
 }
 
-/// How a container was ended.
+/// Details of the termination of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// The last way that was tried before it was seen terminated.
+pub struct TerminationDetails {
+    /// The last method used before the container was observed to be terminated.
     pub method: Method,
-    /// From the payload's end to the container's, where the kubelet tells both.
+    /// Time from the completion of the main containers, if the kubelet reports both times.
     pub delay: Option<Duration>,
 }
 
 codes! {
-    /// What is waited for.
-    pub enum Why {
-        /// A container of the payload has no status yet.
-        StatusIncomplete => "a payload container has no status yet",
-        /// A container of the payload runs or is about to.
-        PayloadRunning => "the payload has not ended",
-        /// A container of the payload has ended in a way after which its restart policy starts it again.
-        PayloadRestarting => "a payload container will be started again",
-        /// A container has ended in a way after which its rules start all containers again.
-        PodRestarting => "all containers will be started again",
-        /// The payload has ended only just now.
-        Settling => "the payload has just ended: the settle window",
-        /// Not running yet, so that it cannot be ended.
-        HelperStarting => "a helper is not running yet",
-        /// Not running yet, so that it cannot be ended.
+    /// Reasons to wait.
+    pub enum WaitReason {
+        /// The status of a main container is missing.
+        StatusIncomplete => "a main container has no status yet",
+        /// A main container runs or is about to start.
+        PayloadRunning => "the main containers have not completed",
+        /// The restart policy or rules of a main container restart it.
+        PayloadRestarting => "a main container will be restarted",
+        /// A restart rule of a terminated container restarts all containers.
+        PodRestarting => "all containers will be restarted",
+        /// The main containers completed less than the stabilization window ago.
+        Settling => "the main containers have just completed: waiting for the stabilization window",
+        /// A sidecar cannot be terminated before it runs.
+        HelperStarting => "a sidecar is not running yet",
+        /// The proxy cannot be terminated before it runs.
         ProxyStarting => "the proxy is not running yet",
-        /// An action is under way.
-        InFlight => "an action is under way",
-        /// An action was carried out; the container may take a moment.
-        Ending => "told to end, not yet seen terminated",
-        /// Every way was tried; the next round is due later.
-        BackingOff => "not ended by any way so far: trying again later",
-        /// Given up, but for a rare try.
-        GivenUp => "could not be ended: tried again once an hour",
+        /// An action is in progress.
+        InFlight => "an action is in progress",
+        /// An action was carried out; the container may need time to exit.
+        Ending => "termination was requested, but the container has not exited yet",
+        /// Every method was tried; the next round is due later.
+        BackingOff => "no method has terminated the container so far: backing off",
+        /// The deadline is exceeded; retries are rare from now on.
+        GivenUp => "the container could not be terminated: retrying once an hour",
     }
 }
 
 codes! {
-    /// Why nothing is done about a pod.
-    pub enum Skip {
-        /// Configuration: `termination.enabled: false`.
-        TerminationOff => "termination is switched off in the configuration",
-        /// Nothing is ended in other namespaces.
-        NamespaceNotOptedIn => "the namespace is not labelled trainmesh.dev/inject=enabled or audit",
-        /// `kube-system` and our own namespace are never served.
+    /// Reasons to leave a pod alone.
+    pub enum SkipReason {
+        /// The configuration has `termination.enabled: false`.
+        TerminationOff => "termination is disabled in the configuration",
+        /// The namespace has not opted in.
+        NamespaceNotOptedIn => "the namespace is not labeled trainmesh.dev/inject=enabled or audit",
+        /// `kube-system` and the namespace of the installation are never served.
         ExcludedNamespace => "pods of this namespace are never changed",
-        /// By label.
-        PodOptedOut => "the pod is labelled trainmesh.dev/inject=disabled",
-        /// Its end has been ordered already.
+        /// The pod has the opt-out label.
+        PodOptedOut => "the pod is labeled trainmesh.dev/inject=disabled",
+        /// Deletion terminates all containers.
         BeingDeleted => "the pod is being deleted",
-        /// Not all of its init containers have run.
+        /// Not all init containers have completed.
         Pending => "the pod is pending",
-        /// All of its containers have ended.
+        /// All containers have terminated.
         Finished => "the pod has finished",
-        /// The node does not answer.
+        /// The node does not report the status of its pods.
         PhaseUnknown => "the pod's phase is unknown",
-        /// Its loopback is the node's.
-        HostNetwork => "the pod shares its node's network",
-        /// By condition.
-        Restarting => "the pod is being restarted as a whole",
-        /// So many that not all of them are kept.
+        /// The pod's loopback interface is that of the node.
+        HostNetwork => "the pod uses the host network",
+        /// A condition of the pod shows a restart of all containers.
+        Restarting => "all containers of the pod are being restarted",
+        /// The pod has more containers than the controller stores.
         TooManyContainers => "the pod has more than 64 containers",
-        /// There is no sidecar in the ambient mesh.
+        /// Pods in the ambient mesh have no sidecar.
         Ambient => "the pod is in the ambient mesh and has no sidecar",
-        /// The kubelet ends it.
-        NativeProxy => "the kubelet ends a native sidecar by itself",
-        /// By the pod's restart policy, which the payload's own overrides.
-        ProxyNeverEnds => "the kubelet would start the proxy again",
-        /// Neither proxy nor helper.
-        NothingToEnd => "the pod has neither a proxy nor a helper",
-        /// `trainmesh.dev/payload-containers` does not fit the pod.
+        /// The kubelet terminates native sidecars.
+        NativeProxy => "the kubelet terminates native sidecars",
+        /// The restart policy restarts the proxy, while the main containers have their own policy.
+        ProxyNeverEnds => "the kubelet would restart the proxy",
+        /// The pod has neither a proxy nor sidecars.
+        NothingToEnd => "the pod has neither a proxy nor a sidecar to terminate",
+        /// `trainmesh.dev/payload-containers` does not match the pod.
         PayloadUnknown => "trainmesh.dev/payload-containers names a container that the pod does not have",
-        /// Nothing but proxy and helpers.
-        NoPayload => "the pod has no payload",
-        /// By restart policy.
-        PayloadNeverEnds => "a payload container is always started again",
-        /// A rehearsal.
-        Audit => "a rehearsal: nothing is ended in a namespace labelled trainmesh.dev/inject=audit",
+        /// All containers are proxies or sidecars.
+        NoPayload => "the pod has no main container",
+        /// The restart policy restarts a main container after every exit.
+        PayloadNeverEnds => "a main container never completes: its restart policy is Always",
+        /// The namespace is in audit mode.
+        Audit => "audit mode: nothing is terminated in a namespace labeled trainmesh.dev/inject=audit",
         /// Nothing is left to do.
-        Ended => "proxy and helpers have ended",
+        Ended => "the proxy and the sidecars have terminated",
     }
 }
 
 codes! {
-    /// What is told about a pod, once.
+    /// Kinds of reports about a pod; each is published once for each container.
     pub enum ReportCode {
-        /// Ended by us.
-        ProxyEnded => "the payload has ended: the proxy was ended",
-        /// Every way was tried often enough.
-        ProxyEndFailed => "the payload has ended, but the proxy could not be ended",
-        /// It will not be started again.
-        ProxyDiedEarly => "the proxy has ended while the payload still runs",
-        /// Ended by us, and started again by the kubelet.
-        ProxyRestarted => "the proxy was ended and has been started again",
-        /// It is started again and again.
-        ProxyCrashLoop => "the payload has ended, but the proxy crashes at its start",
-        /// Ended by us.
-        HelperEnded => "the payload has ended: the helper was ended",
-        /// Every way was tried often enough.
-        HelperEndFailed => "the payload has ended, but the helper could not be ended",
-        /// Nobody says how to end it without harm.
-        HelperHasNoMethod => "there is no way to end the helper: it will not be ended",
-        /// `trainmesh.dev/helper-containers` does not fit the pod.
+        /// The controller terminated the proxy.
+        ProxyEnded => "terminated the proxy after the main containers completed",
+        /// No method worked until the deadline.
+        ProxyEndFailed => "the main containers have completed, but the proxy could not be terminated",
+        /// The proxy exited by itself and will not be restarted.
+        ProxyDiedEarly => "the proxy exited while the main containers are still running",
+        /// The kubelet restarted the proxy after the controller terminated it.
+        ProxyRestarted => "the proxy was terminated, but the kubelet restarted it",
+        /// The proxy does not stay up long enough to be terminated.
+        ProxyCrashLoop => "the main containers have completed, but the proxy is in a crash loop",
+        /// The controller terminated a sidecar.
+        HelperEnded => "terminated the sidecar after the main containers completed",
+        /// No method worked until the deadline.
+        HelperEndFailed => "the main containers have completed, but the sidecar could not be terminated",
+        /// No safe way to terminate the sidecar is known.
+        HelperHasNoMethod => "no method can terminate the sidecar: it will keep running",
+        /// `trainmesh.dev/helper-containers` does not match the pod.
         HelperUnknown => "trainmesh.dev/helper-containers names a container that the pod does not have",
-        /// `trainmesh.dev/payload-containers` does not fit the pod.
-        PayloadUnknown => "nothing will be ended: trainmesh.dev/payload-containers names a container that the pod does not have",
-        /// `trainmesh.dev/settle` is no duration.
-        SettleUnreadable => "trainmesh.dev/settle is no duration: the configured one is used",
-        /// The right to act is missing.
-        Forbidden => "the controller may not end containers of this pod",
-        /// A rehearsal.
-        WouldEnd => "the payload has ended; a rehearsal: proxy and helpers would be ended",
-        /// Our mistake, which must never happen.
-        PrematureEnd => "the payload was started again after proxy or helpers had been told to end",
+        /// `trainmesh.dev/payload-containers` does not match the pod.
+        PayloadUnknown => "trainmesh.dev/payload-containers names a container that the pod does not have: nothing will be terminated",
+        /// `trainmesh.dev/settle` is not a valid duration.
+        SettleUnreadable => "trainmesh.dev/settle is not a valid duration: the configured value is used",
+        /// A permission is missing.
+        Forbidden => "the controller is not allowed to terminate containers of this pod",
+        /// Audit mode: what would have been terminated.
+        WouldEnd => "audit mode: the main containers have completed, the proxy and the sidecars would be terminated",
+        /// The controller acted too early: a defect of the controller.
+        PrematureEnd => "a main container was restarted after the proxy or a sidecar was terminated",
     }
 }
 
-impl From<Exclusion> for Skip {
-    fn from(why: Exclusion) -> Self {
-        match why {
+impl From<Exclusion> for SkipReason {
+    fn from(exclusion: Exclusion) -> Self {
+        match exclusion {
             Exclusion::NamespaceNotOptedIn => Self::NamespaceNotOptedIn,
             Exclusion::ExcludedNamespace => Self::ExcludedNamespace,
             Exclusion::PodOptedOut => Self::PodOptedOut,
@@ -196,7 +196,7 @@ impl From<Exclusion> for Skip {
 }
 
 impl ReportCode {
-    /// How bad it is.
+    /// Returns the severity of the finding.
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
@@ -207,17 +207,19 @@ impl ReportCode {
 }
 
 impl Report {
-    /// The report as a finding about the pod or its container.
+    /// Returns the report as a finding about the pod or its container.
     #[must_use]
     pub fn finding(&self) -> Finding {
-        let Self { code, container, detail, ended } = self;
+        let Self { code, container, detail, termination } = self;
         let text = code.text();
-        let (message, evidence) = match ended {
-            Some(Ended { method, delay: Some(delay) }) => {
-                let message = format!("{text} (by {}, {:.0} s after the payload)", method.name(), delay.as_secs_f64());
+        let (message, evidence) = match termination {
+            Some(TerminationDetails { method, delay: Some(delay) }) => {
+                let message = format!("{text} (by {}, {:.0} s later)", method.name(), delay.as_secs_f64());
                 (message.into(), String::new())
             }
-            Some(Ended { method, delay: None }) => (format!("{text} (by {})", method.name()).into(), String::new()),
+            Some(TerminationDetails { method, delay: None }) => {
+                (format!("{text} (by {})", method.name()).into(), String::new())
+            }
             None => (text.into(), detail.clone()),
         };
         Finding {
@@ -231,14 +233,14 @@ impl Report {
     }
 
     pub(super) fn new(code: ReportCode) -> Self {
-        Self { code, container: None, detail: String::new(), ended: None }
+        Self { code, container: None, detail: String::new(), termination: None }
     }
 
     pub(super) fn about(code: ReportCode, container: &str) -> Self {
         Self { container: Some(container.into()), ..Self::new(code) }
     }
 
-    pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
+    pub(super) fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
     }

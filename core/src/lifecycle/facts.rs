@@ -1,6 +1,6 @@
-//! What decisions need of a pod, small enough to keep for every pod of a cluster.
+//! The facts about a pod that decisions need, small enough to cache for every pod of a cluster.
 
-pub(crate) mod bounds;
+pub(crate) mod limits;
 mod read;
 mod rules;
 pub mod schema;
@@ -9,127 +9,128 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use bounds::Excess;
+pub use limits::LimitExceeded;
 pub use rules::{RestartRule, RestartRules, RuleAction};
 
 use crate::pod::{ContainerKind, RestartPolicy};
 
-/// What decisions need of a pod.
-#[allow(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
+/// The facts about a pod that decisions need.
+#[allow(clippy::struct_excessive_bools, reason = "the facts are independent of each other")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodFacts {
     /// Namespace.
     pub namespace: Box<str>,
     /// Name.
     pub name: Box<str>,
-    /// Uid: another pod of the same name has another one.
+    /// UID, which distinguishes pods of the same name.
     pub uid: Box<str>,
-    /// When the pod was created.
+    /// Creation time.
     pub created: Option<Timestamp>,
-    /// The node that it is bound to.
+    /// Name of the node that the pod is bound to.
     pub node: Option<Box<str>>,
-    /// Its phase.
-    pub phase: Phase,
-    /// It is being deleted.
+    /// Phase.
+    pub phase: PodPhase,
+    /// True if the pod is being deleted.
     pub deleting: bool,
-    /// It shares its node's network.
+    /// True if the pod uses the host network.
     pub host_network: bool,
-    /// Process 1 is not a container's own: it shares its process namespace among its containers, or its node's.
+    /// True if containers share a process namespace with each other or with the node, so that process 1 is not their
+    /// own.
     pub shared_processes: bool,
-    /// Its label says `trainmesh.dev/inject: disabled`.
+    /// True if the pod has the label `trainmesh.dev/inject: disabled`.
     pub opted_out: bool,
-    /// The webhook has left a mark on it. Marks come with copied templates too: proof of nothing else.
-    pub traced: bool,
-    /// The kubelet is restarting all of its containers.
+    /// True if the pod has a label or annotation written by the webhook. A copied pod template contains them too.
+    pub has_webhook_mark: bool,
+    /// True if the kubelet is restarting all containers.
     pub restarting: bool,
-    /// It is in the ambient mesh.
+    /// True if the pod is in the ambient mesh.
     pub ambient: bool,
-    /// What its annotations say to us.
-    pub declared: Declared,
-    /// The containers that the status annotation of the injector lists among the application's; `None` where there is no
-    /// readable one, and no container where it is too long: then no container counts as the proxy.
+    /// Annotations that configure termination.
+    pub annotations: PodAnnotations,
+    /// Application containers listed in the injector's status annotation. `None` if the annotation is missing or
+    /// malformed; empty if it exceeds a limit, so that no container counts as the proxy.
     pub injected: Option<Box<[Box<str>]>>,
-    /// How its mesh agent is set up.
-    pub agent: Agent,
-    /// It has more containers than are kept; `containers` is empty.
+    /// Configuration of the mesh agent.
+    pub agent: AgentConfig,
+    /// True if the pod has more containers than the limit; `containers` is empty then.
     pub too_many_containers: bool,
-    /// Application containers and native sidecars, in the order of the pod.
+    /// Application containers and native sidecars, in the order of the pod spec.
     pub containers: Box<[ContainerFacts]>,
 }
 
-/// The annotations by which a pod's author steers us, as they were written, where they are within bounds.
+/// Annotations that configure termination for one pod, unparsed. `Err` if a value exceeds a limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Declared {
+pub struct PodAnnotations {
     /// `trainmesh.dev/payload-containers`.
-    pub payload: Option<Result<Box<str>, Excess>>,
+    pub payload_containers: Option<Result<Box<str>, LimitExceeded>>,
     /// `trainmesh.dev/helper-containers`.
-    pub helpers: Option<Result<Box<str>, Excess>>,
+    pub helper_containers: Option<Result<Box<str>, LimitExceeded>>,
     /// `trainmesh.dev/settle`.
-    pub settle: Option<Result<Box<str>, Excess>>,
+    pub settle: Option<Result<Box<str>, LimitExceeded>>,
 }
 
-/// How the mesh agent of a pod is set up.
+/// Configuration of the mesh agent of a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Agent {
-    /// It runs no Envoy: there is no admin port.
+pub struct AgentConfig {
+    /// True if the agent runs no Envoy, so that there is no admin port.
     pub proxyless: bool,
-    /// Its status port, where the pod says; 0: it has none.
+    /// Status port, if the pod sets it; 0 if it is disabled.
     pub status_port: Option<u16>,
-    /// How long it drains connections, where the pod says.
+    /// Drain duration, if the pod sets it.
     pub drain: Option<Duration>,
 }
 
-/// A pod's phase.
+/// Phase of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Not all containers have been started yet.
+pub enum PodPhase {
+    /// Not all containers have started yet.
     Pending,
-    /// Some container runs, starts or will start again.
+    /// A container runs, is starting or will be restarted.
     Running,
-    /// All containers have ended well.
+    /// All containers have terminated successfully.
     Succeeded,
-    /// All containers have ended, some badly.
+    /// All containers have terminated, some with an error.
     Failed,
-    /// The node does not answer, or the phase is not there.
+    /// The node does not report the phase, or the field is missing.
     Unknown,
 }
 
-/// What decisions need of a container.
+/// The facts about a container that decisions need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerFacts {
-    /// Its name.
+    /// Name.
     pub name: Box<str>,
     /// [`ContainerKind::App`] or [`ContainerKind::NativeSidecar`].
     pub kind: ContainerKind,
-    /// The policy that the kubelet follows where no rule matches.
+    /// Restart policy that applies if no rule matches.
     pub policy: RestartPolicy,
-    /// `restartPolicyRules`, which come first.
+    /// `restartPolicyRules`, which override the policy.
     pub rules: RestartRules,
-    /// Its state.
-    pub state: State,
-    /// The id of its present or last instance.
+    /// State.
+    pub state: ContainerState,
+    /// Container ID of the current or last instance.
     pub id: Option<Box<str>>,
-    /// How often it was restarted.
+    /// Number of restarts.
     pub restarts: u32,
 }
 
-/// The state of a container.
+/// State of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Its status is missing or says nothing.
+pub enum ContainerState {
+    /// The status is missing or empty.
     Absent,
-    /// About to start.
+    /// The container is about to start.
     Waiting {
-        /// It has crashed often enough to be held back.
+        /// True in `CrashLoopBackOff`.
         crash_loop: bool,
     },
-    /// Runs.
+    /// The container runs.
     Running,
-    /// Has ended.
+    /// The container has terminated.
     Terminated {
-        /// Its exit code.
+        /// Exit code.
         exit_code: i32,
-        /// When; absent where the kubelet has lost track of it.
+        /// Time of termination; `None` if the kubelet does not know it.
         finished: Option<Timestamp>,
     },
 }

@@ -1,107 +1,114 @@
-//! The memory of one pod: what has been tried on which container, and what has been told.
+//! History of one pod: attempts on its containers, and reports that were published.
 //!
-//! Bounded by the pod: one entry for each container that was told to end, one for each finding about a container.
-//! Forgetting it is harmless: the ladder starts at its foot again.
+//! Its size is bounded by the pod: one entry for each container that the controller tried to terminate, one for each
+//! kind of report about a container. Losing it is harmless: the controller starts again with the first method.
 
-mod tries;
+mod attempts;
 
 use jiff::Timestamp;
 
-pub(super) use tries::{Progress, Tries};
+pub(super) use attempts::{ContainerAttempts, Progress};
 
-use super::{Attempt, AttemptResult, Method, Report, ReportCode, Step, Target};
+use super::{Attempt, AttemptOutcome, AttemptResult, Method, Report, ReportCode, Target};
 
-/// How much of an answer is kept for the event: the first line of an error fits.
+/// Length limit of [`AttemptOutcome::detail`]; the first line of an error fits.
 const DETAIL_BYTES: usize = 256;
 
-/// The memory of one pod, keyed by its uid.
+/// History of one pod, keyed by its uid.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
-    tries: Vec<Tries>,
-    told: Vec<(ReportCode, Option<Box<str>>)>,
+    attempts: Vec<ContainerAttempts>,
+    reported: Vec<(ReportCode, Option<Box<str>>)>,
     in_flight: Option<Timestamp>,
-    payload_restarts: Option<u64>,
+    main_restarts: Option<u64>,
 }
 
 impl History {
-    /// Notes that an action is under way. No other one is decided upon until it is recorded, or until `until`, by when
-    /// whoever carries it out has surely come to an end.
+    /// Records the start of an action. Further actions are held back until the outcome is recorded or `until` has
+    /// passed, a time by which the action has certainly finished.
     pub fn begin(&mut self, until: Timestamp) {
         self.in_flight = Some(until);
     }
 
-    /// Notes what came of an action. `jitter`, in 0..1, spreads the pauses of pods that ended together.
-    pub fn record(&mut self, target: &Target, step: &Step, mut attempt: Attempt, jitter: f64, now: Timestamp) {
+    /// Records the outcome of an attempt. `jitter`, in 0..1, spreads the retries of pods that completed together.
+    pub fn record(
+        &mut self,
+        target: &Target,
+        attempt: &Attempt,
+        mut outcome: AttemptOutcome,
+        jitter: f64,
+        now: Timestamp,
+    ) {
         self.in_flight = None;
-        let result = attempt.result;
-        attempt.detail = shortened(attempt.detail);
-        if result.may_have_ended() && self.payload_restarts.is_none() {
-            self.payload_restarts = Some(target.payload_restarts);
+        outcome.detail = truncated(outcome.detail);
+        if outcome.result.may_have_terminated() && self.main_restarts.is_none() {
+            self.main_restarts = Some(target.main_restarts);
         }
-        self.tries_on(target, step.method, now).record(step, attempt, jitter, now);
+        self.attempts_on(target, attempt.method, now).record(attempt, outcome, jitter, now);
     }
 
-    /// Notes that `report` has been told.
-    pub fn tell(&mut self, report: &Report) {
-        if !self.told(report) {
-            self.told.push((report.code, report.container.clone()));
+    /// Records that `report` was published.
+    pub fn record_report(&mut self, report: &Report) {
+        if !self.is_reported(report) {
+            self.reported.push((report.code, report.container.clone()));
         }
     }
 
-    /// Whether this finding about this container has been told.
+    /// Returns true if a report with the same code about the same container was published.
     #[must_use]
-    pub fn told(&self, report: &Report) -> bool {
-        self.told.iter().any(|(code, container)| *code == report.code && *container == report.container)
+    pub fn is_reported(&self, report: &Report) -> bool {
+        self.reported.iter().any(|(code, container)| *code == report.code && *container == report.container)
     }
 
-    /// Until when an action is under way.
+    /// Returns the time until which an action counts as in progress.
     pub(super) fn in_flight(&self, now: Timestamp) -> Option<Timestamp> {
         self.in_flight.filter(|until| *until > now)
     }
 
-    /// How often the payload had been restarted when a container was first told to end.
-    pub(super) fn payload_restarts(&self) -> Option<u64> {
-        self.payload_restarts
+    /// Returns the restarts of the main containers at the time of the first action.
+    pub(super) fn main_restarts(&self) -> Option<u64> {
+        self.main_restarts
     }
 
-    /// Whether anything has been tried.
-    pub(super) fn has_tries(&self) -> bool {
-        !self.tries.is_empty()
+    /// Returns true if any attempt was made.
+    pub(super) fn has_attempts(&self) -> bool {
+        !self.attempts.is_empty()
     }
 
-    /// What has been tried on `container`.
-    pub(super) fn tries(&self, container: &str) -> Option<&Tries> {
-        self.tries.iter().find(|tries| tries.container() == container)
+    /// Returns the attempts on `container`.
+    pub(super) fn attempts(&self, container: &str) -> Option<&ContainerAttempts> {
+        self.attempts.iter().find(|attempts| attempts.container() == container)
     }
 
-    fn tries_on(&mut self, target: &Target, method: Method, now: Timestamp) -> &mut Tries {
-        let index = self.tries.iter().position(|tries| tries.container() == &*target.container).unwrap_or_else(|| {
-            self.tries.push(Tries::new(target, method, now));
-            self.tries.len() - 1
+    fn attempts_on(&mut self, target: &Target, method: Method, now: Timestamp) -> &mut ContainerAttempts {
+        let existing = self.attempts.iter().position(|attempts| attempts.container() == &*target.container);
+        let index = existing.unwrap_or_else(|| {
+            self.attempts.push(ContainerAttempts::new(target, method, now));
+            self.attempts.len() - 1
         });
-        let tries = &mut self.tries[index];
-        tries.turn_to(&target.id);
-        tries
+        let attempts = &mut self.attempts[index];
+        attempts.select_instance(&target.id);
+        attempts
     }
 }
 
 impl AttemptResult {
-    /// Whether the container may end by it, so that it counts as ended by us when it does.
-    fn may_have_ended(self) -> bool {
+    /// Returns true if the attempt may have terminated the container; if the container exits, the controller did it.
+    fn may_have_terminated(self) -> bool {
         match self {
             Self::Sent | Self::Refused | Self::TimedOut | Self::Failed | Self::ContainerGone => true,
             Self::NotInImage | Self::PodGone | Self::Unreachable | Self::Forbidden => false,
         }
     }
 
-    /// Whether it tells something about the way that was tried.
-    fn reached(self) -> bool {
+    /// Returns true if the attempt reached the container, so that the result says something about the method.
+    fn reached_container(self) -> bool {
         !matches!(self, Self::Unreachable | Self::ContainerGone | Self::PodGone)
     }
 }
 
-/// The start of `detail`, cut between characters.
-fn shortened(mut detail: String) -> String {
+/// Truncates `detail` at a character boundary.
+fn truncated(mut detail: String) -> String {
     detail.truncate(detail.floor_char_boundary(DETAIL_BYTES));
     detail
 }

@@ -1,32 +1,33 @@
-//! Findings as warnings of an admission review: few and short.
+//! Conversion of findings to admission warnings, which must be few and short.
 
 use crate::finding::{Finding, Severity};
 
-/// More findings than this hide the first ones in a terminal.
-const LINES: usize = 5;
-/// A warning of an admission review is read in one glance, as Kubernetes advises.
-const LINE: usize = 120;
+/// Maximum number of findings listed. More would scroll the first ones out of a terminal.
+const MAX_LINES: usize = 5;
+/// Maximum length of a warning in bytes; Kubernetes recommends at most 120 characters.
+const MAX_LINE_LENGTH: usize = 120;
 
-/// The warnings for `findings`: errors and what is likely wrong, the heaviest first, and how many more there are.
+/// Returns the admission warnings for `findings`, which must be sorted by severity: errors and warnings, followed by
+/// the number of those that are not listed.
 #[must_use]
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
-    let told = || findings.iter().filter(|finding| finding.severity != Severity::Info);
-    let mut lines: Vec<String> = told().take(LINES).map(line).collect();
-    match told().count().saturating_sub(LINES) {
+    let reported = || findings.iter().filter(|finding| finding.severity != Severity::Info);
+    let mut lines: Vec<String> = reported().take(MAX_LINES).map(warning_line).collect();
+    match reported().count().saturating_sub(MAX_LINES) {
         0 => {}
         more => lines.push(format!("… and {more} more: trainmesh lint")),
     }
     lines
 }
 
-/// The finding as one short line.
+/// Formats a finding as one line, truncated to the length of an admission warning.
 #[must_use]
-pub fn line(finding: &Finding) -> String {
+pub fn warning_line(finding: &Finding) -> String {
     let line = format!("{}: {}", finding.code, finding.message);
-    if line.len() <= LINE {
+    if line.len() <= MAX_LINE_LENGTH {
         return line;
     }
-    let end = line.floor_char_boundary(LINE - '…'.len_utf8());
+    let end = line.floor_char_boundary(MAX_LINE_LENGTH - '…'.len_utf8());
     format!("{}…", &line[..end])
 }
 
@@ -52,10 +53,14 @@ mod tests {
     #[case::five(5, 5, Some("FP007: 4"))]
     #[case::one_too_many(6, 6, Some("… and 1 more: trainmesh lint"))]
     #[case::many(35, 6, Some("… and 30 more: trainmesh lint"))]
-    fn five_lines_and_a_count(#[case] given: usize, #[case] expected: usize, #[case] last: Option<&str>) {
+    fn lists_five_findings_and_counts_the_rest(
+        #[case] given: usize,
+        #[case] expected: usize,
+        #[case] last: Option<&str>,
+    ) {
         let mut findings: Vec<Finding> =
             (0..given).map(|number| finding(Severity::Warning, &number.to_string())).collect();
-        findings.push(finding(Severity::Info, "for the preview alone"));
+        findings.push(finding(Severity::Info, "shown only by preview"));
         let lines = warnings(&findings);
         assert_eq!(lines.len(), expected);
         assert_eq!(lines.last().map(String::as_str), last);
@@ -64,10 +69,10 @@ mod tests {
     #[rstest]
     #[case::fits("x".repeat(113), 120, false)]
     #[case::one_too_long("x".repeat(114), 120, true)]
-    #[case::not_within_a_letter("ü".repeat(100), 120, true)]
-    fn a_line_is_short(#[case] message: String, #[case] most: usize, #[case] cut: bool) {
-        let line = line(&finding(Severity::Error, &message));
-        assert!(line.len() <= most, "{line}");
-        assert_eq!(line.ends_with('…'), cut, "{line}");
+    #[case::multibyte_character("ü".repeat(100), 120, true)]
+    fn truncates_long_lines(#[case] message: String, #[case] max: usize, #[case] truncated: bool) {
+        let line = warning_line(&finding(Severity::Error, &message));
+        assert!(line.len() <= max, "{line}");
+        assert_eq!(line.ends_with('…'), truncated, "{line}");
     }
 }

@@ -1,123 +1,134 @@
-//! Resources that containers ask for: FP014 to FP016, FP030, FP032.
+//! Resource requests of containers: FP014 to FP016, FP030, FP032.
 
-use super::facts::{Facts, Seen};
-use super::finding::Found;
+use super::context::{CheckContext, ContainerFacts};
 use super::raw::text;
+use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::{ResourcePattern, Transport};
 use crate::pod::ContainerKind;
 use crate::quantity::{is_whole, whole_units};
 
-/// Where the channels of IMEX are on a node.
+/// Node directory with the IMEX channels.
 const IMEX_CHANNELS: &str = "/dev/nvidia-caps-imex-channels";
-/// Parts of an accelerator: still an accelerator to the container.
-const PARTS: &str = "nvidia.com/mig-";
+/// Prefix of MIG devices: partitions that work as accelerators.
+const MIG_PREFIX: &str = "nvidia.com/mig-";
 
-/// FP014: devices are whole, and requested as they are limited.
-pub(super) fn uneven(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in &facts.containers {
-        for (name, request) in seen.resources("requests").into_iter().flatten().filter(|(name, _)| is_extended(name)) {
-            let field = || seen.at(&format!("/resources/requests/{}", name.replace('/', "~1")));
-            match seen.resources("limits").and_then(|limits| limits.get(name)) {
-                None => found.add(field(), format!("{}: {name} is requested without a limit", seen.named())),
+/// FP014: a device count is not a whole number, or request and limit differ.
+pub(super) fn invalid_device_count(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
+        let requests = container.resources("requests").into_iter().flatten();
+        for (name, request) in requests.filter(|(name, _)| is_extended_resource(name)) {
+            let field = || container.pointer(&format!("/resources/requests/{}", name.replace('/', "~1")));
+            let container_name = container.display_name();
+            match container.resources("limits").and_then(|limits| limits.get(name)) {
+                None => findings.push(field(), format!("{container_name}: {name} is requested without a limit")),
                 Some(limit) if whole_units(limit) != whole_units(request) => {
-                    found.add(field(), format!("{}: {name}: request {request} and limit {limit} differ", seen.named()));
+                    let message = format!("{container_name}: {name}: request {request} and limit {limit} differ");
+                    findings.push(field(), message);
                 }
                 Some(_) => {}
             }
         }
-        for (name, limit) in seen.resources("limits").into_iter().flatten().filter(|(name, _)| is_extended(name)) {
+        let limits = container.resources("limits").into_iter().flatten();
+        for (name, limit) in limits.filter(|(name, _)| is_extended_resource(name)) {
             if is_whole(limit) == Some(false) {
-                let field = seen.at(&format!("/resources/limits/{}", name.replace('/', "~1")));
-                found.add(field, format!("{}: {limit} of {name}: devices are whole", seen.named()));
+                let field = container.pointer(&format!("/resources/limits/{}", name.replace('/', "~1")));
+                let message = format!("{}: {limit} of {name} is not a whole number", container.display_name());
+                findings.push(field, message);
             }
         }
     }
 }
 
-/// Whether `resource` is counted by a device plugin: it has a domain that is not Kubernetes' own.
-fn is_extended(resource: &str) -> bool {
+/// Returns true if `resource` is an extended resource: its domain is not one of Kubernetes itself.
+fn is_extended_resource(resource: &str) -> bool {
     resource
         .split_once('/')
         .is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io") || domain.starts_with("deviceclass."))
 }
 
-/// FP015: an adapter without an accelerator beside it.
-pub(super) fn misplaced(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in &facts.containers {
-        let Some((adapter, _)) = seen.adapters.first() else { continue };
-        let problem = match seen.container.kind {
-            ContainerKind::Init => "in an init container",
-            ContainerKind::NativeSidecar if seen.gpus == 0 => "in a sidecar",
-            _ if computes(seen, facts.subject.profile) => continue,
-            _ => "in a container without a GPU",
+/// FP015: a container without an accelerator requests an adapter.
+pub(super) fn adapter_without_gpu(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
+        let Some((adapter, _)) = container.adapters.first() else { continue };
+        let problem = match container.spec.kind {
+            ContainerKind::Init => "is requested in an init container",
+            ContainerKind::NativeSidecar if container.gpus == 0 => "is requested in a sidecar",
+            _ if may_have_accelerator(container, context.input.profile) => continue,
+            _ => "is requested without a GPU",
         };
-        found.add(seen.at("/resources"), format!("{}: {adapter} {problem}", seen.named()));
+        let message = format!("{}: {adapter} {problem}", container.display_name());
+        findings.push(container.pointer("/resources"), message);
     }
 }
 
-/// Whether the container has an accelerator, or may have one by a claim or by the profile's own list.
-fn computes(seen: &Seen<'_>, profile: Option<&Profile>) -> bool {
-    let mut limits = seen.resources("limits").into_iter().flatten().map(|(name, _)| name.as_str());
-    let listed = |name: &str| {
+/// Returns true if the container has an accelerator, or may have one through a claim or the profile's `gpuResources`.
+fn may_have_accelerator(container: &ContainerFacts<'_>, profile: Option<&Profile>) -> bool {
+    let mut limits = container.resources("limits").into_iter().flatten().map(|(name, _)| name.as_str());
+    let is_gpu_resource = |name: &str| {
         let patterns = profile.into_iter().flat_map(|profile| &profile.matches.gpu_resources);
         patterns.map(ResourcePattern::as_str).any(|pattern| match pattern.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
+            Some(prefix) => name.starts_with(prefix),
             None => name == pattern,
         })
     };
-    seen.gpus > 0 || seen.claims() || limits.any(|name| name.starts_with(PARTS) || listed(name))
+    container.gpus > 0
+        || container.has_claims()
+        || limits.any(|name| name.starts_with(MIG_PREFIX) || is_gpu_resource(name))
 }
 
-/// FP016: the apiserver takes huge pages beside other memory or a processor only.
-pub(super) fn huge_pages(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in &facts.containers {
-        let names =
-            || ["limits", "requests"].into_iter().filter_map(|side| seen.resources(side)).flat_map(|map| map.keys());
-        let beside = names().any(|name| name == "cpu" || name == "memory");
-        if let Some(pages) = names().find(|name| name.starts_with("hugepages-")).filter(|_| !beside) {
-            found.add(seen.at("/resources"), format!("{}: {pages} without cpu or memory", seen.named()));
+/// FP016: the apiserver rejects containers that request huge pages but neither cpu nor memory.
+pub(super) fn huge_pages_alone(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
+        let names = || {
+            ["limits", "requests"].into_iter().filter_map(|kind| container.resources(kind)).flat_map(|map| map.keys())
+        };
+        let has_cpu_or_memory = names().any(|name| name == "cpu" || name == "memory");
+        if let Some(pages) = names().find(|name| name.starts_with("hugepages-")).filter(|_| !has_cpu_or_memory) {
+            let message =
+                format!("{}: {pages} without cpu or memory: the apiserver rejects the pod", container.display_name());
+            findings.push(container.pointer("/resources"), message);
         }
     }
 }
 
-/// FP030: `NVLink` between nodes needs a channel that a claim brings.
-pub(super) fn no_imex(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in facts.containers.iter().filter(|seen| !seen.claims()) {
-        let mounted = seen
+/// FP030: `NVLink` between nodes is required, but no claim provides an IMEX channel.
+pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in context.containers.iter().filter(|container| !container.has_claims()) {
+        let mounted = container
             .mounts()
             .any(|(_, mount)| text(mount, "mountPath").is_some_and(|path| path.starts_with(IMEX_CHANNELS)));
-        if !mounted && seen.settings.number("NCCL_MNNVL_ENABLE") == Some(1) {
-            let message = format!("{}: NCCL_MNNVL_ENABLE=1 without a claim of a ComputeDomain", seen.named());
-            found.add(seen.settings.field("NCCL_MNNVL_ENABLE"), message);
+        if !mounted && container.settings.number("NCCL_MNNVL_ENABLE") == Some(1) {
+            let message = format!("{}: NCCL_MNNVL_ENABLE=1 without a ComputeDomain claim", container.display_name());
+            findings.push(container.settings.field("NCCL_MNNVL_ENABLE"), message);
         }
     }
 }
 
-/// FP032: a transport that takes the whole node.
-pub(super) fn part_of_node(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let Some(profile) = facts.subject.profile.filter(|profile| takes_node(profile)) else { return };
-    let mut wanted = profile.matches.min_gpus;
-    for seen in facts.computing() {
-        if let (Some(nodes), Some(accelerators)) = (facts.subject.cluster.nodes, seen.container.accelerators())
-            && wanted == 1
+/// FP032: the pod requests part of a node, but the profile's transport needs the whole node.
+pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some(profile) = context.input.profile.filter(|profile| needs_whole_nodes(profile)) else { return };
+    let mut node_gpus = profile.matches.min_gpus;
+    for container in context.gpu_containers() {
+        if let (Some(nodes), Some(accelerators)) = (context.input.cluster.nodes, container.spec.accelerators())
+            && node_gpus == 1
         {
-            wanted = nodes.most(accelerators.resource);
+            node_gpus = nodes.max_allocatable(accelerators.resource);
         }
-        if seen.gpus < wanted {
-            let (named, gpus, name) = (seen.named(), seen.gpus, &profile.name);
-            // What the nodes have is not repeated: a finding becomes a warning to whoever reaches the webhook.
-            let message = if profile.matches.min_gpus == wanted {
-                format!("{named}: {gpus} of a node's {wanted} GPUs: {name} takes whole nodes")
+        if container.gpus < node_gpus {
+            let (name, gpus, profile_name) = (container.display_name(), container.gpus, &profile.name);
+            // The message must not disclose the size of the nodes: anyone who can reach the webhook sees warnings.
+            let message = if profile.matches.min_gpus == node_gpus {
+                format!("{name}: requests {gpus} of {node_gpus} GPUs, but {profile_name} needs whole nodes")
             } else {
-                format!("{named}: {gpus} GPUs, fewer than a node has: {name} takes whole nodes")
+                format!("{name}: requests {gpus} GPUs, fewer than a node has, but {profile_name} needs whole nodes")
             };
-            found.add(seen.at("/resources/limits"), message);
+            findings.push(container.pointer("/resources/limits"), message);
         }
     }
 }
 
-fn takes_node(profile: &Profile) -> bool {
-    let google = matches!(profile.transport, Transport::Tcpx | Transport::Tcpxo | Transport::Gib);
-    google || !profile.networks.gke.interfaces.is_empty()
+fn needs_whole_nodes(profile: &Profile) -> bool {
+    let is_google = matches!(profile.transport, Transport::Tcpx | Transport::Tcpxo | Transport::Gib);
+    is_google || !profile.networks.gke.interfaces.is_empty()
 }

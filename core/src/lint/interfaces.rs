@@ -1,67 +1,68 @@
-//! Names of network interfaces in settings: FP006 to FP008.
+//! Network interface names in settings: FP006 to FP008.
 
-use super::facts::Facts;
-use super::finding::Found;
+use super::context::CheckContext;
 use super::network::interfaces;
-use crate::fabric::nccl::{DeviceList, is_concrete_interface};
+use super::sink::FindingSink;
+use crate::fabric::nccl::{DeviceList, takes_plain_interfaces};
 
-/// Variables in NCCL's own grammar of interfaces.
+/// Variables with NCCL's syntax for interface lists.
 const NCCL_LISTS: [&str; 2] = ["NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME"];
 
-/// How many interfaces a message names.
-const NAMED: usize = 16;
+/// Maximum number of interfaces in a message.
+const MAX_LISTED: usize = 16;
 
-/// FP006: what NCCL reads otherwise than it was meant.
-pub(super) fn grammar(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in &facts.containers {
+/// FP006: NCCL does not read an interface list as intended.
+pub(super) fn interface_list_syntax(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
         for name in NCCL_LISTS {
-            let Some(value) = seen.settings.value(name) else { continue };
-            let list = DeviceList::read(value);
+            let Some(value) = container.settings.value(name) else { continue };
+            let list = DeviceList::parse(value);
             let problem = if value.contains(char::is_whitespace) {
-                "has a blank"
+                "contains a space"
             } else if value.len() == 1 {
-                "of one character counts as unset"
+                "has one character, so NCCL ignores it"
             } else if list.names().any(|name| name.starts_with(['^', '='])) {
                 "has ^ or = inside the list"
-            } else if list.excludes && list.admits("lo") {
-                "lets lo in"
+            } else if list.excludes && list.allows("lo") {
+                "does not exclude lo"
             } else {
                 continue;
             };
-            found.add(seen.settings.field(name), format!("{}: {name}={value} {problem}", seen.named()));
+            let message = format!("{}: {name}={value} {problem}", container.display_name());
+            findings.push(container.settings.field(name), message);
         }
     }
 }
 
-/// FP007: names that no interface of the pod has.
-pub(super) fn absent(facts: &Facts<'_>, found: &mut Found<'_>) {
-    // The interfaces of the node, and those that claims bring, are not known here.
-    let claimed = facts.spec("resourceClaims").is_some();
-    if facts.subject.pod.host_network() || claimed {
+/// FP007: no interface of the pod matches the list.
+pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    // The interfaces of the node, and those that claims add, are unknown.
+    let has_claims = context.spec("resourceClaims").is_some();
+    if context.input.pod.host_network() || has_claims {
         return;
     }
-    let Some(interfaces) = interfaces(facts) else { return };
-    for seen in &facts.containers {
+    let Some(interfaces) = interfaces(context) else { return };
+    for container in &context.containers {
         for name in NCCL_LISTS {
-            let Some(value) = seen.settings.value(name).filter(|value| value.len() > 1) else { continue };
-            let list = DeviceList::read(value);
-            if !list.excludes && !interfaces.iter().any(|interface| list.admits(interface)) {
-                let known = interfaces.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
-                let message = format!("{}: {name}={value} fits none of {known}", seen.named());
-                found.add(seen.settings.field(name), message);
+            let Some(value) = container.settings.value(name).filter(|value| value.len() > 1) else { continue };
+            let list = DeviceList::parse(value);
+            if !list.excludes && !interfaces.iter().any(|interface| list.allows(interface)) {
+                let known = interfaces.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+                let message = format!("{}: {name}={value} matches none of {known}", container.display_name());
+                findings.push(container.settings.field(name), message);
             }
         }
     }
 }
 
-/// FP008: modifiers where they are none.
-pub(super) fn plain(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in &facts.containers {
-        for setting in seen.settings.all().filter(|setting| is_concrete_interface(setting.name)) {
+/// FP008: a variable that takes plain names has NCCL's `^` or `=` prefix.
+pub(super) fn unsupported_modifier(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
+        for setting in container.settings.iter().filter(|setting| takes_plain_interfaces(setting.name)) {
             if let Some(value) = setting.value.filter(|value| value.starts_with(['^', '='])) {
                 let name = setting.name;
-                let message = format!("{}: {name}={value}: no ^ and = here, names alone", seen.named());
-                found.add(seen.settings.field(name), message);
+                let message = format!("{}: {name}={value}: only NCCL supports ^ and =", container.display_name());
+                findings.push(container.settings.field(name), message);
             }
         }
     }

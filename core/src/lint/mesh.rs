@@ -1,9 +1,9 @@
-//! FP021: Envoy between the pods of a job. The rule mesh.traffic says the same, in the same words, where it leaves the
-//! traffic alone.
+//! FP021: training traffic that passes through Envoy. The rule `mesh.traffic` reports the same finding if it leaves the
+//! traffic unchanged.
 
-use super::Subject;
-use super::facts::Facts;
-use super::finding::Found;
+use super::LintInput;
+use super::context::CheckContext;
+use super::sink::FindingSink;
 use crate::keys;
 use crate::pod::Injection;
 use crate::workload;
@@ -11,29 +11,30 @@ use crate::workload;
 const MESSAGE: &str = "NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
 const FIELD: &str = "/metadata/annotations";
 
-/// FP021: nobody keeps the job's traffic out of Envoy.
-pub(super) fn traffic(facts: &Facts<'_>, found: &mut Found<'_>) {
-    captured(facts.subject, found);
+/// FP021: the traffic of a training job passes through Envoy.
+pub(super) fn captured_traffic(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    check_input(context.input, findings);
 }
 
-/// The same of a pod of which the facts are not needed.
-pub(super) fn captured(subject: &Subject<'_>, found: &mut Found<'_>) {
-    if is_captured(subject) {
-        found.add(FIELD, MESSAGE);
+/// Runs FP021 without a [`CheckContext`].
+pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    if is_captured(input) {
+        findings.push(FIELD, MESSAGE);
     }
 }
 
-/// Whether the pod works together with others through a proxy, and nobody has decided that it shall.
-fn is_captured(subject: &Subject<'_>) -> bool {
-    let Subject { pod, labels, injection, .. } = *subject;
-    let decided = pod.label(keys::MESH_TRAFFIC).is_some() || labels.contains_key(keys::MESH_TRAFFIC);
-    let steered = || pod.annotation_keys().any(|key| key.starts_with(keys::TRAFFIC_PREFIX));
-    let captured = || injection == Injection::Expected || pod.proxy().is_some();
-    !decided && captured() && !steered() && one_of_several(subject)
+/// Returns true if the pod communicates with other pods of its job through a proxy, and neither a label nor an
+/// annotation configures its traffic.
+fn is_captured(input: &LintInput<'_>) -> bool {
+    let LintInput { pod, labels, injection, .. } = *input;
+    let is_labeled = pod.label(keys::MESH_TRAFFIC).is_some() || labels.contains_key(keys::MESH_TRAFFIC);
+    let is_annotated = || pod.annotation_keys().any(|key| key.starts_with(keys::TRAFFIC_PREFIX));
+    let has_proxy = || injection == Injection::Expected || pod.proxy().is_some();
+    !is_labeled && has_proxy() && !is_annotated() && has_training_peers(input)
 }
 
-fn one_of_several(subject: &Subject<'_>) -> bool {
-    let Some(member) = subject.member.filter(|member| member.training) else { return false };
-    let known = subject.replicas.is_some_and(|replicas| replicas > 1);
-    !workload::is_auxiliary_role(member) && (known || workload::has_peers(subject.pod, member))
+fn has_training_peers(input: &LintInput<'_>) -> bool {
+    let Some(member) = input.member.filter(|member| member.training) else { return false };
+    let has_replicas = input.replicas.is_some_and(|replicas| replicas > 1);
+    !workload::is_auxiliary_role(member) && (has_replicas || workload::has_peers(input.pod, member))
 }

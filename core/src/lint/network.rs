@@ -1,38 +1,38 @@
-//! The pod's networks: FP017, FP018, FP022; and which interfaces they give it.
+//! Networks of the pod and the interfaces that they add: FP017, FP018, FP022.
 
 use serde_json::Value;
 
-use super::facts::Facts;
-use super::finding::Found;
+use super::context::CheckContext;
 use super::raw::text;
 use super::rdma;
+use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::{Amount, AttachCount, ResourceMode, Transport};
-use crate::fabric::LIST_LIMIT;
+use crate::fabric::MAX_NETWORKS_ANNOTATION;
 use crate::keys;
 
-/// The annotation that Multus reads.
+/// Annotation of Multus.
 const MULTUS: &str = "k8s.v1.cni.cncf.io/networks";
-/// The annotation that GKE's multi-networking reads.
+/// Annotation of GKE multi-networking.
 const GKE: &str = "networking.gke.io/interfaces";
-/// The network that Istio attaches by itself, which is no interface.
+/// Network that Istio attaches. It adds no interface for the application.
 const ISTIO_CNI: &str = "istio-cni";
 
 /// A network that Multus attaches.
-struct Attached {
-    /// Its name, without the namespace.
+struct Attachment {
+    /// Name without the namespace.
     name: String,
     interface: Option<String>,
 }
 
-/// The interfaces that the pod is known to have; `None` where an annotation about them does not parse.
-pub(super) fn interfaces(facts: &Facts<'_>) -> Option<Vec<String>> {
+/// Returns the interfaces that the pod is known to have, or `None` if an annotation cannot be parsed.
+pub(super) fn interfaces(context: &CheckContext<'_>) -> Option<Vec<String>> {
     let mut interfaces = vec!["eth0".to_owned()];
-    for (index, network) in attached(facts)?.into_iter().enumerate() {
+    for (index, network) in attachments(context)?.into_iter().enumerate() {
         interfaces.push(network.interface.unwrap_or_else(|| format!("net{}", index + 1)));
     }
-    if let Some(annotation) = facts.subject.pod.annotation(GKE) {
-        if annotation.len() > LIST_LIMIT {
+    if let Some(annotation) = context.input.pod.annotation(GKE) {
+        if annotation.len() > MAX_NETWORKS_ANNOTATION {
             return None;
         }
         let entries: Vec<Value> = serde_json::from_str(annotation).ok()?;
@@ -41,47 +41,48 @@ pub(super) fn interfaces(facts: &Facts<'_>) -> Option<Vec<String>> {
     Some(interfaces)
 }
 
-/// The networks of the annotation, in both its forms; `None` where it does not parse, or is too long to be parsed.
-fn attached(facts: &Facts<'_>) -> Option<Vec<Attached>> {
-    let key = facts.subject.profile.map_or(MULTUS, |profile| profile.networks.multus.annotation_key.as_str());
-    let Some(annotation) = facts.subject.pod.annotation(key).map(str::trim) else { return Some(Vec::new()) };
-    if annotation.len() > LIST_LIMIT {
+/// Parses the Multus annotation in either of its two forms. Returns `None` if it is malformed or too long.
+fn attachments(context: &CheckContext<'_>) -> Option<Vec<Attachment>> {
+    let key = context.input.profile.map_or(MULTUS, |profile| profile.networks.multus.annotation_key.as_str());
+    let Some(annotation) = context.input.pod.annotation(key).map(str::trim) else { return Some(Vec::new()) };
+    if annotation.len() > MAX_NETWORKS_ANNOTATION {
         return None;
     }
     if annotation.starts_with('[') {
         let entries: Vec<Value> = serde_json::from_str(annotation).ok()?;
-        let attached = |entry: &Value| {
+        let attachment = |entry: &Value| {
             let interface = text(entry, "interface").map(str::to_owned);
-            Some(Attached { name: text(entry, "name")?.to_owned(), interface })
+            Some(Attachment { name: text(entry, "name")?.to_owned(), interface })
         };
-        return entries.iter().map(attached).collect();
+        return entries.iter().map(attachment).collect();
     }
     let entries = annotation.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-    let attached = entries.map(|entry| {
+    let attachments = entries.map(|entry| {
         let (network, interface) = entry.split_once('@').map_or((entry, None), |(name, tail)| (name, Some(tail)));
         let name = network.rsplit('/').next().unwrap_or(network);
-        Attached { name: name.to_owned(), interface: interface.map(str::to_owned) }
+        Attachment { name: name.to_owned(), interface: interface.map(str::to_owned) }
     });
-    Some(attached.collect())
+    Some(attachments.collect())
 }
 
-/// FP017: an adapter shared by its node has no address in the pod without a network of its own.
-pub(super) fn no_secondary(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let Some(profile) = facts.subject.profile.filter(|profile| profile.transport == Transport::Roce) else { return };
-    let none = attached(facts).is_some_and(|networks| networks.is_empty());
-    let alone = none && facts.subject.pod.annotation(GKE).is_none() && facts.spec("resourceClaims").is_none();
-    if !alone || facts.subject.pod.host_network() {
+/// FP017: a shared RoCE adapter has no address in the pod without a secondary network.
+pub(super) fn missing_secondary_network(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some(profile) = context.input.profile.filter(|profile| profile.transport == Transport::Roce) else { return };
+    let no_attachments = attachments(context).is_some_and(|networks| networks.is_empty());
+    let no_networks =
+        no_attachments && context.input.pod.annotation(GKE).is_none() && context.spec("resourceClaims").is_none();
+    if !no_networks || context.input.pod.host_network() {
         return;
     }
-    for seen in &facts.containers {
-        if let Some((adapter, _)) = seen.adapters.iter().find(|(adapter, _)| is_shared(adapter, profile)) {
-            let message = format!("{}: {adapter} over RoCE, but no secondary network", seen.named());
-            found.add("/metadata/annotations", message);
+    for container in &context.containers {
+        if let Some((adapter, _)) = container.adapters.iter().find(|(adapter, _)| is_shared(adapter, profile)) {
+            let message = format!("{}: {adapter} over RoCE without a secondary network", container.display_name());
+            findings.push("/metadata/annotations", message);
         }
     }
 }
 
-/// Whether several pods are given the same adapter: the profile asks for it apart from the number of accelerators.
+/// Returns true if several pods share the adapter: the profile's count does not depend on the number of accelerators.
 fn is_shared(adapter: &str, profile: &Profile) -> bool {
     let resource = profile.resources.iter().find(|resource| resource.name.as_str() == adapter);
     resource.is_some_and(|resource| {
@@ -90,9 +91,9 @@ fn is_shared(adapter: &str, profile: &Profile) -> bool {
     })
 }
 
-/// FP018: every virtual function is attached by one network.
-pub(super) fn functions(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let multus = facts.subject.profile.map(|profile| &profile.networks.multus);
+/// FP018: the number of networks differs from the number of virtual functions.
+pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let multus = context.input.profile.map(|profile| &profile.networks.multus);
     let key = multus.map_or(MULTUS, |multus| multus.annotation_key.as_str());
     let per_function: Vec<&str> = multus
         .into_iter()
@@ -100,39 +101,40 @@ pub(super) fn functions(facts: &Facts<'_>, found: &mut Found<'_>) {
         .filter(|attach| attach.count == AttachCount::PerResource)
         .filter_map(|attach| attach.name.as_str().rsplit('/').next())
         .collect();
-    let adapters = facts.adapters();
+    let adapters = context.adapters();
     let Some((adapter, count)) = adapters.iter().find(|(name, _)| rdma::is_virtual_function(name)) else { return };
-    let Some(mut networks) = attached(facts) else { return };
+    let Some(mut networks) = attachments(context) else { return };
     networks.retain(|network| network.name != ISTIO_CNI);
-    let same = networks.windows(2).all(|pair| pair[0].name == pair[1].name);
+    let all_equal = networks.windows(2).all(|pair| pair[0].name == pair[1].name);
     if !per_function.is_empty() {
         networks.retain(|network| per_function.contains(&network.name.as_str()));
     }
     let attached = u64::try_from(networks.len()).unwrap_or(u64::MAX);
-    // Without a profile a network among several may be for something else: only too few are for sure.
-    let too_many = attached > *count && (same || !per_function.is_empty());
+    // Without a profile, some of several different networks may serve another purpose. Then only too few are an error.
+    let too_many = attached > *count && (all_equal || !per_function.is_empty());
     if attached < *count || too_many {
         let field = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
-        found.add(field, format!("{attached} networks for {count} {adapter}: one for each is needed"));
+        findings.push(field, format!("{attached} networks for {count} {adapter}: each needs exactly one"));
     }
 }
 
-/// FP022: names are resolved on the node, and Istio leaves the pod alone.
-pub(super) fn host_network(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let pod = facts.subject.pod;
+/// FP022: a pod in the node's network does not resolve cluster names, or has annotations that Istio ignores.
+pub(super) fn host_network(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let pod = context.input.pod;
     if !pod.host_network() {
         return;
     }
-    let policy = facts.spec("dnsPolicy").and_then(Value::as_str).unwrap_or("ClusterFirst");
-    // `None` is a choice of the user's, who says by `dnsConfig` where.
+    let policy = context.spec("dnsPolicy").and_then(Value::as_str).unwrap_or("ClusterFirst");
+    // With `None`, the user configures the resolver in `dnsConfig`.
     if policy != "ClusterFirstWithHostNet" && policy != "None" {
-        found.add("/spec/hostNetwork", format!("hostNetwork with dnsPolicy {policy}: no names of the cluster"));
+        let message = format!("hostNetwork with dnsPolicy {policy}: cluster names do not resolve");
+        findings.push("/spec/hostNetwork", message);
     }
-    let ours = |key: &&str| {
-        let injector = key.starts_with("sidecar.istio.io/") && *key != keys::SIDECAR_INJECT;
-        injector || key.starts_with(keys::TRAFFIC_PREFIX) || *key == keys::PROXY_CONFIG
+    let is_istio_setting = |key: &&str| {
+        let is_injector = key.starts_with("sidecar.istio.io/") && *key != keys::SIDECAR_INJECT;
+        is_injector || key.starts_with(keys::TRAFFIC_PREFIX) || *key == keys::PROXY_CONFIG
     };
-    if let Some(key) = pod.annotation_keys().find(ours) {
-        found.add("/spec/hostNetwork", format!("hostNetwork: Istio injects nothing, {key} does nothing"));
+    if let Some(key) = pod.annotation_keys().find(is_istio_setting) {
+        findings.push("/spec/hostNetwork", format!("hostNetwork: Istio does not inject the pod, {key} has no effect"));
     }
 }

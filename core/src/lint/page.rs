@@ -1,21 +1,28 @@
-//! `docs/lint.md`, made of the table.
+//! Generates `docs/lint.md` from the table of checks.
 
 use std::fmt::Write as _;
 
-use super::{Check, checks, letter};
+use super::{Check, checks, severity_letter};
 use crate::finding::Severity;
 
 const HEAD: &str = "\
 # Lint: FP001 to FP035
 
-What looks wrong in a pod that uses RDMA or NCCL. The webhook tells it as admission warnings (E and W, five at most) for
-pods that have to do with a fabric, `trainmesh preview` in full, and `trainmesh lint -f FILE` for any manifest, with exit
-code 1 when something is found at `--fail-on` or above. Nothing is concluded from what is not known: checks that look at
-nodes or quotas are silent where these were not read.
+These checks find settings that break RDMA or NCCL in a pod, or slow them down. Three commands report them:
 
-E: it would break. W: it is likely wrong. I: worth knowing.
+- The webhook returns errors and warnings, five at most, as admission warnings for pods that use a fabric.
+- `trainmesh preview` shows all findings.
+- `trainmesh lint -f FILE` checks any manifest. It exits with code 1 if a finding reaches the severity `--fail-on`.
 
-`fabric.lint` in the configuration, and `lint` in a profile, switch checks off or weigh them otherwise:
+Checks that need facts of the cluster, such as nodes and quotas, report nothing if these are not available.
+
+| severity | meaning |
+|---|---|
+| E | error: the pod or job fails |
+| W | warning: likely a mistake |
+| I | information |
+
+To disable a check or change its severity, set `fabric.lint` in the configuration or `lint` in a profile:
 
 ```yaml
 fabric:
@@ -24,36 +31,36 @@ fabric:
     severity: {FP013: I}
 ```
 
-This page is made of the checks themselves: `UPDATE_DOCS=1 cargo test --test unit docs::` renews it.
+This page is generated from the table of checks. To update it, run `UPDATE_DOCS=1 cargo test --test unit docs::`.
 
 ";
 
-/// The page that documents every check.
+/// Renders the page that documents every check.
 #[must_use]
-pub fn page() -> String {
+pub fn reference_page() -> String {
     let mut page = HEAD.to_owned();
-    page += "| id | severity | finds |\n|---|---|---|\n";
+    page += "| ID | severity | finding |\n|---|---|---|\n";
     for Check { id, severity, title, .. } in checks() {
         // Writing to a string cannot fail.
-        let _ = writeln!(page, "| [{id}](#{}) | {} | {title} |", id.to_string().to_lowercase(), letter(*severity));
+        let _ =
+            writeln!(page, "| [{id}](#{}) | {} | {title} |", id.to_string().to_lowercase(), severity_letter(*severity));
     }
     for check in checks() {
-        section(&mut page, check);
+        write_check(&mut page, check);
     }
     page
 }
 
-fn section(page: &mut String, check: &Check) {
-    let Check { id, severity, title, why, cure, example, .. } = check;
-    let weight = match severity {
-        Severity::Error => "it would break",
-        Severity::Warning => "it is likely wrong",
-        Severity::Info | Severity::Ok => "worth knowing",
+fn write_check(page: &mut String, check: &Check) {
+    let Check { id, severity, title, why, fix, example, .. } = check;
+    let severity_name = match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info | Severity::Ok => "information",
     };
-    let letter = letter(*severity);
+    let letter = severity_letter(*severity);
     // As above.
-    let _ = write!(page, "\n## {id}\n\n{letter} ({weight}): {title}.\n\n{why}\n\nCure: {cure}.\n\n");
-    let given = if example.given.is_empty() { String::new() } else { format!(", where {}", example.given) };
-    let _ =
-        write!(page, "Wrong{given}:\n\n```yaml\n{}```\n\nMended:\n\n```yaml\n{}```\n", example.wrong, example.mended);
+    let _ = write!(page, "\n## {id}\n\n{letter} ({severity_name}): {title}.\n\n{why}\n\nFix: {fix}.\n\n");
+    let given = if example.given.is_empty() { String::new() } else { format!(" ({})", example.given) };
+    let _ = write!(page, "Wrong{given}:\n\n```yaml\n{}```\n\nFixed:\n\n```yaml\n{}```\n", example.wrong, example.fixed);
 }

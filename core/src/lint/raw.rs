@@ -1,15 +1,15 @@
-//! Reads of raw objects that several checks share.
+//! Accessors for raw objects.
 
 use serde_json::Value;
 
 use crate::pod::Container;
 
-/// The text at `key`.
+/// Returns the string at `key`.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
 
-/// What `container` mounts, with its index.
+/// Returns the container's volume mounts with their indexes.
 pub(super) fn mounts(container: Container<'_>) -> impl Iterator<Item = (usize, &Value)> {
     let mounts = container.raw().get("volumeMounts").and_then(Value::as_array);
     mounts.into_iter().flatten().enumerate()

@@ -1,26 +1,26 @@
-//! Which resources are RDMA adapters.
+//! Classification of RDMA resources.
 
 use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
-use crate::fabric::is_rdma;
+use crate::fabric::is_rdma_resource;
 
 /// The Elastic Fabric Adapter of AWS.
 const EFA: &str = "vpc.amazonaws.com/efa";
-/// Adapters of which one is a virtual function, to be attached by a network of its own.
+/// Resources whose units are virtual functions, each of which needs a network attachment.
 const VIRTUAL_FUNCTIONS: [&str; 3] = ["nvidia.com/rdma-vf", "nvidia.com/sriov_resource", "nvidia.com/mlnxnics"];
 
-/// Whether `resource` is an RDMA adapter: by its name, or because the profile says so.
+/// Returns true if `resource` is an RDMA adapter, by its name or because an RDMA profile lists it.
 pub(super) fn is_adapter(resource: &str, profile: Option<&Profile>) -> bool {
-    is_rdma(resource)
+    is_rdma_resource(resource)
         || profile.is_some_and(|profile| profile.is_rdma() && devices(profile).any(|name| name == resource))
 }
 
-/// Whether `resource` is an adapter of AWS, which no transport of NCCL itself drives.
+/// Returns true if `resource` is an EFA device. Only plugins drive these, not NCCL's internal transports.
 pub(super) fn is_efa(resource: &str) -> bool {
     resource == EFA || resource.ends_with("/efa.networking.k8s.aws")
 }
 
-/// Whether one unit of `resource` is one virtual function.
+/// Returns true if one unit of `resource` is one virtual function.
 pub(super) fn is_virtual_function(resource: &str) -> bool {
     VIRTUAL_FUNCTIONS.contains(&resource)
 }

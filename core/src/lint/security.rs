@@ -1,102 +1,107 @@
-//! Locked memory, devices of the node and Pod Security: FP001, FP002, FP019, FP020, FP027.
+//! Locked memory, host devices and Pod Security: FP001, FP002, FP019, FP020, FP027.
 
 use serde_json::Value;
 
-use super::facts::{Facts, Seen};
-use super::finding::Found;
+use super::context::{CheckContext, ContainerFacts};
 use super::raw::text;
+use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::MemoryLock;
 use crate::pod::ContainerKind;
 
-/// The namespace label of Pod Security that makes the apiserver refuse pods.
+/// Namespace label with the Pod Security level that the apiserver enforces.
 const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
-/// Levels that forbid what is looked for here.
-const FORBIDDING: [&str; 2] = ["baseline", "restricted"];
-/// Where the devices of RDMA are.
+/// Levels that forbid the settings that RDMA needs.
+const FORBIDDING_LEVELS: [&str; 2] = ["baseline", "restricted"];
+/// Directory with the RDMA devices.
 const DEVICES: &str = "/dev/infiniband";
 
-/// FP001: memory for RDMA cannot be locked.
-pub(super) fn no_lock(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let unlimited = |profile: &Profile| profile.security_context.memlock == MemoryLock::NodeUnlimited;
-    if facts.subject.profile.is_some_and(unlimited) {
+/// FP001: the container cannot lock memory for RDMA.
+pub(super) fn missing_ipc_lock(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let is_unlimited = |profile: &Profile| profile.security_context.memlock == MemoryLock::NodeUnlimited;
+    if context.input.profile.is_some_and(is_unlimited) {
         return;
     }
-    for seen in &facts.containers {
-        if let Some((adapter, _)) = seen.adapters.first()
-            && !seen.locks_memory()
-            && !seen.privileged()
+    for container in &context.containers {
+        if let Some((adapter, _)) = container.adapters.first()
+            && !container.has_ipc_lock()
+            && !container.is_privileged()
         {
-            found.add(seen.at("/securityContext"), format!("{}: {adapter} without IPC_LOCK", seen.named()));
+            let message =
+                format!("{}: {adapter} without IPC_LOCK: RDMA may fail to lock memory", container.display_name());
+            findings.push(container.pointer("/securityContext"), message);
         }
     }
 }
 
-/// FP002: a capability is for root alone.
-pub(super) fn lock_without_root(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in facts.containers.iter().filter(|seen| seen.locks_memory()) {
-        let user = effective(facts, seen, "runAsUser").and_then(Value::as_i64);
-        let non_root = effective(facts, seen, "runAsNonRoot").and_then(Value::as_bool) == Some(true);
+/// FP002: an added capability takes effect for root only.
+pub(super) fn ipc_lock_without_root(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in context.containers.iter().filter(|container| container.has_ipc_lock()) {
+        let user = effective(context, container, "runAsUser").and_then(Value::as_i64);
+        let non_root = effective(context, container, "runAsNonRoot").and_then(Value::as_bool) == Some(true);
+        let name = container.display_name();
         let message = match user {
-            Some(user) if user != 0 => format!("{}: IPC_LOCK has no effect for user {user}", seen.named()),
-            None if non_root => format!("{}: IPC_LOCK has no effect with runAsNonRoot", seen.named()),
+            Some(user) if user != 0 => format!("{name}: IPC_LOCK has no effect for user {user}"),
+            None if non_root => format!("{name}: IPC_LOCK has no effect with runAsNonRoot"),
             _ => continue,
         };
-        found.add(seen.at("/securityContext/capabilities/add"), message);
+        findings.push(container.pointer("/securityContext/capabilities/add"), message);
     }
 }
 
-/// A field of the container's security context, else of the pod's.
-fn effective<'a>(facts: &Facts<'a>, seen: &Seen<'a>, key: &str) -> Option<&'a Value> {
-    seen.security(key).or_else(|| facts.spec("securityContext")?.get(key))
+/// Returns the field `key` of the container's security context, or else of the pod's.
+fn effective<'a>(context: &CheckContext<'a>, container: &ContainerFacts<'a>, key: &str) -> Option<&'a Value> {
+    container.security_context(key).or_else(|| context.spec("securityContext")?.get(key))
 }
 
-/// FP019: device files of the node that the container may not open, or is given twice.
-pub(super) fn device_path(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in &facts.containers {
-        for (index, mount) in seen.mounts() {
-            let volume = text(mount, "name").and_then(|name| facts.volume(name));
+/// FP019: the container mounts RDMA devices of the node that it cannot open, or that a device plugin already adds.
+pub(super) fn host_devices(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
+        for (index, mount) in container.mounts() {
+            let volume = text(mount, "name").and_then(|name| context.volume(name));
             let path = volume.and_then(|(_, volume)| text(volume.get("hostPath")?, "path"));
             if !path.is_some_and(|path| path == DEVICES || path.starts_with("/dev/infiniband/")) {
                 continue;
             }
-            let problem = match seen.adapters.first() {
-                Some((adapter, _)) => format!("beside {adapter}, which brings the devices"),
-                None if !seen.privileged() => "in a container that may not open devices".to_owned(),
+            let problem = match container.adapters.first() {
+                Some((adapter, _)) => format!("is redundant: {adapter} adds the devices"),
+                None if !container.is_privileged() => "has no effect: the container cannot open devices".to_owned(),
                 None => continue,
             };
-            let message = format!("{}: hostPath {DEVICES} {problem}", seen.named());
-            found.add(seen.at(&format!("/volumeMounts/{index}")), message);
+            let message = format!("{}: hostPath {DEVICES} {problem}", container.display_name());
+            findings.push(container.pointer(&format!("/volumeMounts/{index}")), message);
         }
     }
 }
 
-/// FP020: a limit of one process is not that of another container.
-pub(super) fn ulimit(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in facts.containers.iter().filter(|seen| seen.container.kind == ContainerKind::Init) {
-        let word = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
-        if seen.container.command_line().any(|words| words.split(word).any(|word| word == "ulimit")) {
-            found.add(seen.at("/command"), format!("{}: its ulimit ends with it", seen.named()));
+/// FP020: a resource limit set in an init container does not apply to other containers.
+pub(super) fn ulimit_in_init_container(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in context.containers.iter().filter(|container| container.spec.kind == ContainerKind::Init) {
+        let separator = |char: char| !char.is_ascii_alphanumeric() && char != '_';
+        if container.spec.command_line().any(|text| text.split(separator).any(|word| word == "ulimit")) {
+            let message = format!("{}: ulimit does not apply to other containers", container.display_name());
+            findings.push(container.pointer("/command"), message);
         }
     }
 }
 
-/// FP027: the namespace refuses such pods.
-pub(super) fn pod_security(facts: &Facts<'_>, found: &mut Found<'_>) {
-    let Some(level) = facts.subject.labels.get(ENFORCE).filter(|level| FORBIDDING.contains(&level.as_str())) else {
+/// FP027: the namespace's Pod Security level forbids what the profile or the pod needs.
+pub(super) fn pod_security(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some(level) = context.input.labels.get(ENFORCE).filter(|level| FORBIDDING_LEVELS.contains(&level.as_str()))
+    else {
         return;
     };
-    let by_profile = facts.subject.profile.and_then(|profile| Some((profile, needs(profile)?)));
+    let by_profile = context.input.profile.and_then(|profile| Some((profile, forbidden_need(profile)?)));
     if let Some((profile, need)) = by_profile {
         let message = format!("profile {} needs {need}, which Pod Security {level} forbids", profile.name);
-        found.add("/metadata/namespace", message);
-    } else if let Some((field, need)) = has(facts) {
-        found.add(field, format!("{need} is forbidden by Pod Security {level} of the namespace"));
+        findings.push("/metadata/namespace", message);
+    } else if let Some((field, setting)) = forbidden_setting(context) {
+        findings.push(field, format!("the namespace's Pod Security level {level} forbids {setting}"));
     }
 }
 
-/// What of a profile's needs is forbidden.
-fn needs(profile: &Profile) -> Option<&'static str> {
+/// Returns the first requirement of `profile` that Pod Security forbids.
+fn forbidden_need(profile: &Profile) -> Option<&'static str> {
     let context = &profile.security_context;
     if context.privileged {
         Some("privileged")
@@ -109,15 +114,17 @@ fn needs(profile: &Profile) -> Option<&'static str> {
     }
 }
 
-/// What of the pod itself is forbidden, and where.
-fn has(facts: &Facts<'_>) -> Option<(String, &'static str)> {
-    if facts.subject.pod.host_network() {
+/// Returns the first setting of the pod that Pod Security forbids, preceded by its JSON pointer.
+fn forbidden_setting(context: &CheckContext<'_>) -> Option<(String, &'static str)> {
+    if context.input.pod.host_network() {
         return Some(("/spec/hostNetwork".to_owned(), "hostNetwork"));
     }
-    if let Some(index) = facts.list("volumes").position(|volume| volume.get("hostPath").is_some_and(Value::is_object)) {
+    if let Some(index) = context.list("volumes").position(|volume| volume.get("hostPath").is_some_and(Value::is_object))
+    {
         return Some((format!("/spec/volumes/{index}"), "hostPath"));
     }
-    let refused = |seen: &&Seen<'_>| seen.privileged() || seen.locks_memory();
-    let seen = facts.containers.iter().find(refused)?;
-    Some((seen.at("/securityContext"), if seen.privileged() { "privileged" } else { "IPC_LOCK" }))
+    let is_forbidden = |container: &&ContainerFacts<'_>| container.is_privileged() || container.has_ipc_lock();
+    let container = context.containers.iter().find(is_forbidden)?;
+    let setting = if container.is_privileged() { "privileged" } else { "IPC_LOCK" };
+    Some((container.pointer("/securityContext"), setting))
 }

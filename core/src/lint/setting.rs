@@ -1,5 +1,5 @@
-//! The settings that a container's processes see, as far as the pod tells: its environment, and below it the file that
-//! trainmesh lets NCCL read.
+//! Settings that the processes of a container see, as far as the pod shows them: the environment, and the configuration
+//! file that trainmesh mounts for NCCL.
 
 use std::collections::HashSet;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::raw::{mounts, text};
 use crate::fabric::conf;
-use crate::fabric::nccl::number;
+use crate::fabric::nccl::parse_c_integer;
 use crate::keys;
 use crate::pod::{Container, Pod};
 
-/// The settings of one container that checks look at.
+/// Settings of one container that checks need.
 pub(super) struct Settings<'a> {
     container: Container<'a>,
     all: Vec<Setting<'a>>,
@@ -21,72 +21,70 @@ pub(super) struct Settings<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) name: &'a str,
-    /// What it holds; `None` where that comes from elsewhere.
+    /// The value; `None` if the pod does not show it.
     pub(super) value: Option<&'a str>,
-    /// Its index in the environment; `None` where it stands in the file.
+    /// Index in the environment; `None` if the setting comes from the configuration file.
     pub(super) index: Option<usize>,
 }
 
-/// The most settings of a container, and of the file, that are looked at: NCCL and its companions know some 200.
-const SETTINGS: usize = 512;
+/// Maximum number of settings per container and per file. NCCL and related libraries have about 200.
+const MAX_SETTINGS: usize = 512;
 
-/// The file that trainmesh lets NCCL read.
-pub(super) struct File<'a> {
+/// The configuration file that trainmesh mounts for NCCL.
+pub(super) struct NcclConf<'a> {
     settings: Vec<(&'a str, &'a str)>,
-    /// The names of the volumes that hold it.
+    /// Names of the volumes with the file.
     volumes: HashSet<&'a str>,
 }
 
-/// Variables that some check looks at begin with one of these.
+/// Prefixes of the variables that checks need.
 const PREFIXES: [&str; 5] = ["NCCL_", "FI_", "RDMAV_", "GLOO_", "TP_"];
 
 impl<'a> Settings<'a> {
-    pub(super) fn new(file: &File<'a>, container: Container<'a>) -> Self {
+    pub(super) fn new(conf: &NcclConf<'a>, container: Container<'a>) -> Self {
         let mut all: Vec<Setting<'a>> = Vec::new();
         let entries = container.raw().get("env").and_then(Value::as_array).into_iter().flatten().enumerate();
         for (index, entry) in entries {
-            let Some(name) = text(entry, "name").filter(|name| is_seen(name)) else { continue };
-            // What the kubelet puts together from other variables is not known here.
+            let Some(name) = text(entry, "name").filter(|name| is_relevant(name)) else { continue };
+            // The kubelet expands references to other variables; the result is unknown.
             let value = match entry.get("valueFrom") {
                 Some(from) if !from.is_null() => None,
                 _ => Some(text(entry, "value").unwrap_or_default()).filter(|value| !value.contains("$(")),
             };
-            // The last entry of a name wins, as it does in the kubelet.
+            // As in the kubelet, the last entry of a name takes effect.
             all.retain(|known| known.name != name);
-            if all.len() == SETTINGS {
+            if all.len() == MAX_SETTINGS {
                 break;
             }
             all.push(Setting { name, value, index: Some(index) });
         }
-        if file.is_read_by(container) {
-            let of_environment: HashSet<&str> = all.iter().map(|known| known.name).collect();
-            let unset = file.settings.iter().filter(|(name, _)| !of_environment.contains(name));
+        if conf.is_mounted(container) {
+            let in_env: HashSet<&str> = all.iter().map(|known| known.name).collect();
+            let unset = conf.settings.iter().filter(|(name, _)| !in_env.contains(name));
             all.extend(unset.map(|(name, value)| Setting { name, value: Some(value), index: None }));
         }
         Self { container, all }
     }
 
-    /// Every setting.
-    pub(super) fn all(&self) -> impl Iterator<Item = Setting<'a>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Setting<'a>> {
         self.all.iter().copied()
     }
 
-    /// The setting of `name`.
     pub(super) fn get(&self, name: &str) -> Option<Setting<'a>> {
-        self.all().find(|setting| setting.name == name)
+        self.iter().find(|setting| setting.name == name)
     }
 
-    /// What `name` is set to, where that is known. Empty is unset to NCCL.
+    /// Returns the value of `name` if it is known and not empty. NCCL treats an empty value as unset.
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         self.get(name)?.value.filter(|value| !value.is_empty())
     }
 
-    /// The value of `name` as the number that NCCL reads.
+    /// Returns the value of `name` as the number that NCCL reads.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
-        self.value(name).map(number)
+        self.value(name).map(parse_c_integer)
     }
 
-    /// JSON pointer of the setting of `name`.
+    /// Returns the JSON pointer of the setting `name`.
     pub(super) fn field(&self, name: &str) -> String {
         match self.get(name).map(|setting| setting.index) {
             Some(Some(index)) => format!("{}/env/{index}", self.container.pointer()),
@@ -95,37 +93,36 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Whether the environment of `container` sets some variable of NCCL.
+/// Returns true if the environment of `container` sets an NCCL variable.
 pub(super) fn sets_nccl(container: Container<'_>) -> bool {
-    let entries = container.raw().get("env").and_then(Value::as_array).into_iter().flatten();
-    entries.filter_map(|entry| text(entry, "name")).any(|name| name.starts_with("NCCL_"))
+    container.env_names().any(|name| name.starts_with("NCCL_"))
 }
 
-fn is_seen(name: &str) -> bool {
+fn is_relevant(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-impl<'a> File<'a> {
-    /// The file in the annotation of `pod`, and the volumes that are made of it.
-    pub(super) fn read(pod: Pod<'a>) -> Self {
+impl<'a> NcclConf<'a> {
+    /// Parses the file in the annotation of `pod`, and finds the volumes that project it.
+    pub(super) fn from_pod(pod: Pod<'a>) -> Self {
         let Some(file) = pod.annotation(keys::NCCL_CONF) else {
             return Self { settings: Vec::new(), volumes: HashSet::new() };
         };
         let mut names = HashSet::new();
-        let seen = conf::read(file).filter(|(name, _)| is_seen(name) && names.insert(*name));
-        let settings = seen.take(SETTINGS).collect();
+        let relevant = conf::parse(file).filter(|(name, _)| is_relevant(name) && names.insert(*name));
+        let settings = relevant.take(MAX_SETTINGS).collect();
         let listed = pod.spec().and_then(|spec| spec.get("volumes")).and_then(Value::as_array);
-        let ours = conf::field_path();
-        let from_annotation = |volume: &&Value| {
+        let field_path = conf::field_path();
+        let projects_annotation = |volume: &&Value| {
             let items = volume.get("downwardAPI").and_then(|source| source.get("items")).and_then(Value::as_array);
             let mut paths = items.into_iter().flatten().filter_map(|item| text(item.get("fieldRef")?, "fieldPath"));
-            paths.any(|path| path == ours)
+            paths.any(|path| path == field_path)
         };
-        let volumes = listed.into_iter().flatten().filter(from_annotation);
+        let volumes = listed.into_iter().flatten().filter(projects_annotation);
         Self { settings, volumes: volumes.filter_map(|volume| text(volume, "name")).collect() }
     }
 
-    fn is_read_by(&self, container: Container<'_>) -> bool {
+    fn is_mounted(&self, container: Container<'_>) -> bool {
         !self.volumes.is_empty()
             && mounts(container).any(|(_, mount)| text(mount, "name").is_some_and(|name| self.volumes.contains(name)))
     }

@@ -1,4 +1,4 @@
-//! Every check: its words, an example with its cure, and its function. One file a theme.
+//! Table of all checks: documentation, an example with its fix, and the function. One submodule per topic.
 
 mod devices;
 mod interfaces;
@@ -10,45 +10,45 @@ mod tuning;
 mod values;
 mod volumes;
 
-use super::facts::Facts;
-use super::finding::Found;
+use super::context::CheckContext;
+use super::sink::FindingSink;
 use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
 
 /// A check.
 #[derive(Debug)]
 pub struct Check {
-    /// Its id.
+    /// ID of the check.
     pub id: CheckId,
-    /// Its weight, unless a configuration says otherwise.
+    /// Default severity.
     pub severity: Severity,
-    /// What it looks for, in a few words.
+    /// Summary of the problem, a lowercase fragment.
     pub title: &'static str,
-    /// Why that is wrong.
+    /// Why it is a problem, in sentences.
     pub why: &'static str,
-    /// What to do.
-    pub cure: &'static str,
-    /// What it looks like.
+    /// How to fix it, a lowercase fragment.
+    pub fix: &'static str,
+    /// Example of the problem.
     pub example: Example,
-    pub(super) find: fn(&Facts<'_>, &mut Found<'_>),
+    pub(super) run: fn(&CheckContext<'_>, &mut FindingSink<'_>),
 }
 
-/// A part of a pod in which a check finds something, and the same mended.
+/// Part of a pod in which a check finds a problem, and the fixed version of it.
 #[derive(Debug)]
 pub struct Example {
-    /// What else must be so; empty: nothing.
+    /// Precondition of the example; empty if there is none.
     pub given: &'static str,
-    /// Where it finds something.
+    /// Manifest with the problem.
     pub wrong: &'static str,
-    /// Where it does not.
-    pub mended: &'static str,
+    /// Manifest without the problem.
+    pub fixed: &'static str,
 }
 
-/// The check that the rule mesh.traffic shares.
-pub const CAPTURED: CheckId = CheckId::new(21);
+/// The check that the rule `mesh.traffic` also runs.
+pub const CAPTURED_TRAFFIC: CheckId = CheckId::new(21);
 
-/// Every check, by theme.
-pub(super) static THEMES: [&[Check]; 9] = [
+/// All checks, grouped by topic.
+pub(super) static TOPICS: [&[Check]; 9] = [
     values::CHECKS,
     tuning::CHECKS,
     interfaces::CHECKS,
@@ -61,22 +61,22 @@ pub(super) static THEMES: [&[Check]; 9] = [
 ];
 
 impl Check {
-    /// Where the check puts what it finds with this weight.
-    pub(super) fn found<'a>(&self, severity: Severity, findings: &'a mut Vec<Finding>) -> Found<'a> {
-        Found::new(self.id.code(), severity, self.cure, findings)
+    /// Creates the sink for the check's findings.
+    pub(super) fn sink<'a>(&self, severity: Severity, findings: &'a mut Vec<Finding>) -> FindingSink<'a> {
+        FindingSink::new(self.id.code(), severity, self.fix, findings)
     }
 }
 
-/// Every check, in the order of the ids.
+/// Returns all checks, sorted by ID.
 #[must_use]
 pub fn checks() -> Vec<&'static Check> {
-    let mut checks: Vec<&Check> = THEMES.into_iter().flatten().collect();
+    let mut checks: Vec<&Check> = TOPICS.into_iter().flatten().collect();
     checks.sort_by_key(|check| check.id);
     checks
 }
 
-/// The check whose findings have this code.
+/// Returns the check with the finding code `code`.
 #[must_use]
-pub fn find(code: &str) -> Option<&'static Check> {
-    THEMES.into_iter().flatten().find(|check| check.id.code() == code)
+pub fn find_check(code: &str) -> Option<&'static Check> {
+    TOPICS.into_iter().flatten().find(|check| check.id.code() == code)
 }

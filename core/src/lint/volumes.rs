@@ -1,77 +1,80 @@
-//! What is mounted: FP012, FP013, FP035.
+//! Volume mounts: FP012, FP013, FP035.
 
 use serde_json::Value;
 
-use super::facts::Facts;
-use super::finding::Found;
+use super::context::CheckContext;
 use super::raw::text;
+use super::sink::FindingSink;
 use crate::fabric::conf;
 use crate::quantity::whole_units;
 
-/// Where shared memory is.
+/// Mount path of shared memory.
 const SHM: &str = "/dev/shm";
 
-/// FP012: a file that nothing mounts.
-pub(super) fn absent_file(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in &facts.containers {
+/// FP012: a setting refers to a file that no volume provides.
+pub(super) fn unmounted_file(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
         for name in ["NCCL_TOPO_FILE", "NCCL_TUNER_CONFIG_PATH"] {
-            let Some(path) = seen.settings.value(name) else { continue };
-            let below = |mount: &str| {
+            let Some(path) = container.settings.value(name) else { continue };
+            let contains_path = |mount: &str| {
                 path.strip_prefix(mount.trim_end_matches('/'))
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
-            if !seen.mounts().any(|(_, mount)| text(mount, "mountPath").is_some_and(below)) {
-                found.add(seen.settings.field(name), format!("{}: {name}={path} is below no mount", seen.named()));
+            if !container.mounts().any(|(_, mount)| text(mount, "mountPath").is_some_and(contains_path)) {
+                let message = format!("{}: no volume provides {name}={path}", container.display_name());
+                findings.push(container.settings.field(name), message);
             }
         }
     }
 }
 
-/// FP013: too little shared memory, or more than the containers may use.
-pub(super) fn shared_memory(facts: &Facts<'_>, found: &mut Found<'_>) {
-    if facts.spec("hostIPC").and_then(Value::as_bool) == Some(true) {
+/// FP013: shared memory is too small, or larger than the memory that the containers may use.
+pub(super) fn shared_memory(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    if context.spec("hostIPC").and_then(Value::as_bool) == Some(true) {
         return;
     }
-    for seen in facts.computing() {
-        let at_shm = |mount: &Value| text(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);
-        let Some((_, mount)) = seen.mounts().find(|(_, mount)| at_shm(mount)) else {
-            found.add(seen.at("/volumeMounts"), format!("{}: no volume at {SHM}, which holds 64 MiB", seen.named()));
+    for container in context.gpu_containers() {
+        let is_shm = |mount: &Value| text(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);
+        let Some((_, mount)) = container.mounts().find(|(_, mount)| is_shm(mount)) else {
+            let message = format!("{}: no volume at {SHM}: only 64 MiB of shared memory", container.display_name());
+            findings.push(container.pointer("/volumeMounts"), message);
             continue;
         };
-        let Some((index, volume)) = text(mount, "name").and_then(|name| facts.volume(name)) else { continue };
+        let Some((index, volume)) = text(mount, "name").and_then(|name| context.volume(name)) else { continue };
         let Some(directory) = volume.get("emptyDir").filter(|source| text(source, "medium") == Some("Memory")) else {
             continue;
         };
         let size = directory.get("sizeLimit").and_then(whole_units);
-        if let (Some(size), Some(memory)) = (size, memory(facts))
+        if let (Some(size), Some(memory)) = (size, memory_limit(context))
             && size > memory
         {
             let limit = directory.get("sizeLimit").and_then(Value::as_str).unwrap_or_default();
-            let message = format!("{}: {SHM} of {limit} is larger than the pod's memory limit", seen.named());
-            found.add(format!("/spec/volumes/{index}/emptyDir/sizeLimit"), message);
+            let message = format!("{}: {SHM} of {limit} exceeds the pod's memory limit", container.display_name());
+            findings.push(format!("/spec/volumes/{index}/emptyDir/sizeLimit"), message);
         }
     }
 }
 
-/// The memory that the pod may use; `None`: it has no bound.
-fn memory(facts: &Facts<'_>) -> Option<u64> {
+/// Returns the memory limit of the pod in bytes, or `None` if a container has no limit.
+fn memory_limit(context: &CheckContext<'_>) -> Option<u64> {
     let limit =
         |resources: &Value| resources.get("limits").and_then(|limits| limits.get("memory")).and_then(whole_units);
-    if let Some(pod) = facts.spec("resources").and_then(limit) {
+    if let Some(pod) = context.spec("resources").and_then(limit) {
         return Some(pod);
     }
-    let app = facts.list("containers").map(|container| container.get("resources").and_then(limit));
-    app.sum()
+    let containers = context.list("containers").map(|container| container.get("resources").and_then(limit));
+    containers.sum()
 }
 
-/// FP035: RCCL reads another file.
-pub(super) fn file_of_nvidia(facts: &Facts<'_>, found: &mut Found<'_>) {
-    for seen in &facts.containers {
-        let amd = seen.container.accelerators().is_some_and(|accelerators| accelerators.resource == "amd.com/gpu");
-        let mounted = |path: &str| seen.mounts().find(|(_, mount)| text(mount, "mountPath") == Some(path));
-        if let Some((index, _)) = mounted(conf::NCCL).filter(|_| amd && mounted(conf::RCCL).is_none()) {
-            let message = format!("{}: RCCL of amd.com/gpu does not read {}", seen.named(), conf::NCCL);
-            found.add(seen.at(&format!("/volumeMounts/{index}/mountPath")), message);
+/// FP035: RCCL does not read NCCL's configuration file.
+pub(super) fn nccl_conf_with_amd(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
+        let is_amd = container.spec.accelerators().is_some_and(|accelerators| accelerators.resource == "amd.com/gpu");
+        let find_mount = |path: &str| container.mounts().find(|(_, mount)| text(mount, "mountPath") == Some(path));
+        let has_rccl_conf = || find_mount(conf::RCCL_PATH).is_some();
+        if let Some((index, _)) = find_mount(conf::NCCL_PATH).filter(|_| is_amd && !has_rccl_conf()) {
+            let message = format!("{}: RCCL (amd.com/gpu) does not read {}", container.display_name(), conf::NCCL_PATH);
+            findings.push(container.pointer(&format!("/volumeMounts/{index}/mountPath")), message);
         }
     }
 }

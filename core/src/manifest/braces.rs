@@ -1,24 +1,24 @@
-//! Finds the end of a JSON value piece by piece.
+//! Finds the end of a JSON object that is read in chunks.
 
-/// The state between two pieces.
+/// Scanner for balanced braces; holds the state between two chunks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Braces {
+pub(super) struct BraceScanner {
     depth: usize,
-    /// What follows the first brace.
+    /// First byte after the opening brace that is not whitespace.
     first: Option<u8>,
     in_string: bool,
     escaped: bool,
 }
 
-impl Braces {
-    /// Whether the object starts as one of JSON does, and not as one of YAML, whose quotes are of two kinds.
-    pub(super) fn are_json(self) -> bool {
+impl BraceScanner {
+    /// Returns true if the object starts like JSON. In a YAML flow mapping, braces can be in single-quoted strings.
+    pub(super) fn is_json(self) -> bool {
         matches!(self.first, Some(b'"' | b'}'))
     }
 
-    /// The length of `piece` up to and with the brace that closes the first one.
-    pub(super) fn close(&mut self, piece: &[u8]) -> Option<usize> {
-        for (at, byte) in piece.iter().enumerate() {
+    /// Scans `chunk`. Returns the length up to and including the brace that closes the object.
+    pub(super) fn find_end(&mut self, chunk: &[u8]) -> Option<usize> {
+        for (at, byte) in chunk.iter().enumerate() {
             if self.depth > 0 && self.first.is_none() && !byte.is_ascii_whitespace() {
                 self.first = Some(*byte);
             }

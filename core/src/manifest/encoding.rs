@@ -1,16 +1,16 @@
-//! Tells text in UTF-8 from what else a file may hold.
+//! Detects input that is not UTF-8 text.
 
 use std::io;
 
 use memchr::memchr;
 
-/// How many bytes are looked at to tell text from what is none.
-pub const HEAD: usize = 64 << 10;
+/// Number of leading bytes that are inspected.
+pub const HEAD_LENGTH: usize = 64 << 10;
 
-/// The mark that some editors put before UTF-8.
-const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
+/// UTF-8 byte order mark, which some editors write.
+const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// First bytes of what is no UTF-8, and what to say; the longer ones first where one starts like another.
+/// Signatures of other encodings and formats, with the error message. A signature precedes its own prefixes.
 const SIGNATURES: [(&[u8], &str); 9] = [
     (b"\xff\xfe\0\0", "is UTF-32: save it as UTF-8"),
     (b"\0\0\xfe\xff", "is UTF-32: save it as UTF-8"),
@@ -23,14 +23,15 @@ const SIGNATURES: [(&[u8], &str); 9] = [
     (b"BZh", "is compressed (bzip2): unpack it first"),
 ];
 
-/// The length of the mark before the text that starts with `head`; an error of kind `InvalidData` if it is no text.
-pub fn check(head: &[u8]) -> io::Result<usize> {
+/// Returns the length of the byte order mark at the start of `head`, or an error of kind `InvalidData` if `head` is not
+/// UTF-8 text.
+pub fn bom_length(head: &[u8]) -> io::Result<usize> {
     if let Some((_, message)) = SIGNATURES.iter().find(|(signature, _)| head.starts_with(signature)) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, *message));
     }
     if memchr(0, head).is_some() {
-        let message = "holds NUL bytes: it is binary, or UTF-16 without a mark";
+        let message = "contains NUL bytes: it is binary, or UTF-16 without a byte order mark";
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
-    Ok(if head.starts_with(UTF8_MARK) { UTF8_MARK.len() } else { 0 })
+    Ok(if head.starts_with(UTF8_BOM) { UTF8_BOM.len() } else { 0 })
 }

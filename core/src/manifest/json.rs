@@ -1,4 +1,4 @@
-//! JSON documents, under the limits that YAML has, and with the same view of numbers and duplicate keys.
+//! Parses JSON documents with the same limits, number conversion and duplicate key check as YAML.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 
 use crate::yaml::{self, MAX_NODES};
 
-/// Reads the one JSON value of `text`; its depth is limited by the library, to 128 levels.
+/// Parses a JSON value. `serde_json` limits the depth to 128 levels.
 pub(super) fn parse(text: &str) -> Result<Value, yaml::Error> {
     let nodes = Cell::new(0);
     let mut json = serde_json::Deserializer::from_str(text);
-    let value = Node { nodes: &nodes }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
+    let value = ValueSeed { nodes: &nodes }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
     value.map_err(|error| yaml::Error { line: error.line() as u64, message: message(&error) })
 }
 
-/// What the library says, less the position that it appends.
+/// Returns the message of an error without the position.
 fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {
@@ -26,31 +26,31 @@ fn message(error: &serde_json::Error) -> String {
     }
 }
 
-/// One value; all of a document share the count.
-struct Node<'count> {
+/// Deserializes a value; all values of a document share the node count.
+struct ValueSeed<'count> {
     nodes: &'count Cell<usize>,
 }
 
-impl Node<'_> {
-    fn count<E: serde::de::Error>(&self) -> Result<(), E> {
+impl ValueSeed<'_> {
+    fn count_node<E: serde::de::Error>(&self) -> Result<(), E> {
         self.nodes.set(self.nodes.get() + 1);
         if self.nodes.get() > MAX_NODES {
-            return Err(E::custom(format_args!("holds more than the limit of {MAX_NODES} nodes")));
+            return Err(E::custom(format_args!("more than the limit of {MAX_NODES} nodes")));
         }
         Ok(())
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.count()?;
+        self.count_node()?;
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +87,7 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = access.next_element_seed(Node { nodes: self.nodes })? {
+        while let Some(item) = access.next_element_seed(ValueSeed { nodes: self.nodes })? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -96,11 +96,11 @@ impl<'de> Visitor<'de> for Node<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut entries = Map::new();
         while let Some(key) = access.next_key::<String>()? {
-            self.count()?;
+            self.count_node()?;
             if entries.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("the key `{key}` stands twice in its object")));
+                return Err(A::Error::custom(format_args!("duplicate key {key:?}")));
             }
-            let value = access.next_value_seed(Node { nodes: self.nodes })?;
+            let value = access.next_value_seed(ValueSeed { nodes: self.nodes })?;
             entries.insert(key, value);
         }
         Ok(Value::Object(entries))

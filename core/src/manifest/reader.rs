@@ -1,4 +1,4 @@
-//! From the bytes of the sources to objects.
+//! Reads the objects of all sources.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -10,94 +10,102 @@ use std::sync::Arc;
 use memchr::{memchr_iter, memmem};
 use serde_json::Value;
 
-use super::object::objects;
-use super::split::{Fault, Part, Splitter};
-use super::{Document, DocumentError, MAX_DOCUMENT, Source, encoding, json};
+use super::object::extract_objects;
+use super::split::{RawDocument, Splitter};
+use super::{Document, DocumentError, Source, encoding, json};
 use crate::yaml;
 
-/// Documents that cannot be read, in all sources: whoever reads keeps them, and nobody reads on to the end of so many.
+/// Maximum number of invalid documents in all sources. It bounds memory, because callers store the errors.
 const MAX_ERRORS: usize = 10_000;
 
-/// Reads sources one after the other.
+/// Iterator over the objects of all sources, in order.
 pub struct Documents<'inputs, S> {
     sources: &'inputs [S],
-    rest: slice::Iter<'inputs, S>,
-    open: Option<Open<'inputs>>,
-    /// The other objects of the document that was read last.
-    ready: VecDeque<Result<Document, DocumentError>>,
-    /// A document without any of these is not parsed; without a word, all are.
-    words: Vec<memmem::Finder<'inputs>>,
-    /// Whether any source held anything.
-    found: bool,
-    errors: usize,
+    remaining: slice::Iter<'inputs, S>,
+    current: Option<OpenSource<'inputs>>,
+    /// Objects that have been read but not yet returned.
+    pending: VecDeque<Result<Document, DocumentError>>,
+    /// Only documents that contain one of these texts are parsed; all documents if empty.
+    filters: Vec<memmem::Finder<'inputs>>,
+    /// False if an empty input still has to be reported.
+    has_content: bool,
+    error_count: usize,
 }
 
-struct Open<'source> {
+struct OpenSource<'source> {
     name: Arc<str>,
     splitter: Splitter<Box<dyn Read + 'source>>,
 }
 
 impl<'inputs, S: Source> Documents<'inputs, S> {
-    /// Of all `sources`, the objects of those documents whose text contains one of `words`; the others are not parsed. Without
-    /// a word, all.
-    pub fn new(sources: &'inputs [S], words: &[&'inputs [u8]]) -> Self {
-        let words = words.iter().map(|word| memmem::Finder::new(*word)).collect::<Vec<_>>();
-        let found = !words.is_empty();
-        Self { sources, rest: sources.iter(), open: None, ready: VecDeque::new(), words, found, errors: 0 }
+    /// Reads the objects of `sources` from documents whose text contains one of `filters`; other documents are not
+    /// parsed. Without filters, reads all documents.
+    pub fn new(sources: &'inputs [S], filters: &[&'inputs [u8]]) -> Self {
+        let filters = filters.iter().map(|text| memmem::Finder::new(*text)).collect::<Vec<_>>();
+        let has_content = !filters.is_empty();
+        Self {
+            sources,
+            remaining: sources.iter(),
+            current: None,
+            pending: VecDeque::new(),
+            filters,
+            has_content,
+            error_count: 0,
+        }
     }
 
-    /// Reads on until something is ready; `false` at the end of the input.
-    fn read(&mut self) -> bool {
-        let Some(open) = &mut self.open else {
-            let Some(source) = self.rest.next() else { return false };
-            match Open::new(source) {
-                Ok(open) => self.open = Some(open),
-                Err(error) => self.report(fault(source.name(), 0, &error)),
+    /// Reads the next document or opens the next source. Returns false at the end of the input.
+    fn advance(&mut self) -> bool {
+        let Some(current) = &mut self.current else {
+            let Some(source) = self.remaining.next() else { return false };
+            match OpenSource::new(source) {
+                Ok(current) => self.current = Some(current),
+                Err(error) => self.push_error(read_error(source.name(), 0, &error)),
             }
             return true;
         };
-        match open.splitter.next() {
-            Ok(Some(part)) => {
-                self.found = true;
-                if mentions(&self.words, &part) {
-                    self.ready.extend(parts(&open.name, &part));
+        match current.splitter.next() {
+            Ok(Some(document)) => {
+                self.has_content = true;
+                if matches_filters(&self.filters, &document) {
+                    self.pending.extend(parse_objects(&current.name, &document));
                 }
             }
-            Ok(None) => self.open = None,
+            Ok(None) => self.current = None,
             Err(error) => {
-                let error = fault(&open.name, open.splitter.document(), &error);
-                self.open = None;
-                self.report(error);
+                let error = read_error(&current.name, current.splitter.document(), &error);
+                self.current = None;
+                self.push_error(error);
             }
         }
         true
     }
 
-    fn report(&mut self, error: DocumentError) {
-        self.found = true;
-        self.ready.push_back(Err(error));
+    fn push_error(&mut self, error: DocumentError) {
+        self.has_content = true;
+        self.pending.push_back(Err(error));
     }
 
-    /// Counts `error`; the last one that is allowed ends the input.
-    fn count(&mut self, error: DocumentError) -> DocumentError {
-        self.errors += 1;
-        if self.errors < MAX_ERRORS {
+    /// Counts `error`, and stops reading at the limit.
+    fn count_error(&mut self, error: DocumentError) -> DocumentError {
+        self.error_count += 1;
+        if self.error_count < MAX_ERRORS {
             return error;
         }
-        self.rest = [].iter();
-        self.open = None;
-        self.ready.clear();
+        self.remaining = [].iter();
+        self.current = None;
+        self.pending.clear();
         let message =
-            format!("{}; with this error the limit of {MAX_ERRORS} is reached: the rest is not read", error.message);
+            format!("{}; the limit of {MAX_ERRORS} errors is reached: the remaining input is not read", error.message);
         DocumentError { message, ..error }
     }
 
-    /// What to say when all sources were empty.
-    fn nothing(&self) -> Option<DocumentError> {
+    /// Returns the error for empty input; `None` if there are no sources.
+    fn empty_input_error(&self) -> Option<DocumentError> {
         let source = self.sources.first()?;
         let message = match self.sources.len() {
             1 => "empty: no Kubernetes object found".to_owned(),
-            count => format!("empty, as are all {count} inputs: no Kubernetes object found"),
+            count => format!("all {count} inputs are empty: no Kubernetes object found"),
         };
         Some(DocumentError { source: source.name().clone(), document: 0, line: None, message })
     }
@@ -108,38 +116,38 @@ impl<S: Source> Iterator for Documents<'_, S> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(ready) = self.ready.pop_front() {
-                return Some(ready.map_err(|error| self.count(error)));
+            if let Some(result) = self.pending.pop_front() {
+                return Some(result.map_err(|error| self.count_error(error)));
             }
-            if !self.read() {
-                let first_end = !self.found;
-                self.found = true;
-                return if first_end { self.nothing().map(Err) } else { None };
+            if !self.advance() {
+                let is_empty = !self.has_content;
+                self.has_content = true;
+                return if is_empty { self.empty_input_error().map(Err) } else { None };
             }
         }
     }
 }
 
-impl<'source> Open<'source> {
+impl<'source> OpenSource<'source> {
     fn new(source: &'source impl Source) -> io::Result<Self> {
         let mut splitter = Splitter::new(source.open()?);
-        let mark = encoding::check(splitter.head()?)?;
-        splitter.skip(mark);
+        let bom = encoding::bom_length(splitter.head()?)?;
+        splitter.skip(bom);
         Ok(Self { name: source.name().clone(), splitter })
     }
 }
 
-fn mentions(words: &[memmem::Finder<'_>], part: &Part<'_>) -> bool {
-    let Ok(text) = part.text else { return true };
-    words.is_empty() || words.iter().any(|word| word.find(text).is_some())
+fn matches_filters(filters: &[memmem::Finder<'_>], document: &RawDocument<'_>) -> bool {
+    let Ok(text) = document.text else { return true };
+    filters.is_empty() || filters.iter().any(|filter| filter.find(text).is_some())
 }
 
-/// The objects of a document.
-fn parts(source: &Arc<str>, part: &Part<'_>) -> Vec<Result<Document, DocumentError>> {
-    let Part { document, line, .. } = *part;
+/// Parses a document and extracts its objects.
+fn parse_objects(source: &Arc<str>, raw: &RawDocument<'_>) -> Vec<Result<Document, DocumentError>> {
+    let RawDocument { document, line, .. } = *raw;
     let error = |line, message| DocumentError { source: source.clone(), document, line: Some(line), message };
-    match parse(part) {
-        Ok(value) => objects(value)
+    match parse(raw) {
+        Ok(value) => extract_objects(value)
             .into_iter()
             .map(|object| {
                 let object = object.map_err(|message| error(line, message))?;
@@ -151,34 +159,22 @@ fn parts(source: &Arc<str>, part: &Part<'_>) -> Vec<Result<Document, DocumentErr
     }
 }
 
-/// The value of a document; the line of an error counts in the document.
-fn parse(part: &Part<'_>) -> Result<Value, yaml::Error> {
-    let bytes = part.text.map_err(|fault| yaml::Error { line: 1, message: describe(fault) })?;
+/// Parses a document. The line of an error is relative to the document.
+fn parse(raw: &RawDocument<'_>) -> Result<Value, yaml::Error> {
+    let bytes = raw.text.map_err(|error| yaml::Error { line: 1, message: error.to_string() })?;
     let text = str::from_utf8(bytes).map_err(|error| {
         let line = 1 + memchr_iter(b'\n', &bytes[..error.valid_up_to()]).count() as u64;
         yaml::Error { line, message: "not valid UTF-8: save it as UTF-8".to_owned() }
     })?;
     let Some(inner) = text.trim_start().strip_prefix('{') else { return yaml::parse(text) };
     json::parse(text).or_else(|json_error| {
-        // Braces may be YAML's too.
+        // A brace can also start a YAML flow mapping.
         let is_json = inner.trim_start().starts_with(['"', '}']);
         yaml::parse(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
     })
 }
 
-fn describe(fault: Fault) -> String {
-    match fault {
-        Fault::TooLarge => {
-            format!(
-                "longer than the limit of {} MiB: split it, or take the objects out of their list",
-                MAX_DOCUMENT >> 20
-            )
-        }
-        Fault::Separator => "text follows `---` without a space: only a line `---` separates documents".to_owned(),
-    }
-}
-
-fn fault(source: &Arc<str>, document: usize, error: &io::Error) -> DocumentError {
+fn read_error(source: &Arc<str>, document: usize, error: &io::Error) -> DocumentError {
     let message = match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
         _ => format!("cannot be read: {error}"),

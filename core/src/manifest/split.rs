@@ -1,95 +1,98 @@
-//! Splits a stream into documents without reading more than one of them into memory.
+//! Splits a stream into documents while holding only one of them in memory.
 //!
-//! A line that starts with `---` ends a document, as kubectl has it, wherever it stands. Where a document starts like
-//! a JSON object, balanced braces that another brace follows are documents of their own: JSON values one after the
-//! other. Nothing is parsed here; that the two rules never disagree follows from JSON, whose strings hold no line
-//! breaks.
+//! As in kubectl, every line that starts with `---` ends a section of the stream. A section is one document, or, if it
+//! starts like a JSON object, a sequence of JSON objects, which are found by balancing braces. The two rules never
+//! conflict, because JSON strings do not contain line breaks. Documents are not parsed here.
 
 use std::io::{self, Read};
 
 use memchr::memchr;
 
 use super::MAX_DOCUMENT;
-use super::braces::Braces;
-use super::encoding::HEAD;
+use super::braces::BraceScanner;
+use super::encoding::HEAD_LENGTH;
 use super::window::{SEPARATOR, Window};
 
-/// The stream and where in it the next document starts.
+/// Splits a stream into documents.
 pub(super) struct Splitter<R> {
     window: Window<R>,
-    /// Index of the document that comes next.
+    /// Index of the next document.
     document: usize,
-    /// Whether the window stands behind a JSON value, so that no separator is needed before the next one.
-    behind_value: bool,
+    /// True if the window starts after a JSON object, so that the next document needs no separator.
+    after_json: bool,
 }
 
-/// A document that is not empty.
-pub(super) struct Part<'buffer> {
-    /// Index in the source, empty documents counted.
+/// An unparsed document that is not empty.
+pub(super) struct RawDocument<'buffer> {
+    /// Index in the source, including empty documents.
     pub(super) document: usize,
     /// Line of the source on which it starts.
     pub(super) line: u64,
-    /// Its text, from the first line that is no comment.
-    pub(super) text: Result<&'buffer [u8], Fault>,
+    /// Text from the first line that is not a comment.
+    pub(super) text: Result<&'buffer [u8], SplitError>,
 }
 
-/// Why a document has no text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+/// Reason why a document has no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SplitError {
+    /// The document exceeds [`MAX_DOCUMENT`].
+    #[error("exceeds the limit of {} MiB: split it, or move objects out of their list", MAX_DOCUMENT >> 20)]
     TooLarge,
-    Separator,
+    /// The separator is followed by text.
+    #[error("text follows `---` without a space: only a line `---` separates documents")]
+    InvalidSeparator,
 }
 
 impl<R: Read> Splitter<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { window: Window::new(reader), document: 0, behind_value: false }
+        Self { window: Window::new(reader), document: 0, after_json: false }
     }
 
-    /// The first bytes of a stream from which nothing was taken yet.
+    /// Returns the first bytes of a stream that has not been consumed.
     pub(super) fn head(&mut self) -> io::Result<&[u8]> {
-        self.window.peek(HEAD)
+        self.window.peek(HEAD_LENGTH)
     }
 
-    /// Passes over the first bytes.
+    /// Skips bytes.
     pub(super) fn skip(&mut self, length: usize) {
-        self.window.take(length);
+        self.window.consume(length);
     }
 
-    /// Index of the document that comes next.
+    /// Returns the index of the next document.
     pub(super) fn document(&self) -> usize {
         self.document
     }
 
-    /// The next document that is not empty.
-    pub(super) fn next(&mut self) -> io::Result<Option<Part<'_>>> {
+    /// Returns the next document that is not empty.
+    pub(super) fn next(&mut self) -> io::Result<Option<RawDocument<'_>>> {
         loop {
-            if self.window.is_separated() && self.window.text().is_empty() {
-                self.window.enter_next();
-                self.behind_value = false;
+            if self.window.ends_at_separator() && self.window.text().is_empty() {
+                self.window.advance_section();
+                self.after_json = false;
             }
-            // What stands before the first separator is only a document when it holds something.
-            let mut separated = false;
-            if !self.behind_value && self.window.peek(SEPARATOR.len() + 1)?.starts_with(SEPARATOR) {
-                let follower = self.window.text().get(SEPARATOR.len());
-                if follower.is_some_and(|byte| !byte.is_ascii_whitespace() && *byte != b'#') {
-                    return self.faulty(Fault::Separator).map(Some);
+            // The text before the first separator is only a document if it is not empty.
+            let mut has_separator = false;
+            if !self.after_json && self.window.peek(SEPARATOR.len() + 1)?.starts_with(SEPARATOR) {
+                let next_byte = self.window.text().get(SEPARATOR.len());
+                if next_byte.is_some_and(|byte| !byte.is_ascii_whitespace() && *byte != b'#') {
+                    return self.skip_section(SplitError::InvalidSeparator).map(Some);
                 }
-                self.window.take(SEPARATOR.len());
-                separated = true;
+                self.window.consume(SEPARATOR.len());
+                has_separator = true;
             }
-            match self.skip_blank(separated)? {
-                Some(b'{') => return self.values().map(Some),
-                Some(_) => return self.rest().map(Some),
-                None if self.window.is_separated() => self.document += usize::from(separated),
+            match self.skip_blank(has_separator)? {
+                Some(b'{') => return self.json_object().map(Some),
+                Some(_) => return self.section().map(Some),
+                None if self.window.ends_at_separator() => self.document += usize::from(has_separator),
                 None => return Ok(None),
             }
         }
     }
 
-    /// Passes over blank lines and comments, and over directives before the first separator; the first byte of what
-    /// comes then, `None` at the end of the part.
-    fn skip_blank(&mut self, separated: bool) -> io::Result<Option<u8>> {
-        // A comment may be of any length and need not fit in the window.
+    /// Skips blank lines and comments, and directives before the first separator. Returns the first byte of the next
+    /// line, or `None` at the end of the section.
+    fn skip_blank(&mut self, has_separator: bool) -> io::Result<Option<u8>> {
+        // A comment can be longer than the window.
         let mut in_comment = false;
         loop {
             let text = self.window.text();
@@ -98,21 +101,21 @@ impl<R: Read> Splitter<R> {
             let length = line.len();
             let first = line.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
             let complete = line_break.is_some() || self.window.is_complete();
-            in_comment |= first == Some(b'#') || line.starts_with(b"%") && !separated && self.document == 0;
+            in_comment |= first == Some(b'#') || line.starts_with(b"%") && !has_separator && self.document == 0;
             match first {
-                _ if in_comment => _ = self.window.take(length),
-                // Two dashes may yet become a separator.
+                _ if in_comment => _ = self.window.consume(length),
+                // Two dashes can be the start of a separator.
                 Some(first) if complete || length >= SEPARATOR.len() => return Ok(Some(first)),
-                // Indentation without end: `rest` refuses it.
+                // `section` rejects indentation that exceeds the limit.
                 None if length > MAX_DOCUMENT => return Ok(Some(b' ')),
                 _ => {}
             }
-            let passed = if in_comment { 0 } else { length };
+            let consumed = if in_comment { 0 } else { length };
             if line_break.is_some() {
-                self.window.take(passed + 1);
+                self.window.consume(consumed + 1);
                 in_comment = false;
             } else if complete {
-                self.window.take(passed);
+                self.window.consume(consumed);
                 return Ok(None);
             } else {
                 self.window.fill()?;
@@ -120,80 +123,86 @@ impl<R: Read> Splitter<R> {
         }
     }
 
-    /// All up to the next separator.
-    fn rest(&mut self) -> io::Result<Part<'_>> {
+    /// Returns the remaining section as one document.
+    fn section(&mut self) -> io::Result<RawDocument<'_>> {
         loop {
             let length = self.window.text().len();
             if length > MAX_DOCUMENT {
-                return self.faulty(Fault::TooLarge);
+                return self.skip_section(SplitError::TooLarge);
             }
             if self.window.is_complete() {
-                return Ok(self.part(length, false));
+                return Ok(self.take_document(length, false));
             }
             self.window.fill()?;
         }
     }
 
-    /// The JSON value that starts here, when another value or the end of the part follows; else all of the part.
-    fn values(&mut self) -> io::Result<Part<'_>> {
-        let mut braces = Braces::default();
+    /// Returns the JSON object that starts here if another object or the end of the section follows, else the remaining
+    /// section.
+    fn json_object(&mut self) -> io::Result<RawDocument<'_>> {
+        let mut braces = BraceScanner::default();
         let mut scanned = 0;
-        let mut value = None;
+        let mut end = None;
         loop {
             let text = self.window.text();
-            if value.is_none() {
-                value = braces.close(&text[scanned..]).map(|length| scanned + length);
-                scanned = value.unwrap_or(text.len());
+            if end.is_none() {
+                end = braces.find_end(&text[scanned..]).map(|length| scanned + length);
+                scanned = end.unwrap_or(text.len());
             }
-            if value.unwrap_or(text.len()) > MAX_DOCUMENT {
-                return self.oversized_value(braces, scanned, value.is_some());
+            if end.unwrap_or(text.len()) > MAX_DOCUMENT {
+                return self.skip_json_object(braces, scanned, end.is_some());
             }
-            if let Some(length) = value {
-                let follower = text[length..].iter().find(|byte| !byte.is_ascii_whitespace());
-                let ends = follower == Some(&b'{') || follower.is_none() && self.window.is_complete();
-                if ends && braces.are_json() {
-                    return Ok(self.part(length, true));
+            if let Some(length) = end {
+                let next_byte = text[length..].iter().find(|byte| !byte.is_ascii_whitespace());
+                let is_document = next_byte == Some(&b'{') || next_byte.is_none() && self.window.is_complete();
+                if is_document && braces.is_json() {
+                    return Ok(self.take_document(length, true));
                 }
-                if ends || follower.is_some() || text.len() > MAX_DOCUMENT {
-                    return self.rest();
+                if is_document || next_byte.is_some() || text.len() > MAX_DOCUMENT {
+                    return self.section();
                 }
             } else if self.window.is_complete() {
-                return self.rest();
+                return self.section();
             }
             self.window.fill()?;
         }
     }
 
-    /// Passes over a JSON value that is too large; its braces have been followed for `scanned` bytes.
-    fn oversized_value(&mut self, mut braces: Braces, mut scanned: usize, closed: bool) -> io::Result<Part<'_>> {
+    /// Skips a JSON object that is too large, of which `scanned` bytes have been scanned for braces.
+    fn skip_json_object(
+        &mut self,
+        mut braces: BraceScanner,
+        mut scanned: usize,
+        closed: bool,
+    ) -> io::Result<RawDocument<'_>> {
         let (document, line) = (self.document, self.window.line());
         let mut end = closed.then_some(scanned);
         while end.is_none() {
             match self.window.discard()? {
-                Some(kept) => scanned = kept,
+                Some(retained) => scanned = retained,
                 None => break,
             }
-            end = braces.close(&self.window.text()[scanned..]).map(|length| scanned + length);
+            end = braces.find_end(&self.window.text()[scanned..]).map(|length| scanned + length);
         }
-        self.window.take(end.unwrap_or_default());
-        self.behind_value = true;
+        self.window.consume(end.unwrap_or_default());
+        self.after_json = true;
         self.document += 1;
-        Ok(Part { document, line, text: Err(Fault::TooLarge) })
+        Ok(RawDocument { document, line, text: Err(SplitError::TooLarge) })
     }
 
-    /// Passes over all up to the next separator.
-    fn faulty(&mut self, fault: Fault) -> io::Result<Part<'_>> {
+    /// Skips the remaining section, and returns it as an invalid document.
+    fn skip_section(&mut self, error: SplitError) -> io::Result<RawDocument<'_>> {
         let (document, line) = (self.document, self.window.line());
         while self.window.discard()?.is_some() {}
         self.document += 1;
-        Ok(Part { document, line, text: Err(fault) })
+        Ok(RawDocument { document, line, text: Err(error) })
     }
 
-    /// Hands out the next `length` bytes: one JSON value, or all of the part.
-    fn part(&mut self, length: usize, is_value: bool) -> Part<'_> {
+    /// Returns the next `length` bytes as a document: a JSON object, or the remaining section.
+    fn take_document(&mut self, length: usize, is_json: bool) -> RawDocument<'_> {
         let (document, line) = (self.document, self.window.line());
         self.document += 1;
-        self.behind_value = is_value;
-        Part { document, line, text: Ok(self.window.take(length)) }
+        self.after_json = is_json;
+        RawDocument { document, line, text: Ok(self.window.consume(length)) }
     }
 }

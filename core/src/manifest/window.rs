@@ -1,102 +1,103 @@
-//! A bounded view of a stream that knows where the current part ends.
+//! A bounded buffer over a stream, limited to the current section. Lines that start with `---` separate sections.
 
 use std::io::{self, Read};
 
 use memchr::{memchr_iter, memmem};
 
-/// What the line between two parts starts with.
+/// Start of the line that separates two sections.
 pub(super) const SEPARATOR: &[u8] = b"---";
 
 const SEPARATOR_LINE: &[u8] = b"\n---";
 
-/// Bytes asked of the reader at a time, at first and when a document turns out to be a large one.
+/// Initial and maximum number of bytes per read; it grows with the size of the document.
 const CHUNK: usize = 64 << 10;
 const MAX_CHUNK: usize = 1 << 20;
 
-/// The part of a stream that is held. Invariant: the bytes from the smaller of `start` and `searched` on are kept, so
-/// that a separator line is found even when its first bytes were passed before the others were read.
+/// Buffered window of a stream. Invariant: the buffer retains the bytes from the smaller of `start` and `searched`, so
+/// that a separator line is found even if its first bytes were consumed before the others were read.
 pub(super) struct Window<R> {
     reader: R,
-    ended: bool,
+    at_end: bool,
     buffer: Vec<u8>,
-    /// Where the rest of the part starts in the buffer.
+    /// Offset of the first byte that is not consumed.
     start: usize,
-    /// No separator line of the part begins before.
+    /// Offset up to which the buffer has been searched for a separator line.
     searched: usize,
-    /// The dashes of the separator line that ends the part.
+    /// Offset of the dashes of the separator line that ends the section.
     separator: Option<usize>,
-    /// Line of `start`, counted from 1.
+    /// One-based line at `start`.
     line: u64,
 }
 
 impl<R: Read> Window<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, ended: false, buffer: Vec::new(), start: 0, searched: 0, separator: None, line: 1 }
+        Self { reader, at_end: false, buffer: Vec::new(), start: 0, searched: 0, separator: None, line: 1 }
     }
 
-    /// The rest of the part, as far as it is read.
+    /// Returns the remaining section, as far as it has been read.
     pub(super) fn text(&self) -> &[u8] {
         &self.buffer[self.start..self.separator.unwrap_or(self.buffer.len())]
     }
 
-    /// The rest of the buffer, past the end of the part; at least `length` bytes where the stream has them.
+    /// Returns the remaining buffer, regardless of sections; at least `length` bytes unless the stream ends.
     pub(super) fn peek(&mut self, length: usize) -> io::Result<&[u8]> {
-        while self.buffer.len() - self.start < length && !self.ended {
+        while self.buffer.len() - self.start < length && !self.at_end {
             self.fill()?;
         }
         Ok(&self.buffer[self.start..])
     }
 
-    /// Whether [`Self::text`] is all that is left of the part.
+    /// Returns true if [`Self::text`] contains the end of the section.
     pub(super) fn is_complete(&self) -> bool {
-        self.separator.is_some() || self.ended
+        self.separator.is_some() || self.at_end
     }
 
-    /// Whether the part ends at a separator, and not, as far as is known, with the stream.
-    pub(super) fn is_separated(&self) -> bool {
+    /// Returns true if the end of the section has been read and is a separator, not the end of the stream.
+    pub(super) fn ends_at_separator(&self) -> bool {
         self.separator.is_some()
     }
 
+    /// Returns the one-based line of the first byte that is not consumed.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// Passes over `length` bytes and hands them out.
-    pub(super) fn take(&mut self, length: usize) -> &[u8] {
-        let passed = self.start..self.start + length;
-        self.line += memchr_iter(b'\n', &self.buffer[passed.clone()]).count() as u64;
-        self.start = passed.end;
-        &self.buffer[passed]
+    /// Consumes and returns `length` bytes.
+    pub(super) fn consume(&mut self, length: usize) -> &[u8] {
+        let consumed = self.start..self.start + length;
+        self.line += memchr_iter(b'\n', &self.buffer[consumed.clone()]).count() as u64;
+        self.start = consumed.end;
+        &self.buffer[consumed]
     }
 
-    /// Goes on to the next part, whose separator stands first in it.
-    pub(super) fn enter_next(&mut self) {
+    /// Advances to the next section, which starts with its separator.
+    pub(super) fn advance_section(&mut self) {
         self.separator = None;
         self.searched = self.searched.max(self.start + SEPARATOR.len()).min(self.buffer.len());
-        self.search();
+        self.find_separator();
     }
 
-    /// Gives up what is held of the part and reads on. How many bytes had to be kept, as they may belong to a separator
-    /// line; `None` at the end of the part.
+    /// Discards the buffered text of the section and reads more. Returns the number of bytes that were retained because
+    /// they can be part of a separator line, or `None` at the end of the section.
     pub(super) fn discard(&mut self) -> io::Result<Option<usize>> {
         let length = self.text().len();
         if self.is_complete() {
-            self.take(length);
+            self.consume(length);
             return Ok(None);
         }
-        let kept = length.min(self.buffer.len() - self.searched);
-        self.take(length - kept);
+        let retained = length.min(self.buffer.len() - self.searched);
+        self.consume(length - retained);
         self.fill()?;
-        Ok(Some(kept))
+        Ok(Some(retained))
     }
 
-    /// Reads on, in place of what is no longer needed.
+    /// Reads more bytes, after removing those that are no longer needed.
     pub(super) fn fill(&mut self) -> io::Result<()> {
-        let passed = self.start.min(self.searched);
-        self.buffer.drain(..passed);
-        self.start -= passed;
-        self.searched -= passed;
-        self.separator = self.separator.map(|at| at - passed);
+        let obsolete = self.start.min(self.searched);
+        self.buffer.drain(..obsolete);
+        self.start -= obsolete;
+        self.searched -= obsolete;
+        self.separator = self.separator.map(|at| at - obsolete);
         let length = self.buffer.len();
         self.buffer.resize(length + length.clamp(CHUNK, MAX_CHUNK), 0);
         let read = loop {
@@ -106,12 +107,12 @@ impl<R: Read> Window<R> {
             }
         };
         self.buffer.truncate(length + *read.as_ref().unwrap_or(&0));
-        self.ended = read? == 0;
-        self.search();
+        self.at_end = read? == 0;
+        self.find_separator();
         Ok(())
     }
 
-    fn search(&mut self) {
+    fn find_separator(&mut self) {
         if self.separator.is_none() {
             let found = memmem::find(&self.buffer[self.searched..], SEPARATOR_LINE);
             self.separator = found.map(|at| self.searched + at + 1);

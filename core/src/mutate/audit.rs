@@ -1,4 +1,4 @@
-//! Audit annotations: one line of trace for each review in the apiserver's audit log, at no call of our own.
+//! Audit annotations, which record the decisions for each review in the apiserver's audit log.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::{RuleOutcome, Snapshot};
 use crate::keys;
 use crate::pod::Pod;
 
-/// The audit annotations of a review. The apiserver prefixes each key with the name of the webhook.
+/// Returns the audit annotations of a review. The apiserver prefixes each key with the name of the webhook.
 ///
-/// The apiserver takes a key once for each request and complains of another value. A pod that carries our mark is in its
-/// second round, which therefore writes under a key of its own.
+/// The apiserver accepts each key once per request and logs a warning about a different value. A pod with the
+/// annotation `trainmesh.dev/applied` is being reinvoked, so its decisions use a separate key.
 pub(super) fn annotations(
     pod: Pod<'_>,
     rules: &[RuleOutcome],

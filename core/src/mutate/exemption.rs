@@ -1,4 +1,4 @@
-//! Pods that no rule changes, whatever it would do.
+//! Pods that are exempt from all rules.
 
 use serde_json::Value;
 
@@ -6,15 +6,15 @@ use super::{Reason, verify};
 use crate::keys;
 use crate::pod::Pod;
 
-/// The longest name of a container, and the longest value of a label, in bytes.
+/// Maximum length of a container name and of a label value, in bytes.
 const NAME_LIMIT: usize = 63;
 
-/// The reason why no rule may change `pod`, if there is one.
+/// Returns the reason why no rule may change `pod`, if any.
 pub(super) fn exemption(pod: Pod<'_>) -> Option<Reason> {
-    if verify::has_too_large_annotations(pod.raw()) {
+    if verify::exceeds_annotation_limit(pod.raw()) {
         return Some(Reason::AnnotationsTooLarge);
     }
-    if has_too_long_names(pod) {
+    if has_overlong_name(pod) {
         return Some(Reason::NotAPod);
     }
     if pod.annotation(keys::MIRROR_POD).is_some() {
@@ -23,15 +23,15 @@ pub(super) fn exemption(pod: Pod<'_>) -> Option<Reason> {
     if keys::YUNIKORN_PLACEHOLDERS.iter().any(|key| pod.annotation(key) == Some("true")) {
         return Some(Reason::PlaceholderPod);
     }
-    if pod.windows() {
+    if pod.is_windows() {
         return Some(Reason::WindowsPod);
     }
-    pod.being_deleted().then_some(Reason::BeingDeleted)
+    pod.is_being_deleted().then_some(Reason::BeingDeleted)
 }
 
-/// Whether some name is so long that the apiserver will reject the pod. Names are repeated in messages, once for each part
-/// of a fabric: without a limit, so would a megabyte be.
-fn has_too_long_names(pod: Pod<'_>) -> bool {
+/// Returns true if a name is so long that the apiserver will reject the pod. Messages repeat names, once for each part
+/// of a fabric profile, so unbounded names would make messages arbitrarily large.
+fn has_overlong_name(pod: Pod<'_>) -> bool {
     let labels = pod.metadata().and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
     let mut values = labels.into_iter().flatten().filter_map(|(_, value)| value.as_str());
     values.any(|value| value.len() > NAME_LIMIT) || pod.containers().any(|one| one.name().len() > NAME_LIMIT)
@@ -51,13 +51,13 @@ mod tests {
     #[case::no_placeholder(json!({"metadata": {"annotations": {"yunikorn.apache.org/placeholder": "false"}}}), None)]
     #[case::windows(json!({"spec": {"os": {"name": "windows"}}}), Some(Reason::WindowsPod))]
     #[case::deleted(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), Some(Reason::BeingDeleted))]
-    #[case::annotations_just_fit(json!({"metadata": {"annotations": {"a": "x".repeat(256 * 1024 - 1)}}}), None)]
+    #[case::annotations_at_the_limit(json!({"metadata": {"annotations": {"a": "x".repeat(256 * 1024 - 1)}}}), None)]
     #[case::annotations(json!({"metadata": {"annotations": {"a": "x".repeat(256 * 1024)}}}), Some(Reason::AnnotationsTooLarge))]
     #[case::label(json!({"metadata": {"labels": {"a": "x".repeat(64)}}}), Some(Reason::NotAPod))]
     #[case::container(json!({"spec": {"containers": [{"name": "x".repeat(64)}]}}), Some(Reason::NotAPod))]
-    #[case::names_just_fit(json!({"metadata": {"labels": {"a": "x".repeat(63)}}, "spec": {"containers": [{"name": "x".repeat(63)}]}}), None)]
+    #[case::names_at_the_limit(json!({"metadata": {"labels": {"a": "x".repeat(63)}}, "spec": {"containers": [{"name": "x".repeat(63)}]}}), None)]
     #[case::ordinary(json!({"metadata": {"deletionTimestamp": null}, "spec": {"containers": []}}), None)]
-    fn pods_that_no_rule_changes(#[case] pod: Value, #[case] expected: Option<Reason>) {
+    fn exempt_pods(#[case] pod: Value, #[case] expected: Option<Reason>) {
         assert_eq!(exemption(Pod::new(&pod)), expected);
     }
 }

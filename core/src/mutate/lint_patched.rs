@@ -1,4 +1,4 @@
-//! Lint of a pod as it will be.
+//! Lints the patched pod.
 
 use serde_json::Value;
 
@@ -6,13 +6,12 @@ use super::exemption::exemption;
 use super::{ProfileChoice, Snapshot};
 use crate::config::Profile;
 use crate::finding::Finding;
-use crate::lint::{self, Subject};
+use crate::lint::{self, LintInput};
 use crate::pod::{Pod, injection};
 use crate::scope::Mode;
 use crate::workload;
 
-/// Lints `pod`, as `after` where a patch was made for it. Silent where fabrics are switched off, and for pods that have
-/// nothing to do with one.
+/// Lints `pod`, or `after` if it was patched. Returns no findings if fabrics are disabled or do not concern the pod.
 pub(super) fn lint_patched_pod(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
     let original = Pod::new(pod);
     let fabric = &snapshot.config.fabric;
@@ -20,18 +19,18 @@ pub(super) fn lint_patched_pod(pod: &Value, after: Option<&Value>, snapshot: &Sn
         return Vec::new();
     }
     let pod = after.map_or(original, Pod::new);
-    if !lint::concerns(pod, selected(original, snapshot)) {
+    if !lint::uses_fabric(pod, selected(original, snapshot)) {
         return Vec::new();
     }
-    // The rule mesh.traffic tells of it, of every pod that trains.
-    lint::lint_some(&subject(original, pod, snapshot), &fabric.lint, |check| check != lint::CAPTURED)
+    // The rule mesh.traffic already reports this check for every training pod.
+    lint::lint_selected(&lint_input(original, pod, snapshot), &fabric.lint, |check| check != lint::CAPTURED_TRAFFIC)
 }
 
-/// What the lint is to know of a pod: `original` as its owner made it, `pod` as it will be.
+/// Returns the lint input for a pod: `original` as its owner created it, `pod` after the patch.
 #[must_use]
-pub fn subject<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Subject<'a> {
+pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> LintInput<'a> {
     let Snapshot { namespace, labels, replicas, cluster, .. } = *snapshot;
-    Subject {
+    LintInput {
         pod,
         original,
         labels,
@@ -43,10 +42,10 @@ pub fn subject<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> 
     }
 }
 
-/// The profile that the pod is to have, as living pods of its job were given it where that is known.
+/// Returns the profile that the pod selects, in the revision that running pods of its job use if that is known.
 fn selected<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
     let fabric = &snapshot.config.fabric;
-    let ProfileChoice::Profile(name) = snapshot.fabric_of(pod) else { return None };
+    let ProfileChoice::Profile(name) = snapshot.fabric_profile(pod) else { return None };
     let pinned = snapshot.cluster.pin.filter(|pin| pin.profile == name).and_then(|pin| pin.body);
     pinned.or_else(|| fabric.profiles.find(name).map(|entry| &entry.profile)).filter(|_| fabric.enabled)
 }

@@ -1,4 +1,4 @@
-//! What the engine answers.
+//! Result of the mutation engine.
 
 use std::collections::BTreeMap;
 
@@ -8,50 +8,50 @@ use super::{Patch, Reason, RuleId, VerifyError};
 use crate::error::chain;
 use crate::finding::Finding;
 
-/// What a pod gets, and why.
+/// Patch for a pod and the decisions behind it.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What every rule decided, in the order of the rules.
+    /// Decision of every rule, in the documented order.
     pub rules: Vec<RuleOutcome>,
-    /// What the user must be told, one sentence each.
+    /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
-    /// What the lint says of the pod as it will be; the warnings hold the heaviest of it.
+    /// Lint findings for the patched pod. The warnings include the most severe ones.
     pub findings: Vec<Finding>,
-    /// Keys and values for the apiserver's audit log.
+    /// Annotations for the apiserver's audit log.
     pub audit: BTreeMap<&'static str, String>,
-    /// What is sent: empty where nothing changes, in a rehearsal, and where the check failed.
+    /// Patch to send. Empty if nothing changes, in audit mode, and if verification failed.
     pub patch: Patch,
-    /// Why a patch was held back.
+    /// Error for which the patch was withheld.
     pub failure: Option<VerifyError>,
 }
 
-/// What one rule decided.
+/// Decision of one rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RuleOutcome {
-    /// The rule.
+    /// Rule that decided.
     pub rule: RuleId,
-    /// Its decision.
+    /// Verdict of the rule.
     pub outcome: Verdict,
-    /// The code of the reason.
+    /// Code of the reason.
     pub reason: Reason,
-    /// The reason in words, with what is particular to this pod.
+    /// Text of the reason, with details that are specific to this pod.
     pub message: String,
     /// JSON pointer of the field that the decision is about.
     pub field: Option<String>,
-    /// What was decided of every part, where the rule writes several; `message` holds them too.
+    /// Decisions about the individual parts, if the rule has several. `message` includes them.
     #[serde(skip)]
     pub parts: Vec<String>,
 }
 
-/// A rule's decision.
+/// Verdict of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The pod is changed; in an audit namespace: would be.
+    /// The pod is changed. In audit mode, it would be changed.
     Applied,
-    /// Not needed, or does not apply.
+    /// The change is not needed or does not apply.
     Skipped,
-    /// Would be needed, but the user's text or a guard forbids it. Always comes with a warning.
+    /// The change is needed, but the user's settings or a guard forbid it. Always comes with a warning.
     Refused,
 }
 
@@ -70,7 +70,7 @@ impl RuleOutcome {
         Self { rule, outcome, reason, message, field, parts: Vec::new() }
     }
 
-    /// The same, with what was decided of every part.
+    /// Adds the decisions about the individual parts.
     pub(super) fn with_parts(mut self, parts: Vec<String>) -> Self {
         if !parts.is_empty() {
             self.message = format!("{}: {}", self.message, parts.join("; "));
@@ -79,16 +79,16 @@ impl RuleOutcome {
         self
     }
 
-    /// The message without the parts.
+    /// Message without the parts.
     #[must_use]
-    pub fn head(&self) -> &str {
+    pub fn summary(&self) -> &str {
         let parts = self.parts.join("; ");
-        self.message.strip_suffix(&parts).map_or(&self.message, |head| head.trim_end_matches(": "))
+        self.message.strip_suffix(&parts).map_or(&self.message, |summary| summary.trim_end_matches(": "))
     }
 }
 
 impl Verdict {
-    /// The decision as the JSON form writes it.
+    /// Name of the verdict in JSON output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -99,11 +99,11 @@ impl Verdict {
     }
 }
 
-/// Takes back what the rules applied, because the patch may not be sent.
+/// Changes applied rules to refused ones, because the patch is withheld.
 pub(super) fn withdraw(rules: &mut [RuleOutcome], failure: &VerifyError) {
-    let reason = if failure.is_lack_of_room() {
+    let reason = if failure.is_annotation_overflow() {
         Reason::AnnotationsTooLarge
-    } else if failure.is_of_the_input() {
+    } else if failure.is_invalid_input() {
         Reason::NotAPod
     } else {
         Reason::PatchWithheld
@@ -113,12 +113,12 @@ pub(super) fn withdraw(rules: &mut [RuleOutcome], failure: &VerifyError) {
     }
 }
 
-/// Words what the rules applied as a rehearsal, and returns the warnings that tell of it.
-pub(super) fn rehearsal(rules: &mut [RuleOutcome]) -> Vec<String> {
+/// Rewords the messages of applied rules for audit mode, and returns the corresponding warnings.
+pub(super) fn mark_as_audit(rules: &mut [RuleOutcome]) -> Vec<String> {
     let applied = rules.iter_mut().filter(|rule| rule.outcome == Verdict::Applied);
     applied
         .map(|rule| {
-            rule.message = format!("audit, not done: {}", rule.message);
+            rule.message = format!("audit, not applied: {}", rule.message);
             format!("audit: {} would apply: {}", rule.rule.name(), rule.reason.text())
         })
         .collect()

@@ -1,7 +1,8 @@
-//! From a plan to RFC 6902 operations that are certain to apply to the pod they were made for.
+//! Builds RFC 6902 operations from a plan.
 //!
-//! The apiserver answers a patch that does not apply with an error even under `failurePolicy: Ignore`. So: `add` with
-//! every parent made first, `replace` only where a value was seen, never `test`, never `remove`.
+//! The apiserver rejects a pod whose patch does not apply, even with `failurePolicy: Ignore`. The builder therefore
+//! emits only operations that are certain to apply: `add` after all parents were created, and `replace` of existing
+//! values. It never emits `test` or `remove`.
 
 use std::collections::HashSet;
 
@@ -11,36 +12,35 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Plan;
-use super::plan::{Manner, Write};
+use super::plan::{Write, WriteKind};
 
-/// The operations of one answer; serialises as the JSON array that is sent.
+/// A JSON patch. Serializes as the array that is sent to the apiserver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Patch(json_patch::Patch);
 
 impl Patch {
-    /// Whether nothing is changed.
+    /// Returns true if the patch has no operations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The operations, in order.
+    /// Operations, in order.
     #[must_use]
     pub fn operations(&self) -> &[PatchOperation] {
         &self.0
     }
 
-    /// Applies the operations to `pod`, which is of no use after an error: those before the one that failed are not
-    /// taken back.
+    /// Applies the operations to `pod`. On error, earlier operations are not rolled back.
     pub fn apply(&self, pod: &mut Value) -> Result<(), json_patch::PatchError> {
         json_patch::patch_unsafe(pod, &self.0)
     }
 }
 
-/// Builds the operations that write `plan` into `pod`. A write that changes nothing makes no operation.
+/// Builds the operations that write `plan` to `pod`. A write that changes nothing yields no operation.
 pub(super) fn build(pod: &Value, plan: &Plan) -> Patch {
-    let mut builder = Builder { pod, made: HashSet::new(), operations: Vec::new() };
+    let mut builder = Builder { pod, created: HashSet::new(), operations: Vec::new() };
     for write in plan.writes() {
         builder.write(write);
     }
@@ -49,20 +49,20 @@ pub(super) fn build(pod: &Value, plan: &Plan) -> Patch {
 
 struct Builder<'a> {
     pod: &'a Value,
-    /// Parents that the operations so far have made.
-    made: HashSet<&'a Pointer>,
+    /// Parents that earlier operations created.
+    created: HashSet<&'a Pointer>,
     operations: Vec<PatchOperation>,
 }
 
 impl<'a> Builder<'a> {
     fn write(&mut self, write: &'a Write) {
-        match write.manner {
-            Manner::Append => {
-                self.make(&write.path, Value::Array(Vec::new()));
+        match write.kind {
+            WriteKind::Append => {
+                self.ensure(&write.path, Value::Array(Vec::new()));
                 self.add(write.path.with_trailing_token("-"), Value::clone(&write.value));
             }
-            Manner::Set => {
-                self.make_parent(&write.path);
+            WriteKind::Set => {
+                self.ensure_parent(&write.path);
                 match write.path.resolve(self.pod) {
                     Ok(found) if *found == *write.value => {}
                     Ok(_) => self.operations.push(PatchOperation::Replace(ReplaceOperation {
@@ -75,21 +75,20 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Puts `empty` at `path`, its parents first, unless the pod has it. `null` counts as absent, as it does at the
-    /// apiserver.
-    fn make(&mut self, path: &'a Pointer, empty: Value) {
-        let there = || path.resolve(self.pod).is_ok_and(|found| !found.is_null());
-        if path.is_root() || self.made.contains(path) || there() {
+    /// Creates `empty` and its parents at `path` if absent. Like the apiserver, it treats `null` as absent.
+    fn ensure(&mut self, path: &'a Pointer, empty: Value) {
+        let exists = || path.resolve(self.pod).is_ok_and(|found| !found.is_null());
+        if path.is_root() || self.created.contains(path) || exists() {
             return;
         }
-        self.make_parent(path);
-        self.made.insert(path);
+        self.ensure_parent(path);
+        self.created.insert(path);
         self.add(path.to_buf(), empty);
     }
 
-    fn make_parent(&mut self, path: &'a Pointer) {
+    fn ensure_parent(&mut self, path: &'a Pointer) {
         if let Some(parent) = path.parent() {
-            self.make(parent, Value::Object(Map::new()));
+            self.ensure(parent, Value::Object(Map::new()));
         }
     }
 
@@ -107,14 +106,14 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::to_what_is_there(
+    #[case::to_an_existing_list(
         json!({"spec": {"tolerations": [{"key": "a"}]}}),
         json!([
             {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "b"}},
             {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "c"}},
         ])
     )]
-    #[case::a_list_is_made_once(
+    #[case::to_a_created_list(
         json!({"spec": {"tolerations": null}}),
         json!([
             {"op": "add", "path": "/spec/tolerations", "value": []},
@@ -156,11 +155,11 @@ mod tests {
             {"op": "add", "path": "/metadata/labels/c", "value": "3"},
         ])
     )]
-    #[case::what_stands_is_replaced_what_is_equal_is_left(
+    #[case::existing_value_is_replaced_and_equal_value_is_kept(
         json!({"metadata": {"annotations": {"a.io/x~y": "0", "b": "2"}, "labels": {"c": "3"}}}),
         json!([{"op": "replace", "path": "/metadata/annotations/a.io~1x~0y", "value": "1"}])
     )]
-    fn operations(#[case] pod: Value, #[case] expected: Value) {
+    fn writes_become_operations(#[case] pod: Value, #[case] expected: Value) {
         let mut plan = Plan::default();
         plan.set_annotation("a.io/x~y", "1");
         plan.set_annotation("b", "2");

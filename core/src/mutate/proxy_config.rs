@@ -1,9 +1,9 @@
-//! Asks for `holdApplicationUntilProxyStarts: true` in the text of the pod annotation `proxy.istio.io/config`.
+//! Adds `holdApplicationUntilProxyStarts: true` to the YAML in the pod annotation `proxy.istio.io/config`.
 //!
-//! The text belongs to the user: every byte of it is kept (comments, order, quoting, line endings) and one entry is
-//! put into its top mapping. Istio reads it with `sigs.k8s.io/yaml`, a YAML 1.1 parser, and denies the pod when that
-//! fails; ours speaks YAML 1.2. So only texts that both read alike are touched (`dialect`), and what was merged is
-//! parsed again and compared before it is handed out (`merge`). In doubt the text is refused.
+//! The user's text is preserved byte for byte (comments, order, quoting, line endings); one entry is added to its root
+//! mapping. Istio parses the text with `sigs.k8s.io/yaml`, a YAML 1.1 parser, and rejects the pod on errors, whereas
+//! this module uses a YAML 1.2 parser. It therefore changes only texts that both parsers read identically (`dialect`),
+//! and parses and compares the merged text before returning it (`merge`). In case of doubt the text is refused.
 
 mod dialect;
 mod merge;
@@ -12,54 +12,54 @@ mod refusal;
 
 pub use refusal::Refusal;
 
-use outline::{Outline, Top};
+use outline::{Outline, Root};
 
-/// The field of Istio's `ProxyConfig`, as written by us.
+/// Field of Istio's `ProxyConfig`, in the spelling that is written.
 const FIELD: &str = "holdApplicationUntilProxyStarts";
 
-/// Its name in the protobuf definition, which Istio reads too.
+/// Protobuf name of the field, which Istio also accepts.
 const FIELD_SNAKE: &str = "hold_application_until_proxy_starts";
 
-/// May stand at the head of a text, and nowhere else.
+/// Allowed only at the beginning of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What the text says of the hold.
+/// Value of the hold in a proxy configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// Nothing.
+    /// The hold is not set.
     Missing {
-        /// The text with the hold asked for.
+        /// Text with the hold added.
         merged: String,
     },
-    /// The hold is asked for already.
+    /// The hold is requested.
     True,
     /// The hold is declined.
     False,
-    /// The text has to stay as it is.
+    /// The text must not be changed.
     Refused(Refusal),
 }
 
-/// Reads what `text`, the annotation's value if it is there, says of the hold.
+/// Returns the hold in `text`, the value of the annotation if it exists.
 #[must_use]
 pub fn hold(text: Option<&str>) -> Hold {
     let text = text.unwrap_or_default();
-    read(text).unwrap_or_else(Hold::Refused)
+    parse(text).unwrap_or_else(Hold::Refused)
 }
 
-fn read(text: &str) -> Result<Hold, Refusal> {
-    dialect::characters(text)?;
-    let outline = Outline::read(text)?;
+fn parse(text: &str) -> Result<Hold, Refusal> {
+    dialect::check_characters(text)?;
+    let outline = Outline::parse(text)?;
     dialect::check(&outline)?;
-    match value(&outline.top()?)? {
+    match value(&outline.root()?)? {
         Some(true) => Ok(Hold::True),
         Some(false) => Ok(Hold::False),
         None => merge::insert(&outline).map(|merged| Hold::Missing { merged }),
     }
 }
 
-/// The value of the field, under whichever name.
-fn value(top: &Top<'_>) -> Result<Option<bool>, Refusal> {
-    match (top.get(FIELD), top.get(FIELD_SNAKE)) {
+/// Returns the value of the field, in either spelling.
+fn value(root: &Root<'_>) -> Result<Option<bool>, Refusal> {
+    match (root.get(FIELD), root.get(FIELD_SNAKE)) {
         (None, None) => Ok(None),
         (Some(value), None) | (None, Some(value)) => dialect::boolean(value).map(Some),
         (Some(camel), Some(snake)) => {

@@ -1,4 +1,4 @@
-//! Every reason for which a rule decides as it does: its code for machines and its text for people, in one place.
+//! Reasons for the decisions of rules: a stable code for machines and a text for users.
 
 use serde::{Serialize, Serializer};
 
@@ -6,134 +6,134 @@ use crate::codes::codes;
 use crate::scope::Exclusion;
 
 codes! {
-    /// Why a rule decided as it did.
+    /// Reason for the decision of a rule.
     pub enum Reason {
-        /// The apiserver never asks about pods of this namespace.
-        NamespaceNotOptedIn => "the namespace is not labelled trainmesh.dev/inject=enabled or audit",
-        /// The apiserver never asks about this pod.
-        PodOptedOut => "the pod is labelled trainmesh.dev/inject=disabled",
-        /// `kube-system` and our own namespace are never served.
-        ExcludedNamespace => "pods of this namespace are never changed",
-        /// A static pod's image at the apiserver.
-        MirrorPod => "a mirror pod follows a file on its node",
-        /// The stand-in of `YuniKorn` for a pod to come.
-        PlaceholderPod => "a placeholder of YuniKorn only reserves room",
-        /// Neither Istio nor RDMA is there on Windows.
-        WindowsPod => "a Windows pod",
-        /// Too late for any change.
+        /// The apiserver does not send pods of this namespace to the webhook.
+        NamespaceNotOptedIn => "the namespace is not labeled trainmesh.dev/inject=enabled or audit",
+        /// The apiserver does not send this pod to the webhook.
+        PodOptedOut => "the pod is labeled trainmesh.dev/inject=disabled",
+        /// The namespace is `kube-system` or the namespace of the installation.
+        ExcludedNamespace => "pods in this namespace are never changed",
+        /// The pod is the apiserver's copy of a static pod.
+        MirrorPod => "mirror pods cannot be changed: their source is a file on the node",
+        /// The pod reserves capacity for another pod.
+        PlaceholderPod => "YuniKorn placeholder pods only reserve capacity",
+        /// Neither Istio nor RDMA is available on Windows.
+        WindowsPod => "Windows pods are not supported",
+        /// The pod has a deletion timestamp.
         BeingDeleted => "the pod is being deleted",
-        /// What came in does not decode.
-        NotAPod => "the object is no Pod that the apiserver would take",
+        /// The object does not decode as a Pod.
+        NotAPod => "the object is not a valid Pod",
         /// The apiserver rejects a pod with more than 256 KiB of annotations.
-        AnnotationsTooLarge => "the pod's annotations leave no room within the apiserver's limit of 256 KiB",
-        /// The check of the finished patch failed.
-        PatchWithheld => "the patch did not pass its own check and was withheld",
+        AnnotationsTooLarge => "the pod's annotations leave no space within the apiserver's limit of 256 KiB",
+        /// Verification of the patch failed.
+        PatchWithheld => "the patch failed verification and was withheld",
         /// Configuration: `mesh.enabled: false`.
-        MeshOff => "mesh rules are switched off in the configuration",
-        /// Only the hold and termination are served there.
-        IstioAuxNamespace => "a namespace labelled for istio-aux gets hold and termination alone",
+        MeshOff => "mesh rules are disabled in the configuration",
+        /// The mode is [`Mode::IstioAux`](crate::scope::Mode::IstioAux).
+        IstioAuxNamespace => "namespaces labeled for istio-aux only get the hold and termination",
 
-        /// Istio leaves pods with `hostNetwork` alone.
+        /// `spec.hostNetwork` is true.
         HostNetwork => "Istio does not inject pods with hostNetwork",
-        /// By label or annotation `sidecar.istio.io/inject`.
-        InjectionOptedOut => "the pod says sidecar.istio.io/inject: \"false\"",
-        /// By the namespace label `istio-injection`.
-        InjectionDisabled => "the namespace label istio-injection is not enabled",
-        /// Nobody asked for injection.
-        InjectionNotRequested => "neither namespace nor pod asks Istio for a sidecar",
-        /// There is no sidecar to wait for.
+        /// Set by the label or annotation `sidecar.istio.io/inject`.
+        InjectionOptedOut => "the pod sets sidecar.istio.io/inject: \"false\"",
+        /// Set by the namespace label `istio-injection`.
+        InjectionDisabled => "the namespace label istio-injection is not set to enabled",
+        /// No label requests injection.
+        InjectionNotRequested => "neither the namespace nor the pod requests sidecar injection",
+        /// The ambient mesh uses no sidecar.
         Ambient => "the pod is in the ambient mesh and gets no sidecar",
-        /// Istio ignores these namespaces.
-        SystemNamespace => "Istio ignores this namespace",
-        /// The rule mesh.traffic has switched injection off.
-        InjectionSwitchedOff => "mesh.traffic switches injection off for this pod",
+        /// Istio's injector ignores this namespace.
+        SystemNamespace => "Istio does not inject pods in this namespace",
+        /// The rule mesh.traffic disables injection.
+        InjectionSwitchedOff => "mesh.traffic disables injection for this pod",
         /// The pod already has its proxy.
-        AlreadyInjected => "the pod has been injected already",
+        AlreadyInjected => "the pod is already injected",
 
         /// `holdApplicationUntilProxyStarts: true` was written.
         HoldAdded => "the application is held until istio-proxy is ready (has effect on a classic sidecar only)",
-        /// The user's text asks for it already.
-        HoldAlreadyRequested => "proxy.istio.io/config asks for the hold already",
-        /// The user's text says no.
-        HoldDeclined => "proxy.istio.io/config says holdApplicationUntilProxyStarts: false",
+        /// The user's configuration already requests the hold.
+        HoldAlreadyRequested => "proxy.istio.io/config already requests the hold",
+        /// The user's configuration declines the hold.
+        HoldDeclined => "proxy.istio.io/config sets holdApplicationUntilProxyStarts: false",
         /// Configuration: `mesh.hold: false`.
-        HoldOff => "mesh.hold is switched off in the configuration",
-        /// The text cannot be merged without a risk.
-        ProxyConfigRefused => "proxy.istio.io/config is left as it is",
-        /// An injected pod whose proxy holds the application.
+        HoldOff => "mesh.hold is disabled in the configuration",
+        /// The hold cannot be merged into the user's configuration safely.
+        ProxyConfigRefused => "proxy.istio.io/config is left unchanged",
+        /// The injected proxy holds the application.
         HoldRendered => "istio-proxy holds the application",
-        /// An injected pod whose proxy may hold the application for longer now.
-        WaitRaised => "istio-proxy may hold the application for as long as mesh.waitTimeout says",
-        /// An injected pod whose proxy does not.
+        /// The timeout of the injected proxy's wait was raised.
+        WaitRaised => "istio-proxy may hold the application for up to mesh.waitTimeout",
+        /// The injected proxy does not hold the application.
         HoldNotRendered => "the pod was injected without the hold",
-        /// A native sidecar starts before the application anyway.
+        /// A native sidecar needs no hold.
         NativeSidecar => "a native sidecar starts before the application without a hold",
-        /// The template renders an application container, whatever the annotation says.
+        /// The template always renders an application container.
         GrpcAgent => "the grpc-agent template ignores sidecar.istio.io/nativeSidecar",
-        /// The pod runs nothing but the proxy.
-        GatewayPod => "a gateway runs no application beside its proxy",
+        /// The pod is an Istio gateway.
+        GatewayPod => "a gateway runs no application container",
 
         /// `sidecar.istio.io/nativeSidecar: "true"` was written.
-        NativePreferred => "a native sidecar is asked for",
+        NativePreferred => "a native sidecar is requested",
         /// Configuration: `mesh.nativeSidecar: leave`.
-        NativeLeft => "mesh.nativeSidecar leaves the choice to Istio",
-        /// The user has chosen.
-        NativeSetByUser => "the pod sets sidecar.istio.io/nativeSidecar itself",
+        NativeLeft => "mesh.nativeSidecar is set to leave: Istio decides",
+        /// The user set the annotation.
+        NativeSetByUser => "the pod already sets sidecar.istio.io/nativeSidecar",
 
-        /// Capture was switched off.
-        CaptureDisabled => "no traffic is captured by istio-proxy",
-        /// It is off already.
-        CaptureAlreadyDisabled => "istio-proxy captures no traffic already",
-        /// The pod steers capture by itself.
-        TrafficSetByUser => "the pod sets traffic.sidecar.istio.io annotations itself",
+        /// The capture annotations were written.
+        CaptureDisabled => "istio-proxy captures no traffic",
+        /// Capture is already disabled.
+        CaptureAlreadyDisabled => "istio-proxy already captures no traffic",
+        /// The user set capture annotations.
+        TrafficSetByUser => "the pod already sets traffic.sidecar.istio.io annotations",
         /// The injection label was written.
-        InjectionTurnedOff => "injection is switched off for this pod",
-        /// The pod says itself whether it is injected.
-        InjectionSetByUser => "the pod sets sidecar.istio.io/inject itself",
-        /// The image of such a container is mostly `auto`, which only the injector replaces.
-        ProxyCustomized => "the pod's own istio-proxy container is incomplete without injection",
-        /// Nothing to do.
-        TrafficLeft => "mesh.traffic leaves the traffic to Istio",
-        /// A label with a value that we do not know.
-        UnknownTrafficMode => "label trainmesh.dev/mesh-traffic has an unknown value",
+        InjectionTurnedOff => "injection is disabled for this pod",
+        /// The user set the injection label or annotation.
+        InjectionSetByUser => "the pod already sets sidecar.istio.io/inject",
+        /// The image of such a container is usually `auto`, which only the injector replaces.
+        ProxyCustomized => "the pod defines its own istio-proxy container, which is incomplete without injection",
+        /// The traffic mode is `leave`.
+        TrafficLeft => "traffic capture is left to Istio",
+        /// The label has an unknown value.
+        UnknownTrafficMode => "the label trainmesh.dev/mesh-traffic has an unknown value",
 
-        /// Everything that was missing was written.
-        FabricAdded => "the pod gets what its fabric needs",
-        /// Nothing is missing.
-        FabricPresent => "the pod has what its fabric needs",
-        /// `onConflict: tcp`.
-        FabricFellBack => "the pod gets the settings of plain TCP instead of its fabric",
+        /// The missing parts of the profile were written.
+        FabricAdded => "the fabric profile is applied",
+        /// No part of the profile is missing.
+        FabricPresent => "the pod already has everything that its fabric profile adds",
+        /// The profile sets `onConflict: tcp`.
+        FabricFellBack => "the pod gets plain TCP settings instead of its fabric profile",
         /// Configuration: `fabric.enabled: false`.
-        FabricOff => "fabrics are switched off in the configuration",
-        /// No label, and no default in the configuration.
-        FabricNotNamed => "neither pod nor namespace names a fabric",
-        /// The word `none`.
-        FabricOptedOut => "the label trainmesh.dev/fabric says none",
-        /// No profile is called so.
-        UnknownFabric => "no fabric has this name",
-        /// `namespaces` of the profile.
-        FabricNotAllowed => "the profile is for other namespaces, and the pod is left as it is",
-        /// A launcher, say.
-        NoAccelerator => "no container asks for an accelerator that the fabric is for",
-        /// `minGpus` or `fullNodeGpus` of the profile.
-        TooFewAccelerators => "the fabric is for pods with more accelerators",
-        /// The user's text and the profile exclude each other.
-        FabricContradicted => "the pod contradicts its fabric and is left as it is",
-        /// The cluster would reject the pod, or never start it.
-        FabricGuarded => "a guard of the fabric says no, and the pod is left as it is",
-        /// The profile has changed while a job runs.
-        FabricOfSiblings => "living pods of the job carry another fabric, and the pod is left as it is",
+        FabricOff => "fabrics are disabled in the configuration",
+        /// No label is set, and the configuration has no default.
+        FabricNotNamed => "neither the pod nor the namespace selects a fabric profile",
+        /// The label is set to `none`.
+        FabricOptedOut => "the label trainmesh.dev/fabric is set to none",
+        /// The configuration has no profile of this name.
+        UnknownFabric => "no fabric profile has this name",
+        /// The profile's `namespaces` exclude the pod's namespace.
+        FabricNotAllowed => "the fabric profile is not available in this namespace; the pod is left unchanged",
+        /// For example, a launcher.
+        NoAccelerator => "no container requests an accelerator that the fabric profile matches",
+        /// The pod is below `minGpus` or `fullNodeGpus` of the profile.
+        TooFewAccelerators => "the fabric profile requires more accelerators",
+        /// The user's settings and the profile exclude each other.
+        FabricContradicted => "the pod conflicts with its fabric profile and is left unchanged",
+        /// The cluster would reject the pod or never start it.
+        FabricGuarded => "a guard of the fabric profile failed; the pod is left unchanged",
+        /// The profile changed while a job is running.
+        FabricOfSiblings => "running pods of the job use another fabric profile or revision; the pod is left unchanged",
 
-        /// Label `trainmesh.dev/managed` was written.
-        HelpersManaged => "the controller ends the pod's helpers when its payload has ended",
-        /// The label is there already.
-        ManagedAlready => "the pod is labelled trainmesh.dev/managed already",
-        /// Nobody but proxy and payload.
-        NoHelpers => "the pod has no helpers beside a proxy",
-        /// Its restart policies say so.
-        PayloadNeverEnds => "a payload container is always started again",
+        /// The label `trainmesh.dev/managed` was written.
+        HelpersManaged => "the controller terminates the pod's sidecars after its main containers complete",
+        /// The pod already has the label.
+        ManagedAlready => "the pod is already labeled trainmesh.dev/managed",
+        /// The pod runs only its main containers and a proxy.
+        NoHelpers => "the pod has no sidecar other than a proxy",
+        /// The restart policy of a main container is `Always`.
+        PayloadNeverEnds => "a main container is always restarted",
         /// Configuration: `termination.enabled: false`.
-        TerminationOff => "termination is switched off in the configuration",
+        TerminationOff => "termination is disabled in the configuration",
     }
 }
 

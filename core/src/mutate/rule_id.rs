@@ -2,27 +2,27 @@
 
 use serde::{Serialize, Serializer};
 
-/// The name of a rule; their order is that of the reference.
+/// Identifies a rule. The order is that of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuleId {
-    /// Hold the application until the proxy is ready.
+    /// Holds the application until the proxy is ready.
     MeshHold,
-    /// Ask for a native sidecar.
+    /// Requests a native sidecar.
     MeshNative,
-    /// Keep the payload's traffic out of Envoy.
+    /// Lets traffic of the main containers bypass Envoy.
     MeshTraffic,
-    /// Give the pod what its fabric needs.
+    /// Applies the pod's fabric profile.
     Fabric,
-    /// Let the controller find the pod for the sake of its helpers.
+    /// Labels pods with sidecars for the controller.
     TerminationManaged,
 }
 
 impl RuleId {
-    /// Every rule, in the order of the reference.
+    /// All rules, in the order of the documentation.
     pub const ALL: [Self; 5] =
         [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::Fabric, Self::TerminationManaged];
 
-    /// The name as configuration, metrics and reports write it.
+    /// Name of the rule in output, metrics and annotations.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The rules: what each may see, what it answers, and the order in which they are asked.
+//! The mutation rules, their context and their decisions.
 
 mod fabric;
 mod managed;
@@ -11,15 +11,14 @@ use super::{Plan, Reason, RuleId, Snapshot, Verdict};
 use crate::pod::{Injection, NotInjected, Pod, Proxy, injection};
 use crate::scope::Mode;
 
-/// A rule.
+/// A mutation rule.
 pub(super) struct Rule {
-    /// Its name.
     pub(super) id: RuleId,
-    /// Decides, and adds to the plan what is to be written.
-    pub(super) decide: fn(&Facts<'_>, &mut Plan) -> Ruling,
+    /// Decides whether the rule applies, and adds its writes to the plan.
+    pub(super) decide: fn(&RuleContext<'_>, &mut Plan) -> RuleDecision,
 }
 
-/// The rules in the order in which they are asked: a rule may look at what the ones before it have planned.
+/// Rules in evaluation order: a rule may depend on the writes that earlier rules planned.
 pub(super) static RULES: &[Rule] = &[
     Rule { id: RuleId::Fabric, decide: fabric::decide },
     Rule { id: RuleId::MeshTraffic, decide: mesh::traffic::decide },
@@ -28,89 +27,89 @@ pub(super) static RULES: &[Rule] = &[
     Rule { id: RuleId::TerminationManaged, decide: managed::decide },
 ];
 
-/// What a rule sees: the pod, the snapshot, and what every rule would otherwise work out again.
-pub(super) struct Facts<'a> {
+/// Input of a rule: the pod, the snapshot, and properties that several rules share.
+pub(super) struct RuleContext<'a> {
     pub(super) pod: Pod<'a>,
     pub(super) snapshot: &'a Snapshot<'a>,
-    /// The proxy of a pod that has been injected already.
+    /// Proxy of a pod that is already injected.
     pub(super) proxy: Option<Proxy<'a>>,
-    /// What Istio will do with a pod that has not.
+    /// Predicted injection of a pod that is not injected yet.
     pub(super) injection: Injection,
 }
 
-/// What a rule answers.
-pub(super) struct Ruling {
+/// Decision of a rule about a pod.
+pub(super) struct RuleDecision {
     pub(super) verdict: Verdict,
     pub(super) reason: Reason,
-    /// What is particular to this pod.
+    /// Details that are specific to this pod.
     pub(super) detail: Option<String>,
     /// JSON pointer of the field that the decision is about.
     pub(super) field: Option<String>,
     pub(super) warnings: Vec<String>,
-    /// What was decided of every part, where there are several.
+    /// Decisions about the individual parts, if the rule has several.
     pub(super) parts: Vec<String>,
-    /// What is in force, as the annotation `trainmesh.dev/applied` says it, where that is more than the rule's name.
-    pub(super) in_force: Option<String>,
+    /// Entry in the annotation `trainmesh.dev/applied`, if it differs from the rule's name.
+    pub(super) marker: Option<String>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RuleContext<'a> {
     pub(super) fn new(pod: Pod<'a>, snapshot: &'a Snapshot<'a>) -> Self {
         let injection = injection(pod, snapshot.namespace, snapshot.labels);
         Self { pod, snapshot, proxy: pod.proxy(), injection }
     }
 
-    /// Whether this is the drop-in for istio-aux, which knows no rules but the hold and those of termination.
-    fn istio_aux(&self) -> bool {
+    /// Returns true in a namespace labeled for istio-aux, where only the hold and termination apply.
+    fn is_istio_aux(&self) -> bool {
         self.snapshot.mode == Mode::IstioAux
     }
 }
 
-impl Ruling {
+impl RuleDecision {
     fn new(verdict: Verdict, reason: Reason) -> Self {
-        Self { verdict, reason, detail: None, field: None, warnings: Vec::new(), parts: Vec::new(), in_force: None }
+        Self { verdict, reason, detail: None, field: None, warnings: Vec::new(), parts: Vec::new(), marker: None }
     }
 
     fn applied(reason: Reason, field: impl Into<String>) -> Self {
-        Self::new(Verdict::Applied, reason).at(field)
+        Self::new(Verdict::Applied, reason).with_field(field)
     }
 
     fn skipped(reason: Reason) -> Self {
         Self::new(Verdict::Skipped, reason)
     }
 
-    /// A refusal always says `warning` to the user.
+    /// Refuses to apply the rule. A refusal always warns the user.
     fn refused(reason: Reason, detail: impl Into<String>, warning: String) -> Self {
-        Self::new(Verdict::Refused, reason).saying(detail).warn(warning)
+        Self::new(Verdict::Refused, reason).with_detail(detail).with_warning(warning)
     }
 
-    /// What the annotation `trainmesh.dev/applied` says of it, beside what other rules changed.
-    pub(super) fn word(&self, rule: RuleId) -> Option<Cow<'static, str>> {
+    /// Returns the entry for the annotation `trainmesh.dev/applied`, if the rule has one.
+    pub(super) fn applied_marker(&self, rule: RuleId) -> Option<Cow<'static, str>> {
         let applied = (self.verdict == Verdict::Applied).then(|| Cow::Borrowed(rule.name()));
-        self.in_force.clone().map(Cow::Owned).or(applied)
+        self.marker.clone().map(Cow::Owned).or(applied)
     }
 
-    fn saying(mut self, detail: impl Into<String>) -> Self {
+    fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    fn at(mut self, field: impl Into<String>) -> Self {
+    fn with_field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into());
         self
     }
 
-    fn warn(mut self, warning: impl Into<String>) -> Self {
+    fn with_warning(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
         self
     }
 }
 
-/// The JSON pointer of annotation `key`.
+/// Returns the JSON pointer of annotation `key`.
 fn annotation_pointer(key: &str) -> String {
     annotation(key).to_string()
 }
 
-/// The JSON pointer of label `key`.
+/// Returns the JSON pointer of label `key`.
 fn label_pointer(key: &str) -> String {
     label(key).to_string()
 }

@@ -1,4 +1,4 @@
-//! What the engine knows beside the pod: an immutable snapshot of mode, namespace and configuration.
+//! Immutable snapshot of mode, namespace, configuration and cluster: the engine's input besides the pod.
 
 use std::collections::BTreeMap;
 
@@ -8,40 +8,40 @@ use crate::keys;
 use crate::pod::Pod;
 use crate::scope::Mode;
 
-/// What the engine knows beside the pod.
+/// Input of the engine besides the pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'a> {
-    /// Which rules are applied, and whether the patch is sent.
+    /// The set of rules that apply, and whether the patch is sent.
     pub mode: Mode,
-    /// The namespace that the pod is created in.
+    /// Namespace that the pod is created in.
     pub namespace: &'a str,
-    /// That namespace's labels.
+    /// Labels of the namespace.
     pub labels: &'a BTreeMap<String, String>,
-    /// The configuration in force.
+    /// Active configuration.
     pub config: &'a Configuration,
-    /// Its hash, for the audit log.
+    /// Hash of the configuration, for the audit log.
     pub config_hash: &'a str,
-    /// How many pods of its role the pod is known to be one of; a review does not tell.
+    /// Number of pods in the pod's role. `None` if unknown, as in an admission review.
     pub replicas: Option<u64>,
-    /// What is known of the cluster.
+    /// Cached cluster state.
     pub cluster: ClusterView<'a>,
 }
 
-/// The fabric profile that a pod names, or its namespace, or the configuration.
+/// Fabric profile that the pod, its namespace or the configuration selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProfileChoice<'a> {
-    /// None of them names one.
+    /// No profile is selected.
     Unset,
-    /// The value `none`.
+    /// The value `none` is selected.
     None,
-    /// This one, which may not exist.
+    /// A profile is selected by name. It may not exist.
     Profile(&'a str),
 }
 
 impl<'a> Snapshot<'a> {
-    /// The fabric profile of `pod`: its label's, else that of its namespace's, else the configuration's.
+    /// Returns the fabric profile selected by the label of `pod`, else by the namespace's, else by the configuration.
     #[must_use]
-    pub fn fabric_of(&self, pod: Pod<'a>) -> ProfileChoice<'a> {
+    pub fn fabric_profile(&self, pod: Pod<'a>) -> ProfileChoice<'a> {
         let namespace = self.labels.get(keys::FABRIC).map(String::as_str);
         match pod.label(keys::FABRIC).or(namespace) {
             Some(keys::NO_FABRIC) => ProfileChoice::None,

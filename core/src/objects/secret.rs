@@ -1,33 +1,33 @@
-//! A Secret, and the keys of those that hold certificates.
+//! A Secret, and the keys of Secrets that contain certificates.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Key of a Secret: certificates of authorities, the newest first.
+/// Secret key of the CA certificates, newest first.
 pub const CA_CRT: &str = "ca.crt";
-/// Key of a Secret: the keys of those authorities that may sign.
+/// Secret key of the private keys of the CAs that may sign.
 pub const CA_KEY: &str = "ca.key";
-/// Key of a Secret: the serving certificate.
+/// Secret key of the serving certificate.
 pub const TLS_CRT: &str = "tls.crt";
-/// Key of a Secret: the key of the serving certificate.
+/// Secret key of the private key of the serving certificate.
 pub const TLS_KEY: &str = "tls.key";
 
-/// A Secret as it was at some version. None of its data can be printed by mistake.
+/// A version of a Secret. Its `Debug` output contains no data.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// The version.
+    /// Resource version.
     pub resource_version: String,
     data: BTreeMap<String, Vec<u8>>,
 }
 
 impl Secret {
-    /// A Secret with this data.
+    /// Creates a Secret with this data.
     #[must_use]
     pub fn new(resource_version: impl Into<String>, data: BTreeMap<String, Vec<u8>>) -> Self {
         Self { resource_version: resource_version.into(), data }
     }
 
-    /// The value of `key`; empty where there is no such key.
+    /// Returns the value of `key`; empty if the key is missing.
     #[must_use]
     pub fn get(&self, key: &str) -> &[u8] {
         self.data.get(key).map_or(&[], Vec::as_slice)

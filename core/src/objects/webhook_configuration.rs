@@ -1,10 +1,10 @@
-//! A `MutatingWebhookConfiguration`, as far as certificates are concerned.
+//! The parts of a `MutatingWebhookConfiguration` that concern certificates.
 
-/// A `MutatingWebhookConfiguration` as it was at some version.
+/// A version of a `MutatingWebhookConfiguration`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookConfiguration {
-    /// The version.
+    /// Resource version.
     pub resource_version: String,
-    /// The `caBundle` of each webhook, in their order; empty where it has none.
+    /// The `caBundle` of each webhook in order; empty if a webhook has none.
     pub ca_bundles: Vec<Vec<u8>>,
 }

@@ -1,11 +1,11 @@
-//! Which accelerators a container asks for.
+//! Accelerators that a container requests.
 
 use serde_json::Value;
 
 use super::Container;
 
-/// Extended resources that are whole accelerators. Parts of one (`nvidia.com/mig-…`) are left out: NCCL does not
-/// use RDMA between them.
+/// Extended resources that are complete accelerators. Partitions (`nvidia.com/mig-…`) are excluded, because NCCL does
+/// not use RDMA between them.
 const ACCELERATORS: [&str; 8] = [
     "nvidia.com/gpu",
     "nvidia.com/gpu.shared",
@@ -17,35 +17,35 @@ const ACCELERATORS: [&str; 8] = [
     "google.com/tpu",
 ];
 
-/// The accelerators that one container asks for.
+/// Accelerators that a container requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerators<'a> {
     /// Name of the extended resource.
     pub resource: &'a str,
-    /// How many; extended resources are whole numbers.
+    /// Number of accelerators.
     pub count: u64,
 }
 
-/// Whether `resource` is a whole accelerator.
+/// Returns true if `resource` is a complete accelerator.
 #[must_use]
 pub fn is_accelerator(resource: &str) -> bool {
     ACCELERATORS.contains(&resource)
 }
 
 impl<'a> Container<'a> {
-    /// The accelerators in the container's limits (for extended resources limit and request are equal). A quantity
-    /// that is no whole number reads as absent.
+    /// Returns the accelerators in the container's limits, which for extended resources equal the requests. A quantity
+    /// that is not an integer is treated as absent.
     #[must_use]
     pub fn accelerators(self) -> Option<Accelerators<'a>> {
         let limits = self.raw().get("resources")?.get("limits")?.as_object()?;
         limits.iter().find_map(|(resource, quantity)| {
-            let count = whole(quantity).filter(|count| *count > 0)?;
+            let count = whole_count(quantity).filter(|count| *count > 0)?;
             is_accelerator(resource).then_some(Accelerators { resource, count })
         })
     }
 }
 
-fn whole(quantity: &Value) -> Option<u64> {
+fn whole_count(quantity: &Value) -> Option<u64> {
     match quantity {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => text.parse().ok(),
@@ -64,8 +64,8 @@ mod tests {
     #[case::text(json!({"nvidia.com/gpu": "8"}), Some(("nvidia.com/gpu", 8)))]
     #[case::number(json!({"amd.com/gpu": 4}), Some(("amd.com/gpu", 4)))]
     #[case::zero(json!({"nvidia.com/gpu": 0}), None)]
-    #[case::part_of_one(json!({"nvidia.com/mig-1g.5gb": 1}), None)]
-    #[case::not_whole(json!({"nvidia.com/gpu": "500m"}), None)]
+    #[case::partition(json!({"nvidia.com/mig-1g.5gb": 1}), None)]
+    #[case::not_an_integer(json!({"nvidia.com/gpu": "500m"}), None)]
     #[case::none(json!({"cpu": "8", "memory": "1Gi"}), None)]
     #[case::not_an_object(json!("8"), None)]
     fn accelerators_are_read_from_the_limits(#[case] limits: Value, #[case] expected: Option<(&str, u64)>) {

@@ -1,4 +1,4 @@
-//! The containers of a pod, with the kind that the kubelet gives them.
+//! Containers of a pod.
 
 use std::fmt;
 
@@ -6,43 +6,43 @@ use serde_json::Value;
 
 use super::Pod;
 
-/// One container of a pod.
+/// A container of a pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Container<'a> {
-    /// Which list it stands in and how the kubelet runs it.
+    /// Kind of the container, which determines its list in `spec`.
     pub kind: ContainerKind,
-    /// Position in its list.
+    /// Index in the list.
     pub index: usize,
     raw: &'a Value,
     pod_policy: RestartPolicy,
 }
 
-/// How the kubelet runs a container.
+/// Kind of a container, by the way in which the kubelet runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerKind {
-    /// Runs to completion before the next one starts.
+    /// An init container, which runs to completion before the next one starts.
     Init,
-    /// An init container with `restartPolicy: Always`: starts in order, lives as long as the pod (KEP-753).
+    /// An init container with `restartPolicy: Always`, which starts in order and runs as long as the pod (KEP-753).
     NativeSidecar,
-    /// In `spec.containers`.
+    /// An application container in `spec.containers`.
     App,
-    /// In `spec.ephemeralContainers`; never part of the payload.
+    /// A container in `spec.ephemeralContainers`. Never a main container.
     Ephemeral,
 }
 
-/// When the kubelet starts a container again.
+/// Condition under which the kubelet restarts a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartPolicy {
     /// After every exit.
     Always,
     /// After an exit code other than 0.
     OnFailure,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
 impl RestartPolicy {
-    /// Reads the JSON value of a `restartPolicy` field; anything but the three names is absent.
+    /// Parses the JSON value of a `restartPolicy` field. Unknown values are treated as absent.
     #[must_use]
     pub fn parse(value: &Value) -> Option<Self> {
         match value.as_str()? {
@@ -55,7 +55,7 @@ impl RestartPolicy {
 }
 
 impl ContainerKind {
-    /// The list in `spec` that holds containers of this kind.
+    /// Name of the list in `spec` for containers of this kind.
     #[must_use]
     pub fn list(self) -> &'static str {
         match self {
@@ -67,26 +67,26 @@ impl ContainerKind {
 }
 
 impl<'a> Container<'a> {
-    /// The JSON below the view.
+    /// JSON of the container.
     #[must_use]
     pub fn raw(self) -> &'a Value {
         self.raw
     }
 
-    /// The container's name; empty where there is none.
+    /// Name of the container. Empty if it has none.
     #[must_use]
     pub fn name(self) -> &'a str {
         self.raw.get("name").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The JSON pointer of the container in its pod.
+    /// JSON pointer of the container in its pod.
     #[must_use]
     pub fn pointer(self) -> String {
         format!("/spec/{}/{}", self.kind.list(), self.index)
     }
 
-    /// The policy that the kubelet follows: the container's own (KEP-5307), else the pod's. Init containers without
-    /// one of their own are run again until they succeed unless the pod says `Never`.
+    /// Effective restart policy: the container's own (KEP-5307), else the pod's. Init containers without their own
+    /// policy are restarted until they succeed, unless the pod's policy is `Never`.
     #[must_use]
     pub fn restart_policy(self) -> RestartPolicy {
         let own = self.raw.get("restartPolicy").and_then(RestartPolicy::parse);
@@ -98,8 +98,8 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// The literal value of environment variable `name`; the last entry wins, as it does in the kubelet. `None` also
-    /// where the value comes from elsewhere (`valueFrom`).
+    /// Literal value of environment variable `name`. As in the kubelet, the last entry wins. `None` if the value comes
+    /// from another source (`valueFrom`).
     #[must_use]
     pub fn env(self, name: &str) -> Option<&'a str> {
         let entries = self.raw.get("env")?.as_array()?;
@@ -107,7 +107,13 @@ impl<'a> Container<'a> {
         entry.get("value")?.as_str()
     }
 
-    /// The container's command and its arguments.
+    /// Names of the environment variables, in the order of the pod.
+    pub fn env_names(self) -> impl Iterator<Item = &'a str> {
+        let entries = self.raw.get("env").and_then(Value::as_array).into_iter().flatten();
+        entries.filter_map(|entry| entry.get("name")?.as_str())
+    }
+
+    /// Command of the container, followed by its arguments.
     pub fn command_line(self) -> impl Iterator<Item = &'a str> {
         let lists = ["command", "args"].into_iter().filter_map(move |key| self.raw.get(key)?.as_array());
         lists.flatten().filter_map(Value::as_str)
@@ -115,8 +121,8 @@ impl<'a> Container<'a> {
 }
 
 impl<'a> Pod<'a> {
-    /// Every container of the pod: init containers and native sidecars in order, then the application's, then
-    /// ephemeral ones.
+    /// Returns all containers of the pod: init containers and native sidecars in order, then application containers,
+    /// then ephemeral ones.
     pub fn containers(self) -> impl Iterator<Item = Container<'a>> {
         let pod_policy = self.restart_policy();
         let list = move |kind: ContainerKind| {
@@ -127,14 +133,15 @@ impl<'a> Pod<'a> {
                 .flatten()
                 .enumerate()
                 .filter(|(_, raw)| raw.is_object())
-                .map(move |(index, raw)| Container { kind: kind.of(raw), index, raw, pod_policy })
+                .map(move |(index, raw)| Container { kind: kind.refine(raw), index, raw, pod_policy })
         };
         list(ContainerKind::Init).chain(list(ContainerKind::App)).chain(list(ContainerKind::Ephemeral))
     }
 }
 
 impl ContainerKind {
-    fn of(self, raw: &Value) -> Self {
+    /// Returns [`Self::NativeSidecar`] for an init container that is restarted always, else the kind itself.
+    fn refine(self, raw: &Value) -> Self {
         let always = raw.get("restartPolicy").and_then(RestartPolicy::parse) == Some(RestartPolicy::Always);
         if self == Self::Init && always { Self::NativeSidecar } else { self }
     }
@@ -164,9 +171,9 @@ mod tests {
             "containers": [{"name": "train"}],
             "ephemeralContainers": [{"name": "debug"}],
         }});
-        let seen: Vec<_> = Pod::new(&raw).containers().map(|c| (c.name(), c.kind, c.pointer())).collect();
+        let found: Vec<_> = Pod::new(&raw).containers().map(|c| (c.name(), c.kind, c.pointer())).collect();
         assert_eq!(
-            seen,
+            found,
             [
                 ("fetch", ContainerKind::Init, "/spec/initContainers/0".to_owned()),
                 ("proxy", ContainerKind::NativeSidecar, "/spec/initContainers/1".to_owned()),
@@ -177,14 +184,14 @@ mod tests {
     }
 
     #[rstest]
-    #[case::the_pods(json!("OnFailure"), "containers", json!({"name": "a"}), RestartPolicy::OnFailure)]
-    #[case::its_own(json!("Never"), "containers", json!({"name": "a", "restartPolicy": "OnFailure"}), RestartPolicy::OnFailure)]
-    #[case::the_default(Value::Null, "containers", json!({"name": "a"}), RestartPolicy::Always)]
-    #[case::unknown_word(json!("Sometimes"), "containers", json!({"name": "a"}), RestartPolicy::Always)]
+    #[case::policy_of_the_pod(json!("OnFailure"), "containers", json!({"name": "a"}), RestartPolicy::OnFailure)]
+    #[case::policy_of_the_container(json!("Never"), "containers", json!({"name": "a", "restartPolicy": "OnFailure"}), RestartPolicy::OnFailure)]
+    #[case::default_policy(Value::Null, "containers", json!({"name": "a"}), RestartPolicy::Always)]
+    #[case::unknown_policy(json!("Sometimes"), "containers", json!({"name": "a"}), RestartPolicy::Always)]
     #[case::init_of_always(json!("Always"), "initContainers", json!({"name": "a"}), RestartPolicy::OnFailure)]
     #[case::init_of_never(json!("Never"), "initContainers", json!({"name": "a"}), RestartPolicy::Never)]
     #[case::native(json!("Never"), "initContainers", json!({"name": "a", "restartPolicy": "Always"}), RestartPolicy::Always)]
-    fn effective_restart_policy(
+    fn the_effective_restart_policy(
         #[case] pod: Value,
         #[case] list: &str,
         #[case] container: Value,
@@ -196,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_two_entries_is_the_one_that_counts() {
+    fn the_last_entry_of_an_environment_variable_wins() {
         let raw = json!({"spec": {"containers": [{"name": "a", "env": [
             {"name": "MASTER_PORT", "value": "1"}, {"name": "MASTER_PORT", "value": "2"},
             {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},

@@ -1,53 +1,54 @@
-//! Whether Istio will put a proxy into a pod, by the rules of its webhook registrations and of its injector.
+//! Predicts whether Istio will inject a proxy into a pod, by the rules of its webhook configurations and of its
+//! injector.
 //!
-//! The order of precedence is Istio's: the registrations' selectors decide whether the injector is called at all
-//! (`istio-injection` beats `istio.io/rev`, and both beat the pod's labels in a namespace without them), then the
-//! injector looks at `hostNetwork`, at the pod's label and at the deprecated annotation of the same name.
+//! The order of precedence is Istio's. The selectors of the webhook configurations decide whether the injector is
+//! called: `istio-injection` takes precedence over `istio.io/rev`, and both over the pod's labels. Then the injector
+//! checks `hostNetwork`, the pod's label, and the deprecated annotation of the same name.
 
 use std::collections::BTreeMap;
 
 use super::Pod;
 use crate::keys;
 
-/// Namespaces that the injector ignores whatever their labels say.
+/// Namespaces that the injector always ignores.
 const IGNORED_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "local-path-storage"];
 
-/// What Istio will do with a pod that has no proxy yet.
+/// Prediction whether Istio will inject a proxy into a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Injection {
-    /// A proxy will be added.
+    /// Istio will inject a proxy.
     Expected,
-    /// None will be.
+    /// Istio will not inject a proxy.
     NotExpected(NotInjected),
 }
 
-/// Why no proxy will be added.
+/// Reason why Istio does not inject a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotInjected {
-    /// The pod shares its node's network.
+    /// The pod uses the network of its node.
     HostNetwork,
-    /// The pod's label `sidecar.istio.io/inject` or its annotation says `false`.
+    /// The pod's label or annotation `sidecar.istio.io/inject` is `false`.
     PodOptedOut,
-    /// The namespace carries `istio-injection` with another value than `enabled`.
+    /// The namespace has the label `istio-injection` with a value other than `enabled`.
     NamespaceOptedOut,
-    /// Neither namespace nor pod asks for injection.
+    /// Neither the namespace nor the pod requests injection.
     NotRequested,
     /// The namespace or the pod is in the ambient mesh, which needs no sidecar.
     Ambient,
-    /// The injector leaves this namespace alone.
+    /// The injector ignores the namespace.
     SystemNamespace,
 }
 
-/// Decides whether Istio will inject `pod`, created in `namespace` that carries `labels`.
+/// Predicts whether Istio will inject `pod`. `labels` are those of `namespace`.
 #[must_use]
 pub fn injection(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Injection {
-    match refusal(pod, namespace, labels) {
+    match exclusion(pod, namespace, labels) {
         None => Injection::Expected,
         Some(why) => Injection::NotExpected(why),
     }
 }
 
-fn refusal(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Option<NotInjected> {
+fn exclusion(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Option<NotInjected> {
     if IGNORED_NAMESPACES.contains(&namespace) {
         return Some(NotInjected::SystemNamespace);
     }
@@ -63,18 +64,18 @@ fn refusal(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> 
         Some(_) => return Some(NotInjected::NamespaceOptedOut),
         None if labels.contains_key(keys::ISTIO_REVISION) => {}
         None if pod_label == Some("true") || pod.label(keys::ISTIO_REVISION).is_some() => {}
-        None if ambient(pod, labels) => return Some(NotInjected::Ambient),
+        None if is_ambient(pod, labels) => return Some(NotInjected::Ambient),
         None => return Some(NotInjected::NotRequested),
     }
-    // The label is the newer form: with it the annotation is not read, and a value that is neither `true` nor
-    // `false` falls back to the policy, which is to inject.
+    // If the newer label exists, the injector ignores the annotation. A label that is neither `true` nor `false` falls
+    // back to the injector's policy, which is to inject.
     if pod_label.is_none() && pod.annotation(keys::SIDECAR_INJECT) == Some("false") {
         return Some(NotInjected::PodOptedOut);
     }
     None
 }
 
-fn ambient(pod: Pod<'_>, labels: &BTreeMap<String, String>) -> bool {
+fn is_ambient(pod: Pod<'_>, labels: &BTreeMap<String, String>) -> bool {
     let namespace = labels.get(keys::DATAPLANE_MODE).map(String::as_str);
     pod.label(keys::DATAPLANE_MODE).or(namespace) == Some("ambient")
 }
@@ -87,37 +88,41 @@ mod tests {
     use super::*;
 
     const EXPECTED: Injection = Injection::Expected;
-    const fn no(why: NotInjected) -> Injection {
-        Injection::NotExpected(why)
+    const fn not_expected(reason: NotInjected) -> Injection {
+        Injection::NotExpected(reason)
     }
 
     #[rstest]
     #[case::namespace_enabled(json!({"istio-injection": "enabled"}), json!({}), EXPECTED)]
-    #[case::namespace_disabled(json!({"istio-injection": "disabled"}), json!({}), no(NotInjected::NamespaceOptedOut))]
-    #[case::disabled_beats_revision(json!({"istio-injection": "disabled", "istio.io/rev": "canary"}), json!({}), no(NotInjected::NamespaceOptedOut))]
-    #[case::disabled_beats_the_pods_label(json!({"istio-injection": "disabled"}), json!({"labels": {"sidecar.istio.io/inject": "true"}}), no(NotInjected::NamespaceOptedOut))]
+    #[case::namespace_disabled(json!({"istio-injection": "disabled"}), json!({}), not_expected(NotInjected::NamespaceOptedOut))]
+    #[case::disabled_overrides_revision(json!({"istio-injection": "disabled", "istio.io/rev": "canary"}), json!({}), not_expected(NotInjected::NamespaceOptedOut))]
+    #[case::disabled_overrides_the_pod_label(json!({"istio-injection": "disabled"}), json!({"labels": {"sidecar.istio.io/inject": "true"}}), not_expected(NotInjected::NamespaceOptedOut))]
     #[case::revision(json!({"istio.io/rev": "canary"}), json!({}), EXPECTED)]
-    #[case::nothing(json!({}), json!({}), no(NotInjected::NotRequested))]
+    #[case::nothing(json!({}), json!({}), not_expected(NotInjected::NotRequested))]
     #[case::pod_label_alone(json!({}), json!({"labels": {"sidecar.istio.io/inject": "true"}}), EXPECTED)]
     #[case::pod_revision_alone(json!({}), json!({"labels": {"istio.io/rev": "canary"}}), EXPECTED)]
-    #[case::pod_annotation_alone(json!({}), json!({"annotations": {"sidecar.istio.io/inject": "true"}}), no(NotInjected::NotRequested))]
-    #[case::label_false(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "false"}}), no(NotInjected::PodOptedOut))]
-    #[case::annotation_false(json!({"istio-injection": "enabled"}), json!({"annotations": {"sidecar.istio.io/inject": "false"}}), no(NotInjected::PodOptedOut))]
-    #[case::label_true_beats_annotation_false(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "true"}, "annotations": {"sidecar.istio.io/inject": "false"}}), EXPECTED)]
-    #[case::label_false_beats_annotation_true(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "false"}, "annotations": {"sidecar.istio.io/inject": "true"}}), no(NotInjected::PodOptedOut))]
-    #[case::odd_label_falls_back(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "no"}, "annotations": {"sidecar.istio.io/inject": "false"}}), EXPECTED)]
-    #[case::ambient_namespace(json!({"istio.io/dataplane-mode": "ambient"}), json!({}), no(NotInjected::Ambient))]
-    #[case::ambient_namespace_pod_out(json!({"istio.io/dataplane-mode": "ambient"}), json!({"labels": {"istio.io/dataplane-mode": "none"}}), no(NotInjected::NotRequested))]
-    #[case::sidecar_beats_ambient(json!({"istio.io/dataplane-mode": "ambient", "istio-injection": "enabled"}), json!({}), EXPECTED)]
-    fn precedence(#[case] labels: Value, #[case] metadata: Value, #[case] expected: Injection) {
+    #[case::pod_annotation_alone(json!({}), json!({"annotations": {"sidecar.istio.io/inject": "true"}}), not_expected(NotInjected::NotRequested))]
+    #[case::label_false(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "false"}}), not_expected(NotInjected::PodOptedOut))]
+    #[case::annotation_false(json!({"istio-injection": "enabled"}), json!({"annotations": {"sidecar.istio.io/inject": "false"}}), not_expected(NotInjected::PodOptedOut))]
+    #[case::label_true_overrides_annotation_false(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "true"}, "annotations": {"sidecar.istio.io/inject": "false"}}), EXPECTED)]
+    #[case::label_false_overrides_annotation_true(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "false"}, "annotations": {"sidecar.istio.io/inject": "true"}}), not_expected(NotInjected::PodOptedOut))]
+    #[case::unknown_label_falls_back(json!({"istio-injection": "enabled"}), json!({"labels": {"sidecar.istio.io/inject": "no"}, "annotations": {"sidecar.istio.io/inject": "false"}}), EXPECTED)]
+    #[case::ambient_namespace(json!({"istio.io/dataplane-mode": "ambient"}), json!({}), not_expected(NotInjected::Ambient))]
+    #[case::ambient_namespace_pod_opted_out(json!({"istio.io/dataplane-mode": "ambient"}), json!({"labels": {"istio.io/dataplane-mode": "none"}}), not_expected(NotInjected::NotRequested))]
+    #[case::sidecar_overrides_ambient(json!({"istio.io/dataplane-mode": "ambient", "istio-injection": "enabled"}), json!({}), EXPECTED)]
+    fn precedence_of_labels_and_annotations(
+        #[case] labels: Value,
+        #[case] metadata: Value,
+        #[case] expected: Injection,
+    ) {
         let labels: BTreeMap<String, String> = serde_json::from_value(labels).unwrap();
         let raw = json!({"metadata": metadata, "spec": {"containers": []}});
         assert_eq!(injection(Pod::new(&raw), "team-a", &labels), expected);
         let raw = json!({"metadata": metadata, "spec": {"hostNetwork": true}});
         if expected == EXPECTED {
-            assert_eq!(injection(Pod::new(&raw), "team-a", &labels), no(NotInjected::HostNetwork));
+            assert_eq!(injection(Pod::new(&raw), "team-a", &labels), not_expected(NotInjected::HostNetwork));
         }
         let raw = json!({"metadata": metadata});
-        assert_eq!(injection(Pod::new(&raw), "kube-system", &labels), no(NotInjected::SystemNamespace));
+        assert_eq!(injection(Pod::new(&raw), "kube-system", &labels), not_expected(NotInjected::SystemNamespace));
     }
 }

@@ -1,4 +1,4 @@
-//! Istio's proxy in a pod: whether the injector has rendered it, and whether it holds the application.
+//! Istio's proxy in an injected pod, and whether it holds the application.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,30 +6,30 @@ use serde_json::Value;
 use super::{Container, ContainerKind, Pod};
 use crate::keys;
 
-/// The name that every Istio injection template gives to its proxy.
+/// Name of the proxy container in all injection templates of Istio.
 pub(super) const PROXY_CONTAINER: &str = "istio-proxy";
 
 /// The proxy of an injected pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Proxy<'a> {
-    /// How it runs.
+    /// Kind of the proxy.
     pub kind: ProxyKind,
-    /// Its container.
+    /// Container of the proxy.
     pub container: Container<'a>,
 }
 
-/// How a proxy runs.
+/// Kind of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyKind {
-    /// An application container: it starts beside the payload and outlives it.
+    /// An application container, which keeps running after the main containers have completed.
     Classic,
-    /// A native sidecar: started before, ended after the application by the kubelet.
+    /// A native sidecar, which the kubelet starts before the application and terminates after it.
     Native,
     /// pilot-agent without Envoy, for proxyless gRPC.
     GrpcAgent,
 }
 
-/// What `sidecar.istio.io/status` lists: the containers that Istio's injector added. Absent lists are `null`.
+/// Value of `sidecar.istio.io/status`: the containers that Istio's injector added. Absent lists are `null`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct InjectionStatus {
@@ -38,9 +38,9 @@ struct InjectionStatus {
 }
 
 impl<'a> Pod<'a> {
-    /// The proxy that Istio's injector rendered. The annotation `sidecar.istio.io/status`, which only the injector
-    /// writes, is the evidence: a container named `istio-proxy` that it does not list is the user's customization of the
-    /// sidecar to come, and a listed container that the pod lacks was removed from a copied template.
+    /// Returns the proxy that Istio's injector rendered, according to the annotation `sidecar.istio.io/status`, which
+    /// only the injector writes. A container named `istio-proxy` that the annotation does not list is the user's
+    /// customization for the injector. A listed container that the pod lacks was removed from a copied template.
     #[must_use]
     pub fn proxy(self) -> Option<Proxy<'a>> {
         let container = self.proxy_container()?;
@@ -52,7 +52,7 @@ impl<'a> Pod<'a> {
         if !listed?.iter().any(|name| name == PROXY_CONTAINER) {
             return None;
         }
-        let kind = if self.asks_for_grpc_agent() || container.env("DISABLE_ENVOY") == Some("true") {
+        let kind = if self.uses_grpc_agent_template() || container.env("DISABLE_ENVOY") == Some("true") {
             ProxyKind::GrpcAgent
         } else if container.kind == ContainerKind::NativeSidecar {
             ProxyKind::Native
@@ -62,7 +62,7 @@ impl<'a> Pod<'a> {
         Some(Proxy { kind, container })
     }
 
-    /// The container named `istio-proxy`: rendered by the injector, or the user's customization of what it will render.
+    /// Returns the container named `istio-proxy`: rendered by the injector, or the user's customization for it.
     #[must_use]
     pub fn proxy_container(self) -> Option<Container<'a>> {
         self.containers()
@@ -70,56 +70,57 @@ impl<'a> Pod<'a> {
             .find(|container| matches!(container.kind, ContainerKind::App | ContainerKind::NativeSidecar))
     }
 
-    /// Whether the pod is an Istio gateway: it runs nothing but the proxy, or names the `gateway` injection template,
+    /// Returns true if the pod is an Istio gateway: it runs only the proxy, or names the `gateway` injection template,
     /// which renders neither a hold nor traffic capture.
     #[must_use]
     pub fn is_gateway(self) -> bool {
-        let mut applications = self.containers().filter(|container| container.kind == ContainerKind::App).peekable();
-        let only_proxy = applications.peek().is_some() && applications.all(|it| it.name() == PROXY_CONTAINER);
-        only_proxy || self.annotation(keys::INJECT_TEMPLATES).is_some_and(|templates| templates.trim() == "gateway")
+        let mut containers = self.containers().filter(|container| container.kind == ContainerKind::App).peekable();
+        let runs_only_proxy = containers.peek().is_some() && containers.all(|it| it.name() == PROXY_CONTAINER);
+        runs_only_proxy
+            || self.annotation(keys::INJECT_TEMPLATES).is_some_and(|templates| templates.trim() == "gateway")
     }
 
-    /// Whether the pod names the `grpc-agent` injection template.
+    /// Returns true if the pod names the `grpc-agent` injection template.
     #[must_use]
-    pub fn asks_for_grpc_agent(self) -> bool {
+    pub fn uses_grpc_agent_template(self) -> bool {
         self.annotation(keys::INJECT_TEMPLATES)
             .is_some_and(|templates| templates.split(',').any(|template| template.trim() == "grpc-agent"))
     }
 
-    /// Whether the pod's annotation makes its sidecar a native one. Istio applies its default to an empty value, and
-    /// reads every other value but `false` as a request; the `grpc-agent` template ignores the annotation.
+    /// Returns true if the pod's annotation requests a native sidecar. Istio applies its default to an empty value and
+    /// treats every other value but `false` as a request. The `grpc-agent` template ignores the annotation.
     #[must_use]
     pub fn requests_native_sidecar(self) -> bool {
         let requested =
             self.annotation(keys::NATIVE_SIDECAR).is_some_and(|value| !value.is_empty() && value != "false");
-        requested && !self.asks_for_grpc_agent()
+        requested && !self.uses_grpc_agent_template()
     }
 }
 
 impl<'a> Proxy<'a> {
-    /// Whether the application waits for the proxy: it is the first container, and the kubelet runs its `postStart` hook,
-    /// which waits, before it starts the next one.
+    /// Returns true if the application waits for the proxy: the proxy is the first container, and its `postStart` hook,
+    /// which the kubelet completes before it starts the next container, waits until the proxy is ready.
     #[must_use]
     pub fn holds_application(self) -> bool {
-        self.container.kind == ContainerKind::App && self.container.index == 0 && self.waits()
+        self.container.kind == ContainerKind::App && self.container.index == 0 && self.has_wait_hook()
     }
 
-    /// Whether the container's `postStart` hook waits until the proxy is ready.
+    /// Returns true if the container's `postStart` hook waits until the proxy is ready.
     #[must_use]
-    pub fn waits(self) -> bool {
+    pub fn has_wait_hook(self) -> bool {
         let command = self.post_start().and_then(|hook| hook.pointer("/exec/command")).and_then(Value::as_array);
-        let mut words = command.into_iter().flatten().filter_map(Value::as_str);
-        words.next() == Some("pilot-agent") && words.next() == Some("wait")
+        let mut arguments = command.into_iter().flatten().filter_map(Value::as_str);
+        arguments.next() == Some("pilot-agent") && arguments.next() == Some("wait")
     }
 
-    /// The container's `postStart` hook.
+    /// `postStart` hook of the container.
     #[must_use]
     pub fn post_start(self) -> Option<&'a Value> {
         self.container.raw().pointer("/lifecycle/postStart").filter(|hook| !hook.is_null())
     }
 
-    /// Whether the `ProxyConfig` that the proxy was rendered from requests the hold; `None` where the container does not
-    /// say what it was rendered from.
+    /// Returns whether the `ProxyConfig` from which the proxy was rendered requests the hold. `None` if the container
+    /// does not contain that configuration.
     #[must_use]
     pub fn rendered_hold(self) -> Option<bool> {
         let config: Value = serde_json::from_str(self.container.env("PROXY_CONFIG")?).ok()?;
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     /// Adds the annotation that the injector writes.
-    fn marked(mut raw: Value, status: &str) -> Value {
+    fn injected(mut raw: Value, status: &str) -> Value {
         raw["metadata"]["annotations"][keys::SIDECAR_STATUS] = status.into();
         raw
     }
@@ -146,43 +147,43 @@ mod tests {
     #[rstest]
     #[case::none(json!({"spec": {"containers": [{"name": "a"}]}}), None)]
     #[case::classic(
-        marked(json!({"spec": {"containers": [{"name": "a"}, {"name": "istio-proxy"}]}}), IN_CONTAINERS),
+        injected(json!({"spec": {"containers": [{"name": "a"}, {"name": "istio-proxy"}]}}), IN_CONTAINERS),
         Some(ProxyKind::Classic)
     )]
     #[case::native(
-        marked(
+        injected(
             json!({"spec": {"initContainers": [{"name": "istio-proxy", "restartPolicy": "Always"}], "containers": [{"name": "a"}]}}),
             IN_INIT_CONTAINERS
         ),
         Some(ProxyKind::Native)
     )]
     #[case::plain_init_container(
-        marked(json!({"spec": {"initContainers": [{"name": "istio-proxy"}]}}), IN_INIT_CONTAINERS),
+        injected(json!({"spec": {"initContainers": [{"name": "istio-proxy"}]}}), IN_INIT_CONTAINERS),
         None
     )]
     #[case::grpc_by_template(
-        marked(
+        injected(
             json!({"metadata": {"annotations": {"inject.istio.io/templates": "grpc-agent"}}, "spec": {"containers": [{"name": "istio-proxy"}]}}),
             IN_CONTAINERS
         ),
         Some(ProxyKind::GrpcAgent)
     )]
     #[case::grpc_by_env(
-        marked(json!({"spec": {"containers": [{"name": "istio-proxy", "env": [{"name": "DISABLE_ENVOY", "value": "true"}]}]}}), IN_CONTAINERS),
+        injected(json!({"spec": {"containers": [{"name": "istio-proxy", "env": [{"name": "DISABLE_ENVOY", "value": "true"}]}]}}), IN_CONTAINERS),
         Some(ProxyKind::GrpcAgent)
     )]
     #[case::container_without_status(json!({"spec": {"containers": [{"name": "istio-proxy", "image": "auto"}]}}), None)]
-    #[case::status_without_container(marked(json!({"spec": {"containers": [{"name": "a"}]}}), IN_CONTAINERS), None)]
+    #[case::status_without_container(injected(json!({"spec": {"containers": [{"name": "a"}]}}), IN_CONTAINERS), None)]
     #[case::status_of_another_container(
-        marked(json!({"spec": {"containers": [{"name": "istio-proxy"}]}}), r#"{"containers":["other"]}"#),
+        injected(json!({"spec": {"containers": [{"name": "istio-proxy"}]}}), r#"{"containers":["other"]}"#),
         None
     )]
     #[case::status_of_the_other_list(
-        marked(json!({"spec": {"containers": [{"name": "istio-proxy"}]}}), IN_INIT_CONTAINERS),
+        injected(json!({"spec": {"containers": [{"name": "istio-proxy"}]}}), IN_INIT_CONTAINERS),
         None
     )]
-    #[case::malformed_status(marked(json!({"spec": {"containers": [{"name": "istio-proxy"}]}}), "{"), None)]
-    fn the_proxy_is_known_by_the_status(#[case] raw: Value, #[case] expected: Option<ProxyKind>) {
+    #[case::malformed_status(injected(json!({"spec": {"containers": [{"name": "istio-proxy"}]}}), "{"), None)]
+    fn the_proxy_is_identified_by_the_status_annotation(#[case] raw: Value, #[case] expected: Option<ProxyKind>) {
         assert_eq!(Pod::new(&raw).proxy().map(|proxy| proxy.kind), expected);
     }
 }

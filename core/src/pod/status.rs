@@ -1,12 +1,12 @@
-//! What the kubelet has written about a pod.
+//! Status of a pod, as the kubelet reports it.
 
 use serde_json::{Map, Value};
 
 use super::{Container, ContainerKind, Pod};
 
 impl ContainerKind {
-    /// The list in `status` that tells of containers of this kind.
-    fn statuses(self) -> &'static str {
+    /// Name of the list in `status` for containers of this kind.
+    fn status_list(self) -> &'static str {
         match self {
             Self::Init | Self::NativeSidecar => "initContainerStatuses",
             Self::App => "containerStatuses",
@@ -16,7 +16,7 @@ impl ContainerKind {
 }
 
 impl<'a> Pod<'a> {
-    /// `status`, when it is an object.
+    /// `status`, if it is an object.
     #[must_use]
     pub fn status(self) -> Option<&'a Map<String, Value>> {
         self.raw.get("status")?.as_object()
@@ -28,7 +28,7 @@ impl<'a> Pod<'a> {
         self.status()?.get("phase")?.as_str()
     }
 
-    /// Whether the pod has condition `kind`, and it is true.
+    /// Returns true if the pod has condition `kind` with status `True`.
     #[must_use]
     pub fn has_condition(self, kind: &str) -> bool {
         let conditions = self.status().and_then(|status| status.get("conditions")).and_then(Value::as_array);
@@ -38,10 +38,10 @@ impl<'a> Pod<'a> {
         })
     }
 
-    /// The status of `container`, one of this pod's.
+    /// Returns the status of `container`, which must belong to this pod.
     #[must_use]
     pub fn container_status(self, container: Container<'a>) -> Option<&'a Map<String, Value>> {
-        let statuses = self.status()?.get(container.kind.statuses())?.as_array()?;
+        let statuses = self.status()?.get(container.kind.status_list())?.as_array()?;
         let named = |status: &&Value| status.get("name").and_then(Value::as_str) == Some(container.name());
         statuses.iter().find(named)?.as_object()
     }

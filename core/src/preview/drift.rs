@@ -1,5 +1,5 @@
-//! Whether a cluster gives a pod what the preview shows: only what trainmesh writes is compared, because defaults and
-//! other webhooks change the rest.
+//! Compares the preview of a pod with the pod that a cluster creates. Only fields that trainmesh writes are compared,
+//! because defaults and other webhooks change other fields.
 
 use json_patch::PatchOperation;
 use json_patch::jsonptr::PointerBuf;
@@ -8,36 +8,36 @@ use serde_json::Value;
 use super::PodReport;
 use crate::keys;
 
-/// One field that differs.
+/// A field that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drift {
     /// JSON pointer of the field.
     pub field: String,
-    /// What the preview shows there; `None` where it shows nothing.
+    /// Value in the preview; `None` if absent.
     pub shown: Option<String>,
-    /// What the cluster gives.
+    /// Value in the cluster; `None` if absent.
     pub live: Option<String>,
 }
 
-/// A copy of `pod` that can be created beside whatever exists: with a generated name.
+/// Returns a copy of `pod` for a dry run, with a generated name to prevent conflicts with existing pods.
 #[must_use]
-pub fn probe(pod: &Value) -> Value {
-    let mut probe = pod.clone();
-    if let Some(metadata) = probe.get_mut("metadata").and_then(Value::as_object_mut) {
+pub fn dry_run_pod(pod: &Value) -> Value {
+    let mut copy = pod.clone();
+    if let Some(metadata) = copy.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("name");
         metadata.remove("resourceVersion");
         metadata.remove("uid");
         metadata.insert("generateName".to_owned(), "trainmesh-preview-".into());
     }
-    probe
+    copy
 }
 
-/// The fields in which `live`, the cluster's answer, differs from what `report` shows that trainmesh writes.
+/// Returns the fields written by trainmesh in which `live`, the pod that the cluster returned, differs from `report`.
 #[must_use]
-pub fn drift(report: &PodReport, live: &Value) -> Vec<Drift> {
+pub fn find_drift(report: &PodReport, live: &Value) -> Vec<Drift> {
     let applied = PointerBuf::from_tokens(["metadata", "annotations", keys::APPLIED]);
-    let written = report.patch.operations().iter().filter_map(leaf).map(ToString::to_string);
-    // The cluster may also write where the preview does not: its mark tells.
+    let written = report.patch.operations().iter().filter_map(leaf_path).map(ToString::to_string);
+    // If the preview changes nothing, the annotation shows that trainmesh in the cluster still changed the pod.
     let unexpected = report.patch.is_empty().then(|| applied.to_string());
     let compare = |field: String| {
         let (shown, live) = (text(&report.pod, &field), text(live, &field));
@@ -46,8 +46,8 @@ pub fn drift(report: &PodReport, live: &Value) -> Vec<Drift> {
     written.chain(unexpected).filter_map(compare).collect()
 }
 
-/// The field of an operation that writes a value; the making of a parent is none.
-fn leaf(operation: &PatchOperation) -> Option<&str> {
+/// Returns the field of an operation, or `None` if it only creates a parent object.
+fn leaf_path(operation: &PatchOperation) -> Option<&str> {
     match operation {
         PatchOperation::Add(add) if add.value.is_object() => None,
         other => Some(other.path().as_str()),
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::config::Configuration;
     use crate::manifest::Document;
-    use crate::preview::{ManifestContext, Preview, Previewed};
+    use crate::preview::{DocumentPreview, ManifestContext, Preview};
 
     fn report(labels: &str) -> PodReport {
         let labels = (!labels.is_empty()).then(|| (labels.to_owned(), "enabled".to_owned()));
@@ -75,7 +75,7 @@ mod tests {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}});
         let document = Document { source: "a".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
         match Preview::new(Configuration::embedded(), context, "team".to_owned()).document(&document).unwrap() {
-            Previewed::Pods { mut reports, .. } => reports.remove(0),
+            DocumentPreview::Pods { mut reports, .. } => reports.remove(0),
             other => panic!("{other:?}"),
         }
     }
@@ -84,7 +84,7 @@ mod tests {
     const APPLIED: &str = "/metadata/annotations/trainmesh.dev~1applied";
 
     #[rstest]
-    #[case::the_same(
+    #[case::equal(
         "trainmesh.dev/inject",
         json!({"proxy.istio.io/config": "holdApplicationUntilProxyStarts: true", "trainmesh.dev/applied": "mesh.hold", "other": "x"}),
         &[]
@@ -95,12 +95,16 @@ mod tests {
         json!({"proxy.istio.io/config": "holdApplicationUntilProxyStarts: true", "trainmesh.dev/applied": "mesh.hold,more"}),
         &[APPLIED]
     )]
-    #[case::only_there("", json!({"trainmesh.dev/applied": "mesh.hold"}), &[APPLIED])]
-    #[case::nowhere("", json!({"other": "x"}), &[])]
-    fn what_trainmesh_writes_is_compared(#[case] labels: &str, #[case] annotations: Value, #[case] expected: &[&str]) {
+    #[case::only_in_cluster("", json!({"trainmesh.dev/applied": "mesh.hold"}), &[APPLIED])]
+    #[case::neither("", json!({"other": "x"}), &[])]
+    fn only_fields_written_by_trainmesh_are_compared(
+        #[case] labels: &str,
+        #[case] annotations: Value,
+        #[case] expected: &[&str],
+    ) {
         let live =
             json!({"metadata": {"name": "b", "annotations": annotations}, "spec": {"dnsPolicy": "ClusterFirst"}});
-        let fields: Vec<String> = drift(&report(labels), &live).into_iter().map(|drift| drift.field).collect();
+        let fields: Vec<String> = find_drift(&report(labels), &live).into_iter().map(|drift| drift.field).collect();
         assert_eq!(fields, expected);
     }
 }

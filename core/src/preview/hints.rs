@@ -1,4 +1,4 @@
-//! The commonest mistakes around a workload's pods, told while they cost nothing.
+//! Notes about common mistakes in workloads.
 
 use serde_json::Value;
 
@@ -7,15 +7,15 @@ use crate::mutate::{Outcome, Reason, RuleId};
 use crate::pod::{ContainerKind, Pod};
 use crate::workload::Role;
 
-/// Keys that act on pods and do nothing on the workload itself.
+/// Labels and annotations that affect pods and have no effect on the workload itself.
 const POD_KEYS: [&str; 3] = [keys::SIDECAR_INJECT, keys::PROXY_CONFIG, keys::NATIVE_SIDECAR];
-/// Prefix of our own keys, which act on pods and namespaces.
+/// Prefix of trainmesh's labels and annotations, which affect pods and namespaces.
 const OWN_PREFIX: &str = "trainmesh.dev/";
-/// Init containers by which an operator makes a pod wait for another one over the network.
-const WAITING: [&str; 4] = ["init-pytorch", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];
+/// Init containers with which operators wait for another pod over the network.
+const NETWORK_INIT_CONTAINERS: [&str; 4] = ["init-pytorch", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];
 
-/// Labels and annotations on the workload's own metadata that belong on its pod templates, each with the right place.
-pub(super) fn misplaced(manifest: &Value) -> Vec<String> {
+/// Returns a note for each label and annotation of the workload that belongs in its pod templates.
+pub(super) fn misplaced_keys(manifest: &Value) -> Vec<String> {
     let templates = templates(manifest);
     let Some(first) = templates.first() else { return Vec::new() };
     ["labels", "annotations"]
@@ -26,14 +26,14 @@ pub(super) fn misplaced(manifest: &Value) -> Vec<String> {
         })
         .filter(|(_, key)| POD_KEYS.contains(&key.as_str()) || key.starts_with(OWN_PREFIX))
         .map(|(map, key)| {
-            let others = if templates.len() > 1 { " (and of the other roles)" } else { "" };
-            format!("{key} in .metadata.{map} does nothing there: move it to {first}.metadata.{map}{others}")
+            let others = if templates.len() > 1 { " (and of the other pod templates)" } else { "" };
+            format!("{key} has no effect in .metadata.{map}: move it to {first}.metadata.{map}{others}")
         })
         .collect()
 }
 
-/// An operator's init container that waits for another pod has no network before a classic proxy is up.
-pub(super) fn early_network(role: &Role, outcome: &Outcome) -> Option<String> {
+/// Returns a note if an init container needs the network, which is not available before a classic sidecar starts.
+pub(super) fn early_network_use(role: &Role, outcome: &Outcome) -> Option<String> {
     let held = outcome.rules.iter().find(|rule| rule.rule == RuleId::MeshHold)?;
     if !matches!(held.reason, Reason::HoldAdded | Reason::HoldAlreadyRequested | Reason::HoldDeclined) {
         return None;
@@ -42,22 +42,22 @@ pub(super) fn early_network(role: &Role, outcome: &Outcome) -> Option<String> {
     if pod.annotation(keys::NATIVE_SIDECAR) == Some("true") {
         return None;
     }
-    let waiting = pod
-        .containers()
-        .find(|container| container.kind == ContainerKind::Init && WAITING.contains(&container.name()))?;
+    let init_container = pod.containers().find(|container| {
+        container.kind == ContainerKind::Init && NETWORK_INIT_CONTAINERS.contains(&container.name())
+    })?;
     Some(format!(
-        "init container {} needs the network before a classic istio-proxy is up: prefer native sidecars \
-         (mesh.nativeSidecar: prefer)",
-        waiting.name()
+        "init container {} needs the network before a classic istio-proxy sidecar starts: use native sidecars \
+        (mesh.nativeSidecar: prefer)",
+        init_container.name()
     ))
 }
 
-/// Whether `manifest` holds a pod template.
-pub(super) fn makes_pods(manifest: &Value) -> bool {
+/// Returns true if `manifest` contains a pod template.
+pub(super) fn has_pod_template(manifest: &Value) -> bool {
     !templates(manifest).is_empty()
 }
 
-/// Paths of the pod templates in `manifest`, as `kubectl explain` writes them.
+/// Returns the paths of the pod templates in `manifest`, as `kubectl explain` writes them.
 fn templates(manifest: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(spec) = manifest.get("spec") {
@@ -103,18 +103,18 @@ mod tests {
     #[case::nothing(job(&json!({"labels": {"app": "a"}})), &[])]
     #[case::label(
         job(&json!({"labels": {"sidecar.istio.io/inject": "false"}})),
-        &["sidecar.istio.io/inject in .metadata.labels does nothing there: move it to .spec.pytorchReplicaSpecs.Master.template.metadata.labels (and of the other roles)"]
+        &["sidecar.istio.io/inject has no effect in .metadata.labels: move it to .spec.pytorchReplicaSpecs.Master.template.metadata.labels (and of the other pod templates)"]
     )]
-    #[case::ours(
+    #[case::own_annotation(
         json!({"metadata": {"annotations": {"trainmesh.dev/settle": "1s"}}, "spec": {"template": {"spec": {"containers": []}}}}),
-        &["trainmesh.dev/settle in .metadata.annotations does nothing there: move it to .spec.template.metadata.annotations"]
+        &["trainmesh.dev/settle has no effect in .metadata.annotations: move it to .spec.template.metadata.annotations"]
     )]
     #[case::a_pod_is_its_own_template(json!({"metadata": {"labels": {"trainmesh.dev/inject": "disabled"}}, "spec": {"containers": []}}), &[])]
     #[case::in_a_list(
         json!({"metadata": {"labels": {"trainmesh.dev/inject": "disabled"}}, "spec": {"tasks": [{"template": {"spec": {"containers": []}}}]}}),
-        &["trainmesh.dev/inject in .metadata.labels does nothing there: move it to .spec.tasks[0].template.metadata.labels"]
+        &["trainmesh.dev/inject has no effect in .metadata.labels: move it to .spec.tasks[0].template.metadata.labels"]
     )]
-    fn keys_on_the_wrong_level(#[case] manifest: Value, #[case] expected: &[&str]) {
-        assert_eq!(misplaced(&manifest), *expected);
+    fn misplaced_keys_are_reported(#[case] manifest: Value, #[case] expected: &[&str]) {
+        assert_eq!(misplaced_keys(&manifest), *expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What the rest of the input says of a document: labels of namespaces and training runtimes, wherever they stand.
+//! Context of a manifest in the input: namespace labels and training runtimes.
 
 use std::collections::BTreeMap;
 
@@ -8,54 +8,55 @@ use crate::manifest::Document;
 use crate::workload::{RenderError, Runtimes};
 use crate::{keys, scope};
 
-/// The kinds that [`ManifestContext`] collects: only documents that mention one of them are worth parsing for it.
+/// Kinds that [`ManifestContext`] collects. Documents that do not contain any of these strings can be skipped.
 pub const CONTEXT_KINDS: [&str; 3] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime"];
 
-/// Labels of namespaces, and training runtimes.
+/// Namespace labels and training runtimes of the input.
 #[derive(Debug)]
 pub struct ManifestContext {
-    given: Option<BTreeMap<String, String>>,
+    /// Labels of all namespaces, which override those of the input.
+    override_labels: Option<BTreeMap<String, String>>,
     by_namespace: BTreeMap<String, BTreeMap<String, String>>,
-    /// A namespace of which nothing is known is taken as opted in and injected: that is what a preview is asked about.
-    unknown: BTreeMap<String, String>,
+    /// Labels of namespaces that are not in the input: by default those of an injected namespace that is opted in.
+    default_labels: BTreeMap<String, String>,
     runtimes: Runtimes,
-    /// Labels that every namespace has beside its own.
-    added: BTreeMap<String, String>,
+    /// Labels that are added to every namespace.
+    extra_labels: BTreeMap<String, String>,
 }
 
 impl ManifestContext {
-    /// Nothing known yet; `given` are the labels of all namespaces, whatever the input says.
+    /// Creates an empty context. `override_labels` are the labels of all namespaces, regardless of the input.
     #[must_use]
-    pub fn new(given: Option<BTreeMap<String, String>>) -> Self {
-        let unknown = [(keys::INJECT, scope::ENABLED), (keys::ISTIO_INJECTION, "enabled")];
+    pub fn new(override_labels: Option<BTreeMap<String, String>>) -> Self {
+        let default_labels = [(keys::INJECT, scope::ENABLED), (keys::ISTIO_INJECTION, "enabled")];
         Self {
-            given,
+            override_labels,
             by_namespace: BTreeMap::new(),
-            unknown: unknown.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            default_labels: default_labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             runtimes: Runtimes::default(),
-            added: BTreeMap::new(),
+            extra_labels: BTreeMap::new(),
         }
     }
 
-    /// Adds label `key` to every namespace, in the place of one of its own.
+    /// Adds a label to every namespace, overriding the namespace's own.
     #[must_use]
     pub fn with_label(mut self, key: &str, value: &str) -> Self {
-        self.added.insert(key.to_owned(), value.to_owned());
-        let known = self.given.iter_mut().chain(self.by_namespace.values_mut()).chain([&mut self.unknown]);
-        for labels in known {
-            labels.extend(self.added.clone());
+        self.extra_labels.insert(key.to_owned(), value.to_owned());
+        let maps = self.override_labels.iter_mut().chain(self.by_namespace.values_mut());
+        for labels in maps.chain([&mut self.default_labels]) {
+            labels.extend(self.extra_labels.clone());
         }
         self
     }
 
-    /// Takes note of `document` if it is of one of [`CONTEXT_KINDS`]. `namespace` is that of documents without one.
-    pub fn note(&mut self, document: &Document, namespace: &str) {
+    /// Adds `document` if it is one of [`CONTEXT_KINDS`]. `namespace` is the namespace of documents without one.
+    pub fn add(&mut self, document: &Document, namespace: &str) {
         let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
         let Some(name) = text("/metadata/name") else { return };
         let group = text("/apiVersion").and_then(|version| version.split_once('/')).map(|(group, _)| group);
         match (group, text("/kind")) {
             (None, Some("Namespace")) => {
-                self.set(name.to_owned(), labels(&document.value));
+                self.set_labels(name.to_owned(), labels(&document.value));
             }
             (Some("trainer.kubeflow.org"), Some("TrainingRuntime")) => {
                 let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
@@ -68,34 +69,34 @@ impl ManifestContext {
         }
     }
 
-    /// The same, but that a namespace of which nothing is known is not taken as injected.
+    /// Assumes that namespaces that are not in the input are not injected.
     #[must_use]
     pub fn without_mesh(mut self) -> Self {
-        self.unknown.remove(keys::ISTIO_INJECTION);
+        self.default_labels.remove(keys::ISTIO_INJECTION);
         self
     }
 
-    /// Sets the labels of `namespace`, whatever the input says of it.
-    pub fn set(&mut self, namespace: String, mut labels: BTreeMap<String, String>) {
-        labels.extend(self.added.clone());
+    /// Sets the labels of `namespace`.
+    pub fn set_labels(&mut self, namespace: String, mut labels: BTreeMap<String, String>) {
+        labels.extend(self.extra_labels.clone());
         self.by_namespace.insert(namespace, labels);
     }
 
-    /// The labels of `namespace`.
+    /// Returns the labels of `namespace`.
     #[must_use]
     pub fn labels(&self, namespace: &str) -> &BTreeMap<String, String> {
-        self.given.as_ref().or_else(|| self.by_namespace.get(namespace)).unwrap_or(&self.unknown)
+        self.override_labels.as_ref().or_else(|| self.by_namespace.get(namespace)).unwrap_or(&self.default_labels)
     }
 
-    /// The training runtimes of the input.
+    /// Returns the training runtimes of the input.
     #[must_use]
     pub fn runtimes(&self) -> &Runtimes {
         &self.runtimes
     }
 }
 
-/// Refuses a `Namespace` whose labels are none: they decide what every pod in it gets.
-pub(super) fn check(namespace: &Value) -> Result<(), RenderError> {
+/// Rejects a `Namespace` with invalid labels, because they affect every pod in it.
+pub(super) fn validate(namespace: &Value) -> Result<(), RenderError> {
     let expected = "a mapping of strings";
     let invalid = |path: String, found: &Value| RenderError::Invalid { path, found: found.to_string(), expected };
     match namespace.pointer("/metadata/labels") {

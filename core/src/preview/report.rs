@@ -1,4 +1,4 @@
-//! The stable machine form of a preview: one report for each role of a workload.
+//! The stable machine-readable form of a preview: one report for each role of a workload.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,42 +6,42 @@ use serde_json::Value;
 use crate::finding::Finding;
 use crate::mutate::{Patch, RuleOutcome};
 
-/// What the pods of one role would get.
+/// Preview of the pods of a role.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodReport {
-    /// File that the manifest came from; `-` for standard input.
+    /// File that contains the manifest; `stdin` for standard input.
     pub source: String,
-    /// Its document, counted from 0, empty ones included.
+    /// Zero-based index of the document in the file, including empty documents.
     pub document: usize,
-    /// Its index in a `List`.
+    /// Index in a `List`.
     pub item: Option<usize>,
-    /// The manifest's `apiVersion`.
+    /// `apiVersion` of the manifest.
     pub api_version: String,
-    /// The manifest's `kind`.
+    /// `kind` of the manifest.
     pub kind: &'static str,
-    /// The namespace that the pods are created in.
+    /// Namespace of the pods.
     pub namespace: String,
-    /// Name or `generateName` of the workload.
+    /// `name` or `generateName` of the workload.
     pub name: String,
-    /// The role.
+    /// Name of the role.
     pub role: String,
-    /// How many pods of this role there are.
+    /// Number of pods of the role.
     pub replicas: u64,
-    /// Whether the patch is not empty.
+    /// True if the patch is not empty.
     pub changed: bool,
-    /// What every rule decided.
+    /// Outcomes of the rules.
     pub rules: Vec<RuleOutcome>,
-    /// What the webhook would warn of, word for word.
+    /// Warnings that the webhook would return.
     pub warnings: Vec<String>,
-    /// What the lint says of the pod after the patch.
+    /// Lint findings for the patched pod.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lint: Vec<Finding>,
-    /// The pod as its operator would create replica 0.
+    /// Pod that the operator would create for replica 0.
     pub original: Value,
-    /// What the webhook would answer for it.
+    /// Patch that the webhook would return for `original`.
     pub patch: Patch,
-    /// `original` after `patch`.
+    /// `original` with `patch` applied.
     pub pod: Value,
     /// Objects that the controller would create for the workload.
     pub objects: Vec<Value>,

@@ -1,17 +1,17 @@
-//! JSON for machines that is safe to look at: the same value, its strings escaped further.
+//! JSON output that is safe to print to a terminal: the same value, with additional escapes in strings.
 
 use std::io::{self, Write};
 
 use super::is_printable;
 
-/// Writes JSON on and replaces each character that is not printable by its `\u` escapes. Outside of strings JSON is
-/// printable ASCII and line breaks, and inside `serde_json` escapes what is below U+0020 itself.
+/// Writer that forwards JSON and replaces characters that are not printable with `\u` escapes. JSON outside of strings
+/// consists of printable ASCII and line breaks, and `serde_json` escapes characters below U+0020 in strings.
 #[derive(Debug)]
 pub struct JsonWriter<W>(pub W);
 
 impl<W: Write> Write for JsonWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // `serde_json` writes a string in pieces that are whole characters.
+        // `serde_json` never splits a character between writes.
         if bytes.iter().any(|byte| *byte >= 0x7f)
             && let Ok(text) = str::from_utf8(bytes)
         {
@@ -30,8 +30,8 @@ impl<W: Write> Write for JsonWriter<W> {
 impl<W: Write> JsonWriter<W> {
     fn escape(&mut self, text: &str) -> io::Result<()> {
         let mut rest = text;
-        let odd = |(_, character): &(usize, char)| *character != '\n' && !is_printable(*character);
-        while let Some((at, character)) = rest.char_indices().find(odd) {
+        let needs_escape = |(_, character): &(usize, char)| *character != '\n' && !is_printable(*character);
+        while let Some((at, character)) = rest.char_indices().find(needs_escape) {
             self.0.write_all(&rest.as_bytes()[..at])?;
             for unit in character.encode_utf16(&mut [0; 2]) {
                 write!(self.0, "\\u{unit:04x}")?;
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_value_stays_and_its_text_is_printable() {
+    fn the_output_is_printable_and_parses_to_the_same_value() {
         let value = json!({"é\u{9b}": ["\u{1b}\u{7f}\u{202e}\u{e0041}", "模型 🚀", "a\nb", "\u{2028}"]});
         let mut out = Vec::new();
         serde_json::to_writer_pretty(JsonWriter(&mut out), &value).unwrap();

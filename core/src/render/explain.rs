@@ -1,20 +1,20 @@
-//! `-o explain`: a table of the rules: outcome, reason and field.
+//! `-o explain`: a table of the rules with outcome, reason and field.
 
 use std::io::{self, Write};
 
-use super::{Sink, heading, style, warnings};
+use super::{Sink, style, write_heading, write_warnings};
 use crate::manifest::DocumentError;
 use crate::preview::PodReport;
 use crate::printable::Printable;
 
-/// A table of the rules for each role.
+/// Writes a table of the rules for each role.
 pub struct Explain<W> {
     out: W,
     first: bool,
 }
 
 impl<W: Write> Explain<W> {
-    /// Writes to `out`.
+    /// Creates a sink that writes to `out`.
     pub fn new(out: W) -> Self {
         Self { out, first: true }
     }
@@ -25,38 +25,38 @@ impl<W: Write> Sink for Explain<W> {
         if !std::mem::take(&mut self.first) {
             writeln!(self.out)?;
         }
-        heading(&mut self.out, report)?;
+        write_heading(&mut self.out, report)?;
         let field = |field: &Option<String>| {
             field.as_ref().map_or_else(|| "-".to_owned(), |field| Printable(field).to_string())
         };
-        let widest = |header: &str, cells: &mut dyn Iterator<Item = usize>| {
+        let column_width = |header: &str, cells: &mut dyn Iterator<Item = usize>| {
             cells.chain([header.len()]).max().unwrap_or_default()
         };
-        let names = widest("RULE", &mut report.rules.iter().map(|rule| rule.rule.name().len()));
-        let reasons = widest("REASON", &mut report.rules.iter().map(|rule| rule.reason.code().len()));
-        let fields = widest("FIELD", &mut report.rules.iter().map(|rule| field(&rule.field).len()));
-        let strong = style::HEADING;
+        let names = column_width("RULE", &mut report.rules.iter().map(|rule| rule.rule.name().len()));
+        let reasons = column_width("REASON", &mut report.rules.iter().map(|rule| rule.reason.code().len()));
+        let fields = column_width("FIELD", &mut report.rules.iter().map(|rule| field(&rule.field).len()));
+        let heading = style::HEADING;
         writeln!(
             self.out,
-            "  {strong}{:<names$}  {:<7}  {:<reasons$}  {:<fields$}  WHY{strong:#}",
+            "  {heading}{:<names$}  {:<7}  {:<reasons$}  {:<fields$}  WHY{heading:#}",
             "RULE", "OUTCOME", "REASON", "FIELD"
         )?;
         for rule in &report.rules {
-            let shade = style::verdict(rule.outcome);
+            let style = style::verdict(rule.outcome);
             writeln!(
                 self.out,
-                "  {:<names$}  {shade}{:<7}{shade:#}  {:<reasons$}  {:<fields$}  {}",
+                "  {:<names$}  {style}{:<7}{style:#}  {:<reasons$}  {:<fields$}  {}",
                 rule.rule.name(),
                 rule.outcome.name(),
                 rule.reason.code(),
                 field(&rule.field),
-                Printable(rule.head())
+                Printable(rule.summary())
             )?;
             for part in &rule.parts {
                 writeln!(self.out, "    {}", Printable(part))?;
             }
         }
-        warnings(&mut self.out, report)
+        write_warnings(&mut self.out, report)
     }
 
     fn finish(&mut self, _errors: &[DocumentError]) -> io::Result<()> {

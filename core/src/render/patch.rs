@@ -1,4 +1,4 @@
-//! `-o patch`: the one RFC 6902 array, ready for `kubectl patch --type=json`.
+//! `-o patch`: the JSON patch (RFC 6902) of a single pod, for `kubectl patch --type=json`.
 
 use std::io::{self, Write};
 
@@ -7,24 +7,24 @@ use crate::manifest::DocumentError;
 use crate::mutate::Patch;
 use crate::preview::PodReport;
 
-/// The patch of the one pod.
-pub struct OnePatch<W> {
+/// Writes the patch of a single pod.
+pub struct SinglePatch<W> {
     out: W,
     patch: Option<Patch>,
 }
 
-impl<W: Write> OnePatch<W> {
-    /// Writes to `out`.
+impl<W: Write> SinglePatch<W> {
+    /// Creates a sink that writes to `out`.
     pub fn new(out: W) -> Self {
         Self { out, patch: None }
     }
 }
 
-impl<W: Write> Sink for OnePatch<W> {
+impl<W: Write> Sink for SinglePatch<W> {
     fn report(&mut self, report: &PodReport) -> io::Result<()> {
         if self.patch.is_some() {
             let message =
-                "-o patch prints the patch of one pod and the input makes more: use -o json, or give one role alone";
+                "-o patch supports only one pod, but the input creates more: use -o json, or specify a single role";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         self.patch = Some(report.patch.clone());
@@ -32,7 +32,7 @@ impl<W: Write> Sink for OnePatch<W> {
     }
 
     fn finish(&mut self, errors: &[DocumentError]) -> io::Result<()> {
-        // A document that could not be read may hold another pod.
+        // An invalid document may contain another pod.
         if let Some(patch) = self.patch.as_ref().filter(|_| errors.is_empty()) {
             serde_json::to_writer_pretty(&mut self.out, patch).map_err(io::Error::from)?;
             writeln!(self.out)?;

@@ -1,40 +1,40 @@
-//! Colours and weights, each for one meaning. They reach a terminal only.
+//! Terminal styles by meaning. The caller strips them if the output is not a terminal.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::finding::Severity;
 use crate::mutate::Verdict;
 
-/// A line that names what follows.
+/// A heading.
 pub const HEADING: Style = Style::new().bold();
-/// What is added or done.
-pub const GOOD: Style = AnsiColor::Green.on_default();
-/// What is removed or failed.
-pub const BAD: Style = AnsiColor::Red.on_default();
-/// What a person should look at.
-pub const CAUTION: Style = AnsiColor::Yellow.on_default();
-/// Where in a diff we are, and notes.
+/// An addition or success.
+pub const SUCCESS: Style = AnsiColor::Green.on_default();
+/// A removal or failure.
+pub const ERROR: Style = AnsiColor::Red.on_default();
+/// A warning.
+pub const WARNING: Style = AnsiColor::Yellow.on_default();
+/// A diff position or a note.
 pub const NOTE: Style = AnsiColor::Cyan.on_default();
-/// What matters less.
-pub const FAINT: Style = Style::new().dimmed();
+/// Secondary information.
+pub const DIM: Style = Style::new().dimmed();
 
-/// The style of a rule's decision.
+/// Returns the style of a rule's verdict.
 #[must_use]
 pub fn verdict(verdict: Verdict) -> Style {
     match verdict {
-        Verdict::Applied => GOOD,
-        Verdict::Skipped => FAINT,
-        Verdict::Refused => CAUTION,
+        Verdict::Applied => SUCCESS,
+        Verdict::Skipped => DIM,
+        Verdict::Refused => WARNING,
     }
 }
 
-/// The style of a severity.
+/// Returns the style of a severity.
 #[must_use]
 pub fn severity(severity: Severity) -> Style {
     match severity {
-        Severity::Error => BAD,
-        Severity::Warning => CAUTION,
+        Severity::Error => ERROR,
+        Severity::Warning => WARNING,
         Severity::Info => NOTE,
-        Severity::Ok => GOOD,
+        Severity::Ok => SUCCESS,
     }
 }

@@ -7,14 +7,14 @@ use crate::manifest::DocumentError;
 use crate::preview::PodReport;
 use crate::yaml;
 
-/// The patched pods, one document each.
+/// Writes the patched pods, one document each.
 pub struct Yaml<W> {
     out: W,
     first: bool,
 }
 
 impl<W: Write> Yaml<W> {
-    /// Writes to `out`.
+    /// Creates a sink that writes to `out`.
     pub fn new(out: W) -> Self {
         Self { out, first: true }
     }

@@ -1,8 +1,8 @@
-//! What the apiserver asks: the request of an admission review, `admission.k8s.io/v1`.
+//! The request of an admission review, `admission.k8s.io/v1`.
 //!
-//! What a decision does not need (`oldObject`, `userInfo`, `options`, `managedFields`) is skipped while it is read; the
-//! object is read once, into the JSON that the engine works on, and only up to a number of nodes: JSON of a few bytes can
-//! take a hundred times as much memory.
+//! Fields that no decision needs (`oldObject`, `userInfo`, `options`, `managedFields`) are skipped during parsing. The
+//! object is parsed once, into the JSON that the engine works on, and only up to a node limit, because parsed JSON can
+//! take a hundred times the memory of its text.
 
 mod nodes;
 mod wire;
@@ -12,91 +12,91 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::dns;
-use nodes::Nodes;
+use nodes::NodeBudget;
 
-/// The only version that the apiserver of a supported Kubernetes sends.
+/// API version of reviews. Supported versions of Kubernetes send no other.
 pub(super) const API_VERSION: &str = "admission.k8s.io/v1";
 pub(super) const KIND: &str = "AdmissionReview";
 
-/// How many JSON nodes an object may have unless configured otherwise. A large real pod, with 500 variables and a sidecar,
-/// has some 3,000; at some 200 bytes each this many stay below 10 MiB.
+/// Default limit on the JSON nodes of an object. A large pod, with 500 environment variables and a sidecar, has about
+/// 3,000. At about 200 bytes per node, the limit corresponds to 10 MiB.
 pub const DEFAULT_NODES: u32 = 50_000;
-/// The fewest nodes that can be configured: no ordinary pod has as many.
+/// Minimum of the configurable node limit. Ordinary pods have fewer nodes.
 pub const MIN_NODES: u32 = 5_000;
-/// The most nodes that can be configured: at some 200 bytes each, 40 MiB for one review.
+/// Maximum of the configurable node limit. At about 200 bytes per node, a review takes 40 MiB.
 pub const MAX_NODES: u32 = 200_000;
 
-/// The longest uid. The apiserver sends a UUID of 36 characters.
+/// Maximum length of a uid. The apiserver sends a UUID of 36 characters.
 const UID_LIMIT: usize = 128;
 
 /// The request of an admission review.
 #[derive(Debug)]
 pub struct Review {
-    /// Names this review; the answer must repeat it.
+    /// Identifies the review. The response must repeat it.
     pub uid: String,
-    /// What is done to the object.
+    /// Operation on the object.
     pub operation: Operation,
-    /// The namespace of the object, absent for objects that have none.
+    /// Namespace of the object. `None` for cluster-scoped objects.
     pub namespace: Option<String>,
-    /// The object as it would be stored; absent on DELETE.
+    /// The object to be stored. `None` for DELETE.
     object: Option<Value>,
     resource: GroupVersionResource,
     sub_resource: Option<String>,
 }
 
-/// What is done to an object.
+/// Operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Operation {
-    /// It is new.
+    /// The object is created.
     Create,
-    /// It changes.
+    /// The object is updated.
     Update,
-    /// It goes.
+    /// The object is deleted.
     Delete,
-    /// Somebody attaches to it.
+    /// A client connects to a subresource, such as `pods/exec`.
     Connect,
 }
 
-/// A pod about to be created.
+/// A pod that is about to be created.
 #[derive(Clone, Copy, Debug)]
 pub struct NewPod<'a> {
-    /// The namespace it is created in. The pod itself may not name it.
+    /// Namespace of the request. The pod's metadata may omit it.
     pub namespace: &'a str,
     /// The pod.
     pub pod: &'a Value,
 }
 
-/// Why a body is not answered.
+/// Error in the body of a review.
 #[derive(Debug, Error)]
 pub enum ReviewError {
-    /// Not JSON, or not the fields of a review.
+    /// The body is not JSON or lacks fields of a review.
     #[error("the body is not an admission review")]
     Malformed(#[source] serde_json::Error),
-    /// The object has more nodes than allowed.
+    /// The object exceeds the node limit.
     #[error("the object has more than {0} JSON nodes; --max-review-nodes raises the limit")]
     TooManyNodes(u32),
-    /// Lists and objects are nested more deeply than in any pod.
-    #[error("the object is nested more than {} levels deep", nodes::DEPTH)]
+    /// Lists and objects are nested too deeply.
+    #[error("the object is nested more than {} levels deep", nodes::MAX_DEPTH)]
     TooDeep,
-    /// Some other object.
+    /// The body is another object.
     #[error("expected {API_VERSION} {KIND}, found {api_version} {kind}")]
     OtherKind {
-        /// Its `apiVersion`.
+        /// `apiVersion` of the object.
         api_version: String,
-        /// Its `kind`.
+        /// `kind` of the object.
         kind: String,
     },
-    /// The answer to a review, or an empty one.
+    /// The review has no request.
     #[error("the admission review has no request")]
     NoRequest,
     /// The uid is empty, too long or not printable.
     #[error("the uid is not 1 to {UID_LIMIT} printable ASCII characters")]
     Uid,
-    /// No namespace can have this name.
+    /// The namespace has an invalid name.
     #[error("the namespace is not a DNS label")]
     Namespace,
-    /// The review of a new pod lacks what every new pod has.
+    /// The review of a new pod lacks a required field.
     #[error("the review of a new pod has no {0}")]
     Missing(&'static str),
 }
@@ -110,16 +110,16 @@ struct GroupVersionResource {
 }
 
 impl Review {
-    /// Reads the body of a call, with the default limit.
+    /// Parses the body of a request, with the default node limit.
     pub fn parse(body: &[u8]) -> Result<Self, ReviewError> {
-        Self::parse_within(body, DEFAULT_NODES)
+        Self::parse_with_limit(body, DEFAULT_NODES)
     }
 
-    /// Reads the body of a call whose object has at most `limit` nodes.
-    pub fn parse_within(body: &[u8], limit: u32) -> Result<Self, ReviewError> {
-        let nodes = Nodes::new(limit);
-        let wire::Incoming { api_version, kind, request } =
-            wire::read(body, &nodes).map_err(|error| nodes.excess().unwrap_or(ReviewError::Malformed(error)))?;
+    /// Parses the body of a request whose object has at most `limit` nodes.
+    pub fn parse_with_limit(body: &[u8], limit: u32) -> Result<Self, ReviewError> {
+        let budget = NodeBudget::new(limit);
+        let wire::AdmissionReview { api_version, kind, request } = wire::parse(body, &budget)
+            .map_err(|error| budget.limit_error().unwrap_or(ReviewError::Malformed(error)))?;
         if api_version != API_VERSION || kind != KIND {
             return Err(ReviewError::OtherKind { api_version, kind });
         }
@@ -134,13 +134,12 @@ impl Review {
         }
     }
 
-    /// The pod that is about to be created, or none when the review is about anything else: another resource, a
-    /// pod's subresource, another operation.
+    /// Returns the pod that is about to be created, or `None` for another resource, a subresource or another operation.
     pub fn new_pod(&self) -> Result<Option<NewPod<'_>>, ReviewError> {
         let GroupVersionResource { group, version, resource } = &self.resource;
-        let pods = (group.as_str(), version.as_str(), resource.as_str()) == ("", "v1", "pods");
-        let whole = self.sub_resource.as_deref().unwrap_or_default().is_empty();
-        if !pods || !whole || self.operation != Operation::Create {
+        let is_pod = (group.as_str(), version.as_str(), resource.as_str()) == ("", "v1", "pods");
+        let is_main_resource = self.sub_resource.as_deref().unwrap_or_default().is_empty();
+        if !is_pod || !is_main_resource || self.operation != Operation::Create {
             return Ok(None);
         }
         let pod = self.object.as_ref().ok_or(ReviewError::Missing("object"))?;
@@ -150,7 +149,7 @@ impl Review {
 }
 
 impl ReviewError {
-    /// Whether a limit on the object's size was exceeded.
+    /// Returns true if the object exceeds a limit on its size.
     #[must_use]
     pub fn is_too_complex(&self) -> bool {
         matches!(self, Self::TooManyNodes(_) | Self::TooDeep)

@@ -1,25 +1,29 @@
-//! What of the warnings the apiserver passes on to the user.
+//! Limits on the warnings in an admission response.
 
-/// More lines than this are not read in a terminal.
-const LINES: usize = 10;
-/// The apiserver shortens every warning to this many characters once their sum passes 4096; with [`LINES`] of them it
-/// never does.
-const LENGTH: usize = 256;
+/// Maximum number of warnings. Users do not read more lines in a terminal.
+const MAX_WARNINGS: usize = 10;
+/// Maximum length of a warning, in characters. The apiserver truncates warnings to this length if their total exceeds
+/// 4096, which [`MAX_WARNINGS`] warnings of this length do not.
+const MAX_WARNING_CHARS: usize = 256;
 
-/// At most [`LINES`] warnings, each on one line of at most [`LENGTH`] characters; the last tells how many were left
-/// out.
-pub(super) fn bounded(warnings: &[String]) -> Vec<String> {
-    let kept = if warnings.len() > LINES { LINES - 1 } else { warnings.len() };
-    let mut lines: Vec<String> = warnings.iter().take(kept).map(|warning| one_line(warning)).collect();
-    if warnings.len() > kept {
-        lines.push(format!("{} more warnings; `trainmesh preview -o explain` shows all", warnings.len() - kept));
+/// Truncates warnings to [`MAX_WARNINGS`] lines of at most [`MAX_WARNING_CHARS`] characters. The last line states how
+/// many warnings were omitted.
+pub(super) fn truncate(warnings: &[String]) -> Vec<String> {
+    let shown = if warnings.len() > MAX_WARNINGS { MAX_WARNINGS - 1 } else { warnings.len() };
+    let mut lines: Vec<String> = warnings.iter().take(shown).map(|warning| one_line(warning)).collect();
+    if warnings.len() > shown {
+        lines.push(format!("{} more warnings; `trainmesh preview -o explain` shows all", warnings.len() - shown));
     }
     lines
 }
 
-/// A warning is sent in an HTTP header, which holds no control characters.
+/// Replaces control characters, which HTTP headers cannot contain, and truncates the warning.
 fn one_line(warning: &str) -> String {
-    warning.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(LENGTH).collect()
+    warning
+        .chars()
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .take(MAX_WARNING_CHARS)
+        .collect()
 }
 
 #[cfg(test)]
@@ -30,18 +34,18 @@ mod tests {
 
     #[rstest]
     #[case::none(0, 0, None)]
-    #[case::just_as_many(10, 10, Some("9"))]
-    #[case::one_too_many(11, 10, Some("2 more warnings; `trainmesh preview -o explain` shows all"))]
-    fn lines(#[case] given: usize, #[case] expected: usize, #[case] last: Option<&str>) {
-        let warnings: Vec<String> = (0..given).map(|number| number.to_string()).collect();
-        let lines = bounded(&warnings);
+    #[case::at_the_limit(10, 10, Some("9"))]
+    #[case::above_the_limit(11, 10, Some("2 more warnings; `trainmesh preview -o explain` shows all"))]
+    fn excess_warnings_are_counted(#[case] count: usize, #[case] expected: usize, #[case] last: Option<&str>) {
+        let warnings: Vec<String> = (0..count).map(|number| number.to_string()).collect();
+        let lines = truncate(&warnings);
         assert_eq!(lines.len(), expected);
         assert_eq!(lines.last().map(String::as_str), last);
     }
 
     #[test]
-    fn a_line_is_short_and_clean() {
-        let lines = bounded(&["a\nb\u{7f}".to_owned(), "ü".repeat(300)]);
+    fn lines_are_short_and_contain_no_control_characters() {
+        let lines = truncate(&["a\nb\u{7f}".to_owned(), "ü".repeat(300)]);
         assert_eq!(lines, ["a b ".to_owned(), "ü".repeat(256)]);
     }
 }

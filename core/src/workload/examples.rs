@@ -1,4 +1,4 @@
-//! Every example of the repository renders, to pods that the apiserver can read and that are recognised again.
+//! Tests that every example of the repository renders to pods that decode as a Pod and are identified again.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,15 +9,15 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::template::testing::render_with;
-use super::{LABELS, Role, Runtimes, find, identify};
+use super::{IDENTITY_LABELS, Role, Runtimes, find, identify};
 use crate::pod::Pod;
 use crate::yaml;
 
-/// A role of an example: its name, its replicas, and `kind/name` of the workload as its pod tells it.
+/// A role of an example: its name, its replicas, and the `kind/name` of the workload that its pod is identified as.
 type Expected = (&'static str, u64, &'static str);
 
-/// What the pods of a plain `Pod` tell of their workload.
-const NOTHING: &str = "";
+/// Workload of a plain `Pod`.
+const NO_WORKLOAD: &str = "";
 
 const EXAMPLES: &[(&str, &[Expected])] = &[
     ("cronjob.yaml", &[("Pod", 1, "Job/nightly-eval-00000000")]),
@@ -35,8 +35,8 @@ const EXAMPLES: &[(&str, &[Expected])] = &[
     ("mpijob-v1.yaml", &[("Launcher", 1, "MPIJob/bert-horovod"), ("Worker", 2, "MPIJob/bert-horovod")]),
     ("mpijob-v2beta1.yaml", &[("Launcher", 1, "MPIJob/nccl-tests"), ("Worker", 4, "MPIJob/nccl-tests")]),
     ("paddlejob.yaml", &[("Worker", 3, "PaddleJob/ppocr-rec")]),
-    ("pod-proxy-config.yaml", &[("Pod", 1, NOTHING)]),
-    ("pod.yaml", &[("Pod", 1, NOTHING)]),
+    ("pod-proxy-config.yaml", &[("Pod", 1, NO_WORKLOAD)]),
+    ("pod.yaml", &[("Pod", 1, NO_WORKLOAD)]),
     ("pytorchjob-elastic.yaml", &[("Worker", 4, "PyTorchJob/resnet-elastic-00000")]),
     ("pytorchjob.yaml", &[("Master", 1, "PyTorchJob/llama-pretrain"), ("Worker", 3, "PyTorchJob/llama-pretrain")]),
     (
@@ -64,15 +64,15 @@ const EXAMPLES: &[(&str, &[Expected])] = &[
             ("Evaluator", 1, "TFJob/ranking"),
         ],
     ),
-    // The initializer's Job carries the mark of its TrainJob, its pod does not.
+    // The initializer's Job has the label of its TrainJob; its pod does not.
     ("trainjob.yaml", &[("dataset-initializer", 1, "JobSet/alpaca-lora"), ("node", 2, "TrainJob/alpaca-lora")]),
     ("volcano-job.yaml", &[("master", 1, "Job/gpt-pretrain"), ("worker", 4, "Job/gpt-pretrain")]),
     ("xgboostjob.yaml", &[("Master", 1, "XGBoostJob/fraud-scores"), ("Worker", 2, "XGBoostJob/fraud-scores")]),
 ];
 
-/// An example that is not in [`EXAMPLES`] fails here.
+/// Fails for an example that is not in [`EXAMPLES`].
 #[rstest]
-fn renders(#[files("../examples/*.yaml")] path: PathBuf) {
+fn every_example_renders(#[files("../examples/*.yaml")] path: PathBuf) {
     let file = path.file_name().unwrap().to_str().unwrap();
     let (_, expected) = EXAMPLES.iter().find(|(known, _)| *known == file).expect("a line in EXAMPLES");
     let documents = read(&path);
@@ -81,9 +81,9 @@ fn renders(#[files("../examples/*.yaml")] path: PathBuf) {
         for role in roles.unwrap() {
             serde_json::from_value::<Decoded>(role.pod.clone()).expect("a pod");
             let member = identify(Pod::new(&role.pod));
-            // A role that the pods tell is called what the manifest calls it.
-            let told = member.and_then(|member| member.role).unwrap_or(&role.name);
-            assert!(told.eq_ignore_ascii_case(&role.name), "{told} is {}", role.name);
+            // The role in the pod's labels matches the role in the manifest.
+            let labeled = member.and_then(|member| member.role).unwrap_or(&role.name);
+            assert!(labeled.eq_ignore_ascii_case(&role.name), "{labeled} is {}", role.name);
             let workload = member.map(|member| format!("{}/{}", member.kind.kind, member.job)).unwrap_or_default();
             found.push((role.name.clone(), role.replicas, workload));
         }
@@ -92,22 +92,22 @@ fn renders(#[files("../examples/*.yaml")] path: PathBuf) {
     assert_eq!(found, *expected);
 }
 
-/// Whatever stands wherever in a manifest, rendering ends in pods or in an error that says where.
+/// Replaces each field of an example with `invalid`: rendering returns pods, or an error that names the field.
 #[rstest]
-fn oddities_do_no_harm(
+fn an_invalid_field_never_panics(
     #[files("../examples/*.yaml")] path: PathBuf,
-    #[values(Value::Null, json!("x"), json!([null]))] odd: Value,
+    #[values(Value::Null, json!("x"), json!([null]))] invalid: Value,
 ) {
     let mut documents = Value::Array(read(&path));
     let mut pointers = Vec::new();
     collect(&documents, String::new(), &mut pointers);
-    // What stands deep in a container is copied unseen.
+    // Fields deep inside a container are copied verbatim.
     pointers.retain(|pointer| pointer.rsplit_once("ontainers/").is_none_or(|(_, below)| below.split('/').count() < 4));
     for pointer in pointers {
-        let kept = std::mem::replace(documents.pointer_mut(&pointer).unwrap(), odd.clone());
+        let original = std::mem::replace(documents.pointer_mut(&pointer).unwrap(), invalid.clone());
         for roles in documents.as_array().map(|documents| render_all(documents)).unwrap_or_default() {
             match roles {
-                // A plain pod is shown as it came.
+                // A plain pod is returned unchanged.
                 Ok(roles) => assert!(
                     roles.iter().all(|role| role.pod == documents[0] || role.pod["spec"].is_object()),
                     "{pointer}"
@@ -115,17 +115,17 @@ fn oddities_do_no_harm(
                 Err(error) => assert!(error.contains(['.', ' ']), "{pointer}: {error}"),
             }
         }
-        *documents.pointer_mut(&pointer).unwrap() = kept;
+        *documents.pointer_mut(&pointer).unwrap() = original;
     }
 }
 
-/// A pod's place in its workload shows in the labels that the controller decodes.
+/// The labels that the controller decodes are sufficient to identify a pod.
 #[rstest]
-fn the_labels_that_identify(#[files("../examples/*.yaml")] path: PathBuf) {
+fn identity_labels_identify_a_pod(#[files("../examples/*.yaml")] path: PathBuf) {
     for role in render_all(&read(&path)).into_iter().flatten().flatten() {
         let mut pod = role.pod.clone();
         if let Some(labels) = pod.pointer_mut("/metadata/labels").and_then(Value::as_object_mut) {
-            labels.retain(|key, _| LABELS.contains(&key.as_str()));
+            labels.retain(|key, _| IDENTITY_LABELS.contains(&key.as_str()));
         }
         assert_eq!(identify(Pod::new(&pod)), identify(Pod::new(&role.pod)), "{}", role.pod);
         assert_eq!(gang_id(&pod), gang_id(&role.pod), "{}", role.pod);
@@ -137,8 +137,8 @@ fn gang_id(pod: &Value) -> Option<Cow<'_, str>> {
     identify(pod).and_then(|member| (member.kind.gang.id)(pod, member))
 }
 
-/// The manifests of a file, those of a `List` one by one.
-#[allow(clippy::disallowed_methods, reason = "the examples of the repository are what is tested")]
+/// Reads the manifests of a file; a `List` is flattened.
+#[allow(clippy::disallowed_methods, reason = "the test reads the examples of the repository")]
 fn read(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     let documents = text.split("\n---\n").map(|document| yaml::parse(document).unwrap());
@@ -146,7 +146,7 @@ fn read(path: &Path) -> Vec<Value> {
     documents.flat_map(items).collect()
 }
 
-/// The roles of each workload among `documents`, with the runtimes that stand among them.
+/// Renders the roles of each workload in `documents`, with the training runtimes in `documents`.
 fn render_all(documents: &[Value]) -> Vec<Result<Vec<Role>, String>> {
     let runtimes = documents.iter().filter(|document| document["kind"] == "ClusterTrainingRuntime");
     let by_name: BTreeMap<_, _> = runtimes

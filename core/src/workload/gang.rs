@@ -1,93 +1,115 @@
-//! What the pods of a kind have in common as a gang: how they are recognized as one, where their number stands, and which
-//! roles take no part in the collective work.
+//! Gang properties of a workload kind: how its pods are grouped, which fields contain the gang size, and which roles do
+//! not take part in collective communication.
 
 use std::borrow::Cow;
 
 use super::Member;
 use crate::pod::{Container, ContainerKind, Pod};
 
-/// The longest JSON of a cluster that is parsed, in bytes: it takes many times its length. A longer one lists hundreds of
-/// hosts.
-const CLUSTER_LIMIT: usize = 32 * 1024;
+/// Maximum length in bytes of a cluster specification that is parsed: the parsed value takes a multiple of it. A longer
+/// one lists hundreds of hosts.
+const MAX_CLUSTER_JSON: usize = 32 * 1024;
 
-/// What the pods of a kind have in common as a gang.
+/// Gang properties of the pods of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct GangTraits {
-    /// What all pods of one gang share, and no other pod of their namespace; `None` where nothing shows it.
+    /// Returns an identifier that the pods of one gang share and that is unique in their namespace; `None` if unknown.
     pub id: for<'a> fn(Pod<'a>, Member<'a>) -> Option<Cow<'a, str>>,
-    /// Where the operator writes how many pods there are.
+    /// Fields in which the operator writes the number of pods.
     pub size: &'static [SizeSource],
-    /// Roles, as the operator's labels name them, that prepare, start or evaluate the work and take no part in it.
+    /// Roles, as in the operator's labels, that prepare, launch or evaluate the collective work without taking part in
+    /// it.
     pub auxiliary_roles: &'static [&'static str],
-    /// Roles, as the operator's labels name them, whose ranks are started in sessions of sshd.
+    /// Roles, as in the operator's labels, whose ranks run in sshd sessions.
     pub ssh_roles: &'static [&'static str],
 }
 
-/// What shows the number of pods.
+/// Source of the number of pods in a gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeSource {
-    /// An environment variable with a number of pods, or `min:max` of them.
+    /// An environment variable that contains the number of pods, or a `min:max` range.
     Env(&'static str),
-    /// An environment variable that only a pod with peers is given.
-    EnvOfPeers(&'static str),
-    /// An environment variable with JSON that lists the hosts by their roles, below `cluster`.
+    /// An environment variable that is set only in pods that have peers.
+    EnvWithPeers(&'static str),
+    /// An environment variable that contains JSON with the hosts of each role under `cluster`.
     EnvCluster(&'static str),
-    /// An annotation or label with a number of pods or Jobs.
+    /// An annotation or label that contains the number of pods or Jobs.
     Metadata(&'static str),
 }
 
-/// Whether the ranks in `container`, of a pod of `member`'s workload, are started in sessions of sshd, which do not
-/// inherit the environment of the container.
+/// Returns true if the ranks in `container`, in a pod of `member`'s workload, run in sshd sessions, which do not
+/// inherit the container's environment.
 #[must_use]
 pub fn has_ssh_ranks(container: Container<'_>, member: Option<Member<'_>>) -> bool {
     let by_role = |member: Member<'_>| member.role.is_some_and(|role| member.kind.gang.ssh_roles.contains(&role));
     member.is_some_and(by_role) || runs_sshd(container)
 }
 
-/// Whether a command of `container` is sshd. The shell ends a word at blanks and at its operators.
+/// Returns true if `container` runs sshd. Words end at whitespace and at shell operators.
 fn runs_sshd(container: Container<'_>) -> bool {
-    let ends_word = |letter: char| letter.is_whitespace() || ";&|/".contains(letter);
-    container.command_line().any(|words| words.split(ends_word).any(|word| word == "sshd"))
+    let is_separator = |character: char| character.is_whitespace() || ";&|/".contains(character);
+    container.command_line().any(|words| words.split(is_separator).any(|word| word == "sshd"))
 }
 
 impl GangTraits {
-    /// Those of pods that work alone.
+    /// Properties of pods that are not part of a gang.
     pub const NONE: Self = Self { id: |_, _| None, size: &[], auxiliary_roles: &[], ssh_roles: &[] };
-    /// Those of pods that one owner controls.
-    pub const BY_OWNER: Self = Self { id: |pod, _| owner(pod), ..Self::NONE };
-    /// Those of pods that share the name of their workload, though not their owner.
+    /// Properties of pods that have the same controlling owner.
+    pub const BY_OWNER: Self = Self { id: |pod, _| owner_uid(pod), ..Self::NONE };
+    /// Properties of pods that share the name of their workload, but not their owner.
     pub const BY_NAME: Self =
         Self { id: |_, member| Some(Cow::Owned(format!("{}/{}", member.kind.kind, member.job))), ..Self::NONE };
 }
 
 impl SizeSource {
-    /// Whether this shows that `pod` is one of several.
-    pub(super) fn shows_peers(self, pod: Pod<'_>) -> bool {
-        let values = |name| {
-            let containers = pod.containers().filter(|container| container.kind == ContainerKind::App);
-            containers.filter_map(move |container| container.env(name))
+    /// Returns true if one of `sources` indicates that `pod` is one of several. Reads the variables of each container
+    /// once, because GPU pods have dozens of them.
+    pub(super) fn any_indicates_peers(sources: &[Self], pod: Pod<'_>) -> bool {
+        let has_metadata = |source: &Self| match source {
+            Self::Metadata(key) => {
+                pod.annotation(key).or(pod.label(key)).is_some_and(|text| source.value_indicates_peers(text))
+            }
+            Self::Env(_) | Self::EnvWithPeers(_) | Self::EnvCluster(_) => false,
         };
+        let has_variable = |container: Container<'_>| {
+            container.env_names().any(|name| {
+                let mut sources = sources.iter().filter(|source| source.variable() == Some(name));
+                sources.any(|source| container.env(name).is_some_and(|text| source.value_indicates_peers(text)))
+            })
+        };
+        let mut containers = pod.containers().filter(|container| container.kind == ContainerKind::App);
+        sources.iter().any(has_metadata) || containers.any(has_variable)
+    }
+
+    fn variable(self) -> Option<&'static str> {
         match self {
-            Self::Env(name) => values(name).any(|text| largest(text) > 1),
-            Self::EnvOfPeers(name) => values(name).next().is_some(),
-            Self::EnvCluster(name) => values(name).any(|text| hosts(text) > 1),
-            Self::Metadata(key) => pod.annotation(key).or(pod.label(key)).is_some_and(|text| largest(text) > 1),
+            Self::Env(name) | Self::EnvWithPeers(name) | Self::EnvCluster(name) => Some(name),
+            Self::Metadata(_) => None,
+        }
+    }
+
+    fn value_indicates_peers(self, text: &str) -> bool {
+        match self {
+            Self::Env(_) | Self::Metadata(_) => max_count(text) > 1,
+            Self::EnvWithPeers(_) => true,
+            Self::EnvCluster(_) => host_count(text) > 1,
         }
     }
 }
 
-/// The uid of the pod's controlling owner.
-pub(super) fn owner(pod: Pod<'_>) -> Option<Cow<'_, str>> {
+/// Returns the UID of the pod's controlling owner.
+pub(super) fn owner_uid(pod: Pod<'_>) -> Option<Cow<'_, str>> {
     pod.controller().and_then(|owner| owner.uid).map(Cow::Borrowed)
 }
 
-/// The largest number of a `min:max` range; 0 where there is none.
-fn largest(text: &str) -> u64 {
+/// Returns the largest number of a `min:max` range; 0 if it contains no number.
+fn max_count(text: &str) -> u64 {
     text.split(':').filter_map(|part| part.trim().parse().ok()).max().unwrap_or_default()
 }
 
-fn hosts(text: &str) -> usize {
-    if text.len() > CLUSTER_LIMIT {
+/// Returns the number of hosts in a cluster specification; 0 if it is invalid.
+fn host_count(text: &str) -> usize {
+    if text.len() > MAX_CLUSTER_JSON {
         return usize::MAX;
     }
     let Ok(config) = serde_json::from_str::<serde_json::Value>(text) else { return 0 };
@@ -104,13 +126,13 @@ mod tests {
 
     #[rstest]
     #[case::path(json!(["/usr/sbin/sshd", "-De"]), true)]
-    #[case::of_a_list(json!(["sh", "-c", "ssh-keygen -A;sshd -D&wait"]), true)]
-    #[case::of_a_pipeline(json!(["sh", "-c", "cat keys|sshd -D"]), true)]
+    #[case::command_list(json!(["sh", "-c", "ssh-keygen -A;sshd -D&wait"]), true)]
+    #[case::pipeline(json!(["sh", "-c", "cat keys|sshd -D"]), true)]
     #[case::alternative(json!(["sh", "-c", "true||sshd"]), true)]
-    #[case::another_word(json!(["sh", "-c", "apt-get install openssh-server sshd-tools"]), false)]
+    #[case::package_name(json!(["sh", "-c", "apt-get install openssh-server sshd-tools"]), false)]
     #[case::file(json!(["cat", "/etc/ssh/sshd_config"]), false)]
     #[case::none(json!(null), false)]
-    fn commands_that_run_sshd(#[case] command: Value, #[case] expected: bool) {
+    fn sshd_is_detected_in_commands(#[case] command: Value, #[case] expected: bool) {
         for key in ["command", "args"] {
             let pod = json!({"spec": {"containers": [{"name": "a", key: command}]}});
             let container = Pod::new(&pod).containers().next().unwrap();

@@ -1,5 +1,4 @@
-//! The list of kinds: one line and one file each. Two files hold what kinds have in common by their origin:
-//! `training_operator` and `mpi`.
+//! All workload kinds, one file each. `training_operator` and `mpi` contain the shared code of related kinds.
 
 use super::Kind;
 
@@ -28,8 +27,8 @@ pub(super) mod trainjob;
 pub(super) mod volcano;
 mod xgboostjob;
 
-/// Every kind of workload that trainmesh knows. Where operators are stacked the outer one stands first, so that a pod
-/// is recognised as the outermost (`TrainJob` before `JobSet` before `Job`).
+/// Supported workload kinds. Owners precede the kinds that they create, so that a pod is identified as part of the
+/// outermost workload (`TrainJob` before `JobSet` before `Job`).
 pub static KINDS: &[&Kind] = &[
     &trainjob::KIND,
     &pytorchjob::KIND,

@@ -1,20 +1,22 @@
-//! What the list of kinds shows about a manifest or a pod, read from the labels and the owner of a pod alone.
+//! Looks up the kind of a manifest and the workload of a pod. A pod is identified only by its labels and its owner.
+
+use std::sync::LazyLock;
 
 use super::kinds::{
     deployment, job, jobset, leaderworkerset, raycluster, rayjob, statefulset, training_operator, trainjob, volcano,
 };
-use super::{KINDS, Kind, Member};
+use super::{KINDS, Kind, Member, SizeSource};
 use crate::pod::Pod;
 
-/// The labels that [`identify`] and [`GangTraits::id`](super::GangTraits::id) read.
-pub const LABELS: [&str; 29] = [
+/// Labels that [`identify`] and [`GangTraits::id`](super::GangTraits::id) read.
+pub const IDENTITY_LABELS: [&str; 29] = [
     deployment::TEMPLATE_HASH,
     job::COMPLETION_INDEX,
     job::JOB_NAME,
     jobset::NAME,
     jobset::UID,
     jobset::ROLE,
-    jobset::JOBS_OF_ROLE,
+    jobset::REPLICATED_JOB_REPLICAS,
     leaderworkerset::NAME,
     leaderworkerset::GROUP_INDEX,
     leaderworkerset::WORKER_INDEX,
@@ -39,33 +41,36 @@ pub const LABELS: [&str; 29] = [
     volcano::TASK_INDEX,
 ];
 
-/// The entry of a manifest's `apiVersion` and `kind`.
+/// The size sources of all kinds.
+static SIZE_SOURCES: LazyLock<Vec<SizeSource>> =
+    LazyLock::new(|| KINDS.iter().flat_map(|kind| kind.gang.size).copied().collect());
+
+/// Returns the kind for the `apiVersion` and `kind` of a manifest.
 #[must_use]
 pub fn find(api_version: &str, kind: &str) -> Option<&'static Kind> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
 }
 
-/// The workload that `pod` belongs to. Where several kinds are stacked (Job, `JobSet`, `TrainJob`) the outermost
-/// that the labels show is named.
+/// Returns the workload that `pod` belongs to. If workloads own each other (`TrainJob`, `JobSet`, Job), returns the
+/// outermost one that the labels identify.
 #[must_use]
 pub fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     KINDS.iter().find_map(|kind| (kind.identify)(pod))
 }
 
-/// Whether the pods of `member`'s role take no part in the collective work of the others. Whoever writes a manifest names
-/// roles as other operators do, so that those of every kind count.
+/// Returns true if the pods of `member`'s role do not take part in the collective work. Considers the auxiliary roles
+/// of every kind, because users name roles after those of other operators.
 #[must_use]
 pub fn is_auxiliary_role(member: Member<'_>) -> bool {
     member.role.is_some_and(|role| KINDS.iter().any(|kind| kind.gang.auxiliary_roles.contains(&role)))
 }
 
-/// Whether `pod`, a part of `member`'s workload, is one of several. `false` also where nothing shows it. The sources of
-/// every kind count: a `JobSet` runs what a `PyTorchJob` runs.
+/// Returns true if `pod`, which belongs to `member`'s workload, is known to be one of several. Considers the size
+/// sources of every kind: a `JobSet` can run what a `PyTorchJob` runs.
 #[must_use]
 pub fn has_peers(pod: Pod<'_>, member: Member<'_>) -> bool {
-    let mut sources = KINDS.iter().flat_map(|kind| kind.gang.size);
-    member.index.is_some_and(|index| index > 0) || sources.any(|source| source.shows_peers(pod))
+    member.index.is_some_and(|index| index > 0) || SizeSource::any_indicates_peers(&SIZE_SOURCES, pod)
 }
 
 #[cfg(test)]
@@ -89,8 +94,8 @@ mod tests {
     #[case::mpi(env("K_MPI_JOB_ROLE", "worker"), None, true)]
     #[case::group(json!({"metadata": {"annotations": {"leaderworkerset.sigs.k8s.io/size": "2"}}}), None, true)]
     #[case::second_of_a_role(json!({}), Some(1), true)]
-    #[case::nothing_tells(json!({}), Some(0), false)]
-    fn evidence(#[case] pod: Value, #[case] index: Option<u64>, #[case] expected: bool) {
+    #[case::unknown(json!({}), Some(0), false)]
+    fn peers_are_detected(#[case] pod: Value, #[case] index: Option<u64>, #[case] expected: bool) {
         let member = Member {
             kind: find("kubeflow.org/v1", "PyTorchJob").unwrap(),
             job: "a",

@@ -1,35 +1,35 @@
-//! A pod's place in its workload, and what kinds read of it.
+//! The identity of a pod within its workload, and helpers to read it from the pod.
 
 use super::Kind;
 use crate::pod::Pod;
 
-/// A pod's place in its workload.
+/// Identity of a pod within its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
     /// Kind of the workload.
     pub kind: &'static Kind,
     /// Name of the workload.
     pub job: &'a str,
-    /// The pod's role, in the words of the operator's label.
+    /// Role of the pod, as in the operator's label.
     pub role: Option<&'a str>,
-    /// The pod's index within its role.
+    /// Index of the pod within its role.
     pub index: Option<u64>,
-    /// Whether the kind exists to train: a batch kind of several pods that work on one result.
+    /// True if the workload is a training job: several pods that work together until completion.
     pub training: bool,
 }
 
-/// The workload that owns its pods itself and tells nothing else in them.
-pub(super) fn by_owner<'a>(pod: Pod<'a>, api_version: &str, kind: &'static Kind) -> Option<Member<'a>> {
-    let job = owned_by(pod, api_version, kind.kind)?;
+/// Identifies a pod that is owned directly by a `kind` and has no labels for its role and index.
+pub(super) fn member_by_owner<'a>(pod: Pod<'a>, api_version: &str, kind: &'static Kind) -> Option<Member<'a>> {
+    let job = controller_name(pod, api_version, kind.kind)?;
     Some(Member { kind, job, role: None, index: None, training: false })
 }
 
-/// The name of the pod's controlling owner, when that is a `kind` of `api_version`.
-pub(super) fn owned_by<'a>(pod: Pod<'a>, api_version: &str, kind: &str) -> Option<&'a str> {
+/// Returns the name of the pod's controlling owner if it is a `kind` of `api_version`.
+pub(super) fn controller_name<'a>(pod: Pod<'a>, api_version: &str, kind: &str) -> Option<&'a str> {
     pod.controller().filter(|owner| owner.api_version == api_version && owner.kind == kind).map(|owner| owner.name)
 }
 
-/// A label that holds a number.
-pub(super) fn label_number(pod: Pod<'_>, key: &str) -> Option<u64> {
+/// Returns the value of a numeric label.
+pub(super) fn numeric_label(pod: Pod<'_>, key: &str) -> Option<u64> {
     pod.label(key)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! From the events of the scanner to a JSON value and its lines: anchors, merge keys, duplicate keys and limits.
+//! Composes a JSON value and its lines from the events of the scanner: anchors, merge keys, duplicate keys and limits.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ const CORE_TAGS: &str = "tag:yaml.org,2002:";
 /// Builds the value of one document.
 pub(super) struct Composer<'text> {
     events: Parser<'text, StrInput<'text>>,
-    /// Line of the event that was read last.
+    /// Line of the last event.
     line: usize,
     nodes: usize,
     /// Bytes of text that anchors and aliases have copied.
@@ -25,15 +25,15 @@ pub(super) struct Composer<'text> {
     anchors: HashMap<usize, Value>,
 }
 
-/// The entries of a mapping while it is read.
+/// The entries of a mapping that is being read.
 #[derive(Default)]
 struct Entries {
     map: Map<String, Value>,
-    /// Keys that only a merge has set: the mapping may still set them itself.
+    /// Keys set only by a merge, which the mapping may still set itself.
     merged: HashSet<String>,
 }
 
-/// What a copy of a value costs.
+/// The size of a value that is copied.
 #[derive(Default)]
 struct Extent {
     nodes: usize,
@@ -46,7 +46,7 @@ impl<'text> Composer<'text> {
         Self { events, line: 1, nodes: 0, copied: 0, anchors: HashMap::new() }
     }
 
-    /// The value of the only document, which becomes an item of `lines`. Without `lines`, none are recorded.
+    /// Returns the only document, and records its lines in `lines` as an item.
     pub(super) fn document(mut self, mut lines: Option<&mut Lines>) -> Result<Value, Error> {
         let mut document = None;
         loop {
@@ -81,7 +81,9 @@ impl<'text> Composer<'text> {
                 let scalar = self.scalar(&text, style, tag.as_deref())?;
                 let value = match scalar {
                     Scalar::Text => Value::String(text.into_owned()),
-                    _ => scalar.into_value("").ok_or_else(|| self.error(format!("`{text}` has no form in JSON")))?,
+                    _ => scalar
+                        .into_value("")
+                        .ok_or_else(|| self.error(format!("`{text}` cannot be represented in JSON")))?,
                 };
                 (value, anchor)
             }
@@ -123,9 +125,7 @@ impl<'text> Composer<'text> {
                     let event = self.next()?;
                     let lines = lines.as_deref_mut().map(|lines| lines.entry(&key, line, self.line));
                     let value = self.value(event, depth, lines)?;
-                    entries
-                        .set(key, value)
-                        .map_err(|key| Error::new(line, format!("the key `{key}` stands twice in its mapping")))?;
+                    entries.set(key, value).map_err(|key| Error::new(line, format!("duplicate key \"{key}\"")))?;
                 }
             }
         }
@@ -161,23 +161,23 @@ impl<'text> Composer<'text> {
         };
         let Some(tag) = tag.suffix_in_namespace(CORE_TAGS) else { return Ok(Scalar::Text) };
         if tag == "binary" {
-            return Err(self.error("`!!binary` has no form in JSON: write the Base64 text without the tag"));
+            return Err(self.error("`!!binary` cannot be represented in JSON: write the Base64 text without the tag"));
         }
         let scalar = Scalar::of(text).tagged(&tag);
-        scalar.map_err(|noun| self.error(format!("`{text}` is not {noun}, as its tag `!!{tag}` says")))
+        scalar.map_err(|noun| self.error(format!("`{text}` is not {noun}, which its tag `!!{tag}` requires")))
     }
 
     fn alias(&mut self, id: usize, depth: usize) -> Result<Value, Error> {
-        // An anchor is known to the scanner when it opens, and to us when its value is complete.
+        // The scanner resolves an anchor as soon as it opens; `anchors` contains it once its value is complete.
         let Some(value) = self.anchors.remove(&id) else {
-            return Err(self.error("the value of the anchor contains itself"));
+            return Err(self.error("the value of the anchor contains an alias of itself"));
         };
         let copy = self.copy(&value, depth);
         self.anchors.insert(id, value);
         copy
     }
 
-    /// Go-yaml sets the keys in the order of the text, so that a merge behind a key beats it.
+    /// Go-yaml sets keys in the order of the text, so a merge key overrides the keys before it.
     fn merge(&mut self, entries: &mut Entries, depth: usize, mut lines: Option<&mut Lines>) -> Result<(), Error> {
         let line = self.line;
         let event = self.next()?;
@@ -205,7 +205,7 @@ impl<'text> Composer<'text> {
         Ok(())
     }
 
-    /// A clone of `value` for `depth`, counted as if its text stood there again.
+    /// Clones `value`, and counts the clone as if the text were repeated at `depth`.
     fn copy(&mut self, value: &Value, depth: usize) -> Result<Value, Error> {
         let mut extent = Extent::default();
         extent.add(value, depth);
@@ -227,7 +227,7 @@ impl<'text> Composer<'text> {
     fn count(&mut self, nodes: usize) -> Result<(), Error> {
         self.nodes += nodes;
         if self.nodes > MAX_NODES {
-            return Err(self.error(format!("holds more than the limit of {MAX_NODES} nodes, aliases expanded")));
+            return Err(self.error(format!("more than the limit of {MAX_NODES} nodes, with aliases expanded")));
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ impl<'text> Composer<'text> {
 }
 
 impl Entries {
-    /// Sets a key that the mapping itself names; gives it back when it has named it before.
+    /// Sets a key of the mapping itself. Returns it as the error if it is a duplicate.
     fn set(&mut self, key: String, value: Value) -> Result<(), String> {
         match self.map.entry(key) {
             Entry::Vacant(entry) => _ = entry.insert(value),

@@ -37,8 +37,8 @@ impl Serialize for Written<'_> {
     }
 }
 
-/// Whether text of several lines is quoted all the same: a tab at the start of a block is indentation to libyaml, and
-/// blanks at the end of a line are to be seen.
+/// Returns true for text that must be quoted: a tab at the start of a block is indentation to libyaml, and blanks at the
+/// end of a line would be invisible.
 fn is_quoted(text: &str) -> bool {
     is_invisible(text)
         || text.contains('\n')
@@ -46,7 +46,7 @@ fn is_quoted(text: &str) -> bool {
                 || text.split('\n').any(|line| line.ends_with([' ', '\t'])))
 }
 
-/// Whether `text` contains characters that the library writes as they are, and that a person cannot see.
+/// Returns true if `text` contains invisible characters, which the library does not escape.
 fn is_invisible(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|character| !character.is_ascii() && !is_printable(character))
 }

@@ -1,24 +1,24 @@
-//! The limits of a document, and the error of one that exceeds them or is no YAML.
+//! The limits of a document, and the error for text that exceeds them or is not valid YAML.
 
 use std::fmt;
 
 use granit_parser::{ErrorKind, ScanError};
 
-/// Why a text is not a YAML document.
+/// A problem that makes text unreadable as a YAML document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Line in the text, counted from 1.
     pub line: u64,
-    /// What is wrong there.
+    /// Problem.
     pub message: String,
 }
 
-/// Levels of nesting in a document. The deepest kind of Kubernetes, a `CustomResourceDefinition`, stays below 40; the
-/// recursive steps behind the parser must never be driven to the end of their stack by a text.
+/// Levels of nesting in a document. The deepest kind of Kubernetes, a `CustomResourceDefinition`, stays below 40; no
+/// input may overflow the stack of the recursive functions that process the value.
 pub const MAX_DEPTH: usize = 64;
 
-/// Scalars, lists, mappings and keys in a document, aliases expanded: some 5 MB of ordinary manifest. It bounds the
-/// memory of a document to a small multiple of its text, whatever its aliases say.
+/// Scalars, lists, mappings and keys in a document, with aliases expanded: some 5 MB of ordinary manifest. Bounds the
+/// memory of a document to a small multiple of its text.
 pub const MAX_NODES: usize = 250_000;
 
 /// Bytes of text that the aliases of a document may repeat: as much as a document itself may hold.

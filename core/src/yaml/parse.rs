@@ -1,4 +1,4 @@
-//! The entry to the parser.
+//! The entry points of the reader.
 
 use granit_parser::{Options, Parser};
 use memchr::{memchr, memchr_iter};
@@ -21,14 +21,14 @@ pub(crate) fn tree(text: &str) -> Result<Tree, Error> {
 
 fn compose(text: &str, lines: Option<&mut Lines>) -> Result<Value, Error> {
     if let Some(offset) = memchr(0, text.as_bytes()) {
-        // The scanner would take it for the end of the text.
+        // The scanner reads it as the end of the text.
         let line = 1 + memchr_iter(b'\n', &text.as_bytes()[..offset]).count();
-        return Err(Error::new(line, "holds a NUL byte: not text"));
+        return Err(Error::new(line, "contains a NUL byte: not text"));
     }
     Composer::new(Parser::new_from_str_with_options(text, options())).document(lines)
 }
 
-/// How the library is to read every document.
+/// The scanner's options for every document.
 fn options() -> Options {
     granit_parser::options! {
         emit_comments: false,
@@ -45,7 +45,7 @@ mod tests {
     use super::super::error::MAX_NODES;
     use super::*;
 
-    /// Reads `text` as a manifest, and checks that a configuration is read alike.
+    /// Reads `text` as a manifest, and checks that it is read as a configuration in the same way.
     fn check(text: &str) -> Result<Value, Error> {
         let value = parse(text);
         assert_eq!(tree(text).map(|tree| tree.value), value);
@@ -84,26 +84,26 @@ mod tests {
     }
 
     #[rstest]
-    #[case::duplicate("a: 1\nb: 2\na: 3", 3, "`a` stands twice")]
-    #[case::duplicate_by_value("1: a\n0x1: b", 2, "`1` stands twice")]
-    #[case::duplicate_by_alias("a: &a b\nb: 1\n*a : 2", 3, "`b` stands twice")]
-    #[case::duplicate_behind_merge("<<: {a: 1}\na: 2\na: 3", 3, "`a` stands twice")]
-    #[case::infinite("a:\n- .inf", 2, "`.inf` has no form in JSON")]
-    #[case::nan("a: .NaN", 1, "`.NaN` has no form in JSON")]
+    #[case::duplicate("a: 1\nb: 2\na: 3", 3, "duplicate key \"a\"")]
+    #[case::duplicate_by_value("1: a\n0x1: b", 2, "duplicate key \"1\"")]
+    #[case::duplicate_by_alias("a: &a b\nb: 1\n*a : 2", 3, "duplicate key \"b\"")]
+    #[case::duplicate_behind_merge("<<: {a: 1}\na: 2\na: 3", 3, "duplicate key \"a\"")]
+    #[case::infinite("a:\n- .inf", 2, "`.inf` cannot be represented in JSON")]
+    #[case::nan("a: .NaN", 1, "`.NaN` cannot be represented in JSON")]
     #[case::null_key("a: 1\n~: 1", 2, "null cannot be a key")]
     #[case::big_key("18446744073709551615: x", 1, "quote")]
     #[case::list_key("[a]: x", 1, "must be a scalar")]
     #[case::binary("a: !!binary aGk=", 1, "`!!binary`")]
-    #[case::tag("a: !!int x", 1, "`x` is not an integer, as its tag `!!int` says")]
+    #[case::tag("a: !!int x", 1, "`x` is not an integer, which its tag `!!int` requires")]
     #[case::second("a: 1\n...\nb: 2", 3, "second document")]
     #[case::unknown_alias("a: *b", 1, "anchor")]
-    #[case::own_alias("a: &a [*a]", 1, "contains itself")]
+    #[case::own_alias("a: &a [*a]", 1, "contains an alias of itself")]
     #[case::merge_scalar("{<<: 1}", 1, "`<<` takes")]
     #[case::merge_alias_of_list("a: &a [{x: 1}]\nb: {<<: *a}", 2, "`<<` takes")]
     #[case::unclosed("a: 1\nb: [1,\n  2\nc: 3\n", 4, "")]
     #[case::nul("a: 1\nb: \0\n", 2, "NUL")]
     #[case::tab("a:\n\tb: 1\n", 2, "tab")]
-    fn refuses(#[case] text: &str, #[case] line: u64, #[case] message: &str) {
+    fn rejects(#[case] text: &str, #[case] line: u64, #[case] message: &str) {
         let error = check(text).unwrap_err();
         assert_eq!(error.line, line, "{error}");
         assert!(error.message.contains(message), "{error}");

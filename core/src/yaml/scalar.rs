@@ -1,22 +1,22 @@
-//! The type of a plain scalar, by the rules of go-yaml v2, down to its accidents: what Kubernetes reads is the truth.
+//! The type of a plain scalar, by the rules of go-yaml v2, its quirks included, because Kubernetes uses it.
 
 use serde_json::{Number, Value};
 
-/// A scalar once its type is known.
+/// A scalar with its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Scalar {
     Null,
     Bool(bool),
     Integer(i64),
-    /// Only what is too large for an `i64`.
+    /// An integer that exceeds `i64`.
     Unsigned(u64),
     Float(f64),
-    /// Any other: the text itself.
+    /// Any other text.
     Text,
 }
 
-/// The number of a float as it reaches the apiserver: Kubernetes turns YAML into JSON, where `1.0` becomes `1`.
-/// `None` when it is infinite or not a number.
+/// Returns the JSON number for a float, as Kubernetes converts YAML: `1.0` becomes `1`. `None` for an infinite float and
+/// NaN.
 #[must_use]
 pub fn number(float: f64) -> Option<Number> {
     let integral = float.fract() == 0.0 && !(float == 0.0 && float.is_sign_negative());
@@ -34,7 +34,7 @@ pub fn number(float: f64) -> Option<Number> {
 }
 
 impl Scalar {
-    /// The type of an unquoted, untagged scalar.
+    /// Determines the type of an unquoted scalar without a tag.
     pub(super) fn of(text: &str) -> Self {
         match text.as_bytes().first() {
             None => Self::Null,
@@ -45,25 +45,25 @@ impl Scalar {
         }
     }
 
-    /// The scalar under a core tag such as `int`; the error is the noun that the tag calls for.
+    /// Applies a core tag such as `int`. The error is the type that the tag requires.
     pub(super) fn tagged(self, tag: &str) -> Result<Self, &'static str> {
         match (tag, self) {
             ("null", Self::Null)
             | ("bool", Self::Bool(_))
             | ("int", Self::Integer(_) | Self::Unsigned(_))
             | ("float", Self::Float(_)) => Ok(self),
-            #[expect(clippy::cast_precision_loss, reason = "what the tag asks for")]
+            #[expect(clippy::cast_precision_loss, reason = "the tag requires a float")]
             ("float", Self::Integer(integer)) => Ok(Self::Float(integer as f64)),
             ("null", _) => Err("null"),
             ("bool", _) => Err("a boolean"),
             ("int", _) => Err("an integer"),
             ("float", _) => Err("a float"),
-            // `str`, and tags that have no form of their own here.
+            // `str`, and tags without a rule of their own.
             _ => Ok(Self::Text),
         }
     }
 
-    /// The JSON value; `None` when JSON has no form for it.
+    /// Returns the JSON value; `None` if JSON cannot represent it.
     pub(super) fn into_value(self, text: impl Into<String>) -> Option<Value> {
         Some(match self {
             Self::Null => Value::Null,
@@ -75,11 +75,11 @@ impl Scalar {
         })
     }
 
-    /// The key of a JSON object; the error says why the scalar is none.
+    /// Returns the key of a JSON object. The error is the reason why the scalar cannot be one.
     pub(super) fn into_key(self, text: impl Into<String>) -> Result<String, &'static str> {
         match self {
             Self::Null => Err("null cannot be a key: quote it"),
-            Self::Unsigned(_) => Err("so large a number cannot be a key: quote it"),
+            Self::Unsigned(_) => Err("this number is too large for a key: quote it"),
             Self::Bool(value) => Ok(value.to_string()),
             Self::Integer(value) => Ok(value.to_string()),
             Self::Float(value) => Ok(float_key(value)),

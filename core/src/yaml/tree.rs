@@ -1,4 +1,4 @@
-//! A document whose values know their lines, for messages that point at a field.
+//! A document with the line of each value, for messages that point at a field.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use serde_json::Value;
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(super) value: Value,
-    /// Of the text, whose only item is the document.
+    /// The lines of the text; its only item is the document.
     pub(super) lines: Lines,
 }
 
-/// A value of a document and where it stands. What an alias or a merge repeats stands on the line of the alias or merge.
+/// A value of a document and its line. Values repeated by an alias or a merge have the line of the alias or merge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node<'tree> {
-    /// The line of its key, counted from 1; where it has none, the line on which it starts.
+    /// The line of its key, counted from 1; without a key, the line on which it starts.
     pub(crate) line: u64,
-    /// The line on which it starts; a block scalar starts on its first line that is not blank.
+    /// The line on which it starts. A block scalar starts on its first line that is not blank.
     pub(crate) start: u64,
     pub(crate) value: &'tree Value,
     lines: Option<&'tree Lines>,
 }
 
-/// Where a value stands, and what it contains, as far as that was recorded.
+/// The recorded lines of a value and of the values in it.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     line: u64,
@@ -39,18 +39,18 @@ impl Tree {
 }
 
 impl<'tree> Node<'tree> {
-    /// The value of `key`, when this node is a mapping that has it.
+    /// Returns the value of `key`, if this node is a mapping that contains it.
     pub(crate) fn get(self, key: &str) -> Option<Self> {
         self.value.get(key).map(|value| self.entry(key, value))
     }
 
-    /// The entries of a mapping in the order of the text.
+    /// Returns the entries of a mapping in the order of the text.
     pub(crate) fn entries(self) -> impl Iterator<Item = (&'tree str, Self)> {
         let entries = self.value.as_object().into_iter().flatten();
         entries.map(move |(key, value)| (key.as_str(), self.entry(key, value)))
     }
 
-    /// The items of a list.
+    /// Returns the items of a list.
     pub(crate) fn items(self) -> impl Iterator<Item = Self> {
         let items = self.value.as_array().into_iter().flatten().enumerate();
         items.map(move |(index, value)| self.below(value, self.lines.and_then(|lines| lines.items.get(index))))
@@ -84,7 +84,7 @@ impl Lines {
     }
 }
 
-/// The kind of value in the words of a message.
+/// Returns the type of `value` for a message.
 pub(crate) fn noun(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",

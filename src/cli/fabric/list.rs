@@ -4,36 +4,36 @@ use crate::cli::table::table;
 use trainmesh_core::config::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
 use trainmesh_core::config::{Profile, Profiles};
 
-/// Before the name of a device class, where it is asked for as a resource (KEP-5004).
+/// Prefix of a device class that is requested as an extended resource (KEP-5004).
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
-/// One line for each profile that can be named, with the namespaces that may use it where some are limited.
+/// Formats one line for each profile, with a column for namespaces if some profile is restricted to some.
 pub(super) fn text(profiles: &Profiles) -> String {
-    let all = profiles.all();
-    let limited = all.values().any(|entry| entry.profile.namespaces.is_some());
-    let rows: Vec<Vec<String>> = all
+    let entries = profiles.all();
+    let restricted = entries.values().any(|entry| entry.profile.namespaces.is_some());
+    let rows: Vec<Vec<String>> = entries
         .into_iter()
         .map(|(name, entry)| {
-            let origin = if profiles.is_own(name) { "own" } else { "built-in" };
+            let origin = if profiles.is_own(name) { "custom" } else { "built-in" };
             let Profile { transport, description, .. } = &entry.profile;
             let devices = devices(&entry.profile);
             let mut row = vec![name.to_owned(), origin.to_owned(), transport.to_string(), devices];
-            row.extend(limited.then(|| namespaces(&entry.profile)));
+            row.extend(restricted.then(|| namespaces(&entry.profile)));
             row.push(description.clone());
             row
         })
         .collect();
-    let namespaces = limited.then_some("NAMESPACES");
-    let head = ["NAME", "FROM", "TRANSPORT", "DEVICES"].into_iter().chain(namespaces).chain(["DESCRIPTION"]);
+    let namespaces = restricted.then_some("NAMESPACES");
+    let head = ["NAME", "ORIGIN", "TRANSPORT", "DEVICES"].into_iter().chain(namespaces).chain(["DESCRIPTION"]);
     table(&head.collect::<Vec<_>>(), &rows)
 }
 
-/// Which namespaces may use a profile.
+/// Formats the namespaces that may use a profile.
 fn namespaces(profile: &Profile) -> String {
     profile.namespaces.as_ref().map_or_else(|| "all".to_owned(), ToString::to_string)
 }
 
-/// What a pod is given to reach the fabric by, in a few words.
+/// Formats the devices of a profile in a few words.
 fn devices(profile: &Profile) -> String {
     let resources = profile.resources.iter().filter(|resource| !resource.opt_in);
     let mut parts: Vec<String> = resources.map(resource).collect();
@@ -43,7 +43,7 @@ fn devices(profile: &Profile) -> String {
     let fast =
         interfaces.iter().filter(|interface| Some(&interface.interface_name) != default_interface.as_ref()).count();
     if parts.is_empty() && fast > 0 {
-        parts.push(format!("{fast} networks of GKE"));
+        parts.push(format!("{fast} GKE networks"));
     }
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
@@ -55,10 +55,10 @@ fn resource(resource: &Resource) -> String {
         Amount::Memory { quantity } => format!("{quantity} of {name} per container"),
         Amount::Devices { mode: ResourceMode::PerPod, count, .. } => format!("{count} {name} per pod"),
         Amount::Devices { mode: ResourceMode::PerContainer, count, .. } => format!("{count} {name} per container"),
-        Amount::Devices { mode: ResourceMode::PerGpu, ratio: Ratios::One(ratio), .. } => {
+        Amount::Devices { mode: ResourceMode::PerGpu, ratio: Ratios::Fixed(ratio), .. } => {
             format!("{ratio} {name} per GPU")
         }
-        Amount::Devices { mode: ResourceMode::PerGpu, ratio: Ratios::ByMachine(_), .. } => {
+        Amount::Devices { mode: ResourceMode::PerGpu, ratio: Ratios::ByInstanceType(_), .. } => {
             format!("{name} per GPU, by machine")
         }
     }

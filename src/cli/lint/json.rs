@@ -1,32 +1,32 @@
-//! `-o json`: the stable machine form. Pods without a finding are left out.
+//! `-o json`: the stable machine-readable format. Pods without findings are left out.
 
 use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{Linted, Run, end};
+use super::{LintReport, PodFindings, finish};
 use trainmesh_core::manifest::DocumentError;
 
-/// Changes only when a field changes its meaning or goes away.
+/// Incremented only when a field is removed or changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
 
-pub(super) fn print(out: &mut impl Write, run: &Run, config_hash: &str) -> anyhow::Result<()> {
-    let results: Vec<Value> = run.linted.iter().map(result).collect();
-    let errors: Vec<Value> = run.errors.iter().map(error).collect();
+pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash: &str) -> anyhow::Result<()> {
+    let results: Vec<Value> = lint_report.pod_findings.iter().map(result).collect();
+    let errors: Vec<Value> = lint_report.errors.iter().map(error).collect();
     let whole = json!({
         "schemaVersion": SCHEMA_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
         "configHash": config_hash,
-        "pods": run.pods,
+        "pods": lint_report.pods,
         "results": results,
         "errors": errors,
     });
     serde_json::to_writer(&mut *out, &whole).map_err(std::io::Error::from)?;
-    end(out)
+    finish(out)
 }
 
-fn result(linted: &Linted) -> Value {
-    let Linted { line, report, findings } = linted;
+fn result(pod: &PodFindings) -> Value {
+    let PodFindings { line, report, findings } = pod;
     json!({
         "source": report.source,
         "document": report.document,

@@ -1,24 +1,24 @@
-//! `-o sarif`: SARIF 2.1.0 (OASIS), as code reviews read it.
+//! `-o sarif`: SARIF 2.1.0 (OASIS), for code review tools.
 
 use std::fmt::Write as _;
 use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{Linted, Run, end, name};
+use super::{LintReport, PodFindings, finish, pod_name};
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::lint::{Check, checks};
 use trainmesh_core::manifest::DocumentError;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
+pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::Result<()> {
     let checks = checks();
-    let results = run.linted.iter().flat_map(|linted| {
+    let results = lint_report.pod_findings.iter().flat_map(|pod| {
         let checks = &checks;
-        linted.findings.iter().map(move |finding| result(linted, finding, checks))
+        pod.findings.iter().map(move |finding| result(pod, finding, checks))
     });
-    let errors: Vec<Value> = run.errors.iter().map(notification).collect();
+    let errors: Vec<Value> = lint_report.errors.iter().map(notification).collect();
     let driver = json!({
         "name": "trainmesh lint",
         "version": env!("CARGO_PKG_VERSION"),
@@ -30,7 +30,7 @@ pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
         "runs": [{
             "tool": {"driver": driver},
             "invocations": [{
-                "executionSuccessful": run.errors.is_empty(),
+                "executionSuccessful": lint_report.errors.is_empty(),
                 "toolExecutionNotifications": errors,
             }],
             "columnKind": "unicodeCodePoints",
@@ -38,32 +38,32 @@ pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
         }],
     });
     serde_json::to_writer(&mut *out, &whole).map_err(std::io::Error::from)?;
-    end(out)
+    finish(out)
 }
 
 fn rule(check: &Check) -> Value {
-    let Check { id, severity, title, why, cure, .. } = check;
+    let Check { id, severity, title, why, fix, .. } = check;
     json!({
         "id": id,
         "shortDescription": {"text": title},
         "fullDescription": {"text": why},
-        "help": {"text": format!("{why} Cure: {cure}."), "markdown": format!("{why}\n\n**Cure:** {cure}.")},
+        "help": {"text": format!("{why} Fix: {fix}."), "markdown": format!("{why}\n\n**Fix:** {fix}.")},
         "defaultConfiguration": {"level": level(*severity)},
     })
 }
 
-fn result(linted: &Linted, finding: &Finding, checks: &[&Check]) -> Value {
-    let Linted { line, report, .. } = linted;
+fn result(pod: &PodFindings, finding: &Finding, checks: &[&Check]) -> Value {
+    let PodFindings { line, report, .. } = pod;
     let Finding { code, severity, message, evidence: _, fix, subject } = finding;
-    let cure = fix.unwrap_or_default();
-    let pod = name(report);
+    let fix = fix.unwrap_or_default();
+    let pod = pod_name(report);
     json!({
         "ruleId": code,
         "ruleIndex": checks.iter().position(|check| check.id.code() == *code),
         "level": level(*severity),
-        "message": {"text": format!("{pod}: {message}. Cure: {cure}.")},
+        "message": {"text": format!("{pod}: {message}. Fix: {fix}.")},
         "locations": [{
-            "physicalLocation": place(&report.source, Some(*line)),
+            "physicalLocation": location(&report.source, Some(*line)),
             "logicalLocations": [{"fullyQualifiedName": format!("{pod} {subject}"), "kind": "object"}],
         }],
     })
@@ -73,19 +73,19 @@ fn notification(error: &DocumentError) -> Value {
     json!({
         "level": "error",
         "message": {"text": error.to_string()},
-        "locations": [{"physicalLocation": place(&error.source, error.line)}],
+        "locations": [{"physicalLocation": location(&error.source, error.line)}],
     })
 }
 
-fn place(source: &str, line: Option<u64>) -> Value {
-    let mut place = json!({"artifactLocation": {"uri": uri(source)}});
+fn location(source: &str, line: Option<u64>) -> Value {
+    let mut location = json!({"artifactLocation": {"uri": uri(source)}});
     if let Some(line) = line {
-        place["region"] = json!({"startLine": line});
+        location["region"] = json!({"startLine": line});
     }
-    place
+    location
 }
 
-/// A path as a relative reference of RFC 3986: a name may hold anything.
+/// Encodes a path as a relative reference of RFC 3986.
 fn uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {

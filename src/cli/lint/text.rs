@@ -1,27 +1,27 @@
-//! `-o text`: the findings of every pod, each with its reason and cure.
+//! `-o text`: the findings of every pod with their explanation and fix.
 
 use std::io::Write;
 
-use super::{Linted, Run, name};
+use super::{LintReport, PodFindings, pod_name};
 use trainmesh_core::finding::Severity;
 use trainmesh_core::printable::Printable;
-use trainmesh_core::render::{finding, style};
+use trainmesh_core::render::{style, write_finding};
 
-pub(super) fn print(out: &mut impl Write, run: &Run) -> anyhow::Result<()> {
+pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::Result<()> {
     let strong = style::HEADING;
-    for Linted { line, report, findings } in &run.linted {
+    for PodFindings { line, report, findings } in &lint_report.pod_findings {
         let source = Printable(&report.source);
-        writeln!(out, "{strong}{source}:{line}: {}{strong:#}", Printable(name(report)))?;
+        writeln!(out, "{strong}{source}:{line}: {}{strong:#}", Printable(pod_name(report)))?;
         for found in findings {
-            finding(out, found)?;
+            write_finding(out, found)?;
         }
         writeln!(out)?;
     }
     let count = |severity: Severity| {
-        let findings = run.linted.iter().flat_map(|linted| &linted.findings);
+        let findings = lint_report.pod_findings.iter().flat_map(|pod| &pod.findings);
         findings.filter(|finding| finding.severity == severity).count()
     };
     let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
-    writeln!(out, "pods: {}; E: {errors}, W: {warnings}, I: {notes}", run.pods)?;
+    writeln!(out, "pods: {}; E: {errors}, W: {warnings}, I: {notes}", lint_report.pods)?;
     Ok(out.flush()?)
 }

@@ -1,101 +1,102 @@
-//! The second pass over the input: every document is previewed, printed, and held against the cluster if asked for.
+//! The second pass over the input: previews and prints every document, and compares it with the cluster on request.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::mpsc;
 
-use super::super::input::failed;
-use super::super::live::Live;
+use super::super::input::document_error;
+use super::super::live::LiveCluster;
 use super::super::progress::Progress;
-use super::super::{complain, differ, note, stderr};
+use super::super::{print_difference, print_error, print_note, stderr};
 use super::Arguments;
 use trainmesh_core::manifest::{Document, DocumentError};
-use trainmesh_core::preview::{Drift, PodReport, Preview, Previewed};
+use trainmesh_core::preview::{DocumentPreview, Drift, PodReport, Preview};
 
-/// What the whole run came to.
+/// Result of a run.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct Summary {
     pub(super) pods: usize,
     pub(super) changed: bool,
     pub(super) errors: Vec<DocumentError>,
-    /// Whether the cluster gave no answer for some pod.
-    pub(super) unanswered: bool,
-    /// Notes that have been said: one is enough for a thousand jobs.
-    said: BTreeSet<String>,
+    /// Set if the dry run of some pod failed.
+    pub(super) comparison_failed: bool,
+    /// Notes that have been printed: each is printed once.
+    printed_notes: BTreeSet<String>,
 }
 
-/// Shows every document, in the order of the input.
+/// Prints every document in the order of the input.
 pub(super) fn show(
     arguments: &Arguments,
     documents: mpsc::Receiver<Result<Document, DocumentError>>,
     preview: &Preview,
-    live: Option<&Live>,
-) -> anyhow::Result<Tally> {
+    live: Option<&LiveCluster>,
+) -> anyhow::Result<Summary> {
     let color = arguments.color.into();
     let stderr = &mut stderr(color);
     let mut sink = arguments.output.sink(color, preview);
-    let mut tally = Tally::default();
+    let mut summary = Summary::default();
     let mut progress = Progress::new();
     for document in documents {
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
-            previewed.map_err(|error| failed(&document, &error)).map(|previewed| (document, previewed))
+            previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))
         });
         match previewed {
             Err(error) => {
-                complain(stderr, format_args!("{error}"));
-                tally.errors.push(error);
+                print_error(stderr, format_args!("{error}"));
+                summary.errors.push(error);
             }
-            Ok((document, Previewed::PassedOver(kind))) => {
+            Ok((document, DocumentPreview::Skipped(kind))) => {
                 if arguments.verbose {
                     let Document { source, document, .. } = &document;
-                    note(stderr, format_args!("{source}: document {}: {kind} makes no pods", document + 1));
+                    print_note(stderr, format_args!("{source}: document {}: {kind} creates no pods", document + 1));
                 }
             }
-            Ok((document, Previewed::Unknown(what))) => {
+            Ok((document, DocumentPreview::Unsupported(what))) => {
                 let Document { source, document, .. } = &document;
-                note(stderr, format_args!("{source}: document {}: {what}", document + 1));
+                print_note(stderr, format_args!("{source}: document {}: {what}", document + 1));
             }
-            Ok((_, Previewed::Pods { reports, notes })) => {
+            Ok((_, DocumentPreview::Pods { reports, notes })) => {
                 for report in &reports {
                     progress.tick();
                     sink.report(report)?;
-                    tally.pods += 1;
-                    tally.changed |= report.changed;
-                    tally.unanswered |= live.is_some_and(|live| !compare(live, report, stderr));
+                    summary.pods += 1;
+                    summary.changed |= report.changed;
+                    summary.comparison_failed |= live.is_some_and(|live| !compare(live, report, stderr));
                 }
                 for text in notes {
-                    if !tally.said.contains(&text) {
-                        note(stderr, format_args!("{text}"));
-                        tally.said.insert(text);
+                    if !summary.printed_notes.contains(&text) {
+                        print_note(stderr, format_args!("{text}"));
+                        summary.printed_notes.insert(text);
                     }
                 }
             }
         }
     }
-    sink.finish(&tally.errors)?;
-    if tally.pods == 0 && tally.errors.is_empty() {
-        note(stderr, format_args!("no document of the input makes pods"));
+    sink.finish(&summary.errors)?;
+    if summary.pods == 0 && summary.errors.is_empty() {
+        print_note(stderr, format_args!("no document in the input creates pods"));
     }
-    Ok(tally)
+    Ok(summary)
 }
 
-/// Tells in what the cluster's answer differs from `report`; returns whether it gave one.
-fn compare(live: &Live, report: &PodReport, stderr: &mut impl Write) -> bool {
+/// Prints the differences between `report` and the cluster; returns false if the dry run failed.
+fn compare(live: &LiveCluster, report: &PodReport, stderr: &mut impl Write) -> bool {
     let PodReport { kind, namespace, name, role, .. } = report;
-    let text = |value: Option<String>| value.map_or_else(|| "nothing".to_owned(), |value| format!("{value:?}"));
+    let text = |value: Option<String>| value.map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
     match live.compare(report) {
         Ok(differences) => {
             for Drift { field, shown, live } in differences {
                 let (shown, live) = (text(shown), text(live));
-                let what =
-                    format_args!("{kind} {namespace}/{name} {role}: {field} is {shown} here, {live} in the cluster");
-                differ(stderr, what);
+                let what = format_args!(
+                    "{kind} {namespace}/{name} {role}: {field} is {shown} in the preview, {live} in the cluster"
+                );
+                print_difference(stderr, what);
             }
             true
         }
         Err(error) => {
-            complain(stderr, format_args!("{kind} {namespace}/{name} {role}: {error:#}"));
+            print_error(stderr, format_args!("{kind} {namespace}/{name} {role}: {error:#}"));
             false
         }
     }

@@ -1,29 +1,29 @@
-//! The certificate in the Secret of the webhook, as TLS judges it.
+//! Evaluates the certificate in the webhook's Secret as a TLS client does.
 
 use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 
 use crate::certs::trust;
-use trainmesh_core::doctor::{self, ServingCertificate, ca_bundle};
+use trainmesh_core::doctor::{self, CertificateStatus, ca_bundle};
 use trainmesh_core::objects::Secret;
 use trainmesh_core::objects::secret::{TLS_CRT, TLS_KEY};
 
-/// What `secret` holds, and whether those trust it that `configurations` tell to call `host`.
+/// Evaluates the certificate in `secret` for `host`, and the `caBundle` of each webhook in `configurations` against it.
 pub(super) fn serving(
     secret: Option<&Secret>,
     configurations: &[MutatingWebhookConfiguration],
     host: &str,
     now: Timestamp,
-) -> ServingCertificate {
+) -> CertificateStatus {
     let Some(secret) = secret.filter(|secret| !secret.get(TLS_CRT).is_empty()) else {
-        return ServingCertificate::Missing;
+        return CertificateStatus::Missing;
     };
     let (chain, key) = (secret.get(TLS_CRT), secret.get(TLS_KEY));
-    let Some(dates) = trust::dates(chain, key) else { return ServingCertificate::Broken };
-    let webhooks = doctor::webhooks(configurations).unwrap_or_default();
-    let callers = webhooks.iter().filter(|webhook| !ca_bundle(webhook).is_empty());
-    let trust = callers.map(|it| (it.name.clone(), trust::verify(chain, ca_bundle(it), host, now))).collect();
-    ServingCertificate::Present { dates, trust }
+    let Some(validity) = trust::validity(chain, key) else { return CertificateStatus::Broken };
+    let webhooks = doctor::own_webhooks(configurations).unwrap_or_default();
+    let trusting = webhooks.iter().filter(|webhook| !ca_bundle(webhook).is_empty());
+    let trust = trusting.map(|it| (it.name.clone(), trust::verify(chain, ca_bundle(it), host, now))).collect();
+    CertificateStatus::Present { validity, trust }
 }
 
 #[cfg(test)]
@@ -35,8 +35,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::certs::mint;
-    use trainmesh_core::certs::{Dates, Distrust};
+    use crate::certs::issue;
+    use trainmesh_core::certs::{TrustError, Validity};
 
     const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
 
@@ -44,38 +44,39 @@ mod tests {
         Timestamp::from_second(1_800_000_000).unwrap()
     }
 
-    fn dates() -> Dates {
-        Dates::starting(now(), Duration::from_hours(90))
+    fn validity() -> Validity {
+        Validity::from_lifetime(now(), Duration::from_hours(90))
     }
 
-    /// A CA, and a Secret with a certificate for `host` that it has signed.
+    /// Returns a CA, and a Secret with a certificate for `host` that it has signed.
     fn pair(host: &str) -> (String, Secret) {
-        let authority = mint::authority(dates()).unwrap();
-        let leaf = mint::leaf(&authority, host, dates()).unwrap();
-        let data = [(TLS_CRT, leaf.certificate), (TLS_KEY, leaf.key.pem().to_owned())];
+        let authority = issue::authority(validity()).unwrap();
+        let serving = issue::serving_certificate(&authority, host, validity()).unwrap();
+        let data = [(TLS_CRT, serving.certificate), (TLS_KEY, serving.key.pem().to_owned())];
         let data: BTreeMap<String, Vec<u8>> = data.map(|(key, text)| (key.to_owned(), text.into_bytes())).into();
         (authority.pem, Secret::new("1", data))
     }
 
     fn configuration(bundles: [&str; 3]) -> MutatingWebhookConfiguration {
-        let mut manifest = trainmesh_core::yaml::parse(include_str!("../../../config/registration.yaml")).unwrap();
+        let mut manifest =
+            trainmesh_core::yaml::parse(include_str!("../../../config/webhook-configuration.yaml")).unwrap();
         for (index, bundle) in bundles.into_iter().enumerate() {
             manifest["webhooks"][index]["clientConfig"]["caBundle"] = json!(ByteString(bundle.as_bytes().to_vec()));
         }
         serde_json::from_value(manifest).unwrap()
     }
 
-    fn check(secret: &Secret, bundles: [&str; 3], expected: &[(&str, Result<(), Distrust>)]) {
+    fn check(secret: &Secret, bundles: [&str; 3], expected: &[(&str, Result<(), TrustError>)]) {
         let trust = expected.iter().map(|(name, verdict)| (format!("{name}.trainmesh.dev"), *verdict)).collect();
         let found = serving(Some(secret), &[configuration(bundles)], HOST, now());
-        assert_eq!(found, ServingCertificate::Present { dates: dates(), trust });
+        assert_eq!(found, CertificateStatus::Present { validity: validity(), trust });
     }
 
     #[test]
-    fn callers_trust_by_bundle_and_name() {
+    fn trust_depends_on_bundle_and_name() {
         let ((ca, secret), (other, _)) = (pair(HOST), pair(HOST));
         let both = format!("{other}{ca}");
-        let (trusted, foreign, misnamed) = (Ok(()), Err(Distrust::Issuer), Err(Distrust::Name));
+        let (trusted, foreign, misnamed) = (Ok(()), Err(TrustError::UnknownIssuer), Err(TrustError::NameMismatch));
         check(&secret, [&both; 3], &[("inject", trusted), ("audit", trusted), ("istio-aux", trusted)]);
         check(&secret, [&ca, &other, &ca], &[("inject", trusted), ("audit", foreign), ("istio-aux", trusted)]);
         check(&secret, [&other, "", &ca], &[("inject", foreign), ("istio-aux", trusted)]);
@@ -84,12 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pair_is_broken() {
+    fn a_mismatched_pair_is_broken() {
         let ((_, secret), (_, other)) = (pair(HOST), pair(HOST));
         let data = [(TLS_CRT, secret.get(TLS_CRT)), (TLS_KEY, other.get(TLS_KEY))];
         let mixed = Secret::new("1", data.map(|(key, bytes)| (key.to_owned(), bytes.to_vec())).into());
-        assert_eq!(serving(Some(&mixed), &[], HOST, now()), ServingCertificate::Broken);
-        assert_eq!(serving(Some(&Secret::new("1", BTreeMap::new())), &[], HOST, now()), ServingCertificate::Missing);
-        assert_eq!(serving(None, &[], HOST, now()), ServingCertificate::Missing);
+        assert_eq!(serving(Some(&mixed), &[], HOST, now()), CertificateStatus::Broken);
+        assert_eq!(serving(Some(&Secret::new("1", BTreeMap::new())), &[], HOST, now()), CertificateStatus::Missing);
+        assert_eq!(serving(None, &[], HOST, now()), CertificateStatus::Missing);
     }
 }

@@ -1,4 +1,5 @@
-//! What a checkup reads of Deployments and pods. The whole types would be a twentieth of the binary.
+//! The fields of Deployments and pods that a checkup reads. The complete types would add a twentieth to the size of the
+//! binary.
 
 use k8s_openapi::api::apps::v1;
 use k8s_openapi::api::core::v1::Pod as WholePod;
@@ -12,19 +13,19 @@ pub(super) type Deployment = Object<DeploymentSpec, NotUsed>;
 /// A pod.
 pub(super) type Pod = Object<PodSpec, PodStatus>;
 
-/// What a Deployment is to be.
+/// Spec of a Deployment.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct DeploymentSpec {
     pub(super) template: PodTemplate,
 }
 
-/// What its pods are to be.
+/// Pod template of a Deployment.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct PodTemplate {
     pub(super) spec: PodSpec,
 }
 
-/// What a pod is to be.
+/// Spec of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PodSpec {
@@ -41,14 +42,14 @@ pub(super) struct Container {
     pub(super) ports: Vec<Port>,
 }
 
-/// A variable of its environment.
+/// An environment variable.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Variable {
     pub(super) name: String,
     pub(super) value: Option<String>,
 }
 
-/// A port of its.
+/// A container port.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Port {
@@ -63,21 +64,21 @@ pub(super) struct Volume {
     pub(super) secret: Option<SecretSource>,
 }
 
-/// A Secret that is mounted.
+/// Source of a Secret volume.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SecretSource {
     pub(super) secret_name: Option<String>,
 }
 
-/// What a pod is.
+/// Status of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct PodStatus {
     pub(super) conditions: Vec<Condition>,
 }
 
-/// One thing that is true of it, or not.
+/// A condition of a pod.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Condition {
     #[serde(rename = "type")]
@@ -85,7 +86,7 @@ pub(super) struct Condition {
     pub(super) status: String,
 }
 
-/// The Deployments of a namespace, or of all.
+/// Returns the Deployments of a namespace, or of all.
 pub(super) fn deployments(client: &Client, namespace: Option<&str>) -> Api<Deployment> {
     let resource = ApiResource::erase::<v1::Deployment>(&());
     match namespace {
@@ -94,7 +95,7 @@ pub(super) fn deployments(client: &Client, namespace: Option<&str>) -> Api<Deplo
     }
 }
 
-/// The pods of a namespace.
+/// Returns the pods of a namespace.
 pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<WholePod>(&()))
 }

@@ -1,4 +1,4 @@
-//! What runs: our two Deployments, the Service's endpoints, Istio's control planes.
+//! Reads what is running: trainmesh's two Deployments, the endpoints of the Service, and Istio's control planes.
 
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -12,14 +12,14 @@ use super::readable;
 use trainmesh_core::doctor::{Istiod, Readable, Servers};
 use trainmesh_core::objects::{CONTROLLER_DEPLOYMENT, SERVICE, WEBHOOK_DEPLOYMENT};
 
-/// The volume of a certificate that is not the controller's.
+/// Name of the volume that mounts a certificate not managed by the controller.
 const TLS: &str = "tls";
-/// What finds Istio's control planes, whatever their revision.
+/// Label selector of Istio's control planes, whatever their revision.
 const ISTIOD: &str = "app=istiod";
-/// Their setting.
+/// Environment variable that enables native sidecars.
 const NATIVE: &str = "ENABLE_NATIVE_SIDECARS";
 
-/// How the servers are installed; as the chart does it where their Deployments are missing or hidden.
+/// Reads how the servers are installed; assumes the chart's defaults if their Deployments are missing or not readable.
 pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers, RequestError> {
     let webhook = pod_spec(client, namespace, WEBHOOK_DEPLOYMENT).await?.into_known().flatten();
     let controller = pod_spec(client, namespace, CONTROLLER_DEPLOYMENT).await?;
@@ -33,32 +33,32 @@ pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers,
         webhook_account: account(&webhook).unwrap_or(usual.webhook_account),
         controller_account: account(&controller).unwrap_or(usual.controller_account),
         own_certificate: secret.is_none(),
-        // Where neither is installed, both are expected.
+        // If neither is installed, both are expected.
         controller: webhook.is_none() || !absent,
         secret: secret.unwrap_or(usual.secret),
     })
 }
 
-/// How many replicas of the webhook are ready; `None` where there is no Service.
+/// Counts the ready replicas of the webhook; `None` if there is no Service.
 pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usize>, RequestError> {
     let services: Api<Service> = Api::namespaced(client.clone(), namespace);
     if find(&format!("read Service {namespace}/{SERVICE}"), services.get_metadata(SERVICE)).await?.is_none() {
         return Ok(None);
     }
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
-    let ours = ListParams::default().labels(&format!("kubernetes.io/service-name={SERVICE}"));
-    let slices = list(&format!("list EndpointSlices in {namespace}"), &slices, ours).await?;
-    // In a cluster of two address families each replica stands in a slice of each.
+    let selector = ListParams::default().labels(&format!("kubernetes.io/service-name={SERVICE}"));
+    let slices = list(&format!("list EndpointSlices in {namespace}"), &slices, selector).await?;
+    // In a dual-stack cluster each replica is in one slice per address family.
     let family = |family: &str| {
         let slices = slices.iter().filter(|slice| slice.address_type == family);
         let endpoints = slices.flat_map(|slice| slice.endpoints.iter().flatten());
-        // What is not said counts as ready.
+        // An endpoint without the condition counts as ready.
         endpoints.filter(|it| it.conditions.as_ref().and_then(|it| it.ready).unwrap_or(true)).count()
     };
     Ok(Some(family("IPv4").max(family("IPv6"))))
 }
 
-/// Istio's control planes in this cluster.
+/// Lists Istio's control planes in this cluster.
 pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, RequestError> {
     let (api, istiods) = (deployments(client, None), ListParams::default().labels(ISTIOD));
     let all = list("list Istio's Deployments in all namespaces", &api, istiods).await?;

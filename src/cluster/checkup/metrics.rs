@@ -1,4 +1,5 @@
-//! The metrics of both servers, asked for through the apiserver, which reaches pods where a person does not.
+//! Reads the metrics of both servers through the apiserver's pod proxy, because a user's machine rarely reaches pods
+//! directly.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +12,32 @@ use super::super::list::list;
 use super::super::request::{RequestError, send};
 use super::deployed::{Pod, pods};
 
-/// The pods of both servers.
-const OURS: &str = "app.kubernetes.io/name=trainmesh,app.kubernetes.io/component in (webhook,controller)";
-/// The port that tells of them, by the name that the Deployments give it.
+/// Label selector of the pods of both servers.
+const SELECTOR: &str = "app.kubernetes.io/name=trainmesh,app.kubernetes.io/component in (webhook,controller)";
+/// Name of the port that serves metrics.
 const ADMIN: &str = "admin";
-/// How each of our metrics begins.
+/// Prefix of trainmesh's metrics.
 const PREFIX: &str = "trainmesh_";
-/// One that does not answer makes no other wait.
-const AT_ONCE: usize = 8;
+/// Maximum number of concurrent requests, so that a pod that does not respond delays no other.
+const CONCURRENCY: usize = 8;
 
-/// The replicas in `namespace` that are ready, and whether their metrics can be read.
-pub(super) async fn shown(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, RequestError> {
-    let ours = ListParams::default().labels(OURS);
-    let pods = list(&format!("list pods in {namespace}"), &pods(client, namespace), ours).await?;
-    let places = pods.into_iter().filter(ready).filter_map(|pod| Some((pod.name_any(), port(&pod)?)));
-    let asked = places.map(|(name, port)| async move {
+/// Returns the ready replicas in `namespace`, and for each if its metrics are readable.
+pub(super) async fn by_replica(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, RequestError> {
+    let selector = ListParams::default().labels(SELECTOR);
+    let pods = list(&format!("list pods in {namespace}"), &pods(client, namespace), selector).await?;
+    let replicas = pods.into_iter().filter(ready).filter_map(|pod| Some((pod.name_any(), port(&pod)?)));
+    let requests = replicas.map(|(name, port)| async move {
         let step = format!("read the metrics of pods in {namespace} (get pods/proxy)");
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics");
         let request = Request::get(path).body(Vec::new()).map_err(|_| RequestError::Malformed(step.clone()))?;
         match send(&step, client.request_text(request)).await {
             Ok(text) => Ok((name, text.contains(PREFIX))),
-            // Of what is forbidden nothing can be said; all else means that it was tried in vain.
+            // A forbidden request leaves the result unknown; any other error means that the metrics are not served.
             Err(error) if error.is_forbidden() => Err(error),
             Err(_) => Ok((name, false)),
         }
     });
-    stream::iter(asked).buffered(AT_ONCE).try_collect().await
+    stream::iter(requests).buffered(CONCURRENCY).try_collect().await
 }
 
 fn ready(pod: &Pod) -> bool {

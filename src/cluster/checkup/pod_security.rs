@@ -1,8 +1,8 @@
-//! Whether namespaces without a Pod Security label admit what fabric profiles add: one dry run for each.
+//! Probes, with one dry run each, if namespaces without a Pod Security label admit what fabric profiles add.
 //!
-//! No API shows the level that the apiserver's `AdmissionConfiguration` sets for the whole cluster. So a pod that the level
-//! `baseline` forbids is created as a dry run, with the rights of the person who calls. Only a denial by Pod Security, or
-//! by the security context constraints of `OpenShift`, says something; every other answer leaves the matter unknown.
+//! No API exposes the cluster-wide default in the apiserver's `AdmissionConfiguration`. So the checkup creates a pod
+//! that level `baseline` forbids as a dry run, with the user's permissions. Only a denial by Pod Security or by the
+//! security context constraints of `OpenShift` is conclusive; any other response leaves the level unknown.
 
 use std::collections::BTreeMap;
 
@@ -15,18 +15,18 @@ use serde_json::json;
 use super::super::request::{RequestError, send};
 use super::Namespaces;
 use trainmesh_core::config::{Fabric, PodSecurityDefault};
-use trainmesh_core::doctor::{Admission, PodSecurityProbe, Readable};
+use trainmesh_core::doctor::{PodSecurityProbe, ProbeResult, Readable};
 use trainmesh_core::keys;
 use trainmesh_core::scope::{self, Installation, Mode};
 
-/// How many namespaces are probed: the level is the same everywhere, and exemptions by namespace are few.
-const MOST: usize = 50;
-/// How many dry runs are under way at once: each passes all admission plugins and webhooks of the cluster.
-const AT_ONCE: usize = 4;
-/// The name of the pod that is never created.
+/// Maximum number of probed namespaces: the level is the same everywhere, and exemptions by namespace are few.
+const MAX_NAMESPACES: usize = 50;
+/// Maximum number of concurrent dry runs: each passes all admission plugins and webhooks of the cluster.
+const CONCURRENCY: usize = 4;
+/// Name of the pod, which is never created.
 const PROBE: &str = "trainmesh-doctor-probe";
 
-/// Probes the namespaces in which the default of the cluster decides about pods with a fabric.
+/// Probes the namespaces in which the cluster's default applies to pods with a fabric.
 pub(super) async fn probe(
     client: &Client,
     fabric: &Fabric,
@@ -37,39 +37,41 @@ pub(super) async fn probe(
         Readable::Known(all) => all,
         Readable::Forbidden(question) => return Readable::Forbidden(question.clone()),
     };
-    let concerned = all.iter().filter(|(name, labels)| fabric.enabled && is_concerned(name, labels, installation));
-    let concerned: Vec<&String> = concerned.map(|(name, _)| name).collect();
-    let probed =
-        concerned.iter().take(MOST).map(|name| async move { ((*name).clone(), admission(client, name).await) });
-    let namespaces: BTreeMap<String, Admission> = stream::iter(probed).buffer_unordered(AT_ONCE).collect().await;
-    let omitted = concerned.len() - namespaces.len();
+    let affected = all.iter().filter(|(name, labels)| fabric.enabled && is_affected(name, labels, installation));
+    let affected: Vec<&String> = affected.map(|(name, _)| name).collect();
+    let probed = affected
+        .iter()
+        .take(MAX_NAMESPACES)
+        .map(|name| async move { ((*name).clone(), admission(client, name).await) });
+    let namespaces: BTreeMap<String, ProbeResult> = stream::iter(probed).buffer_unordered(CONCURRENCY).collect().await;
+    let omitted = affected.len() - namespaces.len();
     Readable::Known(PodSecurityProbe { configured: fabric.pod_security_default, namespaces, omitted })
 }
 
-/// Whether pods of the namespace may get a fabric, and no label of its own says what it enforces.
-fn is_concerned(namespace: &str, labels: &BTreeMap<String, String>, installation: &Installation) -> bool {
+/// Returns true if pods of the namespace can get a fabric and none of its labels sets the enforced level.
+fn is_affected(namespace: &str, labels: &BTreeMap<String, String>, installation: &Installation) -> bool {
     let mode = installation.namespace_mode(namespace, labels);
     matches!(mode, Ok(Mode::Enabled | Mode::Audit)) && !labels.contains_key(keys::POD_SECURITY)
 }
 
-async fn admission(client: &Client, namespace: &str) -> Admission {
+async fn admission(client: &Client, namespace: &str) -> ProbeResult {
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    let Ok(pod) = serde_json::from_value(pod()) else { return Admission::Unknown };
+    let Ok(pod) = serde_json::from_value(pod()) else { return ProbeResult::Unknown };
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     match send(&format!("create a pod in namespace {namespace} as a dry run"), api.create(&dry_run, &pod)).await {
-        Ok(_) => Admission::Admitted,
+        Ok(_) => ProbeResult::Admitted,
         Err(RequestError::Failed { source, .. }) => match *source {
             kube::Error::Api(status) if status.is_forbidden() => denial(&status.message),
-            _ => Admission::Unknown,
+            _ => ProbeResult::Unknown,
         },
-        Err(RequestError::TimedOut(_) | RequestError::Malformed(_)) => Admission::Unknown,
+        Err(RequestError::TimedOut(_) | RequestError::Malformed(_)) => ProbeResult::Unknown,
     }
 }
 
-/// A pod that Pod Security admits at level `privileged` alone. Neither this webhook nor Istio's is called for it, and it
-/// states resources, so that a quota that requires them does not reject it.
+/// Returns a pod that only level `privileged` admits. Neither trainmesh's nor Istio's webhook is called for it, and it
+/// sets resources, so that a quota that requires them does not reject it.
 fn pod() -> serde_json::Value {
-    let few = json!({"cpu": "1m", "memory": "1Mi"});
+    let resources = json!({"cpu": "1m", "memory": "1Mi"});
     json!({
         "metadata": {"name": PROBE, "labels": {keys::INJECT: scope::DISABLED, keys::SIDECAR_INJECT: "false"}},
         "spec": {
@@ -77,27 +79,27 @@ fn pod() -> serde_json::Value {
             "containers": [{
                 "name": "probe",
                 "image": "trainmesh.invalid/probe",
-                "resources": {"requests": few, "limits": few},
+                "resources": {"requests": resources, "limits": resources},
                 "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
             }],
         },
     })
 }
 
-/// What a denial says. It begins with the name of the pod where a built-in plugin denies, and with the words `admission
-/// webhook` where a webhook does, whose text is its author's.
-fn denial(message: &str) -> Admission {
+/// Interprets a denial. The message starts with the pod's name if a built-in plugin denies, and with `admission
+/// webhook` if a webhook does, whose text is arbitrary.
+fn denial(message: &str) -> ProbeResult {
     let Some(why) = message.strip_prefix(&format!("pods \"{PROBE}\" is forbidden: ")) else {
-        return Admission::Unknown;
+        return ProbeResult::Unknown;
     };
     if why.starts_with("unable to validate against any security context constraint") {
-        return Admission::SecurityContextConstraints;
+        return ProbeResult::SecurityContextConstraints;
     }
     let level = why.strip_prefix("violates PodSecurity \"").and_then(|rest| rest.split([':', '"']).next());
     match level {
-        Some("baseline") => Admission::PodSecurity(PodSecurityDefault::Baseline),
-        Some("restricted") => Admission::PodSecurity(PodSecurityDefault::Restricted),
-        _ => Admission::Unknown,
+        Some("baseline") => ProbeResult::PodSecurity(PodSecurityDefault::Baseline),
+        Some("restricted") => ProbeResult::PodSecurity(PodSecurityDefault::Restricted),
+        _ => ProbeResult::Unknown,
     }
 }
 
@@ -110,31 +112,31 @@ mod tests {
     #[rstest]
     #[case::baseline(
         r#"pods "trainmesh-doctor-probe" is forbidden: violates PodSecurity "baseline:latest": non-default capabilities (container "probe" must not include "IPC_LOCK" in securityContext.capabilities.add)"#,
-        Admission::PodSecurity(PodSecurityDefault::Baseline)
+        ProbeResult::PodSecurity(PodSecurityDefault::Baseline)
     )]
     #[case::restricted(
         r#"pods "trainmesh-doctor-probe" is forbidden: violates PodSecurity "restricted:v1.36": allowPrivilegeEscalation != false"#,
-        Admission::PodSecurity(PodSecurityDefault::Restricted)
+        ProbeResult::PodSecurity(PodSecurityDefault::Restricted)
     )]
     #[case::scc(
         r#"pods "trainmesh-doctor-probe" is forbidden: unable to validate against any security context constraint: [provider "anyuid": Forbidden: not usable by user or serviceaccount]"#,
-        Admission::SecurityContextConstraints
+        ProbeResult::SecurityContextConstraints
     )]
     #[case::rbac(
         r#"pods is forbidden: User "jane" cannot create resource "pods" in API group "" in the namespace "a""#,
-        Admission::Unknown
+        ProbeResult::Unknown
     )]
-    #[case::quota(r#"pods "trainmesh-doctor-probe" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"#, Admission::Unknown)]
+    #[case::quota(r#"pods "trainmesh-doctor-probe" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"#, ProbeResult::Unknown)]
     #[case::webhook(
         r#"admission webhook "w.example.com" denied the request: pods "trainmesh-doctor-probe" is forbidden: violates PodSecurity "baseline:latest""#,
-        Admission::Unknown
+        ProbeResult::Unknown
     )]
     #[case::another_level(
         r#"pods "trainmesh-doctor-probe" is forbidden: violates PodSecurity "odd:latest": x"#,
-        Admission::Unknown
+        ProbeResult::Unknown
     )]
-    #[case::nothing("", Admission::Unknown)]
-    fn only_pod_security_and_security_context_constraints_decide(#[case] message: &str, #[case] expected: Admission) {
+    #[case::nothing("", ProbeResult::Unknown)]
+    fn only_pod_security_and_security_context_constraints_decide(#[case] message: &str, #[case] expected: ProbeResult) {
         assert_eq!(denial(message), expected);
     }
 
@@ -144,10 +146,10 @@ mod tests {
     #[case::own_level(json!({"trainmesh.dev/inject": "enabled", "pod-security.kubernetes.io/enforce": "baseline"}), false)]
     #[case::istio_aux(json!({"io.datastrophic/istio-aux": "enabled"}), false)]
     #[case::not_opted_in(json!({}), false)]
-    fn namespaces_where_the_default_decides(#[case] labels: serde_json::Value, #[case] expected: bool) {
+    fn namespaces_without_their_own_level_are_affected(#[case] labels: serde_json::Value, #[case] expected: bool) {
         let labels = serde_json::from_value(labels).unwrap();
-        let installation = Installation::from("home".to_owned());
-        assert_eq!(is_concerned("a", &labels, &installation), expected);
-        assert!(!is_concerned("home", &labels, &installation));
+        let installation = Installation::from("namespace".to_owned());
+        assert_eq!(is_affected("a", &labels, &installation), expected);
+        assert!(!is_affected("namespace", &labels, &installation));
     }
 }

@@ -1,4 +1,4 @@
-//! What others may do: one `SubjectAccessReview` for each right.
+//! Checks the permissions of the servers' service accounts: one `SubjectAccessReview` for each.
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
@@ -6,59 +6,66 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::super::request::{RequestError, send};
-use trainmesh_core::doctor::{Right, Server, Servers, narrowed};
+use trainmesh_core::doctor::{Permission, Server, Servers, narrow_to_namespaces};
 
-/// The apiserver answers from memory; more at once would only wait for its priority level.
-const AT_ONCE: usize = 8;
+/// Maximum number of concurrent reviews. The apiserver answers from memory; more would only queue in its priority
+/// level.
+const CONCURRENCY: usize = 8;
 
-/// Those of `needed` that the accounts of `servers` in `home` lack; into pods it is enough to reach those of `opted_in`.
+/// Returns those of `needed` that the service accounts of `servers` lack. For access to pods, the namespaces in
+/// `opted_in` suffice.
 pub(super) async fn denied(
     client: &Client,
     servers: &Servers,
-    home: &str,
-    needed: Vec<Right>,
+    installed_in: &str,
+    needed: Vec<Permission>,
     opted_in: &[String],
-) -> Result<Vec<Right>, RequestError> {
-    let mut lacking = Vec::new();
-    let mut narrow = Vec::new();
-    for right in ask(client, servers, home, needed).await? {
-        match narrowed(&right, opted_in) {
-            Some(rights) => narrow.extend(rights),
-            None => lacking.push(right),
+) -> Result<Vec<Permission>, RequestError> {
+    let mut missing = Vec::new();
+    let mut narrowed = Vec::new();
+    for permission in not_allowed(client, servers, installed_in, needed).await? {
+        match narrow_to_namespaces(&permission, opted_in) {
+            Some(permissions) => narrowed.extend(permissions),
+            None => missing.push(permission),
         }
     }
-    lacking.extend(ask(client, servers, home, narrow).await?);
-    Ok(lacking)
+    missing.extend(not_allowed(client, servers, installed_in, narrowed).await?);
+    Ok(missing)
 }
 
-/// Those of `rights` that the accounts of `servers` in `home` have.
+/// Returns those of `permissions` that the service accounts of `servers` have.
 pub(super) async fn granted(
     client: &Client,
     servers: &Servers,
-    home: &str,
-    mut rights: Vec<Right>,
-) -> Result<Vec<Right>, RequestError> {
-    let denied = ask(client, servers, home, rights.clone()).await?;
-    rights.retain(|right| !denied.contains(right));
-    Ok(rights)
+    installed_in: &str,
+    mut permissions: Vec<Permission>,
+) -> Result<Vec<Permission>, RequestError> {
+    let denied = not_allowed(client, servers, installed_in, permissions.clone()).await?;
+    permissions.retain(|permission| !denied.contains(permission));
+    Ok(permissions)
 }
 
-/// Those of `rights` that are not allowed, in their order.
-async fn ask(client: &Client, servers: &Servers, home: &str, rights: Vec<Right>) -> Result<Vec<Right>, RequestError> {
+/// Returns those of `permissions` that are not allowed, in order.
+async fn not_allowed(
+    client: &Client,
+    servers: &Servers,
+    installed_in: &str,
+    permissions: Vec<Permission>,
+) -> Result<Vec<Permission>, RequestError> {
     let api: Api<SubjectAccessReview> = Api::all(client.clone());
-    let asked = stream::iter(rights).map(|right| {
-        let (api, review) = (api.clone(), review(&right, servers, home));
+    let reviews = stream::iter(permissions).map(|permission| {
+        let (api, review) = (api.clone(), review(&permission, servers, installed_in));
         async move {
-            let step = "ask what the servers' accounts may do (create SubjectAccessReviews)";
+            let step = "check the permissions of the servers' service accounts (create SubjectAccessReviews)";
             let reviewed = send(step, api.create(&PostParams::default(), &review)).await?;
-            Ok((!reviewed.status.is_some_and(|status| status.allowed)).then_some(right))
+            Ok((!reviewed.status.is_some_and(|status| status.allowed)).then_some(permission))
         }
     });
-    asked.buffered(AT_ONCE).try_filter_map(|right| async { Ok(right) }).try_collect().await
+    reviews.buffered(CONCURRENCY).try_filter_map(|permission| async { Ok(permission) }).try_collect().await
 }
 
-fn review(right: &Right, servers: &Servers, home: &str) -> SubjectAccessReview {
-    let Right { server, verb, group, resource, name, namespace } = right;
+fn review(permission: &Permission, servers: &Servers, installed_in: &str) -> SubjectAccessReview {
+    let Permission { server, verb, group, resource, name, namespace } = permission;
     let account = match server {
         Server::Webhook => &servers.webhook_account,
         Server::Controller => &servers.controller_account,
@@ -74,14 +81,14 @@ fn review(right: &Right, servers: &Servers, home: &str) -> SubjectAccessReview {
         namespace: namespace.clone(),
         ..ResourceAttributes::default()
     };
-    // The groups that the apiserver gives each service account: RBAC may bind to them as well.
+    // The groups of every service account: RBAC can bind to them as well.
     let groups = [
         "system:serviceaccounts".to_owned(),
-        format!("system:serviceaccounts:{home}"),
+        format!("system:serviceaccounts:{installed_in}"),
         "system:authenticated".to_owned(),
     ];
     let spec = SubjectAccessReviewSpec {
-        user: Some(format!("system:serviceaccount:{home}:{account}")),
+        user: Some(format!("system:serviceaccount:{installed_in}:{account}")),
         groups: Some(groups.into()),
         resource_attributes: Some(attributes),
         ..SubjectAccessReviewSpec::default()

@@ -1,4 +1,5 @@
-//! The `ConfigMap` with what living gangs carry: written by the controller that leads, watched by every webhook.
+//! The `ConfigMap` with the pins of running gangs, written by the leading controller and watched by every webhook
+//! replica.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,12 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::super::client::MANAGER;
+use super::super::client::FIELD_MANAGER;
 use super::super::request::{RequestError, find, write};
 use trainmesh_core::gang::pins::Pins;
 use trainmesh_core::objects::{FABRIC_CONFIG_MAP, WriteOutcome};
 
-/// The key that holds the pins.
+/// Key of the pins.
 const KEY: &str = "pins.json";
 
 /// The `ConfigMap` of one namespace.
@@ -21,22 +22,22 @@ pub struct PinStore {
     namespace: String,
 }
 
-/// The pins as they were at some version.
+/// The pins as of one resourceVersion.
 #[derive(Clone, Debug)]
 pub struct Stored {
     version: String,
-    /// The pins.
+    /// Content of the object.
     pub pins: Pins,
 }
 
 impl PinStore {
-    /// That of `namespace`.
+    /// Creates a store in `namespace`.
     #[must_use]
     pub fn new(client: Client, namespace: &str) -> Self {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned() }
     }
 
-    /// What is kept; `None` where there is no object to keep it in.
+    /// Reads the pins; `None` if the `ConfigMap` does not exist.
     pub async fn read(&self) -> Result<Option<Stored>, RequestError> {
         let step = format!("read ConfigMap {}/{FABRIC_CONFIG_MAP}", self.namespace);
         let Some(object) = find(&step, self.api.get(FABRIC_CONFIG_MAP)).await? else { return Ok(None) };
@@ -44,23 +45,23 @@ impl PinStore {
         Ok(Some(Stored { version: object.metadata.resource_version.unwrap_or_default(), pins }))
     }
 
-    /// Keeps `pins`, if the object still is what `read` was.
+    /// Writes `pins`, unless the object has changed since `read`.
     pub async fn write(&self, read: &Stored, pins: &Pins) -> Result<WriteOutcome, RequestError> {
         let step = format!("write ConfigMap {}/{FABRIC_CONFIG_MAP}", self.namespace);
-        let data = BTreeMap::from([(KEY, pins.write())]);
+        let data = BTreeMap::from([(KEY, pins.to_json())]);
         let patch = json!({"metadata": {"resourceVersion": read.version}, "data": data});
-        let parameters = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        // The answer is metadata alone.
+        let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        // The response contains metadata alone.
         write(&step, self.api.patch_metadata(FABRIC_CONFIG_MAP, &parameters, &Patch::Merge(patch))).await
     }
 }
 
-/// The pins of the object; none where it holds none, or nothing that is understood.
+/// Parses the pins of the object. Missing or malformed data yields no pins.
 pub(super) fn parse(object: &ConfigMap) -> Pins {
     let text = object.data.as_ref().and_then(|data| data.get(KEY));
-    let read = text.map(|text| Pins::read(text)).transpose();
+    let read = text.map(|text| Pins::from_json(text)).transpose();
     read.unwrap_or_else(|error| {
-        tracing::warn!("what ConfigMap {FABRIC_CONFIG_MAP} says of gangs is not understood: {error}");
+        tracing::warn!("ConfigMap {FABRIC_CONFIG_MAP} contains invalid pins: {error}");
         None
     })
     .unwrap_or_default()

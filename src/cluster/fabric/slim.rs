@@ -1,4 +1,5 @@
-//! An object of which only names, labels and a small status are read: a node is a thousandth of what the apiserver sends.
+//! An object of which only names, labels and a few status fields are decoded: a thousandth of what the apiserver sends
+//! for a node.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,21 +11,21 @@ use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// A `K` of which its status is read as an `S`.
+/// A `K` whose status is decoded as an `S`.
 pub(super) struct Slim<K, S> {
     metadata: ObjectMeta,
     pub(super) status: S,
     kind: PhantomData<fn() -> K>,
 }
 
-/// What a node offers.
+/// Status of a node: its allocatable resources.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct NodeStatus {
     pub(super) allocatable: BTreeMap<String, Value>,
 }
 
-/// What a quota limits, and what of it is taken.
+/// Status of a quota: its limits and the current usage.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct QuotaStatus {
@@ -70,7 +71,7 @@ impl<K, S: fmt::Debug> fmt::Debug for Slim<K, S> {
     }
 }
 
-/// As the apiserver serves a `K`.
+/// Served by the apiserver as a `K`.
 impl<K: Resource<DynamicType = ()>, S> Resource for Slim<K, S> {
     type DynamicType = ();
     type Scope = K::Scope;

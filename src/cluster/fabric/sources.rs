@@ -21,82 +21,90 @@ use trainmesh_core::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota
 use trainmesh_core::gang::pins::Pins;
 use trainmesh_core::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
 
-/// Objects in one page of a list that only administrators fill.
+/// Page size for lists that only administrators can fill.
 const LARGE_PAGE: u32 = 500;
 
-/// A change of the facts.
+/// An update of the facts.
 pub(super) type Update = Box<dyn FnOnce(&mut ClusterFacts) + Send>;
 
-/// A part of the facts.
-type Part<T> = fn(&mut ClusterFacts) -> &mut T;
+/// Accessor of one field of the facts.
+type Field<T> = fn(&mut ClusterFacts) -> &mut T;
 
-/// Namespaces that hold an object, by the object's name.
-type Holders = BTreeMap<String, Arc<Index<String>>>;
+/// Namespaces that contain an object, by the object's name.
+type NamespacesByName = BTreeMap<String, Arc<Index<String>>>;
 
-/// Watches everything; our own objects are in `home`.
-pub(super) fn updates(client: &Client, home: &str, named: &ReferencedObjects) -> SelectAll<BoxStream<'static, Update>> {
-    let ReferencedObjects { config_maps, claim_templates } = named;
+/// Starts all watches; `namespace` contains trainmesh's own objects.
+pub(super) fn updates(
+    client: &Client,
+    namespace: &str,
+    references: &ReferencedObjects,
+) -> SelectAll<BoxStream<'static, Update>> {
+    let ReferencedObjects { config_maps, claim_templates } = references;
     stream::select_all([
         nodes(client),
         quotas(client),
         injector(client),
-        pins(client, home),
-        present::<ConfigMap>(client, config_maps, |facts| &mut facts.config_maps),
-        present::<ResourceClaimTemplate>(client, claim_templates, |facts| &mut facts.claim_templates),
+        pins(client, namespace),
+        watch_names::<ConfigMap>(client, config_maps, |facts| &mut facts.config_maps),
+        watch_names::<ResourceClaimTemplate>(client, claim_templates, |facts| &mut facts.claim_templates),
     ])
 }
 
 fn nodes(client: &Client) -> BoxStream<'static, Update> {
-    let nodes = |nodes: Option<&Objects<NodeShape>>| nodes.map(|nodes| Arc::new(Nodes::of(nodes.values())));
+    let nodes = |nodes: Option<&Objects<NodeShape>>| nodes.map(|nodes| Arc::new(Nodes::from_shapes(nodes.values())));
     let api = Api::all(client.clone());
-    part(api, all(), "nodes", |node, _| Some(shape(node)), nodes, |facts| &mut facts.nodes)
+    watch_field(api, all(), "nodes", |node, _| Some(shape(node)), nodes, |facts| &mut facts.nodes)
 }
 
 fn quotas(client: &Client) -> BoxStream<'static, Update> {
     let quotas =
         |quotas: Option<&Objects<(String, Quota)>>| quotas.map(|quotas| Arc::new(by_namespace(quotas.values())));
     let api = Api::all(client.clone());
-    part(api, all(), "resource quotas", |object, _| quota(object), quotas, |facts| &mut facts.quotas)
+    watch_field(api, all(), "resource quotas", |object, _| quota(object), quotas, |facts| &mut facts.quotas)
 }
 
 fn injector(client: &Client) -> BoxStream<'static, Update> {
     let api: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
-    let there = |found: Option<&Objects<String>>| found.is_some_and(|found| !found.is_empty());
+    let exists = |found: Option<&Objects<String>>| found.is_some_and(|found| !found.is_empty());
     let name = |object: &PartialObjectMeta<_>, _: Option<&String>| Some(object.name_any());
     let config = index::named(NETWORK_RESOURCES_INJECTOR);
-    part(api, config, NETWORK_RESOURCES_INJECTOR, name, there, |facts| &mut facts.network_resources_injector)
+    watch_field(api, config, NETWORK_RESOURCES_INJECTOR, name, exists, |facts| &mut facts.network_resources_injector)
 }
 
-fn pins(client: &Client, home: &str) -> BoxStream<'static, Update> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), home);
+fn pins(client: &Client, namespace: &str) -> BoxStream<'static, Update> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let pins =
         |found: Option<&Objects<Arc<Pins>>>| found.and_then(|found| found.values().next().cloned()).unwrap_or_default();
     let reduce = |object: &ConfigMap, _: Option<&Arc<Pins>>| Some(Arc::new(pins::parse(object)));
-    part(api, index::named(FABRIC_CONFIG_MAP), "the pins of gangs", reduce, pins, |facts| &mut facts.pins)
+    watch_field(api, index::named(FABRIC_CONFIG_MAP), "the pins of gangs", reduce, pins, |facts| &mut facts.pins)
 }
 
-/// Watches whether each of `names` is there, in all namespaces. The part is known when all of them are.
-fn present<K>(client: &Client, names: &BTreeSet<String>, part: Part<Option<Arc<Names>>>) -> BoxStream<'static, Update>
+/// Watches in which namespaces objects with these names exist. The field is known once all names are.
+fn watch_names<K>(
+    client: &Client,
+    names: &BTreeSet<String>,
+    field: Field<Option<Arc<Names>>>,
+) -> BoxStream<'static, Update>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
 {
-    let holders: Holders = names.iter().map(|name| (name.clone(), Arc::default())).collect();
-    let changes = stream::select_all(holders.iter().map(|(name, index)| {
+    let namespaces: NamespacesByName = names.iter().map(|name| (name.clone(), Arc::default())).collect();
+    let changes = stream::select_all(namespaces.iter().map(|(name, index)| {
         let api: Api<PartialObjectMeta<K>> = Api::all(client.clone());
         let options = Options::optional(format!("{} {name}", K::plural(&())));
         index::watch(api, index::named(name), Arc::clone(index), options, |object, _| object.namespace()).boxed()
     }));
-    changes.map(move |()| set(part, names_by_namespace(&holders).map(Arc::new))).boxed()
+    changes.map(move |()| set(field, names_by_namespace(&namespaces).map(Arc::new))).boxed()
 }
 
-/// Watches for one part of the facts: what `view` makes of the objects, or of not knowing them.
-fn part<K, V, T>(
+/// Watches one field of the facts. `view` computes it from the objects, or from `None` while they are unknown.
+fn watch_field<K, V, T>(
     api: Api<K>,
     config: watcher::Config,
     resource: &str,
     reduce: impl Fn(&K, Option<&V>) -> Option<V> + Send + 'static,
     view: impl Fn(Option<&Objects<V>>) -> T + Send + 'static,
-    part: Part<T>,
+    field: Field<T>,
 ) -> BoxStream<'static, Update>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
@@ -105,17 +113,17 @@ where
 {
     let index = Arc::new(Index::default());
     let changes = index::watch(api, config, Arc::clone(&index), Options::optional(resource), reduce);
-    changes.map(move |()| set(part, index.read(&view))).boxed()
+    changes.map(move |()| set(field, index.read(&view))).boxed()
 }
 
-fn set<T: Send + 'static>(part: Part<T>, value: T) -> Update {
-    Box::new(move |facts| *part(facts) = value)
+fn set<T: Send + 'static>(field: Field<T>, value: T) -> Update {
+    Box::new(move |facts| *field(facts) = value)
 }
 
-/// `None` as long as the holders of one name are unknown.
-fn names_by_namespace(holders: &Holders) -> Option<Names> {
+/// Returns `None` until every name has been listed.
+fn names_by_namespace(namespaces: &NamespacesByName) -> Option<Names> {
     let mut names = Names::new();
-    for (name, index) in holders {
+    for (name, index) in namespaces {
         for namespace in index.read(|namespaces| namespaces.map(|all| all.values().cloned().collect::<Vec<_>>()))? {
             names.entry(namespace).or_default().insert(name.clone());
         }
@@ -124,16 +132,16 @@ fn names_by_namespace(holders: &Holders) -> Option<Names> {
 }
 
 pub(super) fn shape(node: &Slim<Node, NodeStatus>) -> NodeShape {
-    NodeShape::read(node.labels(), &node.status.allocatable)
+    NodeShape::new(node.labels(), &node.status.allocatable)
 }
 
-/// A quota, after its namespace.
+/// Reduces a quota to its namespace and content.
 pub(super) fn quota(quota: &Slim<ResourceQuota, QuotaStatus>) -> Option<(String, Quota)> {
-    let read = Quota::read(&quota.name_any(), &quota.status.hard, &quota.status.used)?;
+    let read = Quota::from_status(&quota.name_any(), &quota.status.hard, &quota.status.used)?;
     Some((quota.namespace().unwrap_or_default(), read))
 }
 
-/// Quotas by their namespace.
+/// Groups quotas by namespace.
 pub(super) fn by_namespace<'a>(quotas: impl IntoIterator<Item = &'a (String, Quota)>) -> HashMap<String, Vec<Quota>> {
     let mut by_namespace: HashMap<String, Vec<Quota>> = HashMap::new();
     for (namespace, quota) in quotas {
@@ -154,22 +162,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_known_when_all_of_them_are() {
-        let holders = Holders::from(["a", "b"].map(|name| (name.to_owned(), Arc::default())));
+    fn names_are_known_once_all_of_them_are_listed() {
+        let indexes = NamespacesByName::from(["a", "b"].map(|name| (name.to_owned(), Arc::default())));
         let list = |name: &str, namespaces: &[&str]| {
             let object = |namespace: &&str| {
                 let metadata = ObjectMeta { namespace: Some((*namespace).to_owned()), ..ObjectMeta::default() };
                 Event::InitApply(ConfigMap { metadata, ..ConfigMap::default() })
             };
             for event in [Event::Init].into_iter().chain(namespaces.iter().map(object)).chain([Event::InitDone]) {
-                holders[name].apply(&event, |object, _| object.namespace());
+                indexes[name].apply(&event, |object, _| object.namespace());
             }
         };
         list("a", &["team-a", "team-b"]);
-        assert_eq!(names_by_namespace(&holders), None);
+        assert_eq!(names_by_namespace(&indexes), None);
         list("b", &["team-b"]);
-        let names = names_by_namespace(&holders).unwrap();
+        let names = names_by_namespace(&indexes).unwrap();
         assert_eq!((names["team-a"].len(), names["team-b"].len()), (1, 2));
-        assert_eq!(names_by_namespace(&Holders::new()), Some(Names::new()));
+        assert_eq!(names_by_namespace(&NamespacesByName::new()), Some(Names::new()));
     }
 }

@@ -1,4 +1,4 @@
-//! The same facts for a person: each by one bounded question, as far as it may be asked.
+//! Reads the same facts once, with one bounded request each, as far as the user's permissions allow.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -19,26 +19,26 @@ use super::sources::{by_namespace, quota, shape};
 use trainmesh_core::cluster_facts::{ClusterFacts, Names, Nodes, ReferencedObjects};
 use trainmesh_core::objects::NETWORK_RESOURCES_INJECTOR;
 
-/// What can be read now, with the objects that profiles name looked for in all namespaces. What cannot is unknown.
-pub async fn survey(client: &Client, named: &ReferencedObjects) -> ClusterFacts {
+/// Reads the facts, including the namespaces of the referenced objects. What cannot be read is unknown.
+pub async fn survey(client: &Client, references: &ReferencedObjects) -> ClusterFacts {
     let nodes: Api<Slim<Node, NodeStatus>> = Api::all(client.clone());
     let quotas: Api<Slim<ResourceQuota, QuotaStatus>> = Api::all(client.clone());
-    let registrations: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
+    let webhook_configurations: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
     let all = ListParams::default;
     let (nodes, quotas, injector, config_maps, claim_templates) = tokio::join!(
         list("list nodes", &nodes, all()),
         list("list resource quotas", &quotas, all()),
         find(
-            "read the registration of network-resources-injector",
-            registrations.get_metadata(NETWORK_RESOURCES_INJECTOR)
+            "read the webhook configuration of network-resources-injector",
+            webhook_configurations.get_metadata(NETWORK_RESOURCES_INJECTOR)
         ),
-        present::<ConfigMap>(client, &named.config_maps),
-        present::<ResourceClaimTemplate>(client, &named.claim_templates),
+        find_names::<ConfigMap>(client, &references.config_maps),
+        find_names::<ResourceClaimTemplate>(client, &references.claim_templates),
     );
     let shapes = nodes.ok().map(|nodes| nodes.iter().map(shape).collect::<Vec<_>>());
     let quotas = quotas.ok().map(|quotas| by_namespace(&quotas.iter().filter_map(quota).collect::<Vec<_>>()));
     ClusterFacts {
-        nodes: shapes.map(|shapes| Arc::new(Nodes::of(shapes.iter()))),
+        nodes: shapes.map(|shapes| Arc::new(Nodes::from_shapes(shapes.iter()))),
         quotas: quotas.map(Arc::new),
         config_maps: config_maps.map(Arc::new),
         claim_templates: claim_templates.map(Arc::new),
@@ -47,7 +47,7 @@ pub async fn survey(client: &Client, named: &ReferencedObjects) -> ClusterFacts 
     }
 }
 
-async fn present<K>(client: &Client, names: &BTreeSet<String>) -> Option<Names>
+async fn find_names<K>(client: &Client, names: &BTreeSet<String>) -> Option<Names>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {

@@ -1,4 +1,4 @@
-//! The loop that feeds an index: changes are reported together, and what may not be read is unknown.
+//! Watch loop that feeds an index: it debounces changes and treats what is forbidden as unknown.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -16,36 +16,36 @@ use trainmesh_core::error::chain;
 
 /// Quotas change with every pod.
 const DEBOUNCE: Duration = Duration::from_millis(100);
-/// Permissions are given by people.
+/// Permissions change only when an administrator edits RBAC.
 const PAUSE: Duration = Duration::from_mins(5);
 
-/// How a resource is watched.
+/// Options of a watch.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// What is watched, for the log.
+    /// Name of the resource, for the log.
     resource: String,
-    /// How long changes are collected before they are reported.
+    /// Time for which changes are collected before they are reported.
     debounce: Duration,
-    /// How long a resource that may not be read is left alone; `None`: as long as after any error, and what was known
-    /// stays.
+    /// Delay before a forbidden resource is requested again; `None` backs off as after any other error and keeps the
+    /// known objects.
     pause: Option<Duration>,
 }
 
 impl Options {
-    /// For a resource without which nothing works: every change is reported at once, and what was known stays whatever the
-    /// apiserver answers.
+    /// Options for a resource that is indispensable: changes are reported at once, and the known objects are kept on
+    /// any error.
     pub(crate) fn required(resource: impl Into<String>) -> Self {
         Self { resource: resource.into(), debounce: Duration::ZERO, pause: None }
     }
 
-    /// For a resource without which the rest works: where it may not be read it is unknown.
+    /// Options for a resource that is dispensable: it becomes unknown if it is forbidden.
     pub(crate) fn optional(resource: impl Into<String>) -> Self {
         Self { resource: resource.into(), debounce: DEBOUNCE, pause: Some(PAUSE) }
     }
 }
 
-/// Watches the objects of `api` that `config` selects, reduces them into `index`, and yields whenever that has changed.
-/// Ends only when it is dropped.
+/// Watches the objects of `api` that `config` selects, reduces them into `index`, and yields whenever the index
+/// changes. The stream never ends.
 pub(crate) fn watch<K, V>(
     api: Api<K>,
     config: watcher::Config,
@@ -58,21 +58,21 @@ where
     V: PartialEq + Send + Sync + 'static,
 {
     let events = watcher(api, config).default_backoff().boxed();
-    changes(Feed { events, index, options, reduce, due: None, resume: None, rejected: false })
+    changes(Feed { events, index, options, reduce, due: None, resume: None, forbidden: false })
 }
 
-/// An index, and the events that feed it.
+/// An index and the events that feed it.
 struct Feed<S, V, R> {
     events: S,
     index: Arc<Index<V>>,
     options: Options,
     reduce: R,
-    /// When to report what has changed.
+    /// Time at which to report pending changes.
     due: Option<Instant>,
-    /// When to go on after a pause.
+    /// Time at which a pause ends.
     resume: Option<Instant>,
-    /// Whether the last answer was that it may not be read.
-    rejected: bool,
+    /// Set while the resource is forbidden, so that it is logged once.
+    forbidden: bool,
 }
 
 fn changes<K, S, V, R>(feed: Feed<S, V, R>) -> impl Stream<Item = ()>
@@ -92,7 +92,7 @@ where
     V: PartialEq,
     R: Fn(&K, Option<&V>) -> Option<V>,
 {
-    /// Waits until the index has changed; `None` when there are no more events.
+    /// Waits until the index has changed; `None` when the events have ended.
     async fn changed(&mut self) -> Option<()> {
         if let Some(resume) = self.resume.take() {
             sleep_until(resume).await;
@@ -104,12 +104,12 @@ where
                     self.due = None;
                     return Some(());
                 }
-                // Cancelled by a time that has come only while no event is there.
+                // Cancel-safe: the timer wins only while no event is ready.
                 event = self.events.next() => event?,
             };
             match event {
                 Ok(event) => {
-                    self.rejected = false;
+                    self.forbidden = false;
                     if self.index.apply(&event, &self.reduce) {
                         if self.options.debounce.is_zero() {
                             return Some(());
@@ -123,8 +123,8 @@ where
                         tracing::warn!("watch of {what} failed: {}", chain(&error));
                         continue;
                     };
-                    if !std::mem::replace(&mut self.rejected, true) {
-                        tracing::warn!("{what} cannot be read, so nothing is concluded from them: {}", chain(&error));
+                    if !std::mem::replace(&mut self.forbidden, true) {
+                        tracing::warn!("{what} cannot be read and are treated as unknown: {}", chain(&error));
                     }
                     self.index.clear();
                     (self.due, self.resume) = (None, Some(Instant::now() + pause));
@@ -135,7 +135,7 @@ where
     }
 }
 
-/// Whether asking again soon is of no use: it is forbidden, or there is no such kind.
+/// Returns true if an early retry is pointless: the request is forbidden, or the kind does not exist.
 fn is_rejected(error: &watcher::Error) -> bool {
     let rejected = |status: &kube::core::Status| matches!(status.code, 401 | 403 | 404 | 405);
     match error {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     const DEBOUNCE: Duration = Duration::from_millis(2);
-    /// Far from the other.
+    /// Much longer than [`DEBOUNCE`].
     const PAUSE: Duration = Duration::from_millis(50);
 
     fn named(name: &str) -> ConfigMap {
@@ -173,8 +173,8 @@ mod tests {
         Err(watcher::Error::InitialListFailed(kube::Error::Api(Box::new(status))))
     }
 
-    /// What is reported of these events, each of which comes when what the one before has changed was reported; `-`:
-    /// nothing is known.
+    /// Returns the known objects at each report, `-` if they are unknown. Each event arrives after the previous change
+    /// has been reported.
     async fn reported(events: Vec<watcher::Result<Event<ConfigMap>>>, pause: Option<Duration>) -> Vec<String> {
         let events = events.into_iter().chain([Ok(Event::Init)]);
         let events = Box::pin(stream::iter(events).then(|event| async {
@@ -185,7 +185,7 @@ mod tests {
         let options = Options { resource: "maps".to_owned(), debounce: DEBOUNCE, pause };
         let reduce = |map: &ConfigMap, _: Option<&String>| Some(map.name_any());
         let feed =
-            Feed { events, index: Arc::clone(&index), options, reduce, due: None, resume: None, rejected: false };
+            Feed { events, index: Arc::clone(&index), options, reduce, due: None, resume: None, forbidden: false };
         let known = |()| {
             let names = |names: Option<&super::super::Objects<String>>| {
                 names.map_or("-".to_owned(), |names| names.keys().map(String::as_str).collect())
@@ -207,19 +207,19 @@ mod tests {
     #[case::overloaded(vec![Ok(Event::Init), Ok(Event::InitDone), rejected(503)], &[""])]
     #[case::another_error(vec![Ok(Event::Init), Ok(Event::InitDone), Err(watcher::Error::NoResourceVersion)], &[""])]
     #[tokio::test]
-    async fn reports(#[case] events: Vec<watcher::Result<Event<ConfigMap>>>, #[case] expected: &[&str]) {
+    async fn reports_changes(#[case] events: Vec<watcher::Result<Event<ConfigMap>>>, #[case] expected: &[&str]) {
         assert_eq!(reported(events, Some(PAUSE)).await, expected);
     }
 
     #[tokio::test]
-    async fn what_may_not_be_read_is_left_alone_for_a_while() {
-        let began = Instant::now();
+    async fn a_forbidden_resource_is_retried_after_a_pause() {
+        let started = Instant::now();
         assert_eq!(reported(vec![rejected(403), Ok(Event::Init), Ok(Event::InitDone)], Some(PAUSE)).await, ["-", ""]);
-        assert!(began.elapsed() > PAUSE);
+        assert!(started.elapsed() > PAUSE);
     }
 
     #[tokio::test]
-    async fn what_is_required_stays_known() {
+    async fn a_required_resource_stays_known() {
         let events = vec![Ok(Event::Init), Ok(Event::InitApply(named("x"))), Ok(Event::InitDone), rejected(403)];
         assert_eq!(reported(events, None).await, ["x"]);
     }

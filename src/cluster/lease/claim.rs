@@ -1,4 +1,4 @@
-//! The lease as a candidate writes it.
+//! The lease object that a candidate writes.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
 use trainmesh_core::objects::LEASE;
 
-/// `lease`, or a new one, held by `identity` for `term`. The times in it are for people: nobody counts from another's
-/// clock.
-pub(super) fn claim(lease: Option<Lease>, identity: &str, term: Duration) -> Lease {
+/// Returns `lease`, or a new one, held by `identity` for `lease_duration`. Its timestamps are informational: no
+/// candidate relies on another's clock.
+pub(super) fn claim(lease: Option<Lease>, identity: &str, lease_duration: Duration) -> Lease {
     let now = MicroTime(Timestamp::now());
     let mut lease = lease.unwrap_or_else(|| Lease {
         metadata: ObjectMeta { name: Some(LEASE.to_owned()), ..ObjectMeta::default() },
@@ -23,8 +23,8 @@ pub(super) fn claim(lease: Option<Lease>, identity: &str, term: Duration) -> Lea
     }
     lease.spec = Some(LeaseSpec {
         holder_identity: Some(identity.to_owned()),
-        // Whole seconds, and at least one.
-        lease_duration_seconds: Some(i32::try_from(term.as_secs()).unwrap_or(i32::MAX).max(1)),
+        // Whole seconds, at least one.
+        lease_duration_seconds: Some(i32::try_from(lease_duration.as_secs()).unwrap_or(i32::MAX).max(1)),
         renew_time: Some(now),
         ..spec
     });

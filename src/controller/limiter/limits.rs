@@ -1,40 +1,40 @@
-//! How much the controller does at once, and how soon a pod comes back that finds no place.
+//! Limits of concurrent actions, and retry delays.
 
 use std::time::Duration;
 
-/// Actions at once. Each holds a connection to the apiserver, and one of it to the kubelet.
-pub(super) const ACTIONS: usize = 64;
-/// Actions at once on one node: a kubelet runs on the node's last per cent of CPU, and a node that has just died takes
-/// no more than these places until its first calls have failed.
-pub(super) const PER_NODE: usize = 8;
-/// Actions at once of namespaces that have not shown that theirs end in good time; the other half is for those that have.
-pub(super) const UNPROVEN: usize = ACTIONS / 2;
-/// The same on one node.
-pub(super) const UNPROVEN_PER_NODE: usize = PER_NODE / 2;
-/// Actions at once of slow namespaces, so that new ones find room beside them.
-pub(super) const SLOW: usize = UNPROVEN / 2;
-/// The same on one node.
-pub(super) const SLOW_PER_NODE: usize = UNPROVEN_PER_NODE / 2;
-/// Pods that are read again at once: a read takes a few milliseconds, so that they keep all places busy.
-pub(super) const TURNS: usize = 32;
-/// Probes at once of nodes that did not answer, so that any number of dead nodes never delays the pods of the others.
-pub(super) const PROBES: usize = 4;
-/// Actions a second, and how many may come at once. A read, a stream and an event each: a tenth of what an apiserver
-/// does for one client without fairness queues noticing.
+/// Maximum number of concurrent actions. Each holds a connection to the apiserver, and from there to a kubelet.
+pub(super) const MAX_ACTIONS: usize = 64;
+/// Maximum per node: a kubelet has little CPU on a busy node, and a node that has just failed blocks no more than these
+/// slots until the first calls fail.
+pub(super) const MAX_PER_NODE: usize = 8;
+/// Maximum for namespaces that have not completed a timely action yet; the other half is reserved for those that have.
+pub(super) const MAX_UNPROVEN: usize = MAX_ACTIONS / 2;
+/// The same per node.
+pub(super) const MAX_UNPROVEN_PER_NODE: usize = MAX_PER_NODE / 2;
+/// Maximum for slow namespaces, so that new ones find a slot.
+pub(super) const MAX_SLOW: usize = MAX_UNPROVEN / 2;
+/// The same per node.
+pub(super) const MAX_SLOW_PER_NODE: usize = MAX_UNPROVEN_PER_NODE / 2;
+/// Maximum number of concurrent turns: a read takes a few milliseconds, so these keep all slots busy.
+pub(super) const MAX_TURNS: usize = 32;
+/// Maximum number of concurrent probes of unresponsive nodes, so that failed nodes never delay the pods of others.
+pub(super) const MAX_PROBES: usize = 4;
+/// Actions per second and burst. Each costs a read, a stream and an event: a tenth of what an apiserver serves one
+/// client without API priority and fairness intervening.
 pub(super) const RATE: (u32, u32) = (50, 100);
-/// Pods in all lines: each keeps a few kilobytes.
-pub(super) const WAITING: usize = 1024;
-/// Pods in the line of one namespace: at the full rate it takes longer than [`FULL`] to empty, so that sending pods away
-/// costs no throughput.
-pub(super) const LINE: usize = 128;
-/// When to come back to a line that was full.
-pub(super) const FULL: Duration = Duration::from_secs(1);
-/// When to come back where another namespace took the place during the read.
-pub(super) const TAKEN: Duration = Duration::from_millis(100);
-/// When to come back where all probes are under way.
-pub(super) const PROBED: Duration = Duration::from_secs(1);
-/// An action that takes longer than this part of its time-out is slow: without this a pod could hold its place for just
-/// less than the time-out, at no cost.
-pub(super) const SLOW_PART: u32 = 2;
-/// Namespaces from which on idle ones are forgotten.
-pub(super) const REMEMBERED: usize = 1024;
+/// Maximum number of queued pods; each takes a few kilobytes.
+pub(super) const MAX_QUEUED: usize = 1024;
+/// Maximum number of queued pods per namespace: at the full rate such a queue takes longer than [`QUEUE_FULL_DELAY`] to
+/// drain, so rejecting pods costs no throughput.
+pub(super) const MAX_QUEUED_PER_NAMESPACE: usize = 128;
+/// Retry delay if the queue is full.
+pub(super) const QUEUE_FULL_DELAY: Duration = Duration::from_secs(1);
+/// Retry delay if another namespace took the slot during the read.
+pub(super) const SLOT_TAKEN_DELAY: Duration = Duration::from_millis(100);
+/// Retry delay if all probes are in use.
+pub(super) const PROBE_DELAY: Duration = Duration::from_secs(1);
+/// An action that takes longer than its timeout divided by this is slow. Otherwise a pod could hold its slot for almost
+/// the timeout without consequence.
+pub(super) const SLOW_DIVISOR: u32 = 2;
+/// Number of namespaces above which idle ones are removed.
+pub(super) const MAX_NAMESPACES: usize = 1024;

@@ -1,58 +1,58 @@
-//! What one namespace may take, by how its actions went so far.
+//! Quota of a namespace, which depends on the duration of its previous actions.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::limits::{ACTIONS, PER_NODE};
+use super::limits::{MAX_ACTIONS, MAX_PER_NODE};
 
-/// How long a namespace counts as slow after an action of its took long; it doubles with each further one. Long against
-/// the time-out of an action (10 s), so that slow actions hold a place for a small part of the time only.
+/// Time for which a namespace counts as slow after a slow action; doubles with each further one. Long compared with the
+/// timeout of an action (10 s), so that slow actions hold a slot for a small fraction of the time.
 const FIRST_PENALTY: Duration = Duration::from_secs(30);
-/// No longer: a team that has repaired its pods is not held up for the rest of the day.
-const LONGEST_PENALTY: Duration = Duration::from_mins(10);
-/// How long an idle namespace is remembered: jobs of one team end within the hour.
-const MEMORY: Duration = Duration::from_hours(1);
+/// Upper bound: a namespace whose pods have been fixed recovers within minutes.
+const MAX_PENALTY: Duration = Duration::from_mins(10);
+/// Time for which an idle namespace is remembered: the jobs of a team tend to complete within the same hour.
+const RETENTION: Duration = Duration::from_hours(1);
 
-/// A namespace with pods that wait, are acted on, or were within the last hour.
+/// A namespace with queued pods, running actions, or actions within the last hour.
 #[derive(Debug)]
 pub(super) struct Namespace<T> {
-    /// Its pods in line, each with its node.
-    pub(super) line: VecDeque<(Box<str>, T)>,
-    /// Its turns and actions on each node.
-    on_nodes: HashMap<Box<str>, usize>,
-    /// All of its turns and actions.
+    /// Queued pods, each with its node.
+    pub(super) queue: VecDeque<(Box<str>, T)>,
+    /// Turns and actions per node.
+    per_node: HashMap<Box<str>, usize>,
+    /// Turns and actions in total.
     taken: usize,
-    /// Whether an action of its ended in good time.
+    /// Set once an action has completed in time.
     proven: bool,
-    /// Actions that took long, those that ran together counted once.
-    offences: u32,
-    /// When the last of them was counted.
-    last_offence: Option<Instant>,
-    /// Until when it counts as slow.
+    /// Number of slow actions; concurrent ones count once.
+    strikes: u32,
+    /// Time of the last counted slow action.
+    last_strike: Option<Instant>,
+    /// Time until which the namespace counts as slow.
     slow_until: Option<Instant>,
-    used: Instant,
+    last_used: Instant,
 }
 
-/// How the actions of a namespace went so far.
+/// Class of a namespace by its previous actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// An action ended in good time.
+    /// An action has completed in time.
     Proven,
-    /// None has ended yet.
+    /// No action has completed yet.
     New,
-    /// One took long a short time ago.
+    /// An action was slow recently.
     Slow,
 }
 
 impl Class {
-    /// Actions at once of one namespace: in all, and on one node.
-    fn share(self) -> (usize, usize) {
+    /// Maximum number of concurrent actions of one namespace: in total, and per node.
+    fn quota(self) -> (usize, usize) {
         match self {
-            // Half of the places.
-            Self::Proven => (ACTIONS / 2, PER_NODE / 2),
-            // Its first action takes a tenth of a second, or shows that the namespace is slow.
+            // Half of the slots.
+            Self::Proven => (MAX_ACTIONS / 2, MAX_PER_NODE / 2),
+            // The first action takes 100 ms, or shows that the namespace is slow.
             Self::New => (8, 1),
-            // Enough to see that it has become better.
+            // Enough to detect a recovery.
             Self::Slow => (2, 1),
         }
     }
@@ -61,14 +61,14 @@ impl Class {
 impl<T> Namespace<T> {
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            line: VecDeque::new(),
-            on_nodes: HashMap::new(),
+            queue: VecDeque::new(),
+            per_node: HashMap::new(),
             taken: 0,
             proven: false,
-            offences: 0,
-            last_offence: None,
+            strikes: 0,
+            last_strike: None,
             slow_until: None,
-            used: now,
+            last_used: now,
         }
     }
 
@@ -80,63 +80,63 @@ impl<T> Namespace<T> {
         }
     }
 
-    /// Whether its share has room for one more action on some node.
-    pub(super) fn has_share(&self, now: Instant) -> bool {
-        self.taken < self.class(now).share().0
+    /// Returns true if the quota allows another action on some node.
+    pub(super) fn has_capacity(&self, now: Instant) -> bool {
+        self.taken < self.class(now).quota().0
     }
 
-    /// Whether its share of this node has room for one more action.
-    pub(super) fn has_share_of(&self, node: &str, now: Instant) -> bool {
-        self.on_nodes.get(node).copied().unwrap_or_default() < self.class(now).share().1
+    /// Returns true if the quota allows another action on this node.
+    pub(super) fn has_capacity_on(&self, node: &str, now: Instant) -> bool {
+        self.per_node.get(node).copied().unwrap_or_default() < self.class(now).quota().1
     }
 
     /// Charges a turn, which an action may follow, on `node`.
-    pub(super) fn take(&mut self, node: &str, now: Instant) {
-        self.used = now;
+    pub(super) fn charge(&mut self, node: &str, now: Instant) {
+        self.last_used = now;
         self.taken += 1;
-        *self.on_nodes.entry(node.into()).or_default() += 1;
+        *self.per_node.entry(node.into()).or_default() += 1;
     }
 
-    /// Takes back what [`Self::take`] charged.
-    pub(super) fn give_back(&mut self, node: &str) {
+    /// Reverts [`Self::charge`].
+    pub(super) fn refund(&mut self, node: &str) {
         self.taken = self.taken.saturating_sub(1);
-        if let Some(taken) = self.on_nodes.get_mut(node) {
+        if let Some(taken) = self.per_node.get_mut(node) {
             *taken = taken.saturating_sub(1);
             if *taken == 0 {
-                self.on_nodes.remove(node);
+                self.per_node.remove(node);
             }
         }
     }
 
-    /// Notes an action that ended in good time.
-    pub(super) fn ended(&mut self, now: Instant) {
-        self.used = now;
+    /// Records an action that completed in time.
+    pub(super) fn record_timely(&mut self, now: Instant) {
+        self.last_used = now;
         self.proven = true;
     }
 
-    /// Notes an action that took long, of `lasted`. Actions that ran together count once.
-    pub(super) fn took_long(&mut self, lasted: Duration, now: Instant) {
-        self.used = now;
+    /// Records a slow action that took `elapsed`. Concurrent ones count once.
+    pub(super) fn record_slow(&mut self, elapsed: Duration, now: Instant) {
+        self.last_used = now;
         self.proven = false;
-        let clean = self.slow_until.is_some_and(|until| now >= until + penalty(self.offences));
-        if clean {
-            self.offences = 0;
+        let recovered = self.slow_until.is_some_and(|until| now >= until + penalty(self.strikes));
+        if recovered {
+            self.strikes = 0;
         }
-        if self.last_offence.is_none_or(|last| last + lasted <= now) {
-            self.offences += 1;
-            self.last_offence = Some(now);
+        if self.last_strike.is_none_or(|last| last + elapsed <= now) {
+            self.strikes += 1;
+            self.last_strike = Some(now);
         }
-        self.slow_until = Some(now + penalty(self.offences));
+        self.slow_until = Some(now + penalty(self.strikes));
     }
 
-    /// Whether nothing would be lost with it.
-    pub(super) fn is_forgotten(&self, now: Instant) -> bool {
-        self.line.is_empty() && self.taken == 0 && now.saturating_duration_since(self.used) > MEMORY
+    /// Returns true if the entry can be removed.
+    pub(super) fn is_expired(&self, now: Instant) -> bool {
+        self.queue.is_empty() && self.taken == 0 && now.saturating_duration_since(self.last_used) > RETENTION
     }
 }
 
-fn penalty(offences: u32) -> Duration {
-    FIRST_PENALTY.saturating_mul(1 << offences.saturating_sub(1).min(16)).min(LONGEST_PENALTY)
+fn penalty(strikes: u32) -> Duration {
+    FIRST_PENALTY.saturating_mul(1 << strikes.saturating_sub(1).min(16)).min(MAX_PENALTY)
 }
 
 #[cfg(test)]
@@ -150,45 +150,48 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_shows_how_it_is() {
+    fn the_class_follows_the_actions() {
         let start = Instant::now();
         let mut namespace = Namespace::<()>::new(start);
         assert_eq!(namespace.class(start), Class::New);
-        namespace.ended(start);
+        namespace.record_timely(start);
         assert_eq!(namespace.class(start), Class::Proven);
-        namespace.took_long(TIMEOUT, start);
+        namespace.record_slow(TIMEOUT, start);
         assert_eq!(namespace.class(start), Class::Slow);
-        namespace.ended(start + seconds(1));
-        assert_eq!(namespace.class(start + seconds(29)), Class::Slow, "one good action does not shorten it");
+        namespace.record_timely(start + seconds(1));
+        assert_eq!(namespace.class(start + seconds(29)), Class::Slow, "one timely action does not shorten it");
         assert_eq!(namespace.class(start + seconds(30)), Class::Proven);
     }
 
     #[test]
-    fn penalties_double_and_are_forgotten() {
+    fn penalties_double_and_are_reset() {
         let mut now = Instant::now();
         let mut namespace = Namespace::<()>::new(now);
         for expected in [30, 60, 120, 240, 480, 600, 600] {
-            // Four actions that ran together.
+            // Four concurrent actions.
             for _ in 0..4 {
-                namespace.took_long(TIMEOUT, now);
+                namespace.record_slow(TIMEOUT, now);
             }
             assert_eq!(namespace.slow_until, Some(now + seconds(expected)));
             now += seconds(expected);
         }
-        now += LONGEST_PENALTY;
-        namespace.took_long(TIMEOUT, now);
-        assert_eq!(namespace.slow_until, Some(now + FIRST_PENALTY), "as good as new after as long without any");
+        now += MAX_PENALTY;
+        namespace.record_slow(TIMEOUT, now);
+        assert_eq!(namespace.slow_until, Some(now + FIRST_PENALTY), "reset after a long time without a slow action");
     }
 
     #[test]
-    fn what_is_taken_comes_back() {
+    fn charges_are_refunded() {
         let now = Instant::now();
         let mut namespace = Namespace::<()>::new(now);
-        namespace.take("a", now);
-        assert!(!namespace.has_share_of("a", now) && namespace.has_share_of("b", now), "one on a node at first");
-        assert!(!namespace.is_forgotten(now + 2 * MEMORY));
-        namespace.give_back("a");
-        assert!(namespace.has_share_of("a", now) && namespace.has_share(now) && namespace.on_nodes.is_empty());
-        assert!(!namespace.is_forgotten(now + MEMORY) && namespace.is_forgotten(now + 2 * MEMORY));
+        namespace.charge("a", now);
+        assert!(
+            !namespace.has_capacity_on("a", now) && namespace.has_capacity_on("b", now),
+            "one slot per node at first"
+        );
+        assert!(!namespace.is_expired(now + 2 * RETENTION));
+        namespace.refund("a");
+        assert!(namespace.has_capacity_on("a", now) && namespace.has_capacity(now) && namespace.per_node.is_empty());
+        assert!(!namespace.is_expired(now + RETENTION) && namespace.is_expired(now + 2 * RETENTION));
     }
 }

@@ -1,25 +1,26 @@
-//! Who is next: no clock, no runtime.
+//! Scheduling of queued pods, without a clock or a runtime.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::limits::{
-    ACTIONS, FULL, LINE, PER_NODE, PROBED, PROBES, RATE, REMEMBERED, SLOW, SLOW_PART, SLOW_PER_NODE, TAKEN, TURNS,
-    UNPROVEN, UNPROVEN_PER_NODE, WAITING,
+    MAX_ACTIONS, MAX_NAMESPACES, MAX_PER_NODE, MAX_PROBES, MAX_QUEUED, MAX_QUEUED_PER_NAMESPACE, MAX_SLOW,
+    MAX_SLOW_PER_NODE, MAX_TURNS, MAX_UNPROVEN, MAX_UNPROVEN_PER_NODE, PROBE_DELAY, QUEUE_FULL_DELAY, RATE,
+    SLOT_TAKEN_DELAY, SLOW_DIVISOR,
 };
 use super::namespace::{Class, Namespace};
 use super::node::{Health, Node};
 use crate::bucket::Bucket;
 use trainmesh_core::lifecycle::AttemptResult;
 
-/// Lines of pods, the places that they wait for, and whose turn it is. `T` is how a waiting pod is called.
+/// Queues of pods, the slots that they wait for, and the order of turns. `T` is the handle of a queued pod.
 pub(super) struct Schedule<T> {
     bucket: Bucket,
     nodes: HashMap<Box<str>, Node>,
     namespaces: HashMap<Box<str>, Namespace<T>>,
-    /// The namespaces with a line, the next one first.
+    /// Namespaces with a queue, the next one first.
     order: VecDeque<Box<str>>,
-    waiting: usize,
+    queued: usize,
     turns: usize,
     running: usize,
     unproven: usize,
@@ -27,7 +28,7 @@ pub(super) struct Schedule<T> {
     probes: usize,
 }
 
-/// What one pod takes.
+/// Resources held for one pod.
 #[derive(Debug)]
 pub(super) struct Claim {
     namespace: Box<str>,
@@ -35,37 +36,37 @@ pub(super) struct Claim {
     stage: Stage,
 }
 
-/// How far it has come.
+/// Stage of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The pod is read again.
+    /// The pod is being read again.
     Turn,
-    /// An action runs.
+    /// An action is running.
     Running(Class),
-    /// The pod is read again, and then acted on, on a node that did not answer: apart from all others.
+    /// The pod is being read or acted upon on an unresponsive node, outside all other limits.
     Probe,
 }
 
-/// What to do for those in line.
+/// Next step for the queues.
 #[derive(Debug)]
 pub(super) enum Next<T> {
-    /// Call this one: it may go.
-    Go(T, Claim),
-    /// Call this one: it has to try again later.
-    Refuse(T, Duration),
-    /// Look again at this time.
-    At(Instant),
-    /// Nobody can go before something is given back.
-    Nobody,
+    /// Grant this pod a turn.
+    Grant(T, Claim),
+    /// Reject this pod with a retry delay.
+    Reject(T, Duration),
+    /// Call again at this time.
+    WaitUntil(Instant),
+    /// Nothing to do until a claim is released.
+    Idle,
 }
 
-/// What can be done for a pod in line.
+/// Admission of a queued pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Go,
-    /// To find out whether the node answers.
+enum Admission {
+    Grant,
+    /// As a probe of the node.
     Probe,
-    Refuse(Duration),
+    Reject(Duration),
 }
 
 impl<T> Schedule<T> {
@@ -76,7 +77,7 @@ impl<T> Schedule<T> {
             nodes: HashMap::new(),
             namespaces: HashMap::new(),
             order: VecDeque::new(),
-            waiting: 0,
+            queued: 0,
             turns: 0,
             running: 0,
             unproven: 0,
@@ -85,71 +86,72 @@ impl<T> Schedule<T> {
         }
     }
 
-    /// Puts a pod into the line of its namespace. `Err` says when to try again.
+    /// Queues a pod of `namespace`. Returns the delay before a retry if the node is paused or the queue is full.
     pub(super) fn enqueue(&mut self, namespace: &str, node: &str, waiter: T, now: Instant) -> Result<(), Duration> {
         if let Some(Health::Paused(wait)) = self.nodes.get(node).map(|node| node.health(now)) {
             return Err(wait);
         }
-        if self.namespaces.len() >= REMEMBERED && !self.namespaces.contains_key(namespace) {
-            self.namespaces.retain(|_, namespace| !namespace.is_forgotten(now));
+        if self.namespaces.len() >= MAX_NAMESPACES && !self.namespaces.contains_key(namespace) {
+            self.namespaces.retain(|_, namespace| !namespace.is_expired(now));
         }
-        let line = &mut self.namespaces.entry(namespace.into()).or_insert_with(|| Namespace::new(now)).line;
-        // Whatever others do, every namespace may have one pod in line.
-        if line.len() >= LINE || self.waiting >= WAITING && !line.is_empty() {
-            return Err(FULL);
+        let queue = &mut self.namespaces.entry(namespace.into()).or_insert_with(|| Namespace::new(now)).queue;
+        // Whatever the other namespaces do, each may queue one pod.
+        if queue.len() >= MAX_QUEUED_PER_NAMESPACE || self.queued >= MAX_QUEUED && !queue.is_empty() {
+            return Err(QUEUE_FULL_DELAY);
         }
-        if line.is_empty() {
+        if queue.is_empty() {
             self.order.push_back(namespace.into());
         }
-        line.push_back((node.into(), waiter));
-        self.waiting += 1;
+        queue.push_back((node.into(), waiter));
+        self.queued += 1;
         Ok(())
     }
 
-    /// Who is to be called next. Namespaces take turns; in each, the first pod goes whose node has a place for it.
+    /// Returns the next step. Namespaces take turns; in each, the first pod goes whose node has a free slot.
     pub(super) fn next(&mut self, now: Instant) -> Next<T> {
         for index in 0..self.order.len() {
-            let Some((position, verdict)) = self.first_of(index, now) else { continue };
-            if matches!(verdict, Verdict::Go | Verdict::Probe)
+            let Some((position, admission)) = self.first_admissible(index, now) else { continue };
+            if matches!(admission, Admission::Grant | Admission::Probe)
                 && let Err(time) = self.bucket.try_take_at(now)
             {
-                return Next::At(time);
+                return Next::WaitUntil(time);
             }
             let Some(name) = self.order.remove(index) else { continue };
             let Some(namespace) = self.namespaces.get_mut(&name) else { continue };
-            let Some((node, waiter)) = namespace.line.remove(position) else { continue };
-            self.waiting -= 1;
-            if !namespace.line.is_empty() {
+            let Some((node, waiter)) = namespace.queue.remove(position) else { continue };
+            self.queued -= 1;
+            if !namespace.queue.is_empty() {
                 self.order.push_back(name.clone());
             }
-            let stage = match verdict {
-                Verdict::Refuse(wait) => return Next::Refuse(waiter, wait),
-                Verdict::Go => {
+            let stage = match admission {
+                Admission::Reject(wait) => return Next::Reject(waiter, wait),
+                Admission::Grant => {
                     self.turns += 1;
-                    namespace.take(&node, now);
+                    namespace.charge(&node, now);
                     Stage::Turn
                 }
-                Verdict::Probe => {
+                Admission::Probe => {
                     self.probes += 1;
-                    self.node(&node, now).probe(now);
+                    self.node(&node, now).start_probe(now);
                     Stage::Probe
                 }
             };
-            return Next::Go(waiter, Claim { namespace: name, node, stage });
+            return Next::Grant(waiter, Claim { namespace: name, node, stage });
         }
-        Next::Nobody
+        Next::Idle
     }
 
-    /// Takes a place for the action of a turn. The turn is over either way; `Err` says when to try again.
-    pub(super) fn start(&mut self, mut claim: Claim, now: Instant) -> Result<Claim, Duration> {
+    /// Takes a slot for the action of a turn. The turn ends in any case; returns the delay before a retry if there is
+    /// no slot.
+    pub(super) fn acquire(&mut self, mut claim: Claim, now: Instant) -> Result<Claim, Duration> {
         if claim.stage != Stage::Turn {
             return Ok(claim);
         }
         let class = self.namespaces.get(&claim.namespace).map_or(Class::New, |namespace| namespace.class(now));
-        let on_node = self.nodes.get(&claim.node).is_none_or(|node| has_place_on(node, class));
-        if !on_node || !self.has_place(class) {
-            self.give_up(&claim);
-            return Err(TAKEN);
+        let on_node = self.nodes.get(&claim.node).is_none_or(|node| has_slot_on(node, class));
+        if !on_node || !self.has_slot(class) {
+            self.cancel_turn(&claim);
+            return Err(SLOT_TAKEN_DELAY);
         }
         self.turns -= 1;
         self.running += 1;
@@ -167,18 +169,18 @@ impl<T> Schedule<T> {
         Ok(claim)
     }
 
-    /// Takes back a turn without an action.
-    pub(super) fn give_up(&mut self, claim: &Claim) {
+    /// Ends a turn without an action.
+    pub(super) fn cancel_turn(&mut self, claim: &Claim) {
         match claim.stage {
             Stage::Turn => {
                 self.turns -= 1;
-                self.give_back(claim);
+                self.refund(claim);
             }
             Stage::Probe | Stage::Running(_) => self.release(claim),
         }
     }
 
-    /// Takes back the place of an action of which nothing is known.
+    /// Releases the slot of an action without a result.
     pub(super) fn release(&mut self, claim: &Claim) {
         if let Stage::Running(class) = claim.stage {
             let (unproven, slow) = (usize::from(class != Class::Proven), usize::from(class == Class::Slow));
@@ -190,7 +192,7 @@ impl<T> Schedule<T> {
                 node.unproven -= unproven;
                 node.slow -= slow;
             }
-            self.give_back(claim);
+            self.refund(claim);
         } else {
             self.probes -= 1;
         }
@@ -200,74 +202,75 @@ impl<T> Schedule<T> {
         }
     }
 
-    /// Takes back the place of an action that `lasted` so long, of at most `limit`, and notes what came of it.
+    /// Releases the slot of an action that took `elapsed` of at most `limit`, and records its result.
     pub(super) fn finish(
         &mut self,
         claim: &Claim,
         result: AttemptResult,
-        lasted: Duration,
+        elapsed: Duration,
         limit: Duration,
         now: Instant,
     ) {
         let node = &*claim.node;
         if result == AttemptResult::Unreachable {
-            // No fault of the namespace.
-            if let Some(failures) = self.node(node, now).failed(now) {
-                tracing::warn!(node, failures, "the kubelet does not answer");
+            // Not attributed to the namespace.
+            if let Some(failures) = self.node(node, now).record_failure(now) {
+                tracing::warn!(node, failures, "the kubelet does not respond");
             }
         } else {
-            if self.nodes.get_mut(node).is_some_and(Node::answered) {
-                tracing::info!(node, "the kubelet answers again");
+            if self.nodes.get_mut(node).is_some_and(Node::record_response) {
+                tracing::info!(node, "the kubelet responds again");
             }
             let namespace = self.namespaces.entry(claim.namespace.clone()).or_insert_with(|| Namespace::new(now));
-            if result == AttemptResult::TimedOut || lasted > limit / SLOW_PART {
-                namespace.took_long(lasted, now);
+            if result == AttemptResult::TimedOut || elapsed > limit / SLOW_DIVISOR {
+                namespace.record_slow(elapsed, now);
             } else {
-                namespace.ended(now);
+                namespace.record_timely(now);
             }
         }
         self.release(claim);
     }
 
-    /// Everything that is taken.
+    /// Returns the number of all claims.
     #[cfg(test)]
     pub(super) fn in_use(&self) -> usize {
         self.turns + self.running + self.unproven + self.slow + self.probes
     }
 
-    /// The first pod in the line of the namespace at `index` for which something can be done, and what.
-    fn first_of(&self, index: usize, now: Instant) -> Option<(usize, Verdict)> {
+    /// Returns the first pod in the queue of the namespace at `index` that can be admitted or rejected.
+    fn first_admissible(&self, index: usize, now: Instant) -> Option<(usize, Admission)> {
         let namespace = self.namespaces.get(self.order.get(index)?)?;
         let class = namespace.class(now);
-        // Most lines stand still for this reason: then nobody looks along them.
-        if self.turns >= TURNS || !self.has_place(class) || !namespace.has_share(now) {
+        // Checked first, because it stops most queues without a scan.
+        if self.turns >= MAX_TURNS || !self.has_slot(class) || !namespace.has_capacity(now) {
             return None;
         }
-        namespace.line.iter().enumerate().find_map(|(position, (node, _))| {
+        namespace.queue.iter().enumerate().find_map(|(position, (node, _))| {
             let known = self.nodes.get(node);
-            let verdict = match known.map_or(Health::Answers, |node| node.health(now)) {
-                Health::Paused(wait) => Verdict::Refuse(wait),
-                Health::ProbeDue if self.probes < PROBES => Verdict::Probe,
-                Health::ProbeDue => Verdict::Refuse(PROBED),
-                Health::Answers => {
-                    let room = namespace.has_share_of(node, now) && known.is_none_or(|node| has_place_on(node, class));
-                    return room.then_some((position, Verdict::Go));
+            let admission = match known.map_or(Health::Reachable, |node| node.health(now)) {
+                Health::Paused(wait) => Admission::Reject(wait),
+                Health::ProbeDue if self.probes < MAX_PROBES => Admission::Probe,
+                Health::ProbeDue => Admission::Reject(PROBE_DELAY),
+                Health::Reachable => {
+                    let room =
+                        namespace.has_capacity_on(node, now) && known.is_none_or(|node| has_slot_on(node, class));
+                    return room.then_some((position, Admission::Grant));
                 }
             };
-            Some((position, verdict))
+            Some((position, admission))
         })
     }
 
-    /// Whether an action of a namespace of this class could run on some node.
-    fn has_place(&self, class: Class) -> bool {
-        self.running < ACTIONS
-            && (class == Class::Proven || self.unproven < UNPROVEN)
-            && (class != Class::Slow || self.slow < SLOW)
+    /// Returns true if an action of this class could run on some node.
+    fn has_slot(&self, class: Class) -> bool {
+        self.running < MAX_ACTIONS
+            && (class == Class::Proven || self.unproven < MAX_UNPROVEN)
+            && (class != Class::Slow || self.slow < MAX_SLOW)
     }
 
-    fn give_back(&mut self, claim: &Claim) {
+    fn refund(&mut self, claim: &Claim) {
         if let Some(namespace) = self.namespaces.get_mut(&claim.namespace) {
-            namespace.give_back(&claim.node);
+            namespace.refund(&claim.node);
         }
     }
 
@@ -276,9 +279,9 @@ impl<T> Schedule<T> {
     }
 }
 
-/// Whether an action of a namespace of this class could run on this node.
-fn has_place_on(node: &Node, class: Class) -> bool {
-    node.running < PER_NODE
-        && (class == Class::Proven || node.unproven < UNPROVEN_PER_NODE)
-        && (class != Class::Slow || node.slow < SLOW_PER_NODE)
+/// Returns true if an action of this class could run on this node.
+fn has_slot_on(node: &Node, class: Class) -> bool {
+    node.running < MAX_PER_NODE
+        && (class == Class::Proven || node.unproven < MAX_UNPROVEN_PER_NODE)
+        && (class != Class::Slow || node.slow < MAX_SLOW_PER_NODE)
 }

@@ -1,29 +1,29 @@
-//! Many pods of namespaces that behave badly beside one that does not, in simulated time.
+//! Simulates many pods of slow namespaces next to a well-behaved one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::{Duration, Instant};
 
-use super::limits::{ACTIONS, PER_NODE};
+use super::limits::{MAX_ACTIONS, MAX_PER_NODE};
 use super::schedule::{Claim, Next, Schedule};
 use trainmesh_core::lifecycle::AttemptResult;
 
-/// Time-out of an action, as in the built-in configuration.
+/// Timeout of an action, as in the default configuration.
 const LIMIT: Duration = Duration::from_secs(10);
-/// What reading a pod takes.
+/// Duration of reading a pod.
 const READ: Duration = Duration::from_millis(5);
-/// What the action of a proxy that obeys takes.
+/// Duration of a successful action.
 const ACTION: Duration = Duration::from_millis(150);
-const GOOD: &str = "team-a";
+const WELL_BEHAVED: &str = "team-a";
 const NODES: [&str; 2] = ["node-1", "node-2"];
 
-/// What happens to the pod of this index.
+/// An event of the pod with this index.
 #[derive(Debug)]
-enum Happening {
-    Comes,
-    WasRead(Claim),
-    ActionEnds(Claim),
-    /// A token is there.
+enum Event {
+    Arrives,
+    Read(Claim),
+    ActionCompleted(Claim),
+    /// A token is available.
     Tick,
 }
 
@@ -32,164 +32,164 @@ struct Pod {
     namespace: String,
     node: &'static str,
     arrival: Instant,
-    /// How long its action lasts, and what comes of it.
+    /// Duration and result of its action.
     action: (Duration, AttemptResult),
     attempts: u32,
     done: Option<Duration>,
 }
 
-struct World {
+struct Simulation {
     now: Instant,
     schedule: Schedule<usize>,
     pods: Vec<Pod>,
-    /// By time, then in the order of happening.
-    queue: BinaryHeap<Reverse<(Instant, u64)>>,
-    happenings: BTreeMap<u64, (usize, Happening)>,
+    /// By time, then in the order of insertion.
+    timeline: BinaryHeap<Reverse<(Instant, u64)>>,
+    events: BTreeMap<u64, (usize, Event)>,
     next: u64,
-    /// Whether a tick is to come.
+    /// Set while a tick is pending.
     ticks: bool,
-    on_nodes: BTreeMap<&'static str, usize>,
+    per_node: BTreeMap<&'static str, usize>,
 }
 
-impl World {
+impl Simulation {
     fn new() -> Self {
         let schedule = Schedule::new();
         Self {
             now: Instant::now(),
             schedule,
             pods: Vec::new(),
-            queue: BinaryHeap::new(),
-            happenings: BTreeMap::new(),
+            timeline: BinaryHeap::new(),
+            events: BTreeMap::new(),
             next: 0,
             ticks: false,
-            on_nodes: BTreeMap::new(),
+            per_node: BTreeMap::new(),
         }
     }
 
-    /// Adds a pod whose main containers have completed `after` the start.
+    /// Adds a pod whose main containers complete `after` the start.
     fn add(&mut self, namespace: &str, after: Duration, action: (Duration, AttemptResult)) {
         let index = self.pods.len();
         let (node, arrival) = (NODES[index % NODES.len()], self.now + after);
         self.pods.push(Pod { namespace: namespace.to_owned(), node, arrival, action, attempts: 0, done: None });
-        self.later(after, index, Happening::Comes);
+        self.after_delay(after, index, Event::Arrives);
     }
 
-    fn later(&mut self, after: Duration, pod: usize, happening: Happening) {
-        self.queue.push(Reverse((self.now + after, self.next)));
-        self.happenings.insert(self.next, (pod, happening));
+    fn after_delay(&mut self, after: Duration, pod: usize, event: Event) {
+        self.timeline.push(Reverse((self.now + after, self.next)));
+        self.events.insert(self.next, (pod, event));
         self.next += 1;
     }
 
     fn run(&mut self, until: Duration) {
         let end = self.now + until;
-        while let Some(Reverse((time, key))) = self.queue.pop().filter(|Reverse((time, _))| *time <= end) {
+        while let Some(Reverse((time, key))) = self.timeline.pop().filter(|Reverse((time, _))| *time <= end) {
             self.now = time;
-            let (pod, happening) = self.happenings.remove(&key).unwrap();
-            self.happens(pod, happening);
-            self.serve();
+            let (pod, event) = self.events.remove(&key).unwrap();
+            self.handle(pod, event);
+            self.dispatch();
         }
     }
 
-    fn happens(&mut self, index: usize, happening: Happening) {
+    fn handle(&mut self, index: usize, event: Event) {
         let pod = &mut self.pods[index];
-        match happening {
-            Happening::Tick => self.ticks = false,
-            Happening::Comes => {
+        match event {
+            Event::Tick => self.ticks = false,
+            Event::Arrives => {
                 if let Err(wait) = self.schedule.enqueue(&pod.namespace, pod.node, index, self.now) {
-                    self.later(wait, index, Happening::Comes);
+                    self.after_delay(wait, index, Event::Arrives);
                 }
             }
-            Happening::WasRead(claim) => match self.schedule.start(claim, self.now) {
+            Event::Read(claim) => match self.schedule.acquire(claim, self.now) {
                 Ok(claim) => {
-                    let lasts = pod.action.0;
-                    let running = self.on_nodes.entry(pod.node).or_default();
+                    let duration = pod.action.0;
+                    let running = self.per_node.entry(pod.node).or_default();
                     *running += 1;
-                    assert!(*running <= PER_NODE, "{running} actions on {}", pod.node);
-                    assert!(self.on_nodes.values().sum::<usize>() <= ACTIONS);
-                    self.later(lasts, index, Happening::ActionEnds(claim));
+                    assert!(*running <= MAX_PER_NODE, "{running} actions on {}", pod.node);
+                    assert!(self.per_node.values().sum::<usize>() <= MAX_ACTIONS);
+                    self.after_delay(duration, index, Event::ActionCompleted(claim));
                 }
-                Err(wait) => self.later(wait, index, Happening::Comes),
+                Err(wait) => self.after_delay(wait, index, Event::Arrives),
             },
-            Happening::ActionEnds(claim) => {
-                let (lasted, result) = pod.action;
-                *self.on_nodes.get_mut(pod.node).unwrap() -= 1;
-                self.schedule.finish(&claim, result, lasted, LIMIT, self.now);
+            Event::ActionCompleted(claim) => {
+                let (elapsed, result) = pod.action;
+                *self.per_node.get_mut(pod.node).unwrap() -= 1;
+                self.schedule.finish(&claim, result, elapsed, LIMIT, self.now);
                 pod.attempts += 1;
                 if result == AttemptResult::Sent {
                     pod.done = Some(self.now - pod.arrival);
                 } else {
-                    // As the history of a pod has it.
+                    // Same backoff as in a pod's history.
                     let pause = Duration::from_secs(1 << (pod.attempts - 1).min(6)).min(Duration::from_mins(1));
-                    self.later(pause, index, Happening::Comes);
+                    self.after_delay(pause, index, Event::Arrives);
                 }
             }
         }
     }
 
-    fn serve(&mut self) {
+    fn dispatch(&mut self) {
         loop {
             match self.schedule.next(self.now) {
-                Next::Nobody => return,
-                Next::At(_) if self.ticks => return,
-                Next::At(time) => {
+                Next::Idle => return,
+                Next::WaitUntil(_) if self.ticks => return,
+                Next::WaitUntil(time) => {
                     self.ticks = true;
-                    return self.later(time - self.now, 0, Happening::Tick);
+                    return self.after_delay(time - self.now, 0, Event::Tick);
                 }
-                Next::Go(pod, claim) => self.later(READ, pod, Happening::WasRead(claim)),
-                Next::Refuse(pod, wait) => self.later(wait, pod, Happening::Comes),
+                Next::Grant(pod, claim) => self.after_delay(READ, pod, Event::Read(claim)),
+                Next::Reject(pod, wait) => self.after_delay(wait, pod, Event::Arrives),
             }
         }
     }
 
-    /// The 99th percentile of the time until the proxies of the well-behaved namespace have ended.
+    /// Returns the 99th percentile of the time until the proxies of the well-behaved namespace have terminated.
     fn p99(&self) -> Duration {
-        let good = self.pods.iter().filter(|pod| pod.namespace == GOOD);
-        let mut delays: Vec<Duration> = good.map(|pod| pod.done.unwrap_or(Duration::MAX)).collect();
+        let well_behaved = self.pods.iter().filter(|pod| pod.namespace == WELL_BEHAVED);
+        let mut delays: Vec<Duration> = well_behaved.map(|pod| pod.done.unwrap_or(Duration::MAX)).collect();
         delays.sort();
         delays[delays.len() * 99 / 100 - 1]
     }
 }
 
-/// Four pods a second of a well-behaved namespace for five minutes, beside `hostile` pods of each of `namespaces`, whose
-/// actions last so long.
-fn beside(hostile: usize, namespaces: usize, lasts: Duration) -> World {
-    let mut world = World::new();
-    let result = if lasts >= LIMIT { AttemptResult::TimedOut } else { AttemptResult::Refused };
-    for index in 0..hostile * namespaces {
-        world.add(&format!("hostile-{}", index % namespaces), Duration::from_secs(5), (lasts, result));
+/// Simulates four pods per second of a well-behaved namespace for five minutes, next to `pods_per_namespace` pods in
+/// each of `namespaces` whose actions take `duration`.
+fn simulate(pods_per_namespace: usize, namespaces: usize, duration: Duration) -> Simulation {
+    let mut simulation = Simulation::new();
+    let result = if duration >= LIMIT { AttemptResult::TimedOut } else { AttemptResult::Refused };
+    for index in 0..pods_per_namespace * namespaces {
+        simulation.add(&format!("slow-{}", index % namespaces), Duration::from_secs(5), (duration, result));
     }
     for number in 0..1200 {
-        world.add(GOOD, Duration::from_millis(250 * number), (ACTION, AttemptResult::Sent));
+        simulation.add(WELL_BEHAVED, Duration::from_millis(250 * number), (ACTION, AttemptResult::Sent));
     }
-    world.run(Duration::from_mins(6));
-    world
+    simulation.run(Duration::from_mins(6));
+    simulation
 }
 
-fn check(hostile: usize, namespaces: usize, lasts: Duration) {
-    let undisturbed = beside(0, 1, lasts).p99();
-    let world = beside(hostile, namespaces, lasts);
-    let disturbed = world.p99();
+fn check(pods_per_namespace: usize, namespaces: usize, duration: Duration) {
+    let undisturbed = simulate(0, 1, duration).p99();
+    let simulation = simulate(pods_per_namespace, namespaces, duration);
+    let disturbed = simulation.p99();
     assert!(disturbed <= 2 * undisturbed, "{disturbed:?}, undisturbed {undisturbed:?}");
-    let tried = world.pods.iter().filter(|pod| pod.namespace != GOOD && pod.attempts > 0).count();
-    assert!(tried >= 4 * namespaces, "the others have their share: {tried}");
+    let attempted = simulation.pods.iter().filter(|pod| pod.namespace != WELL_BEHAVED && pod.attempts > 0).count();
+    assert!(attempted >= 4 * namespaces, "the other namespaces progress: {attempted}");
 }
 
 #[test]
-fn a_namespace_whose_actions_time_out() {
+fn one_namespace_with_timeouts_delays_no_other() {
     check(220, 1, LIMIT);
 }
 
 #[test]
-fn many_namespaces_whose_actions_time_out() {
+fn many_namespaces_with_timeouts_delay_no_other() {
     check(50, 20, LIMIT);
 }
 
 #[test]
-fn actions_that_end_just_before_their_time_out() {
+fn actions_just_below_their_timeout_delay_no_other() {
     check(220, 3, LIMIT * 9 / 10);
 }
 
 #[test]
-fn more_pods_than_the_lines_hold() {
+fn more_pods_than_the_queues_hold_delay_no_other() {
     check(1_000, 1, Duration::from_millis(10));
 }

@@ -1,4 +1,4 @@
-//! The decoder reads from the text of a pod what the full view reads from all of it.
+//! The sparse decoder yields the same facts as the complete pod.
 
 use fastrand::Rng;
 use kube::core::{ObjectList, WatchEvent};
@@ -40,10 +40,10 @@ const ANNOTATIONS: [&str; 10] = [
     "team",
 ];
 
-/// Makes a part of a pod.
+/// Generates a part of a pod.
 type Part = fn(&mut Random) -> Value;
 
-/// A pod whose every part may be there, be absent, or be of another type.
+/// Generates pods whose every part may be valid, absent, or of another type.
 struct Random(Rng);
 
 impl Random {
@@ -70,16 +70,16 @@ impl Random {
         }
     }
 
-    /// An object of these fields, each of which may be missing, or something else than it should be.
+    /// Generates an object of these fields, each of which may be missing or of another type.
     fn object(&mut self, fields: &[(&str, Part)]) -> Value {
         let mut object = Map::new();
         for &(name, value) in fields {
-            let odd = self.0.u32(..40);
-            if odd == 0 {
+            let variant = self.0.u32(..40);
+            if variant == 0 {
                 object.insert(name.to_owned(), json!([self.word(), {"name": self.word()}, null, 1]));
-            } else if odd == 1 {
+            } else if variant == 1 {
                 object.insert(name.to_owned(), json!({"name": self.word(), "x": {"y": [1, 2]}}));
-            } else if odd == 2 {
+            } else if variant == 2 {
                 object.insert(name.to_owned(), json!(self.0.choice([json!(null), json!(1), json!("x"), json!(true)])));
             } else if !self.once_in(6) {
                 object.insert(name.to_owned(), value(self));
@@ -114,7 +114,7 @@ impl Random {
     fn metadata(&mut self) -> Value {
         let labels: fn(&mut Self) -> Value = |random| {
             let own = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, "team"];
-            let keys: Vec<&str> = own.into_iter().chain(workload::LABELS).collect();
+            let keys: Vec<&str> = own.into_iter().chain(workload::IDENTITY_LABELS).collect();
             random.map(&keys, Self::word)
         };
         self.object(&[
@@ -210,7 +210,7 @@ impl Random {
         self.object(&[("type", kind), ("status", |random| json!(random.0.choice(["True", "False"])))])
     }
 
-    /// Never more of them than containers are kept: no kubelet writes them.
+    /// Fewer than the decoder's limit: no kubelet writes more.
     fn container_statuses(&mut self) -> Value {
         (0..self.0.usize(..5)).map(|_| self.container_status()).collect()
     }
@@ -231,39 +231,40 @@ impl Random {
 }
 
 #[test]
-fn the_decoder_reads_what_the_full_view_reads() {
+fn the_decoder_yields_the_same_facts_as_the_complete_pod() {
     let mut random = Random(Rng::with_seed(12));
     let mut members = 0;
     for _ in 0..4_000 {
         let pod = random.pod();
-        let watched: Watched = serde_json::from_str(&pod.to_string()).unwrap();
+        let watched: WatchedPod = serde_json::from_str(&pod.to_string()).unwrap();
         let full = pod::Pod::new(&pod);
         let facts = PodFacts::read(full);
         assert_eq!(watched.facts, facts, "of {pod}");
         assert_eq!(watched.member.as_deref(), Member::read(full, &facts).as_ref(), "of {pod}");
         members += usize::from(watched.member.is_some());
     }
-    assert!(members > 0, "no pod of a gang among them");
+    assert!(members > 0, "some pods belong to a gang");
 }
 
-/// A watch whose decoder fails starts again, and fails again: a field that nobody reads is no reason. Nor is a copy of the
-/// whole event made on the way to the decoder, which would fail here.
+/// A watch whose decoder fails restarts and fails again, so a field that is not read must not break it. Buffering the
+/// event on the way to the decoder would fail here as well.
 #[test]
 fn a_field_that_is_not_read_does_not_break_the_watch() {
     let deep = format!("{}{}", r#"{"f:a":"#.repeat(10_000), "1") + &"}".repeat(10_000);
     let pod = format!(r#"{{"metadata": {{"managedFields": [{{"fieldsV1": {deep}}}], "name": "a"}}}}"#);
-    let event: WatchEvent<Watched> = serde_json::from_str(&format!(r#"{{"type": "ADDED", "object": {pod}}}"#)).unwrap();
-    let WatchEvent::Added(watched) = event else { panic!("another event") };
+    let event: WatchEvent<WatchedPod> =
+        serde_json::from_str(&format!(r#"{{"type": "ADDED", "object": {pod}}}"#)).unwrap();
+    let WatchEvent::Added(watched) = event else { panic!("unexpected event") };
     assert_eq!(&*watched.facts.name, "a");
-    let list: ObjectList<Watched> =
+    let list: ObjectList<WatchedPod> =
         serde_json::from_str(&format!(r#"{{"metadata": {{}}, "items": [{pod}]}}"#)).unwrap();
     assert_eq!(&*list.items[0].facts.name, "a");
 }
 
 #[test]
-fn a_pod_that_is_none_is_read_as_nothing() {
+fn invalid_pods_have_empty_facts() {
     for text in ["null", "[]", "1", "\"pod\"", "{}"] {
-        let watched: Watched = serde_json::from_str(text).unwrap();
+        let watched: WatchedPod = serde_json::from_str(text).unwrap();
         assert_eq!(watched.facts, PodFacts::read(pod::Pod::new(&Value::Null)), "of {text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the webhook counts.
+//! Admission metrics of the webhook.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use prometheus_client::registry::{Registry, Unit};
 
 use trainmesh_core::mutate::Outcome;
 
-/// Upper bounds in seconds: a review takes a tenth of a millisecond, a lookup some, and 10 s is the longest that the
-/// apiserver waits unless it is told otherwise.
-const SECONDS: [f64; 16] =
+/// Bucket bounds in seconds: a review takes 0.1 ms, a lookup a few milliseconds, and 10 s is the default timeout of the
+/// apiserver.
+const BUCKETS: [f64; 16] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Reviews and decisions.
+/// Metrics of reviews and rule decisions.
 #[derive(Debug)]
 pub struct AdmissionMetrics {
     reviews: Family<ReviewLabels, Counter>,
@@ -25,7 +25,7 @@ pub struct AdmissionMetrics {
     verification_failures: Counter,
 }
 
-/// How a call of the webhook ended: one value for each way, made by the webhook.
+/// Outcome of a call of the webhook; the webhook defines the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReviewResult(pub &'static str);
 
@@ -42,40 +42,40 @@ struct RuleLabels {
 }
 
 impl AdmissionMetrics {
-    /// Counts a call of the webhook and the time from its head to its answer.
+    /// Counts a call of the webhook, and observes the time from its header to the response.
     pub fn review(&self, result: ReviewResult, took: Duration) {
         self.reviews.get_or_create(&ReviewLabels { outcome: result }).inc();
         self.duration.observe(took.as_secs_f64());
     }
 
-    /// Counts what every rule decided.
+    /// Counts the decision of every rule.
     pub fn outcome(&self, outcome: &Outcome) {
         for rule in &outcome.rules {
             let labels =
                 RuleLabels { rule: rule.rule.name(), outcome: rule.outcome.name(), reason: rule.reason.code() };
             self.rules.get_or_create(&labels).inc();
         }
-        if outcome.failure.as_ref().is_some_and(|failure| !failure.is_of_the_input()) {
+        if outcome.failure.as_ref().is_some_and(|failure| !failure.is_invalid_input()) {
             self.verification_failures.inc();
         }
     }
 
     pub(super) fn register(registry: &mut Registry) -> Self {
         let reviews = Family::default();
-        let duration = Histogram::new(SECONDS);
+        let duration = Histogram::new(BUCKETS);
         let rules = Family::default();
         let verification_failures = Counter::default();
-        registry.register("admission_reviews", "Calls of the webhook by how they ended", reviews.clone());
+        registry.register("admission_reviews", "Calls of the webhook by outcome", reviews.clone());
         registry.register_with_unit(
             "admission_duration",
-            "Time from the head of a call to its answer",
+            "Time from the header of a call to its response",
             Unit::Seconds,
             duration.clone(),
         );
-        registry.register("rule_outcomes", "Decisions of the rules and their reasons", rules.clone());
+        registry.register("rule_outcomes", "Rule decisions by rule, outcome and reason", rules.clone());
         registry.register(
             "patch_verification_failures",
-            "Patches held back because they did not pass their own check",
+            "Patches withheld because they did not pass verification",
             verification_failures.clone(),
         );
         Self { reviews, duration, rules, verification_failures }

@@ -1,11 +1,11 @@
-//! What both servers tell of certificates.
+//! Certificate metrics of both servers.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-/// When certificates expire, in seconds since 1970.
+/// Expiry times of certificates, in seconds since 1970.
 #[derive(Debug)]
 pub struct CertificateMetrics {
     expiry: Family<Labels, Gauge>,
@@ -17,13 +17,13 @@ struct Labels {
 }
 
 impl CertificateMetrics {
-    /// The certificate of the webhook.
-    pub fn leaf_expires(&self, seconds: i64) {
+    /// Sets the expiry time of the serving certificate.
+    pub fn set_serving_expiry(&self, seconds: i64) {
         self.expiry.get_or_create(&Labels { cert: "leaf" }).set(seconds);
     }
 
-    /// The CA that signs it.
-    pub fn authority_expires(&self, seconds: i64) {
+    /// Sets the expiry time of the CA that signs serving certificates.
+    pub fn set_ca_expiry(&self, seconds: i64) {
         self.expiry.get_or_create(&Labels { cert: "ca" }).set(seconds);
     }
 
@@ -31,7 +31,7 @@ impl CertificateMetrics {
         let expiry = Family::default();
         registry.register_with_unit(
             "certificate_expiry_timestamp",
-            "When the certificate of the webhook and its CA expire",
+            "Expiry time of the webhook's serving certificate and its CA, in seconds since 1970",
             Unit::Seconds,
             expiry.clone(),
         );

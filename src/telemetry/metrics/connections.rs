@@ -1,4 +1,4 @@
-//! Connections of the servers: failed handshakes and evictions.
+//! Connection metrics of the servers: failed handshakes and evictions.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// Connections of all servers of the process.
+/// Connection metrics of all servers of the process.
 #[derive(Debug)]
 pub struct ConnectionMetrics {
     handshake_failures: Family<HandshakeLabels, Counter>,
     evictions: Family<EvictionLabels, Counter>,
 }
 
-/// Why a TLS handshake failed.
+/// Reason of a failed TLS handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HandshakeFailure {
-    /// The client rejects the serving certificate: an apiserver whose `caBundle` is wrong, or any other client that does
-    /// not know the CA.
+    /// The client rejects the serving certificate: an apiserver with a wrong `caBundle`, or another client that does
+    /// not trust the CA.
     CertificateRejected,
     /// The client has no certificate signed by the CA that the server requires.
     ClientCertificate,
     /// The bytes are not TLS.
     NotTls,
-    /// Client and server share no version, cipher suite or other parameter.
+    /// Client and server have no version, cipher suite or other parameter in common.
     Incompatible,
-    /// The client has closed the connection half-way.
+    /// The client closed the connection during the handshake.
     Closed,
-    /// The handshake took too long.
+    /// The handshake timed out.
     Timeout,
-    /// Anything else, such as a server that has no certificate yet.
+    /// Any other error, for example a server without a certificate.
     Other,
 }
 
@@ -43,14 +43,14 @@ pub enum ServerKind {
     Admin,
 }
 
-/// Why a connection could be evicted.
+/// Reason why a connection could be evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EvictionReason {
-    /// Its handshake or its request was incomplete.
+    /// The handshake or the request was incomplete.
     Incomplete,
-    /// It was idle.
+    /// The connection was idle.
     Idle,
-    /// Its client did not read the response.
+    /// The client did not read the response.
     Unread,
 }
 
@@ -66,12 +66,12 @@ struct EvictionLabels {
 }
 
 impl ConnectionMetrics {
-    /// Counts a connection on which TLS was tried and failed.
+    /// Counts a failed TLS handshake.
     pub fn handshake_failure(&self, reason: HandshakeFailure) {
         self.handshake_failures.get_or_create(&HandshakeLabels { reason }).inc();
     }
 
-    /// Counts a connection that was closed in favor of another one.
+    /// Counts an evicted connection.
     pub fn evicted(&self, server: ServerKind, reason: EvictionReason) {
         self.evictions.get_or_create(&EvictionLabels { server, reason }).inc();
     }
@@ -79,18 +79,14 @@ impl ConnectionMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let handshake_failures = Family::<HandshakeLabels, Counter>::default();
         for reason in HandshakeFailure::ALL {
-            // From the start, so that a rate sees the first failure.
+            // Export all series from the start, so that a rate includes the first failure.
             drop(handshake_failures.get_or_create(&HandshakeLabels { reason }));
         }
         let evictions = Family::default();
-        registry.register(
-            "tls_handshake_failures",
-            "Connections whose TLS handshake failed, by reason",
-            handshake_failures.clone(),
-        );
+        registry.register("tls_handshake_failures", "Failed TLS handshakes by reason", handshake_failures.clone());
         registry.register(
             "connection_evictions",
-            "Connections closed in favor of new ones while a server had as many as it keeps",
+            "Connections evicted in favor of new ones at the connection limit, by server and reason",
             evictions.clone(),
         );
         Self { handshake_failures, evictions }
@@ -108,7 +104,7 @@ impl HandshakeFailure {
         Self::Other,
     ];
 
-    /// The value of its label.
+    /// Returns the label value.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -124,7 +120,7 @@ impl HandshakeFailure {
 }
 
 impl ServerKind {
-    /// The value of its label.
+    /// Returns the label value.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -135,7 +131,7 @@ impl ServerKind {
 }
 
 impl EvictionReason {
-    /// The value of its label.
+    /// Returns the label value.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,11 +1,11 @@
-//! What the controller says of gangs with a fabric.
+//! Fabric metrics of the controller.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// Gangs with a fabric.
+/// Metrics of gangs with a fabric.
 #[derive(Debug)]
 pub struct FabricMetrics {
     mixed: Gauge,
@@ -18,13 +18,13 @@ struct DroppedLabels {
 }
 
 impl FabricMetrics {
-    /// Says how many gangs have pods that were not set up alike.
-    pub fn mixed(&self, gangs: usize) {
+    /// Sets the number of gangs whose pods got different fabric profiles.
+    pub fn set_mixed_gangs(&self, gangs: usize) {
         self.mixed.set(whole(gangs));
     }
 
-    /// Says how many gangs, and bodies of profiles, are not kept because there are too many.
-    pub fn dropped(&self, gangs: usize, bodies: usize) {
+    /// Sets the number of gangs and of profile revisions that are not pinned because of the limit.
+    pub fn set_unpinned(&self, gangs: usize, bodies: usize) {
         for (what, number) in [("gangs", gangs), ("profiles", bodies)] {
             self.dropped.get_or_create(&DroppedLabels { what }).set(whole(number));
         }
@@ -32,8 +32,12 @@ impl FabricMetrics {
 
     pub(super) fn register(registry: &mut Registry) -> Self {
         let (mixed, dropped) = (Gauge::default(), Family::default());
-        registry.register("fabric_mixed_gangs", "Jobs whose pods were not given the same fabric", mixed.clone());
-        registry.register("fabric_unpinned", "What is not kept because there is too much", dropped.clone());
+        registry.register("fabric_mixed_gangs", "Gangs whose pods got different fabric profiles", mixed.clone());
+        registry.register(
+            "fabric_unpinned",
+            "Gangs and profile revisions that are not pinned because of the size limit",
+            dropped.clone(),
+        );
         Self { mixed, dropped }
     }
 }

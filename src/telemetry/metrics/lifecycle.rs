@@ -1,4 +1,4 @@
-//! What the controller counts.
+//! Termination metrics of the controller.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// Upper bounds in seconds: most proxies end a tenth of a second after the settle window, which is 1 s unless it is set;
-/// one that takes minutes is a person's business.
-const SECONDS: [f64; 12] = [0.25, 0.5, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0];
-/// The result of a method after which the proxy was seen to have ended.
+/// Bucket bounds in seconds: most proxies terminate 0.1 s after the stabilization window, which is 1 s by default;
+/// minutes indicate a problem.
+const BUCKETS: [f64; 12] = [0.25, 0.5, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0];
+/// Label value of a method after which the proxy was observed to be terminated.
 const ENDED: &str = "ended";
 
-/// Pods, and the ends of their proxies.
+/// Metrics of pods and of the termination of their proxies.
 #[derive(Debug)]
 pub struct LifecycleMetrics {
-    ends: Family<EndLabels, Counter>,
+    attempts: Family<AttemptLabels, Counter>,
     delay: Histogram,
     pods: Family<StateLabels, Gauge>,
     skips: Family<SkipLabels, Counter>,
@@ -28,7 +28,7 @@ pub struct LifecycleMetrics {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EndLabels {
+struct AttemptLabels {
     method: &'static str,
     result: &'static str,
 }
@@ -44,12 +44,12 @@ struct SkipLabels {
 }
 
 impl LifecycleMetrics {
-    /// Counts an attempt to end a proxy by `method`, and what was answered.
+    /// Counts an attempt to terminate a proxy.
     pub fn attempt(&self, method: &'static str, result: &'static str) {
-        self.ends.get_or_create(&EndLabels { method, result }).inc();
+        self.attempts.get_or_create(&AttemptLabels { method, result }).inc();
     }
 
-    /// Counts a proxy that was seen to have ended after `method`, and the time since its payload had.
+    /// Counts a proxy that terminated after `method`, and observes the delay since the main containers completed.
     pub fn proxy_ended(&self, method: &'static str, delay: Option<Duration>) {
         self.attempt(method, ENDED);
         if let Some(delay) = delay {
@@ -57,27 +57,27 @@ impl LifecycleMetrics {
         }
     }
 
-    /// Counts a pod that is left alone.
+    /// Counts a skipped pod.
     pub fn skipped(&self, reason: &'static str) {
         self.skips.get_or_create(&SkipLabels { reason }).inc();
     }
 
-    /// Counts a payload that ran again after its proxy was told to end.
+    /// Counts main containers that were restarted after their proxy was terminated.
     pub fn premature_end(&self) {
         self.premature_ends.inc();
     }
 
-    /// Counts a pod that the webhook should have changed and did not see.
-    pub fn missed(&self) {
+    /// Counts a pod that the webhook should have changed but was not called for.
+    pub fn pod_missed(&self) {
         self.missed_pods.inc();
     }
 
-    /// Says whether this replica leads.
-    pub fn leader(&self, leads: bool) {
-        self.leader.set(i64::from(leads));
+    /// Sets whether this replica is the leader.
+    pub fn set_leader(&self, is_leader: bool) {
+        self.leader.set(i64::from(is_leader));
     }
 
-    /// Moves a pod from one state to another; none is that of a pod that is not there.
+    /// Moves a pod from one state to another; `None` stands for a pod that does not exist.
     pub fn state_changed(&self, from: Option<&'static str>, to: Option<&'static str>) {
         if from == to {
             return;
@@ -91,29 +91,33 @@ impl LifecycleMetrics {
     }
 
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let ends = Family::default();
-        let delay = Histogram::new(SECONDS);
+        let attempts = Family::default();
+        let delay = Histogram::new(BUCKETS);
         let pods = Family::default();
         let skips = Family::default();
         let premature_ends = Counter::default();
         let missed_pods = Counter::default();
         let leader = Gauge::default();
-        registry.register("proxy_end", "Attempts to end a proxy by method and result", ends.clone());
+        registry.register("proxy_end", "Attempts to terminate a proxy by method and result", attempts.clone());
         registry.register_with_unit(
             "proxy_end_delay",
-            "Time from the end of the payload to the end of the proxy",
+            "Time from the completion of the main containers to the termination of the proxy",
             Unit::Seconds,
             delay.clone(),
         );
-        registry.register("pods", "Pods that are watched by their state", pods.clone());
-        registry.register("skips", "Pods that are left alone by the reason", skips.clone());
+        registry.register("pods", "Watched pods by state", pods.clone());
+        registry.register("skips", "Skipped pods by reason", skips.clone());
         registry.register(
             "premature_end",
-            "Payloads that ran again after their proxy was told to end",
+            "Pods whose main containers were restarted after their proxy was terminated",
             premature_ends.clone(),
         );
-        registry.register("missed_pods", "Pods that the webhook should have changed", missed_pods.clone());
-        registry.register("leader", "Whether this replica leads", leader.clone());
-        Self { ends, delay, pods, skips, premature_ends, missed_pods, leader }
+        registry.register(
+            "missed_pods",
+            "Pods that the webhook should have changed but was not called for",
+            missed_pods.clone(),
+        );
+        registry.register("leader", "1 if this replica is the leader, else 0", leader.clone());
+        Self { attempts, delay, pods, skips, premature_ends, missed_pods, leader }
     }
 }

@@ -1,4 +1,4 @@
-//! Who gets memory, and who loses it.
+//! Allocation and eviction.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn soon() -> tokio::time::Instant {
     tokio::time::Instant::now() + Duration::from_secs(20)
 }
 
-/// Bodies that hold all of the share that bodies of `length` bytes have.
+/// Fills the budget for bodies of `length` bytes.
 async fn fill(budget: &Budget, length: usize) -> Vec<Reservation> {
     let mut bodies = Vec::new();
     for _ in 0.. {
@@ -21,55 +21,55 @@ async fn fill(budget: &Budget, length: usize) -> Vec<Reservation> {
 }
 
 #[tokio::test]
-async fn the_oldest_incomplete_body_is_dropped() {
+async fn the_oldest_incomplete_body_is_evicted() {
     let budget = Budget::new();
-    let mut bodies = fill(&budget, LARGE).await;
-    assert_eq!(bodies.len(), SMALL_SHARE / LARGE);
+    let mut bodies = fill(&budget, LARGE_BODY).await;
+    assert_eq!(bodies.len(), SMALL_SHARE / LARGE_BODY);
     bodies[0].complete();
     let evicted = bodies.remove(1);
-    let mut another = budget.begin(Some(LARGE));
+    let mut another = budget.begin(Some(LARGE_BODY));
     let evicting = async {
         evicted.evicted().await;
         drop(evicted);
     };
-    let (grown, ()) = tokio::join!(another.grow(LARGE, soon()), evicting);
-    assert_eq!(grown, Ok(()), "the first is complete, the second makes room");
+    let (grown, ()) = tokio::join!(another.grow(LARGE_BODY, soon()), evicting);
+    assert_eq!(grown, Ok(()), "the first is complete, so the second is evicted");
     for body in &bodies {
-        assert!(tokio::time::timeout(Duration::ZERO, body.evicted()).await.is_err(), "the others stay");
+        assert!(tokio::time::timeout(Duration::ZERO, body.evicted()).await.is_err(), "the others are kept");
     }
 }
 
 #[tokio::test]
-async fn complete_bodies_are_waited_for_and_never_dropped() {
+async fn complete_bodies_are_never_evicted() {
     let budget = Budget::new();
-    let bodies = fill(&budget, LARGE).await;
+    let bodies = fill(&budget, LARGE_BODY).await;
     bodies.iter().for_each(Reservation::complete);
-    let mut another = budget.begin(Some(LARGE));
+    let mut another = budget.begin(Some(LARGE_BODY));
     let now = tokio::time::Instant::now();
-    assert_eq!(another.grow(LARGE, now).await, Err(NoRoom::InTime));
+    assert_eq!(another.grow(LARGE_BODY, now).await, Err(ReserveError::Timeout));
     for body in &bodies {
         assert!(tokio::time::timeout(Duration::ZERO, body.evicted()).await.is_err());
     }
     drop(bodies);
-    assert_eq!(another.grow(LARGE, soon()).await, Ok(()));
+    assert_eq!(another.grow(LARGE_BODY, soon()).await, Ok(()));
 }
 
 #[tokio::test]
-async fn large_bodies_take_nothing_from_small_ones() {
+async fn large_bodies_leave_the_budget_of_small_ones() {
     let budget = Budget::new();
-    let _large = fill(&budget, LARGE + 1).await;
-    let mut small = budget.begin(Some(LARGE));
-    assert_eq!(small.grow(LARGE, tokio::time::Instant::now()).await, Ok(()));
-    assert_eq!(fill(&budget, LARGE).await.len(), SMALL_SHARE / LARGE - 1);
+    let _large = fill(&budget, LARGE_BODY + 1).await;
+    let mut small = budget.begin(Some(LARGE_BODY));
+    assert_eq!(small.grow(LARGE_BODY, tokio::time::Instant::now()).await, Ok(()));
+    assert_eq!(fill(&budget, LARGE_BODY).await.len(), SMALL_SHARE / LARGE_BODY - 1);
 }
 
 #[tokio::test]
-async fn a_large_body_is_safe_for_a_while() {
+async fn a_large_body_is_protected_from_eviction_for_a_time() {
     let budget = Budget::new();
     let length = LARGE_SHARE / 2;
     let bodies = fill(&budget, length).await;
     bodies[0].share.lock().evict(length, Duration::from_hours(1), u64::MAX);
-    assert!(tokio::time::timeout(Duration::ZERO, bodies[0].evicted()).await.is_err(), "it is young");
+    assert!(tokio::time::timeout(Duration::ZERO, bodies[0].evicted()).await.is_err(), "it is still protected");
     let mut another = budget.begin(None);
     let mut bodies = bodies.into_iter();
     let oldest = bodies.next().unwrap();
@@ -78,5 +78,5 @@ async fn a_large_body_is_safe_for_a_while() {
         drop(oldest);
     };
     let (grown, ()) = tokio::join!(another.grow(length, soon()), evicting);
-    assert_eq!(grown, Ok(()), "then it makes room");
+    assert_eq!(grown, Ok(()), "the oldest is evicted");
 }

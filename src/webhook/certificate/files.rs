@@ -1,4 +1,4 @@
-//! A certificate in two files that somebody else renews.
+//! A serving certificate in two files that are renewed externally.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,54 +7,54 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::{Certificate, CertificateError, Served};
+use super::{Certificate, CertificateError, ServedCertificate};
 use crate::files::{Files, ReadError};
 use crate::telemetry::Metrics;
 use trainmesh_core::error::chain;
 
-/// The files of a certificate, watched.
+/// The watched files of a certificate.
 pub struct CertificateFiles {
     files: Files<2>,
-    served: Arc<Served>,
+    served: Arc<ServedCertificate>,
     metrics: Arc<Metrics>,
 }
 
-/// Why there is no certificate in the files.
+/// An error in the files of a certificate.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// A file cannot be read.
-    #[error("no certificate to serve")]
+    #[error("could not read the serving certificate")]
     Read(#[source] ReadError),
-    /// The files hold no certificate.
+    /// The files contain no valid certificate.
     #[error("no certificate in {} and {}", chain.display(), key.display())]
     Parse {
-        /// The file of the chain.
+        /// Path of the chain.
         chain: PathBuf,
-        /// The file of the key.
+        /// Path of the key.
         key: PathBuf,
-        /// Why.
+        /// Cause.
         source: CertificateError,
     },
 }
 
 impl CertificateFiles {
-    /// Reads the certificate. Without one there is nothing to serve.
+    /// Reads the certificate.
     pub async fn load(chain: PathBuf, key: PathBuf, metrics: Arc<Metrics>) -> Result<Self, LoadError> {
         let mut files = Files::new([chain, key]);
         let bytes = files.read().await.map_err(LoadError::Read)?;
         let certificate = parse(&files, &bytes)?;
-        metrics.certificates.leaf_expires(certificate.expires());
-        Ok(Self { files, served: Arc::new(Served::new(certificate)), metrics })
+        metrics.certificates.set_serving_expiry(certificate.expires());
+        Ok(Self { files, served: Arc::new(ServedCertificate::new(certificate)), metrics })
     }
 
-    /// What is served from these files.
+    /// Returns the certificate, which is updated from the files.
     #[must_use]
-    pub fn served(&self) -> Arc<Served> {
+    pub fn served(&self) -> Arc<ServedCertificate> {
         Arc::clone(&self.served)
     }
 
-    /// Looks at the files every `interval` until `stop`. Half of a pair, seen while both are being written, is logged,
-    /// and the old pair served until the other half has come.
+    /// Reads the files every `interval` until `stop`. An inconsistent pair, as while both are being written, is logged,
+    /// and the previous pair is served until the files are consistent.
     pub async fn follow(mut self, interval: Duration, stop: CancellationToken) {
         loop {
             tokio::select! {
@@ -65,11 +65,11 @@ impl CertificateFiles {
             match renewed(&mut self.files).await {
                 Ok(None) => {}
                 Ok(Some(certificate)) => {
-                    tracing::info!(expires = certificate.expires(), "another certificate is served");
-                    self.metrics.certificates.leaf_expires(certificate.expires());
+                    tracing::info!(expires = certificate.expires(), "serving a new certificate");
+                    self.metrics.certificates.set_serving_expiry(certificate.expires());
                     self.served.replace(certificate);
                 }
-                Err(error) => tracing::error!("the running certificate is kept: {}", chain(&error)),
+                Err(error) => tracing::error!("certificate not reloaded, the current one is kept: {}", chain(&error)),
             }
         }
     }

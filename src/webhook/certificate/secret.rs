@@ -1,7 +1,7 @@
-//! A certificate in a Secret that the controller renews.
+//! A serving certificate in a Secret that the controller renews.
 //!
-//! Every replica reads it for itself, leader or not. What is read there is taken only when the apiserver will take it
-//! too; otherwise the running certificate is kept, which is trusted as long as it is good.
+//! Every replica reads it, leader or not. It is served only if the apiserver will trust it; otherwise the previous
+//! certificate is kept, which is trusted until it expires.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use thiserror::Error;
 use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
-use super::{Certificate, CertificateError, Served};
-use crate::certs::read::{Authorities, Leaf};
+use super::{Certificate, CertificateError, ServedCertificate};
+use crate::certs::read::{Authorities, ServingCertificate};
 use crate::cluster::request::RequestError;
 use crate::cluster::secret::Secrets;
 use crate::telemetry::Metrics;
@@ -22,80 +22,81 @@ use trainmesh_core::error::chain;
 use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{SERVING_SECRET, Secret};
 
-/// How often it is read when no change is told: a watch may have broken without a word, and a certificate that is not
-/// good yet becomes good without a change.
+/// Interval of reads without a change: a watch may have stalled, and a certificate may have become valid meanwhile.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The Secret of the webhook, followed.
+/// The watched Secret of the webhook.
 pub struct CertificateSecret {
     secrets: Secrets,
-    taker: Taker,
+    updater: Updater,
 }
 
-/// What is done with what is read.
-struct Taker {
+/// Validates and serves the content of the Secret.
+struct Updater {
     host: String,
-    served: Arc<Served>,
+    served: Arc<ServedCertificate>,
     metrics: Arc<Metrics>,
     clock: Clock,
-    /// What is served.
-    taken: Option<Secret>,
-    /// Why something else is not, as it was told.
-    told: String,
+    /// The served content.
+    current: Option<Secret>,
+    /// The last logged error.
+    logged: String,
 }
 
-/// Why what is in the Secret is not served.
+/// Reason why the content of the Secret is not served.
 #[derive(Debug, Error)]
-enum Unfit {
+enum RejectReason {
     #[error(transparent)]
-    Ask(#[from] RequestError),
-    #[error("there is no Secret {SERVING_SECRET}: the chart makes it, the controller fills it")]
+    Read(#[from] RequestError),
+    #[error("Secret {SERVING_SECRET} does not exist: the chart creates it, and the controller fills it")]
     Missing,
     #[error("the Secret {SERVING_SECRET} is empty: the controller fills it")]
     Empty,
-    #[error("the Secret {SERVING_SECRET} holds no certificate with its key")]
+    #[error("the Secret {SERVING_SECRET} contains no valid certificate and key")]
     Parse(#[source] CertificateError),
-    #[error("the Secret {SERVING_SECRET} holds a certificate of a kind that the controller does not make")]
+    #[error("the Secret {SERVING_SECRET} contains a certificate of a kind that the controller does not issue")]
     Kind,
-    #[error("the certificate in the Secret {SERVING_SECRET} is not for a server called {0}")]
+    #[error("the certificate in the Secret {SERVING_SECRET} is not valid for {0}")]
     Name(String),
-    #[error("the certificate in the Secret {SERVING_SECRET} is signed by none of the CAs beside it")]
+    #[error("the certificate in the Secret {SERVING_SECRET} is not signed by any CA in the same Secret")]
     Chain,
-    #[error("the certificate in the Secret {SERVING_SECRET}, or its CA, is not good now: compare the clocks")]
-    Dates,
+    #[error(
+        "the certificate in the Secret {SERVING_SECRET}, or its CA, is not valid at the current time: check the clocks"
+    )]
+    Validity,
 }
 
-/// A certificate that will be taken, and until when its CA is good.
-struct Fit {
+/// A validated certificate and the expiry of its CA.
+struct ValidCertificate {
     certificate: Certificate,
     authority_expires: Timestamp,
 }
 
 impl CertificateSecret {
-    /// That of `secrets`, for a Service that the apiserver calls by the name `host`. Nothing is served before the first
-    /// certificate has come.
+    /// Creates a source from `secrets` for a Service called by the name `host`. Nothing is served until the first
+    /// certificate has been read.
     #[must_use]
     pub fn new(secrets: Secrets, host: String, metrics: Arc<Metrics>, clock: Clock) -> Self {
-        Self { secrets, taker: Taker::new(host, metrics, clock) }
+        Self { secrets, updater: Updater::new(host, metrics, clock) }
     }
 
-    /// What is served from it.
+    /// Returns the certificate, which is updated from the Secret.
     #[must_use]
-    pub fn served(&self) -> Arc<Served> {
-        Arc::clone(&self.taker.served)
+    pub fn served(&self) -> Arc<ServedCertificate> {
+        Arc::clone(&self.updater.served)
     }
 
-    /// Follows it until `stop`.
+    /// Watches the Secret until `stop`.
     pub async fn follow(mut self, stop: CancellationToken) {
         let changes = self.secrets.changes(SERVING_SECRET);
         pin!(changes);
         loop {
             let found = self.secrets.read(SERVING_SECRET).await;
-            self.taker.take(found);
+            self.updater.update(found);
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                // Nothing is lost by the other branches: what has changed is read anyway.
+                // The other branches lose nothing: the Secret is read again in any case.
                 Some(()) = changes.next() => {}
                 () = tokio::time::sleep(INTERVAL) => {}
             }
@@ -103,67 +104,68 @@ impl CertificateSecret {
     }
 }
 
-impl Taker {
+impl Updater {
     fn new(host: String, metrics: Arc<Metrics>, clock: Clock) -> Self {
-        Self { host, served: Arc::default(), metrics, clock, taken: None, told: String::new() }
+        Self { host, served: Arc::default(), metrics, clock, current: None, logged: String::new() }
     }
 
-    /// Serves what was found, if that is something else than before and good.
-    fn take(&mut self, found: Result<Option<Secret>, RequestError>) {
-        let found = found.map_err(Unfit::from).and_then(|found| found.ok_or(Unfit::Missing));
-        let judged = found.and_then(|secret| {
-            let known = self.taken.as_ref() == Some(&secret);
-            let fit = if known { None } else { Some(judge(&secret, &self.host, (self.clock)())?) };
-            self.taken = Some(secret);
-            Ok(fit)
+    /// Serves `found` if it has changed and is valid.
+    fn update(&mut self, found: Result<Option<Secret>, RequestError>) {
+        let found = found.map_err(RejectReason::from).and_then(|found| found.ok_or(RejectReason::Missing));
+        let validated = found.and_then(|secret| {
+            let unchanged = self.current.as_ref() == Some(&secret);
+            let accepted = if unchanged { None } else { Some(validate(&secret, &self.host, (self.clock)())?) };
+            self.current = Some(secret);
+            Ok(accepted)
         });
-        match judged {
-            Ok(fit) => {
-                self.told.clear();
-                if let Some(fit) = fit {
-                    self.serve(fit);
+        match validated {
+            Ok(accepted) => {
+                self.logged.clear();
+                if let Some(accepted) = accepted {
+                    self.serve(accepted);
                 }
             }
-            // Once, not at every look.
-            Err(unfit) if self.told != chain(&unfit) => {
-                self.told = chain(&unfit);
-                if matches!(unfit, Unfit::Empty) {
-                    // So it is at every installation, for a moment.
-                    tracing::warn!("{}", self.told);
+            // Logged once, not at each read.
+            Err(reason) if self.logged != chain(&reason) => {
+                self.logged = chain(&reason);
+                if matches!(reason, RejectReason::Empty) {
+                    // Every installation starts with an empty Secret.
+                    tracing::warn!("{}", self.logged);
                 } else {
-                    tracing::error!("no other certificate is served: {}", self.told);
+                    tracing::error!("certificate not replaced, the current one is kept: {}", self.logged);
                 }
             }
             Err(_) => {}
         }
     }
 
-    fn serve(&self, Fit { certificate, authority_expires }: Fit) {
-        tracing::info!(expires = certificate.expires(), "another certificate is served");
-        self.metrics.certificates.leaf_expires(certificate.expires());
-        self.metrics.certificates.authority_expires(authority_expires.as_second());
+    fn serve(&self, ValidCertificate { certificate, authority_expires }: ValidCertificate) {
+        tracing::info!(expires = certificate.expires(), "serving a new certificate");
+        self.metrics.certificates.set_serving_expiry(certificate.expires());
+        self.metrics.certificates.set_ca_expiry(authority_expires.as_second());
         self.served.replace(certificate);
     }
 }
 
-/// Whether the apiserver will take what `secret` holds.
-fn judge(secret: &Secret, host: &str, now: std::time::SystemTime) -> Result<Fit, Unfit> {
+/// Validates `secret` as the apiserver will.
+fn validate(secret: &Secret, host: &str, now: std::time::SystemTime) -> Result<ValidCertificate, RejectReason> {
     let (chain, key) = (secret.get(TLS_CRT), secret.get(TLS_KEY));
     if chain.is_empty() && key.is_empty() {
-        return Err(Unfit::Empty);
+        return Err(RejectReason::Empty);
     }
-    let certificate = Certificate::parse(chain, key).map_err(Unfit::Parse)?;
-    let leaf = Leaf::read(chain, key).ok_or(Unfit::Kind)?;
-    if !leaf.fits(host) {
-        return Err(Unfit::Name(host.to_owned()));
+    let certificate = Certificate::parse(chain, key).map_err(RejectReason::Parse)?;
+    let serving = ServingCertificate::read(chain, key).ok_or(RejectReason::Kind)?;
+    if !serving.matches_host(host) {
+        return Err(RejectReason::Name(host.to_owned()));
     }
-    let beside = Authorities::read(secret.get(CA_CRT), b"");
-    let authority = beside.found.iter().find(|authority| authority.signed(&leaf)).ok_or(Unfit::Chain)?;
+    let authorities = Authorities::read(secret.get(CA_CRT), b"");
+    let authority =
+        authorities.found.iter().find(|authority| authority.has_signed(&serving)).ok_or(RejectReason::Chain)?;
     let now = Timestamp::try_from(now).unwrap_or(Timestamp::MAX);
-    if !leaf.dates.hold(now) || !authority.dates.hold(now) {
-        return Err(Unfit::Dates);
+    if !serving.validity.contains(now) || !authority.validity.contains(now) {
+        return Err(RejectReason::Validity);
     }
-    Ok(Fit { certificate, authority_expires: authority.dates.not_after })
+    Ok(ValidCertificate { certificate, authority_expires: authority.validity.not_after })
 }
 
 #[cfg(test)]
@@ -174,9 +176,9 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::certs::mint;
+    use crate::certs::issue;
     use crate::certs::read::Authority;
-    use trainmesh_core::certs::Dates;
+    use trainmesh_core::certs::Validity;
 
     const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
     const NOON: i64 = 1_800_000_000;
@@ -186,52 +188,52 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(NOON.unsigned_abs())
     }
 
-    /// Those of a certificate made so many seconds after noon, for an hour.
-    fn dates(second: i64) -> Dates {
-        Dates::starting(Timestamp::from_second(NOON + second).unwrap(), HOUR)
+    /// Returns a validity of one hour that starts this many seconds after noon.
+    fn validity(second: i64) -> Validity {
+        Validity::from_lifetime(Timestamp::from_second(NOON + second).unwrap(), HOUR)
     }
 
-    /// A Secret with a leaf of `signer`, and `beside` as its only CA.
-    fn secret(host: &str, signer: &Authority, beside: &Authority, dates: Dates) -> Secret {
-        let pair = mint::leaf(signer, host, dates).unwrap();
-        let data = [(TLS_CRT, pair.certificate.as_str()), (TLS_KEY, pair.key.pem()), (CA_CRT, &beside.pem)];
+    /// Returns a Secret with a certificate signed by `signer`, and `authorities` as its only CA.
+    fn secret(host: &str, signer: &Authority, authorities: &Authority, validity: Validity) -> Secret {
+        let pair = issue::serving_certificate(signer, host, validity).unwrap();
+        let data = [(TLS_CRT, pair.certificate.as_str()), (TLS_KEY, pair.key.pem()), (CA_CRT, &authorities.pem)];
         Secret::new("1", data.map(|(key, text)| (key.to_owned(), text.as_bytes().to_vec())).into())
     }
 
-    fn good(second: i64) -> Secret {
-        let authority = mint::authority(dates(0)).unwrap();
-        secret(HOST, &authority, &authority, dates(second))
+    fn valid(second: i64) -> Secret {
+        let authority = issue::authority(validity(0)).unwrap();
+        secret(HOST, &authority, &authority, validity(second))
     }
 
     #[rstest]
-    #[case::good(HOST, 0, 0, true, "")]
-    #[case::another_service("other.trainmesh-system.svc", 0, 0, true, "is not for a server called trainmesh-webhook")]
-    #[case::another_ca(HOST, 0, 0, false, "signed by none of the CAs beside it")]
-    #[case::expired(HOST, 0, -3600, true, "is not good now")]
-    #[case::too_early(HOST, 0, 3601, true, "is not good now")]
-    #[case::ca_expired(HOST, -3600, 0, true, "is not good now")]
-    fn what_the_apiserver_will_take(
+    #[case::valid(HOST, 0, 0, true, "")]
+    #[case::another_service("other.trainmesh-system.svc", 0, 0, true, "is not valid for trainmesh-webhook")]
+    #[case::another_ca(HOST, 0, 0, false, "not signed by any CA in the same Secret")]
+    #[case::expired(HOST, 0, -3600, true, "is not valid at the current time")]
+    #[case::too_early(HOST, 0, 3601, true, "is not valid at the current time")]
+    #[case::ca_expired(HOST, -3600, 0, true, "is not valid at the current time")]
+    fn accepts_what_the_apiserver_trusts(
         #[case] host: &str,
         #[case] authority: i64,
-        #[case] leaf: i64,
+        #[case] serving: i64,
         #[case] chains: bool,
         #[case] expected: &str,
     ) {
-        let [signer, other] = [(); 2].map(|()| mint::authority(dates(authority)).unwrap());
-        let secret = secret(host, &signer, if chains { &signer } else { &other }, dates(leaf));
-        let found = judge(&secret, HOST, clock()).err().map(|unfit| unfit.to_string()).unwrap_or_default();
+        let [signer, other] = [(); 2].map(|()| issue::authority(validity(authority)).unwrap());
+        let secret = secret(host, &signer, if chains { &signer } else { &other }, validity(serving));
+        let found = validate(&secret, HOST, clock()).err().map(|reason| reason.to_string()).unwrap_or_default();
         assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{found}");
     }
 
     #[test]
-    fn the_running_certificate_is_kept_until_a_good_one_comes() {
-        let (first, second) = (good(-60), good(-30));
+    fn the_current_certificate_is_kept_until_a_valid_one_arrives() {
+        let (first, second) = (valid(-60), valid(-30));
         let empty = Secret::new("1", BTreeMap::new());
-        let [before, after] = [-60, -30].map(|second| Some(dates(second).not_after.as_second()));
-        let mut taker = Taker::new(HOST.to_owned(), Arc::new(Metrics::default()), clock);
+        let [before, after] = [-60, -30].map(|second| Some(validity(second).not_after.as_second()));
+        let mut updater = Updater::new(HOST.to_owned(), Arc::new(Metrics::default()), clock);
         let mut check = |found, expected| {
-            taker.take(found);
-            assert_eq!(taker.served.current().map(|it| it.expires()), expected);
+            updater.update(found);
+            assert_eq!(updater.served.current().map(|it| it.expires()), expected);
         };
         check(Ok(None), None);
         check(Ok(Some(empty.clone())), None);
@@ -241,7 +243,7 @@ mod tests {
         check(Err(RequestError::TimedOut("read it".to_owned())), before);
         check(Ok(Some(first)), before);
         check(Ok(Some(second)), after);
-        let metrics = taker.metrics.encode();
+        let metrics = updater.metrics.encode();
         let expiry = format!("{{cert=\"leaf\"}} {}\n", after.unwrap_or_default());
         assert!(metrics.contains(&expiry), "{metrics}");
     }

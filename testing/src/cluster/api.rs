@@ -1,5 +1,5 @@
-//! What tests ask again and again goes to the apiserver from this process: a run of `kubectl` costs half a tenth of a
-//! second of a core, and several tests that wait at a time would leave the cluster little of the machine.
+//! In-process API client for polling: each run of `kubectl` takes 50 ms of CPU time, so several waiting tests would
+//! starve the cluster.
 
 use std::sync::{OnceLock, mpsc};
 
@@ -10,7 +10,7 @@ use kube::{Client, Error};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-/// Where the apiserver keeps a kind, by the word that `kubectl` takes for it.
+/// Resource name of each kind as `kubectl` accepts it, API path of its group, and plural.
 const KINDS: &[(&str, &str, &str)] = &[
     ("certificate", "/apis/cert-manager.io/v1", "certificates"),
     ("configmap", "/api/v1", "configmaps"),
@@ -27,13 +27,13 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("tfjob", "/apis/kubeflow.org/v1", "tfjobs"),
 ];
 
-/// A client, and what it runs on.
+/// A client and its runtime.
 struct Connection {
     runtime: Runtime,
     client: Client,
 }
 
-/// An object, if there is one of this name; `namespace` is `None` for those that live in none.
+/// Gets an object; `namespace` is `None` for cluster-scoped kinds. Returns `None` if the object does not exist.
 pub(super) fn get(kind: &str, namespace: Option<&str>, name: &str) -> Option<Value> {
     let request = request(kind, namespace).get(name, &GetParams::default()).expect("a name");
     match send(request) {
@@ -43,7 +43,7 @@ pub(super) fn get(kind: &str, namespace: Option<&str>, name: &str) -> Option<Val
     }
 }
 
-/// The objects that a label selector finds; all of them if it is empty.
+/// Lists the objects that match a label selector; an empty selector matches all.
 pub(super) fn list(kind: &str, namespace: Option<&str>, selector: &str) -> Vec<Value> {
     let request = request(kind, namespace).list(&ListParams::default().labels(selector)).expect("a selector");
     let mut list = send(request).unwrap_or_else(|error| panic!("could not list {kind}: {error}"));
@@ -51,8 +51,8 @@ pub(super) fn list(kind: &str, namespace: Option<&str>, selector: &str) -> Vec<V
     items
 }
 
-/// Creates an object, or with `dry_run` has the apiserver say what it would have created. A field that it does not know
-/// is an error, as it is to `kubectl`.
+/// Creates an object and returns it as stored, or with `dry_run` as it would be. Unknown fields are errors, as with
+/// `kubectl`.
 pub(super) fn create(kind: &str, namespace: Option<&str>, object: &Value, dry_run: bool) -> Result<Value, Error> {
     let parameters = PostParams { dry_run, field_manager: None };
     let body = object.to_string().into_bytes();
@@ -62,19 +62,19 @@ pub(super) fn create(kind: &str, namespace: Option<&str>, object: &Value, dry_ru
     send(request)
 }
 
-/// Has an object deleted; nobody waits for its end.
+/// Deletes an object in the background.
 pub(super) fn delete(kind: &str, name: &str) -> Result<Value, Error> {
     send(request(kind, None).delete(name, &DeleteParams::background()).expect("a name"))
 }
 
-/// Whether an object could not be created because there is one of its name.
-pub(super) fn exists(error: &Error) -> bool {
+/// Returns true if an object could not be created because it exists.
+pub(super) fn already_exists(error: &Error) -> bool {
     matches!(error, Error::Api(status) if status.code == 409)
 }
 
 fn request(kind: &str, namespace: Option<&str>) -> Request {
-    let known = KINDS.iter().find(|(word, ..)| kind.eq_ignore_ascii_case(word));
-    let (_, group, plural) = known.unwrap_or_else(|| panic!("where is {kind} kept? testing/src/cluster/api.rs"));
+    let entry = KINDS.iter().find(|(name, ..)| kind.eq_ignore_ascii_case(name));
+    let (_, group, plural) = entry.unwrap_or_else(|| panic!("add {kind} to KINDS in testing/src/cluster/api.rs"));
     Request::new(match namespace {
         Some(namespace) => format!("{group}/namespaces/{namespace}/{plural}"),
         None => format!("{group}/{plural}"),
@@ -84,18 +84,18 @@ fn request(kind: &str, namespace: Option<&str>) -> Request {
 fn send(request: HttpRequest<Vec<u8>>) -> Result<Value, Error> {
     static CONNECTION: OnceLock<Connection> = OnceLock::new();
     let Connection { runtime, client } = CONNECTION.get_or_init(|| {
-        // Another test of this process may have been first.
+        // Fails if another test of this process has installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let runtime = Runtime::new().expect("start the client's threads");
-        let client = wait(&runtime, trainmesh::cluster::client::connect(None, None)).expect("a client");
+        let runtime = Runtime::new().expect("start the runtime");
+        let client = wait(&runtime, trainmesh::cluster::client::connect(None, None)).expect("create a client");
         Connection { runtime, client }
     });
     wait(runtime, client.request(request))
 }
 
-/// Waits for an answer: not by `block_on`, because some tests run on a runtime's threads themselves.
-fn wait<T: Send + 'static>(runtime: &Runtime, answer: impl Future<Output = T> + Send + 'static) -> T {
-    let (tell, told) = mpsc::channel();
-    runtime.spawn(async move { tell.send(answer.await) });
-    told.recv().expect("the client answers")
+/// Waits for `future` without `block_on`, which panics in tests that run on a runtime's threads.
+fn wait<T: Send + 'static>(runtime: &Runtime, future: impl Future<Output = T> + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    runtime.spawn(async move { sender.send(future.await) });
+    receiver.recv().expect("the task completes")
 }

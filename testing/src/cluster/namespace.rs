@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::api;
 use super::audit::AuditLog;
-use super::kubectl::{self, Applied};
+use super::kubectl::{self, KubectlOutput};
 
-/// A namespace that goes, with all it holds, when the test ends; nobody waits for that.
+/// A namespace that is deleted in the background, with its objects, when it is dropped.
 #[derive(Debug)]
 pub struct Namespace {
-    /// Its name, which no other test has.
+    /// Unique name.
     pub name: String,
     audit: AuditLog,
 }
@@ -26,83 +26,85 @@ impl Namespace {
         let labels: Map<String, Value> =
             labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
         let namespace = json!({"metadata": {"name": name, "labels": labels}});
-        let _ = api::create("namespace", None, &namespace, false).expect("make a namespace");
-        // Its controller makes it too, but only a moment later; until then every pod is refused.
+        let _ = api::create("namespace", None, &namespace, false).expect("create a namespace");
+        // The ServiceAccount controller creates it later; until then the apiserver rejects every pod.
         match api::create("serviceaccount", Some(&name), &json!({"metadata": {"name": "default"}}), false) {
-            Err(error) if !api::exists(&error) => panic!("could not make the account of {name}: {error}"),
+            Err(error) if !api::already_exists(&error) => {
+                panic!("could not create the service account of {name}: {error}")
+            }
             _ => Self { name, audit },
         }
     }
 
-    /// Creates or changes objects in this namespace: YAML or JSON, one or many.
-    pub fn apply(&self, manifest: &(impl Display + ?Sized)) -> Applied {
+    /// Applies objects, in YAML or JSON, with `kubectl apply`.
+    pub fn apply(&self, manifest: &(impl Display + ?Sized)) -> KubectlOutput {
         self.kubectl(&["apply", "-f", "-"], manifest)
     }
 
-    /// As [`Namespace::apply`], by `kubectl create`: for generated names, and where the annotation of `apply` is unwanted.
-    pub fn create(&self, manifest: &(impl Display + ?Sized)) -> Applied {
+    /// Creates objects with `kubectl create`: for generated names, or to avoid the annotation that `apply` adds.
+    pub fn create(&self, manifest: &(impl Display + ?Sized)) -> KubectlOutput {
         self.kubectl(&["create", "-f", "-"], manifest)
     }
 
-    /// Deletes an object, without waiting for its end.
-    pub fn delete(&self, kind: &str, name: &str) -> Applied {
+    /// Deletes an object in the background.
+    pub fn delete(&self, kind: &str, name: &str) -> KubectlOutput {
         self.kubectl(&["delete", kind, name, "--wait=false"], "")
     }
 
-    /// Creates a pod, as [`Namespace::create`] does, or tells why not.
+    /// Creates a pod with the in-process client.
     pub fn create_pod(&self, pod: &Value) -> Result<(), kube::Error> {
         api::create("pod", Some(&self.name), pod, false).map(drop)
     }
 
-    /// What the apiserver would make of a pod, or why it would not; none is created.
-    pub fn rehearse(&self, pod: &Value) -> Result<Value, kube::Error> {
+    /// Creates a pod as a server-side dry run and returns it as admission would store it.
+    pub fn create_dry_run(&self, pod: &Value) -> Result<Value, kube::Error> {
         api::create("pod", Some(&self.name), pod, true)
     }
 
-    /// An object, if there is one of this name.
+    /// Gets an object. Returns `None` if it does not exist.
     pub fn get(&self, kind: &str, name: &str) -> Option<Value> {
         api::get(kind, Some(&self.name), name)
     }
 
-    /// What was told of the objects here.
+    /// Lists the events of this namespace.
     pub fn events(&self) -> Vec<Value> {
         api::list("event", Some(&self.name), "")
     }
 
-    /// The pods that a label selector finds; all of them if it is empty.
+    /// Lists the pods that match a label selector; an empty selector matches all.
     pub fn pods(&self, selector: &str) -> Vec<Value> {
         api::list("pod", Some(&self.name), selector)
     }
 
-    /// Merges `status` into the status of some objects, as their controller or the kubelet would.
-    pub fn set_status(&self, kind: &str, names: &[&str], status: &Value) -> Applied {
+    /// Merges `status` into the status of objects, as their controller or the kubelet would.
+    pub fn set_status(&self, kind: &str, names: &[&str], status: &Value) -> KubectlOutput {
         let patch = json!({"status": status}).to_string();
         self.kubectl(&[&["patch", kind, "--subresource=status", "--type=merge", "-p", &patch], names].concat(), "")
     }
 
     /// Runs `kubectl` in this namespace.
-    pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> Applied {
+    pub fn kubectl(&self, arguments: &[&str], input: &(impl Display + ?Sized)) -> KubectlOutput {
         kubectl::run(&[&["--namespace", &self.name], arguments].concat(), &input.to_string())
     }
 
-    /// The finished requests for this namespace since it was made, in their order, that `keep` picks.
+    /// Returns the completed requests for this namespace, in order, that `keep` accepts.
     pub fn audit(&self, keep: impl Fn(&Value) -> bool) -> Vec<Value> {
-        self.audit.events(&self.name, |event| self.holds(event) && keep(event))
+        self.audit.events(&self.name, |event| self.contains(event) && keep(event))
     }
 
-    /// As [`Namespace::audit`], those among them that are not finished yet.
-    pub fn audit_begun(&self, keep: impl Fn(&Value) -> bool) -> Vec<Value> {
-        self.audit.begun(&self.name, |event| self.holds(event) && keep(event))
+    /// As [`Namespace::audit`], including requests in progress.
+    pub fn audit_started(&self, keep: impl Fn(&Value) -> bool) -> Vec<Value> {
+        self.audit.started_events(&self.name, |event| self.contains(event) && keep(event))
     }
 
-    fn holds(&self, event: &Value) -> bool {
+    fn contains(&self, event: &Value) -> bool {
         event["objectRef"]["namespace"] == *self.name
     }
 }
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // A test that fails must say why, not that its namespace could not be deleted.
+        // An error here must not replace the failure of the test.
         let _ = api::delete("namespace", &self.name);
     }
 }

@@ -1,4 +1,4 @@
-//! A server of ours as a process: both kinds tell of themselves in the same way.
+//! Runs `trainmesh webhook` or `trainmesh controller` as a process. Both have the same admin endpoints and log format.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -10,34 +10,34 @@ use std::thread;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{PATIENCE, eventually};
+use super::{TIMEOUT, eventually};
 
 /// A running `trainmesh`, killed when it is dropped.
 #[derive(Debug)]
 pub struct Server {
-    /// Where it tells of itself.
+    /// Address of the admin port.
     pub admin: SocketAddr,
     child: Child,
     folder: TempDir,
 }
 
-/// A folder for what a server reads and writes.
-pub fn folder() -> TempDir {
-    tempfile::tempdir().expect("make a folder")
+/// Creates a temporary folder for the files of a server.
+pub fn temp_folder() -> TempDir {
+    tempfile::tempdir().expect("create a temporary folder")
 }
 
-/// Writes a file into `folder`.
-pub fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
+/// Writes a file to `folder` and returns its path.
+pub fn write_file(folder: &Path, name: &str, text: &str) -> PathBuf {
     let path = folder.join(name);
     fs::write(&path, text).expect("write a file");
     path
 }
 
 impl Server {
-    /// Runs `command`, the words of a server and its flags, and waits for the first line of its log, which it writes
-    /// into `folder`.
+    /// Starts a server and waits for the first line of its log. `command` adds the subcommand and its flags; the log is
+    /// written to `folder`.
     pub fn start(folder: TempDir, command: impl FnOnce(&mut Command)) -> Self {
-        let log = File::create(folder.path().join("log")).expect("make a file for the log");
+        let log = File::create(folder.path().join("log")).expect("create the log file");
         let mut program = Command::new(crate::program());
         command(&mut program);
         program
@@ -50,83 +50,84 @@ impl Server {
         server
     }
 
-    /// An address that its first line names.
+    /// Returns an address from the first line of the log.
     pub fn address(&self, field: &str) -> SocketAddr {
-        eventually(PATIENCE, "the addresses in the log's first line", || {
+        eventually(TIMEOUT, "the log has the addresses", || {
             let first = self.log().into_iter().next().unwrap_or_default();
             first[field].as_str().and_then(|text| text.parse().ok()).ok_or_else(|| self.log_text())
         })
     }
 
-    /// Waits until it says that it is ready.
-    pub fn ready(&self) {
-        eventually(PATIENCE, "the server is ready", || match self.get("/readyz") {
+    /// Waits until `/readyz` succeeds.
+    pub fn wait_until_ready(&self) {
+        eventually(TIMEOUT, "the server is ready", || match self.get("/readyz") {
             (200, _) => Ok(()),
             (_, body) => Err(body),
         });
     }
 
-    /// What it has logged.
+    /// Returns the log events so far.
     pub fn log(&self) -> Vec<Value> {
         self.log_text().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The lines of the log whose message holds `text`.
-    pub fn told(&self, text: &str) -> Vec<Value> {
-        let holds = |event: &Value| event["message"].as_str().is_some_and(|message| message.contains(text));
-        self.log().into_iter().filter(holds).collect()
+    /// Returns the log events whose message contains `text`.
+    pub fn logged(&self, text: &str) -> Vec<Value> {
+        let matches = |event: &Value| event["message"].as_str().is_some_and(|message| message.contains(text));
+        self.log().into_iter().filter(matches).collect()
     }
 
-    /// The value of a metric's series, `name{labels}`; `None` where it is not there, or nobody answers.
+    /// Returns the value of the series `name{labels}`. Returns `None` if it does not exist or the server does not
+    /// respond.
     pub fn metric(&self, series: &str) -> Option<u64> {
         let (_, text) = self.get("/metrics");
         let mut values = text.lines().filter_map(|line| line.rsplit_once(' '));
         values.find(|(found, _)| *found == series).map(|(_, value)| value.parse().expect("a count"))
     }
 
-    /// Waits until that series has come to `expected`.
-    pub fn counts(&self, series: &str, expected: u64) {
-        eventually(PATIENCE, &format!("{series} is {expected}"), || match self.metric(series) {
+    /// Waits until the series has the value `expected`.
+    pub fn wait_for_metric(&self, series: &str, expected: u64) {
+        eventually(TIMEOUT, &format!("{series} is {expected}"), || match self.metric(series) {
             Some(found) if found == expected => Ok(()),
             found => Err(format!("{found:?}")),
         });
     }
 
-    /// Sends it a signal: `KILL`, `STOP`, `CONT`, `TERM`.
+    /// Sends a signal: `KILL`, `STOP`, `CONT` or `TERM`.
     pub fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &id]).status().expect("start kill");
         assert!(sent.success(), "signal {name} was not sent");
     }
 
-    /// Whether it has ended by itself.
-    pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().expect("ask for its end").is_some()
+    /// Returns true if the process has exited.
+    pub fn has_exited(&mut self) -> bool {
+        self.child.try_wait().expect("poll the process").is_some()
     }
 
-    /// Waits for its end.
-    pub fn ended(&mut self) -> ExitStatus {
+    /// Waits until the process has exited.
+    pub fn wait_for_exit(&mut self) -> ExitStatus {
         let child = &mut self.child;
-        eventually(PATIENCE, "the process ends", || child.try_wait().expect("ask for its end").ok_or("it runs"))
+        eventually(TIMEOUT, "the process exits", || child.try_wait().expect("poll the process").ok_or("it runs"))
     }
 
-    /// Status and body of a page of the plain port; status 0 where nobody answers.
+    /// Gets a path of the admin port. Returns status and body; the status is 0 if the server does not respond.
     pub fn get(&self, path: &str) -> (u16, String) {
-        let ask = || -> std::io::Result<String> {
+        let fetch = || -> std::io::Result<String> {
             let mut stream = TcpStream::connect(self.admin)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(TIMEOUT))?;
             write!(stream, "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
             let mut text = String::new();
             stream.read_to_string(&mut text)?;
             Ok(text)
         };
-        let answer = ask().unwrap_or_else(|error| format!("HTTP/1.1 0\r\n\r\n{error}"));
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+        let response = fetch().unwrap_or_else(|error| format!("HTTP/1.1 0\r\n\r\n{error}"));
+        let (head, body) = response.split_once("\r\n\r\n").unwrap_or((&response, ""));
         let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
         (status, body.to_owned())
     }
 
-    /// The folder that it was started with.
+    /// Returns the folder that the server was started with.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -137,12 +138,12 @@ impl Server {
 }
 
 impl Drop for Server {
-    #[allow(clippy::print_stdout, reason = "a failed test shows what the server said, and that is where")]
+    #[allow(clippy::print_stdout, reason = "the test harness shows standard output when a test fails")]
     fn drop(&mut self) {
         if thread::panicking() {
-            println!("the log of {}:\n{}", self.child.id(), self.log_text());
+            println!("log of process {}:\n{}", self.child.id(), self.log_text());
         }
-        // It may have ended by itself.
+        // Fails if the process has exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A `ServiceAccount` with rights of its own, to run a controller as.
+//! A `ServiceAccount` with its own permissions, to run a controller with.
 
 use std::path::PathBuf;
 
@@ -7,38 +7,38 @@ use tempfile::TempDir;
 
 use crate::cluster::{Cluster, Namespace, list, server};
 
-/// An account of its own, until it is dropped.
+/// A service account with a `ClusterRole`; deleted when it is dropped.
 #[derive(Debug)]
 pub struct Account {
-    /// How to be it.
+    /// Kubeconfig with the account's token.
     pub kubeconfig: PathBuf,
-    /// Its name in the audit log.
+    /// User name in the audit log.
     pub user: String,
     name: String,
 }
 
 impl Account {
-    pub(super) fn new(home: &Namespace, name: &str, rules: &Value, folder: &TempDir) -> Self {
+    pub(super) fn new(namespace: &Namespace, name: &str, rules: &Value, folder: &TempDir) -> Self {
         let group = "rbac.authorization.k8s.io";
         let metadata = json!({"name": name});
         let objects = [
-            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": home.name}}),
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace.name}}),
             json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
             json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
                 "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
-                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": home.name}]}),
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace.name}]}),
         ];
         let _ = Cluster::get().create(&list(objects)).success();
-        let token = home.kubectl(&["create", "token", name], "").success().stdout;
+        let token = namespace.kubectl(&["create", "token", name], "").success().stdout;
         let mut config = Cluster::get().kubectl(&["config", "view", "--raw", "-o", "json"], "").success().object();
         config["users"][0]["user"] = json!({"token": token.trim()});
-        let kubeconfig = server::file(folder.path(), &format!("kubeconfig-{name}"), &config.to_string());
-        let user = format!("system:serviceaccount:{}:{name}", home.name);
+        let kubeconfig = server::write_file(folder.path(), &format!("kubeconfig-{name}"), &config.to_string());
+        let user = format!("system:serviceaccount:{}:{name}", namespace.name);
         Self { kubeconfig, user, name: name.to_owned() }
     }
 
-    /// Gives it other rights.
-    pub fn may(&self, rules: &Value) {
+    /// Replaces the rules of the `ClusterRole`.
+    pub fn set_rules(&self, rules: &Value) {
         let patch = json!({"rules": rules}).to_string();
         let _ =
             Cluster::get().kubectl(&["patch", "clusterrole", &self.name, "--type=merge", "-p", &patch], "").success();
@@ -47,7 +47,7 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        // A test that fails must say why, not that its account could not be deleted.
+        // An error here must not replace the failure of the test.
         let objects = [format!("clusterrole/{}", self.name), format!("clusterrolebinding/{}", self.name)];
         let _ = Cluster::get().kubectl(&["delete", &objects[0], &objects[1], "--wait=false"], "");
     }

@@ -1,32 +1,32 @@
-//! Events: what the controller tells of a pod.
+//! Events that trainmesh publishes for a pod.
 
 use serde_json::Value;
 
-use crate::cluster::{Namespace, PATIENCE, eventually};
+use crate::cluster::{Namespace, TIMEOUT, eventually};
 
-/// An event of trainmesh about a pod.
+/// An event that trainmesh published for a pod.
 #[derive(Clone, Debug)]
 pub struct Event {
     pub reason: String,
     pub note: String,
     pub warning: bool,
-    /// How often it was told.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// What trainmesh has told of pod `name`.
+/// Lists the events that trainmesh published for pod `name`.
 pub fn events(namespace: &Namespace, name: &str) -> Vec<Event> {
     let items = namespace.events();
     let ours = items.iter().filter(|item| {
         item["regarding"]["name"] == name
-            && item["reportingController"].as_str().is_some_and(|who| who.contains("trainmesh"))
+            && item["reportingController"].as_str().is_some_and(|controller| controller.contains("trainmesh"))
     });
     ours.map(Event::new).collect()
 }
 
-/// Waits for the event of pod `name` with this reason.
-pub fn told(namespace: &Namespace, name: &str, reason: &str) -> Event {
-    eventually(PATIENCE, &format!("event {reason} of {name}"), || {
+/// Waits for an event of pod `name` with this reason.
+pub fn wait_for_event(namespace: &Namespace, name: &str, reason: &str) -> Event {
+    eventually(TIMEOUT, &format!("event {reason} of {name}"), || {
         let events = events(namespace, name);
         let found = events.iter().find(|event| event.reason == reason).cloned();
         found.ok_or_else(|| format!("{events:?}"))

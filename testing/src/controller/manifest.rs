@@ -1,49 +1,49 @@
-//! Pods to create: containers of busybox that a script describes; the injector adds the proxy.
+//! Pod manifests whose busybox containers run shell scripts. The injector adds the proxy.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-/// A pod, as a user would write it.
+/// Builder of a pod manifest.
 #[derive(Clone, Debug)]
-pub struct Manifest(Value);
+pub struct PodManifest(Value);
 
-/// A container that runs `script` in a shell.
+/// Returns a container that runs `script` in a shell.
 pub fn container(name: &str, script: &str) -> Value {
     json!({"name": name, "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never", "command": ["sh", "-c", script]})
 }
 
-/// A container that is killed when it needs more memory than this.
-pub fn limited(name: &str, script: &str, memory: &str) -> Value {
+/// Returns a container with a memory limit.
+pub fn container_with_memory_limit(name: &str, script: &str, memory: &str) -> Value {
     let mut container = container(name, script);
     container["resources"] = json!({"limits": {"memory": memory}, "requests": {"memory": memory}});
     container
 }
 
-impl Manifest {
-    /// A pod without containers, whose containers are never restarted.
+impl PodManifest {
+    /// Creates a pod without containers and with restart policy `Never`.
     pub fn new(name: &str) -> Self {
         Self(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {}, "annotations": {}},
-            // A shell that is process 1 ignores the signal to end: nobody waits for it.
+            // A shell that is process 1 ignores SIGTERM.
             "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": []}}))
     }
 
     /// Adds a container that runs `script`.
     #[must_use]
-    pub fn runs(self, name: &str, script: &str) -> Self {
-        self.holds(container(name, script))
+    pub fn script(self, name: &str, script: &str) -> Self {
+        self.container(container(name, script))
     }
 
     /// Adds a container.
     #[must_use]
-    pub fn holds(mut self, container: Value) -> Self {
+    pub fn container(mut self, container: Value) -> Self {
         self.0["spec"]["containers"].as_array_mut().expect("a list").push(container);
         self
     }
 
     /// Sets the restart policy of the pod.
     #[must_use]
-    pub fn policy(self, policy: &str) -> Self {
+    pub fn restart_policy(self, policy: &str) -> Self {
         self.spec("restartPolicy", policy.into())
     }
 
@@ -68,26 +68,26 @@ impl Manifest {
         self
     }
 
-    /// The proxy runs beside the containers, or as a native sidecar.
+    /// Chooses between a native sidecar and a classic one.
     #[must_use]
     pub fn native(self, native: bool) -> Self {
         self.annotation("sidecar.istio.io/nativeSidecar", if native { "true" } else { "false" })
     }
 
-    /// What Istio's `ProxyConfig` is to hold.
+    /// Sets Istio's `ProxyConfig`.
     #[must_use]
-    pub fn proxy(self, config: &Value) -> Self {
+    pub fn proxy_config(self, config: &Value) -> Self {
         self.annotation("proxy.istio.io/config", &config.to_string())
     }
 }
 
-impl From<Manifest> for Value {
-    fn from(manifest: Manifest) -> Self {
+impl From<PodManifest> for Value {
+    fn from(manifest: PodManifest) -> Self {
         manifest.0
     }
 }
 
-impl fmt::Display for Manifest {
+impl fmt::Display for PodManifest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }

@@ -1,4 +1,4 @@
-//! A workload on the cluster beside its preview.
+//! Compares a workload on the cluster with its preview.
 
 use std::fmt::Write as _;
 
@@ -7,30 +7,30 @@ use similar::TextDiff;
 use trainmesh_core::yaml;
 
 use super::case::{Case, prepare};
-use super::chance::{reasons, settle};
+use super::nondeterminism::{describe, normalize};
 use crate::cli::trainmesh;
-use crate::cluster::{Cluster, Namespace, PATIENCE, creates_pod, eventually, list};
+use crate::cluster::{Cluster, Namespace, TIMEOUT, creates_pod, eventually, list};
 use crate::webhook::Webhook;
 
-/// Which pod of the preview must equal what of the cluster.
+/// A pod of the preview and its counterpart on the cluster.
 #[derive(Clone, Copy, Debug)]
 struct Expectation {
-    /// The field of a preview's result.
-    shown: &'static str,
-    /// The same of the request that created the pod.
-    real: fn(&Value) -> Value,
+    /// Field of a preview result.
+    preview_field: &'static str,
+    /// Extracts the counterpart from the audit event that created the pod.
+    actual: fn(&Value) -> Value,
 }
 
-/// The pod as its controller has sent it.
-const ORIGINAL: Expectation = Expectation { shown: "original", real: as_sent };
+/// The pod as its controller sent it.
+const ORIGINAL: Expectation = Expectation { preview_field: "original", actual: sent_pod };
 
-/// The pod as the webhook has made it.
-const PATCHED: Expectation = Expectation { shown: "pod", real: as_patched };
+/// The pod with the webhook's patch.
+const PATCHED: Expectation = Expectation { preview_field: "pod", actual: patched_pod };
 
-/// Opted in, and injected by a revision that nobody has installed: only trainmesh changes the pods.
+/// Opted in, and injected by a revision that is not installed: only trainmesh changes the pods.
 const LABELS: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio.io/rev", "none")];
 
-/// Holds a workload's preview against what its controller sends, and against what the webhook makes of that.
+/// Asserts that the preview of a workload equals what its controller sends and what the webhook patches.
 pub fn check(case: &Case) {
     let webhook = Webhook::start();
     let created = Created::new(case, &webhook);
@@ -38,7 +38,7 @@ pub fn check(case: &Case) {
     created.check(PATCHED);
 }
 
-/// A workload that was created, and previewed.
+/// A workload that was created and previewed.
 #[derive(Debug)]
 struct Created {
     namespace: Namespace,
@@ -49,14 +49,14 @@ struct Created {
 /// A role of a workload.
 #[derive(Debug)]
 struct CreatedRole {
-    /// The preview's result.
+    /// Result of the preview.
     result: Value,
-    /// The audit event of the request that created the pod of replica 0.
+    /// Audit event of the request that created the pod of replica 0.
     event: Value,
 }
 
 impl Created {
-    /// Creates the workload in a new namespace that `webhook` serves, and waits for a pod of each role.
+    /// Creates the workload in a new namespace that `webhook` covers, and waits for a pod of each role.
     fn new(case: &Case, webhook: &Webhook) -> Self {
         case.start(Cluster::get());
         let namespace = webhook.namespace(&LABELS);
@@ -64,9 +64,9 @@ impl Created {
         let results = preview(&manifest, &LABELS);
         prepare(&manifest, &namespace);
         let generated = generated(&create(&namespace, &manifest), &results);
-        let events = eventually(PATIENCE, "a pod of each role", || {
-            let posted = namespace.audit(|event| creates_pod(event) && !is_dry_run(event));
-            find_all(&results, &posted, &generated).inspect_err(|_| (case.help)(&namespace))
+        let events = eventually(TIMEOUT, "a pod of each role", || {
+            let created = namespace.audit(|event| creates_pod(event) && !is_dry_run(event));
+            find_all(&results, &created, &generated).inspect_err(|_| (case.simulate)(&namespace))
         });
         let roles = results.into_iter().zip(events).map(|(result, event)| CreatedRole { result, event }).collect();
         Self { namespace, roles, generated }
@@ -74,39 +74,41 @@ impl Created {
 
     /// Compares every role.
     fn check(&self, expectation: Expectation) {
-        let shown = self.as_read(self.roles.iter().map(|role| role.result[expectation.shown].clone()).collect());
+        let previews =
+            self.decode_pods(self.roles.iter().map(|role| role.result[expectation.preview_field].clone()).collect());
         let mut differences = String::new();
-        for (role, shown) in self.roles.iter().zip(shown) {
-            let real = settle(&(expectation.real)(&role.event), &self.generated);
-            let shown = settle(&shown, &self.generated);
-            if real != shown {
-                let (shown, real) = (sorted_yaml(shown), sorted_yaml(real));
-                let diff = TextDiff::from_lines(&shown, &real);
-                let diff = diff.unified_diff().header("the preview shows", "the cluster has").to_string();
+        for (role, preview) in self.roles.iter().zip(previews) {
+            let actual = normalize(&(expectation.actual)(&role.event), &self.generated);
+            let preview = normalize(&preview, &self.generated);
+            if actual != preview {
+                let (preview, actual) = (sorted_yaml(preview), sorted_yaml(actual));
+                let diff = TextDiff::from_lines(&preview, &actual);
+                let diff = diff.unified_diff().header("preview", "cluster").to_string();
                 let name = ["kind", "name", "role"].map(|key| role.result[key].as_str().unwrap_or_default()).join(" ");
                 writeln!(differences, "{name}:\n{diff}").unwrap();
             }
         }
-        assert!(differences.is_empty(), "{differences}\nnot compared:\n{}", reasons());
+        assert!(differences.is_empty(), "{differences}\nnot compared:\n{}", describe());
     }
 
-    /// Pods as the apiserver reads them: with the defaults of its schema and quantities in their shortest form, as the
-    /// audit log shows the controllers' own.
-    fn as_read(&self, pods: Vec<Value>) -> Vec<Value> {
+    /// Returns pods as the apiserver decodes them: with the defaults of its schema and canonical quantities, like the
+    /// pods of the controllers in the audit log.
+    fn decode_pods(&self, pods: Vec<Value>) -> Vec<Value> {
         let count = pods.len();
-        // Whether admission would accept the pods does not matter: the request is logged as it came.
-        let answer = self.namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &list(pods));
+        // The result of admission does not matter: the audit log has the request.
+        let output = self.namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &list(pods));
         let mut events = self.namespace.audit(|event| creates_pod(event) && is_dry_run(event));
         let recent = events.split_off(events.len().saturating_sub(count));
-        let read: Vec<_> = recent.into_iter().map(|mut event| event["requestObject"].take()).collect();
-        let complete = read.len() == count && read.iter().all(Value::is_object);
-        assert!(complete, "the apiserver could not read the preview's pods: {}", answer.stderr);
-        read
+        let decoded: Vec<_> = recent.into_iter().map(|mut event| event["requestObject"].take()).collect();
+        let complete = decoded.len() == count && decoded.iter().all(Value::is_object);
+        assert!(complete, "the apiserver could not decode the pods of the preview: {}", output.stderr);
+        decoded
     }
 }
 
-/// The built-in controllers leave the namespace to the request's path; the apiserver adds it before any admission.
-fn as_sent(event: &Value) -> Value {
+/// Returns the pod of the request. Built-in controllers leave out the namespace, which the apiserver adds before
+/// admission.
+fn sent_pod(event: &Value) -> Value {
     let mut pod = event["requestObject"].clone();
     if pod["metadata"]["namespace"].is_null() {
         pod["metadata"]["namespace"] = event["objectRef"]["namespace"].clone();
@@ -114,16 +116,16 @@ fn as_sent(event: &Value) -> Value {
     pod
 }
 
-/// The pod after the patches that the apiserver has written down.
-fn as_patched(event: &Value) -> Value {
-    let mut pod = as_sent(event);
+/// Returns the pod of the request with trainmesh's patches, which the audit event records.
+fn patched_pod(event: &Value) -> Value {
+    let mut pod = sent_pod(event);
     for (key, text) in event["annotations"].as_object().into_iter().flatten() {
         if !key.starts_with("patch.webhook.admission.k8s.io/") {
             continue;
         }
-        let written: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
-        if written["configuration"].as_str().is_some_and(|name| name.starts_with("0-trainmesh")) {
-            let patch: json_patch::Patch = serde_json::from_value(written["patch"].clone()).unwrap();
+        let entry: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+        if entry["configuration"].as_str().is_some_and(|name| name.starts_with("0-trainmesh")) {
+            let patch: json_patch::Patch = serde_json::from_value(entry["patch"].clone()).unwrap();
             json_patch::patch(&mut pod, &patch).unwrap();
         }
     }
@@ -143,15 +145,15 @@ fn preview(manifest: &str, labels: &[(&str, &str)]) -> Vec<Value> {
     serde_json::from_value(report["results"].take()).unwrap()
 }
 
-/// Creates what the manifest holds; returns the names. What is refused is tried again: Trainer's webhook looks for the
-/// runtime in a cache, which knows of it a moment later.
+/// Creates the objects of the manifest and returns their names. Retries rejected objects: Trainer's webhook reads the
+/// runtime from a cache, which lags.
 fn create(namespace: &Namespace, manifest: &str) -> Vec<String> {
     let mut names = Vec::new();
-    eventually(PATIENCE, "all objects are accepted", || {
-        let answer = namespace.create(manifest);
-        names.extend(answer.names().into_iter().map(str::to_owned));
-        let mut refusals = answer.errors().filter(|line| !line.contains("AlreadyExists")).peekable();
-        if refusals.peek().is_none() { Ok(()) } else { Err(refusals.collect::<String>()) }
+    eventually(TIMEOUT, "all objects are accepted", || {
+        let output = namespace.create(manifest);
+        names.extend(output.names().into_iter().map(str::to_owned));
+        let mut errors = output.errors().filter(|line| !line.contains("AlreadyExists")).peekable();
+        if errors.peek().is_none() { Ok(()) } else { Err(errors.collect::<String>()) }
     });
     names
 }
@@ -161,30 +163,30 @@ fn sorted_yaml(mut value: Value) -> String {
     yaml::to_string(&value)
 }
 
-/// Names that the apiserver completed, and what the preview shows for them.
+/// Returns the names that the apiserver completed, each with the placeholder of the preview.
 fn generated(names: &[String], results: &[Value]) -> Vec<(String, String)> {
-    /// The longest prefix that the apiserver does not cut to make room for five letters.
-    const LONGEST: usize = 58;
+    /// Length to which the apiserver truncates a prefix before it appends five characters.
+    const MAX_PREFIX: usize = 58;
     let prefixes = results.iter().filter_map(|result| result["name"].as_str()).filter(|name| name.ends_with('-'));
-    let kept: Vec<_> = prefixes.map(|prefix| &prefix[..prefix.len().min(LONGEST)]).collect();
+    let prefixes: Vec<_> = prefixes.map(|prefix| &prefix[..prefix.len().min(MAX_PREFIX)]).collect();
     let completed = |name: &String| {
-        let kept = kept.iter().find(|kept| name.len() == kept.len() + 5 && name.starts_with(**kept))?;
-        Some((name.clone(), format!("{kept}00000")))
+        let prefix = prefixes.iter().find(|prefix| name.len() == prefix.len() + 5 && name.starts_with(**prefix))?;
+        Some((name.clone(), format!("{prefix}00000")))
     };
     names.iter().filter_map(completed).collect()
 }
 
-/// The request that created each role's pod, or what was created so far.
-fn find_all(results: &[Value], posted: &[Value], generated: &[(String, String)]) -> Result<Vec<Value>, String> {
+/// Finds the request that created the pod of each role. The error lists the pods created so far.
+fn find_all(results: &[Value], created: &[Value], generated: &[(String, String)]) -> Result<Vec<Value>, String> {
     let name = |pod: &Value| {
-        let metadata = &settle(pod, generated)["metadata"];
+        let metadata = &normalize(pod, generated)["metadata"];
         (metadata["name"].clone(), metadata["generateName"].clone())
     };
-    let names: Vec<_> = posted.iter().map(|event| name(&event["requestObject"])).collect();
+    let names: Vec<_> = created.iter().map(|event| name(&event["requestObject"])).collect();
     let find = |result: &Value| {
         let wanted = name(&result["original"]);
-        let place = names.iter().position(|name| *name == wanted);
-        place.map(|place| posted[place].clone()).ok_or_else(|| format!("no pod {wanted:?} among {names:?}"))
+        let index = names.iter().position(|name| *name == wanted);
+        index.map(|index| created[index].clone()).ok_or_else(|| format!("no pod {wanted:?} among {names:?}"))
     };
     results.iter().map(find).collect()
 }

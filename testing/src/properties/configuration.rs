@@ -1,11 +1,11 @@
-//! What holds for every text that is read as a configuration.
+//! Properties of the configuration parser.
 
 use trainmesh_core::config::{Configuration, render};
 
-/// Checks the properties of `text`; returns whether it is a valid configuration.
+/// Asserts the properties of `text` and returns true if it is a valid configuration.
 ///
-/// - A valid configuration, written out, reads as the same configuration.
-/// - An invalid one has at least one problem, and each problem points at a line of the text.
+/// - A valid configuration survives serialization and parsing.
+/// - An invalid one has at least one problem, and the line of each problem is in the text.
 pub fn check(text: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(text) else { return false };
     match Configuration::parse(text) {
@@ -18,7 +18,7 @@ pub fn check(text: &[u8]) -> bool {
             true
         }
         Err(problems) => {
-            // A parser may miss something only where the text ends. To YAML a lone CR is a line break too.
+            // A problem may be at the end of the text, one line after the last. YAML also breaks lines at a lone CR.
             let end = text.replace("\r\n", "\n").replace('\r', "\n").lines().count() as u64 + 1;
             assert!(!problems.is_empty());
             assert!(problems.iter().all(|problem| problem.line.is_none_or(|line| (1..=end).contains(&line))));

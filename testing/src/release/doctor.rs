@@ -1,4 +1,4 @@
-//! What `trainmesh doctor` says of an installation.
+//! Runs `trainmesh doctor` against a release.
 
 use std::process::Command;
 
@@ -6,31 +6,32 @@ use serde_json::Value;
 
 use crate::release::Release;
 
-/// What was found: exit code, and code and level of each finding.
+/// Exit code of the command, and code and level of each finding.
 #[derive(Debug)]
-pub struct Diagnosis {
-    pub exit: Option<i32>,
-    pub found: Vec<(String, String)>,
+pub struct DoctorReport {
+    pub exit_code: Option<i32>,
+    pub findings: Vec<(String, String)>,
 }
 
-/// Runs it.
-pub fn diagnosis(release: &Release) -> Diagnosis {
+/// Runs `trainmesh doctor -o json`.
+pub fn run_doctor(release: &Release) -> DoctorReport {
     let output = Command::new(crate::program())
-        .args(["doctor", "-o", "json", "--namespace", &release.home.name])
+        .args(["doctor", "-o", "json", "--namespace", &release.namespace.name])
         .output()
         .unwrap();
     let report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     let text = |finding: &Value, field: &str| finding[field].as_str().unwrap_or_default().to_owned();
     let findings = report["findings"].as_array().unwrap().iter();
-    Diagnosis { exit: output.status.code(), found: findings.map(|it| (text(it, "code"), text(it, "level"))).collect() }
+    let findings = findings.map(|finding| (text(finding, "code"), text(finding, "level"))).collect();
+    DoctorReport { exit_code: output.status.code(), findings }
 }
 
-/// Holds that nothing is wrong with the whole of it.
-pub fn sound(diagnosis: &Diagnosis) {
-    let Diagnosis { exit, found } = diagnosis;
-    let bad: Vec<_> = found.iter().filter(|(_, level)| level == "warning" || level == "failure").collect();
-    assert!(bad.is_empty() && *exit == Some(0), "{exit:?} {bad:?}");
+/// Asserts that the report has no problems and that the checks of a complete installation succeeded.
+pub fn assert_healthy(report: &DoctorReport) {
+    let DoctorReport { exit_code, findings } = report;
+    let problems: Vec<_> = findings.iter().filter(|(_, level)| level == "warning" || level == "failure").collect();
+    assert!(problems.is_empty() && *exit_code == Some(0), "{exit_code:?} {problems:?}");
     for expected in [
         "Registered",
         "CertificateTrusted",
@@ -41,6 +42,6 @@ pub fn sound(diagnosis: &Diagnosis) {
         "RightsGranted",
         "OptedIn",
     ] {
-        assert!(found.iter().any(|(code, _)| code == expected), "no {expected}: {found:?}");
+        assert!(findings.iter().any(|(code, _)| code == expected), "{expected} is missing: {findings:?}");
     }
 }

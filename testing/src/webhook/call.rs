@@ -1,4 +1,4 @@
-//! Which webhooks the apiserver has asked about a request: its audit log knows.
+//! Webhook calls of a request, from the apiserver's audit log.
 
 use serde_json::Value;
 
@@ -8,17 +8,17 @@ const FAILED_OPEN: &str = "failed-open.mutation.webhook.admission.k8s.io/round_"
 /// One call of a mutating webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// 0, or 1 when it was asked again.
+    /// 0 for the first round, 1 for a reinvocation.
     pub round: u32,
-    /// Name of the registration.
+    /// Name of the webhook configuration.
     pub configuration: String,
-    /// Name of the webhook in it.
+    /// Name of the webhook.
     pub webhook: String,
-    /// Whether its patch changed the object.
+    /// True if its patch changed the object.
     pub mutated: bool,
 }
 
-/// The calls that `event` of the audit log tells of, in their order.
+/// Returns the calls that an audit event records, in order.
 pub fn calls(event: &Value) -> Vec<Call> {
     let mut calls: Vec<(u32, u32, Call)> = annotations(event, MUTATION)
         .map(|(place, value)| {
@@ -34,7 +34,7 @@ pub fn calls(event: &Value) -> Vec<Call> {
     calls.into_iter().map(|(_, _, call)| call).collect()
 }
 
-/// The webhooks whose calls failed without harm to the request.
+/// Returns the webhooks whose calls failed open.
 pub fn failed_open(event: &Value) -> Vec<&str> {
     annotations(event, FAILED_OPEN).map(|(_, webhook)| webhook).collect()
 }

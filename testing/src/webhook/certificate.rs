@@ -1,4 +1,4 @@
-//! Certificates for loopback.
+//! Serving certificates for loopback addresses.
 
 use k8s_openapi::ByteString;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
@@ -12,28 +12,28 @@ pub struct Certificate {
     pub der: CertificateDer<'static>,
     pub pem: String,
     pub key: KeyPair,
-    /// In seconds since 1970.
+    /// Expiry as a Unix timestamp, in seconds.
     pub expires: u64,
 }
 
-/// Signs certificates.
+/// A certificate authority.
 pub struct Authority {
     pub pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Certificate {
-    /// A self-signed one: its own CA bundle.
+    /// Creates a self-signed certificate, which is its own CA bundle.
     pub fn new() -> Self {
-        Self::lasting(1, CertificateParams::self_signed)
+        Self::with_validity(1, CertificateParams::self_signed)
     }
 
-    fn lasting(
+    fn with_validity(
         days: i64,
         sign: impl FnOnce(&CertificateParams, &KeyPair) -> Result<rcgen::Certificate, rcgen::Error>,
     ) -> Self {
-        let key = KeyPair::generate().expect("make a key");
-        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("name the certificate");
+        let key = KeyPair::generate().expect("generate a key");
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).expect("set the subject alternative name");
         let now = OffsetDateTime::now_utc();
         (params.not_before, params.not_after) = (now - Duration::hours(1), now + Duration::days(days));
         let expires = params.not_after.unix_timestamp().try_into().expect("after 1970");
@@ -43,9 +43,10 @@ impl Certificate {
 }
 
 impl Authority {
-    /// Its name sets it apart: of two with one name, clients may take the wrong one for a certificate's.
+    /// Creates an authority. Names must differ: of two authorities with one name, clients may check against the wrong
+    /// one.
     pub fn new(name: &str) -> Self {
-        let key = KeyPair::generate().expect("make a key");
+        let key = KeyPair::generate().expect("generate a key");
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -53,13 +54,13 @@ impl Authority {
         Self { pem, issuer: Issuer::new(params, key) }
     }
 
-    /// A new certificate that lasts for some days.
+    /// Issues a certificate that is valid for `days`.
     pub fn certificate(&self, days: i64) -> Certificate {
-        Certificate::lasting(days, |params, key| params.signed_by(key, &self.issuer))
+        Certificate::with_validity(days, |params, key| params.signed_by(key, &self.issuer))
     }
 }
 
-/// `text` as a manifest carries bytes.
+/// Encodes `text` in base64, as manifests contain bytes.
 pub fn base64(text: &str) -> Value {
-    serde_json::to_value(ByteString(text.as_bytes().to_vec())).expect("bytes are JSON")
+    serde_json::to_value(ByteString(text.as_bytes().to_vec())).expect("serialize the bytes")
 }

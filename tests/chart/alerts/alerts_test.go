@@ -1,5 +1,5 @@
-// Package alerts evaluates the chart's alerts with Prometheus' own engine, once a minute, against series of its own
-// making. promtool would do, but one of the modules that it is linked with is not published.
+// Package alerts evaluates the chart's alerts with Prometheus' own engine, once a minute, against generated series.
+// promtool would do the same, but depends on an unpublished module.
 package alerts
 
 import (
@@ -29,12 +29,12 @@ type rule struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Each alert once in trouble and once not, with the series as `load 1m` reads them: start, step, times.
+// One firing and one quiet case for each alert, with series in the syntax of `load 1m`: start, step, times.
 var cases = []struct {
 	alert, series string
 	after         time.Duration
-	// What its description must say; empty where it must not fire.
-	says string
+	// Text expected in the description; empty if the alert must not fire.
+	description string
 }{
 	{"TrainmeshReviewsFail", `
 		trainmesh_admission_reviews_total{outcome="patched"} 0+98x60
@@ -48,7 +48,7 @@ var cases = []struct {
 		trainmesh_admission_reviews_total{outcome="too_large"} 0+50x60
 		trainmesh_admission_reviews_total{outcome="annotations_too_large"} 0+50x60
 		trainmesh_admission_reviews_total{outcome="malformed"} 0+50x60`, 30 * time.Minute, ""},
-	// A flood of junk does not hide what fails.
+	// A flood of invalid requests must not hide failures.
 	{"TrainmeshReviewsFail", `
 		trainmesh_admission_reviews_total{outcome="patched"} 0+9x60
 		trainmesh_admission_reviews_total{outcome="panicked"} 0+1x60
@@ -64,7 +64,7 @@ var cases = []struct {
 		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0+10x60
 		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0+10x60
 		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+90x60`, 30 * time.Minute, "10%"},
-	// The first failure makes the series.
+	// The first failure creates the series.
 	{"TrainmeshFailsOpen", `
 		apiserver_admission_webhook_fail_open_count{name="audit.trainmesh.dev",type="admit"} _x10 1+10x50
 		apiserver_admission_webhook_request_total{name="audit.trainmesh.dev",code="503"} _x10 1+10x50`, 30 * time.Minute, "100%"},
@@ -94,7 +94,7 @@ var cases = []struct {
 	{"TrainmeshHandshakesFail", `
 		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0+10x60
 		trainmesh_admission_duration_seconds_count{pod="w"} 0+60x60`, 30 * time.Minute, ""},
-	// Junk is not TLS.
+	// Invalid requests without TLS.
 	{"TrainmeshHandshakesFail", `
 		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0x60
 		trainmesh_tls_handshake_failures_total{pod="w",reason="not_tls"} 0+6000x60
@@ -139,7 +139,7 @@ var cases = []struct {
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="applied"} 0+1x60`, 30 * time.Minute, ""},
 }
 
-// Critical alerts page somebody: each must be one that no tenant can raise.
+// Critical alerts page somebody: no tenant must be able to trigger one.
 var critical = []string{"TrainmeshFailsOpen", "TrainmeshNoLeader", "TrainmeshPrematureEnd", "TrainmeshWebhookDown"}
 
 func TestCritical(t *testing.T) {
@@ -151,7 +151,7 @@ func TestCritical(t *testing.T) {
 	}
 	slices.Sort(found)
 	if !slices.Equal(found, critical) {
-		t.Errorf("critical are %q, expected %q", found, critical)
+		t.Errorf("critical alerts are %q, expected %q", found, critical)
 	}
 }
 
@@ -161,26 +161,26 @@ func TestAlerts(t *testing.T) {
 	for _, c := range cases {
 		tested[c.alert] = true
 		name := c.alert + "/fires"
-		if c.says == "" {
-			name = c.alert + "/stays silent"
+		if c.description == "" {
+			name = c.alert + "/does not fire"
 		}
 		t.Run(name, func(t *testing.T) {
 			found := slices.IndexFunc(alerts, func(a rule) bool { return a.Alert == c.alert })
 			if found < 0 {
 				t.Fatalf("no alert %s in %s", c.alert, file)
 			}
-			said := firing(t, alerts[found], c.series, c.after)
-			if c.says == "" && len(said) > 0 {
-				t.Errorf("it fires: %q", said)
+			descriptions := firing(t, alerts[found], c.series, c.after)
+			if c.description == "" && len(descriptions) > 0 {
+				t.Errorf("the alert fires: %q", descriptions)
 			}
-			if c.says != "" && (len(said) != 1 || !strings.Contains(said[0], c.says)) {
-				t.Errorf("it says %q, expected one with %q", said, c.says)
+			if c.description != "" && (len(descriptions) != 1 || !strings.Contains(descriptions[0], c.description)) {
+				t.Errorf("descriptions are %q, expected one with %q", descriptions, c.description)
 			}
 		})
 	}
 	for _, alert := range alerts {
 		if !tested[alert.Alert] {
-			t.Errorf("%s has no case", alert.Alert)
+			t.Errorf("%s has no test case", alert.Alert)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func read(t *testing.T) []rule {
 	return all
 }
 
-// firing are the descriptions of the alerts that fire after this time.
+// firing returns the descriptions of the alerts that fire after this time.
 func firing(t *testing.T, alert rule, series string, after time.Duration) []string {
 	storage := promqltest.LoadedStorage(t, "load 1m\n"+strings.TrimSpace(series))
 	t.Cleanup(func() { _ = storage.Close() })
@@ -231,11 +231,11 @@ func firing(t *testing.T, alert rule, series string, after time.Duration) []stri
 			t.Fatal(err)
 		}
 	}
-	var said []string
+	var descriptions []string
 	for _, active := range evaluated.ActiveAlerts() {
 		if active.State == rules.StateFiring {
-			said = append(said, active.Annotations.Get("description"))
+			descriptions = append(descriptions, active.Annotations.Get("description"))
 		}
 	}
-	return said
+	return descriptions
 }

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-const generated = "# Made of charts/trainmesh: tests/chart/run --update\n"
+const generated = "# Generated from charts/trainmesh by make chart-update. Do not edit.\n"
 
 var (
-	source = regexp.MustCompile(`(?m)^# Source: [^/\n]+/templates/(.*)\.yaml\n`)
-	helms  = regexp.MustCompile(`(?m)^ *(` + strings.Join(packaging, "|") + `): .*\n`)
+	source     = regexp.MustCompile(`(?m)^# Source: [^/\n]+/templates/(.*)\.yaml\n`)
+	helmLabels = regexp.MustCompile(`(?m)^ *(` + strings.Join(helmLabelKeys, "|") + `): .*\n`)
 )
 
-// kustomize writes what Helm has rendered as the files of a kustomization, one for each template, with its comments but
-// without the labels that speak of Helm. Helm's own tests are left out.
+// kustomize writes Helm's output as the files of a kustomization, one for each template, with the comments but without
+// Helm's labels and tests.
 func kustomize(in io.Reader, out string) error {
 	text, err := io.ReadAll(in)
 	if err != nil {
@@ -31,7 +31,7 @@ func kustomize(in io.Reader, out string) error {
 			continue
 		}
 		name := strings.ReplaceAll(match[1], "/", "-") + ".yaml"
-		document = helms.ReplaceAllString(source.ReplaceAllString(document, ""), "")
+		document = helmLabels.ReplaceAllString(source.ReplaceAllString(document, ""), "")
 		files[name] = append(files[name], strings.Trim(document, "\n")+"\n")
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {

@@ -1,8 +1,8 @@
-// Command tool does for the chart's tests what a shell cannot: it reads YAML.
+// Command tool parses YAML for the chart's tests, which a shell cannot do.
 //
-//	tool openapi OUT FILE…         JSON schemas of Kubernetes' swagger.json or of CustomResourceDefinitions
-//	tool values-schema BASE CONFIG  values.schema.json
-//	tool objects [-bare]           the objects on standard input in one form, so that two lists can be compared
+//	tool openapi OUT FILE…         JSON schemas from Kubernetes' swagger.json or from CustomResourceDefinitions
+//	tool values-schema BASE CONFIG  prints values.schema.json
+//	tool objects [-bare]           the objects on standard input, normalized so that two lists can be compared
 //	tool kustomize OUT             Helm's output on standard input as files of a kustomization
 package main
 
@@ -20,7 +20,7 @@ func main() {
 
 func run(arguments []string) error {
 	if len(arguments) == 0 {
-		return fmt.Errorf("no command given")
+		return fmt.Errorf("missing command")
 	}
 	command, arguments := arguments[0], arguments[1:]
 	switch {
@@ -35,5 +35,5 @@ func run(arguments []string) error {
 	case command == "kustomize" && len(arguments) == 1:
 		return kustomize(os.Stdin, arguments[0])
 	}
-	return fmt.Errorf("unknown command, or not its arguments: %s %q", command, arguments)
+	return fmt.Errorf("unknown command, or wrong arguments: %s %q", command, arguments)
 }

@@ -10,13 +10,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// packaging are the labels that say how an object came into the cluster.
-var packaging = []string{"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"}
+// packaging lists the labels that depend on the packaging tool.
+var helmLabelKeys = []string{"helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"}
 
 var separator = regexp.MustCompile(`(?m)^---\s*$`)
 
-// objects prints every object in one form and order, without its packaging: what is left must be equal, whoever rendered
-// it. Namespaces and Helm's hooks are passed over, for not every packaging has them. Bare: without any labels.
+// objects prints every object in one format and order, without packaging, so that the output of different tools can be
+// compared. Namespaces and Helm's hooks are skipped, because not every tool has them. With bare, all labels are
+// removed.
 func objects(in io.Reader, out io.Writer, bare bool) error {
 	text, err := io.ReadAll(in)
 	if err != nil {
@@ -31,7 +32,7 @@ func objects(in io.Reader, out io.Writer, bare bool) error {
 		if object == nil || object["kind"] == "Namespace" || isHook(object) {
 			continue
 		}
-		unpack(object, bare)
+		removeLabels(object, bare)
 		form, err := yaml.Marshal(object)
 		if err != nil {
 			return err
@@ -52,15 +53,15 @@ func isHook(object map[string]any) bool {
 	return hook
 }
 
-// unpack takes the packaging off an object and the pods that it makes.
-func unpack(value any, bare bool) {
+// unpack removes the packaging from an object and its pod template.
+func removeLabels(value any, bare bool) {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return
 	}
 	if metadata, ok := object["metadata"].(map[string]any); ok {
 		labels, _ := metadata["labels"].(map[string]any)
-		for _, label := range packaging {
+		for _, label := range helmLabelKeys {
 			delete(labels, label)
 		}
 		if bare {
@@ -68,6 +69,6 @@ func unpack(value any, bare bool) {
 		}
 	}
 	for _, inner := range object {
-		unpack(inner, bare)
+		removeLabels(inner, bare)
 	}
 }

@@ -14,9 +14,9 @@ type schema = map[string]any
 
 const quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 
-// openapi turns the forms of objects that projects publish into JSON schemas for kubeconform. A file is Kubernetes'
-// swagger.json or the manifest of a CustomResourceDefinition. The schemas are strict: an object with a field that its
-// version of the API does not know is refused, as `kubectl apply --validate=strict` would.
+// openapi converts published object definitions into JSON schemas for kubeconform. A file is Kubernetes' swagger.json
+// or the manifest of a CustomResourceDefinition. The schemas are strict: unknown fields are rejected, as with `kubectl
+// apply --validate=strict`.
 func openapi(out string, files []string) error {
 	for _, file := range files {
 		if err := convert(out, file); err != nil {
@@ -42,7 +42,7 @@ func convert(out, file string) error {
 	for _, definition := range definitions {
 		tighten(definition.(schema))
 	}
-	// As text it is always written; as a number it may be.
+	// It is always serialized as a string, but a number is valid as well.
 	definitions[quantity].(schema)["type"] = []any{"string", "number"}
 	for name, definition := range definitions {
 		kinds, _ := definition.(schema)["x-kubernetes-group-version-kind"].([]any)
@@ -61,7 +61,7 @@ func convertDefinition(out string, document schema) error {
 	for _, each := range spec["versions"].([]any) {
 		version := each.(schema)
 		form := version["schema"].(schema)["openAPIV3Schema"].(schema)
-		// What every object has: the definition leaves its form to the apiserver.
+		// Fields of every object, whose schema the definition leaves to the apiserver.
 		form["properties"].(schema)["metadata"] = schema{"type": "object"}
 		tighten(form)
 		if err := write(out, spec["group"], version["name"], spec["names"].(schema)["kind"], form); err != nil {
@@ -71,7 +71,7 @@ func convertDefinition(out string, document schema) error {
 	return nil
 }
 
-// closure is the definition with all that it refers to.
+// closure returns the definition with all definitions that it refers to.
 func closure(definitions schema, name string) schema {
 	needed := schema{}
 	var visit func(any)
@@ -98,7 +98,7 @@ func closure(definitions schema, name string) schema {
 	return schema{"allOf": []any{definitions[name]}, "definitions": needed}
 }
 
-// tighten refuses unknown fields, and says in JSON schema what OpenAPI says by formats and extensions.
+// tighten rejects unknown fields, and translates OpenAPI formats and extensions into JSON Schema.
 func tighten(form schema) {
 	_, listed := form["properties"]
 	_, open := form["additionalProperties"]
@@ -126,13 +126,13 @@ func tighten(form schema) {
 	}
 }
 
-// write stores a schema under the name by which kubeconform looks for it.
+// write stores a schema under the name that kubeconform expects.
 func write(out string, group, version, kind any, form schema) error {
 	text, err := json.Marshal(form)
 	if err != nil {
 		return err
 	}
-	// For the group without a name it puts the version there.
+	// For the core group, kubeconform puts the version in its place.
 	if group == "" {
 		group = version
 	}

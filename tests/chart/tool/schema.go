@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// valuesSchema is the hand-written form of the values with the configuration's schema in the place of `config`.
+// valuesSchema writes the hand-written schema of the values, with the configuration's schema in place of `config`.
 func valuesSchema(out io.Writer, base, configuration string) error {
 	var values, config schema
 	for file, into := range map[string]*schema{base: &values, configuration: &config} {
@@ -21,7 +21,7 @@ func valuesSchema(out io.Writer, base, configuration string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	// These belong to a whole document. The chart writes the head, so nobody may give another.
+	// These two belong to the document. The chart writes them, so that values must not.
 	for _, key := range []string{"$schema", "title", "required"} {
 		delete(config, key)
 	}

@@ -1,7 +1,8 @@
-//! What each built-in profile does to the pods of `workloads.yaml`, short enough to be read: one file for each profile.
+//! The effect of each built-in profile on the pods of `workloads.yaml`: one readable file for each profile.
 //!
-//! A line is an operation of the patch; an empty parent that the next operation fills is left out. Roles whose pods get
-//! the same stand together, and so do counts of GPUs; where few lines differ from the count before, only those are there.
+//! A line is an operation of the patch; empty parents that the next operation fills are left out. Roles whose pods get
+//! the same patch share a block, and so do GPU counts; if few lines differ from the previous count, only those are
+//! shown.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,73 +17,76 @@ const WORKLOADS: &str = include_str!("workloads.yaml");
 
 const GPUS: [u32; 3] = [1, 4, 8];
 
-/// Machines of the profiles whose ratio depends on that: as many adapters as GPUs or more, and fewer.
+/// Machines for profiles with ratios by machine: one with at least as many adapters as GPUs, one with fewer.
 const MACHINES: [&str; 2] = ["p5.48xlarge", "p4d.24xlarge"];
 
 #[test]
 fn profiles() {
     super::settings().bind(|| {
         for (name, entry) in trainmesh_core::config::builtin_profiles().all() {
-            insta::assert_snapshot!(format!("fabric@{name}"), picture(name, ""));
-            let by_machine = |amount: &Amount| matches!(amount, Amount::Devices { ratio: Ratios::ByMachine(_), .. });
+            insta::assert_snapshot!(format!("fabric@{name}"), render(name, ""));
+            let by_machine =
+                |amount: &Amount| matches!(amount, Amount::Devices { ratio: Ratios::ByInstanceType(_), .. });
             if entry.profile.resources.iter().any(|resource| by_machine(&resource.amount)) {
                 for machine in MACHINES {
-                    insta::assert_snapshot!(format!("fabric@{name}-{machine}"), picture(name, machine));
+                    insta::assert_snapshot!(format!("fabric@{name}-{machine}"), render(name, machine));
                 }
             }
         }
     });
 }
 
-/// A role of a workload with one count of GPUs, and what happens to its pods.
-struct Seen {
+/// The outcome for a role of a workload with one GPU count.
+struct RoleOutcome {
     kind: String,
     role: String,
     gpus: String,
-    what: String,
+    effect: String,
 }
 
-/// What profile `name` does to every workload.
-fn picture(name: &str, machine: &str) -> String {
-    let seen: Vec<Seen> = GPUS.iter().flat_map(|gpus| previews(name, machine, *gpus)).collect();
-    let kinds = joined(seen.iter().map(|one| (one.role.clone(), one.kind.clone())));
+/// Renders the effect of profile `name` on every workload.
+fn render(name: &str, machine: &str) -> String {
+    let outcomes: Vec<RoleOutcome> = GPUS.iter().flat_map(|gpus| previews(name, machine, *gpus)).collect();
+    let kinds = group_by_value(outcomes.iter().map(|outcome| (outcome.role.clone(), outcome.kind.clone())));
     let mut text = String::new();
     for (roles, kind) in kinds {
         writeln!(text, "# {kind}").unwrap();
         let roles: BTreeSet<String> = roles.into_iter().collect();
-        let of_roles = roles.into_iter().map(|role| {
-            let of_role = seen.iter().filter(|one| one.kind == kind && one.role == role);
-            let what = counts(&joined(of_role.map(|one| (one.gpus.clone(), one.what.clone()))));
-            (role, what)
+        let by_role = roles.into_iter().map(|role| {
+            let role_outcomes = outcomes.iter().filter(|outcome| outcome.kind == kind && outcome.role == role);
+            let effect = diff_by_gpus(&group_by_value(
+                role_outcomes.map(|outcome| (outcome.gpus.clone(), outcome.effect.clone())),
+            ));
+            (role, effect)
         });
-        for (roles, what) in joined(of_roles) {
-            writeln!(text, "{}\n{what}", roles.join(", ")).unwrap();
+        for (roles, effect) in group_by_value(by_role) {
+            writeln!(text, "{}\n{effect}", roles.join(", ")).unwrap();
         }
     }
     text
 }
 
-/// The first in full, each other as it differs from the one before.
-fn counts(all: &[(Vec<String>, String)]) -> String {
+/// Shows the first outcome in full, and each other as a diff from its predecessor.
+fn diff_by_gpus(all: &[(Vec<String>, String)]) -> String {
     let mut text = String::new();
-    for (index, (gpus, what)) in all.iter().enumerate() {
+    for (index, (gpus, effect)) in all.iter().enumerate() {
         let before = index.checked_sub(1).map_or("", |before| &all[before].1);
-        let diff = TextDiff::from_lines(before, what);
+        let diff = TextDiff::from_lines(before, effect);
         let differ: Vec<_> = diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal).collect();
         let gpus = gpus.join(", ");
-        if differ.len() < what.lines().count() {
+        if differ.len() < effect.lines().count() {
             writeln!(text, "  with {gpus} GPUs").unwrap();
             for change in differ {
                 write!(text, "{}{}", change.tag(), change.value()).unwrap();
             }
         } else {
-            write!(text, "  with {gpus} GPUs {what}").unwrap();
+            write!(text, "  with {gpus} GPUs {effect}").unwrap();
         }
     }
     text
 }
 
-fn previews(name: &str, machine: &str, gpus: u32) -> Vec<Seen> {
+fn previews(name: &str, machine: &str, gpus: u32) -> Vec<RoleOutcome> {
     let machine =
         if machine.is_empty() { String::new() } else { format!("node.kubernetes.io/instance-type: {machine}") };
     let text = WORKLOADS.replace("MACHINE", &machine).replace("GPUS", &gpus.to_string());
@@ -91,46 +95,46 @@ fn previews(name: &str, machine: &str, gpus: u32) -> Vec<Seen> {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let output: Value = serde_json::from_str(&run.stdout).unwrap();
     let results = output["results"].as_array().unwrap().iter();
-    let word = |result: &Value, field: &str| result[field].as_str().unwrap().to_owned();
+    let text_field = |result: &Value, field: &str| result[field].as_str().unwrap().to_owned();
     results
-        .map(|result| Seen {
-            kind: format!("{} {}", word(result, "apiVersion"), word(result, "kind")),
-            role: word(result, "role"),
+        .map(|result| RoleOutcome {
+            kind: format!("{} {}", text_field(result, "apiVersion"), text_field(result, "kind")),
+            role: text_field(result, "role"),
             gpus: gpus.to_string(),
-            what: outcome(name, result),
+            effect: outcome(name, result),
         })
         .collect()
 }
 
-/// What the rule says of a pod, and what it does.
+/// Renders the rule's outcome for a pod, its warnings and its patch.
 fn outcome(name: &str, result: &Value) -> String {
     let rule = result["rules"].as_array().unwrap().iter().find(|rule| rule["rule"] == "fabric").unwrap();
-    let word = |field: &str| rule[field].as_str().unwrap();
+    let text_field = |field: &str| rule[field].as_str().unwrap();
     let message =
-        word("message").replacen(&format!("{name}: "), &format!("{name}\n      "), 1).replace("; ", "\n      ");
-    let mut text = format!("{} {}: {message}\n", word("outcome"), word("reason"));
+        text_field("message").replacen(&format!("{name}: "), &format!("{name}\n      "), 1).replace("; ", "\n      ");
+    let mut text = format!("{} {}: {message}\n", text_field("outcome"), text_field("reason"));
     for warning in result["warnings"].as_array().unwrap() {
         writeln!(text, "    warning: {}", warning.as_str().unwrap()).unwrap();
     }
     let operations = result["patch"].as_array().unwrap();
     for (index, operation) in operations.iter().enumerate() {
         let path = operation["path"].as_str().unwrap();
-        let is_below = |next: &Value| next["path"].as_str().unwrap().starts_with(&format!("{path}/"));
+        let is_child = |next: &Value| next["path"].as_str().unwrap().starts_with(&format!("{path}/"));
         let empty = operation["value"] == json!([]) || operation["value"] == json!({});
-        if !(empty && operations.get(index + 1).is_some_and(is_below)) {
+        if !(empty && operations.get(index + 1).is_some_and(is_child)) {
             writeln!(text, "    {} {path} {}", operation["op"].as_str().unwrap(), operation["value"]).unwrap();
         }
     }
     text
 }
 
-/// Those to whom the same happens, together.
-fn joined(all: impl Iterator<Item = (String, String)>) -> Vec<(Vec<String>, String)> {
+/// Groups keys that have the same value.
+fn group_by_value(all: impl Iterator<Item = (String, String)>) -> Vec<(Vec<String>, String)> {
     let mut parts: Vec<(Vec<String>, String)> = Vec::new();
-    for (who, what) in all {
-        match parts.iter_mut().find(|(_, known)| *known == what) {
-            Some((together, _)) => together.push(who),
-            None => parts.push((vec![who], what)),
+    for (key, effect) in all {
+        match parts.iter_mut().find(|(_, known)| *known == effect) {
+            Some((keys, _)) => keys.push(key),
+            None => parts.push((vec![key], effect)),
         }
     }
     parts

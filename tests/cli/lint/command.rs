@@ -1,11 +1,11 @@
-//! `trainmesh lint` and what `trainmesh preview` shows of the lint.
+//! `trainmesh lint`, and findings in `trainmesh preview`.
 
 use rstest::rstest;
 use serde_json::Value;
 
-use trainmesh_testing::cli::{ended, trainmesh};
+use trainmesh_testing::cli::{assert_exit, trainmesh};
 
-/// Findings of every weight: E FP005, W FP013, I FP010.
+/// Findings of every severity: E FP005, W FP013, I FP010.
 const JOB: &str = "\
 apiVersion: v1
 kind: ConfigMap
@@ -29,7 +29,7 @@ spec:
             - {name: NCCL_IB_GID_INDEX, value: \"3\"}
 ";
 
-fn only(id: &str) -> String {
+fn manifest_with(id: &str) -> String {
     let value = match id {
         "W" => "{name: NCCL_IB_DISABLE, value: \"true\"}",
         "I" => "{name: NCCL_IB_GID_INDEX, value: \"3\"}",
@@ -41,16 +41,16 @@ fn only(id: &str) -> String {
 }
 
 #[rstest]
-#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_TIMEOUT is 100", "why: ", "cure: choose a value", "pods: 1; E: 1, W: 1, I: 1"], "")]
-#[case::below_the_threshold(&["lint", "-f", "-"], &only("W"), 0, &["FP004 W"], "")]
-#[case::warnings_fail(&["lint", "-f", "-", "--fail-on", "W"], &only("W"), 1, &["FP004 W"], "")]
-#[case::notes_do_not(&["lint", "-f", "-", "--fail-on", "W"], &only("I"), 0, &["FP010 I"], "")]
-#[case::notes_fail(&["lint", "-f", "-", "--fail-on", "i"], &only("I"), 1, &["FP010 I"], "")]
-#[case::clean(&["lint", "-f", "-", "--fail-on", "I"], &only(""), 0, &["pods: 1; E: 0, W: 0, I: 0"], "")]
-#[case::an_error_is_more(&["lint", "-f", "-"], &format!("{JOB}---\na: [\n"), 2, &["FP005 E"], "document 3")]
-#[case::no_pods(&["lint", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &["pods: 0"], "makes pods")]
+#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_TIMEOUT is 100", "why: ", "fix: set a value", "pods: 1; E: 1, W: 1, I: 1"], "")]
+#[case::below_the_threshold(&["lint", "-f", "-"], &manifest_with("W"), 0, &["FP004 W"], "")]
+#[case::warnings_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("W"), 1, &["FP004 W"], "")]
+#[case::notes_do_not_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("I"), 0, &["FP010 I"], "")]
+#[case::notes_fail(&["lint", "-f", "-", "--fail-on", "i"], &manifest_with("I"), 1, &["FP010 I"], "")]
+#[case::clean(&["lint", "-f", "-", "--fail-on", "I"], &manifest_with(""), 0, &["pods: 1; E: 0, W: 0, I: 0"], "")]
+#[case::errors_take_precedence(&["lint", "-f", "-"], &format!("{JOB}---\na: [\n"), 2, &["FP005 E"], "document 3")]
+#[case::no_pods(&["lint", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &["pods: 0"], "creates pods")]
 #[case::no_such_file(&["lint", "-f", "no/such.yaml"], "", 2, &[], "no/such.yaml")]
-#[case::no_such_profile(&["lint", "-f", "-", "--fabric", "tpc"], JOB, 2, &[], "no fabric profile is called tpc: did you mean tcp?")]
+#[case::no_such_profile(&["lint", "-f", "-", "--fabric", "tpc"], JOB, 2, &[], "unknown fabric profile tpc: did you mean tcp?")]
 #[case::with_a_profile(
     &["lint", "-f", "-", "--fabric", "ib-shared", "--namespace-labels", "pod-security.kubernetes.io/enforce=baseline"],
     JOB,
@@ -58,11 +58,11 @@ fn only(id: &str) -> String {
     &["FP027 E profile ib-shared needs IPC_LOCK, which Pod Security baseline forbids"],
     ""
 )]
-#[case::no_mesh_is_taken_for_granted(&["lint", "-f", "-", "-o", "json"], JOB, 1, &["FP005"], "")]
+#[case::no_mesh_by_default(&["lint", "-f", "-", "-o", "json"], JOB, 1, &["FP005"], "")]
 #[case::mesh(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and gloo"], "")]
 #[case::help(&["lint", "--help"], "", 0, &["Examples:", "--fail-on", "Exit codes:"], "")]
-#[case::in_preview(&["preview", "-f", "-"], JOB, 0, &["FP010 I", "why: Since 2.21", "cure: remove NCCL_IB_GID_INDEX"], "")]
-#[case::explained(&["preview", "-f", "-", "-o", "explain"], JOB, 0, &["FP005 E", "/spec/containers/0/env/"], "")]
+#[case::in_preview(&["preview", "-f", "-"], JOB, 0, &["FP010 I", "why: Since 2.21", "fix: remove NCCL_IB_GID_INDEX"], "")]
+#[case::in_preview_explain(&["preview", "-f", "-", "-o", "explain"], JOB, 0, &["FP005 E", "/spec/containers/0/env/"], "")]
 fn commands(
     #[case] arguments: &[&str],
     #[case] input: &str,
@@ -70,7 +70,7 @@ fn commands(
     #[case] stdout: &[&str],
     #[case] stderr: &str,
 ) {
-    ended(&trainmesh(arguments, input), code, stdout, stderr);
+    assert_exit(&trainmesh(arguments, input), code, stdout, stderr);
 }
 
 fn json(arguments: &[&str], input: &str) -> Value {
@@ -83,7 +83,7 @@ fn ids(lint: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_machine_form_names_pod_and_place() {
+fn json_output_names_the_pod_and_the_field() {
     let value = json(&["lint", "-f", "-", "-o", "json"], JOB);
     assert_eq!(value["schemaVersion"], 1);
     let result = &value["results"][0];
@@ -102,13 +102,13 @@ fn a_preview_shows_each_finding_once() {
 }
 
 #[test]
-fn a_previews_machine_form_has_findings_only_where_there_are_some() {
+fn preview_json_has_findings_only_if_there_are_any() {
     let result = &json(&["preview", "-f", "-", "-o", "json"], JOB)["results"][0];
     assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010"]);
     let warnings: Vec<&str> =
         result["warnings"].as_array().unwrap().iter().map(|warning| warning.as_str().unwrap()).collect();
-    assert!(warnings.contains(&"FP005: container pytorch: NCCL_IB_TIMEOUT is 100, not 0 to 31"), "{warnings:?}");
-    assert!(!warnings.iter().any(|warning| warning.starts_with("FP010")), "notes are for the preview: {warnings:?}");
-    let clean = json(&["preview", "-f", "-", "-o", "json"], &only(""));
+    assert!(warnings.contains(&"FP005: container pytorch: NCCL_IB_TIMEOUT is 100, expected 0 to 31"), "{warnings:?}");
+    assert!(!warnings.iter().any(|warning| warning.starts_with("FP010")), "notes must not be warnings: {warnings:?}");
+    let clean = json(&["preview", "-f", "-", "-o", "json"], &manifest_with(""));
     assert!(clean["results"][0].get("lint").is_none());
 }

@@ -1,4 +1,5 @@
-//! SARIF 2.1.0: what its JSON schema requires, and what a code review needs to show a finding in its place.
+//! SARIF 2.1.0 output: the fields that its JSON schema requires, and those that code review tools need to place a
+//! finding.
 
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ fn run(path: &str) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"))
 }
 
-/// Every object of the log whose kind the schema knows has the fields that it requires, and values of its enums.
+/// Checks that the objects of the log have the fields required by the schema, and values from its enums.
 fn check(value: &Value) {
     require(value, &["version", "runs"]);
     assert_eq!(value["version"], "2.1.0");
@@ -34,7 +35,7 @@ fn check(value: &Value) {
             for notification in invocation["toolExecutionNotifications"].as_array().unwrap() {
                 require(notification, &["message"]);
                 level(notification);
-                notification["locations"].as_array().unwrap().iter().for_each(place);
+                notification["locations"].as_array().unwrap().iter().for_each(check_location);
             }
         }
         for result in run["results"].as_array().unwrap() {
@@ -43,7 +44,7 @@ fn check(value: &Value) {
             level(result);
             let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
             assert_eq!(rules[index]["id"], result["ruleId"]);
-            result["locations"].as_array().unwrap().iter().for_each(place);
+            result["locations"].as_array().unwrap().iter().for_each(check_location);
         }
     }
 }
@@ -58,35 +59,35 @@ fn level(value: &Value) {
     assert!([json!("none"), json!("note"), json!("warning"), json!("error")].contains(&value["level"]), "{value}");
 }
 
-fn place(location: &Value) {
-    let place = &location["physicalLocation"];
-    let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+fn check_location(location: &Value) {
+    let physical = &location["physicalLocation"];
+    let uri = physical["artifactLocation"]["uri"].as_str().unwrap();
     assert!(!uri.is_empty() && !uri.contains([' ', '#', '?', '\\']), "{uri}");
-    assert!(place["region"]["startLine"].as_u64().is_none_or(|line| line >= 1), "{place}");
+    assert!(physical["region"]["startLine"].as_u64().is_none_or(|line| line >= 1), "{physical}");
 }
 
 #[test]
-fn findings_have_rule_level_and_place() {
+fn findings_have_rule_level_and_location() {
     let log = run("-");
     check(&log);
     let results = log["runs"][0]["results"].as_array().unwrap();
-    let seen: Vec<_> = results.iter().map(|result| (result["ruleId"].as_str(), result["level"].as_str())).collect();
-    assert_eq!(seen, [(Some("FP005"), Some("error")), (Some("FP010"), Some("note"))]);
+    let found: Vec<_> = results.iter().map(|result| (result["ruleId"].as_str(), result["level"].as_str())).collect();
+    assert_eq!(found, [(Some("FP005"), Some("error")), (Some("FP010"), Some("note"))]);
     assert_eq!(log["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap().len(), checks().len());
     assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], true);
 }
 
 #[test]
-fn a_file_is_named_as_a_reference_with_the_line_of_its_document() {
+fn locations_have_the_file_uri_and_the_line_of_the_document() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("my job #1.yaml");
     std::fs::write(&path, format!("---\nkind: [\n---\n{POD}")).unwrap();
     let log = run(path.to_str().unwrap());
     check(&log);
     let run = &log["runs"][0];
-    let place = &run["results"][0]["locations"][0]["physicalLocation"];
-    assert!(place["artifactLocation"]["uri"].as_str().unwrap().ends_with("/my%20job%20%231.yaml"), "{place}");
-    assert_eq!(place["region"]["startLine"], 5, "{place}");
+    let physical = &run["results"][0]["locations"][0]["physicalLocation"];
+    assert!(physical["artifactLocation"]["uri"].as_str().unwrap().ends_with("/my%20job%20%231.yaml"), "{physical}");
+    assert_eq!(physical["region"]["startLine"], 5, "{physical}");
     let invocation = &run["invocations"][0];
     assert_eq!(invocation["executionSuccessful"], false);
     assert_eq!(invocation["toolExecutionNotifications"].as_array().unwrap().len(), 1);

@@ -1,10 +1,10 @@
-//! Runs the binary in a pseudo terminal, by `script` of util-linux.
+//! Runs the binary in a pseudo-terminal, using `script` from util-linux.
 
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// What `trainmesh COMMAND` writes to its terminal, run in `folder`. The shell splits the command.
+/// Runs `trainmesh COMMAND` in `folder` and returns what it writes to the terminal. The shell splits the command.
 pub fn in_terminal(folder: &TempDir, command: &str, variables: &[(&str, &str)]) -> String {
     let line = format!("{} {command}", env!("CARGO_BIN_EXE_trainmesh"));
     let mut child = Command::new("script")
@@ -20,9 +20,9 @@ pub fn in_terminal(folder: &TempDir, command: &str, variables: &[(&str, &str)]) 
         .stderr(Stdio::piped())
         .spawn()
         .expect("`script` of util-linux");
-    // An end of the input would show as ^D.
+    // Closing the input would print ^D.
     let stdin = child.stdin.take();
-    let output = child.wait_with_output().expect("the command ends");
+    let output = child.wait_with_output().expect("the command exits");
     drop(stdin);
     String::from_utf8(output.stdout).expect("the output is UTF-8")
 }

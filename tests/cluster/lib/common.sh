@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# Paths, messages and waiting. Sourced by ../cluster first.
+# shellcheck disable=SC2034 # other files use these variables
+# Paths, messages and polling. Sourced by ../cluster first.
 
 RUN="$HERE/.run${TRAINMESH_CLUSTER:+-$TRAINMESH_CLUSTER}"
 CACHE="$HERE/.cache"
 LOGS="$RUN/logs"
 PKI="$RUN/pki"
 
-# A short name for the run's folder: two clusters on one machine must not meet.
+# A short name for the run directory, so that clusters on one machine do not collide.
 ID="$(printf '%s' "$RUN" | sha256sum | cut -c1-8)"
 NAME="trainmesh-$ID"
 
@@ -16,10 +16,10 @@ exec {TERMINAL}>&2
 say() { printf '%s\n' "$*" >&2; }
 note() { printf '  %s\n' "$*" >&2; }
 
-# die STEP MESSAGE [CURE]
+# die STEP MESSAGE [FIX]
 die() {
   printf 'cluster: %s: %s\n' "$1" "$2" >&2
-  [ -z "${3:-}" ] || printf '  cure: %s\n' "$3" >&2
+  [ -z "${3:-}" ] || printf '  fix: %s\n' "$3" >&2
   exit 1
 }
 
@@ -30,15 +30,15 @@ now_ms() { local t=${EPOCHREALTIME/[.,]/}; printf '%s' $((t / 1000)); }
 # seconds MS: 12345 -> 12.3
 seconds() { printf '%d.%d' $(($1 / 1000)) $(($1 % 1000 / 100)); }
 
-# Shows the end of a component's log, so that an error can be read where it is printed.
+# Shows the end of a component's log along with an error.
 show_log() {
   [ -s "$LOGS/$1.log" ] || { note "(the log of $1 is empty)"; return 0; }
   note "last lines of $1.log:"
   tail -n "${2:-15}" "$LOGS/$1.log" | cut -c1-400 | sed 's/^/    /' >&2
 }
 
-# wait_for COMPONENT SECONDS WHAT CMD…: polls CMD each 100 ms. Fails at once when the
-# component has died: its log says why, and the deadline would say nothing.
+# wait_for COMPONENT SECONDS WHAT CMD…: polls CMD every 100 ms. Fails immediately if the
+# component exits, because its log contains the reason.
 wait_for() {
   local component=$1 deadline what=$3
   deadline=$(($(now_ms) + $2 * 1000))
@@ -46,21 +46,21 @@ wait_for() {
   until "$@" >/dev/null 2>&1; do
     if ! alive "$component"; then
       FAILED=$component
-      die "$component" "ended while waiting for: $what" "read the log below; then try again"
+      die "$component" "exited while waiting for: $what" "read the log below; then retry"
     fi
     if [ "$(now_ms)" -gt "$deadline" ]; then
       FAILED=$component
-      die "$component" "not reached in time: $what" "read the log below; a busy machine may only need a second try"
+      die "$component" "timed out waiting for: $what" "read the log below; on a busy machine, retry"
     fi
     sleep 0.1
   done
 }
 
-# One up, down or build at a time. The lock lives beside .run, because down removes .run.
+# Serializes up, down and build. The lock is outside of .run, because down removes .run.
 lock() {
   mkdir -p "$CACHE"
   exec {LOCK_FD}>"$CACHE/$1.lock"
   flock -n "$LOCK_FD" && return
-  say "waiting for another '$1' in this folder to end"
-  flock -w "${2:-900}" "$LOCK_FD" || die "$1" "another one still holds the lock" "wait for it to end"
+  say "waiting for another '$1' in this directory to finish"
+  flock -w "${2:-900}" "$LOCK_FD" || die "$1" "another process still holds the lock" "wait for it to finish"
 }

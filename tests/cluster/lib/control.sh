@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
+# shellcheck disable=SC2034 # other files use these variables
 # The control plane: etcd, apiserver, controller-manager, scheduler.
 
 SERVICE_RANGE=10.96.0.0/16
@@ -20,7 +20,7 @@ choose_ports() {
 start_etcd() {
   mkdir -p "$RUN/data/etcd"
   chmod 700 "$RUN/data/etcd"
-  # No fsync: the data is thrown away, and a slow disk must not slow the tests.
+  # No fsync: the data is temporary, and a slow disk must not slow the tests.
   spawn etcd "${NET[@]}" etcd --name test --data-dir "$RUN/data/etcd" --unsafe-no-fsync \
     --listen-client-urls "http://127.0.0.1:$ETCD_PORT" --advertise-client-urls "http://127.0.0.1:$ETCD_PORT" \
     --listen-peer-urls "http://127.0.0.1:$PEER_PORT" --initial-advertise-peer-urls "http://127.0.0.1:$PEER_PORT" \
@@ -33,7 +33,7 @@ start_apiserver() {
   local bind=127.0.0.1 node=() admission=()
   [ ! -e "$RUN/admission.yaml" ] || admission=(--admission-control-config-file "$RUN/admission.yaml")
   if [ "$MODE" = node ]; then
-    bind=0.0.0.0 # in a network that only this machine reaches
+    bind=0.0.0.0 # in a network that only this machine can reach
     node=(--kubelet-client-certificate "$PKI/kubelet-client.crt" --kubelet-client-key "$PKI/kubelet-client.key"
       --kubelet-certificate-authority "$PKI/ca.crt" --kubelet-preferred-address-types=InternalIP)
   fi

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Devices that do not exist, offered to the real kubelet by a device plugin.
+# Devices that do not exist, advertised to the real kubelet by a device plugin.
 
 # devices start RESOURCE=COUNT… | stop
 devices() {
@@ -7,9 +7,9 @@ devices() {
   [ $# = 0 ] || shift
   case "$action" in
     start)
-      [ $# -gt 0 ] || die devices "no device is named" "cluster devices start RESOURCE=COUNT…"
+      [ $# -gt 0 ] || die devices "no device given" "cluster devices start RESOURCE=COUNT…"
       for offer in "$@"; do
-        [[ "$offer" =~ ^[a-z0-9./_-]+=[0-9]+$ ]] || die devices "'$offer' is no offer" "RESOURCE=COUNT, as in nvidia.com/gpu=8"
+        [[ "$offer" =~ ^[a-z0-9./_-]+=[0-9]+$ ]] || die devices "'$offer' is not RESOURCE=COUNT" "use, for example, nvidia.com/gpu=8"
       done
       devices_stop
       spawn device-plugin "${NODE[@]}" "$(command -v device-plugin)" /var/lib/kubelet/device-plugins "$@"
@@ -23,7 +23,7 @@ devices() {
   esac
 }
 
-# Returns when nothing of them is left to be given away.
+# Returns when none of the devices is allocatable any more.
 devices_stop() {
   local offer
   end_process device-plugin
@@ -34,7 +34,7 @@ devices_stop() {
   rm "$RUN/devices"
 }
 
-# node_has RESOURCE COUNT: the scheduler may give so many away.
+# node_has RESOURCE COUNT: succeeds if this many are allocatable.
 node_has() {
   [ "$(kubectl --kubeconfig "$RUN/kubeconfig" get node "$NODE_NAME" -o "jsonpath={.status.allocatable.${1//./\\.}}")" = "$2" ]
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Ending and starting one component of a running cluster, for tests of what the others do meanwhile.
+# Stops and starts one component of a running cluster, for tests of the others in the meantime.
 
 kubelet_ready() { port_open 10248 && node_ready; }
 
@@ -12,14 +12,14 @@ disturb() {
     *) die "$1" "unknown component '$2'" "apiserver or kubelet" ;;
   esac
   [ "$2" = apiserver ] || [ "$MODE" = node ] || die "$1" "this cluster has no node" "as root: cluster down; cluster up"
-  # The apiserver would wait a minute for watches that never end; what is in flight takes less.
+  # The apiserver would wait a minute for watches, which never complete; other requests take less.
   [ "$1" = start ] || end_process "$component" 3
   [ "$1" != stop ] || return 0
   alive "$component" || "$start"
   (wait_for "$component" 90 "$what" "$ready") || { show_log "$component"; exit 1; }
 }
 
-# admission FILE|default: the apiserver's AdmissionConfiguration.
+# admission FILE|default: sets the apiserver's AdmissionConfiguration.
 admission() {
   case "$1" in
     default) rm -f "$RUN/admission.yaml" ;;

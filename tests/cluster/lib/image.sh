@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# Container images from local files. Names get the domain trainmesh.test, so that no
-# client completes them to some registry's.
+# shellcheck disable=SC2034 # other files use these variables
+# Container images from local files. Names get the domain trainmesh.test, so that no client
+# completes them to a public registry.
 
 IMAGES="$CACHE/images"
 
 image_name() { case "${1%%/*}" in *.*) printf '%s' "$1" ;; *) printf 'trainmesh.test/%s' "$1" ;; esac; }
 
-# image_file NAME:TAG: where its archive lies.
+# image_file NAME:TAG: prints the path of its archive.
 image_file() { printf '%s/%s.tar' "$IMAGES" "$(image_name "$1" | tr '/:' '__')"; }
 
 # import_image NAME:TAG [FILE]
@@ -21,13 +21,13 @@ make_image() {
   local name file
   name=$(image_name "$1")
   file=$(image_file "$1")
-  [ -d "$2" ] || die image "'$2' is no folder" "give the folder that becomes the image's root"
+  [ -d "$2" ] || die image "'$2' is not a directory" "pass the directory that becomes the image's root"
   mkdir -p "$IMAGES"
   shift
   ociimage "$file" "$name" "$@"
 }
 
-# make_program_image NAME:TAG PROGRAM: a dynamically linked program, and the libraries that it needs at their own paths.
+# make_program_image NAME:TAG PROGRAM: makes an image of a dynamically linked program and its libraries, at their own paths.
 make_program_image() {
   local root="$RUN/rootfs-program" library name
   name=$(basename "$2")
@@ -40,7 +40,7 @@ make_program_image() {
   rm -rf "$root"
 }
 
-# The two images without which no pod runs. Small: made anew for each cluster.
+# The two images that every pod needs. They are small and recreated for each cluster.
 make_base_images() {
   local root="$RUN/rootfs" applet
   mkdir -p "$root"/{pause,busybox/bin,busybox/tmp,busybox/etc}

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Nodes and pods that nothing runs, in thousands: kwok answers for the kubelets of all nodes with the label type=kwok.
+# Thousands of nodes and pods without processes: kwok acts as the kubelet of all nodes with the label type=kwok.
 
 KWOK_PORT=10350
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# The test mesh: an istio-proxy image around the real Envoy, and a webhook that injects it.
+# shellcheck disable=SC2034 # other files use these variables
+# The test mesh: an istio-proxy image with the real Envoy, and a webhook that injects it.
 
 PROXY_IMAGE=trainmesh.test/istio-proxy:1
 INJECTOR_PORT=15017
@@ -32,7 +32,7 @@ make_proxy_image() {
     rm -rf "$root"
     mkdir -p "$root"/usr/local/bin "$root"/etc/istio/proxy "$root"/tmp
     install -m 755 "$ENVOY/envoy" "$(command -v pilot-agent)" "$root/usr/local/bin/"
-    # Envoy is linked against glibc alone: its libraries, and the loader, at their own paths.
+    # Envoy links only against glibc: its libraries and loader, at their own paths.
     for library in $(ldd "$ENVOY/envoy" | grep -oE '/[^ ]+'); do
       install -D -m 755 "$library" "$root$library"
     done
@@ -58,7 +58,7 @@ mesh() {
         esac
         shift
       done
-      # Tests of several processes ask for it: who is served must not lose it for a moment.
+      # Several test processes call this concurrently: a running mesh must not be interrupted.
       if alive injector && [ "$(cat "$RUN/injector-options" 2>/dev/null)" = "$name ${options[*]}" ]; then
         say "the mesh is already started"
         return 0

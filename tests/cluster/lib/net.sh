@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# The network of a run: one namespace, tied to the host by one pair of links. Everything
-# that routes, filters or listens stays in there.
+# shellcheck disable=SC2034 # other files use these variables
+# The network of a run: one namespace, connected to the host by one pair of links. Everything
+# that routes, filters or listens stays inside.
 
 LINK_HOST="tm${ID:0:7}h"
 LINK_NODE="tm${ID:0:7}n"
 
-# Sets HOST_IP and NODE_IP: a /30 out of 198.51.100.0/24 (a range for documentation, routed
-# nowhere) that no other link of this machine uses.
+# Sets HOST_IP and NODE_IP: a /30 out of 198.51.100.0/24 (a documentation range that is not
+# routed) that no other link of this machine uses.
 choose_addresses() {
   local try n used
   used=" $(ip -4 -o addr | awk '{print $4}' | cut -d/ -f1 | tr '\n' ' ')"
@@ -16,18 +16,18 @@ choose_addresses() {
     HOST_IP="198.51.100.$((n + 1))" NODE_IP="198.51.100.$((n + 2))"
     case "$used" in *" $HOST_IP "* | *" $NODE_IP "*) ;; *) return 0 ;; esac
   done
-  die network "all of 198.51.100.0/24 is in use" "take down clusters of other folders"
+  die network "all of 198.51.100.0/24 is in use" "stop clusters of other directories"
 }
 
-# (The first namespace of a machine makes the folder /run/netns and mounts it on itself.)
+# (The first namespace on a machine creates the directory /run/netns and mounts it on itself.)
 netns_works() {
   is_root && command -v ip >/dev/null || return 1
   [ -d /run/netns ] || echo /run/netns >>"$RUN/made-folders"
   ip netns add "$NAME-probe" 2>/dev/null && ip netns del "$NAME-probe"
 }
 
-# Only the network is entered. (`ip netns exec` also mounts a fresh /sys, without the
-# control groups that a node needs.)
+# Enters only the network namespace. (`ip netns exec` also mounts a fresh /sys, without the
+# cgroups that a node needs.)
 in_net() { if [ "$MODE" = node ]; then nsenter --net="/run/netns/$NAME" -- "$@"; else "$@"; fi; }
 
 make_network() {
@@ -39,9 +39,9 @@ make_network() {
   ip -n "$NAME" link set lo up
   ip -n "$NAME" addr add "$NODE_IP/30" dev "$LINK_NODE"
   ip -n "$NAME" link set "$LINK_NODE" up
-  # The node's own processes (the apiserver calling a webhook's Service) need some route to
-  # a Service address before kube-proxy's rules rewrite it. There is no default route: a
-  # pod that calls the world is told at once that it cannot.
+  # The node's own processes (such as the apiserver calling a webhook's Service) need a route to
+  # a Service address before kube-proxy's rules rewrite it. There is no default route, so that
+  # requests to the outside fail immediately.
   ip -n "$NAME" route add "$SERVICE_RANGE" dev "$LINK_NODE" src "$NODE_IP"
   # shellcheck disable=SC2016 # for the inner shell
   in_net bash -ec '
@@ -58,7 +58,7 @@ remove_network() {
   if grep -qsx /run/netns "$RUN/made-folders" && [ -z "$(ls -A /run/netns)" ]; then umount /run/netns 2>/dev/null || true; fi
 }
 
-# Without a namespace the ports are the host's: take free ones, on loopback only.
+# Without a namespace, use free ports of the host, on loopback only.
 free_port() {
   local port try
   for ((try = 0; try < 200; try++)); do
@@ -70,5 +70,5 @@ free_port() {
       return 0
     fi
   done
-  die network "no free port on loopback" "end some servers"
+  die network "no free port on loopback" "stop some servers"
 }

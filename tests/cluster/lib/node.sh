@@ -1,21 +1,21 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# The node: containerd, kubelet, kube-proxy, in a mount namespace of their own.
+# shellcheck disable=SC2034 # other files use these variables
+# The node: containerd, kubelet and kube-proxy, in their own mount namespace.
 
 NODE_NAME=node-1
 POD_RANGE=10.244.0.0/24
 
-# Standard folders that some component fills and cannot be told to leave: in the node's
-# mount namespace the run's own folders lie over them. With the last process of the
-# namespace all its mounts are gone too.
+# Standard directories that components use and that cannot be configured: in the node's mount
+# namespace, directories of the run are mounted over them. The mounts disappear with the last
+# process of the namespace.
 NODE_FOLDERS=(/run/containerd /var/lib/containerd /var/lib/kubelet /var/lib/cni /var/log/containers /var/log/pods)
 
-# The kubelet writes these for the whole machine; the last cluster that goes down writes the old values back.
+# The kubelet sets these for the whole machine; the last cluster that stops restores the old values.
 KERNEL_SETTINGS_SAVED=/run/trainmesh-kernel-settings
 KERNEL_SETTINGS=(vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops
   kernel/keys/root_maxkeys kernel/keys/root_maxbytes)
 
-# Whether another cluster runs on this machine, once the network of this one is gone.
+# Succeeds if another cluster runs on this machine, once the network of this one is removed.
 others_run() { compgen -G '/run/netns/trainmesh-*' >/dev/null; }
 
 save_kernel_settings() {
@@ -53,8 +53,8 @@ make_mounts() {
     fi
     printf '%s %s\n' "$own" "$folder" >>"$RUN/mounts"
   done
-  # Private first, so that nothing is seen outside; shared after that, because the kubelet
-  # passes mounts on to containers.
+  # Private first, so that the host does not see the mounts; shared afterwards, because the kubelet
+  # propagates mounts to containers.
   # shellcheck disable=SC2016 # for the inner shell
   spawn mounts unshare --mount --propagation private bash -ec '
     while read -r own folder; do mount --bind "$own" "$folder"; done <"$1/mounts"
@@ -64,7 +64,7 @@ make_mounts() {
   wait_for mounts 5 "the node's folders are mounted" test -e "$RUN/mounted"
 }
 
-# in_node CMD…: inside the mounts and the network of the node.
+# in_node CMD…: runs a command in the mount and network namespaces of the node.
 in_node() { "${NODE[@]}" "$@"; }
 
 enter_node() {
@@ -73,8 +73,8 @@ enter_node() {
   NODE=(nsenter "--mount=/proc/$pid/ns/mnt" "--net=/run/netns/$NAME" --)
 }
 
-# Copying each image for each container (native) is slow with big images; overlay is not
-# possible on every file system.
+# The snapshotter native copies each image for each container, which is slow with big images;
+# overlayfs is not available on every file system.
 choose_snapshotter() {
   local probe="$RUN/probe"
   SNAPSHOTTER=native
@@ -113,15 +113,15 @@ node_ready() {
     -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status} {.spec.taints}') && [ "$state" = "True " ]
 }
 
-# All that lies outside of .run, after the processes have ended.
+# Removes everything outside of .run, after the processes have exited.
 remove_node() {
   local target folder
   awk -v run="$RUN/" 'index($2, run) == 1 { print $2 }' /proc/mounts | sort -r | while read -r target; do
     umount "$target" 2>/dev/null || umount -l "$target"
   done
   [ -r "$RUN/made-folders" ] || return 0
-  # Removing a folder would also take it out of the mount namespace of another
-  # cluster: while there is one, the empty folders stay.
+  # Removing a directory would also remove it from the mount namespace of another cluster;
+  # while there is one, empty directories stay.
   ! others_run || return 0
   tac "$RUN/made-folders" | while read -r folder; do rmdir "$folder" 2>/dev/null || true; done
 }

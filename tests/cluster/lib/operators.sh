@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# The real operators, as pods, from the manifests that their own modules ship: with their
-# own service accounts, rights, Services and webhooks.
+# shellcheck disable=SC2034 # other files use these variables
+# Real operators, as pods, from the manifests in their own modules: with their own service
+# accounts, permissions, Services and webhooks.
 
 kube() { kubectl --kubeconfig "$RUN/kubeconfig" "$@"; }
 
-# Sets what is particular to one operator:
+# Sets the properties of one operator:
 #   OP_SPACE namespace, OP_DEPLOY deployment, OP_BINARY, OP_NEEDS other operators,
-#   OP_OVERLAY folder for kustomize, OP_SECRET/OP_SERVICE of its webhooks, OP_EDIT sed script
+#   OP_OVERLAY directory for kustomize, OP_SECRET/OP_SERVICE of its webhooks, OP_EDIT sed script
 describe_operator() {
   OP_NEEDS='' OP_SECRET='' OP_SERVICE='' OP_EDIT='' OP_OVERLAY='' OP_BINARY=$1 OP_DEPLOY=$1
   case "$1" in
@@ -15,7 +15,7 @@ describe_operator() {
     cert-manager) OP_SPACE=cert-manager ;;
     training-operator)
       OP_SPACE=kubeflow OP_OVERLAY=overlays/standalone OP_SECRET=training-operator-webhook-cert OP_SERVICE=training-operator
-      # Its Workers wait for their Master's name in an init container.
+      # Its Workers resolve their Master's name in an init container.
       OP_NEEDS=coredns
       OP_EDIT='s|^( *)- /manager$|&\n\1- --pytorch-init-container-image=trainmesh.test/busybox:1|'
       ;;
@@ -46,7 +46,7 @@ operator() {
 operator_start() {
   local name=$1 other started
   [ ! -e "$RUN/operators/$name.yaml" ] || { say "$name is already started"; return 0; }
-  # One name, two incompatible resources: the CRD mpijobs.kubeflow.org.
+  # Both define the CRD mpijobs.kubeflow.org, incompatibly.
   case "$name" in training-operator) other=mpi-operator ;; mpi-operator) other=training-operator ;; *) other=none ;; esac
   [ ! -e "$RUN/operators/$other.yaml" ] || die operator "$name and $other have a CRD of the same name" "cluster operator $other stop"
   for other in $OP_NEEDS; do (operator "$other" start) || exit 1; done
@@ -57,26 +57,26 @@ operator_start() {
   operator_manifests "$name" >"$RUN/operators/$name.new" || die operator "the manifests of $name could not be rendered"
   kube create namespace "$OP_SPACE" --dry-run=client -o yaml | kube apply -f - >>"$LOGS/operators.log" 2>&1
   [ -z "$OP_SECRET" ] || operator_secret
-  # Server-side: some CRDs are too big for the annotation of a client-side apply.
+  # Server-side apply: some CRDs are too big for the annotation of a client-side apply.
   kube apply --server-side --force-conflicts -f "$RUN/operators/$name.new" >>"$LOGS/operators.log" 2>&1 ||
     { FAILED=operators; show_log operators; die operator "the manifests of $name were not accepted" "read the lines above"; }
   mv "$RUN/operators/$name.new" "$RUN/operators/$name.yaml"
   if ! kube -n "$OP_SPACE" rollout status "deployment/$OP_DEPLOY" --timeout 120s >>"$LOGS/operators.log" 2>&1; then
     kube -n "$OP_SPACE" logs "deployment/$OP_DEPLOY" --tail 15 >&2 || kube -n "$OP_SPACE" describe pods >&2
-    die operator "$name does not become ready" "read the lines above; then: cluster operator $name stop"
+    die operator "$name did not become ready" "read the lines above; then: cluster operator $name stop"
   fi
   [ -z "$OP_SERVICE" ] || operator_answers
   say "$name is ready after $(seconds $(($(now_ms) - started))) s (namespace $OP_SPACE)"
 }
 
-# A pod is Ready a moment before kube-proxy sends its Service's connections there; a job
-# created in between would be refused by the webhook's failurePolicy.
+# A pod is Ready a moment before kube-proxy routes to it; a job created in between would be
+# rejected because of the webhook's failurePolicy.
 operator_answers() {
   local address deadline
   address=$(kube -n "$OP_SPACE" get service "$OP_SERVICE" -o 'jsonpath={.spec.clusterIP}')
   deadline=$(($(now_ms) + 30000))
   until in_net bash -c "exec 3<>/dev/tcp/$address/443" 2>/dev/null; do
-    [ "$(now_ms)" -lt "$deadline" ] || die operator "Service $OP_SERVICE does not answer" "see: cluster logs kube-proxy"
+    [ "$(now_ms)" -lt "$deadline" ] || die operator "Service $OP_SERVICE does not respond" "see: cluster logs kube-proxy"
     sleep 0.1
   done
 }
@@ -88,7 +88,7 @@ operator_stop() {
   rm -f "$RUN/operators/$1.yaml"
 }
 
-# The binary, and files of config/NAME where the operator expects some.
+# The binary, and files of config/NAME at the paths that the operator expects.
 operator_image() {
   local root="$RUN/rootfs-operator" file extra="$HERE/config/$1" key
   file=$(image_file "$1:1")
@@ -105,8 +105,8 @@ operator_image() {
   import_image "$1:1"
 }
 
-# The certificate of its webhooks, in the Secret where the operator would put one of its
-# own making; its rotation finds a valid one and leaves it.
+# The certificate of its webhooks, in the Secret in which the operator would store its own:
+# its rotation finds a valid one and keeps it.
 operator_secret() {
   server "$OP_SERVICE" "$OP_SERVICE.$OP_SPACE.svc" "DNS:$OP_SERVICE.$OP_SPACE.svc,DNS:$OP_SERVICE.$OP_SPACE.svc.cluster.local"
   kube -n "$OP_SPACE" create secret generic "$OP_SECRET" --dry-run=client -o yaml \
@@ -115,8 +115,8 @@ operator_secret() {
     kube apply -f - >>"$LOGS/operators.log" 2>&1
 }
 
-# The module's manifests, with as few changes as this node needs: local images, fast
-# probes, no election among one, no share of a processor reserved.
+# The module's manifests, with as few changes as this node needs: local images, fast probes, no
+# leader election, no CPU requests.
 operator_manifests() {
   local folder file
   if [ "$1" = coredns ]; then
@@ -129,7 +129,7 @@ operator_manifests() {
     return
   fi
   if [ "$1" = trainer ]; then
-    # It would fetch JobSet's manifests from the network; JobSet runs already.
+    # It would fetch JobSet's manifests from the network; JobSet already runs.
     cp -r "$folder" "$RUN/operators/trainer-manifests"
     folder="$RUN/operators/trainer-manifests"
     sed -i '/third-party\/jobset/d' "$folder/$OP_OVERLAY/kustomization.yaml"

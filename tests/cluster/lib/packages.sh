@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# The Debian packages that a node and the tests on it need: named before anything is installed.
+# shellcheck disable=SC2034 # other files use these variables
+# Debian packages for a node and the tests on it; their names are printed before they are installed.
 
-# file-that-proves-it:package
+# file:package that provides it
 NODE_FILES="/usr/bin/containerd:containerd /usr/sbin/runc:runc /usr/lib/cni/ptp:containernetworking-plugins
 /usr/sbin/iptables:iptables /usr/sbin/conntrack:conntrack /bin/busybox:busybox-static /sbin/ip:iproute2 /usr/bin/openssl:openssl
 /usr/bin/jq:jq /usr/share/doc/libfaketime:libfaketime"
@@ -10,7 +10,7 @@ NODE_FILES="/usr/bin/containerd:containerd /usr/sbin/runc:runc /usr/lib/cni/ptp:
 missing_packages() {
   local pair
   for pair in $NODE_FILES; do [ -e "${pair%%:*}" ] || printf '%s ' "${pair##*:}"; done
-  # The package busybox puts a dynamic file at the same place; images need the static one.
+  # The package busybox installs a dynamically linked file at the same path; images need the static one.
   if [ -e /bin/busybox ] && [ ! -e /usr/share/doc/busybox-static ]; then printf 'busybox-static '; fi
 }
 
@@ -25,7 +25,7 @@ install_packages() {
   say "installing them: apt-get install -y --no-install-recommends $missing"
   # shellcheck disable=SC2086 # a list of names
   if ! DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >"$log" 2>&1; then
-    note "not found in the present package lists; apt-get update, then once more"
+    note "not found in the current package lists; running apt-get update and retrying"
     # shellcheck disable=SC2086
     if ! { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
       tail -n 15 "$log" | sed 's/^/    /' >&2

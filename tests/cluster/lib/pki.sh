@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# Certificates and kubeconfigs: new for each run, so that nothing secret outlives it.
+# shellcheck disable=SC2034 # other files use these variables
+# Certificates and kubeconfigs: created for each run, so that no secret outlives it.
 
 make_ca() {
   mkdir -p "$PKI"
@@ -35,7 +35,7 @@ openssl_req() {
   SAN="${SAN:-DNS:unused}" openssl req -x509 -config "$PKI/openssl.cnf" -extensions "$section" -days 365 -nodes \
     -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -subj "$subject" "$@" \
     -keyout "$PKI/$name.key" -out "$PKI/$name.crt" 2>>"$LOGS/openssl.log" ||
-    die certificates "openssl could not make '$name'" "see $LOGS/openssl.log"
+    die certificates "openssl could not create '$name'" "see $LOGS/openssl.log"
 }
 
 # client NAME USER [GROUP]
@@ -44,7 +44,7 @@ client() { openssl_req "$1" client "${3:+/O=$3}/CN=$2" -CA "$PKI/ca.crt" -CAkey 
 # server NAME SUBJECT SAN
 server() { SAN="$3" openssl_req "$1" server "/CN=$2" -CA "$PKI/ca.crt" -CAkey "$PKI/ca.key"; }
 
-# kubeconfig FILE CERTIFICATE: the certificates are inside, so that the file can be copied.
+# kubeconfig FILE CERTIFICATE: the certificates are embedded, so that the file can be copied.
 kubeconfig() {
   cat >"$1" <<CONF
 apiVersion: v1

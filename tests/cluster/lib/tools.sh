@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# Builds the pinned Go tools: one module and one build.list for each set below tools/.
+# shellcheck disable=SC2034 # other files use these variables
+# Builds the pinned Go tools: each set below tools/ has a module and a build.list.
 
-# The key covers all that decides the bytes: sources, module versions, flags, compiler.
+# The key covers everything that affects the output: sources, module versions, flags, compiler.
 tool_key() {
   (cd "$HERE/tools/$1" && { GOTOOLCHAIN=local go env GOVERSION GOARCH; find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; }) |
     sha256sum | cut -c1-12
@@ -12,11 +12,11 @@ tool_dir() { printf '%s/bin/%s-%s' "$CACHE" "$1" "$(tool_key "$1")"; }
 
 tool_sets() { (cd "$HERE/tools" && for f in */build.list; do dirname "$f"; done); }
 
-# tools_of SET: "NAME PACKAGE" lines
+# tools_of SET: prints "NAME PACKAGE" lines
 tools_of() { grep -Ev '^(#|-|$)' "$HERE/tools/$1/build.list"; }
 
-# The manifests of a set, as its module ships them. Copied, for the module cache is
-# read-only and may be emptied.
+# Copies the manifests in a set's module, because the module cache is read-only and may be
+# emptied.
 keep_manifests() {
   local set=$1 dir=$2 module folder source
   while read -r _ module folder; do
@@ -28,7 +28,7 @@ keep_manifests() {
   done < <(grep '^-M ' "$HERE/tools/$set/build.list")
 }
 
-# complete SET DIR: nothing is left to build.
+# complete SET DIR: succeeds if nothing is left to build.
 complete() {
   local name
   while read -r name _; do [ -x "$2/$name" ] || return 1; done < <(tools_of "$1")
@@ -47,8 +47,8 @@ build_set() {
     started=$SECONDS ticks=0
     say "building $set $built/$total: $name"
     printf '== %s %s %s\n' "$(date +%FT%T)" "$set" "$name" >>"$log"
-    # GOTOOLCHAIN=local: a newer compiler that Go fetches by itself breaks the
-    # apiserver's OpenAPI. CGO off: no C compiler needed, and static files for images.
+    # GOTOOLCHAIN=local: a newer compiler that Go downloads breaks the apiserver's OpenAPI. CGO
+    # off: no C compiler is needed, and images get static binaries.
     (cd "$HERE/tools/$set" && CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly nice -n 10 \
       go build -trimpath -ldflags "$flags" -o "$dir/.$name.tmp" "$package") >>"$log" 2>&1 </dev/null &
     pid=$!
@@ -59,13 +59,13 @@ build_set() {
     done
     if ! wait "$pid"; then
       tail -n 20 "$log" | sed 's/^/    /' >&2
-      die "build $set" "$name did not build" "read the lines above; the whole log is .cache/build.log"
+      die "build $set" "$name could not be built" "read the lines above; the full log is .cache/build.log"
     fi
     mv "$dir/.$name.tmp" "$dir/$name"
     note "$name: built in $((SECONDS - started)) s"
   done < <(tools_of "$set")
   [ -d "$dir/manifests" ] || keep_manifests "$set" "$dir"
-  # Binaries of older pins are never used again.
+  # Binaries of older pins are not used again.
   find "$CACHE/bin" -maxdepth 1 -regex ".*/$set-[0-9a-f]*" ! -path "$dir" -exec rm -rf {} +
 }
 
@@ -76,7 +76,7 @@ need_go() {
   case "$version" in go1.26 | go1.26.*) ;; *) die build "this is $version" "put Go 1.26 first on PATH" ;; esac
 }
 
-# need_sets SET…: builds what is missing and puts all of them on PATH.
+# need_sets SET…: builds what is missing and adds all of them to PATH.
 need_sets() {
   local set dir
   need_go

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # what one part sets, another reads
-# Starting and ending a cluster as a whole.
+# shellcheck disable=SC2034 # other files use these variables
+# Starting and stopping a cluster as a whole.
 
 CONTROL_COMPONENTS=(etcd kube-apiserver kube-controller-manager kube-scheduler)
 NODE_COMPONENTS=(mounts containerd kubelet kube-proxy)
 
-# load_state: what the running cluster was started with. Fails when there is none.
+# load_state: loads the settings of the running cluster. Fails if none runs.
 load_state() {
   [ -r "$RUN/state" ] || return 1
   # shellcheck source=/dev/null # written by save_state
@@ -13,7 +13,7 @@ load_state() {
   set_prefixes
 }
 
-need_cluster() { load_state || die "${1:-cluster}" "no cluster runs here" "start one: tests/cluster/cluster up"; }
+need_cluster() { load_state || die "${1:-cluster}" "no cluster is running" "start one: tests/cluster/cluster up"; }
 
 save_state() {
   printf '%s=%q\n' MODE "$MODE" NODE_IP "$NODE_IP" HOST_IP "${HOST_IP:-}" SERVER "$SERVER" \
@@ -34,16 +34,16 @@ dead_components() { local c; for c in $(components); do alive "$c" || printf '%s
 choose_mode() {
   MODE=control-plane
   if [ "$WANTED" = control-plane ]; then
-    say "control plane alone, as asked: pods are made and scheduled nowhere, nothing runs in them"
+    say "control plane only, as requested: pods are created but not scheduled"
   elif ! is_root; then
-    say "not root: the control plane alone starts (no node: pods stay Pending, no exec, no logs)"
+    say "not root: starting only the control plane (no node: pods stay Pending, no exec, no logs)"
     [ -z "$(missing_packages)" ] || note "a node would also need, as root: apt-get install -y --no-install-recommends $(missing_packages)"
   else
     install_packages
     if netns_works; then
       MODE=node
     else
-      say "no network namespace can be made here: the control plane alone starts, on the host's loopback"
+      say "cannot create a network namespace: starting only the control plane, on the host's loopback"
     fi
   fi
   command -v openssl >/dev/null || die packages "openssl is not installed" "apt-get install openssl"
@@ -59,7 +59,7 @@ up() {
       usage_hint
       return 0
     fi
-    say "a cluster was started here, but these have ended: $dead- starting anew"
+    say "a cluster was started here, but these components have exited: $dead- restarting"
     down_all
   elif [ -e "$RUN" ]; then
     say "a start was interrupted here: cleaning up first"
@@ -71,7 +71,7 @@ up() {
   choose_mode
   if [ "$MODE" = node ]; then need_sets etcd kubernetes images; else need_sets etcd kubernetes; fi
   started=$(now_ms)
-  NODE_IP=198.51.100.2 # without a network of our own: only a name in the kubernetes Service
+  NODE_IP=198.51.100.2 # without a network namespace: used only in the kubernetes Service
   choose_ports
   if [ "$MODE" = node ]; then
     make_network
@@ -93,7 +93,7 @@ up() {
   start_apiserver
   if [ "$MODE" = node ]; then
     make_base_images
-    wait_for containerd 20 "containerd answers" containerd_ready
+    wait_for containerd 20 "containerd responds" containerd_ready
     import_base_images
   fi
   wait_for kube-apiserver 60 "the apiserver is ready" api_ready
@@ -108,7 +108,7 @@ up() {
   dead=$(dead_components)
   if [ -n "$dead" ]; then
     FAILED=${dead%% *}
-    die up "ended right after the start: $dead" "read the log below"
+    die up "exited right after the start: $dead" "read the log below"
   fi
   save_state
   trap - EXIT
@@ -116,15 +116,15 @@ up() {
   usage_hint
 }
 
-# Runs when up ends by an error or a signal: shows why, keeps the logs, leaves nothing.
+# Runs when up fails or gets a signal: shows the reason, keeps the logs, and cleans up.
 up_failed() {
   local status=$?
   trap - EXIT
-  exec 2>&"$TERMINAL" # a signal may come while some command's output is thrown away
+  exec 2>&"$TERMINAL" # a signal may arrive while output is redirected to /dev/null
   set +e
   [ -z "${FAILED:-}" ] || show_log "$FAILED" 25
   rm -rf "$CACHE/failed-logs"
-  cp -r "$LOGS" "$CACHE/failed-logs" && say "the start failed; all its logs: tests/cluster/.cache/failed-logs"
+  cp -r "$LOGS" "$CACHE/failed-logs" && say "the start failed; all logs: tests/cluster/.cache/failed-logs"
   down_all
   exit $((status == 0 ? 1 : status))
 }
@@ -140,18 +140,18 @@ usage_hint() {
 down() {
   lock cluster
   if [ ! -e "$RUN" ] && [ ! -e "/run/netns/$NAME" ] && [ ! -d "$(daemon_cgroup)" ]; then
-    say "no cluster runs here"
+    say "no cluster is running"
     return 0
   fi
   down_all
-  say "cluster down: nothing is left"
+  say "cluster down"
 }
 
-# Needs no state: works from the recorded ids and this folder's names, so also after a
-# start that was killed half-way.
+# Needs no state: uses the recorded process IDs and the names of this directory, so that it
+# works after a killed start.
 down_all() {
   local component
-  # Clients first, etcd last: fewer complaints, and nothing is written anew.
+  # Clients first, etcd last: fewer errors in the logs, and nothing is written again.
   for component in $(recorded | grep -vxE 'etcd|kube-apiserver|containerd|mounts') ; do end_process "$component" 1 & done
   wait
   for component in kube-apiserver containerd etcd; do end_process "$component" 1 & done

@@ -1,21 +1,21 @@
-//! The end in good order: behind a Service, no call is lost while one replica goes and another one stays.
+//! Graceful shutdown: behind a Service, no call fails while one replica stops and another keeps running.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::relay::Relay;
-use trainmesh_testing::cluster::{Cluster, PATIENCE, eventually};
-use trainmesh_testing::load::{goes_on, under_load};
-use trainmesh_testing::pods::{SERVED, creations, held};
-use trainmesh_testing::webhook::{Certificate, Options, Process, Registration, Scope, failed_open, manifest};
+use trainmesh_testing::cluster::{Cluster, TIMEOUT, eventually};
+use trainmesh_testing::load::{under_load, wait_for_new_pods};
+use trainmesh_testing::pods::{OPTED_IN, creations, has_hold};
+use trainmesh_testing::webhook::{Certificate, Options, Process, Scope, WebhookConfiguration, failed_open, manifest};
 
-/// How long a replica serves on: longer than the Service takes to see that it is no longer ready.
+/// Draining time: longer than the Service takes to notice that the replica is not ready.
 const DRAIN: [&str; 2] = ["--drain", "2s"];
 
 #[test]
-fn no_call_is_lost_while_a_replica_ends() {
-    Cluster::get().mesh();
+fn no_call_fails_while_a_replica_shuts_down() {
+    Cluster::get().start_mesh();
     let scope = Scope::new();
     let options = Options { arguments: &DRAIN, ..Options::default() };
     let certificate = Arc::new(Certificate::new());
@@ -24,28 +24,28 @@ fn no_call_is_lost_while_a_replica_ends() {
     let (mut leaving, staying) = (replica(), replica());
     let service = Relay::to(leaving.listen);
     let webhooks = manifest(options.policy, service.address, &certificate.pem);
-    let registration = Registration::new(scope, options.name, webhooks);
-    let namespace = registration.namespace(&SERVED);
+    let configuration = WebhookConfiguration::new(scope, options.name, webhooks);
+    let namespace = configuration.namespace(&OPTED_IN);
 
     let load = under_load(&namespace, || {
-        goes_on(&namespace);
+        wait_for_new_pods(&namespace);
         leaving.signal("TERM");
-        eventually(PATIENCE, "it says that it is no longer ready", || match leaving.get("/readyz") {
+        eventually(TIMEOUT, "the replica is not ready", || match leaving.get("/readyz") {
             (503, _) => Ok(()),
             (status, _) => Err(status),
         });
-        service.turn(staying.listen);
-        assert!(leaving.ended().success());
-        goes_on(&namespace);
+        service.retarget(staying.listen);
+        assert!(leaving.wait_for_exit().success());
+        wait_for_new_pods(&namespace);
     });
 
     assert_eq!(load.failed, [""; 0]);
     for request in creations(&namespace, &load.created) {
         assert_eq!(failed_open(&request), [""; 0], "{}", request["annotations"]);
-        assert!(held(&request["responseObject"]), "{}", request["objectRef"]);
+        assert!(has_hold(&request["responseObject"]), "{}", request["objectRef"]);
     }
     for replica in [&leaving, &staying] {
         let served = |event: &Value| event["namespace"] == *namespace.name;
-        assert!(replica.log().iter().any(served), "each replica has had its share of {}", load.created.len());
+        assert!(replica.log().iter().any(served), "each replica must serve some of {} pods", load.created.len());
     }
 }

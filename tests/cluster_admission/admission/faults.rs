@@ -1,4 +1,4 @@
-//! A webhook that fails, and clients that are hostile: under `Ignore` that costs no pod.
+//! A failing webhook and hostile clients: with `Ignore`, no pod is blocked.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -10,16 +10,16 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::relay::Relay;
-use trainmesh_testing::cluster::{Cluster, Namespace, PATIENCE, eventually};
-use trainmesh_testing::pods::{SERVED, creation, held, pod};
+use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
+use trainmesh_testing::pods::{OPTED_IN, creation, has_hold, pod};
 use trainmesh_testing::tls::post;
 use trainmesh_testing::webhook::{Certificate, Options, Process, Webhook, base64, failed_open};
 
-/// By then a server has closed the connection of a client that does not speak TLS.
-const CLOSED: Duration = Duration::from_secs(15);
+/// Time after which a server has closed the connection of a client that does not speak TLS.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECTIONS: usize = 1000;
 
-/// Creates a pod, whatever state the webhook is in.
+/// Creates a pod, whatever state the webhook is in, and returns its audit event.
 fn create(namespace: &Namespace, name: &str) -> Value {
     let _ = namespace.create(&pod(name)).success();
     creation(namespace, name)
@@ -27,29 +27,29 @@ fn create(namespace: &Namespace, name: &str) -> Value {
 
 fn check_failed_open(request: &Value) {
     let failed = failed_open(request);
-    // In each round.
+    // One failed call in each round.
     assert_eq!(failed, ["inject.trainmesh.dev"; 2], "{}", request["annotations"]);
-    assert!(!held(&request["responseObject"]), "{}", request["responseObject"]["metadata"]);
+    assert!(!has_hold(&request["responseObject"]), "{}", request["responseObject"]["metadata"]);
 }
 
 fn check_served(request: &Value) {
     assert_eq!(failed_open(request), [""; 0], "{}", request["annotations"]);
-    assert!(held(&request["responseObject"]), "{}", request["responseObject"]["metadata"]);
+    assert!(has_hold(&request["responseObject"]), "{}", request["responseObject"]["metadata"]);
 }
 
 #[rstest]
 #[case::killed("KILL")]
 #[case::hung("STOP")]
-fn a_webhook_that_does_not_answer_costs_no_pod(#[case] signal: &str) {
-    Cluster::get().mesh();
+fn an_unresponsive_webhook_blocks_no_pod(#[case] signal: &str) {
+    Cluster::get().start_mesh();
     let webhook = Webhook::start();
-    let namespace = webhook.namespace(&SERVED);
+    let namespace = webhook.namespace(&OPTED_IN);
     check_served(&create(&namespace, "before"));
     webhook.process.signal(signal);
     check_failed_open(&create(&namespace, "meanwhile"));
     if signal == "STOP" {
         webhook.process.signal("CONT");
-        eventually(PATIENCE, "it answers again", || match webhook.process.get("/readyz") {
+        eventually(TIMEOUT, "the webhook responds again", || match webhook.process.get("/readyz") {
             (200, _) => Ok(()),
             (status, _) => Err(status),
         });
@@ -58,16 +58,16 @@ fn a_webhook_that_does_not_answer_costs_no_pod(#[case] signal: &str) {
 }
 
 #[test]
-fn a_certificate_that_the_registration_does_not_name_costs_no_pod() {
-    Cluster::get().mesh();
+fn an_untrusted_certificate_blocks_no_pod() {
+    Cluster::get().start_mesh();
     let webhook = Webhook::start();
-    let namespace = webhook.namespace(&SERVED);
+    let namespace = webhook.namespace(&OPTED_IN);
     let other = base64(&Certificate::new().pem);
     let replace =
         |index| json!({"op": "replace", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": other});
     let patch = Value::from_iter([0, 1, 2].map(replace)).to_string();
-    webhook.registration.patch(&patch);
-    let request = eventually(PATIENCE, "calls fail", || {
+    webhook.configuration.patch(&patch);
+    let request = eventually(TIMEOUT, "calls fail", || {
         let _ = namespace.kubectl(&["create", "--dry-run=server", "-f", "-"], &pod("train")).success();
         let request = creation(&namespace, "train");
         if failed_open(&request).is_empty() { Err("a call succeeded") } else { Ok(request) }
@@ -81,8 +81,8 @@ fn a_certificate_that_the_registration_does_not_name_costs_no_pod() {
 #[rstest]
 #[case::admitted_unchanged("Ignore")]
 #[case::refused("Fail")]
-fn without_the_labels_of_the_namespace_the_policy_decides(#[case] policy: &str) {
-    Cluster::get().mesh();
+fn unknown_namespace_labels_fail_the_review(#[case] policy: &str) {
+    Cluster::get().start_mesh();
     let server = std::env::var("TRAINMESH_CLUSTER_SERVER").expect("the harness has checked for the cluster");
     let server = server.trim_start_matches("https://");
     let relay = Relay::to(server.parse().expect("the apiserver's address"));
@@ -90,42 +90,43 @@ fn without_the_labels_of_the_namespace_the_policy_decides(#[case] policy: &str) 
     let path = folder.path().join("kubeconfig");
     let kubeconfig = fs::read_to_string(std::env::var("KUBECONFIG").expect("KUBECONFIG")).unwrap();
     fs::write(&path, kubeconfig.replace(server, &relay.address.to_string())).unwrap();
-    let webhook = Webhook::with(&Options { policy: Some(policy), kubeconfig: Some(&path), ..Options::default() });
-    // It can neither learn of this namespace by its watch nor ask for it.
+    let webhook =
+        Webhook::with_options(&Options { policy: Some(policy), kubeconfig: Some(&path), ..Options::default() });
+    // The webhook can neither watch this namespace nor read it.
     relay.cut();
-    let namespace = webhook.namespace(&SERVED);
+    let namespace = webhook.namespace(&OPTED_IN);
     let created = namespace.create(&pod("train"));
     if policy == "Ignore" {
         let _ = created.success();
         check_failed_open(&creation(&namespace, "train"));
     } else {
-        assert!(created.stderr.contains("the labels of the namespace are not known"), "{}", created.stderr);
+        assert!(created.stderr.contains("could not read the labels of the namespace"), "{}", created.stderr);
     }
     assert!(webhook.process.metric("trainmesh_admission_reviews_total{outcome=\"namespace_failed\"}") > Some(0));
 }
 
-/// What a bad client does, while pods are created; returns when it is under way.
+/// Starts the misbehavior of a client and returns its open connections.
 type Attack = fn(&Process) -> Vec<Box<dyn Send>>;
 
 #[rstest]
-#[case::half_a_handshake(half_a_handshake)]
-#[case::half_a_head(half_a_head)]
+#[case::incomplete_handshakes(incomplete_handshakes)]
+#[case::incomplete_headers(incomplete_headers)]
 #[case::garbage(garbage)]
 #[case::large_bodies(large_bodies)]
 #[case::many_connections(many_connections)]
-fn bad_clients_cost_no_pod(#[case] attack: Attack) {
-    Cluster::get().mesh();
+fn hostile_clients_block_no_pod(#[case] attack: Attack) {
+    Cluster::get().start_mesh();
     let webhook = Webhook::start();
-    let namespace = webhook.namespace(&SERVED);
-    let held_open = attack(&webhook.process);
+    let namespace = webhook.namespace(&OPTED_IN);
+    let connections = attack(&webhook.process);
     for name in ["first", "second"] {
         check_served(&create(&namespace, name));
     }
-    drop(held_open);
+    drop(connections);
     check_served(&create(&namespace, "after"));
 }
 
-fn half_a_handshake(process: &Process) -> Vec<Box<dyn Send>> {
+fn incomplete_handshakes(process: &Process) -> Vec<Box<dyn Send>> {
     let half = |_| {
         let mut stream = TcpStream::connect(process.listen).unwrap();
         stream.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00]).unwrap();
@@ -134,7 +135,7 @@ fn half_a_handshake(process: &Process) -> Vec<Box<dyn Send>> {
     (0..100).map(half).collect()
 }
 
-fn half_a_head(process: &Process) -> Vec<Box<dyn Send>> {
+fn incomplete_headers(process: &Process) -> Vec<Box<dyn Send>> {
     let half = |_| {
         let mut stream = process.connect().unwrap();
         stream.write_all(b"POST /mutate HTTP/1.1\r\nContent-Length: 8").unwrap();
@@ -146,15 +147,15 @@ fn half_a_head(process: &Process) -> Vec<Box<dyn Send>> {
 fn garbage(process: &Process) -> Vec<Box<dyn Send>> {
     for _ in 0..100 {
         let mut stream = TcpStream::connect(process.listen).unwrap();
-        stream.set_read_timeout(Some(CLOSED)).unwrap();
+        stream.set_read_timeout(Some(CLOSE_TIMEOUT)).unwrap();
         stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
-        // An alert, or the end of the connection; with an error where it came before all was read.
+        // The server sends an alert or closes the connection; unread input makes that a reset.
         if let Err(error) = stream.read_to_end(&mut Vec::new()) {
-            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "the connection stays open");
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "the connection was not closed");
         }
     }
-    // The client sees the end of a connection before the failure is counted.
-    eventually(PATIENCE, "every failed handshake is counted", || {
+    // The client notices the closed connection before the failure is counted.
+    eventually(TIMEOUT, "every failed handshake is counted", || {
         match process.metric("trainmesh_tls_handshake_failures_total{reason=\"not_tls\"}") {
             Some(100) => Ok(()),
             other => Err(format!("{other:?}")),
@@ -170,7 +171,7 @@ fn large_bodies(process: &Process) -> Vec<Box<dyn Send>> {
         for _ in 0..8 {
             scope.spawn(|| match post(&mut process.connect().unwrap(), "/mutate", &body) {
                 Ok(reply) => assert!([400, 503].contains(&reply.status), "{}", reply.body),
-                // Evicted before all was written: eight of them are more than the budget.
+                // Evicted before the body was written: eight bodies exceed the budget.
                 Err(error) => assert!(
                     matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset),
                     "another end of the connection: {error}"

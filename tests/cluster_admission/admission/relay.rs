@@ -1,11 +1,11 @@
-//! A forwarder of connections on loopback, which a test turns elsewhere or cuts: it plays a network, or a Service.
+//! A TCP relay on loopback whose target a test can change or remove: it stands for a network or a Service.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Forwards to its target; where there is none, connections end at once.
+/// Forwards connections to its target; without one, it closes them.
 pub struct Relay {
     pub address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -17,7 +17,7 @@ struct State {
 }
 
 impl Relay {
-    /// Forwards until the tests end.
+    /// Starts a relay that runs until the tests end.
     pub fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -25,24 +25,24 @@ impl Relay {
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // A connection that cannot be forwarded is dropped, which the client sees.
+                // A connection that cannot be forwarded is dropped.
                 let _ = forward(client, &shared);
             }
         });
         Self { address, state }
     }
 
-    /// Sends new connections to `target`; those that are open stay where they are.
-    pub fn turn(&self, target: SocketAddr) {
+    /// Forwards new connections to `target`; open ones are not changed.
+    pub fn retarget(&self, target: SocketAddr) {
         self.state.lock().unwrap().target = Some(target);
     }
 
-    /// Ends all connections and takes no more.
+    /// Closes all connections and forwards no new ones.
     pub fn cut(&self) {
         let mut state = self.state.lock().unwrap();
         state.target = None;
         for stream in state.open.drain(..) {
-            // It may have ended by itself.
+            // The connection may have closed already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -55,7 +55,7 @@ fn forward(client: TcpStream, state: &Mutex<State>) -> io::Result<()> {
     state.open.extend([client.try_clone()?, server.try_clone()?]);
     for (mut from, mut to) in [(client.try_clone()?, server.try_clone()?), (server, client)] {
         thread::spawn(move || {
-            // However one half ends, the other side is told of it.
+            // When one half closes, close the other side too.
             let _ = io::copy(&mut from, &mut to);
             let _ = to.shutdown(Shutdown::Write);
         });

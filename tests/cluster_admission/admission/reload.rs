@@ -1,28 +1,28 @@
-//! A configuration that changes in the cluster.
+//! Configuration changes in the cluster.
 
 use trainmesh_testing::cluster::Cluster;
-use trainmesh_testing::pods::{SERVED, patched};
+use trainmesh_testing::pods::{OPTED_IN, adds_hold};
 use trainmesh_testing::webhook::{APPLIED, REFUSED, Webhook};
 
 #[test]
-fn the_config_map_changes_what_pods_get_and_a_bad_one_does_not() {
-    Cluster::get().mesh();
+fn a_valid_config_map_takes_effect_and_an_invalid_one_does_not() {
+    Cluster::get().start_mesh();
     let webhook = Webhook::start();
-    let namespace = webhook.namespace(&SERVED);
+    let namespace = webhook.namespace(&OPTED_IN);
     let process = &webhook.process;
-    assert!(patched(&namespace), "the embedded configuration holds");
+    assert!(adds_hold(&namespace), "the embedded configuration adds the hold");
 
     webhook.configure("mesh: {hold: false}");
-    process.counts(APPLIED, 2);
-    assert!(!patched(&namespace), "the hold is off");
+    process.wait_for_metric(APPLIED, 2);
+    assert!(!adds_hold(&namespace), "the hold must be disabled");
 
     webhook.configure("mesh: {hold: perhaps, unknown: 1}");
-    process.counts(REFUSED, 1);
-    assert!(!patched(&namespace), "the running configuration is kept");
-    assert_eq!(process.get("/readyz").0, 200, "a bad configuration takes no replica away");
-    assert_eq!(process.told("is refused").len(), 1);
+    process.wait_for_metric(REFUSED, 1);
+    assert!(!adds_hold(&namespace), "the previous configuration must stay active");
+    assert_eq!(process.get("/readyz").0, 200, "an invalid configuration must not affect readiness");
+    assert_eq!(process.logged("is refused").len(), 1);
 
     webhook.configure("mesh: {hold: true}");
-    process.counts(APPLIED, 3);
-    assert!(patched(&namespace), "the hold is on again");
+    process.wait_for_metric(APPLIED, 3);
+    assert!(adds_hold(&namespace), "the hold must be enabled again");
 }

@@ -1,34 +1,34 @@
-//! Another authority takes over, while pods are created: not one call may fail.
+//! Replacing the CA while pods are created: no call may fail.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use trainmesh_testing::cluster::{Cluster, Namespace, PATIENCE, eventually};
-use trainmesh_testing::load::{goes_on, under_load};
-use trainmesh_testing::pods::{SERVED, creations, held};
+use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
+use trainmesh_testing::load::{under_load, wait_for_new_pods};
+use trainmesh_testing::pods::{OPTED_IN, creations, has_hold};
 use trainmesh_testing::webhook::{
-    Authority, Options, Process, Registration, Scope, base64, calls, failed_open, manifest,
+    Authority, Options, Process, Scope, WebhookConfiguration, base64, calls, failed_open, manifest,
 };
 
-/// How often the authority changes.
-const TURNS: usize = 3;
+/// Number of CA replacements.
+const ROTATIONS: usize = 3;
 
-/// A registration whose CA bundle changes.
+/// A webhook configuration whose CA bundle changes.
 struct Trust<'a> {
-    registration: &'a Registration,
+    configuration: &'a WebhookConfiguration,
     namespace: &'a Namespace,
     changes: usize,
 }
 
 impl Trust<'_> {
-    /// Has the apiserver trust `authorities`; returns when it does. It learns of that by a watch, and a request tells of a
-    /// registration only its names: so the webhooks get new ones at the same time. Another order of the same
-    /// authorities is another bundle, for which the apiserver makes new connections.
+    /// Makes the apiserver trust `authorities` and waits until it does. The apiserver watches the webhook
+    /// configuration, and an audit event contains only webhook names, so the webhooks are renamed in the same patch.
+    /// The same authorities in another order are another bundle, for which the apiserver opens new connections.
     fn replace(&mut self, authorities: &[&Authority]) {
         self.changes += 1;
         let bundle = base64(&authorities.iter().map(|authority| authority.pem.as_str()).collect::<String>());
-        let mark = format!("change-{}.{}.trainmesh.dev", self.changes, self.registration.label().1);
+        let mark = format!("change-{}.{}.trainmesh.dev", self.changes, self.configuration.label().1);
         let replace = |index: usize| {
             let at = |field: &str| format!("/webhooks/{index}/{field}");
             [
@@ -37,30 +37,31 @@ impl Trust<'_> {
             ]
         };
         let patch = [0, 1, 2].into_iter().flat_map(replace).collect::<Value>().to_string();
-        self.registration.patch(&patch);
-        eventually(PATIENCE, "calls go by the new registration", || {
+        self.configuration.patch(&patch);
+        eventually(TIMEOUT, "calls use the new webhook configuration", || {
             let marked = |event: &Value| calls(event).iter().any(|call| call.webhook.ends_with(&mark));
-            if self.namespace.audit(marked).is_empty() { Err("not one") } else { Ok(()) }
+            if self.namespace.audit(marked).is_empty() { Err("no call") } else { Ok(()) }
         });
     }
 }
 
 #[test]
-fn no_call_is_lost_while_the_authority_changes() {
+fn no_call_fails_while_the_ca_changes() {
     let mut days = 1..;
     let mut sign = |authority: &Authority| authority.certificate(days.next().unwrap());
     let authorities = ["first", "second"].map(Authority::new);
     let [mut old, mut new] = authorities.each_ref();
     let home = Cluster::get().namespace(&[]);
     let process = Process::start(&home.name, Arc::new(sign(old)), &Options::default());
-    let registration = Registration::new(Scope::new(), "0-trainmesh", manifest(None, process.listen, &old.pem));
-    let namespace = registration.namespace(&SERVED);
-    let mut trust = Trust { registration: &registration, namespace: &namespace, changes: 0 };
+    let configuration =
+        WebhookConfiguration::new(Scope::new(), "0-trainmesh", manifest(None, process.listen, &old.pem));
+    let namespace = configuration.namespace(&OPTED_IN);
+    let mut trust = Trust { configuration: &configuration, namespace: &namespace, changes: 0 };
 
     let load = under_load(&namespace, || {
-        for _ in 0..TURNS {
+        for _ in 0..ROTATIONS {
             trust.replace(&[old, new]);
-            // Replicas may differ for a while: one that shows the old authority's again is trusted as well.
+            // Replicas may differ for a while: certificates of the old authority must be trusted as well.
             for (authority, order) in [(new, [new, old]), (old, [old, new]), (new, [new, old])] {
                 process.renew(&sign(authority));
                 trust.replace(&order);
@@ -68,16 +69,16 @@ fn no_call_is_lost_while_the_authority_changes() {
             trust.replace(&[new]);
             (old, new) = (new, old);
         }
-        goes_on(&namespace);
+        wait_for_new_pods(&namespace);
     });
 
     assert_eq!(load.failed, [""; 0]);
     for request in creations(&namespace, &load.created) {
         assert_eq!(failed_open(&request), [""; 0], "{}", request["annotations"]);
-        assert!(held(&request["responseObject"]), "{}", request["objectRef"]);
+        assert!(has_hold(&request["responseObject"]), "{}", request["objectRef"]);
     }
     assert_eq!(process.metric("trainmesh_tls_handshake_failures_total{reason=\"certificate_rejected\"}"), Some(0));
-    let counted = |metric: &str| Cluster::get().metric(metric, registration.label().1);
-    assert_ne!(counted("apiserver_admission_webhook_request_total"), 0, "the new names are found");
+    let counted = |metric: &str| Cluster::get().metric(metric, configuration.label().1);
+    assert_ne!(counted("apiserver_admission_webhook_request_total"), 0, "the new names must have calls");
     assert_eq!(counted("apiserver_admission_webhook_fail_open_count"), 0);
 }

@@ -1,25 +1,25 @@
-//! `mesh.traffic` before a real injector: it sees what the rule has written.
+//! `mesh.traffic` with a real injector, which must honor what the rule writes.
 
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use trainmesh_testing::cluster::Cluster;
-use trainmesh_testing::pods::{SERVED, pod};
+use trainmesh_testing::pods::{OPTED_IN, pod};
 use trainmesh_testing::webhook::Webhook;
 
 #[rstest]
-#[case::as_istio_decides("leave", true, &[Value::Null, Value::Null])]
-#[case::captured_by_nothing("disableCapture", true, &[json!(""), json!("")])]
-#[case::without_a_proxy("disableInjection", false, &[Value::Null, Value::Null])]
-fn the_label_of_a_namespace_keeps_traffic_out_of_envoy(
+#[case::istio_default("leave", true, &[Value::Null, Value::Null])]
+#[case::capture_disabled("disableCapture", true, &[json!(""), json!("")])]
+#[case::injection_disabled("disableInjection", false, &[Value::Null, Value::Null])]
+fn the_namespace_label_keeps_traffic_out_of_envoy(
     #[case] mode: &str,
     #[case] injected: bool,
     #[case] captured: &[Value],
 ) {
-    Cluster::get().mesh();
+    Cluster::get().start_mesh();
     let webhook = Webhook::start();
-    let namespace = webhook.namespace(&[SERVED[0], SERVED[1], ("trainmesh.dev/mesh-traffic", mode)]);
-    let created = namespace.rehearse(&pod("train")).expect("the pod would be created");
+    let namespace = webhook.namespace(&[OPTED_IN[0], OPTED_IN[1], ("trainmesh.dev/mesh-traffic", mode)]);
+    let created = namespace.create_dry_run(&pod("train")).expect("the pod would be created");
     let containers = created["spec"]["containers"].as_array().expect("a list");
     let has_proxy = containers.iter().any(|container| container["name"] == "istio-proxy");
     assert_eq!(has_proxy, injected, "{created:#}");

@@ -1,4 +1,4 @@
-//! From empty Secrets to a patched pod, and through rotations without a failed call.
+//! From empty Secrets to a patched pod, and through rotations, without a failed call.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -7,120 +7,125 @@ use std::time::{Duration, Instant};
 
 use rstest::rstest;
 use trainmesh::certs::read::Authorities;
-use trainmesh_core::certs::step::Id;
+use trainmesh_core::certs::step::CertificateId;
 use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT};
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET};
 
 use super::installation::Installation;
 use super::leader::{Leader, schedule};
-use super::witness::witness;
+use super::prober::probe;
 
-/// Lifetimes of CA and leaf as they are installed.
-pub const LONG: (u64, u64) = (365 * 24 * 3600, 90 * 24 * 3600);
-/// A CA is replaced every 32 s, a leaf every 16 s, and the overlap is 4 s.
-const SHORT: (u64, u64) = (48, 24);
-/// From a CA to the end of the one before it: less than two minutes, where nothing hangs.
-const ROTATION: Duration = Duration::from_mins(3);
-/// A CA is replaced every minute, a leaf every 30 s: what a busy machine keeps up with for as long as one likes.
-const STEADY: (u64, u64) = (90, 45);
-/// Calls, and handshakes, within a rotation: many more on a machine that is idle.
-const AT_LEAST_CALLS: u32 = 100;
-/// For how many seconds certificates are to rotate at least; `make soak` asks for minutes.
-const AT_LEAST: &str = "ROTATION_SECONDS";
+/// Default lifetimes of the CA and the serving certificate.
+pub const DEFAULT_LIFETIMES: (u64, u64) = (365 * 24 * 3600, 90 * 24 * 3600);
+/// Replaces the CA every 32 s and the serving certificate every 16 s, with an overlap of 4 s.
+const SHORT_LIFETIMES: (u64, u64) = (48, 24);
+/// Longest time for one CA rotation, which takes less than two minutes.
+const ROTATION_TIMEOUT: Duration = Duration::from_mins(3);
+/// Replaces the CA every minute and the serving certificate every 30 s; sustainable on a busy machine.
+const SUSTAINED_LIFETIMES: (u64, u64) = (90, 45);
+/// Minimum number of calls, and of handshakes, in a rotation; an idle machine makes many more.
+const MIN_PROBES: u32 = 100;
+/// Environment variable: minimum duration of the rotation in seconds; `make soak` sets minutes.
+const DURATION_VARIABLE: &str = "ROTATION_SECONDS";
 
 #[test]
 fn from_empty_secrets_to_a_patched_pod() {
     let installation = Installation::new(2);
     let waiting = |replica: &super::replica::Replica| replica.readiness().contains("certificate");
-    assert!(installation.replicas.iter().all(waiting), "without a certificate no replica is ready");
-    let leader = Leader::start(&installation, LONG);
-    installation.ready();
-    installation.patched();
+    assert!(installation.replicas.iter().all(waiting), "without a certificate, no replica may be ready");
+    let leader = Leader::start(&installation, DEFAULT_LIFETIMES);
+    installation.wait_ready();
+    installation.wait_patched();
     let bundles: BTreeSet<String> = installation.bundles().into_iter().collect();
     assert_eq!(bundles, BTreeSet::from([installation.secret(SERVING_SECRET)[CA_CRT].clone()]));
-    assert!(!installation.secret(SERVING_SECRET).contains_key(CA_KEY), "the key of the CA is the controller's alone");
+    assert!(!installation.secret(SERVING_SECRET).contains_key(CA_KEY), "only the controller may have the CA key");
     drop(leader);
 }
 
-/// One leader, two at once, and leaders each of whom ends after a write.
+/// One leader, two concurrent leaders, and leaders that each stop after one write.
 #[rstest]
-#[case::one(Leadership::Steady(1), 2)]
-#[case::two_at_once(Leadership::Steady(2), 1)]
-#[case::each_ends_after_a_write(Leadership::Mortal, 1)]
+#[case::one(Leadership::Concurrent(1), 2)]
+#[case::two_at_once(Leadership::Concurrent(2), 1)]
+#[case::each_stops_after_a_write(Leadership::StopAfterWrite, 1)]
 fn no_call_fails_while_certificates_rotate(#[case] leadership: Leadership, #[case] rotations: u32) {
-    let at_least =
-        env::var(AT_LEAST).ok().map(|seconds| Duration::from_secs(seconds.parse().expect("a number of seconds")));
-    let lifetimes = if at_least.is_some() { STEADY } else { SHORT };
+    let min_duration = env::var(DURATION_VARIABLE)
+        .ok()
+        .map(|seconds| Duration::from_secs(seconds.parse().expect("a number of seconds")));
+    let lifetimes = if min_duration.is_some() { SUSTAINED_LIFETIMES } else { SHORT_LIFETIMES };
     let installation = Installation::new(3);
     {
         let _leader = Leader::start(&installation, lifetimes);
-        installation.ready();
-        installation.patched();
+        installation.wait_ready();
+        installation.wait_patched();
     }
-    let mut progress = Progress::new(rotations, at_least.unwrap_or_default());
-    let seen = witness(&installation, |_| match leadership {
-        Leadership::Steady(leaders) => {
+    let mut progress = Progress::new(rotations, min_duration.unwrap_or_default());
+    let report = probe(&installation, |_| match leadership {
+        Leadership::Concurrent(leaders) => {
             let leaders: Vec<Leader> = (0..leaders).map(|_| Leader::start(&installation, lifetimes)).collect();
-            while progress.goes_on(&installation) {
-                thread::sleep(schedule(lifetimes).look());
+            while progress.advance(&installation) {
+                thread::sleep(schedule(lifetimes).resync_interval());
             }
             drop(leaders);
         }
-        Leadership::Mortal => {
-            while progress.goes_on(&installation) {
-                let (leader, dead) = Leader::mortal(&installation, lifetimes, 1);
-                leader.die(&dead, 2 * Duration::from_secs(lifetimes.1));
+        Leadership::StopAfterWrite => {
+            while progress.advance(&installation) {
+                let (leader, stopped) = Leader::stopping_after(&installation, lifetimes, 1);
+                leader.wait_stopped(&stopped, 2 * Duration::from_secs(lifetimes.1));
             }
         }
     });
-    seen.check(AT_LEAST_CALLS);
-    let Progress { leaves, gone, .. } = progress;
-    assert!(leaves.len() > 2 * gone.len(), "{} leaves of {} CAs", leaves.len(), gone.len());
+    report.check(MIN_PROBES);
+    let Progress { serving, retired, .. } = progress;
+    assert!(serving.len() > 2 * retired.len(), "{} serving certificates of {} CAs", serving.len(), retired.len());
     println!(
-        "{} calls and {} handshakes, {} leaves, {} CAs gone",
-        seen.calls,
-        seen.handshakes,
-        leaves.len(),
-        gone.len()
+        "{} calls and {} handshakes, {} serving certificates, {} CAs retired",
+        report.calls,
+        report.handshakes,
+        serving.len(),
+        retired.len()
     );
 }
 
-/// Who leads.
+/// Leaders of the rotation.
 #[derive(Clone, Copy, Debug)]
 enum Leadership {
-    Steady(usize),
-    Mortal,
+    Concurrent(usize),
+    StopAfterWrite,
 }
 
-/// How far certificates have rotated.
+/// Progress of the rotation.
 struct Progress {
     began: Instant,
     rotations: u32,
-    at_least: Duration,
-    living: BTreeSet<Id>,
-    gone: BTreeSet<Id>,
-    leaves: BTreeSet<String>,
+    min_duration: Duration,
+    current: BTreeSet<CertificateId>,
+    retired: BTreeSet<CertificateId>,
+    serving: BTreeSet<String>,
 }
 
 impl Progress {
-    fn new(rotations: u32, at_least: Duration) -> Self {
-        let [living, gone] = [BTreeSet::new(), BTreeSet::new()];
-        Self { began: Instant::now(), rotations, at_least, living, gone, leaves: BTreeSet::new() }
+    fn new(rotations: u32, min_duration: Duration) -> Self {
+        let [current, retired] = [BTreeSet::new(), BTreeSet::new()];
+        Self { began: Instant::now(), rotations, min_duration, current, retired, serving: BTreeSet::new() }
     }
 
-    /// Looks at what stands in the Secrets, and tells whether so many CAs are still to come to their end.
-    fn goes_on(&mut self, installation: &Installation) -> bool {
+    /// Reads the Secrets, and returns true while more CAs must be retired.
+    fn advance(&mut self, installation: &Installation) -> bool {
         let recorded = installation.secret(CA_SECRET);
         let recorded = Authorities::read(recorded[CA_CRT].as_bytes(), recorded[CA_KEY].as_bytes());
         assert!(!recorded.foreign && recorded.found.len() <= 2, "{recorded:?}");
-        let living: BTreeSet<Id> = recorded.found.iter().map(|it| it.id).collect();
-        self.gone.extend(self.living.difference(&living));
-        self.living = living;
-        self.leaves.insert(installation.secret(SERVING_SECRET)[TLS_CRT].clone());
+        let current: BTreeSet<CertificateId> = recorded.found.iter().map(|it| it.id).collect();
+        self.retired.extend(self.current.difference(&current));
+        self.current = current;
+        self.serving.insert(installation.secret(SERVING_SECRET)[TLS_CRT].clone());
 
-        let rotated = self.gone.len() >= usize::try_from(self.rotations).unwrap();
+        let rotated = self.retired.len() >= usize::try_from(self.rotations).unwrap();
         let elapsed = self.began.elapsed();
-        assert!(rotated || elapsed < self.rotations * ROTATION, "{} CAs gone after {elapsed:?}", self.gone.len());
-        !rotated || elapsed < self.at_least
+        assert!(
+            rotated || elapsed < self.rotations * ROTATION_TIMEOUT,
+            "{} CAs retired after {elapsed:?}",
+            self.retired.len()
+        );
+        !rotated || elapsed < self.min_duration
     }
 }

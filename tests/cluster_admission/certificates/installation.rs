@@ -1,4 +1,5 @@
-//! What the chart makes: two empty Secrets, a Service, replicas behind it, a registration without a `caBundle`.
+//! The objects of the chart: two empty Secrets, a Service with replicas, and a webhook configuration without
+//! `caBundle`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,24 +9,24 @@ use serde_json::{Value, json};
 use trainmesh_core::objects::{CA_SECRET, SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 
 use super::replica::Replica;
-use trainmesh_testing::cluster::{Cluster, Namespace, PATIENCE, eventually, list};
-use trainmesh_testing::webhook::{Registration, Scope};
+use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually, list};
+use trainmesh_testing::webhook::{Scope, WebhookConfiguration};
 
-/// The labels of a namespace whose pods are patched.
-const SERVED: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
+/// Labels of a namespace whose pods are patched.
+const OPTED_IN: [(&str, &str); 2] = [("trainmesh.dev/inject", "enabled"), ("istio-injection", "enabled")];
 
-/// An installation of its own. Nobody has made certificates yet.
+/// An installation for one test, without certificates.
 pub struct Installation {
-    // Dropped first: nobody is sent to a process that has ended.
-    pub registration: Registration,
+    // Dropped first, so that no call goes to a stopped process.
+    pub configuration: WebhookConfiguration,
     pub replicas: Vec<Replica>,
     pub home: Namespace,
-    /// A namespace that opts in.
+    /// A namespace that is opted in.
     pub served: Namespace,
 }
 
 impl Installation {
-    /// With so many replicas, which are not ready.
+    /// Creates an installation with this many replicas, which are not ready.
     pub fn new(replicas: usize) -> Self {
         let home = Cluster::get().namespace(&[]);
         let replicas: Vec<Replica> = (0..replicas).map(|_| Replica::start(&home.name)).collect();
@@ -40,89 +41,89 @@ impl Installation {
         });
         let objects = [empty(CA_SECRET), empty(SERVING_SECRET), service].into_iter().chain(slices);
         let _ = home.create(&list(objects)).success();
-        let registration = Registration::new(Scope::new(), WEBHOOK_CONFIGURATION, webhooks(&home.name));
-        let served = registration.namespace(&SERVED);
-        Self { registration, replicas, home, served }
+        let configuration = WebhookConfiguration::new(Scope::new(), WEBHOOK_CONFIGURATION, webhooks(&home.name));
+        let served = configuration.namespace(&OPTED_IN);
+        Self { configuration, replicas, home, served }
     }
 
-    /// The name that the apiserver calls the Service by.
+    /// Returns the host name that the apiserver uses for the Service.
     pub fn host(&self) -> String {
         service_host(SERVICE, &self.home.name)
     }
 
     /// Waits until all replicas have a certificate.
-    pub fn ready(&self) {
+    pub fn wait_ready(&self) {
         for replica in &self.replicas {
-            replica.ready();
+            replica.wait_ready();
         }
     }
 
-    /// What a Secret holds.
+    /// Returns the content of a Secret.
     pub fn secret(&self, name: &str) -> BTreeMap<String, String> {
         let data = self.home.get("secret", name).map(|mut secret| secret["data"].take()).unwrap_or_default();
         let data: Option<BTreeMap<String, ByteString>> = serde_json::from_value(data).unwrap();
         data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, text(&bytes))).collect()
     }
 
-    /// Replaces what a Secret holds.
+    /// Replaces the content of a Secret.
     pub fn overwrite(&self, name: &str, data: &Value) {
         let patch = json!([{"op": "add", "path": "/data", "value": data}]).to_string();
         let _ = self.home.kubectl(&["patch", "secret", name, "--type=json", "-p", &patch], "").success();
     }
 
-    /// The `caBundle` of each webhook.
+    /// Returns the `caBundle` of each webhook.
     pub fn bundles(&self) -> Vec<String> {
-        let read = Cluster::get().object(KIND, &self.registration.name).expect("the registration is there");
+        let read = Cluster::get().object(KIND, &self.configuration.name).expect("the webhook configuration exists");
         let webhooks = read["webhooks"].as_array().cloned().unwrap_or_default().into_iter();
         let bundle = |mut webhook: Value| webhook["clientConfig"]["caBundle"].take();
         webhooks.map(bundle).map(|it| serde_json::from_value(it).map(|it| text(&it)).unwrap_or_default()).collect()
     }
 
-    /// Writes something else into the `caBundle` of a webhook.
+    /// Replaces the `caBundle` of one webhook.
     pub fn set_bundle(&self, webhook: usize, bundle: &str) {
         let value = ByteString(bundle.as_bytes().to_vec());
         let field = format!("/webhooks/{webhook}/clientConfig/caBundle");
         let patch = json!([{"op": "replace", "path": field, "value": value}]).to_string();
-        let arguments = ["patch", KIND, &self.registration.name, "--type=json", "-p", &patch];
+        let arguments = ["patch", KIND, &self.configuration.name, "--type=json", "-p", &patch];
         let _ = Cluster::get().kubectl(&arguments, "").success();
     }
 
-    /// Waits until so many webhooks have the same `caBundle`, which is not empty.
-    pub fn patched_bundles(&self, count: usize) {
-        eventually(PATIENCE, "every webhook has a caBundle", || {
+    /// Waits until this many webhooks have the same, non-empty `caBundle`.
+    pub fn wait_bundles(&self, count: usize) {
+        eventually(TIMEOUT, "every webhook has a caBundle", || {
             let bundles = self.bundles();
             let same = bundles.iter().all(|bundle| !bundle.is_empty() && *bundle == bundles[0]);
             if same && bundles.len() == count { Ok(()) } else { Err(format!("{bundles:?}")) }
         });
     }
 
-    /// Whether a pod that is created now is patched; nothing is created.
+    /// Returns true if a pod created now is patched (dry run).
     pub fn patches(&self) -> bool {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
             "spec": {"containers": [{"name": "train", "image": "trainmesh.test/busybox:1"}]}});
-        self.served.rehearse(&pod).unwrap()["metadata"]["annotations"]["trainmesh.dev/applied"] == "mesh.hold"
+        self.served.create_dry_run(&pod).unwrap()["metadata"]["annotations"]["trainmesh.dev/applied"] == "mesh.hold"
     }
 
-    /// Waits until pods are patched: the apiserver learns of another `caBundle` by a watch.
-    pub fn patched(&self) {
-        eventually(PATIENCE, "pods are patched", || if self.patches() { Ok(()) } else { Err("they are not") });
+    /// Waits until pods are patched: the apiserver reads `caBundle` from a watch.
+    pub fn wait_patched(&self) {
+        eventually(TIMEOUT, "pods are patched", || if self.patches() { Ok(()) } else { Err("not patched") });
     }
 }
 
-/// The kind of a registration.
+/// Resource name of webhook configurations.
 const KIND: &str = "mutatingwebhookconfiguration";
 
-/// A Secret as the chart makes it: without data, which an upgrade would write back.
+/// Returns a Secret as the chart creates it: without data, which an upgrade would overwrite.
 pub fn empty(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": "Opaque"})
 }
 
-/// The webhooks of `config/registration.yaml`, in namespace `home`.
+/// The webhooks of `config/configuration.yaml`, in namespace `home`.
 pub fn webhooks(home: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/registration.yaml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/webhook-configuration.yaml");
     let text = std::fs::read_to_string(path).unwrap();
-    let mut registration: Value = trainmesh_core::yaml::parse(&text).unwrap();
-    let mut webhooks = registration["webhooks"].take().as_array().cloned().unwrap_or_default();
+    let mut configuration: Value = trainmesh_core::yaml::parse(&text).unwrap();
+    let mut webhooks = configuration["webhooks"].take().as_array().cloned().unwrap_or_default();
     for webhook in &mut webhooks {
         webhook["clientConfig"]["service"]["namespace"] = home.into();
     }

@@ -1,4 +1,4 @@
-//! A leader of the rotation, in the test's own process.
+//! A leader of the certificate rotation in the test process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use futures::Stream;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use trainmesh::certs::{Rotation, Store, Stored, Write};
+use trainmesh::certs::{Rotation, Store, StoreWrite, StoredCertificates};
 use trainmesh::cluster::request::RequestError;
 use trainmesh::cluster::{CertificateStore, client};
 use trainmesh::telemetry::Metrics;
@@ -18,32 +18,36 @@ use trainmesh_core::objects::WriteOutcome;
 
 use super::installation::Installation;
 
-/// A leader, until it is dropped: then it is gone between two instructions.
+/// A leader that runs until it is dropped, and then stops at its next await point.
 pub struct Leader {
     task: JoinHandle<()>,
     runtime: Runtime,
 }
 
-/// A store whose user hangs for ever after so many writes: it is to be dropped there.
-struct Deadly {
+/// A store that never returns after a number of writes, so that the leader can be dropped there.
+struct StoppingStore {
     store: CertificateStore,
     writes: AtomicU32,
-    dead: CancellationToken,
+    stop: CancellationToken,
 }
 
 impl Leader {
-    /// Leads for good; lifetimes of CA and leaf in seconds.
+    /// Starts a leader that runs until dropped; lifetimes of CA and serving certificate in seconds.
     pub fn start(installation: &Installation, lifetimes: (u64, u64)) -> Self {
         Self::lead(installation, lifetimes, u32::MAX, None).0
     }
 
-    /// Ends right after so many writes, and tells when that has happened.
-    pub fn mortal(installation: &Installation, lifetimes: (u64, u64), writes: u32) -> (Self, CancellationToken) {
+    /// Starts a leader that stops right after this many writes; the token is cancelled when it has.
+    pub fn stopping_after(
+        installation: &Installation,
+        lifetimes: (u64, u64),
+        writes: u32,
+    ) -> (Self, CancellationToken) {
         Self::lead(installation, lifetimes, writes, None)
     }
 
-    /// Leads as whom `kubeconfig` names.
-    pub fn named(installation: &Installation, lifetimes: (u64, u64), kubeconfig: &Path) -> Self {
+    /// Starts a leader with the identity in `kubeconfig`.
+    pub fn with_kubeconfig(installation: &Installation, lifetimes: (u64, u64), kubeconfig: &Path) -> Self {
         Self::lead(installation, lifetimes, u32::MAX, Some(kubeconfig)).0
     }
 
@@ -56,24 +60,24 @@ impl Leader {
         let runtime = Runtime::new().unwrap();
         let schedule = schedule(lifetimes);
         let client = runtime.block_on(client::connect(kubeconfig, None)).unwrap();
-        let store = CertificateStore::new(client, &installation.home.name, &installation.registration.name);
-        let dead = CancellationToken::new();
-        let store = Deadly { store, writes: AtomicU32::new(writes), dead: dead.clone() };
+        let store = CertificateStore::new(client, &installation.home.name, &installation.configuration.name);
+        let stop = CancellationToken::new();
+        let store = StoppingStore { store, writes: AtomicU32::new(writes), stop: stop.clone() };
         let rotation = Rotation::new(store, installation.host(), schedule, Arc::new(Metrics::default()));
         let task = runtime.spawn(rotation.run(CancellationToken::new()));
-        (Self { task, runtime }, dead)
+        (Self { task, runtime }, stop)
     }
 
-    /// Waits until it has died of its writes, and ends it there.
-    pub fn die(self, dead: &CancellationToken, patience: Duration) {
-        let died = self.runtime.block_on(async { tokio::time::timeout(patience, dead.cancelled()).await });
-        assert!(died.is_ok(), "there was nothing to write in {patience:?}");
+    /// Waits until the leader has stopped after its writes, and drops it.
+    pub fn wait_stopped(self, stop: &CancellationToken, timeout: Duration) {
+        let stopped = self.runtime.block_on(async { tokio::time::timeout(timeout, stop.cancelled()).await });
+        assert!(stopped.is_ok(), "nothing was written within {timeout:?}");
     }
 }
 
-/// Lifetimes of CA and leaf, in seconds.
-pub fn schedule((authority, leaf): (u64, u64)) -> Schedule {
-    Schedule::new(Duration::from_secs(authority), Duration::from_secs(leaf)).unwrap()
+/// Creates the schedule for lifetimes of CA and serving certificate, in seconds.
+pub fn schedule((authority, serving): (u64, u64)) -> Schedule {
+    Schedule::new(Duration::from_secs(authority), Duration::from_secs(serving)).unwrap()
 }
 
 impl Drop for Leader {
@@ -82,17 +86,17 @@ impl Drop for Leader {
     }
 }
 
-impl Store for Deadly {
+impl Store for StoppingStore {
     type Error = RequestError;
 
-    async fn read(&self) -> Result<Stored, RequestError> {
+    async fn read(&self) -> Result<StoredCertificates, RequestError> {
         self.store.read().await
     }
 
-    async fn write(&self, stored: &Stored, write: Write) -> Result<WriteOutcome, RequestError> {
+    async fn write(&self, stored: &StoredCertificates, write: StoreWrite) -> Result<WriteOutcome, RequestError> {
         let written = self.store.write(stored, write).await?;
         if written == WriteOutcome::Written && self.writes.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.dead.cancel();
+            self.stop.cancel();
             std::future::pending::<()>().await;
         }
         Ok(written)

@@ -1,4 +1,4 @@
-//! A replica of the webhook that has its certificate from the Secret.
+//! A replica of the webhook that reads its certificate from the Secret.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use trainmesh_testing::cluster::{PATIENCE, eventually};
+use trainmesh_testing::cluster::{TIMEOUT, eventually};
 use trainmesh_testing::tls;
 
-/// A running `trainmesh webhook`, killed when it is dropped.
+/// A running `trainmesh webhook`, killed on drop.
 #[derive(Debug)]
 pub struct Replica {
     pub listen: SocketAddr,
@@ -22,13 +22,13 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Starts it in namespace `home`; it need not be ready yet.
+    /// Starts a replica in namespace `home`, without waiting for readiness.
     pub fn start(home: &str) -> Self {
-        Self::named(home, None)
+        Self::with_kubeconfig(home, None)
     }
 
-    /// Starts it as whom `kubeconfig` names.
-    pub fn named(home: &str, kubeconfig: Option<&Path>) -> Self {
+    /// Starts a replica with the identity in `kubeconfig`.
+    pub fn with_kubeconfig(home: &str, kubeconfig: Option<&Path>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = File::create(folder.path().join("log")).unwrap();
         let address = std::env::var("TRAINMESH_CLUSTER_NODE_IP").expect("the harness has checked for the cluster");
@@ -44,7 +44,7 @@ impl Replica {
         let child = command.spawn().unwrap();
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
         let mut replica = Self { listen: unknown, admin: unknown, child, folder };
-        (replica.listen, replica.admin) = eventually(PATIENCE, "the addresses in the log's first line", || {
+        (replica.listen, replica.admin) = eventually(TIMEOUT, "the first log line has the addresses", || {
             let first = replica.log().lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok());
             let first = first.unwrap_or_default();
             let address = |field: &str| first[field].as_str().and_then(|text| text.parse().ok());
@@ -53,30 +53,30 @@ impl Replica {
         replica
     }
 
-    /// What `/readyz` says.
+    /// Returns the body of `/readyz`.
     pub fn readiness(&self) -> String {
-        let ask = || -> io::Result<String> {
+        let request = || -> io::Result<String> {
             let mut stream = TcpStream::connect(self.admin)?;
             write!(stream, "GET /readyz HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")?;
             let mut text = String::new();
             stream.read_to_string(&mut text)?;
             Ok(text)
         };
-        let answer = ask().unwrap();
+        let answer = request().unwrap();
         answer.split_once("\r\n\r\n").map(|(_, body)| body.trim().to_owned()).unwrap_or_default()
     }
 
-    /// Waits until it takes calls.
-    pub fn ready(&self) {
-        eventually(PATIENCE, "the replica is ready", || match self.readiness().as_str() {
+    /// Waits until the replica is ready.
+    pub fn wait_ready(&self) {
+        eventually(TIMEOUT, "the replica is ready", || match self.readiness().as_str() {
             "ok" => Ok(()),
             unmet => Err(format!("{unmet}\n{}", self.log())),
         });
     }
 
-    /// Shakes hands as the apiserver does who trusts `bundle` and calls the Service by the name `host`.
-    pub fn shake_hands(&self, bundle: &str, host: &str) -> io::Result<()> {
-        tls::shown(self.listen, bundle, host).map(drop)
+    /// Performs a TLS handshake as the apiserver does, trusting `bundle` and calling the Service as `host`.
+    pub fn handshake(&self, bundle: &str, host: &str) -> io::Result<()> {
+        tls::served_certificate(self.listen, bundle, host).map(drop)
     }
 
     pub fn log(&self) -> String {
@@ -86,7 +86,7 @@ impl Replica {
 
 impl Drop for Replica {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

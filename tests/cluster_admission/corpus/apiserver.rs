@@ -1,4 +1,4 @@
-//! Posts pods straight to the apiserver, many at a time: a run of `kubectl` for each would take a tenth of a second.
+//! Posts pods to the apiserver concurrently: one `kubectl` process for each would take a tenth of a second.
 
 use axum::http::Request;
 use futures::{StreamExt as _, stream};
@@ -6,60 +6,63 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
 
-/// As many as an apiserver's own controllers post at a time on a busy day.
-const AT_A_TIME: usize = 16;
+/// Number of concurrent requests, as many as the controllers of a busy apiserver make.
+const CONCURRENCY: usize = 16;
 
-/// What the apiserver made of a pod.
+/// The apiserver's decision on a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub status: u16,
-    /// Its code word for a refusal.
+    /// Reason of a rejection; empty if the pod was accepted.
     pub reason: String,
 }
 
-/// A verdict, and what is told beside it.
+/// A verdict with the response body.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct PodResponse {
     pub verdict: Verdict,
-    /// The pod that would be stored, or the refusal.
+    /// The pod that would be stored, or the status of the rejection.
     pub body: Value,
 }
 
-impl Answer {
+impl PodResponse {
     pub fn accepted(&self) -> bool {
         (200..300).contains(&self.verdict.status)
     }
 
-    /// Whether the webhook has changed the pod.
+    /// Returns true if the webhook has changed the pod.
     pub fn patched(&self) -> bool {
         self.body.pointer("/metadata/annotations/trainmesh.dev~1applied").is_some()
     }
 }
 
-/// Posts each of `pods` into each of `namespaces`; the answers come in the order of the pods.
+/// Posts each of `pods` to each of `namespaces` and passes the responses to `handle`, in the order of the pods.
 pub async fn post<const N: usize>(
     client: &Client,
     namespaces: [&str; N],
     pods: impl Iterator<Item = Value>,
-    mut judge: impl FnMut(usize, &[Answer; N]),
+    mut handle: impl FnMut(usize, &[PodResponse; N]),
 ) {
-    let answers = pods.map(|pod| {
-        let text = pod.to_string();
-        async move { futures::future::join_all(namespaces.map(|namespace| one(client, namespace, text.clone()))).await }
-    });
-    let mut answers = stream::iter(answers).buffered(AT_A_TIME).enumerate();
-    while let Some((index, answers)) = answers.next().await {
-        judge(index, &answers.try_into().expect("one answer for each namespace"));
+    let responses =
+        pods.map(|pod| {
+            let text = pod.to_string();
+            async move {
+                futures::future::join_all(namespaces.map(|namespace| post_one(client, namespace, text.clone()))).await
+            }
+        });
+    let mut responses = stream::iter(responses).buffered(CONCURRENCY).enumerate();
+    while let Some((index, responses)) = responses.next().await {
+        handle(index, &responses.try_into().expect("one response for each namespace"));
     }
 }
 
-async fn one(client: &Client, namespace: &str, pod: String) -> Answer {
+async fn post_one(client: &Client, namespace: &str, pod: String) -> PodResponse {
     let uri = format!("/api/v1/namespaces/{namespace}/pods?dryRun=All");
     let request = Request::post(uri).header("Content-Type", "application/json").body(Body::from(pod.into_bytes()));
-    let answer = client.send(request.expect("a request")).await.expect("the apiserver answers");
-    let status = answer.status().as_u16();
-    let body = answer.into_body().collect_bytes().await.expect("a whole answer");
-    let body: Value = serde_json::from_slice(&body).expect("the apiserver answers in JSON");
+    let response = client.send(request.expect("a request")).await.expect("the apiserver responds");
+    let status = response.status().as_u16();
+    let body = response.into_body().collect_bytes().await.expect("a complete response");
+    let body: Value = serde_json::from_slice(&body).expect("the apiserver responds with JSON");
     let reason = if status < 300 { "" } else { body["reason"].as_str().unwrap_or_default() };
-    Answer { verdict: Verdict { status, reason: reason.to_owned() }, body }
+    PodResponse { verdict: Verdict { status, reason: reason.to_owned() }, body }
 }

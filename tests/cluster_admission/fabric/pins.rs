@@ -1,71 +1,71 @@
-//! The pods of one job stay alike, and it is told when they are not.
+//! Pods of one job keep one revision, and deviations are reported.
 
-use super::world::World;
-use trainmesh_testing::cluster::{PATIENCE, eventually};
-use trainmesh_testing::controller::{events, told};
+use super::fixture::Fixture;
+use trainmesh_testing::cluster::{TIMEOUT, eventually};
+use trainmesh_testing::controller::{events, wait_for_event};
 
 #[test]
-fn a_member_that_is_replaced_is_given_what_the_others_have() {
-    let world = World::new("mlx5_0");
-    let mut first = world.controller();
-    let job = world.job("llama");
-    let _ = world.pod(&job, "a-0");
-    let _ = world.pod(&job, "a-1");
-    let old = world.given("a-0");
-    assert_eq!((old.1.as_str(), &world.given("a-1")), ("mlx5_0", &old));
-    world.noted(&job);
+fn a_replaced_pod_gets_the_revision_of_its_job() {
+    let fixture = Fixture::new("mlx5_0");
+    let mut first = fixture.controller();
+    let job = fixture.job("llama");
+    let _ = fixture.pod(&job, "a-0");
+    let _ = fixture.pod(&job, "a-1");
+    let old = fixture.applied("a-0");
+    assert_eq!((old.1.as_str(), &fixture.applied("a-1")), ("mlx5_0", &old));
+    fixture.wait_recorded(&job);
 
-    world.profile("mlx5_1");
-    let _ = world.pod(&job, "a-1");
-    assert_eq!(world.given("a-1"), old, "its sibling lives");
-    let other = world.job("other");
-    let _ = world.pod(&other, "b-0");
-    let new = world.given("b-0");
+    fixture.profile("mlx5_1");
+    let _ = fixture.pod(&job, "a-1");
+    assert_eq!(fixture.applied("a-1"), old, "a sibling is still alive");
+    let other = fixture.job("other");
+    let _ = fixture.pod(&other, "b-0");
+    let new = fixture.applied("b-0");
     assert!(new.1 == "mlx5_1" && new.0 != old.0, "{new:?}");
 
     first.signal("TERM");
-    first.ended();
-    let second = world.controller();
-    world.noted(&other);
-    let _ = world.pod(&job, "a-0");
-    assert_eq!(world.given("a-0"), old, "another leader knows what nobody configures any more");
+    first.wait_for_exit();
+    let second = fixture.controller();
+    fixture.wait_recorded(&other);
+    let _ = fixture.pod(&job, "a-0");
+    assert_eq!(fixture.applied("a-0"), old, "a new leader must keep the removed revision");
 
-    let _ = world.namespace.kubectl(&["delete", "pod", "a-0", "a-1", "--wait"], "").success();
-    eventually(PATIENCE, "the job is let go", || {
-        let _ = world.pod(&job, "a-0");
-        let given = world.given("a-0");
-        if given == new { Ok(()) } else { Err(format!("{given:?}")) }
+    let _ = fixture.namespace.kubectl(&["delete", "pod", "a-0", "a-1", "--wait"], "").success();
+    eventually(TIMEOUT, "the job's pin is dropped", || {
+        let _ = fixture.pod(&job, "a-0");
+        let applied = fixture.applied("a-0");
+        if applied == new { Ok(()) } else { Err(format!("{applied:?}")) }
     });
-    // A leader that has dropped nothing has no such series.
+    // A leader that has dropped no gang has no such series.
     let [leads, unpinned] =
         ["trainmesh_leader", "trainmesh_fabric_unpinned{what=\"gangs\"}"].map(|it| second.metric(it));
     assert_eq!((leads, unpinned), (Some(1), None));
 }
 
 #[test]
-fn a_mixed_gang_is_told_of() {
-    let world = World::new("mlx5");
-    let job = world.job("llama");
+fn a_mixed_gang_is_reported() {
+    let fixture = Fixture::new("mlx5");
+    let job = fixture.job("llama");
     for name in ["a-0", "a-1", "a-2", "a-3"] {
-        let _ = world.pod(&job, name);
+        let _ = fixture.pod(&job, name);
     }
     let annotate = |pod: &str, annotation: &str| {
-        let _ = world.namespace.kubectl(&["annotate", "--overwrite", "pod", pod, annotation], "").success();
+        let _ = fixture.namespace.kubectl(&["annotate", "--overwrite", "pod", pod, annotation], "").success();
     };
     annotate("a-2", "trainmesh.dev/fabric-revision=0123456789ab");
-    // As if the webhook had not been asked.
+    // As if the webhook had missed the pod.
     annotate("a-3", "trainmesh.dev/fabric-revision-");
-    let controller = world.controller();
-    let other = told(&world.namespace, "a-2", "FabricMixed");
+    let controller = fixture.controller();
+    let other = wait_for_event(&fixture.namespace, "a-2", "FabricMixed");
     assert!(other.warning && other.note.contains("0123456789ab"), "{other:?}");
-    let missed = told(&world.namespace, "a-3", "FabricMixed");
-    assert!(missed.warning && missed.note.contains("did the webhook miss it"), "{missed:?}");
-    // The controller sees the gangs of other tests too, and counts when it has told of all in a namespace.
-    eventually(PATIENCE, "the gang is counted", || {
+    let missed = wait_for_event(&fixture.namespace, "a-3", "FabricMixed");
+    assert!(missed.warning && missed.note.contains("the webhook may have missed the pod"), "{missed:?}");
+    // The controller also counts the gangs of other tests, after reporting all in a namespace.
+    eventually(TIMEOUT, "the gang is counted", || {
         let mixed = controller.metric("trainmesh_fabric_mixed_gangs");
         if mixed > Some(0) { Ok(()) } else { Err(format!("{mixed:?}")) }
     });
-    for alike in ["a-0", "a-1"] {
-        assert!(events(&world.namespace, alike).iter().all(|event| event.reason != "FabricMixed"), "{alike}");
+    for unchanged in ["a-0", "a-1"] {
+        assert!(events(&fixture.namespace, unchanged).iter().all(|event| event.reason != "FabricMixed"), "{unchanged}");
     }
 }

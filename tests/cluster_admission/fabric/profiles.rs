@@ -1,4 +1,4 @@
-//! What every built-in profile writes, on every machine that one of them knows: a real apiserver takes it.
+//! Pods of every built-in profile, on every machine that a profile distinguishes, are accepted by a real apiserver.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,17 +6,17 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::trainer::pod;
-use trainmesh_testing::cluster::{PATIENCE, eventually, list};
+use super::inspection::pod;
+use trainmesh_testing::cluster::{TIMEOUT, eventually, list};
 use trainmesh_testing::webhook::Webhook;
 
-/// As many as the profiles for whole nodes ask for.
+/// Number of GPUs that the profiles for whole nodes require.
 const GPUS: u32 = 8;
 
-/// A built-in profile, read without a part of trainmesh.
+/// A built-in profile, parsed independently of trainmesh.
 struct Profile {
     name: String,
-    /// Families of machines for each of which it has a count of adapters; empty where the machine does not matter.
+    /// Machine families with their own adapter ratio; empty if the ratio does not depend on the machine.
     families: BTreeSet<String>,
 }
 
@@ -32,7 +32,7 @@ fn profiles() -> Vec<Profile> {
     profiles.collect()
 }
 
-/// What profiles expect in a namespace.
+/// Objects that profiles expect in the namespace.
 fn expected_objects() -> Value {
     let claim = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
         "metadata": {"name": "fabric-mrdma"},
@@ -42,7 +42,7 @@ fn expected_objects() -> Value {
 }
 
 #[test]
-fn the_apiserver_takes_what_every_profile_writes_on_every_machine() {
+fn the_apiserver_accepts_every_profile_on_every_machine() {
     let webhook = Webhook::start();
     let profiles = profiles();
     let families: BTreeSet<&String> = profiles.iter().flat_map(|profile| &profile.families).collect();
@@ -57,11 +57,11 @@ fn the_apiserver_takes_what_every_profile_writes_on_every_machine() {
         for machine in machines.iter().chain([&json!({})]) {
             let mut pod = pod("train", GPUS);
             pod["spec"]["nodeSelector"] = machine.clone();
-            // Without a machine nobody knows how many adapters its GPUs have.
+            // Without a machine, the ratio of adapters is unknown.
             let known = families.is_empty() || machine["node.kubernetes.io/instance-type"].is_string();
             let expected = if known { json!(format!("fabric={name}")) } else { Value::Null };
-            // The webhook learns of what is in the namespace by a watch.
-            eventually(PATIENCE, &format!("{name} on {machine}"), || match namespace.rehearse(&pod) {
+            // The webhook reads the namespace's objects from a watch.
+            eventually(TIMEOUT, &format!("{name} on {machine}"), || match namespace.create_dry_run(&pod) {
                 Ok(created) if created["metadata"]["annotations"]["trainmesh.dev/applied"] == expected => Ok(()),
                 Ok(created) => Err(created["metadata"].to_string()),
                 Err(error) => Err(error.to_string()),

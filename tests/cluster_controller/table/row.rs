@@ -1,10 +1,10 @@
-//! A row: one way in which the containers of a pod may end, and what Kubernetes makes of it.
+//! A row: how the containers of a pod exit, and the behavior that Kubernetes prescribes.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-use trainmesh_testing::controller::{Manifest, container, limited};
+use trainmesh_testing::controller::{PodManifest, container, container_with_memory_limit};
 
 /// `spec.restartPolicy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Policy {
     Always,
 }
 
-/// How the first payload container ends.
+/// Exit of the first main container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Success,
@@ -23,14 +23,14 @@ pub enum Exit {
     OutOfMemory,
 }
 
-/// What the first payload container says about its own restarts (KEP-5307).
+/// Restart rules of the first main container (KEP-5307).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Own {
+pub enum OwnRule {
     Nothing,
     Policy(Policy),
-    /// `Never`, but it is restarted after this exit code.
+    /// `Never`, except after this exit code.
     Restart(u8),
-    /// `Never`, but all containers of the pod are restarted after this exit code.
+    /// `Never`, except that all containers of the pod restart after this exit code.
     RestartAll(u8),
 }
 
@@ -39,28 +39,28 @@ pub enum Own {
 pub struct Row {
     pub policy: Policy,
     pub exit: Exit,
-    pub own: Own,
-    /// Three payload containers, of which the other two succeed; else one.
+    pub own: OwnRule,
+    /// Set for three main containers, of which the other two succeed; otherwise there is one.
     pub three: bool,
-    /// The proxy is a native sidecar; else a container among the others.
+    /// Set if the proxy is a native sidecar; otherwise it is an ordinary container.
     pub native: bool,
 }
 
-/// Every combination, but that of two rare things: all kinds of restarts with one container and a classic proxy, the
-/// telling ones with three containers or a native proxy, and without any of its own with both.
+/// Returns all combinations except those of two rare properties: all restart rules with one container and a classic
+/// proxy, the most significant ones with three containers or a native proxy, and no rule with both.
 pub fn rows() -> Vec<Row> {
     use Exit::{Failure, OutOfMemory, Success};
     use Policy::{Always, Never, OnFailure};
-    let telling = [Own::Policy(Never), Own::Restart(1), Own::RestartAll(1)];
-    let others = [Own::Policy(OnFailure), Own::Policy(Always), Own::Restart(137)];
+    let significant = [OwnRule::Policy(Never), OwnRule::Restart(1), OwnRule::RestartAll(1)];
+    let others = [OwnRule::Policy(OnFailure), OwnRule::Policy(Always), OwnRule::Restart(137)];
     let shapes = [
-        (Own::Nothing, false, false),
-        (Own::Nothing, true, false),
-        (Own::Nothing, false, true),
-        (Own::Nothing, true, true),
+        (OwnRule::Nothing, false, false),
+        (OwnRule::Nothing, true, false),
+        (OwnRule::Nothing, false, true),
+        (OwnRule::Nothing, true, true),
     ]
     .into_iter()
-    .chain(telling.into_iter().flat_map(|own| [(own, false, false), (own, true, false), (own, false, true)]))
+    .chain(significant.into_iter().flat_map(|own| [(own, false, false), (own, true, false), (own, false, true)]))
     .chain(others.map(|own| (own, false, false)));
     let shapes: Vec<_> = shapes.collect();
     let mut rows = Vec::new();
@@ -93,48 +93,48 @@ impl Policy {
 }
 
 impl Row {
-    /// The pod.
-    pub fn manifest(self, pod: Manifest) -> Manifest {
+    /// Returns the manifest.
+    pub fn manifest(self, pod: PodManifest) -> PodManifest {
         let mut first = match self.exit {
             Exit::Success | Exit::Failure => container("first", &format!("exit {}", self.exit.code())),
-            Exit::OutOfMemory => limited("first", "exec tail /dev/zero", "16Mi"),
+            Exit::OutOfMemory => container_with_memory_limit("first", "exec tail /dev/zero", "16Mi"),
         };
         match self.own {
-            Own::Nothing => {}
-            Own::Policy(policy) => first["restartPolicy"] = policy.to_string().into(),
-            Own::Restart(code) => add_rule(&mut first, "Restart", code),
-            Own::RestartAll(code) => add_rule(&mut first, "RestartAllContainers", code),
+            OwnRule::Nothing => {}
+            OwnRule::Policy(policy) => first["restartPolicy"] = policy.to_string().into(),
+            OwnRule::Restart(code) => add_rule(&mut first, "Restart", code),
+            OwnRule::RestartAll(code) => add_rule(&mut first, "RestartAllContainers", code),
         }
-        let pod = pod.policy(&self.policy.to_string()).native(self.native).holds(first);
-        if self.three { pod.runs("second", "sleep 1").runs("third", "sleep 2") } else { pod }
+        let pod = pod.restart_policy(&self.policy.to_string()).native(self.native).container(first);
+        if self.three { pod.script("second", "sleep 1").script("third", "sleep 2") } else { pod }
     }
 
-    /// Whether a restart of the first container restarts the proxy too.
+    /// Returns true if a restart of the first container also restarts the proxy.
     pub fn restarts_all(self) -> bool {
-        self.own == Own::RestartAll(self.exit.code())
+        self.own == OwnRule::RestartAll(self.exit.code())
     }
 
-    /// Whether no payload container will run again.
-    pub fn payload_ends(self) -> bool {
+    /// Returns true if no main container will run again.
+    pub fn main_containers_terminate(self) -> bool {
         let code = self.exit.code();
         let restarted = match self.own {
-            Own::Nothing => self.policy.restarts(code),
-            Own::Policy(own) => own.restarts(code),
-            Own::Restart(on) | Own::RestartAll(on) => on == code,
+            OwnRule::Nothing => self.policy.restarts(code),
+            OwnRule::Policy(own) => own.restarts(code),
+            OwnRule::Restart(on) | OwnRule::RestartAll(on) => on == code,
         };
         let others_restarted = self.three && self.policy.restarts(0);
         !restarted && !others_restarted
     }
 
-    /// Whether the proxy must be asked to end. A native one ends with the pod; one that the kubelet restarts would only
-    /// lose its connections.
-    pub fn proxy_is_ended(self) -> bool {
-        self.payload_ends() && !self.native && self.policy != Policy::Always
+    /// Returns true if the controller must terminate the proxy. A native proxy terminates with the pod; one that the
+    /// kubelet restarts would only lose its connections.
+    pub fn proxy_is_terminated(self) -> bool {
+        self.main_containers_terminate() && !self.native && self.policy != Policy::Always
     }
 
-    /// The pod's phase in the end.
+    /// Returns the final phase of the pod.
     pub fn phase(self) -> &'static str {
-        match self.payload_ends() && (self.native || self.proxy_is_ended()) {
+        match self.main_containers_terminate() && (self.native || self.proxy_is_terminated()) {
             false => "Running",
             true if self.exit == Exit::Success => "Succeeded",
             true => "Failed",
@@ -153,7 +153,7 @@ impl fmt::Display for Policy {
     }
 }
 
-impl fmt::Display for Own {
+impl fmt::Display for OwnRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("pod"),
@@ -164,7 +164,7 @@ impl fmt::Display for Own {
     }
 }
 
-/// Also the pod's name.
+/// The text is also the pod's name.
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { policy, exit, own, three, native } = self;

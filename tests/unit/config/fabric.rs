@@ -1,13 +1,13 @@
-//! The section `fabric`, and what a profile cannot say.
+//! The section `fabric`, and errors in profiles.
 
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::config::{Configuration, Profiles, builtin_profiles, profile_source, schema};
 
 use super::check;
-use super::judge::accepts;
+use super::json_schema::accepts;
 
-/// Reads `body` as the rest of a profile `site`, which starts on line 5 of the configuration.
+/// Parses `body` as the rest of a profile `site`, which starts on line 5 of the configuration.
 #[track_caller]
 fn check_profile(body: &str, expected: &[&str]) {
     let body = body.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
@@ -18,31 +18,31 @@ fn check_profile(body: &str, expected: &[&str]) {
 }
 
 #[rstest]
-#[case::all_of_it("fabric: {enabled: false, default: tcp, podSecurityDefault: baseline, profiles: [], lint: {disable: [FP010], severity: {FP021: E}}}\n", &[])]
-#[case::nothing("fabric: {default: none}\n", &[])]
-#[case::own_as_default("fabric: {default: site, profiles: [{name: site, transport: roce}]}\n", &[])]
+#[case::all_fields("fabric: {enabled: false, default: tcp, podSecurityDefault: baseline, profiles: [], lint: {disable: [FP010], severity: {FP021: E}}}\n", &[])]
+#[case::only_the_default("fabric: {default: none}\n", &[])]
+#[case::own_profile_as_default("fabric: {default: site, profiles: [{name: site, transport: roce}]}\n", &[])]
 #[case::unknown_default(
     "fabric:\n  default: ib-shred\n",
-    &["line 4: fabric.default: no profile is called ib-shred: did you mean ib-shared?"]
+    &["line 4: fabric.default: unknown fabric profile ib-shred: did you mean ib-shared?"]
 )]
-#[case::unlike_any("fabric: {default: nonsense}\n", &["line 3: fabric.default: no profile is called nonsense"])]
-#[case::default_is_no_name(
+#[case::unknown_default_without_suggestion("fabric: {default: nonsense}\n", &["line 3: fabric.default: unknown fabric profile nonsense"])]
+#[case::default_is_not_a_name(
     "fabric: {default: IB}\n",
-    &[r#"line 3: fabric.default: expected a name of lower-case letters, digits and - (not none), found "IB""#]
+    &[r#"line 3: fabric.default: expected a name of lowercase letters, digits and - (not none), found "IB""#]
 )]
 #[case::unknown_level(
     "fabric: {podSecurityDefault: strict}\n",
     &[r#"line 3: fabric.podSecurityDefault: unknown value "strict": expected unknown, privileged, baseline or restricted"#]
 )]
-#[case::called_none(
+#[case::named_none(
     "fabric:\n  profiles:\n  - name: none\n    transport: tcp\n",
-    &[r#"line 5: fabric.profiles[0].name: expected a name of lower-case letters, digits and - (not none), found "none""#]
+    &[r#"line 5: fabric.profiles[0].name: expected a name of lowercase letters, digits and - (not none), found "none""#]
 )]
-#[case::nameless(
+#[case::missing_name(
     "fabric:\n  profiles:\n  - transport: tcp\n",
     &["line 5: fabric.profiles[0].name: missing: expected the profile's name"]
 )]
-#[case::no_transport(
+#[case::missing_transport(
     "fabric:\n  profiles:\n  - name: a\n",
     &["line 5: fabric.profiles[0].transport: missing: expected ib, roce, efa, tcpx, tcpxo, gib or tcp"]
 )]
@@ -50,40 +50,40 @@ fn check_profile(body: &str, expected: &[&str]) {
     "fabric: {profiles: [{name: a, transport: rdma}]}\n",
     &[r#"line 3: fabric.profiles[0].transport: unknown value "rdma": expected ib, roce, efa, tcpx, tcpxo, gib or tcp"#]
 )]
-#[case::twice(
+#[case::duplicate_name(
     "fabric:\n  profiles:\n  - {name: a, transport: ib}\n  - {name: a, transport: tcp}\n",
     &["line 6: fabric.profiles[1].name: a second profile a: the names differ"]
 )]
-#[case::no_list("fabric: {profiles: {a: 1}}\n", &["line 3: fabric.profiles: expected a list, found a mapping"])]
+#[case::mapping_for_a_list("fabric: {profiles: {a: 1}}\n", &["line 3: fabric.profiles: expected a list, found a mapping"])]
 #[case::unknown_check(
     "fabric: {lint: {disable: [FP036]}}\n",
     &[r#"line 3: fabric.lint.disable: item 1: expected a check from FP001 to FP035, found "FP036""#]
 )]
-#[case::unknown_weight(
+#[case::unknown_severity(
     "fabric: {lint: {severity: {FP021: deny}}}\n",
     &[r#"line 3: fabric.lint.severity: FP021: unknown value "deny": expected E, W or I"#]
 )]
-fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[&str]) {
+fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str]) {
     check(body, expected);
 }
 
 #[rstest]
-#[case::nothing_more("", &[])]
+#[case::empty_body("", &[])]
 #[case::unknown_field("hostNetwork: true\n", &["line 7: hostNetwork: unknown field: expected name, description, transport, linkLayer, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
-#[case::misspelt_field("resource: []\n", &["line 7: resource: unknown field: did you mean resources?"])]
+#[case::misspelled_field("resource: []\n", &["line 7: resource: unknown field: did you mean resources?"])]
 #[case::namespaces(
     "namespaces:\n  names: [team-a]\n  selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}, {key: e, operator: Exists}]}\n",
     &[]
 )]
-#[case::no_namespaces(
+#[case::empty_namespaces(
     "namespaces: {}\n",
-    &["line 7: namespaces: names nothing and selects nothing: expected names, a selector, or both"]
+    &["line 7: namespaces: expected names, a selector, or both"]
 )]
-#[case::no_names(
+#[case::empty_names(
     "namespaces: {names: []}\n",
-    &["line 7: namespaces: names nothing and selects nothing: expected names, a selector, or both"]
+    &["line 7: namespaces: expected names, a selector, or both"]
 )]
-#[case::no_name(
+#[case::invalid_namespace_name(
     "namespaces:\n  names: [Team]\n",
     &[r#"line 8: namespaces.names: item 1: expected the name of a namespace, found "Team""#]
 )]
@@ -95,7 +95,7 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
     "namespaces: {selector: {matchExpressions: [{key: a, operator: Gt, values: [b]}]}}\n",
     &[r#"line 7: namespaces.selector.matchExpressions[0].operator: unknown value "Gt": expected In, NotIn, Exists or DoesNotExist"#]
 )]
-#[case::no_values(
+#[case::missing_values(
     "namespaces: {selector: {matchExpressions: [{key: a, operator: NotIn}]}}\n",
     &["line 7: namespaces.selector.matchExpressions[0].values: operator is NotIn: expected at least one value"]
 )]
@@ -103,7 +103,7 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
     "namespaces:\n  selector:\n    matchExpressions:\n    - {key: a, operator: Exists, values: [b]}\n",
     &["line 10: namespaces.selector.matchExpressions[0].values: operator is Exists: expected no values"]
 )]
-#[case::no_key(
+#[case::missing_key(
     "namespaces: {selector: {matchExpressions: [{operator: Exists}]}}\n",
     &["line 7: namespaces.selector.matchExpressions[0].key: missing: expected the key of a label"]
 )]
@@ -111,14 +111,14 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
     "match: {gpuResources: []}\n",
     &["line 7: match.gpuResources: empty: expected a resource such as nvidia.com/gpu"]
 )]
-#[case::no_gpus("match: {minGpus: 0}\n", &["line 7: match.minGpus: expected a number from 1, found 0"])]
-#[case::sidecars_without_names(
+#[case::zero_gpus("match: {minGpus: 0}\n", &["line 7: match.minGpus: expected a number from 1, found 0"])]
+#[case::restartable_without_container_names(
     "match: {initContainers: restartableNamed}\n",
-    &["line 7: match.initContainers: restartableNamed: expected containerNames beside it"]
+    &["line 7: match.initContainers: restartableNamed requires containerNames"]
 )]
 #[case::unknown_variable(
     "env:\n- name: NCCL_IB_HAC\n  value: mlx5\n",
-    &["line 8: env[0].name: NCCL knows no variable NCCL_IB_HAC: did you mean NCCL_IB_HCA?"]
+    &["line 8: env[0].name: NCCL has no variable NCCL_IB_HAC: did you mean NCCL_IB_HCA?"]
 )]
 #[case::out_of_range(
     "env:\n- name: NCCL_IB_TIMEOUT\n  value: \"100\"\n",
@@ -126,122 +126,122 @@ fn what_is_wrong_is_named_with_its_line(#[case] body: &str, #[case] expected: &[
 )]
 #[case::bare_number(
     "env: [{name: NCCL_IB_SL, value: 0}]\n",
-    &["line 7: env[0].value: expected one line of at most 1023 bytes, in quotes where it is a number, found a number"]
+    &["line 7: env[0].value: expected one line of at most 1023 bytes, in quotes if it is a number, found a number"]
 )]
-#[case::two_lines(
+#[case::multi_line_value(
     "env: [{name: UCX_TLS, value: \"a\\nb\"}]\n",
-    &[r#"line 7: env[0].value: expected one line of at most 1023 bytes, in quotes where it is a number, found "a\nb""#]
+    &[r#"line 7: env[0].value: expected one line of at most 1023 bytes, in quotes if it is a number, found "a\nb""#]
 )]
-#[case::never(
+#[case::variable_within_a_node(
     "env: [{name: NCCL_P2P_DISABLE, value: \"1\"}]\n",
-    &["line 7: env[0].name: NCCL_P2P_DISABLE switches off a transport within a node: leave it out"]
+    &["line 7: env[0].name: NCCL_P2P_DISABLE disables a transport within the node: remove it"]
 )]
 #[case::set_twice(
     "env: [{name: UCX_TLS, value: tcp}, {name: UCX_TLS, value: sm}]\n",
-    &["line 7: env: UCX_TLS is set twice: expected one entry for each name"]
+    &["line 7: env: duplicate entry for UCX_TLS: expected unique names"]
 )]
 #[case::too_many_sockets(
     "env: [{name: NCCL_SOCKET_NTHREADS, value: \"16\"}, {name: NCCL_NSOCKS_PERTHREAD, value: \"8\"}]\n",
     &["line 7: env: NCCL_SOCKET_NTHREADS 16 times NCCL_NSOCKS_PERTHREAD 8: expected at most 64 sockets"]
 )]
 #[case::force("env: [{name: A, value: b, policy: force}]\n", &[r#"line 7: env[0].policy: unknown value "force": expected ifUnset"#])]
-#[case::no_condition(
+#[case::invalid_condition(
     "env: [{name: A, value: b, when: {gpuCount: many}}]\n",
     &[r#"line 7: env[0].when.gpuCount: expected a number of GPUs such as ">=8", found "many""#]
 )]
-#[case::doubled_resource(
+#[case::duplicate_resource(
     "resources: [{name: rdma/ib}, {name: rdma/ib, count: 2}]\n",
-    &["line 7: resources: rdma/ib is asked for twice: expected one entry for each name"]
+    &["line 7: resources: duplicate entry for rdma/ib: expected unique names"]
 )]
-#[case::none_of_it("resources: [{name: rdma/ib, count: 0}]\n", &["line 7: resources[0].count: expected a number from 1, found 0"])]
-#[case::ratio_without_its_mode(
+#[case::zero_count("resources: [{name: rdma/ib, count: 0}]\n", &["line 7: resources[0].count: expected a number from 1, found 0"])]
+#[case::ratio_without_mode(
     "resources: [{name: rdma/ib, ratio: \"2\"}]\n",
-    &["line 7: resources[0].ratio: expected mode: perGpu beside it"]
+    &["line 7: resources[0].ratio: ratio requires mode: perGpu"]
 )]
-#[case::count_of_a_ratio(
+#[case::count_with_mode_per_gpu(
     "resources: [{name: rdma/ib, mode: perGpu, count: 2}]\n",
-    &["line 7: resources[0].count: mode is perGpu: expected ratio"]
+    &["line 7: resources[0].count: expected ratio instead of count with mode: perGpu"]
 )]
-#[case::no_ratio(
+#[case::invalid_ratio(
     "resources: [{name: rdma/ib, mode: perGpu, ratio: 1.5}]\n",
-    &[r#"line 7: resources[0].ratio: expected devices for each accelerator such as "4" or "1/2", found 1.5; or a mapping by machine"#]
+    &[r#"line 7: resources[0].ratio: expected devices per accelerator such as "4" or "1/2", found 1.5; or a mapping by instance type"#]
 )]
-#[case::counted_pages(
+#[case::hugepages_with_count(
     "resources: [{name: hugepages-2Mi, count: 1}]\n",
     &["line 7: resources[0].quantity: missing: expected an amount such as 5120Mi"]
 )]
-#[case::weighed_devices(
+#[case::devices_with_quantity(
     "resources: [{name: rdma/ib, quantity: 1Gi}]\n",
-    &["line 7: resources[0].quantity: rdma/ib is counted: expected mode, count or ratio"]
+    &["line 7: resources[0].quantity: rdma/ib is a device: expected mode, count or ratio"]
 )]
-#[case::for_each_of_nothing(
+#[case::per_resource_without_resources(
     "networks: {multus: {attach: [{name: a, count: perResource}]}}\n",
-    &["line 7: networks: count: perResource, but there is no resource to count"]
+    &["line 7: networks: count: perResource requires a device in resources"]
 )]
-#[case::one_name_for_two(
+#[case::interface_name_for_two_networks(
     "networks: {multus: {attach: [{name: a, count: 2, ifName: net1}]}}\n",
-    &["line 7: networks.multus.attach[0].ifName: one name for several interfaces: expected count: 1"]
+    &["line 7: networks.multus.attach[0].ifName: expected count: 1: several interfaces cannot have the same name"]
 )]
 #[case::replace(
     "networks: {multus: {merge: replace}}\n",
     &[r#"line 7: networks.multus.merge: unknown value "replace": expected append"#]
 )]
-#[case::both_ways_to_lock(
+#[case::memlock_and_ipc_lock(
     "securityContext: {capabilities: {add: [IPC_LOCK]}, memlock: nodeUnlimited}\n",
-    &["line 7: securityContext.memlock: nodeUnlimited beside IPC_LOCK: expected one of both"]
+    &["line 7: securityContext.memlock: expected either nodeUnlimited or the capability IPC_LOCK, found both"]
 )]
-#[case::capability_with_its_prefix(
+#[case::capability_with_prefix(
     "securityContext: {capabilities: {add: [CAP_IPC_LOCK]}}\n",
     &[r#"line 7: securityContext.capabilities.add: item 1: expected a capability such as IPC_LOCK, found "CAP_IPC_LOCK""#]
 )]
-#[case::mount_over(
+#[case::replace_existing_mount(
     "volumes: {shm: {ifMissing: false}}\n",
-    &["line 7: volumes.shm.ifMissing: expected true: a mount of the user's is never replaced"]
+    &["line 7: volumes.shm.ifMissing: expected true: user mounts are never replaced"]
 )]
-#[case::path_that_climbs(
+#[case::path_with_parent_directory(
     "volumes: {hostPaths: [{hostPath: /a/../b, mountPath: /c}]}\n",
     &[r#"line 7: volumes.hostPaths[0].hostPath: expected an absolute path without .. and :, found "/a/../b""#]
 )]
 #[case::plain_sidecar(
     "sidecars: [{ref: d, image: i, native: false}]\n",
-    &["line 7: sidecars[0].native: expected true: a plain container keeps its job alive for ever"]
+    &["line 7: sidecars[0].native: expected true: with a plain container the job would never complete"]
 )]
-#[case::interfaces_without_the_switch(
+#[case::interfaces_without_exclude_interfaces(
     "mesh: {interfaces: [net1]}\n",
-    &["line 7: mesh.interfaces: expected istio: excludeInterfaces beside it"]
+    &["line 7: mesh.interfaces: interfaces requires istio: excludeInterfaces"]
 )]
 #[case::bare_off("mesh: {istio: off}\n", &[])]
 #[case::deny_on_conflict("onConflict: deny\n", &[r#"line 7: onConflict: unknown value "deny": expected skip or tcp"#])]
-#[case::deny_by_a_guard("guards: {psa: deny}\n", &[r#"line 7: guards.psa: unknown value "deny": expected skip or warn"#])]
-#[case::enforced_lint("lint: {enforce: true}\n", &["line 7: lint.enforce: unknown field: expected disable or severity"])]
-#[case::all_at_once(
+#[case::deny_in_a_guard("guards: {psa: deny}\n", &[r#"line 7: guards.psa: unknown value "deny": expected skip or warn"#])]
+#[case::enforce_lint("lint: {enforce: true}\n", &["line 7: lint.enforce: unknown field: expected disable or severity"])]
+#[case::several_errors(
     "onConflict: deny\nresources:\n- name: rdma\nenv:\n- {name: NCCL_NETT, value: IB}\nguards: {quota: deny}\n",
     &[
         r#"line 7: onConflict: unknown value "deny": expected skip or tcp"#,
         r#"line 9: resources[0].name: expected a resource such as rdma/ib or hugepages-2Mi, found "rdma""#,
-        "line 11: env[0].name: NCCL knows no variable NCCL_NETT: did you mean NCCL_NET?",
+        "line 11: env[0].name: NCCL has no variable NCCL_NETT: did you mean NCCL_NET?",
         r#"line 12: guards.quota: unknown value "deny": expected skip or warn"#,
     ]
 )]
-fn what_a_profile_cannot_say(#[case] body: &str, #[case] expected: &[&str]) {
+fn errors_in_a_profile_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str]) {
     check_profile(body, expected);
 }
 
-/// A configuration with `profile` in it, as JSON.
-fn around(profile: &Value) -> Value {
+/// Returns a configuration that contains `profile`, as JSON.
+fn configuration_with(profile: &Value) -> Value {
     json!({"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration", "fabric": {"profiles": [profile]}})
 }
 
 #[test]
-fn the_schema_accepts_every_built_in_profile_and_what_is_written_of_it() {
+fn the_schema_accepts_every_built_in_profile_as_written_and_in_full() {
     for (name, entry) in builtin_profiles().all() {
         let written: Value = serde_saphyr::from_str(profile_source(name).unwrap()).unwrap();
-        assert!(accepts(&schema(), &around(&written)), "{name}");
-        assert!(accepts(&schema(), &around(&json!(entry.profile))), "{name} in full");
+        assert!(accepts(&schema(), &configuration_with(&written)), "{name}");
+        assert!(accepts(&schema(), &configuration_with(&json!(entry.profile))), "{name} in full");
     }
 }
 
-/// One field of a profile after the other, with values of every type: the editor and the parser say the same.
+/// Sets each field of a profile to values of every type: the schema, which editors use, and the parser must agree.
 #[rstest]
 fn the_schema_and_the_parser_agree_on_a_profile(
     #[values(
@@ -253,27 +253,27 @@ fn the_schema_and_the_parser_agree_on_a_profile(
     let full = json!(Profiles::default().find("gke-mrdma-dra").unwrap().profile);
     let schema = schema()["properties"]["fabric"]["properties"]["profiles"]["items"].take();
     let mut paths = Vec::new();
-    collect(&full, &mut String::new(), &mut paths);
+    collect_paths(&full, &mut String::new(), &mut paths);
     assert!(paths.len() > 60, "{paths:?}");
     for path in paths {
         let mut profile = full.clone();
         *profile.pointer_mut(&path).unwrap() = value.clone();
-        let parsed = Configuration::parse(&around(&profile).to_string());
-        let beyond = BEYOND.iter().any(|start| path.starts_with(start)) && accepts(&schema, &profile);
-        // A bare `off`, which YAML 1.1 reads as a boolean, is a courtesy that no editor needs to know.
-        let courtesy = path == "/mesh/istio" && value == false;
-        if !beyond && !courtesy {
+        let parsed = Configuration::parse(&configuration_with(&profile).to_string());
+        let inexpressible = INEXPRESSIBLE.iter().any(|start| path.starts_with(start)) && accepts(&schema, &profile);
+        // YAML 1.1 reads a bare `off` as a boolean; the parser accepts it, the schema does not.
+        let bare_off = path == "/mesh/istio" && value == false;
+        if !inexpressible && !bare_off {
             assert_eq!(parsed.is_ok(), accepts(&schema, &profile), "{path}: {value}: {:?}", parsed.err());
         }
     }
 }
 
-/// What no schema can tell: NCCL's grammar, fields that need each other, and lists that must not be empty.
-const BEYOND: [&str; 6] =
+/// Paths whose rules the schema cannot express: NCCL's grammar, fields that depend on each other, non-empty lists.
+const INEXPRESSIBLE: [&str; 6] =
     ["/env/", "/mesh", "/match/initContainers", "/match/gpuResources", "/securityContext", "/failClosed/ncclNet"];
 
-/// The paths of all fields below `value`.
-fn collect(value: &Value, path: &mut String, paths: &mut Vec<String>) {
+/// Collects the paths of all fields below `value`.
+fn collect_paths(value: &Value, path: &mut String, paths: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
         Value::Array(items) => items.first().map(|value| ("0".to_owned(), value)).into_iter().collect(),
@@ -282,6 +282,6 @@ fn collect(value: &Value, path: &mut String, paths: &mut Vec<String>) {
     for (name, value) in children {
         let mut below = format!("{path}/{}", name.replace('/', "~1"));
         paths.push(below.clone());
-        collect(value, &mut below, paths);
+        collect_paths(value, &mut below, paths);
     }
 }

@@ -1,20 +1,20 @@
-//! What a hostile pod makes the controller keep, and what is decided about it.
+//! Bounds on what the controller keeps of a hostile pod, and the decisions about such a pod.
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::controller::Watched;
+use trainmesh::controller::WatchedPod;
 use trainmesh_core::pod::Pod;
 
 use super::pod::{annotated, container, labelled, plain, pod};
-use super::{PodFacts, World, check};
+use super::{PodFacts, Scenario, check};
 
-/// Most bytes that one pod may make the controller keep, as their debug text shows them: two annotations of 4 KiB, a list
-/// of 64 names, and 64 containers with a name and an id each.
-const MOST: usize = 64 * 1024;
-/// What is left for one annotation in a pod: the apiserver takes 256 KiB of all.
-const LONG: usize = 248 * 1024;
+/// Largest debug representation that the controller may keep of one pod: two annotations of 4 KiB, a list of 64 names,
+/// and 64 containers with a name and an id each.
+const MAX_SIZE: usize = 64 * 1024;
+/// Longest value of one annotation: the apiserver accepts 256 KiB for all.
+const MAX_ANNOTATION: usize = 248 * 1024;
 
-fn watched(pod: &Value) -> Watched {
+fn watched(pod: &Value) -> WatchedPod {
     serde_json::from_str(&pod.to_string()).unwrap()
 }
 
@@ -37,35 +37,35 @@ fn names(number: usize) -> String {
 
 #[rstest]
 #[case::status(annotated(hanging(), "sidecar.istio.io/status", &json!({"containers": vec!["istio-proxy"; 17_000]}).to_string()))]
-#[case::settle(annotated(hanging(), "trainmesh.dev/settle", &"9".repeat(LONG)))]
-#[case::payload(annotated(hanging(), "trainmesh.dev/payload-containers", &names(40_000)))]
-#[case::helpers(annotated(hanging(), "trainmesh.dev/helper-containers", &"\u{1}".repeat(LONG)))]
+#[case::settle(annotated(hanging(), "trainmesh.dev/settle", &"9".repeat(MAX_ANNOTATION)))]
+#[case::main_containers(annotated(hanging(), "trainmesh.dev/payload-containers", &names(40_000)))]
+#[case::sidecars(annotated(hanging(), "trainmesh.dev/helper-containers", &"\u{1}".repeat(MAX_ANNOTATION)))]
 #[case::fabric(annotated(
-    annotated(hanging(), "trainmesh.dev/applied", "fabric=ib"), "trainmesh.dev/fabric-revision", &"\u{1}".repeat(LONG)
+    annotated(hanging(), "trainmesh.dev/applied", "fabric=ib"), "trainmesh.dev/fabric-revision", &"\u{1}".repeat(MAX_ANNOTATION)
 ))]
-#[case::other_annotation(annotated(hanging(), "team", &"x".repeat(LONG)))]
+#[case::other_annotation(annotated(hanging(), "team", &"x".repeat(MAX_ANNOTATION)))]
 #[case::containers(with_containers(5_000))]
 #[case::rules(with_rules(2_000, 20))]
 #[case::codes(with_rules(1, 100_000))]
-fn a_pod_makes_the_controller_keep_little(#[case] hostile: Value) {
+fn memory_for_a_hostile_pod_is_bounded(#[case] hostile: Value) {
     let hostile = labelled(hostile, "batch.kubernetes.io/job-completion-index", "0");
     let owner = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j1", "controller": true}]);
     let watched = watched(&super::pod::with(hostile, &["metadata", "ownerReferences"], owner));
-    let kept = format!("{watched:?}").len();
-    assert!(kept <= MOST, "{kept} bytes");
+    let size = format!("{watched:?}").len();
+    assert!(size <= MAX_SIZE, "{size} bytes");
 }
 
-/// Nothing is terminated because something was too long to keep.
+/// A value that is too long to keep never leads to a termination.
 #[rstest]
-#[case::payload_names(
+#[case::main_container_names(
     annotated(hanging(), "trainmesh.dev/payload-containers", &vec!["a"; 65].join(",")),
     &["report PayloadUnknown", "skip PayloadUnknown"]
 )]
-#[case::payload_length(
+#[case::main_container_length(
     annotated(hanging(), "trainmesh.dev/payload-containers", &format!("a,{}", " ".repeat(4096))),
     &["report PayloadUnknown", "skip PayloadUnknown"]
 )]
-#[case::helper_names(
+#[case::sidecar_names(
     annotated(plain("Never", &["a T0", "log", "istio-proxy"]), "trainmesh.dev/helper-containers", &vec!["log"; 65].join(",")),
     &["report HelperUnknown", "wait PayloadRunning"]
 )]
@@ -82,14 +82,14 @@ fn a_pod_makes_the_controller_keep_little(#[case] hostile: Value) {
     &["skip NothingToEnd"]
 )]
 #[case::containers(with_containers(64), &["skip TooManyContainers"])]
-#[case::as_many_containers_as_are_kept(with_containers(63), &["end istio-proxy envoy-admin"])]
+#[case::containers_at_the_limit(with_containers(63), &["end istio-proxy envoy-admin"])]
 #[case::init_containers(
     pod("Never", (0..65).map(|number| container(&format!("i{number} T0")).native()).chain([container("a T0"), container("istio-proxy")])),
     &["skip TooManyContainers"]
 )]
 #[case::rules(with_rules(65, 1), &["wait PayloadRestarting"])]
 #[case::codes(with_rules(1, 257), &["wait PayloadRestarting"])]
-fn what_is_too_long_never_terminates(#[case] hostile: Value, #[case] expected: &[&str]) {
-    check(World::default(), &hostile, expected);
-    assert_eq!(watched(&hostile).facts, PodFacts::read(Pod::new(&hostile)), "the decoder reads the same facts");
+fn overlong_values_never_cause_a_termination(#[case] hostile: Value, #[case] expected: &[&str]) {
+    check(Scenario::default(), &hostile, expected);
+    assert_eq!(watched(&hostile).facts, PodFacts::read(Pod::new(&hostile)), "the decoder must read the same facts");
 }

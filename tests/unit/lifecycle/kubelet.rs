@@ -1,45 +1,46 @@
-//! A model of the kubelet: containers that run, end, are restarted by its rules, and obey a quit or do not.
+//! A model of the kubelet: containers run, terminate, restart by their rules, and obey or ignore a quit request.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use trainmesh_core::lifecycle::{
-    Agent, AttemptResult, ContainerFacts, Declared, Method, Phase, PodFacts, RestartRule, RestartRules, RuleAction,
-    State,
+    AgentConfig, AttemptResult, ContainerFacts, ContainerState, Method, PodAnnotations, PodFacts, PodPhase,
+    RestartRule, RestartRules, RuleAction,
 };
 use trainmesh_core::pod::{ContainerKind, RestartPolicy};
 
-use trainmesh_testing::dice::Dice;
+use trainmesh_testing::rng::SeededRng;
 
-/// A pod on its node.
+/// A pod as its kubelet runs it.
 pub struct Node {
     pub now: Timestamp,
     pub containers: Vec<Container>,
-    /// When all containers start again.
+    /// When all containers start again, if a rule requested it.
     all_start: Option<Timestamp>,
-    dice: Dice,
+    rng: SeededRng,
 }
 
 pub struct Container {
     pub name: &'static str,
-    pub part: Part,
+    pub role: Role,
     pub policy: RestartPolicy,
     pub rules: Vec<Rule>,
-    /// How long the next runs take, and how they end. After the last one it runs until it is told to end, or not at all.
+    /// Duration in seconds and exit code of the next runs. After the last one, a main container exits after 5 seconds;
+    /// any other runs until it receives a quit request.
     pub runs: Vec<(i64, i32)>,
-    /// What comes of each way to end it.
+    /// Reaction to each termination method.
     pub reactions: BTreeMap<Method, Reaction>,
-    pub life: Life,
+    pub state: RunState,
     pub restarts: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    Payload,
+pub enum Role {
+    Main,
     Proxy,
-    Helper,
-    /// A helper that nobody knows how to end.
-    Bystander,
+    Sidecar,
+    /// A sidecar without a termination method.
+    UnknownSidecar,
 }
 
 pub struct Rule {
@@ -48,39 +49,39 @@ pub struct Rule {
     pub codes: Vec<i32>,
 }
 
-/// What comes of a way to end a container.
+/// Reaction of a container to a termination method.
 #[derive(Clone, Copy, Debug)]
 pub struct Reaction {
     pub result: AttemptResult,
-    /// How many seconds later the container ends by it, and how.
+    /// Seconds until the container terminates, and its exit code; absent if it keeps running.
     pub ends: Option<(i64, i32)>,
-    /// From when on it is so; before, the node cannot be reached.
+    /// Time from which the node is reachable.
     pub from: Timestamp,
 }
 
 #[derive(Clone, Copy)]
-pub enum Life {
-    Starts { at: Timestamp, crash_loop: bool },
-    Runs { until: Option<(Timestamp, i32)> },
-    Ended { at: Timestamp, code: i32, again: Option<Timestamp> },
+pub enum RunState {
+    Starting { at: Timestamp, crash_loop: bool },
+    Running { until: Option<(Timestamp, i32)> },
+    Terminated { at: Timestamp, code: i32, restart_at: Option<Timestamp> },
 }
 
 impl Node {
-    pub fn new(dice: Dice, now: Timestamp, containers: Vec<Container>) -> Self {
-        Self { now, containers, all_start: None, dice }
+    pub fn new(rng: SeededRng, now: Timestamp, containers: Vec<Container>) -> Self {
+        Self { now, containers, all_start: None, rng }
     }
 
-    /// When the next thing happens by itself.
+    /// Returns the time of the next transition.
     pub fn next(&self) -> Option<Timestamp> {
-        let each = self.containers.iter().filter_map(|container| match container.life {
-            Life::Starts { at, .. } => Some(at),
-            Life::Runs { until } => until.map(|(at, _)| at),
-            Life::Ended { again, .. } => again,
+        let each = self.containers.iter().filter_map(|container| match container.state {
+            RunState::Starting { at, .. } => Some(at),
+            RunState::Running { until } => until.map(|(at, _)| at),
+            RunState::Terminated { restart_at, .. } => restart_at,
         });
         each.chain(self.all_start).min()
     }
 
-    /// Lets the time pass until `now`.
+    /// Advances the model to `now`.
     pub fn advance(&mut self, now: Timestamp) {
         while let Some(next) = self.next().filter(|next| *next <= now) {
             self.now = next;
@@ -101,14 +102,14 @@ impl Node {
     fn step(&mut self, index: usize) {
         let now = self.now;
         let container = &mut self.containers[index];
-        match container.life {
-            Life::Starts { at, .. } if at <= now => container.start(now),
-            Life::Runs { until: Some((at, code)) } if at <= now => self.end(index, code),
-            Life::Ended { code: _, again: Some(at), .. } if at <= now => {
+        match container.state {
+            RunState::Starting { at, .. } if at <= now => container.start(now),
+            RunState::Running { until: Some((at, code)) } if at <= now => self.end(index, code),
+            RunState::Terminated { code: _, restart_at: Some(at), .. } if at <= now => {
                 container.restarts += 1;
-                let wait = below(&mut self.dice, 3) * 5;
+                let wait = random_below(&mut self.rng, 3) * 5;
                 let crash_loop = wait > 0;
-                container.life = Life::Starts { at: after(now, wait), crash_loop };
+                container.state = RunState::Starting { at: after(now, wait), crash_loop };
             }
             _ => {}
         }
@@ -116,40 +117,40 @@ impl Node {
 
     fn end(&mut self, index: usize, code: i32) {
         let (now, container) = (self.now, &mut self.containers[index]);
-        let again = container.restarts_after(code);
-        let soon = after(now, 1 + below(&mut self.dice, 4));
-        container.life = Life::Ended { at: now, code, again: again.then_some(soon) };
-        if container.takes_all(code) {
-            container.life = Life::Ended { at: now, code, again: None };
+        let restart_at = container.restarts_after(code);
+        let soon = after(now, 1 + random_below(&mut self.rng, 4));
+        container.state = RunState::Terminated { at: now, code, restart_at: restart_at.then_some(soon) };
+        if container.restarts_all(code) {
+            container.state = RunState::Terminated { at: now, code, restart_at: None };
             self.all_start = Some(after(now, 2));
         }
     }
 
-    /// A quit reaches container `name`.
+    /// Delivers a quit request to container `name`.
     pub fn quit(&mut self, name: &str, seconds: i64, code: i32) {
         let now = self.now;
         let container = self.containers.iter_mut().find(|container| container.name == name).unwrap();
-        if let Life::Runs { until } = &mut container.life {
+        if let RunState::Running { until } = &mut container.state {
             let end = (after(now, seconds), code);
             *until = Some(until.map_or(end, |sooner| if sooner.0 <= end.0 { sooner } else { end }));
         }
     }
 
-    /// Whether a container of the payload runs or may run again: what the decision must find out without being told.
-    pub fn payload_may_run(&self) -> bool {
-        let payload = |container: &&Container| container.part == Part::Payload;
-        let alive = |container: &Container| match container.life {
-            Life::Ended { again, .. } => again.is_some(),
+    /// Returns true if a main container runs or may run again. Decisions must infer this from the status alone.
+    pub fn main_container_may_run(&self) -> bool {
+        let main = |container: &&Container| container.role == Role::Main;
+        let alive = |container: &Container| match container.state {
+            RunState::Terminated { restart_at, .. } => restart_at.is_some(),
             _ => true,
         };
-        self.all_start.is_some() || self.containers.iter().filter(payload).any(alive)
+        self.all_start.is_some() || self.containers.iter().filter(main).any(alive)
     }
 
-    /// What the apiserver shows.
+    /// Returns the facts as the apiserver would show them.
     pub fn facts(&self) -> PodFacts {
-        let ended = |container: &Container| matches!(container.life, Life::Ended { again: None, .. });
-        let unborn = self.containers.iter().all(|container| matches!(container.life, Life::Starts { .. }));
-        let bystander = self.containers.iter().any(|container| container.part == Part::Bystander);
+        let ended = |container: &Container| matches!(container.state, RunState::Terminated { restart_at: None, .. });
+        let pending = self.containers.iter().all(|container| matches!(container.state, RunState::Starting { .. }));
+        let unknown_sidecar = self.containers.iter().any(|container| container.role == Role::UnknownSidecar);
         let done = self.all_start.is_none() && self.containers.iter().all(ended);
         PodFacts {
             namespace: "team-a".into(),
@@ -158,22 +159,25 @@ impl Node {
             created: None,
             node: Some("n1".into()),
             phase: if done {
-                Phase::Succeeded
-            } else if unborn {
-                Phase::Pending
+                PodPhase::Succeeded
+            } else if pending {
+                PodPhase::Pending
             } else {
-                Phase::Running
+                PodPhase::Running
             },
             deleting: false,
             host_network: false,
             shared_processes: false,
             opted_out: false,
-            traced: true,
+            has_webhook_mark: true,
             restarting: self.all_start.is_some_and(|at| at.duration_since(self.now).as_secs() < 1),
             ambient: false,
-            declared: Declared { helpers: bystander.then(|| Ok("log".into())), ..Declared::default() },
+            annotations: PodAnnotations {
+                helper_containers: unknown_sidecar.then(|| Ok("log".into())),
+                ..PodAnnotations::default()
+            },
             injected: None,
-            agent: Agent::default(),
+            agent: AgentConfig::default(),
             too_many_containers: false,
             containers: self.containers.iter().map(Container::facts).collect(),
         }
@@ -183,34 +187,37 @@ impl Node {
 impl Container {
     fn start(&mut self, now: Timestamp) {
         let run = (!self.runs.is_empty()).then(|| self.runs.remove(0));
-        let forever = self.part != Part::Payload;
+        let forever = self.role != Role::Main;
         let until = run.or((!forever).then_some((5, 0)));
-        self.life = Life::Runs { until: until.map(|(seconds, code)| (after(now, seconds), code)) };
+        self.state = RunState::Running { until: until.map(|(seconds, code)| (after(now, seconds), code)) };
     }
 
     /// As KEP-5307 has it: the first rule that fits, else the policy.
     fn restarts_after(&self, code: i32) -> bool {
-        if self.rules.iter().any(|rule| rule.fits(code)) {
+        if self.rules.iter().any(|rule| rule.matches(code)) {
             return true;
         }
         self.policy == RestartPolicy::Always || (self.policy == RestartPolicy::OnFailure && code != 0)
     }
 
-    fn takes_all(&self, code: i32) -> bool {
-        self.rules.iter().find(|rule| rule.fits(code)).is_some_and(|rule| rule.all)
+    fn restarts_all(&self, code: i32) -> bool {
+        self.rules.iter().find(|rule| rule.matches(code)).is_some_and(|rule| rule.all)
     }
 
-    /// Whether `methods` make it end for good: one of them at least, and none so that the kubelet starts it again.
+    /// Returns true if `methods` terminate the container for good: at least one of them works, and none makes the
+    /// kubelet restart it.
     pub fn obeys(&self, methods: &[Method]) -> bool {
         let mut ends = methods.iter().filter_map(|method| self.reactions[method].ends).peekable();
         ends.peek().is_some() && ends.all(|(_, code)| !self.restarts_after(code))
     }
 
     fn facts(&self) -> ContainerFacts {
-        let state = match self.life {
-            Life::Starts { crash_loop, .. } => State::Waiting { crash_loop },
-            Life::Runs { .. } => State::Running,
-            Life::Ended { at, code, .. } => State::Terminated { exit_code: code, finished: Some(whole_seconds(at)) },
+        let state = match self.state {
+            RunState::Starting { crash_loop, .. } => ContainerState::Waiting { crash_loop },
+            RunState::Running { .. } => ContainerState::Running,
+            RunState::Terminated { at, code, .. } => {
+                ContainerState::Terminated { exit_code: code, finished: Some(whole_seconds(at)) }
+            }
         };
         let rule = |rule: &Rule| RestartRule {
             action: if rule.all { RuleAction::RestartAllContainers } else { RuleAction::Restart },
@@ -231,21 +238,21 @@ impl Container {
 }
 
 impl Rule {
-    fn fits(&self, code: i32) -> bool {
+    fn matches(&self, code: i32) -> bool {
         if self.unless { !self.codes.contains(&code) } else { self.codes.contains(&code) }
     }
 }
 
-/// Less than `limit`, for seconds.
-pub fn below(dice: &mut Dice, limit: usize) -> i64 {
-    i64::try_from(dice.below(limit)).unwrap()
+/// Returns a random number of seconds below `limit`.
+pub fn random_below(rng: &mut SeededRng, limit: usize) -> i64 {
+    i64::try_from(rng.below(limit)).unwrap()
 }
 
 pub fn after(time: Timestamp, seconds: i64) -> Timestamp {
     time + SignedDuration::from_secs(seconds)
 }
 
-/// The kubelet writes whole seconds.
+/// Truncates to whole seconds, as the kubelet writes timestamps.
 fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap()
 }

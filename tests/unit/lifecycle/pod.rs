@@ -1,23 +1,23 @@
-//! Pods as the apiserver shows them, for tables of cases.
+//! Pods as the apiserver shows them, for decision tables.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// When the containers of these pods ended.
-pub const ENDED: &str = "2026-01-01T00:00:00Z";
+/// Time at which the containers of these pods terminated.
+pub const TERMINATED_AT: &str = "2026-01-01T00:00:00Z";
 
-/// The time of a decision unless a case has another one: the settle window is over.
+/// Returns the default time of a decision: the stabilization window is over.
 pub fn now() -> Timestamp {
     at(10)
 }
 
-/// `seconds` after [`ENDED`].
+/// Returns the time `seconds` after [`TERMINATED_AT`].
 pub fn at(seconds: i64) -> Timestamp {
-    let ended: Timestamp = ENDED.parse().unwrap();
-    ended + jiff::SignedDuration::from_secs(seconds)
+    let terminated_at: Timestamp = TERMINATED_AT.parse().unwrap();
+    terminated_at + jiff::SignedDuration::from_secs(seconds)
 }
 
-/// A container, and the status that the kubelet writes of it.
+/// A container with the status that the kubelet writes.
 #[derive(Clone)]
 pub struct Container {
     pub spec: Value,
@@ -25,17 +25,18 @@ pub struct Container {
     pub native: bool,
 }
 
-/// `a` runs, `b T0` has ended with exit code 0, `c W` waits, `d C` waits in a crash loop, `e -` has no status yet.
+/// Parses a container: `a` runs, `b T0` has terminated with exit code 0, `c W` waits, `d C` waits in a crash loop,
+/// `e -` has no status yet.
 pub fn container(text: &str) -> Container {
     let (name, state) = text.split_once(' ').unwrap_or((text, "R"));
     let state = match state {
         "-" => None,
-        "R" => Some(json!({"running": {"startedAt": ENDED}})),
+        "R" => Some(json!({"running": {"startedAt": TERMINATED_AT}})),
         "W" => Some(json!({"waiting": {"reason": "ContainerCreating"}})),
         "C" => Some(json!({"waiting": {"reason": "CrashLoopBackOff"}})),
         terminated => {
             let code: i32 = terminated.trim_start_matches('T').parse().unwrap();
-            Some(json!({"terminated": {"exitCode": code, "finishedAt": ENDED, "reason": "Error"}}))
+            Some(json!({"terminated": {"exitCode": code, "finishedAt": TERMINATED_AT, "reason": "Error"}}))
         }
     };
     let status = state.map(
@@ -55,7 +56,7 @@ impl Container {
         self.with("restartPolicy", json!("Always"))
     }
 
-    /// The instance after `restarts` restarts.
+    /// Returns the container after `restarts` restarts.
     pub fn restarted(mut self, restarts: u32) -> Self {
         let name = self.spec["name"].as_str().unwrap().to_owned();
         if let Some(status) = &mut self.status {
@@ -66,11 +67,11 @@ impl Container {
     }
 }
 
-/// A running pod of `containers`.
+/// Returns a running pod with `containers`.
 pub fn pod(policy: &str, containers: impl IntoIterator<Item = Container>) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "train-0", "namespace": "team-a", "uid": "u-1", "creationTimestamp": ENDED},
+        "metadata": {"name": "train-0", "namespace": "team-a", "uid": "u-1", "creationTimestamp": TERMINATED_AT},
         "spec": {"restartPolicy": policy, "nodeName": "n1", "containers": [], "initContainers": []},
         "status": {"phase": "Running", "containerStatuses": [], "initContainerStatuses": []},
     });
@@ -86,18 +87,18 @@ pub fn pod(policy: &str, containers: impl IntoIterator<Item = Container>) -> Val
     pod
 }
 
-/// A pod of the containers that `texts` describe, as [`container`] reads them.
+/// Returns a pod with the containers that `texts` describe; see [`container`].
 pub fn plain(policy: &str, texts: &[&str]) -> Value {
     pod(policy, texts.iter().map(|text| container(text)))
 }
 
-/// `pod` with `value` at `pointer`; parents are made.
+/// Sets `value` at `path` in `pod`, creating parents.
 pub fn with(mut pod: Value, path: &[&str], value: Value) -> Value {
-    let mut place = &mut pod;
+    let mut target = &mut pod;
     for key in path {
-        place = &mut place[*key];
+        target = &mut target[*key];
     }
-    *place = value;
+    *target = value;
     pod
 }
 

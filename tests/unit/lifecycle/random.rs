@@ -1,7 +1,7 @@
-//! Random lives of pods under a controller that gets old views of them, gets some twice, and misses some.
+//! Random pod lifecycles against a controller that receives stale views, duplicates and gaps.
 //!
-//! Never an action while the payload may run again; always one once it may not; never two at a time; what cannot be
-//! ended is tried ever more rarely; the memory stays small.
+//! The controller never acts while a main container may run again, always acts once none can, never runs two actions at
+//! a time, retries a stubborn container ever more rarely, and keeps little memory.
 
 use std::collections::BTreeSet;
 
@@ -9,28 +9,29 @@ use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
 use trainmesh_core::config::{Configuration, Termination};
 use trainmesh_core::lifecycle::{
-    Attempt, AttemptResult, Catalogue, Decision, History, Method, PodFacts, ReportCode, Situation, Step, Target, decide,
+    Attempt, AttemptOutcome, AttemptResult, Decision, DecisionInput, History, Method, PodFacts, ReportCode,
+    SidecarCatalog, Target, decide,
 };
 use trainmesh_core::scope::Mode;
 
-use super::chance;
-use super::kubelet::{Life, Node, Part, after, below};
+use super::generator;
+use super::kubelet::{Node, Role, RunState, after, random_below};
 use super::pod::at;
-use trainmesh_testing::dice::Dice;
+use trainmesh_testing::rng::SeededRng;
 
-const LIVES: u64 = 10_000;
-/// The lives are split, so that the tests run side by side.
+const LIFECYCLES: u64 = 10_000;
+/// The lifecycles are split, so that the tests run in parallel.
 const SHARES: u64 = 10;
-/// How long after the payload's end a life is followed: beyond giving up, and a rare try.
-const FOLLOWED: SignedDuration = SignedDuration::from_mins(100);
-/// How long after it the kubelet still has news of no interest.
+/// Time to observe after the main containers' final termination: longer than giving up and one slow retry.
+const OBSERVED: SignedDuration = SignedDuration::from_mins(100);
+/// Time after that for which the kubelet still sends irrelevant updates.
 const BUSY: SignedDuration = SignedDuration::from_mins(5);
-/// A controller resyncs after so many seconds, whatever it has missed.
+/// Seconds between the controller's resyncs.
 const RESYNC: i64 = 300;
-const LADDER: [Method; 3] = [Method::EnvoyAdmin, Method::StatusPort, Method::StatusForward];
+const PROXY_METHODS: [Method; 3] = [Method::EnvoyAdmin, Method::StatusPort, Method::StatusForward];
 
-/// What is found in a thousand lives. That the payload was started again after an action is not among it.
-const FOUND: [ReportCode; 9] = [
+/// Reports that a thousand lifecycles must produce. `PrematureEnd` must not be among them.
+const EXPECTED_REPORTS: [ReportCode; 9] = [
     ReportCode::ProxyEnded,
     ReportCode::ProxyEndFailed,
     ReportCode::ProxyDiedEarly,
@@ -44,44 +45,44 @@ const FOUND: [ReportCode; 9] = [
 
 struct Controller<'a> {
     settings: &'a Termination,
-    catalogue: &'a Catalogue,
+    catalog: &'a SidecarCatalog,
     history: History,
-    /// Under way: when it ends, and what comes of it then.
-    action: Option<(Timestamp, Step, Target, AttemptResult)>,
-    tries: Vec<(Timestamp, Target)>,
-    found: Vec<ReportCode>,
+    /// Running action: its end, and its result at that time.
+    action: Option<(Timestamp, Attempt, Target, AttemptResult)>,
+    attempts: Vec<(Timestamp, Target)>,
+    reports: Vec<ReportCode>,
     wake: Option<Timestamp>,
 }
 
 impl Controller<'_> {
     fn decide(&mut self, facts: &PodFacts, now: Timestamp) -> Decision {
         loop {
-            let decision = decide(&Situation {
+            let decision = decide(&DecisionInput {
                 facts,
                 mode: Ok(Mode::Enabled),
                 settings: self.settings,
-                catalogue: self.catalogue,
+                catalog: self.catalog,
                 history: &self.history,
                 now,
             });
             let Decision::Report(report) = decision else { return decision };
-            assert!(!self.history.told(&report), "told twice: {report:?}");
-            self.history.tell(&report);
-            self.found.push(report.code);
+            assert!(!self.history.is_reported(&report), "reported twice: {report:?}");
+            self.history.record_report(&report);
+            self.reports.push(report.code);
         }
     }
 
-    /// Looks at a view of the pod, which may be old, and acts on the pod as it is.
-    fn look(&mut self, view: &PodFacts, node: &mut Node, dice: &mut Dice) {
+    /// Decides on a view of the pod, which may be stale, and acts on the pod's current state.
+    fn observe(&mut self, view: &PodFacts, node: &mut Node, rng: &mut SeededRng) {
         let now = node.now;
         self.wake = None;
         let decision = self.decide(view, now);
         match decision {
-            Decision::End { ref step, ref target } => {
+            Decision::Terminate { ref attempt, ref target } => {
                 assert!(self.action.is_none(), "two actions at a time");
                 if self.decide(&node.facts(), now) == decision {
-                    assert!(!node.payload_may_run(), "{target:?} is ended while the payload may run");
-                    self.act(step, target, node, dice);
+                    assert!(!node.main_container_may_run(), "{target:?} is terminated while a main container may run");
+                    self.act(attempt, target, node, rng);
                 } else {
                     self.wake = Some(after(now, 1));
                 }
@@ -91,55 +92,55 @@ impl Controller<'_> {
         }
     }
 
-    fn act(&mut self, step: &Step, target: &Target, node: &mut Node, dice: &mut Dice) {
+    fn act(&mut self, attempt: &Attempt, target: &Target, node: &mut Node, rng: &mut SeededRng) {
         let now = node.now;
         let container = node.containers.iter().find(|container| *container.name == *target.container).unwrap();
-        assert!(matches!(container.life, Life::Runs { .. }), "{target:?} does not run");
-        let reaction = container.reactions[&step.method];
+        assert!(matches!(container.state, RunState::Running { .. }), "{target:?} does not run");
+        let reaction = container.reactions[&attempt.method];
         let reached = now >= reaction.from;
         let result = if reached { reaction.result } else { AttemptResult::Unreachable };
-        let lasts = if result == AttemptResult::TimedOut { 10 } else { below(dice, 3) };
+        let lasts = if result == AttemptResult::TimedOut { 10 } else { random_below(rng, 3) };
         if let Some((seconds, code)) = reaction.ends.filter(|_| reached) {
             node.quit(&target.container, seconds, code);
         }
         self.history.begin(after(now, 20));
-        self.tries.push((now, target.clone()));
-        self.action = Some((after(now, lasts), step.clone(), target.clone(), result));
+        self.attempts.push((now, target.clone()));
+        self.action = Some((after(now, lasts), attempt.clone(), target.clone(), result));
     }
 
-    fn finish(&mut self, now: Timestamp, dice: &mut Dice) {
-        let Some((_, step, target, result)) = self.action.take_if(|(at, ..)| *at <= now) else { return };
-        let jitter = f64::from(u32::try_from(dice.below(1_000)).unwrap()) / 1_000.0;
-        self.history.record(&target, &step, Attempt { result, detail: "x".repeat(1_000) }, jitter, now);
+    fn finish(&mut self, now: Timestamp, rng: &mut SeededRng) {
+        let Some((_, attempt, target, result)) = self.action.take_if(|(at, ..)| *at <= now) else { return };
+        let jitter = f64::from(u32::try_from(rng.below(1_000)).unwrap()) / 1_000.0;
+        self.history.record(&target, &attempt, AttemptOutcome { result, detail: "x".repeat(1_000) }, jitter, now);
     }
 }
 
-/// One life, from the pod's birth to some hours after its payload's end, and what was found in it.
-fn live(seed: u64, settings: &Termination, catalogue: &Catalogue) -> Vec<ReportCode> {
-    let mut dice = Dice::new(!seed);
-    let mut node = chance::node(seed, at(0));
+/// Simulates one lifecycle, from the pod's start until well after its final termination, and returns the reports.
+fn simulate(seed: u64, settings: &Termination, catalog: &SidecarCatalog) -> Vec<ReportCode> {
+    let mut rng = SeededRng::new(!seed);
+    let mut node = generator::node(seed, at(0));
     let mut controller = Controller {
         settings,
-        catalogue,
+        catalog,
         history: History::default(),
         action: None,
-        tries: Vec::new(),
-        found: Vec::new(),
+        attempts: Vec::new(),
+        reports: Vec::new(),
         wake: None,
     };
-    let mut old = node.facts();
+    let mut stale = node.facts();
     let mut resync = after(at(0), RESYNC);
     let mut final_at = None;
-    while final_at.is_none_or(|end: Timestamp| node.now < end + FOLLOWED) {
+    while final_at.is_none_or(|end: Timestamp| node.now < end + OBSERVED) {
         let action = controller.action.as_ref().map(|(at, ..)| *at);
         let busy = final_at.is_none_or(|end| node.now < end + BUSY);
-        let spurious = (busy && dice.once_in(4)).then(|| after(node.now, 1 + below(&mut dice, 20)));
+        let spurious = (busy && rng.one_in(4)).then(|| after(node.now, 1 + random_below(&mut rng, 20)));
         let [event, wake] = [node.next(), controller.wake].map(|at| at.filter(|at| *at > node.now));
         let next = [event, wake, action, spurious].into_iter().flatten().min().unwrap_or(resync).min(resync);
         node.advance(next.max(node.now));
-        controller.finish(node.now, &mut dice);
-        assert!(final_at.is_none() || !node.payload_may_run(), "the payload runs again");
-        if final_at.is_none() && !node.payload_may_run() {
+        controller.finish(node.now, &mut rng);
+        assert!(final_at.is_none() || !node.main_container_may_run(), "a main container runs again");
+        if final_at.is_none() && !node.main_container_may_run() {
             final_at = Some(node.now);
         }
         let resyncs = node.now >= resync;
@@ -147,76 +148,74 @@ fn live(seed: u64, settings: &Termination, catalogue: &Catalogue) -> Vec<ReportC
             resync = after(node.now, RESYNC);
         }
         let woken = resyncs || wake.is_some_and(|wake| wake <= node.now);
-        match dice.below(10) {
-            // Missed.
+        match rng.below(10) {
+            // A missed update.
             0 if !woken => {}
-            // Twice.
+            // A duplicate.
             1 => {
                 let view = node.facts();
-                controller.look(&view, &mut node, &mut dice);
-                controller.look(&view, &mut node, &mut dice);
-                old = view;
+                controller.observe(&view, &mut node, &mut rng);
+                controller.observe(&view, &mut node, &mut rng);
+                stale = view;
             }
-            2 | 3 if !woken => controller.look(&old, &mut node, &mut dice),
-            _ => controller.look(&node.facts(), &mut node, &mut dice),
+            2 | 3 if !woken => controller.observe(&stale, &mut node, &mut rng),
+            _ => controller.observe(&node.facts(), &mut node, &mut rng),
         }
     }
-    judge(&node, &controller, final_at.unwrap());
-    controller.found
+    check_invariants(&node, &controller, final_at.unwrap());
+    controller.reports
 }
 
-/// What must hold at the end of a life.
-fn judge(node: &Node, controller: &Controller<'_>, final_at: Timestamp) {
-    let Controller { history, tries, found, .. } = controller;
-    assert!(!found.contains(&ReportCode::PrematureEnd));
+/// Checks the invariants at the end of a lifecycle.
+fn check_invariants(node: &Node, controller: &Controller<'_>, final_at: Timestamp) {
+    let Controller { history, attempts, reports, .. } = controller;
+    assert!(!reports.contains(&ReportCode::PrematureEnd));
     assert!(format!("{history:?}").len() < 6_000, "{history:?}");
     for container in &node.containers {
-        let methods: &[Method] = match container.part {
-            Part::Payload | Part::Bystander => &[],
-            Part::Proxy => &LADDER,
-            Part::Helper => &[Method::HelperPost],
+        let methods: &[Method] = match container.role {
+            Role::Main | Role::UnknownSidecar => &[],
+            Role::Proxy => &PROXY_METHODS,
+            Role::Sidecar => &[Method::SidecarPost],
         };
-        let ended = matches!(container.life, Life::Ended { again: None, .. });
+        let terminated = matches!(container.state, RunState::Terminated { restart_at: None, .. });
         let times: Vec<Timestamp> =
-            tries.iter().filter(|(_, target)| *target.container == *container.name).map(|(at, _)| *at).collect();
+            attempts.iter().filter(|(_, target)| *target.container == *container.name).map(|(at, _)| *at).collect();
         assert!(
-            ended || !container.obeys(methods),
-            "{} was never ended: {times:?} {:?} {:?}",
+            terminated || !container.obeys(methods),
+            "{} was never terminated: {times:?} {:?} {:?}",
             container.name,
             container.reactions,
             container.policy
         );
-        assert!(!methods.is_empty() || times.is_empty(), "{} was told to end", container.name);
-        assert!(methods.is_empty() || ended || !times.is_empty(), "{} was never told to end", container.name);
-        // Ten rounds and the rare ones, and a few more where it comes back; half a minute apart where nothing is reached.
+        assert!(!methods.is_empty() || times.is_empty(), "{} was asked to quit", container.name);
+        assert!(methods.is_empty() || terminated || !times.is_empty(), "{} was never asked to quit", container.name);
+        // Ten rounds and the slow retries, a few more after restarts; every half minute while the node is unreachable.
         let reached = |method: &Method| {
             let reaction = container.reactions[method];
             reaction.from <= at(0)
                 && !matches!(reaction.result, AttemptResult::Unreachable | AttemptResult::ContainerGone)
         };
         let bound = if methods.iter().all(reached) { 12 * methods.len() + 10 } else { 2 * 100 + 20 };
-        assert!(times.len() <= bound, "{} was told to end {} times", container.name, times.len());
-        // Pauses are half fixed: the fifth round begins after 7.5 s at the soonest, the sixth after 15.5 s.
+        assert!(times.len() <= bound, "{} was asked to quit {} times", container.name, times.len());
+        // Half of a backoff is fixed: the fifth round starts after 7.5 s at the earliest, the sixth after 15.5 s.
         let crowd = times.windows(16).filter(|window| window[15].duration_since(window[0]).as_secs() < 15).count();
-        assert_eq!(crowd, 0, "{} was told to end again and again: {times:?}", container.name);
+        assert_eq!(crowd, 0, "{} was asked to quit too often: {times:?}", container.name);
     }
-    if let Some((first, _)) = tries.first() {
-        assert!(first.duration_since(final_at).as_secs() <= RESYNC + 31, "first told to end at {first}");
+    if let Some((first, _)) = attempts.first() {
+        assert!(first.duration_since(final_at).as_secs() <= RESYNC + 31, "first asked to quit at {first}");
     }
 }
 
 #[rstest]
-fn of_ten_thousand_lives_none_is_cut_short_and_none_is_left_hanging(
-    #[values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)] share: u64,
-) {
-    // With every method: a life is judged by all of them.
+fn no_lifecycle_is_cut_short_or_left_hanging(#[values(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)] share: u64) {
+    // All methods are enabled: the invariants consider all of them.
     let settings = Termination { port_forward: true, ..Configuration::embedded().termination };
-    let catalogue = Catalogue::new(&settings);
-    let mut found = BTreeSet::new();
-    for seed in (0..LIVES).filter(|seed| seed % SHARES == share) {
-        let life = std::panic::catch_unwind(|| live(seed, &settings, &catalogue));
-        found.extend(life.unwrap_or_else(|_| panic!("in life {seed}")));
+    let catalog = SidecarCatalog::new(&settings);
+    let mut reports = BTreeSet::new();
+    for seed in (0..LIFECYCLES).filter(|seed| seed % SHARES == share) {
+        let lifecycle = std::panic::catch_unwind(|| simulate(seed, &settings, &catalog));
+        reports.extend(lifecycle.unwrap_or_else(|_| panic!("in lifecycle {seed}")));
     }
-    // The lives are as different as they are meant to be.
-    assert_eq!(found, FOUND.into_iter().collect());
+    // The lifecycles must cover every report.
+    assert_eq!(reports, EXPECTED_REPORTS.into_iter().collect());
 }

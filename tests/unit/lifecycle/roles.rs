@@ -1,4 +1,4 @@
-//! What each container is to its pod.
+//! The role of each container in its pod.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -6,16 +6,16 @@ use trainmesh_core::config::{Argv, Configuration, ContainerName, Helper, HelperM
 use trainmesh_core::lifecycle::{Decision, ReportCode};
 
 use super::pod::{annotated, container, plain, pod, with};
-use super::{World, check};
+use super::{Scenario, check};
 
 const END: &str = "end istio-proxy envoy-admin";
 const RUNNING: &str = "wait PayloadRunning";
 
-fn payload(pod: Value, names: &str) -> Value {
+fn with_main_containers(pod: Value, names: &str) -> Value {
     annotated(pod, "trainmesh.dev/payload-containers", names)
 }
 
-fn helpers(pod: Value, names: &str) -> Value {
+fn with_sidecars(pod: Value, names: &str) -> Value {
     annotated(pod, "trainmesh.dev/helper-containers", names)
 }
 
@@ -23,7 +23,7 @@ fn status(pod: Value, text: &str) -> Value {
     annotated(pod, "sidecar.istio.io/status", text)
 }
 
-/// Starts all containers again after every exit code but `codes`.
+/// Returns a rule that restarts all containers after every exit code except `codes`.
 fn restart_all(codes: &[i32]) -> Value {
     json!([{"action": "RestartAllContainers", "exitCodes": {"operator": "NotIn", "values": codes}}])
 }
@@ -33,41 +33,41 @@ fn restart_all(codes: &[i32]) -> Value {
 #[case::not_listed(r#"{"containers":["other"]}"#, "skip NothingToEnd")]
 #[case::native_listed(r#"{"initContainers":["istio-proxy"],"containers":null}"#, "skip NothingToEnd")]
 #[case::bad_json("{", END)]
-#[case::no_object("[]", END)]
-fn the_proxy_is_the_one_that_the_injector_lists(#[case] text: &str, #[case] expected: &str) {
-    check(World::default(), &status(plain("Never", &["a T0", "istio-proxy"]), text), &[expected]);
+#[case::not_an_object("[]", END)]
+fn the_proxy_is_the_container_that_the_injector_lists(#[case] text: &str, #[case] expected: &str) {
+    check(Scenario::default(), &status(plain("Never", &["a T0", "istio-proxy"]), text), &[expected]);
 }
 
 #[test]
-fn the_proxys_name_is_a_setting() {
-    let world = || World::settings(|settings| settings.proxy_container = ContainerName::parse("mesh").unwrap());
-    check(world(), &plain("Never", &["a T0", "mesh"]), &["end mesh envoy-admin"]);
-    check(world(), &plain("Never", &["a T0", "istio-proxy"]), &["skip NothingToEnd"]);
+fn the_proxy_container_name_is_configurable() {
+    let scenario = || Scenario::settings(|settings| settings.proxy_container = ContainerName::parse("mesh").unwrap());
+    check(scenario(), &plain("Never", &["a T0", "mesh"]), &["end mesh envoy-admin"]);
+    check(scenario(), &plain("Never", &["a T0", "istio-proxy"]), &["skip NothingToEnd"]);
 }
 
 #[rstest]
-#[case::only_these(payload(plain("Never", &["a T0", "log", "istio-proxy"]), "a"), &[END])]
-#[case::all_of_these(payload(plain("Never", &["a T0", "b", "istio-proxy"]), "a, b"), &[RUNNING])]
-#[case::nobody(payload(plain("Never", &["a T0", "istio-proxy"]), " , "), &["skip NoPayload"])]
-#[case::stranger(
-    payload(plain("Never", &["a T0", "istio-proxy"]), "a,trian"),
+#[case::only_these(with_main_containers(plain("Never", &["a T0", "log", "istio-proxy"]), "a"), &[END])]
+#[case::all_of_these(with_main_containers(plain("Never", &["a T0", "b", "istio-proxy"]), "a, b"), &[RUNNING])]
+#[case::empty_list(with_main_containers(plain("Never", &["a T0", "istio-proxy"]), " , "), &["skip NoPayload"])]
+#[case::unknown_container(
+    with_main_containers(plain("Never", &["a T0", "istio-proxy"]), "a,trian"),
     &["report PayloadUnknown", "skip PayloadUnknown"]
 )]
 #[case::the_proxy(
-    payload(plain("Never", &["a T0", "istio-proxy"]), "a,istio-proxy"),
+    with_main_containers(plain("Never", &["a T0", "istio-proxy"]), "a,istio-proxy"),
     &["report PayloadUnknown", "skip PayloadUnknown"]
 )]
 #[case::a_native_sidecar(
-    payload(pod("Never", [container("b").native(), container("a T0"), container("istio-proxy")]), "a,b"),
+    with_main_containers(pod("Never", [container("b").native(), container("a T0"), container("istio-proxy")]), "a,b"),
     &["report PayloadUnknown", "skip PayloadUnknown"]
 )]
-#[case::a_policy_that_does_not_matter(
-    payload(pod("Never", [container("a T0"), container("log").with("restartPolicy", json!("Always")), container("istio-proxy")]), "a"),
+#[case::unlisted_container_always_restarts(
+    with_main_containers(pod("Never", [container("a T0"), container("log").with("restartPolicy", json!("Always")), container("istio-proxy")]), "a"),
     &[END]
 )]
-#[case::a_helper_that_is_payload(payload(plain("Never", &["a T0", "daprd", "istio-proxy"]), "a,daprd"), &[RUNNING])]
-fn payload_containers(#[case] pod: Value, #[case] expected: &[&str]) {
-    check(World::default(), &pod, expected);
+#[case::listed_sidecar_is_a_main_container(with_main_containers(plain("Never", &["a T0", "daprd", "istio-proxy"]), "a,daprd"), &[RUNNING])]
+fn main_containers_annotation(#[case] pod: Value, #[case] expected: &[&str]) {
+    check(Scenario::default(), &pod, expected);
 }
 
 #[rstest]
@@ -77,13 +77,13 @@ fn payload_containers(#[case] pod: Value, #[case] expected: &[&str]) {
     pod("Never", [container("istio-proxy").native(), container("a T0"), container("vault-agent")]),
     &["end vault-agent helper-post"]
 )]
-#[case::with_a_native_proxy_ended(
+#[case::with_a_native_proxy_terminated(
     pod("Never", [container("istio-proxy").native(), container("a T0"), container("vault-agent T0")]),
     &["skip NativeProxy"]
 )]
-#[case::payload_runs(plain("Never", &["a", "daprd", "istio-proxy"]), &[RUNNING])]
-#[case::ended_by_itself(plain("Never", &["a T0", "daprd T2", "istio-proxy"]), &[END])]
-#[case::native_helper(
+#[case::main_container_runs(plain("Never", &["a", "daprd", "istio-proxy"]), &[RUNNING])]
+#[case::terminated_on_its_own(plain("Never", &["a T0", "daprd T2", "istio-proxy"]), &[END])]
+#[case::native_sidecar(
     pod("Never", [container("daprd").native(), container("a T0"), container("istio-proxy")]),
     &[END]
 )]
@@ -91,56 +91,60 @@ fn payload_containers(#[case] pod: Value, #[case] expected: &[&str]) {
     plain("Never", &["a T0", "linkerd-proxy", "fluent-bit", "cloud-sql-proxy"]),
     &["end cloud-sql-proxy helper-post"]
 )]
-#[case::by_annotation(helpers(plain("Never", &["a T0", "sql", "istio-proxy"]), "sql=cloud-sql-proxy"), &["end sql helper-post"])]
-#[case::by_annotation_of_its_own_name(helpers(plain("Never", &["a T0", "daprd", "istio-proxy"]), "daprd"), &["end daprd helper-post"])]
-#[case::annotation_beats_the_name(helpers(plain("Never", &["a T0", "daprd", "istio-proxy"]), "daprd=fluent-bit"), &["end daprd helper-exec"])]
-#[case::started_again(
+#[case::by_annotation(with_sidecars(plain("Never", &["a T0", "sql", "istio-proxy"]), "sql=cloud-sql-proxy"), &["end sql helper-post"])]
+#[case::by_annotation_of_its_own_name(with_sidecars(plain("Never", &["a T0", "daprd", "istio-proxy"]), "daprd"), &["end daprd helper-post"])]
+#[case::annotation_overrides_the_name(with_sidecars(plain("Never", &["a T0", "daprd", "istio-proxy"]), "daprd=fluent-bit"), &["end daprd helper-exec"])]
+#[case::restarted(
     pod("Never", [container("a T0"), container("daprd").with("restartPolicy", json!("Always")), container("istio-proxy")]),
     &["report HelperHasNoMethod daprd", END]
 )]
 #[case::no_method(
-    helpers(plain("Never", &["a T0", "log", "istio-proxy"]), "log"),
+    with_sidecars(plain("Never", &["a T0", "log", "istio-proxy"]), "log"),
     &["report HelperHasNoMethod log", END]
 )]
-#[case::no_such_entry(
-    helpers(plain("Never", &["a", "log", "istio-proxy"]), "log=nothing"),
+#[case::unknown_method(
+    with_sidecars(plain("Never", &["a", "log", "istio-proxy"]), "log=nothing"),
     &["report HelperHasNoMethod log", RUNNING]
 )]
-#[case::it_would_restart_all(
+#[case::exit_code_would_restart_all(
     pod("Never", [container("a T0"), container("daprd").with("restartPolicyRules", restart_all(&[0])), container("istio-proxy")]),
     &["report HelperHasNoMethod daprd", END]
 )]
-#[case::it_would_restart_all_by_itself_only(
+#[case::other_exit_codes_would_restart_all(
     pod("Never", [container("a T0"), container("daprd").with("restartPolicyRules", restart_all(&[0, 137, 143, 42])), container("istio-proxy")]),
     &["end daprd helper-post"]
 )]
 #[case::no_such_container(
-    helpers(plain("Never", &["a T0", "istio-proxy"]), "lgo"),
+    with_sidecars(plain("Never", &["a T0", "istio-proxy"]), "lgo"),
     &["report HelperUnknown", END]
 )]
-#[case::no_method_and_nothing_else(helpers(plain("Never", &["a T0", "log"]), "log"), &["report HelperHasNoMethod log", "skip NothingToEnd"])]
-#[case::nothing_to_say_of_what_never_ends(helpers(plain("Always", &["a T0", "log", "istio-proxy"]), "log"), &["skip PayloadNeverEnds"])]
-fn helper_containers(#[case] pod: Value, #[case] expected: &[&str]) {
-    check(World::default(), &pod, expected);
+#[case::no_method_and_no_proxy(with_sidecars(plain("Never", &["a T0", "log"]), "log"), &["report HelperHasNoMethod log", "skip NothingToEnd"])]
+#[case::no_report_for_a_pod_that_never_ends(with_sidecars(plain("Always", &["a T0", "log", "istio-proxy"]), "log"), &["skip PayloadNeverEnds"])]
+fn sidecar_containers(#[case] pod: Value, #[case] expected: &[&str]) {
+    check(Scenario::default(), &pod, expected);
 }
 
 #[rstest]
 #[case::by_a_post("daprd", &["report HelperHasNoMethod daprd", END])]
 #[case::by_a_command("fluent-bit", &["end fluent-bit helper-exec"])]
-fn without_port_forwards(#[case] helper: &str, #[case] expected: &[&str]) {
-    let world = World::settings(|settings| settings.port_forward = false);
-    check(world, &plain("Never", &["a T0", helper, "istio-proxy"]), expected);
+fn sidecars_without_port_forwards(#[case] sidecar: &str, #[case] expected: &[&str]) {
+    let scenario = Scenario::settings(|settings| settings.port_forward = false);
+    check(scenario, &plain("Never", &["a T0", sidecar, "istio-proxy"]), expected);
 }
 
-/// The helper's way is `kill -TERM 1`: in a namespace of processes that others share, that is not the helper.
+/// The sidecar's method is `kill -TERM 1`; in a shared process namespace, process 1 is not the sidecar.
 #[rstest]
-#[case::own("hostIPC", "fluent-bit", &["end fluent-bit helper-exec"])]
-#[case::of_the_pod("shareProcessNamespace", "fluent-bit", &["report HelperHasNoMethod fluent-bit", END])]
-#[case::of_the_node("hostPID", "fluent-bit", &["report HelperHasNoMethod fluent-bit", END])]
-#[case::another_way("shareProcessNamespace", "cloud-sql-proxy", &["end cloud-sql-proxy helper-post"])]
-fn shared_processes(#[case] field: &str, #[case] helper: &str, #[case] expected: &[&str]) {
-    let world = World::settings(|settings| settings.port_forward = true);
-    check(world, &with(plain("Never", &["a T0", helper, "istio-proxy"]), &["spec", field], json!(true)), expected);
+#[case::host_ipc("hostIPC", "fluent-bit", &["end fluent-bit helper-exec"])]
+#[case::pod_process_namespace("shareProcessNamespace", "fluent-bit", &["report HelperHasNoMethod fluent-bit", END])]
+#[case::host_process_namespace("hostPID", "fluent-bit", &["report HelperHasNoMethod fluent-bit", END])]
+#[case::another_method("shareProcessNamespace", "cloud-sql-proxy", &["end cloud-sql-proxy helper-post"])]
+fn a_shared_process_namespace_excludes_the_kill_command(
+    #[case] field: &str,
+    #[case] sidecar: &str,
+    #[case] expected: &[&str],
+) {
+    let scenario = Scenario::settings(|settings| settings.port_forward = true);
+    check(scenario, &with(plain("Never", &["a T0", sidecar, "istio-proxy"]), &["spec", field], json!(true)), expected);
 }
 
 #[rstest]
@@ -149,8 +153,8 @@ fn shared_processes(#[case] field: &str, #[case] helper: &str, #[case] expected:
 #[case::shell(&["sh", "-c", "kill -s TERM 1"], true)]
 #[case::another_process(&["kill", "-TERM", "7"], false)]
 #[case::another_command(&["stop", "1"], false)]
-fn a_configured_helper_that_signals_process_1(#[case] argv: &[&str], #[case] signals: bool) {
-    let world = World::settings(|settings| {
+fn detects_configured_commands_that_signal_process_1(#[case] argv: &[&str], #[case] signals: bool) {
+    let scenario = Scenario::settings(|settings| {
         settings.helpers = vec![Helper {
             name: ContainerName::parse("log").unwrap(),
             method: HelperMethod::Exec(Argv(argv.iter().map(|word| (*word).to_owned()).collect())),
@@ -158,37 +162,37 @@ fn a_configured_helper_that_signals_process_1(#[case] argv: &[&str], #[case] sig
     });
     let pod = with(plain("Never", &["a T0", "log", "istio-proxy"]), &["spec", "shareProcessNamespace"], json!(true));
     let expected: &[&str] = if signals { &["report HelperHasNoMethod log", END] } else { &["end log helper-exec"] };
-    check(world, &pod, expected);
+    check(scenario, &pod, expected);
 }
 
-/// Six of the built-in ones: nobody grants a permission that reaches every port without asking for it.
+/// Six of the built-in sidecars need port-forwards, a permission that reaches every port and must be requested.
 #[test]
-fn by_default_there_are_no_port_forwards_and_the_report_names_the_setting() {
-    for helper in ["cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "daprd", "consul-dataplane", "linkerd-proxy"] {
-        let world = World { settings: Configuration::embedded().termination, ..World::default() };
-        let decision = world.decide(&plain("Never", &["a T0", helper, "istio-proxy"]));
-        let Decision::Report(report) = decision else { panic!("{helper}: {decision:?}") };
-        assert_eq!(report.code, ReportCode::HelperHasNoMethod, "{helper}");
+fn the_report_names_the_setting_when_port_forwards_are_disabled() {
+    for sidecar in ["cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "daprd", "consul-dataplane", "linkerd-proxy"] {
+        let scenario = Scenario { settings: Configuration::embedded().termination, ..Scenario::default() };
+        let decision = scenario.decide(&plain("Never", &["a T0", sidecar, "istio-proxy"]));
+        let Decision::Report(report) = decision else { panic!("{sidecar}: {decision:?}") };
+        assert_eq!(report.code, ReportCode::HelperHasNoMethod, "{sidecar}");
         assert!(report.detail.contains("termination.portForward"), "{report:?}");
     }
 }
 
 #[test]
-fn the_configuration_adds_helpers_and_they_are_ended_first() {
-    let world = || {
-        World::settings(|settings| {
+fn configured_sidecars_are_terminated_first() {
+    let scenario = || {
+        Scenario::settings(|settings| {
             settings.helpers = vec![Helper {
                 name: ContainerName::parse("log").unwrap(),
                 method: HelperMethod::Exec(Argv(vec!["stop".to_owned()])),
             }];
         })
     };
-    check(world(), &plain("Never", &["a T0", "daprd", "log", "istio-proxy"]), &["end log helper-exec"]);
-    check(world(), &plain("Never", &["a T0", "daprd", "log T0", "istio-proxy"]), &["end daprd helper-post"]);
+    check(scenario(), &plain("Never", &["a T0", "daprd", "log", "istio-proxy"]), &["end log helper-exec"]);
+    check(scenario(), &plain("Never", &["a T0", "daprd", "log T0", "istio-proxy"]), &["end daprd helper-post"]);
 }
 
 #[test]
-fn a_managed_label_is_no_evidence() {
+fn a_managed_label_alone_has_no_effect() {
     let pod = super::pod::labelled(plain("Never", &["a T0"]), "trainmesh.dev/managed", "true");
-    check(World::default(), &pod, &["skip NothingToEnd"]);
+    check(Scenario::default(), &pod, &["skip NothingToEnd"]);
 }

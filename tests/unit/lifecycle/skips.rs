@@ -1,13 +1,13 @@
-//! Every reason to leave a pod alone.
+//! Every reason to skip a pod.
 
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::scope::{Exclusion, Mode};
 
 use super::pod::{annotated, container, labelled, plain, pod, with};
-use super::{World, check};
+use super::{Scenario, check};
 
-/// A pod whose proxy would be ended.
+/// Returns a pod whose proxy would be terminated.
 fn hanging() -> Value {
     plain("Never", &["train T0", "istio-proxy"])
 }
@@ -15,7 +15,7 @@ fn hanging() -> Value {
 #[rstest]
 #[case::none(hanging(), "end istio-proxy envoy-admin")]
 #[case::opted_out(labelled(hanging(), "trainmesh.dev/inject", "disabled"), "skip PodOptedOut")]
-#[case::opt_out_is_no_annotation(
+#[case::opt_out_by_annotation_is_ignored(
     annotated(hanging(), "trainmesh.dev/inject", "disabled"),
     "end istio-proxy envoy-admin"
 )]
@@ -43,19 +43,19 @@ fn hanging() -> Value {
 #[case::native(pod("Never", [container("istio-proxy").native(), container("train T0")]), "skip NativeProxy")]
 #[case::ambient(annotated(plain("Never", &["train T0"]), "ambient.istio.io/redirection", "enabled"), "skip Ambient")]
 #[case::ambient_by_label(labelled(plain("Never", &["train T0"]), "istio.io/dataplane-mode", "ambient"), "skip Ambient")]
-#[case::nothing_but_a_proxy(plain("Never", &["istio-proxy"]), "skip NoPayload")]
+#[case::only_a_proxy(plain("Never", &["istio-proxy"]), "skip NoPayload")]
 #[case::always(plain("Always", &["train T0", "istio-proxy"]), "skip PayloadNeverEnds")]
-#[case::always_but_for_the_payload(
+#[case::always_except_for_the_main_container(
     pod("Always", [container("train T0").with("restartPolicy", json!("Never")), container("istio-proxy")]),
     "skip ProxyNeverEnds"
 )]
-#[case::always_but_for_payload_and_proxy(
+#[case::always_except_for_main_container_and_proxy(
     pod("Always", ["train T0", "istio-proxy"].map(|text| container(text).with("restartPolicy", json!("Never")))),
     "end istio-proxy envoy-admin"
 )]
 #[case::ended(plain("Never", &["train T0", "istio-proxy T0"]), "skip Ended")]
-fn pods(#[case] pod: Value, #[case] expected: &str) {
-    check(World::default(), &pod, &[expected]);
+fn pods_are_skipped_with_a_reason(#[case] pod: Value, #[case] expected: &str) {
+    check(Scenario::default(), &pod, &[expected]);
 }
 
 #[rstest]
@@ -65,22 +65,22 @@ fn pods(#[case] pod: Value, #[case] expected: &str) {
 #[case::not_opted_in(Err(Exclusion::NamespaceNotOptedIn), &["skip NamespaceNotOptedIn"])]
 #[case::excluded(Err(Exclusion::ExcludedNamespace), &["skip ExcludedNamespace"])]
 #[case::pod(Err(Exclusion::PodOptedOut), &["skip PodOptedOut"])]
-fn modes(#[case] mode: Result<Mode, Exclusion>, #[case] expected: &[&str]) {
-    check(World::mode(mode), &hanging(), expected);
+fn modes_decide_whether_the_controller_acts(#[case] mode: Result<Mode, Exclusion>, #[case] expected: &[&str]) {
+    check(Scenario::mode(mode), &hanging(), expected);
 }
 
 #[test]
-fn a_rehearsal_says_what_would_be_ended_and_says_it_once() {
-    let mut world = World::mode(Ok(Mode::Audit));
+fn audit_mode_reports_once_what_it_would_terminate() {
+    let mut scenario = Scenario::mode(Ok(Mode::Audit));
     let pod = plain("Never", &["train T0", "daprd", "fluent-bit T0", "istio-proxy"]);
-    let trainmesh_core::lifecycle::Decision::Report(report) = world.decide(&pod) else { panic!("no report") };
+    let trainmesh_core::lifecycle::Decision::Report(report) = scenario.decide(&pod) else { panic!("no report") };
     assert_eq!(report.detail, "daprd, istio-proxy");
-    assert_eq!(world.decisions(&pod), ["report WouldEnd", "skip Audit"]);
-    assert_eq!(world.decisions(&pod), ["skip Audit"]);
-    assert_eq!(world.decisions(&plain("Never", &["train", "istio-proxy"])), ["wait PayloadRunning"]);
+    assert_eq!(scenario.decisions(&pod), ["report WouldEnd", "skip Audit"]);
+    assert_eq!(scenario.decisions(&pod), ["skip Audit"]);
+    assert_eq!(scenario.decisions(&plain("Never", &["train", "istio-proxy"])), ["wait PayloadRunning"]);
 }
 
 #[test]
-fn switched_off_is_off() {
-    check(World::settings(|settings| settings.enabled = false), &hanging(), &["skip TerminationOff"]);
+fn nothing_is_terminated_when_termination_is_disabled() {
+    check(Scenario::settings(|settings| settings.enabled = false), &hanging(), &["skip TerminationOff"]);
 }

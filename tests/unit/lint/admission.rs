@@ -1,4 +1,4 @@
-//! What the webhook says: to whom, how much of it, and how long.
+//! Findings as admission warnings: which pods get them, how many, and how long they are.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use trainmesh_testing::snapshot::snapshot;
 
 const NCCL: &str = "{spec: {containers: [{name: train, env: [{name: NCCL_IB_TIMEOUT, value: '100'}, \
                     {name: NCCL_IB_GID_INDEX, value: '3'}]}]}}";
-const TIMEOUT: &str = "FP005: container train: NCCL_IB_TIMEOUT is 100, not 0 to 31";
+const TIMEOUT: &str = "FP005: container train: NCCL_IB_TIMEOUT is 100, expected 0 to 31";
 const ADAPTER: &str = "{spec: {volumes: [{name: shm, emptyDir: {medium: Memory}}], containers: [{name: train, \
                        resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}, volumeMounts: [{name: shm, mountPath: /dev/shm}]}]}}";
 const GPU: &str = "{spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}";
@@ -25,24 +25,24 @@ fn run(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &Value)
 
 fn check(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &str, expected: &[&str]) {
     let outcome = run(mode, labels, config, &yaml::parse(pod).unwrap());
-    let told: Vec<&String> = outcome.warnings.iter().filter(|warning| warning.starts_with("FP")).collect();
-    assert_eq!(told, expected, "{:#?}", outcome.findings);
+    let warnings: Vec<&String> = outcome.warnings.iter().filter(|warning| warning.starts_with("FP")).collect();
+    assert_eq!(warnings, expected, "{:#?}", outcome.findings);
 }
 
 #[rstest]
 #[case::sets_nccl(Mode::Enabled, NCCL, &[TIMEOUT])]
-#[case::rehearsal(Mode::Audit, NCCL, &[TIMEOUT])]
+#[case::audit(Mode::Audit, NCCL, &[TIMEOUT])]
 #[case::istio_aux(Mode::IstioAux, NCCL, &[])]
-#[case::asks_for_an_adapter(Mode::Enabled, ADAPTER, &["FP001: container train: rdma/ib without IPC_LOCK"])]
-#[case::nothing_to_do_with_a_fabric(Mode::Enabled, GPU, &[])]
-#[case::left_alone(Mode::Enabled, &NCCL.replace("{spec: {", "{spec: {os: {name: windows}, "), &[])]
-fn who_is_told(#[case] mode: Mode, #[case] pod: &str, #[case] expected: &[&str]) {
+#[case::requests_an_adapter(Mode::Enabled, ADAPTER, &["FP001: container train: rdma/ib without IPC_LOCK: RDMA may fail to lock memory"])]
+#[case::no_fabric_settings(Mode::Enabled, GPU, &[])]
+#[case::excluded(Mode::Enabled, &NCCL.replace("{spec: {", "{spec: {os: {name: windows}, "), &[])]
+fn only_pods_with_fabric_settings_get_warnings(#[case] mode: Mode, #[case] pod: &str, #[case] expected: &[&str]) {
     check(mode, &[], &Configuration::embedded(), pod, expected);
 }
 
 #[test]
-fn a_pod_is_concerned_where_its_namespace_names_a_profile() {
-    let shm = "FP013: container train: no volume at /dev/shm, which holds 64 MiB";
+fn pods_are_linted_when_their_namespace_names_a_profile() {
+    let shm = "FP013: container train: no volume at /dev/shm: only 64 MiB of shared memory";
     let text = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric:\n  \
                 profiles:\n  - {name: bare, transport: tcp}\n";
     let config = Configuration::parse(text).unwrap();
@@ -52,14 +52,14 @@ fn a_pod_is_concerned_where_its_namespace_names_a_profile() {
 }
 
 #[test]
-fn fabrics_switched_off_are_not_linted() {
+fn pods_are_not_linted_when_fabric_is_disabled() {
     let mut config = Configuration::embedded();
     config.fabric.enabled = false;
     check(Mode::Enabled, &[], &config, NCCL, &[]);
 }
 
 #[test]
-fn five_are_told_and_the_rest_counted() {
+fn lists_five_findings_and_counts_the_rest() {
     let entries: Vec<String> = ["NVLS", "MNNVL", "CUMEM", "RAS", "DMABUF", "COLLNET", "IB_ECE", "OOB_NET"]
         .iter()
         .map(|name| format!("{{name: NCCL_{name}_ENABLE, value: 'true'}}"))
@@ -76,15 +76,16 @@ fn five_are_told_and_the_rest_counted() {
 }
 
 #[test]
-fn the_mesh_is_told_of_once() {
+fn warns_about_the_mesh_once() {
     let job = "{metadata: {labels: {training.kubeflow.org/operator-name: pytorchjob-controller, \
                training.kubeflow.org/job-name: a, training.kubeflow.org/replica-type: worker, \
                training.kubeflow.org/replica-index: '1'}}, spec: {containers: [{name: train, env: \
                [{name: NCCL_DEBUG, value: INFO}]}]}}";
     let injected = [("istio-injection", "enabled")];
-    let told = "FP021: NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
+    let warning =
+        "FP021: NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
     let mut config = Configuration::embedded();
-    check(Mode::Enabled, &injected, &config, job, &[told]);
+    check(Mode::Enabled, &injected, &config, job, &[warning]);
     let text =
         "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric: {lint: {disable: [FP021]}}\n";
     check(Mode::Enabled, &injected, &Configuration::parse(text).unwrap(), job, &[]);

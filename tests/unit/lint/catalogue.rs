@@ -1,51 +1,51 @@
-//! The table of checks: its ids and severities, its examples, and what a configuration changes.
+//! The table of checks: ids, severities and examples, and the settings that change them.
 
 use rstest::rstest;
 use trainmesh_core::config::{CheckId, LintSettings};
 use trainmesh_core::finding::Severity;
-use trainmesh_core::lint::{Check, checks, letter};
+use trainmesh_core::lint::{Check, checks, severity_letter};
 
-use super::world::{World, env, pod};
+use super::scenario::{Scenario, env, pod};
 
 #[test]
-fn ids_are_unique_and_stand_in_their_order() {
+fn ids_are_unique_and_sorted() {
     let ids: Vec<CheckId> = checks().iter().map(|check| check.id).collect();
     assert!(ids.is_sorted_by(|id, next| id < next), "{ids:?}");
 }
 
-/// What an example takes for given in words.
-fn given(id: &str, text: &str) -> World {
-    let world = pod(text);
+/// Adds the context that the examples of check `id` describe in prose.
+fn with_context(id: &str, text: &str) -> Scenario {
+    let scenario = pod(text);
     let offer: &[(&str, u64)] = &[("rdma/ib", 8)];
     match id {
-        "FP017" => world.profile("transport: roce\nresources: [{name: rdma/rdma_shared_device_a}]"),
-        "FP021" => world.labelled("istio-injection", "enabled"),
-        "FP027" => world.labelled("pod-security.kubernetes.io/enforce", "baseline"),
-        "FP028" => world.nodes(&[("a", offer, None)]),
-        "FP029" => world.original("{spec: {containers: [{name: train}]}}"),
-        "FP031" => world.pinned("ba9876543210"),
-        "FP032" => world.profile("transport: gib\nmatch: {minGpus: 8}"),
-        "FP033" => world.nodes(&[("a", offer, None), ("b", offer, None)]),
-        "FP034" => world.nodes(&[("a", offer, Some(false))]),
-        _ => world,
+        "FP017" => scenario.profile("transport: roce\nresources: [{name: rdma/rdma_shared_device_a}]"),
+        "FP021" => scenario.labelled("istio-injection", "enabled"),
+        "FP027" => scenario.labelled("pod-security.kubernetes.io/enforce", "baseline"),
+        "FP028" => scenario.nodes(&[("a", offer, None)]),
+        "FP029" => scenario.original("{spec: {containers: [{name: train}]}}"),
+        "FP031" => scenario.pinned("ba9876543210"),
+        "FP032" => scenario.profile("transport: gib\nmatch: {minGpus: 8}"),
+        "FP033" => scenario.nodes(&[("a", offer, None), ("b", offer, None)]),
+        "FP034" => scenario.nodes(&[("a", offer, Some(false))]),
+        _ => scenario,
     }
 }
 
 #[test]
-fn every_example_shows_its_check_and_the_cure() {
+fn every_example_triggers_its_check_and_its_fix_does_not() {
     for Check { id, example, .. } in checks() {
         let id = id.to_string();
-        let (wrong, mended) = (given(&id, example.wrong).ids(), given(&id, example.mended).ids());
+        let (wrong, fixed) = (with_context(&id, example.wrong).ids(), with_context(&id, example.fixed).ids());
         assert!(wrong.contains(&id), "{id} finds nothing in:\n{}", example.wrong);
-        assert!(!mended.contains(&id), "{id} still finds something in:\n{}", example.mended);
+        assert!(!fixed.contains(&id), "{id} still finds something in:\n{}", example.fixed);
     }
 }
 
 #[test]
-fn every_check_has_its_words() {
-    for Check { id, title, why, cure, .. } in checks() {
+fn every_check_has_a_title_a_reason_and_a_fix() {
+    for Check { id, title, why, fix, .. } in checks() {
         assert!(why.ends_with('.') && why.len() > 40, "{id}: {why}");
-        for fragment in [title, cure] {
+        for fragment in [title, fix] {
             assert!(!fragment.is_empty() && !fragment.ends_with('.'), "{id}: {fragment}");
         }
     }
@@ -58,37 +58,44 @@ fn settings(disable: &[&str], severity: &[(&str, Severity)]) -> LintSettings {
     }
 }
 
-fn suspicious() -> World {
+fn suspicious() -> Scenario {
     env(&[("NCCL_IB_TIMEOUT", "100"), ("NCCL_DEBUG", "TRACE"), ("NCCL_IB_GID_INDEX", "3")])
 }
 
 #[rstest]
-#[case::as_they_are(settings(&[], &[]), suspicious(), &["E FP005", "W FP026", "I FP010"])]
-#[case::switched_off(settings(&["FP026"], &[]), suspicious(), &["E FP005", "I FP010"])]
-#[case::weighed_otherwise(settings(&[], &[("FP010", Severity::Error), ("FP005", Severity::Info)]), suspicious(), &["E FP010", "W FP026", "I FP005"])]
-#[case::switched_off_by_the_profile(
+#[case::defaults(settings(&[], &[]), suspicious(), &["E FP005", "W FP026", "I FP010"])]
+#[case::disabled(settings(&["FP026"], &[]), suspicious(), &["E FP005", "I FP010"])]
+#[case::other_severity(settings(&[], &[("FP010", Severity::Error), ("FP005", Severity::Info)]), suspicious(), &["E FP010", "W FP026", "I FP005"])]
+#[case::disabled_by_the_profile(
     settings(&[], &[]),
     suspicious().profile("transport: ib\nlint: {disable: [FP010, FP005]}"),
     &["W FP026"]
 )]
-#[case::the_profile_beats_the_site(
+#[case::the_profile_overrides_the_configuration(
     settings(&[], &[("FP010", Severity::Warning)]),
     suspicious().profile("transport: ib\nlint: {severity: {FP010: E}}"),
     &["E FP005", "E FP010", "W FP026"]
 )]
-#[case::what_the_site_switched_off_stays_off(
+#[case::a_profile_cannot_enable_a_disabled_check(
     settings(&["FP010"], &[]),
     suspicious().profile("transport: ib\nlint: {severity: {FP010: E}}"),
     &["E FP005", "W FP026"]
 )]
-fn a_configuration_chooses_and_weighs(#[case] settings: LintSettings, #[case] world: World, #[case] expected: &[&str]) {
-    let found: Vec<String> =
-        world.lint(&settings).iter().map(|finding| format!("{} {}", letter(finding.severity), finding.code)).collect();
+fn settings_disable_checks_and_change_severities(
+    #[case] settings: LintSettings,
+    #[case] scenario: Scenario,
+    #[case] expected: &[&str],
+) {
+    let found: Vec<String> = scenario
+        .lint(&settings)
+        .iter()
+        .map(|finding| format!("{} {}", severity_letter(finding.severity), finding.code))
+        .collect();
     assert_eq!(found, expected);
 }
 
 #[test]
-fn a_malformed_pod_has_no_findings_and_no_panic() {
+fn a_malformed_pod_has_no_findings() {
     for text in
         ["{}", "{spec: 5}", "{spec: {containers: [5, {env: 3, resources: [], volumeMounts: {a: b}}], volumes: x}}"]
     {

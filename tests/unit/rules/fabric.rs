@@ -1,11 +1,11 @@
-//! The rule that gives a pod its fabric.
+//! The rule that adds a fabric profile to a pod.
 
-mod choice;
+mod cluster_view;
 mod delivery;
-mod laws;
+mod invariants;
 mod limits;
 mod parts;
-mod site;
+mod selection;
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate};
 use trainmesh_testing::snapshot::snapshot;
 
-/// A profile with every kind of part.
-const WHOLE: &str = r#"
+/// A profile that uses every feature.
+const FULL_PROFILE: &str = r#"
 transport: ib
 env:
   - {name: NCCL_IB_HCA, value: mlx5}
@@ -50,28 +50,28 @@ mesh: {istio: excludeInterfaces, interfaces: [net1]}
 failClosed: {ncclNet: IB}
 "#;
 
-/// A world with one profile, called `f`, that the namespace names.
-struct World {
+/// A configuration with one profile, `f`, and a namespace that selects it.
+struct Scenario {
     labels: BTreeMap<String, String>,
     config: Configuration,
 }
 
-impl World {
-    /// The profile's fields, as a mapping without its name.
+impl Scenario {
+    /// Creates a scenario from the profile's fields, a mapping without its name.
     fn new(profile: &str) -> Self {
         Self::with("enabled: true", profile)
     }
 
-    /// As [`World::new`], with another field of the section `fabric`.
+    /// Like [`Scenario::new`], with another field of the section `fabric`.
     fn with(field: &str, profile: &str) -> Self {
         let indented: Vec<String> = profile.trim().lines().map(|line| format!("      {line}")).collect();
         let indented = indented.join("\n");
         let header = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
-        // What the lint says of the pods has tests of its own; FP021 depends on the rule.
+        // The lint has its own tests; FP021 depends on this rule.
         let checks = (1..=35).filter(|number| *number != 21).map(|number| format!("FP{number:03}"));
-        let silent = checks.collect::<Vec<_>>().join(", ");
+        let disabled = checks.collect::<Vec<_>>().join(", ");
         let text = format!(
-            "{header}fabric:\n  {field}\n  lint: {{disable: [{silent}]}}\n  profiles:\n    - name: f\n{indented}"
+            "{header}fabric:\n  {field}\n  lint: {{disable: [{disabled}]}}\n  profiles:\n    - name: f\n{indented}"
         );
         let config = Configuration::parse(&text).map_err(|problems| format!("{text}\n{problems:#?}")).unwrap();
         Self { labels: BTreeMap::new(), config }.label("trainmesh.dev/fabric", "f")
@@ -95,7 +95,7 @@ fn fabric(outcome: &Outcome) -> &RuleOutcome {
     outcome.rules.iter().find(|outcome| outcome.rule == RuleId::Fabric).unwrap()
 }
 
-fn said(outcome: &Outcome) -> String {
+fn decision(outcome: &Outcome) -> String {
     let rule = fabric(outcome);
     format!("{} {}", rule.outcome.name(), rule.reason.code())
 }
@@ -106,23 +106,23 @@ fn patched(outcome: &Outcome, pod: &Value) -> Value {
     after
 }
 
-/// A pod whose one container asks for eight accelerators.
+/// Returns a pod whose only container requests eight accelerators.
 fn pod() -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-0"}, "spec": {"containers": [
         {"name": "train", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "8", "memory": "64Gi"}}},
     ]}})
 }
 
-/// `pod` with `value` at `pointer`; parents are made, and `-` is the end of a list.
+/// Sets `value` at `pointer` in `pod`, creating parents; `-` appends to a list.
 fn with(mut pod: Value, pointer: &str, value: Value) -> Value {
-    let mut place = &mut pod;
+    let mut target = &mut pod;
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
-        let list = token == "-" || (place.is_array() && token.bytes().all(|byte| byte.is_ascii_digit()));
-        if place.is_null() {
-            *place = if list { json!([]) } else { json!({}) };
+        let list = token == "-" || (target.is_array() && token.bytes().all(|byte| byte.is_ascii_digit()));
+        if target.is_null() {
+            *target = if list { json!([]) } else { json!({}) };
         }
-        place = match place {
+        target = match target {
             Value::Array(items) => {
                 let index = token.parse().unwrap_or(items.len());
                 if index == items.len() {
@@ -133,6 +133,6 @@ fn with(mut pod: Value, pointer: &str, value: Value) -> Value {
             other => &mut other[token.as_str()],
         };
     }
-    *place = value;
+    *target = value;
     pod
 }

@@ -1,4 +1,4 @@
-//! termination.managed.
+//! The rule `termination.managed`.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -6,23 +6,23 @@ use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::RuleId;
 use trainmesh_core::scope::Mode;
 
-use super::{World, check};
+use super::{Scenario, check};
 
 const APPLIED: &str = "applied HelpersManaged";
 
-/// A namespace without a mesh: a helper needs none.
-fn meshless() -> World {
+/// Returns a scenario without a mesh: sidecars are managed without one.
+fn without_mesh() -> Scenario {
     let mut config = Configuration::embedded();
-    // With every method.
+    // All methods are enabled.
     config.termination.port_forward = true;
-    World { mode: Mode::Enabled, labels: json!({}), config }
+    Scenario { mode: Mode::Enabled, labels: json!({}), config }
 }
 
 fn managed() -> Value {
     json!({"trainmesh.dev/managed": "true"})
 }
 
-/// A pod that runs once, of the containers called `names`.
+/// Returns a pod that runs to completion, with the containers `names`.
 fn pod(metadata: Value, names: &[&str]) -> Value {
     let containers: Vec<Value> = names.iter().map(|name| json!({"name": name, "image": "i"})).collect();
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"restartPolicy": "Never", "containers": containers}})
@@ -33,26 +33,26 @@ fn with(mut pod: Value, pointer: &str, field: &str, value: Value) -> Value {
     pod
 }
 
-fn helpers(text: &str) -> Value {
+fn with_sidecars(text: &str) -> Value {
     json!({"annotations": {"trainmesh.dev/helper-containers": text}})
 }
 
-fn payload(text: &str) -> Value {
+fn with_main_containers(text: &str) -> Value {
     json!({"annotations": {"trainmesh.dev/payload-containers": text}})
 }
 
 #[rstest]
 #[case::by_catalogue(pod(json!({}), &["train", "cloud-sql-proxy"]), APPLIED, managed())]
-#[case::by_annotation(pod(helpers("sql=cloud-sql-proxy"), &["train", "sql"]), APPLIED, managed())]
-#[case::without_a_method_it_is_told(pod(helpers("log"), &["train", "log"]), APPLIED, managed())]
-#[case::a_stranger_is_told(pod(helpers("lgo"), &["train", "log"]), APPLIED, managed())]
+#[case::by_annotation(pod(with_sidecars("sql=cloud-sql-proxy"), &["train", "sql"]), APPLIED, managed())]
+#[case::without_a_method(pod(with_sidecars("log"), &["train", "log"]), APPLIED, managed())]
+#[case::unknown_container(pod(with_sidecars("lgo"), &["train", "log"]), APPLIED, managed())]
 #[case::on_failure(with(pod(json!({}), &["train", "daprd"]), "/spec", "restartPolicy", json!("OnFailure")), APPLIED, managed())]
 #[case::none(pod(json!({}), &["train"]), "skipped NoHelpers", json!({}))]
-#[case::empty_annotation(pod(helpers(" "), &["train"]), "skipped NoHelpers", json!({}))]
-#[case::it_is_the_payload(pod(payload("train,daprd"), &["train", "daprd"]), "skipped NoHelpers", json!({}))]
-#[case::nothing_but_a_helper(pod(json!({}), &["daprd"]), "skipped PayloadNeverEnds", json!({}))]
+#[case::empty_annotation(pod(with_sidecars(" "), &["train"]), "skipped NoHelpers", json!({}))]
+#[case::listed_as_main_container(pod(with_main_containers("train,daprd"), &["train", "daprd"]), "skipped NoHelpers", json!({}))]
+#[case::only_a_sidecar(pod(json!({}), &["daprd"]), "skipped PayloadNeverEnds", json!({}))]
 #[case::always(with(pod(json!({}), &["train", "daprd"]), "/spec", "restartPolicy", json!("Always")), "skipped PayloadNeverEnds", json!({}))]
-#[case::one_ends_in_an_always_pod(
+#[case::main_container_completes_in_an_always_pod(
     with(
         with(pod(json!({}), &["train", "daprd"]), "/spec", "restartPolicy", json!("Always")),
         "/spec/containers/0",
@@ -72,43 +72,43 @@ fn payload(text: &str) -> Value {
     "skipped NoHelpers",
     json!({})
 )]
-#[case::already(pod(json!({"labels": managed()}), &["train", "daprd"]), "skipped ManagedAlready", json!({}))]
-#[case::already_but_no_helpers(pod(json!({"labels": managed()}), &["train"]), "skipped NoHelpers", json!({}))]
+#[case::already_managed(pod(json!({"labels": managed()}), &["train", "daprd"]), "skipped ManagedAlready", json!({}))]
+#[case::already_managed_without_sidecars(pod(json!({"labels": managed()}), &["train"]), "skipped NoHelpers", json!({}))]
 #[case::another_value(pod(json!({"labels": {"trainmesh.dev/managed": "no"}}), &["train", "daprd"]), APPLIED, managed())]
 fn pods(#[case] pod: Value, #[case] expected: &str, #[case] written: Value) {
-    check(&meshless(), &pod, RuleId::TerminationManaged, expected, written, &[]);
+    check(&without_mesh(), &pod, RuleId::TerminationManaged, expected, written, &[]);
 }
 
 #[test]
-fn it_applies_in_a_namespace_of_istio_aux() {
-    let world = World { mode: Mode::IstioAux, ..meshless() };
-    check(&world, &pod(json!({}), &["train", "daprd"]), RuleId::TerminationManaged, APPLIED, managed(), &[]);
+fn applies_in_istio_aux_mode() {
+    let scenario = Scenario { mode: Mode::IstioAux, ..without_mesh() };
+    check(&scenario, &pod(json!({}), &["train", "daprd"]), RuleId::TerminationManaged, APPLIED, managed(), &[]);
 }
 
 #[test]
-fn switched_off_is_off() {
-    let mut world = meshless();
-    world.config.termination.enabled = false;
+fn nothing_is_managed_when_termination_is_disabled() {
+    let mut scenario = without_mesh();
+    scenario.config.termination.enabled = false;
     let pod = pod(json!({}), &["train", "daprd"]);
-    check(&world, &pod, RuleId::TerminationManaged, "skipped TerminationOff", json!({}), &[]);
+    check(&scenario, &pod, RuleId::TerminationManaged, "skipped TerminationOff", json!({}), &[]);
 }
 
-/// What the warning says of a pod with these containers where port-forwards are off, as they are by default.
+/// The warning for a pod with these containers when port-forwards are disabled, as they are by default.
 #[rstest]
 #[case::by_a_post(pod(json!({}), &["train", "vault-agent"]), &["vault-agent keeps running: termination.portForward is false"])]
 #[case::two(pod(json!({}), &["train", "vault-agent", "daprd"]), &["vault-agent, daprd keep running: termination.portForward"])]
-#[case::by_annotation(pod(helpers("sql=cloud-sql-proxy"), &["train", "sql"]), &["sql keeps running"])]
+#[case::by_annotation(pod(with_sidecars("sql=cloud-sql-proxy"), &["train", "sql"]), &["sql keeps running"])]
 #[case::by_a_command(pod(json!({}), &["train", "fluent-bit"]), &[])]
-#[case::no_entry(pod(helpers("log"), &["train", "log"]), &[])]
-fn without_port_forwards(#[case] pod: Value, #[case] warnings: &[&str]) {
-    let world = World { config: Configuration::embedded(), ..meshless() };
-    check(&world, &pod, RuleId::TerminationManaged, APPLIED, managed(), warnings);
+#[case::no_entry(pod(with_sidecars("log"), &["train", "log"]), &[])]
+fn sidecars_that_need_port_forwards_cause_a_warning(#[case] pod: Value, #[case] warnings: &[&str]) {
+    let scenario = Scenario { config: Configuration::embedded(), ..without_mesh() };
+    check(&scenario, &pod, RuleId::TerminationManaged, APPLIED, managed(), warnings);
 }
 
-/// The warning does not depend on who labels the pod.
+/// The warning is independent of who labels the pod.
 #[test]
-fn a_pod_that_is_labeled_already_is_warned_about_too() {
-    let world = World { config: Configuration::embedded(), ..meshless() };
+fn a_pod_that_is_already_managed_gets_the_warning() {
+    let scenario = Scenario { config: Configuration::embedded(), ..without_mesh() };
     let pod = pod(json!({"labels": managed()}), &["train", "daprd"]);
-    check(&world, &pod, RuleId::TerminationManaged, "skipped ManagedAlready", json!({}), &["daprd keeps running"]);
+    check(&scenario, &pod, RuleId::TerminationManaged, "skipped ManagedAlready", json!({}), &["daprd keeps running"]);
 }

@@ -1,26 +1,26 @@
-//! Two leaders at once, who crash between any two of their reads and writes, outsiders who wipe and restore, a clock that
-//! jumps, and everybody else late: at every moment every leaf that a replica may show is trusted by every `caBundle` that
-//! an apiserver may use.
+//! Simulates two concurrent leaders that crash between reads and writes, other clients that wipe and restore objects, a
+//! clock that jumps, and delayed apiservers and replicas. Invariant: every certificate that a replica may serve is
+//! trusted by every `caBundle` that an apiserver may use.
 
 mod world;
 
 use proptest::prelude::*;
 
-use world::{Act, World};
+use world::{ExternalChange, World};
 
-/// Something that happens.
+/// An event of the simulation.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A leader reads one object more, or decides and writes.
+    /// A leader reads its next object, or decides and writes.
     Turn(usize),
-    /// A leader ends; another one, which knows nothing, takes its place.
+    /// A leader crashes; a new one without state replaces it.
     Crash(usize),
-    /// Seconds pass.
+    /// Time passes, in seconds.
     Pass(i64),
-    /// The clock is set.
+    /// The clock jumps, in seconds.
     Jump(i64),
-    /// Somebody else writes.
-    Outsider(Act),
+    /// Another client writes.
+    External(ExternalChange),
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -29,7 +29,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => (0..2usize).prop_map(Event::Crash),
         20 => (1..40i64).prop_map(Event::Pass),
         1 => prop_oneof![Just(-7200), Just(-3000), Just(300), Just(100_000)].prop_map(Event::Jump),
-        4 => prop::sample::select(Act::ALL.to_vec()).prop_map(Event::Outsider),
+        4 => prop::sample::select(ExternalChange::ALL.to_vec()).prop_map(Event::External),
     ]
 }
 
@@ -37,32 +37,32 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_call_fails_and_all_ends_well(events in prop::collection::vec(event(), 0..600)) {
+    fn no_call_fails_and_the_rotation_converges(events in prop::collection::vec(event(), 0..600)) {
         let mut world = World::default();
         for event in events {
             match event {
                 Event::Turn(leader) => world.turn(leader),
                 Event::Crash(leader) => world.crash(leader),
                 Event::Pass(seconds) => world.pass(seconds),
-                // One jump is to be survived; there and back again is no clock.
-                Event::Jump(seconds) if world.settled() => world.jump(seconds),
+                // Only one jump at a time has to be tolerated.
+                Event::Jump(seconds) if world.converged() => world.jump(seconds),
                 Event::Jump(_) => {}
-                Event::Outsider(act) => world.outsider(act),
+                Event::External(change) => world.apply_external(change),
             }
-            prop_assert_eq!(world.failing(), None);
+            prop_assert_eq!(world.untrusted_certificate(), None);
         }
         world.install();
         for _ in 0..100 {
             world.turn(0);
             world.turn(1);
             world.pass(3);
-            prop_assert_eq!(world.failing(), None);
+            prop_assert_eq!(world.untrusted_certificate(), None);
         }
-        let settled = (0..2000).any(|_| {
+        let converged = (0..2000).any(|_| {
             world.turn(0);
             world.pass(1);
-            world.settled()
+            world.converged()
         });
-        prop_assert!(settled, "{world:?}");
+        prop_assert!(converged, "{world:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! State → step, as a table.
+//! Steps for a table of states.
 
 use std::time::Duration;
 
@@ -6,30 +6,34 @@ use rstest::rstest;
 
 use super::*;
 
-/// CA and leaf: renewed after 600 s and 300 s.
-const CA: u64 = 900;
-const LEAF: u64 = 450;
+/// Lifetimes in seconds: the CA is renewed after 600 s, the certificate after 300 s.
+const CA_LIFETIME: u64 = 900;
+const CERTIFICATE_LIFETIME: u64 = 450;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-/// An authority made at `second`, with its key.
-fn ca(second: i64) -> Authority {
+/// Returns a CA created at `second`, with its key.
+fn ca(second: i64) -> AuthorityFacts {
     let number = u8::try_from(second / 10).unwrap();
-    Authority { id: Id([number; 32]), dates: Dates::starting(at(second), Duration::from_secs(CA)), keyed: true }
+    AuthorityFacts {
+        id: CertificateId([number; 32]),
+        validity: Validity::from_lifetime(at(second), Duration::from_secs(CA_LIFETIME)),
+        has_key: true,
+    }
 }
 
-fn keyless(second: i64) -> Authority {
-    Authority { keyed: false, ..ca(second) }
+fn keyless(second: i64) -> AuthorityFacts {
+    AuthorityFacts { has_key: false, ..ca(second) }
 }
 
-/// The names of those made at these seconds.
-fn ids<const N: usize>(seconds: [i64; N]) -> Vec<Id> {
+/// Returns the IDs of the CAs created at these seconds.
+fn ids<const N: usize>(seconds: [i64; N]) -> Vec<CertificateId> {
     seconds.map(|second| ca(second).id).into()
 }
 
-fn set<const N: usize>(authorities: [Authority; N]) -> CertificateSet {
+fn set<const N: usize>(authorities: [AuthorityFacts; N]) -> CertificateSet {
     CertificateSet { authorities: authorities.into(), foreign: false }
 }
 
@@ -37,141 +41,144 @@ fn foreign(set: CertificateSet) -> CertificateSet {
     CertificateSet { foreign: true, ..set }
 }
 
-/// A leaf made at `second` by the authority of `issuer`.
-fn leaf(second: i64, issuer: i64) -> Leaf {
-    let dates = Dates::starting(at(second), Duration::from_secs(LEAF));
-    Leaf { issuer: Some(ca(issuer).id), dates, fit: true }
+/// Returns a certificate issued at `second` by the CA created at `issuer`.
+fn certificate(second: i64, issuer: i64) -> CertificateFacts {
+    let validity = Validity::from_lifetime(at(second), Duration::from_secs(CERTIFICATE_LIFETIME));
+    CertificateFacts { issuer: Some(ca(issuer).id), validity, matches_service: true }
 }
 
-fn serving<const N: usize>(leaf: impl Into<Option<Leaf>>, bundle: [Authority; N]) -> Serving {
-    Serving { leaf: leaf.into(), bundle: set(bundle) }
+fn serving_secret<const N: usize>(
+    certificate: impl Into<Option<CertificateFacts>>,
+    bundle: [AuthorityFacts; N],
+) -> ServingSecret {
+    ServingSecret { certificate: certificate.into(), bundle: set(bundle) }
 }
 
-/// One authority, in service, at second 10.
-fn settled() -> Facts {
-    Facts {
+/// Second 10: one CA, in use.
+fn settled() -> RotationFacts {
+    RotationFacts {
         now: at(10),
-        record: Some(set([ca(0)])),
-        serving: Some(serving(leaf(0, 0), [ca(0)])),
-        trusted: Some(set([keyless(0)])),
+        ca_secret: Some(set([ca(0)])),
+        serving_secret: Some(serving_secret(certificate(0, 0), [ca(0)])),
+        ca_bundle: Some(set([keyless(0)])),
         established: BTreeSet::new(),
     }
 }
 
-/// Second 600: a second one stands beside it everywhere.
-fn overlapping() -> Facts {
-    Facts {
+/// Second 650: a second CA has been added everywhere.
+fn overlapping() -> RotationFacts {
+    RotationFacts {
         now: at(650),
-        record: Some(set([ca(600), ca(0)])),
-        serving: Some(serving(leaf(500, 0), [keyless(600), keyless(0)])),
-        trusted: Some(set([keyless(600), keyless(0)])),
+        ca_secret: Some(set([ca(600), ca(0)])),
+        serving_secret: Some(serving_secret(certificate(500, 0), [keyless(600), keyless(0)])),
+        ca_bundle: Some(set([keyless(600), keyless(0)])),
         established: BTreeSet::from([ca(0).id]),
     }
 }
 
-/// Installed a moment ago: the Secrets are empty.
-fn empty() -> Facts {
-    Facts {
-        record: Some(CertificateSet::default()),
-        serving: Some(Serving::default()),
-        trusted: Some(foreign(set([]))),
+/// A new installation: the Secrets are empty.
+fn empty() -> RotationFacts {
+    RotationFacts {
+        ca_secret: Some(CertificateSet::default()),
+        serving_secret: Some(ServingSecret::default()),
+        ca_bundle: Some(foreign(set([]))),
         ..settled()
     }
 }
 
-fn record(keep: impl Into<Vec<Authority>>, mint: bool) -> Step {
-    Step::Record { keep: keep.into(), mint }
+fn store_authorities(keep: impl Into<Vec<AuthorityFacts>>, generate: bool) -> RotationStep {
+    RotationStep::StoreAuthorities { keep: keep.into(), generate }
 }
 
-fn issue<const N: usize>(signer: i64, bundle: [i64; N]) -> Step {
-    Step::Issue { signer: ca(signer).id, bundle: ids(bundle) }
+fn issue_certificate<const N: usize>(signer: i64, bundle: [i64; N]) -> RotationStep {
+    RotationStep::IssueCertificate { signer: ca(signer).id, bundle: ids(bundle) }
 }
 
 #[rstest]
-// The first one.
-#[case::nothing_there(Facts { record: None, serving: None, trusted: None, ..settled() }, Step::Rest)]
-#[case::empty(empty(), record([], true))]
-#[case::recorded(Facts { record: Some(set([ca(0)])), ..empty() }, Step::Trust(ids([0])))]
-#[case::trusted(Facts { serving: Some(Serving::default()), ..settled() }, issue(0, [0]))]
-#[case::not_registered_yet(
-    Facts { serving: Some(Serving::default()), trusted: None, ..settled() }, issue(0, [0]))]
-#[case::settled(settled(), Step::Rest)]
+// The first CA.
+#[case::nothing_there(RotationFacts { ca_secret: None, serving_secret: None, ca_bundle: None, ..settled() }, RotationStep::Idle)]
+#[case::empty(empty(), store_authorities([], true))]
+#[case::stored(RotationFacts { ca_secret: Some(set([ca(0)])), ..empty() }, RotationStep::UpdateCaBundle(ids([0])))]
+#[case::ca_bundle(RotationFacts { serving_secret: Some(ServingSecret::default()), ..settled() }, issue_certificate(0, [0]))]
+#[case::no_webhook_configuration_yet(
+    RotationFacts { serving_secret: Some(ServingSecret::default()), ca_bundle: None, ..settled() }, issue_certificate(0, [0]))]
+#[case::settled(settled(), RotationStep::Idle)]
 // Renewal.
-#[case::leaf_due(Facts { now: at(300), ..settled() }, issue(0, [0]))]
-#[case::leaf_expired(Facts { now: at(500), ..settled() }, issue(0, [0]))]
-#[case::authority_due(
-    Facts { now: at(600), serving: Some(serving(leaf(500, 0), [ca(0)])), ..settled() }, record([ca(0)], true))]
-#[case::all_expired(Facts { now: at(5000), ..settled() }, record([], true))]
+#[case::certificate_due(RotationFacts { now: at(300), ..settled() }, issue_certificate(0, [0]))]
+#[case::certificate_expired(RotationFacts { now: at(500), ..settled() }, issue_certificate(0, [0]))]
+#[case::ca_due(
+    RotationFacts { now: at(600), serving_secret: Some(serving_secret(certificate(500, 0), [ca(0)])), ..settled() }, store_authorities([ca(0)], true))]
+#[case::all_expired(RotationFacts { now: at(5000), ..settled() }, store_authorities([], true))]
 // Rotation.
-#[case::new_one_recorded(
-    Facts { trusted: Some(set([keyless(0)])), ..overlapping() }, Step::Trust(ids([600, 0])))]
-#[case::new_one_trusted(overlapping(), Step::Rest)]
-#[case::new_one_trusted_by_some(
-    Facts { trusted: Some(foreign(set([keyless(0)]))), ..overlapping() }, Step::Trust(ids([600, 0])))]
-#[case::new_one_not_in_the_bundle(
-    Facts { serving: Some(serving(leaf(500, 0), [keyless(0)])), ..overlapping() }, Step::Bundle(ids([600, 0])))]
-#[case::leaf_due_meanwhile(
-    Facts { serving: Some(serving(leaf(300, 0), [keyless(600), keyless(0)])), ..overlapping() }, issue(0, [600, 0]))]
-#[case::new_one_established(
-    Facts { established: BTreeSet::from([ca(0).id, ca(600).id]), ..overlapping() }, issue(600, [600, 0]))]
-#[case::new_one_signs(
-    Facts { serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
-    record([ca(600), keyless(0)], false))]
-#[case::old_one_retired(
-    Facts { record: Some(set([ca(600), keyless(0)])),
-        serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
-    Step::Rest)]
-#[case::old_one_expired(
-    Facts { now: at(901), record: Some(set([ca(600), keyless(0)])),
-        serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
-    record([ca(600)], false))]
-#[case::old_one_expired_and_dropped(
-    Facts { now: at(901), record: Some(set([ca(600)])),
-        serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
-    Step::Trust(ids([600])))]
-// What others do to it.
-#[case::ca_bundle_wiped(Facts { trusted: Some(set([])), ..settled() }, Step::Trust(ids([0])))]
-#[case::ca_bundle_replaced(Facts { trusted: Some(foreign(set([]))), ..settled() }, Step::Trust(ids([0])))]
-#[case::ca_bundle_with_more(Facts { trusted: Some(foreign(set([keyless(0)]))), ..settled() }, Step::Trust(ids([0])))]
-#[case::record_wiped(Facts { record: Some(set([])), ..settled() }, record([keyless(0)], true))]
-#[case::record_with_more(Facts { record: Some(foreign(set([ca(0)]))), ..settled() }, record([ca(0)], false))]
-#[case::key_lost(Facts { record: Some(set([keyless(0)])), ..settled() }, record([keyless(0)], true))]
+#[case::new_ca_stored(
+    RotationFacts { ca_bundle: Some(set([keyless(0)])), ..overlapping() }, RotationStep::UpdateCaBundle(ids([600, 0])))]
+#[case::new_ca_trusted(overlapping(), RotationStep::Idle)]
+#[case::new_ca_trusted_by_some(
+    RotationFacts { ca_bundle: Some(foreign(set([keyless(0)]))), ..overlapping() }, RotationStep::UpdateCaBundle(ids([600, 0])))]
+#[case::new_ca_not_in_the_bundle(
+    RotationFacts { serving_secret: Some(serving_secret(certificate(500, 0), [keyless(0)])), ..overlapping() }, RotationStep::UpdateServingBundle(ids([600, 0])))]
+#[case::certificate_due_meanwhile(
+    RotationFacts { serving_secret: Some(serving_secret(certificate(300, 0), [keyless(600), keyless(0)])), ..overlapping() }, issue_certificate(0, [600, 0]))]
+#[case::new_ca_established(
+    RotationFacts { established: BTreeSet::from([ca(0).id, ca(600).id]), ..overlapping() }, issue_certificate(600, [600, 0]))]
+#[case::new_ca_signs(
+    RotationFacts { serving_secret: Some(serving_secret(certificate(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
+    store_authorities([ca(600), keyless(0)], false))]
+#[case::old_ca_retired(
+    RotationFacts { ca_secret: Some(set([ca(600), keyless(0)])),
+        serving_secret: Some(serving_secret(certificate(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
+    RotationStep::Idle)]
+#[case::old_ca_expired(
+    RotationFacts { now: at(901), ca_secret: Some(set([ca(600), keyless(0)])),
+        serving_secret: Some(serving_secret(certificate(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
+    store_authorities([ca(600)], false))]
+#[case::old_ca_expired_and_dropped(
+    RotationFacts { now: at(901), ca_secret: Some(set([ca(600)])),
+        serving_secret: Some(serving_secret(certificate(650, 600), [keyless(600), keyless(0)])), ..overlapping() },
+    RotationStep::UpdateCaBundle(ids([600])))]
+// Changes by other clients.
+#[case::ca_bundle_wiped(RotationFacts { ca_bundle: Some(set([])), ..settled() }, RotationStep::UpdateCaBundle(ids([0])))]
+#[case::ca_bundle_replaced(RotationFacts { ca_bundle: Some(foreign(set([]))), ..settled() }, RotationStep::UpdateCaBundle(ids([0])))]
+#[case::ca_bundle_with_foreign_data(RotationFacts { ca_bundle: Some(foreign(set([keyless(0)]))), ..settled() }, RotationStep::UpdateCaBundle(ids([0])))]
+#[case::ca_secret_wiped(RotationFacts { ca_secret: Some(set([])), ..settled() }, store_authorities([keyless(0)], true))]
+#[case::ca_secret_with_foreign_data(RotationFacts { ca_secret: Some(foreign(set([ca(0)]))), ..settled() }, store_authorities([ca(0)], false))]
+#[case::key_lost(RotationFacts { ca_secret: Some(set([keyless(0)])), ..settled() }, store_authorities([keyless(0)], true))]
 #[case::both_secrets_wiped(
-    Facts { trusted: Some(set([keyless(0)])), ..empty() }, record([keyless(0)], true))]
-#[case::after_that_nothing_is_signed_too_soon(
-    Facts { record: Some(set([ca(10), keyless(0)])), trusted: Some(set([keyless(10), keyless(0)])), ..empty() },
-    Step::Rest)]
-#[case::record_from_a_backup(
-    Facts { record: Some(set([ca(0)])), serving: Some(serving(leaf(650, 600), [keyless(600), keyless(0)])),
+    RotationFacts { ca_bundle: Some(set([keyless(0)])), ..empty() }, store_authorities([keyless(0)], true))]
+#[case::no_signature_before_the_new_ca_is_established(
+    RotationFacts { ca_secret: Some(set([ca(10), keyless(0)])), ca_bundle: Some(set([keyless(10), keyless(0)])), ..empty() },
+    RotationStep::Idle)]
+#[case::ca_secret_from_a_backup(
+    RotationFacts { ca_secret: Some(set([ca(0)])), serving_secret: Some(serving_secret(certificate(650, 600), [keyless(600), keyless(0)])),
         ..overlapping() },
-    record([keyless(600), ca(0)], true))]
-#[case::leaf_wiped(Facts { serving: Some(Serving::default()), ..settled() }, issue(0, [0]))]
-#[case::leaf_of_others(
-    Facts { serving: Some(serving(Leaf { issuer: None, ..leaf(0, 0) }, [])), ..settled() }, issue(0, [0]))]
-#[case::leaf_for_another_service(
-    Facts { serving: Some(serving(Leaf { fit: false, ..leaf(0, 0) }, [ca(0)])), ..settled() }, issue(0, [0]))]
-#[case::leaf_wiped_meanwhile(Facts { serving: Some(Serving::default()), ..overlapping() }, issue(0, [600, 0]))]
-#[case::record_gone(
-    Facts { record: None, trusted: Some(set([])), ..settled() }, Step::Trust(ids([0])))]
-#[case::serving_gone(Facts { serving: None, ..settled() }, Step::Rest)]
+    store_authorities([keyless(600), ca(0)], true))]
+#[case::certificate_wiped(RotationFacts { serving_secret: Some(ServingSecret::default()), ..settled() }, issue_certificate(0, [0]))]
+#[case::foreign_certificate(
+    RotationFacts { serving_secret: Some(serving_secret(CertificateFacts { issuer: None, ..certificate(0, 0) }, [])), ..settled() }, issue_certificate(0, [0]))]
+#[case::certificate_for_another_service(
+    RotationFacts { serving_secret: Some(serving_secret(CertificateFacts { matches_service: false, ..certificate(0, 0) }, [ca(0)])), ..settled() }, issue_certificate(0, [0]))]
+#[case::certificate_wiped_meanwhile(RotationFacts { serving_secret: Some(ServingSecret::default()), ..overlapping() }, issue_certificate(0, [600, 0]))]
+#[case::ca_secret_gone(
+    RotationFacts { ca_secret: None, ca_bundle: Some(set([])), ..settled() }, RotationStep::UpdateCaBundle(ids([0])))]
+#[case::serving_secret_gone(RotationFacts { serving_secret: None, ..settled() }, RotationStep::Idle)]
 // The clock.
-#[case::an_hour_back(Facts { now: at(-3600), ..settled() }, Step::Rest)]
-#[case::more_than_an_hour_back(Facts { now: at(-3601), ..settled() }, record([], true))]
-#[case::new_one_from_the_future(
-    Facts { now: at(-3000), record: Some(set([ca(610), ca(0)])), ..settled() }, record([ca(0)], false))]
-fn state_to_step(#[case] facts: Facts, #[case] expected: Step) {
-    let schedule = Schedule::new(Duration::from_secs(CA), Duration::from_secs(LEAF)).unwrap();
+#[case::an_hour_back(RotationFacts { now: at(-3600), ..settled() }, RotationStep::Idle)]
+#[case::more_than_an_hour_back(RotationFacts { now: at(-3601), ..settled() }, store_authorities([], true))]
+#[case::new_ca_from_the_future(
+    RotationFacts { now: at(-3000), ca_secret: Some(set([ca(610), ca(0)])), ..settled() }, store_authorities([ca(0)], false))]
+fn returns_the_next_step(#[case] facts: RotationFacts, #[case] expected: RotationStep) {
+    let schedule = Schedule::new(Duration::from_secs(CA_LIFETIME), Duration::from_secs(CERTIFICATE_LIFETIME)).unwrap();
     assert_eq!(next(&facts, &schedule), expected);
 }
 
 #[test]
-fn what_every_webhook_trusts() {
+fn trusted_ids_are_those_of_every_webhook() {
     assert_eq!(overlapping().trusted_ids().collect::<Vec<_>>(), ids([600, 0]));
-    assert_eq!(Facts { trusted: None, ..overlapping() }.trusted_ids().count(), 0);
+    assert_eq!(RotationFacts { ca_bundle: None, ..overlapping() }.trusted_ids().count(), 0);
 }
 
 #[test]
-fn an_id_is_shown_by_its_first_four_bytes() {
-    let id = Id([0x0a; 32]);
+fn an_id_is_displayed_by_its_first_four_bytes() {
+    let id = CertificateId([0x0a; 32]);
     assert_eq!((id.to_string().as_str(), format!("{id:?}").as_str()), ("0a0a0a0a", "0a0a0a0a"));
 }

@@ -1,4 +1,4 @@
-//! Which containers a profile is for, what they must be allowed, and containers that it brings.
+//! Containers that a profile applies to, their security settings, and additional sidecars.
 
 use std::collections::BTreeMap;
 
@@ -9,121 +9,121 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 #[cfg(feature = "schema")]
-use super::schema::allow;
-use super::{Capability, EnvName, EnvValue, HostPath, Image, PartName, ResourceName, ResourcePattern};
+use super::schema::add_constant;
+use super::{Capability, DnsLabel, EnvName, EnvValue, HostPath, Image, ResourceName, ResourcePattern};
 use crate::config::choice::choices;
 use crate::config::fields::Fields;
 use crate::config::section::{item, section};
 
 section! {
-    /// Which containers a profile is for: those that ask for an accelerator.
+    /// Containers that a profile applies to: those that request an accelerator.
     pub struct Match {
-        /// What counts as an accelerator, where it stands in the limits; `*` at the end fits any rest.
+        /// Resources in the limits that count as accelerators. A trailing `*` matches any suffix.
         pub gpu_resources: Vec<ResourcePattern> = vec![ResourcePattern::literal("nvidia.com/gpu")],
-        /// What does not.
+        /// Resources that do not count as accelerators.
         pub exclude_resources: Vec<ResourcePattern> = vec![ResourcePattern::literal("nvidia.com/mig-*")],
-        /// Only containers of these names; empty: of any name.
-        pub container_names: Vec<PartName>,
-        /// Whether init containers count.
+        /// Names of the containers; empty: all.
+        pub container_names: Vec<DnsLabel>,
+        /// Treatment of init containers.
         pub init_containers: InitContainers,
-        /// The least number of accelerators that a container must ask for.
+        /// Minimum number of accelerators that a container must request.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         pub min_gpus: u64 = 1,
-        /// Resources of which some node must offer each.
+        /// Resources that must each be available on some node.
         pub node_resource_required: Vec<ResourceName>,
     }
     check: Self::check
 }
 
-/// Whether init containers count.
+/// Treatment of init containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum InitContainers {
-    /// They do not.
+    /// Ignores init containers.
     #[default]
     None,
-    /// Native sidecars do, where `containerNames` names them.
+    /// Includes native sidecars that `containerNames` lists.
     RestartableNamed,
 }
 
 section! {
-    /// What the containers must be allowed.
+    /// Security settings of the containers.
     pub struct SecurityContext {
-        /// Capabilities.
+        /// Linux capabilities.
         pub capabilities: Capabilities,
-        /// How memory for RDMA comes to be locked.
+        /// Method that allows RDMA to lock memory.
         pub memlock: MemoryLock,
-        /// Whether the containers are privileged.
+        /// Makes the containers privileged.
         pub privileged: bool,
     }
     check: Self::check
 }
 
 section! {
-    /// Capabilities.
+    /// Linux capabilities.
     pub struct Capabilities {
-        /// Those to add.
+        /// Capabilities to add.
         pub add: Vec<Capability>,
     }
 }
 
-/// How memory for RDMA comes to be locked.
+/// Method that allows RDMA to lock memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum MemoryLock {
-    /// By the capability `IPC_LOCK`, which has effect for root alone.
+    /// The capability `IPC_LOCK`, which takes effect for root only.
     #[default]
     IpcLock,
-    /// The nodes set no limit: no capability is needed.
+    /// The nodes set no limit, so no capability is needed.
     NodeUnlimited,
 }
 
 item! {
-    /// A container that serves the transport; it runs as a native sidecar.
-    #[cfg_attr(feature = "schema", schemars(transform = allow_native))]
+    /// A container that the transport needs. It runs as a native sidecar.
+    #[cfg_attr(feature = "schema", schemars(transform = add_native))]
     pub struct Sidecar {
-        /// Its name.
-        pub name as "ref": PartName => "the container's name",
-        /// Its image.
+        /// Name of the container.
+        pub name as "ref": DnsLabel => "the container's name",
+        /// Container image.
         pub image: Image => "the container's image",
-        /// Its command; empty: the image's.
+        /// Entrypoint; empty: that of the image.
         #[serde(default)]
         pub command: Vec<String>,
-        /// Its arguments; empty: the image's.
+        /// Arguments; empty: those of the image.
         #[serde(default)]
         pub args: Vec<String>,
-        /// Capabilities to add to it.
+        /// Capabilities to add.
         #[serde(default)]
         pub capabilities: Vec<Capability>,
-        /// Its environment.
+        /// Environment variables.
         #[serde(default)]
         pub env: BTreeMap<EnvName, EnvValue>,
-        /// Paths of the node that are mounted into it.
+        /// Host paths to mount.
         #[serde(default)]
         pub host_paths: Vec<HostPath>,
     }
     partial: |fields: &mut Fields<'_>| {
         if !fields.or("native", true) {
-            fields.fault("native", "expected true: a plain container keeps its job alive for ever".to_owned());
+            fields.fault("native", "expected true: with a plain container the job would never complete".to_owned());
         }
     },
 }
 
 #[cfg(feature = "schema")]
-fn allow_native(schema: &mut Schema) {
-    allow(schema, "native", &json!(true), "A plain container would keep its job alive for ever.");
+fn add_native(schema: &mut Schema) {
+    add_constant(schema, "native", &json!(true), "With a plain container the job would never complete.");
 }
 
 impl Match {
     fn check(&self, fields: &mut Fields<'_>) {
         if self.gpu_resources.is_empty() {
-            // Without it every container of a pod would be given devices, the proxy among them.
+            // Otherwise all containers of a pod would get devices, including the proxy.
             fields.fault("gpuResources", "empty: expected a resource such as nvidia.com/gpu".to_owned());
         }
         if self.init_containers == InitContainers::RestartableNamed && self.container_names.is_empty() {
-            fields.fault("initContainers", "restartableNamed: expected containerNames beside it".to_owned());
+            fields.fault("initContainers", "restartableNamed requires containerNames".to_owned());
         }
         if self.min_gpus == 0 {
             fields.fault("minGpus", "expected a number from 1, found 0".to_owned());
@@ -133,9 +133,9 @@ impl Match {
 
 impl SecurityContext {
     fn check(&self, fields: &mut Fields<'_>) {
-        let locks = self.capabilities.add.iter().any(|capability| capability.as_str() == "IPC_LOCK");
-        if locks && self.memlock == MemoryLock::NodeUnlimited {
-            fields.fault("memlock", "nodeUnlimited beside IPC_LOCK: expected one of both".to_owned());
+        let has_ipc_lock = self.capabilities.add.iter().any(|capability| capability.as_str() == "IPC_LOCK");
+        if has_ipc_lock && self.memlock == MemoryLock::NodeUnlimited {
+            fields.fault("memlock", "expected either nodeUnlimited or the capability IPC_LOCK, found both".to_owned());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which namespaces may use a profile.
+//! Namespaces that may use a profile.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::config::choice::choices;
 use crate::config::fields::{Field, Fields, Section};
 use crate::config::section::{mappings, section};
 
-/// The label that the apiserver gives every namespace, with its name as the value.
+/// Label with the name of the namespace, which the apiserver sets.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// The namespaces that may use a profile: those that are named, and those that the selector matches.
+/// Namespaces that may use a profile: those listed by name and those that the selector matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -26,44 +26,44 @@ pub struct Namespaces {
     /// Names of namespaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<NamespaceName>,
-    /// Labels of namespaces; null: only names count.
+    /// Label selector of namespaces; null: only the names apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "NamespaceSelector"))]
     pub selector: Option<NamespaceSelector>,
 }
 
 section! {
-    /// A label selector with the semantics of Kubernetes: every requirement holds, and an empty one matches everything.
+    /// A Kubernetes label selector: all requirements must match, and an empty selector matches everything.
     pub struct NamespaceSelector {
-        /// Labels with exactly these values.
+        /// Required labels and values.
         pub match_labels: BTreeMap<MetadataKey, LabelValue>,
         /// Requirements on labels.
         pub match_expressions: Vec<Requirement>,
     }
 }
 
-/// A requirement on one label.
+/// A requirement for one label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(transform = relate_values))]
 pub struct Requirement {
-    /// The label's key.
+    /// Key of the label.
     pub key: MetadataKey,
-    /// How its value is compared.
+    /// Comparison operator.
     pub operator: SelectorOperator,
     /// Values, for `In` and `NotIn`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<LabelValue>,
 }
 
-/// How the value of a label is compared.
+/// Comparison operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum SelectorOperator {
-    /// It is one of the values.
+    /// The value is one of `values`.
     In,
-    /// It is none of the values, or the label is absent.
+    /// The value is not one of `values`, or the label is absent.
     NotIn,
     /// The label is present.
     Exists,
@@ -72,14 +72,14 @@ pub enum SelectorOperator {
 }
 
 impl Namespaces {
-    /// Whether pods of `namespace`, which carries `labels`, may use the profile.
+    /// Returns true if pods of `namespace` with these `labels` may use the profile.
     #[must_use]
-    pub fn allow(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
+    pub fn allows(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
         self.names.iter().any(|name| name.as_str() == namespace)
             || self.selector.as_ref().is_some_and(|selector| selector.matches(namespace, labels))
     }
 
-    /// Whether neither a name nor a selector allows any namespace.
+    /// Returns true if there is neither a name nor a selector.
     pub(super) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.selector.is_none()
     }
@@ -87,32 +87,32 @@ impl Namespaces {
 
 impl Section for Namespaces {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let names = or_reported(fields, "names");
+        let names = list_or_empty(fields, "names");
         let selector = fields.get("selector");
         Some(Self { names: names?, selector })
     }
 }
 
 impl NamespaceSelector {
-    /// Whether the selector matches `namespace`, which carries `labels`.
+    /// Returns true if the selector matches `namespace` with these `labels`.
     #[must_use]
     pub fn matches(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
-        // A preview may know the labels that a person gave, and not the one that the apiserver sets.
+        // A preview may have only the labels from the command line, without the one that the apiserver sets.
         let value = |key: &MetadataKey| match key.as_str() {
             NAME_LABEL => Some(namespace),
             key => labels.get(key).map(String::as_str),
         };
         self.match_labels.iter().all(|(key, expected)| value(key) == Some(expected.as_str()))
-            && self.match_expressions.iter().all(|requirement| requirement.accepts(value(&requirement.key)))
+            && self.match_expressions.iter().all(|requirement| requirement.matches(value(&requirement.key)))
     }
 }
 
 impl Requirement {
-    fn accepts(&self, value: Option<&str>) -> bool {
-        let listed = || value.is_some_and(|value| self.values.iter().any(|expected| expected.as_str() == value));
+    fn matches(&self, value: Option<&str>) -> bool {
+        let is_listed = || value.is_some_and(|value| self.values.iter().any(|expected| expected.as_str() == value));
         match self.operator {
-            SelectorOperator::In => listed(),
-            SelectorOperator::NotIn => !listed(),
+            SelectorOperator::In => is_listed(),
+            SelectorOperator::NotIn => !is_listed(),
             SelectorOperator::Exists => value.is_some(),
             SelectorOperator::DoesNotExist => value.is_none(),
         }
@@ -123,7 +123,7 @@ impl Section for Requirement {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let key = fields.required("key", "the key of a label");
         let operator: Option<SelectorOperator> = fields.required("operator", "In, NotIn, Exists or DoesNotExist");
-        let values: Option<Vec<LabelValue>> = or_reported(fields, "values");
+        let values: Option<Vec<LabelValue>> = list_or_empty(fields, "values");
         let (operator, values) = (operator?, values?);
         match (operator, values.is_empty()) {
             (SelectorOperator::In | SelectorOperator::NotIn, true) => {
@@ -138,13 +138,13 @@ impl Section for Requirement {
     }
 }
 
-/// The list of field `name`, empty where it is absent; `None` where it was reported as wrong.
-fn or_reported<T: Field>(fields: &mut Fields<'_>, name: &'static str) -> Option<Vec<T>> {
+/// Returns the list in field `name`, or an empty one if it is absent. Returns `None` if it is invalid.
+fn list_or_empty<T: Field>(fields: &mut Fields<'_>, name: &'static str) -> Option<Vec<T>> {
     let list = fields.get(name);
     if fields.has(name) { list } else { Some(Vec::new()) }
 }
 
-/// Tells an editor that one of the two fields is there and allows something.
+/// Adds to the schema that at least one of the two fields is required.
 #[cfg(feature = "schema")]
 fn require_some(schema: &mut Schema) {
     let names = json!({"required": ["names"], "properties": {"names": {"type": "array", "minItems": 1}}});
@@ -152,7 +152,7 @@ fn require_some(schema: &mut Schema) {
     schema.insert("anyOf".to_owned(), json!([names, selector]));
 }
 
-/// Tells an editor which operators take values.
+/// Adds to the schema which operators take values.
 #[cfg(feature = "schema")]
 fn relate_values(schema: &mut Schema) {
     let unary = json!({"properties": {"operator": {"enum": ["Exists", "DoesNotExist"]}, "values": {"maxItems": 0}}});
@@ -171,7 +171,7 @@ impl fmt::Display for Namespaces {
     }
 }
 
-/// As `kubectl get -l` takes it, in the order of the keys.
+/// Formats the selector in the syntax of `kubectl get -l`, sorted by key.
 impl fmt::Display for NamespaceSelector {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let labels = self.match_labels.iter().map(|(key, value)| (key, format!("{key}={value}")));

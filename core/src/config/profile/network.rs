@@ -1,4 +1,4 @@
-//! Networks to attach, and what goes through Envoy.
+//! Networks to attach, and traffic that bypasses Envoy.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::json;
 
 #[cfg(feature = "schema")]
-use super::schema::allow;
+use super::schema::add_constant;
 use super::{InterfaceName, MetadataKey, NetworkName, ObjectName};
 use crate::config::Scalar;
 use crate::config::choice::{self, choices};
@@ -22,109 +22,109 @@ use crate::yaml::noun;
 section! {
     /// Networks to attach.
     pub struct Networks {
-        /// By Multus.
+        /// Networks that Multus attaches.
         pub multus: Multus,
-        /// By the multi-networking of GKE.
+        /// Interfaces of GKE multi-networking.
         pub gke: Gke,
     }
 }
 
 section! {
     /// Networks that Multus attaches.
-    #[cfg_attr(feature = "schema", schemars(transform = allow_merge))]
+    #[cfg_attr(feature = "schema", schemars(transform = add_merge))]
     pub struct Multus {
-        /// The annotation that Multus reads.
+        /// Annotation that Multus reads.
         pub annotation_key: MetadataKey = MetadataKey::literal(MULTUS_ANNOTATION),
-        /// What is appended to it.
+        /// Networks to append to the annotation.
         pub attach: Vec<Attach>,
     }
     check: Self::check
 }
 
 item! {
-    /// One network.
+    /// A network to attach.
     pub struct Attach {
-        /// Its `NetworkAttachmentDefinition`.
+        /// Name of the `NetworkAttachmentDefinition`.
         pub name: NetworkName => "the network's name",
-        /// How often it is attached.
+        /// Number of attachments.
         #[serde(default)]
         pub count: AttachCount,
-        /// The name of the interface in the pod; absent: Multus counts `net1`, `net2`, ….
+        /// Name of the interface in the pod; absent: Multus assigns `net1`, `net2`, ….
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub if_name: Option<InterfaceName>,
     }
     partial: |fields: &mut Fields<'_>| {
         if if_name.is_some() && count != AttachCount::Times(1) {
-            fields.fault("ifName", "one name for several interfaces: expected count: 1".to_owned());
+            fields.fault("ifName", "expected count: 1: several interfaces cannot have the same name".to_owned());
         }
     },
 }
 
-/// How often a network is attached.
+/// Number of attachments of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachCount {
-    /// So often.
+    /// A fixed number.
     Times(u64),
-    /// Once for each device of the profile's first resource.
+    /// One for each device of the profile's first resource.
     PerResource,
 }
 
 section! {
-    /// Interfaces of GKE's multi-networking.
+    /// Interfaces of GKE multi-networking.
     pub struct Gke {
-        /// The interface of the default route; null: the annotation is not written.
+        /// Interface of the default route; null: the annotation is not set.
         #[cfg_attr(feature = "schema", schemars(with = "InterfaceName"))]
         pub default_interface: Option<InterfaceName>,
-        /// The interfaces.
+        /// Interfaces of the pod.
         pub interfaces: Vec<GkeInterface>,
     }
 }
 
 item! {
-    /// One interface.
+    /// An interface of the pod.
     pub struct GkeInterface {
-        /// Its name in the pod.
+        /// Name in the pod.
         pub interface_name: InterfaceName => "the interface's name in the pod",
-        /// The Network object.
+        /// Name of the Network object.
         pub network: ObjectName => "the Network object's name",
     }
 }
 
 section! {
-    /// What of the pod's traffic goes through Envoy.
-    pub struct MeshSwitch {
-        /// What is switched off. The label `trainmesh.dev/mesh-traffic` beats this value.
-        pub istio: Istio,
-        /// The interfaces that `excludeInterfaces` keeps out of Envoy.
+    /// Traffic that bypasses Envoy.
+    pub struct MeshBypass {
+        /// Mesh features to disable. The label `trainmesh.dev/mesh-traffic` takes precedence.
+        pub istio: IstioBypass,
+        /// Interfaces whose traffic `excludeInterfaces` does not capture.
         pub interfaces: Vec<InterfaceName>,
     }
     check: Self::check
 }
 
-/// What is switched off of the mesh.
+/// Mesh features that a profile disables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub enum Istio {
+pub enum IstioBypass {
     /// Nothing.
     #[default]
     None,
-    /// Capture on some interfaces: where NCCL's traffic does not use `eth0`.
+    /// Traffic capture on some interfaces, if NCCL does not use `eth0`.
     ExcludeInterfaces,
-    /// All capture.
+    /// All traffic capture.
     DisableCapture,
-    /// The proxy.
+    /// Proxy injection.
     DisableInjection,
 }
 
-/// The annotation that Multus reads where nobody told it otherwise.
+/// Default annotation of Multus.
 const MULTUS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
-/// More of one network no node has adapters for.
-const MOST_TIMES: u64 = 64;
+/// Maximum number of attachments of one network. No node has more adapters.
+const MAX_ATTACHMENTS: u64 = 64;
 
 #[cfg(feature = "schema")]
-fn allow_merge(schema: &mut Schema) {
-    allow(schema, "merge", &json!("append"), "A user's own networks come first.");
+fn add_merge(schema: &mut Schema) {
+    add_constant(schema, "merge", &json!("append"), "The user's own networks come first.");
 }
 
 impl Default for AttachCount {
@@ -134,36 +134,36 @@ impl Default for AttachCount {
 }
 
 impl Multus {
-    /// A field that may stand there although there is one answer only.
+    /// Accepts the field `merge`, which has a single valid value.
     fn check(_: &Self, fields: &mut Fields<'_>) {
         let _: Append = fields.or("merge", Append::Append);
     }
 }
 
-/// How a user's own networks are treated: ours come after them. There is no other way.
+/// Only merge strategy: the profile's networks follow those of the user.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Append {
     Append,
 }
 
-impl MeshSwitch {
+impl MeshBypass {
     fn check(&self, fields: &mut Fields<'_>) {
         match (self.istio, self.interfaces.is_empty()) {
-            (Istio::ExcludeInterfaces, true) => {
+            (IstioBypass::ExcludeInterfaces, true) => {
                 fields.fault("interfaces", "missing: expected the interfaces to exclude".to_owned());
             }
-            (Istio::None | Istio::DisableCapture | Istio::DisableInjection, false) => {
-                fields.fault("interfaces", "expected istio: excludeInterfaces beside it".to_owned());
+            (IstioBypass::None | IstioBypass::DisableCapture | IstioBypass::DisableInjection, false) => {
+                fields.fault("interfaces", "interfaces requires istio: excludeInterfaces".to_owned());
             }
             _ => {}
         }
     }
 }
 
-impl Scalar for Istio {
+impl Scalar for IstioBypass {
     fn read(value: &Value) -> Result<Self, String> {
-        // A bare `off`, which YAML reads as a boolean, is what a person means by `none`.
+        // YAML reads an unquoted `off` as a boolean. Treat it as `none`.
         if *value == Value::Bool(false) { Ok(Self::None) } else { choice::read(value) }
     }
 }
@@ -175,7 +175,7 @@ impl Scalar for AttachCount {
             Value::String(text) if text == "perResource" => Ok(Self::PerResource),
             Value::String(text) => Err(format!("{expected}, found {text:?}")),
             Value::Number(number) => match number.as_u64() {
-                Some(times @ 1..=MOST_TIMES) => Ok(Self::Times(times)),
+                Some(times @ 1..=MAX_ATTACHMENTS) => Ok(Self::Times(times)),
                 _ => Err(format!("{expected}, found {number}")),
             },
             other => Err(format!("{expected}, found {}", noun(other))),
@@ -199,7 +199,7 @@ impl JsonSchema for AttachCount {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST_TIMES}, {"const": "perResource"}]})
+        json_schema!({"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX_ATTACHMENTS}, {"const": "perResource"}]})
     }
 }
 

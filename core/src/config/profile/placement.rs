@@ -1,177 +1,179 @@
-//! Settings of the pod as a whole, and what is looked at before it is changed.
+//! Pod-level settings, and checks before a pod is changed.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LabelValue, MetadataKey, ObjectName, PartName, ResourceName};
+use super::{DnsLabel, LabelValue, MetadataKey, ObjectName, ResourceName};
 use crate::config::choice::choices;
 use crate::config::fields::Fields;
 use crate::config::section::{item, section};
 
 section! {
-    /// Settings of the pod as a whole. What the user set stands.
+    /// Pod-level settings. User settings take precedence.
     pub struct PodSettings {
-        /// Whether the pod shares the network of its node.
+        /// Runs the pod in the node's network namespace.
         pub host_network: bool,
-        /// Where names are resolved; null: as Kubernetes decides.
+        /// DNS policy; null: the default of Kubernetes.
         #[cfg_attr(feature = "schema", schemars(with = "DnsPolicy"))]
         pub dns_policy: Option<DnsPolicy>,
-        /// Labels that the node must carry.
+        /// Labels that the node must have.
         pub node_selector: BTreeMap<MetadataKey, LabelValue>,
-        /// Taints that are tolerated.
+        /// Tolerations to add.
         pub tolerations: Vec<Toleration>,
-        /// Annotations.
+        /// Annotations to add.
         pub annotations: BTreeMap<MetadataKey, String>,
-        /// Labels.
+        /// Labels to add.
         pub labels: BTreeMap<MetadataKey, LabelValue>,
-        /// How pods of one profile keep away from each other; null: they do not.
-        #[cfg_attr(feature = "schema", schemars(with = "Spread"))]
-        pub pod_anti_affinity: Option<Spread>,
+        /// Anti-affinity between pods with this profile; null: none.
+        #[cfg_attr(feature = "schema", schemars(with = "AntiAffinity"))]
+        pub pod_anti_affinity: Option<AntiAffinity>,
     }
 }
 
-/// Where names are resolved.
+/// DNS policy of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum DnsPolicy {
-    /// In the cluster, for pods in the node's network.
+    /// Cluster DNS, for pods with hostNetwork.
     ClusterFirstWithHostNet,
-    /// In the cluster.
+    /// Cluster DNS.
     ClusterFirst,
-    /// As on the node.
+    /// The node's DNS configuration.
     Default,
 }
 
-/// How pods keep away from each other.
+/// Topology of the anti-affinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub enum Spread {
-    /// No two on one node.
+pub enum AntiAffinity {
+    /// At most one pod per node.
     Hostname,
 }
 
 item! {
-    /// A taint that is tolerated.
+    /// A toleration.
     pub struct Toleration {
-        /// The taint's key.
+        /// Key of the taint.
         pub key: MetadataKey => "the key of a taint",
-        /// How its value is compared.
+        /// Comparison operator.
         #[serde(default)]
-        pub operator: Operator,
-        /// The value, for `Equal`.
+        pub operator: TolerationOperator,
+        /// Value of the taint, for `Equal`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub value: Option<LabelValue>,
-        /// The effect; absent: every one.
+        /// Effect of the taint; absent: all effects.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub effect: Option<Effect>,
+        pub effect: Option<TaintEffect>,
     }
     partial: |fields: &mut Fields<'_>| {
-        if operator == Operator::Exists && value.is_some() {
+        if operator == TolerationOperator::Exists && value.is_some() {
             fields.fault("value", "operator is Exists: expected no value".to_owned());
         }
     },
 }
 
-/// How the value of a taint is compared.
+/// Comparison operator of a toleration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Operator {
-    /// It is the same.
+pub enum TolerationOperator {
+    /// The values are equal.
     #[default]
     Equal,
-    /// Any will do.
+    /// Any value matches.
     Exists,
 }
 
-/// The effect of a taint.
+/// Effect of a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Effect {
-    /// Nothing new is placed there.
+pub enum TaintEffect {
+    /// New pods are not scheduled.
     NoSchedule,
-    /// Rather not.
+    /// The scheduler avoids the node.
     PreferNoSchedule,
-    /// What runs there is evicted.
+    /// Running pods are evicted.
     NoExecute,
 }
 
 section! {
-    /// Devices by dynamic resource allocation.
+    /// Devices from dynamic resource allocation (DRA).
     pub struct Dra {
-        /// Claims that every pod makes from a template of its namespace.
+        /// Claims that each pod creates from templates in its namespace.
         pub claims: Vec<Claim>,
-        /// An extended resource behind which a device class stands, one for each accelerator (KEP-5004); null: none.
+        /// Extended resource that is mapped to a device class, one per accelerator (KEP-5004); null: none.
         #[cfg_attr(feature = "schema", schemars(with = "ResourceName"))]
         pub extended_resource: Option<ResourceName>,
     }
 }
 
 item! {
-    /// A claim.
+    /// A resource claim.
     pub struct Claim {
-        /// Its name within the pod.
-        pub name: PartName => "the claim's name within the pod",
-        /// The `ResourceClaimTemplate`, which must exist in the pod's namespace.
+        /// Name within the pod.
+        pub name: DnsLabel => "the claim's name within the pod",
+        /// Name of the `ResourceClaimTemplate`, which must exist in the pod's namespace.
         pub resource_claim_template_name: ObjectName => "the name of a ResourceClaimTemplate",
     }
 }
 
 section! {
-    /// Settings that turn a silent fallback to TCP into an error. They fail a job of one pod too, where it has no adapter.
+    /// Settings that turn a silent fallback to TCP into an error. They also fail single-pod jobs without an adapter.
     pub struct FailClosed {
-        /// `NCCL_NET`: the only transport that NCCL may use; null: it may fall back.
+        /// Value of `NCCL_NET`, the only transport that NCCL may use; null: NCCL may fall back.
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         pub nccl_net: Option<String> => not_blank,
-        /// Whether NCCL (2.30 and newer) fails where the pods of a job have different numbers of adapters.
+        /// Makes NCCL (2.30 and newer) fail if the pods of a job have different numbers of adapters.
         pub net_mismatch_fatal: bool,
     }
 }
 
 section! {
-    /// What is looked at before a pod is changed: a pod that is rejected, or never starts, is worse off than one on TCP.
+    /// Checks before a pod is changed. A pod that is rejected or never starts is worse than one that uses TCP.
     pub struct Guards {
-        /// The Pod Security level that the namespace enforces forbids what the profile needs.
+        /// The namespace's Pod Security level forbids what the profile needs.
         pub psa: Guard = Guard::Skip,
-        /// `IPC_LOCK` has no effect for a container that does not run as root.
+        /// The container does not run as root, so `IPC_LOCK` has no effect.
         pub non_root: Guard = Guard::Warn,
-        /// What the profile adds does not fit into a `ResourceQuota` of the namespace.
+        /// The resources that the profile adds exceed a `ResourceQuota` of the namespace.
         pub quota: Guard = Guard::Skip,
-        /// No node offers a resource of the profile. Pools that scale from zero have no node to look at.
+        /// No node offers a resource of the profile. Node pools that scale from zero may still add such a node.
         pub node_capacity: Guard = Guard::Warn,
     }
 }
 
-/// What a guard does.
+/// Action of a failed guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Guard {
-    /// `onConflict` decides.
+    /// Applies `onConflict`.
     Skip,
-    /// The pod is changed, and the user warned.
+    /// Changes the pod and warns the user.
     Warn,
 }
 
-/// What happens where the pod contradicts the profile, or a guard says no.
+/// Action if the pod conflicts with the profile, or a guard fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OnConflict {
-    /// The pod is left as it is, and the user warned.
+    /// Leaves the pod unchanged and warns the user.
     #[default]
     Skip,
-    /// The pod gets the settings of profile `tcp` alone, and the user is warned.
+    /// Applies only the settings of the profile `tcp` and warns the user.
     Tcp,
 }
 
-#[expect(clippy::ref_option, reason = "the check of a field takes a reference to it")]
+#[expect(clippy::ref_option, reason = "field validation functions take a reference to the field")]
 fn not_blank(name: &Option<String>) -> Result<(), String> {
     match name {
-        Some(name) if name.trim().is_empty() => Err("expected a transport such as IB, found an empty text".to_owned()),
+        Some(name) if name.trim().is_empty() => {
+            Err("expected a transport such as IB, found an empty string".to_owned())
+        }
         _ => Ok(()),
     }
 }
 
-choices!(DnsPolicy, Spread, Operator, Effect, Guard, OnConflict);
+choices!(DnsPolicy, AntiAffinity, TolerationOperator, TaintEffect, Guard, OnConflict);

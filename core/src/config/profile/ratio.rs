@@ -1,4 +1,4 @@
-//! How many devices belong to one accelerator: an exact ratio of whole numbers.
+//! Number of devices per accelerator, as an exact ratio of integers.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -13,30 +13,31 @@ use serde_json::Value;
 use crate::config::Scalar;
 use crate::yaml::noun;
 
-/// Devices for each accelerator, as in `4` or `1/2`.
+/// Devices per accelerator, such as `4` or `1/2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratio {
     devices: u32,
     accelerators: u32,
 }
 
-/// A ratio that is known, or depends on the type of the machine.
+/// A ratio that is fixed or depends on the instance type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Ratios {
-    /// The same everywhere.
-    One(Ratio),
-    /// By the family of the node label `node.kubernetes.io/instance-type`: its text up to the first `.`.
-    ByMachine(BTreeMap<String, Ratio>),
+    /// The same for all instance types.
+    Fixed(Ratio),
+    /// By instance type or family: the value of the node label `node.kubernetes.io/instance-type`, or its part before
+    /// the first `.`.
+    ByInstanceType(BTreeMap<String, Ratio>),
 }
 
-const EXPECTED: &str = "expected devices for each accelerator such as \"4\" or \"1/2\"";
+const EXPECTED: &str = "expected devices per accelerator such as \"4\" or \"1/2\"";
 
 impl Ratio {
-    /// One device for each accelerator.
+    /// One device per accelerator.
     pub const ONE: Self = Self { devices: 1, accelerators: 1 };
 
-    /// Reads `4` or `1/2`.
+    /// Parses a ratio such as `4` or `1/2`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (devices, accelerators) = text.split_once('/').unwrap_or((text, "1"));
@@ -47,9 +48,9 @@ impl Ratio {
         Some(Self { devices: number(devices)?, accelerators: number(accelerators)? })
     }
 
-    /// The devices for `accelerators`; `None` where that is no whole number.
+    /// Returns the number of devices for `accelerators`, or `None` if it is not an integer.
     #[must_use]
-    pub fn of(self, accelerators: u64) -> Option<u64> {
+    pub fn devices_for(self, accelerators: u64) -> Option<u64> {
         let devices = accelerators.checked_mul(u64::from(self.devices))?;
         let parts = u64::from(self.accelerators);
         devices.is_multiple_of(parts).then(|| devices / parts)
@@ -86,8 +87,10 @@ impl Scalar for Ratio {
 impl Scalar for Ratios {
     fn read(value: &Value) -> Result<Self, String> {
         match value {
-            Value::Object(_) => BTreeMap::read(value).map(Self::ByMachine),
-            _ => Ratio::read(value).map(Self::One).map_err(|problem| format!("{problem}; or a mapping by machine")),
+            Value::Object(_) => BTreeMap::read(value).map(Self::ByInstanceType),
+            _ => Ratio::read(value)
+                .map(Self::Fixed)
+                .map_err(|problem| format!("{problem}; or a mapping by instance type")),
         }
     }
 }
@@ -117,8 +120,8 @@ mod tests {
     #[case::half_of_an_odd_number("1/2", 3, None)]
     #[case::two_thirds("2/3", 3, Some(2))]
     #[case::more_than_fits("4", u64::MAX, None)]
-    fn devices_are_whole_or_none(#[case] ratio: &str, #[case] accelerators: u64, #[case] expected: Option<u64>) {
-        assert_eq!(Ratio::parse(ratio).unwrap().of(accelerators), expected);
+    fn returns_integers_only(#[case] ratio: &str, #[case] accelerators: u64, #[case] expected: Option<u64>) {
+        assert_eq!(Ratio::parse(ratio).unwrap().devices_for(accelerators), expected);
     }
 
     #[rstest]
@@ -129,7 +132,7 @@ mod tests {
     #[case("1.5")]
     #[case("")]
     #[case("1/2/3")]
-    fn no_ratio(#[case] text: &str) {
+    fn rejects_invalid_ratios(#[case] text: &str) {
         assert_eq!(Ratio::parse(text), None);
     }
 }

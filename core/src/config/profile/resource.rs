@@ -1,4 +1,4 @@
-//! Devices and huge pages that containers ask for.
+//! Devices and huge pages that containers request.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -13,51 +13,52 @@ use crate::config::choice::choices;
 use crate::config::fields::{Fields, Section};
 use crate::config::section::mappings;
 
-/// One resource, requested and limited alike.
+/// A resource with the same request and limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// Its name.
+    /// Name of the resource.
     pub name: ResourceName,
-    /// How much of it.
+    /// Amount to request.
     pub amount: Amount,
-    /// The number of accelerators of a whole node: the resource is for pods that take one. `None`: for all.
+    /// Number of accelerators of a whole node: only pods that use whole nodes get the resource. `None`: all pods get
+    /// it.
     pub full_node_gpus: Option<u64>,
-    /// A resource that is shown but not asked for: it is in a copy of the profile without this field.
+    /// Set if the resource is only a suggestion. To request it, copy the profile and remove this field.
     pub opt_in: bool,
 }
 
-/// How much of a resource.
+/// Amount of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Whole devices.
     Devices {
-        /// For what they are counted.
+        /// Unit that the devices are counted for.
         mode: ResourceMode,
-        /// How many, for each pod or container; 1 where the mode is `perGpu`.
+        /// Number of devices per pod or container; 1 if the mode is `perGpu`.
         count: u64,
-        /// How many for each accelerator.
+        /// Number of devices per accelerator.
         ratio: Ratios,
-        /// Never more than these in a container.
+        /// Maximum number of devices per container.
         max: Option<u64>,
     },
-    /// Memory, for each container.
+    /// Memory per container.
     Memory {
-        /// How much.
+        /// Amount of memory.
         quantity: Quantity,
     },
 }
 
-/// For what devices are counted.
+/// Unit that devices are counted for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ResourceMode {
-    /// For the pod: its first container with an accelerator gets them.
+    /// Per pod: the first container with an accelerator gets the devices.
     #[default]
     PerPod,
-    /// For each container with an accelerator.
+    /// Per container with an accelerator.
     PerContainer,
-    /// For each accelerator.
+    /// Per accelerator.
     PerGpu,
 }
 
@@ -72,14 +73,14 @@ impl Section for Resource {
         let full_node_gpus = fields.get("fullNodeGpus");
         let opt_in = fields.or("optIn", false);
         let name = name?;
-        let memory = name.as_str().starts_with("hugepages-");
-        let counted = mode.is_some() || count.is_some() || ratio.is_some() || max.is_some();
+        let is_memory = name.as_str().starts_with("hugepages-");
+        let is_counted = mode.is_some() || count.is_some() || ratio.is_some() || max.is_some();
         let amount = match quantity {
-            Some(quantity) if memory => Amount::Memory { quantity },
-            None if !memory => Amount::Devices {
+            Some(quantity) if is_memory => Amount::Memory { quantity },
+            None if !is_memory => Amount::Devices {
                 mode: mode.unwrap_or_default(),
                 count: count.unwrap_or(1),
-                ratio: ratio.unwrap_or(Ratios::One(Ratio::ONE)),
+                ratio: ratio.unwrap_or(Ratios::Fixed(Ratio::ONE)),
                 max,
             },
             None => {
@@ -87,19 +88,19 @@ impl Section for Resource {
                 return None;
             }
             Some(_) => {
-                fields.fault("quantity", format!("{name} is counted: expected mode, count or ratio"));
+                fields.fault("quantity", format!("{name} is a device: expected mode, count or ratio"));
                 return None;
             }
         };
         match mode {
-            _ if memory && counted => {
-                fields.fault("name", format!("{name} is an amount for each container: expected quantity alone"));
+            _ if is_memory && is_counted => {
+                fields.fault("name", format!("{name} is memory: expected only quantity"));
             }
             Some(ResourceMode::PerGpu) if count.is_some() => {
-                fields.fault("count", "mode is perGpu: expected ratio".to_owned());
+                fields.fault("count", "expected ratio instead of count with mode: perGpu".to_owned());
             }
             None | Some(ResourceMode::PerPod | ResourceMode::PerContainer) if fields.has("ratio") => {
-                fields.fault("ratio", "expected mode: perGpu beside it".to_owned());
+                fields.fault("ratio", "ratio requires mode: perGpu".to_owned());
             }
             _ => {}
         }
@@ -112,7 +113,7 @@ impl Section for Resource {
     }
 }
 
-/// The form that `Resource::read` takes: of `count` and `ratio`, only the one that the mode asks for.
+/// Serializes to the form that `Resource::read` parses: only the one of `count` and `ratio` that the mode uses.
 impl Serialize for Resource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { name, amount, full_node_gpus, opt_in } = self;
@@ -146,7 +147,7 @@ impl JsonSchema for Resource {
         let optional = |schema: Schema| json_schema!({"anyOf": [schema, {"type": "null"}]});
         json_schema!({
             "type": "object",
-            "description": "One resource, requested and limited alike: devices (mode, count or ratio), or huge pages (quantity).",
+            "description": "A resource with the same request and limit: devices (mode, count or ratio), or huge pages (quantity).",
             "additionalProperties": false,
             "required": ["name"],
             "properties": {

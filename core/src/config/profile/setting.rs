@@ -1,4 +1,4 @@
-//! Settings of NCCL and its companions, and how they reach the processes.
+//! Environment variables of NCCL and related libraries, and their delivery to the processes.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::json;
 
 #[cfg(feature = "schema")]
-use super::schema::allow;
+use super::schema::add_constant;
 use super::{AbsolutePath, EnvName, EnvValue};
 use crate::config::Scalar;
 use crate::config::choice::choices;
@@ -20,47 +20,48 @@ use crate::config::section::{mappings, section};
 use crate::fabric::nccl;
 use crate::yaml::noun;
 
-/// One setting.
+/// A setting: an environment variable, which NCCL can also read from its configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(transform = allow_policy))]
+#[cfg_attr(feature = "schema", schemars(transform = add_policy))]
 pub struct Setting {
-    /// Its name. Those of NCCL must be known, and their values in range.
+    /// Name of the variable. NCCL variables must exist, and their values must be in range.
     pub name: EnvName,
-    /// Its value.
+    /// Value of the variable.
     pub value: EnvValue,
-    /// Who reads it: NCCL itself (then a file will do), or anything before NCCL (then only the environment will).
+    /// Delivery channel. Variables that only NCCL reads can be in its configuration file; all others must be in the
+    /// environment.
     #[serde(default)]
-    pub via: Via,
-    /// A setting that is shown but not made: it becomes one in a copy of the profile without this field.
+    pub via: DeliveryChannel,
+    /// Set if the setting is only a suggestion. To apply it, copy the profile and remove this field.
     #[serde(default)]
     pub opt_in: bool,
-    /// For which pods; absent: for all.
+    /// Condition for the pod; absent: the setting applies to all pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
 }
 
-/// Who reads a setting.
+/// Delivery channel of a setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub enum Via {
-    /// NCCL, which reads its file as well as the environment.
+pub enum DeliveryChannel {
+    /// NCCL's configuration file or the environment.
     #[default]
     Conf,
-    /// Others, which read the environment alone.
+    /// The environment only.
     Env,
 }
 
 section! {
-    /// For which pods a setting is.
+    /// Condition for a setting.
     pub struct Condition {
-        /// How many accelerators the container asks for.
+        /// Number of accelerators that the container requests.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub gpu_count: Option<GpuCount>,
-        /// On which machines: values of the node label `node.kubernetes.io/instance-type`, or their texts up to the first
-        /// `.`; empty: on all.
+        /// Instance types or families: values of the node label `node.kubernetes.io/instance-type`, or their parts
+        /// before the first `.`; empty: all.
         pub sku: Vec<String>,
     }
 }
@@ -80,64 +81,64 @@ enum Comparison {
 }
 
 section! {
-    /// How the settings reach the processes.
+    /// Delivery of the settings to the processes.
     pub struct Delivery {
-        /// Where what NCCL reads is written.
+        /// Location of the NCCL settings.
         pub nccl: NcclDelivery,
-        /// The file that NCCL reads; null: `/etc/nccl.conf`, and `/etc/rccl.conf` for AMD.
+        /// Path of the configuration file; null: `/etc/nccl.conf`, or `/etc/rccl.conf` for AMD GPUs.
         #[cfg_attr(feature = "schema", schemars(with = "AbsolutePath"))]
         pub conf_path: Option<AbsolutePath>,
-        /// Where the file comes from.
+        /// Source of the configuration file.
         pub conf_source: ConfSource,
     }
 }
 
-/// Where what NCCL reads is written.
+/// Location of the NCCL settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum NcclDelivery {
-    /// Into the environment where that is safe, else into the file: the container has `envFrom`, which the environment
-    /// would override, or its ranks are started by sshd, which hands no environment on.
+    /// The environment if it is safe. The configuration file if the container has `envFrom`, which the environment
+    /// would override, or if sshd starts the ranks, because sshd sessions do not inherit the environment.
     #[default]
     Auto,
-    /// Into the file.
+    /// The configuration file.
     ConfFile,
-    /// Into the environment.
+    /// The environment.
     Env,
-    /// Into both.
+    /// Both.
     Both,
 }
 
-/// Where the file comes from.
+/// Source of the configuration file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ConfSource {
-    /// From an annotation of the pod, by the downward API: nothing else must exist.
+    /// An annotation of the pod, through the downward API. Requires no other object.
     #[default]
     DownwardAnnotation,
 }
 
 #[cfg(feature = "schema")]
-fn allow_policy(schema: &mut Schema) {
-    allow(schema, "policy", &json!("ifUnset"), "What the user sets stands.");
+fn add_policy(schema: &mut Schema) {
+    add_constant(schema, "policy", &json!("ifUnset"), "User settings take precedence.");
 }
 
 impl Section for Setting {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name: Option<EnvName> = fields.required("name", "the setting's name");
         let value: Option<EnvValue> = fields.required("value", "the setting's value");
-        let via = fields.or("via", Via::Conf);
+        let via = fields.or("via", DeliveryChannel::Conf);
         let _: IfUnset = fields.or("policy", IfUnset::IfUnset);
         let opt_in = fields.or("optIn", false);
         let when = fields.get("when");
         let setting = Self { name: name?, value: value?, via, opt_in, when };
         match nccl::check(setting.name.as_str(), setting.value.as_str()) {
-            Err(nccl::Problem::Name(message)) => fields.fault("name", message),
-            Err(nccl::Problem::Value(message)) => fields.fault("value", message),
-            Ok(()) if nccl::variable(setting.name.as_str()).is_some_and(nccl::Variable::is_never_set) => {
-                fields.fault("name", format!("{} switches off a transport within a node: leave it out", setting.name));
+            Err(nccl::InvalidSetting::Name(message)) => fields.fault("name", message),
+            Err(nccl::InvalidSetting::Value(message)) => fields.fault("value", message),
+            Ok(()) if nccl::variable(setting.name.as_str()).is_some_and(nccl::Variable::is_forbidden_in_profiles) => {
+                fields.fault("name", format!("{} disables a transport within the node: remove it", setting.name));
             }
             Ok(()) => {}
         }
@@ -145,7 +146,7 @@ impl Section for Setting {
     }
 }
 
-/// What happens where the user has set the same name: theirs stands. There is no other policy.
+/// Only policy: user settings take precedence.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum IfUnset {
@@ -153,21 +154,23 @@ enum IfUnset {
 }
 
 impl Condition {
-    /// Whether a container with `gpus` accelerators, on a machine of type `machine` where that is known, is meant.
+    /// Returns true if the condition matches a container with `gpus` accelerators on a node with `instance_type`, if
+    /// known.
     #[must_use]
-    pub fn holds(&self, gpus: u64, machine: Option<&str>) -> bool {
-        let on_machine = || machine.is_some_and(|machine| self.sku.iter().any(|sku| is_machine(machine, sku)));
-        self.gpu_count.is_none_or(|bound| bound.holds(gpus)) && (self.sku.is_empty() || on_machine())
+    pub fn matches(&self, gpus: u64, instance_type: Option<&str>) -> bool {
+        let sku_matches =
+            || instance_type.is_some_and(|instance_type| self.sku.iter().any(|sku| matches_sku(instance_type, sku)));
+        self.gpu_count.is_none_or(|bound| bound.contains(gpus)) && (self.sku.is_empty() || sku_matches())
     }
 }
 
-/// Whether `machine`, a value of `node.kubernetes.io/instance-type`, is `sku` or one of that family.
-pub(crate) fn is_machine(machine: &str, sku: &str) -> bool {
-    machine == sku || machine.split_once('.').is_some_and(|(family, _)| family == sku)
+/// Returns true if `sku` is the instance type or its family.
+pub(crate) fn matches_sku(instance_type: &str, sku: &str) -> bool {
+    instance_type == sku || instance_type.split_once('.').is_some_and(|(family, _)| family == sku)
 }
 
 impl GpuCount {
-    /// Reads `8`, `>=8` or `<=4`.
+    /// Parses a bound such as `8`, `>=8` or `<=4`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (comparison, digits) = match (text.strip_prefix(">="), text.strip_prefix("<=")) {
@@ -179,7 +182,7 @@ impl GpuCount {
         Some(Self { comparison, count })
     }
 
-    fn holds(self, gpus: u64) -> bool {
+    fn contains(self, gpus: u64) -> bool {
         match self.comparison {
             Comparison::AtLeast => gpus >= self.count,
             Comparison::AtMost => gpus <= self.count,
@@ -224,4 +227,4 @@ impl JsonSchema for GpuCount {
 }
 
 mappings!(Setting);
-choices!(Via, NcclDelivery, ConfSource, IfUnset);
+choices!(DeliveryChannel, NcclDelivery, ConfSource, IfUnset);

@@ -1,4 +1,4 @@
-//! Texts of a profile with the grammar that Kubernetes or Linux demands of them.
+//! String types with the syntax that Kubernetes or Linux requires.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -13,12 +13,13 @@ use crate::config::Scalar;
 use crate::yaml::noun;
 use crate::{dns, labels};
 
-/// Declares texts that hold for sure: `check` decides; `pattern`, `longest` and `except` tell an editor the same.
-macro_rules! texts {
+/// Declares string types. `check` validates the text; `pattern`, `max_length` and `except` are the equivalent JSON
+/// Schema.
+macro_rules! string_types {
     ($($(#[doc = $doc:literal])+ $type:ident {
         expected: $expected:literal,
         pattern: $pattern:expr,
-        $(longest: $longest:literal,)?
+        $(max_length: $max_length:literal,)?
         $(except: $except:tt,)?
         check: $check:expr
     })+) => {$(
@@ -28,20 +29,20 @@ macro_rules! texts {
         pub struct $type(Box<str>);
 
         impl $type {
-            /// `text`, where it obeys the grammar.
+            /// Parses `text` if it is valid.
             #[must_use]
             pub fn parse(text: &str) -> Option<Self> {
                 let check: fn(&str) -> bool = $check;
                 check(text).then(|| Self(text.into()))
             }
 
-            /// A text of this program's own, which a test has seen to obey the grammar.
-            #[allow(dead_code, reason = "not every kind of text has one that this program writes itself")]
+            /// Creates a value from a constant. Tests validate the constants.
+            #[allow(dead_code, reason = "not every type has constants")]
             pub(crate) fn literal(text: &'static str) -> Self {
                 Self(text.into())
             }
 
-            /// The text.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -75,7 +76,7 @@ macro_rules! texts {
                 json_schema!({
                     "type": "string",
                     "pattern": $pattern
-                    $(, "maxLength": $longest)?
+                    $(, "maxLength": $max_length)?
                     $(, "not": $except)?
                 })
             }
@@ -83,7 +84,7 @@ macro_rules! texts {
     )+};
 }
 
-/// Patterns that others are made of. Only what ECMA 262 and RE2 read alike: Helm checks values by the latter.
+/// Building blocks of the patterns, in the common subset of ECMA 262 and RE2. Helm validates values with the latter.
 #[cfg(feature = "schema")]
 macro_rules! pattern {
     (label) => {
@@ -95,37 +96,37 @@ macro_rules! pattern {
     (name) => {
         "[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
     };
-    // A part of a path that is not `..`.
+    // A path segment other than `..`.
     (part) => {
         "([^./:\\x00-\\x1f\\x7f-\\x9f][^/:\\x00-\\x1f\\x7f-\\x9f]*|\\.[^./:\\x00-\\x1f\\x7f-\\x9f][^/:\\x00-\\x1f\\x7f-\\x9f]*|\\.\\.[^/:\\x00-\\x1f\\x7f-\\x9f]+|\\.)?"
     };
 }
 
-texts! {
-    /// The name of a profile: a DNS label, because the label `trainmesh.dev/fabric` holds it. `none` is the word for no
+string_types! {
+    /// Name of a profile: a DNS label, because it is a value of the label `trainmesh.dev/fabric`. `none` stands for no
     /// profile.
     ProfileName {
-        expected: "a name of lower-case letters, digits and - (not none)",
+        expected: "a name of lowercase letters, digits and - (not none)",
         pattern: dns::LABEL_PATTERN,
         except: {"const": "none"},
         check: |text| dns::is_label(text) && text != "none"
     }
-    /// The name of a resource that a device plugin offers, or of huge pages.
+    /// Name of an extended resource or of huge pages.
     ResourceName {
         expected: "a resource such as rdma/ib or hugepages-2Mi",
         pattern: concat!("^(", pattern!(domain), "/", pattern!(name), "|hugepages-[0-9]+[KMG]i)$"),
         check: |text| is_huge_pages(text) || (text.contains('/') && labels::is_key(text))
     }
-    /// A resource name, or the start of one and `*`.
+    /// A resource name, or a prefix followed by `*`.
     ResourcePattern {
-        expected: "a resource such as nvidia.com/gpu, or a start of one such as nvidia.com/mig-*",
+        expected: "a resource such as nvidia.com/gpu, or a prefix such as nvidia.com/mig-*",
         pattern: concat!("^", pattern!(domain), "/(", pattern!(name), "|([A-Za-z0-9][-_.A-Za-z0-9]{0,61})?[*])$"),
         check: |text| match text.strip_suffix('*') {
             Some(start) => start.contains('/') && labels::is_key(&format!("{start}x")),
             None => text.contains('/') && labels::is_key(text),
         }
     }
-    /// The name of an environment variable.
+    /// Name of an environment variable.
     EnvName {
         expected: "a name such as NCCL_IB_HCA",
         pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
@@ -134,11 +135,11 @@ texts! {
             text.bytes().all(word) && text.bytes().next().is_some_and(|first| !first.is_ascii_digit())
         }
     }
-    /// The value of an environment variable: one line, at most the 1023 bytes that NCCL keeps of one in a file.
+    /// Value of an environment variable: one line of at most 1023 bytes, the limit of NCCL's configuration file.
     EnvValue {
-        expected: "one line of at most 1023 bytes, in quotes where it is a number",
+        expected: "one line of at most 1023 bytes, in quotes if it is a number",
         pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]*$",
-        longest: 1023,
+        max_length: 1023,
         check: |text| text.len() <= 1023 && !text.chars().any(char::is_control)
     }
     /// An amount of memory.
@@ -147,14 +148,14 @@ texts! {
         pattern: "^[0-9]+(\\.[0-9]+)?([kMGTPE]|[KMGTPE]i)?$",
         check: is_amount
     }
-    /// The name of a network interface: what Linux takes, without the signs that lists of them use.
+    /// Name of a network interface in Linux, without the characters that interface lists use.
     InterfaceName {
         expected: "an interface such as net1, of at most 15 characters",
         pattern: "^[!-+.0-9;-?A-~-]{1,15}$",
         check: |text| (1..=15).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_graphic() && !b",/:@".contains(&byte))
     }
-    /// A `NetworkAttachmentDefinition`, with its namespace where that is not the pod's.
+    /// Name of a `NetworkAttachmentDefinition`, with the namespace if it is not that of the pod.
     NetworkName {
         expected: "a network such as rdma-vf or fabric/rdma-vf",
         pattern: concat!("^(", dns::label_pattern!(), "/)?", pattern!(domain), "$"),
@@ -163,26 +164,26 @@ texts! {
             None => dns::is_subdomain(text),
         }
     }
-    /// The name of an object of Kubernetes.
+    /// Name of a Kubernetes object.
     ObjectName {
         expected: "the name of an object such as nvidia-topology",
         pattern: concat!("^", pattern!(domain), "$"),
-        longest: 253,
+        max_length: 253,
         check: dns::is_subdomain
     }
-    /// The name of a namespace: a DNS label.
+    /// Name of a namespace, a DNS label.
     NamespaceName {
         expected: "the name of a namespace",
         pattern: dns::LABEL_PATTERN,
         check: dns::is_label
     }
-    /// The name of a container, a volume or a claim within a pod: a DNS label.
-    PartName {
-        expected: "a name of lower-case letters, digits and -",
+    /// Name of a container, a volume or a claim within a pod.
+    DnsLabel {
+        expected: "a name of lowercase letters, digits and -",
         pattern: dns::LABEL_PATTERN,
         check: dns::is_label
     }
-    /// An absolute path without `..` and without the `:` that the kubelet refuses in mounts.
+    /// An absolute path without `..`, and without `:`, which the kubelet rejects in mount paths.
     AbsolutePath {
         expected: "an absolute path without .. and :",
         pattern: concat!("^(/", pattern!(part), ")+$"),
@@ -191,19 +192,19 @@ texts! {
             && text.split('/').all(|part| part != "..")
             && !text.chars().any(char::is_control)
     }
-    /// The key of a label or an annotation.
+    /// Key of a label or annotation.
     MetadataKey {
         expected: "a key such as example.com/name",
         pattern: concat!("^(", pattern!(domain), "/)?", pattern!(name), "$"),
         check: labels::is_key
     }
-    /// The value of a label.
+    /// Value of a label.
     LabelValue {
-        expected: "the value of a label, in quotes where it is a number",
+        expected: "the value of a label, in quotes if it is a number",
         pattern: concat!("^(", pattern!(name), ")?$"),
         check: labels::is_value
     }
-    /// A capability of Linux, without `CAP_`, as Kubernetes writes it.
+    /// A Linux capability without the prefix `CAP_`, as in Kubernetes.
     Capability {
         expected: "a capability such as IPC_LOCK",
         pattern: "^[A-Z][A-Z_]*$",
@@ -212,7 +213,7 @@ texts! {
             && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
             && !text.starts_with("CAP_")
     }
-    /// The reference of an image.
+    /// Reference of a container image.
     Image {
         expected: "an image such as registry.example.com/daemon:1.0",
         pattern: "^[!-~]+$",
@@ -226,9 +227,9 @@ fn is_huge_pages(text: &str) -> bool {
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A quantity without exponents and without parts of a byte.
+/// Returns true for a quantity without an exponent and without fractions of a byte.
 fn is_amount(text: &str) -> bool {
-    let end = text.find(|sign: char| sign.is_ascii_alphabetic()).unwrap_or(text.len());
+    let end = text.find(|char: char| char.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_number =

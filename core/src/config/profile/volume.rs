@@ -1,4 +1,4 @@
-//! What is mounted into the containers.
+//! Volumes to mount into the containers.
 
 #[cfg(feature = "schema")]
 use schemars::Schema;
@@ -7,72 +7,72 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 #[cfg(feature = "schema")]
-use super::schema::allow;
+use super::schema::add_constant;
 use super::{AbsolutePath, ObjectName, Quantity};
 use crate::config::choice::choices;
 use crate::config::fields::Fields;
 use crate::config::section::{item, section};
 
 section! {
-    /// What is mounted into the containers. A mount of the user's at the same path stands.
+    /// Volumes to mount into the containers. User mounts at the same path take precedence.
     pub struct Volumes {
-        /// Shared memory; null: the 64 MiB of the container runtime.
+        /// Shared memory; null: the container runtime's default of 64 MiB.
         #[cfg_attr(feature = "schema", schemars(with = "SharedMemory"))]
         pub shm: Option<SharedMemory>,
-        /// Paths of the node.
+        /// Host paths.
         pub host_paths: Vec<HostPath>,
-        /// `ConfigMaps` of the pod's namespace.
+        /// `ConfigMaps` from the pod's namespace.
         pub config_maps: Vec<ConfigMapVolume>,
     }
 }
 
 section! {
-    /// Shared memory, an `emptyDir` of memory.
-    #[cfg_attr(feature = "schema", schemars(transform = allow_if_missing))]
+    /// Shared memory: an `emptyDir` with medium `Memory`.
+    #[cfg_attr(feature = "schema", schemars(transform = add_if_missing))]
     pub struct SharedMemory {
-        /// Where.
+        /// Mount path.
         pub mount: AbsolutePath = AbsolutePath::literal("/dev/shm"),
-        /// Of what it is made.
+        /// Storage medium.
         pub medium: Medium,
-        /// Its bound; null: that of the containers' memory.
+        /// Size limit; null: the memory limits of the containers apply.
         #[cfg_attr(feature = "schema", schemars(with = "Quantity"))]
         pub size_limit: Option<Quantity>,
     }
     check: Self::check
 }
 
-/// Of what an `emptyDir` is made.
+/// Storage medium of an `emptyDir`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Medium {
-    /// Of memory.
+    /// Memory.
     #[default]
     Memory,
 }
 
 item! {
-    /// A path of the node.
+    /// A host path volume.
     pub struct HostPath {
-        /// On the node.
+        /// Path on the node.
         pub host_path: AbsolutePath => "a path of the node",
-        /// In the container.
+        /// Path in the container.
         pub mount_path: AbsolutePath => "a path in the container",
-        /// What must be there; absent: nothing is checked.
+        /// Required file type; absent: not checked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub kind as "type": Option<HostPathType>,
-        /// Whether the container may not write.
+        /// Mounts the path read-only.
         #[serde(default)]
         pub read_only: bool,
     }
 }
 
-/// What must be at a path of the node.
+/// Required file type of a host path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum HostPathType {
     /// A directory.
     Directory,
-    /// A directory, made where there is none.
+    /// A directory, which is created if it does not exist.
     DirectoryOrCreate,
     /// A file.
     File,
@@ -83,29 +83,29 @@ pub enum HostPathType {
 }
 
 item! {
-    /// A `ConfigMap` of the pod's namespace.
+    /// A `ConfigMap` volume.
     pub struct ConfigMapVolume {
-        /// Its name.
+        /// Name of the `ConfigMap`.
         pub name: ObjectName => "the name of a ConfigMap",
-        /// Where.
+        /// Mount path.
         pub mount_path: AbsolutePath => "a path in the container",
-        /// Whether it is left out, with the settings that point below it, where it is known not to exist. Else it is mounted
-        /// as one that may be absent: a pod never waits for it.
+        /// Omits the volume, and the settings that refer to files in it, if the `ConfigMap` is known not to exist.
+        /// Otherwise it is mounted as optional. In either case the pod does not wait for it.
         #[serde(default)]
         pub must_exist: bool,
     }
 }
 
 #[cfg(feature = "schema")]
-fn allow_if_missing(schema: &mut Schema) {
-    allow(schema, "ifMissing", &json!(true), "A mount of the user's is never replaced.");
+fn add_if_missing(schema: &mut Schema) {
+    add_constant(schema, "ifMissing", &json!(true), "User mounts are never replaced.");
 }
 
 impl SharedMemory {
-    /// A field that may stand there although there is one answer only.
+    /// Accepts the field `ifMissing`, which has a single valid value.
     fn check(_: &Self, fields: &mut Fields<'_>) {
         if !fields.or("ifMissing", true) {
-            fields.fault("ifMissing", "expected true: a mount of the user's is never replaced".to_owned());
+            fields.fault("ifMissing", "expected true: user mounts are never replaced".to_owned());
         }
     }
 }

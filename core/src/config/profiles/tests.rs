@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use rstest::rstest;
 
 use super::*;
-use crate::config::profile::{AbsolutePath, FailClosed, MeshSwitch, MetadataKey, ResourcePattern, SharedMemory};
+use crate::config::profile::{AbsolutePath, FailClosed, MeshBypass, MetadataKey, ResourcePattern, SharedMemory};
 use crate::config::{API_VERSION, Configuration, render};
 use crate::fabric::nccl;
 
-/// Everything that a profile can say, each field other than its default.
+/// A profile in which every field differs from its default.
 const EVERYTHING: &str = r#"
 name: everything
 description: "yes: 8"
@@ -76,19 +76,19 @@ namespaces:
     matchExpressions: [{key: a, operator: In, values: [b, c]}, {key: d, operator: Exists}]
 "#;
 
-/// What both ends of a round trip must agree on.
+/// Asserts that `text` parses to `entry`.
 fn check_round_trip(entry: &Entry, text: &str) {
-    let again = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
-    assert_eq!(&again, entry, "of:\n{text}");
+    let parsed = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
+    assert_eq!(&parsed, entry, "from:\n{text}");
 }
 
-/// All texts: the built-in profiles, and one that says everything.
+/// Returns the built-in profiles and `EVERYTHING`.
 fn texts() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|(_, text)| *text).chain([EVERYTHING])
 }
 
 #[test]
-fn every_file_is_a_profile_of_its_name() {
+fn file_names_match_profile_names() {
     for (name, text) in SOURCES {
         let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(name, &problems)));
         assert_eq!(entry.profile.name.as_str(), *name);
@@ -98,16 +98,16 @@ fn every_file_is_a_profile_of_its_name() {
 }
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "what is built in is held against the files of the repository")]
-fn every_file_of_the_folder_is_built_in() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/fabric");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+#[allow(clippy::disallowed_methods, reason = "compares the built-in profiles with the files of the repository")]
+fn every_profile_file_is_built_in() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/fabric");
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let built_in = SOURCES.iter().map(|(name, _)| format!("{name}.yaml"));
     assert_eq!(files.collect::<BTreeSet<_>>(), built_in.collect::<BTreeSet<_>>());
 }
 
 #[test]
-fn what_is_written_of_a_profile_is_the_same_profile() {
+fn profiles_round_trip_through_yaml_and_json() {
     for text in texts() {
         let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
         let form = json!(entry.profile);
@@ -117,7 +117,7 @@ fn what_is_written_of_a_profile_is_the_same_profile() {
 }
 
 #[test]
-fn a_built_in_profile_in_a_configuration_has_the_same_revision() {
+fn configured_copy_of_a_builtin_profile_has_the_same_revision() {
     let profiles: Vec<&Profile> = builtin_profiles().0.values().map(|entry| &entry.profile).collect();
     let configuration =
         json!({"apiVersion": API_VERSION, "kind": "TrainmeshConfiguration", "fabric": {"profiles": profiles}});
@@ -127,29 +127,29 @@ fn a_built_in_profile_in_a_configuration_has_the_same_revision() {
 }
 
 #[test]
-fn a_built_in_profile_changes_no_mesh_and_fails_no_job_of_its_own_accord() {
+fn builtin_profiles_leave_mesh_and_fail_closed_at_their_defaults() {
     for (name, entry) in builtin_profiles().all() {
         let Profile { fail_closed, mesh, security_context, pod, description, .. } = &entry.profile;
-        assert_eq!((fail_closed, mesh), (&FailClosed::default(), &MeshSwitch::default()), "{name}");
+        assert_eq!((fail_closed, mesh), (&FailClosed::default(), &MeshBypass::default()), "{name}");
         assert!(!security_context.privileged && !pod.host_network && !description.is_empty(), "{name}");
     }
 }
 
 #[test]
-fn a_built_in_profile_retires_nothing_of_nccl() {
+fn builtin_profiles_use_valid_current_variables() {
     let settings = builtin_profiles().0.values().flat_map(|entry| &entry.profile.env);
     for setting in settings.filter(|setting| setting.name.as_str().starts_with("NCCL_")) {
         let variable = nccl::variable(setting.name.as_str()).unwrap();
-        assert_eq!((variable.kind.check(setting.value.as_str()), variable.retired), (Ok(()), None), "{variable:?}");
+        assert_eq!((variable.kind.check(setting.value.as_str()), variable.deprecated), (Ok(()), None), "{variable:?}");
     }
 }
 
 #[rstest]
-#[case::another_value("value: \"=eth0\"", "value: \"=eth1\"")]
-#[case::another_order("  - {name: NCCL_NET, value: Socket}\n", "")]
-#[case::another_guard("transport: tcp", "transport: tcp\nguards: {quota: warn}")]
-#[case::another_description("on any cluster", "anywhere")]
-fn another_profile_has_another_revision(#[case] old: &str, #[case] new: &str) {
+#[case::value("value: \"=eth0\"", "value: \"=eth1\"")]
+#[case::removed_setting("  - {name: NCCL_NET, value: Socket}\n", "")]
+#[case::guard("transport: tcp", "transport: tcp\nguards: {quota: warn}")]
+#[case::description("on any cluster", "anywhere")]
+fn revision_changes_with_the_profile(#[case] old: &str, #[case] new: &str) {
     let text = profile_source("tcp").unwrap();
     assert!(text.contains(old));
     let [before, after] = [text.to_owned(), text.replace(old, new)].map(|text| Entry::parse(&text).unwrap().revision);
@@ -158,11 +158,11 @@ fn another_profile_has_another_revision(#[case] old: &str, #[case] new: &str) {
 }
 
 #[test]
-fn comments_and_defaults_make_no_other_revision() {
+fn revision_ignores_comments_and_explicit_defaults() {
     let entry = Entry::parse(profile_source("tcp").unwrap()).unwrap();
     let text = profile_source("tcp")
         .unwrap()
-        .replace("transport: tcp", "# of ours\ntransport: tcp\nonConflict: skip\npod: {}");
+        .replace("transport: tcp", "# comment\ntransport: tcp\nonConflict: skip\npod: {}");
     check_round_trip(&entry, &text);
 }
 
@@ -171,12 +171,12 @@ fn comments_and_defaults_make_no_other_revision() {
 #[case("ib-share", Some("ib-shared"))]
 #[case("gke-rdma-gib-a3", Some("gke-rdma-gib-a3u"))]
 #[case("nonsense", None)]
-fn a_misspelt_name_has_a_nearest(#[case] typed: &str, #[case] expected: Option<&str>) {
+fn suggests_a_similar_name(#[case] typed: &str, #[case] expected: Option<&str>) {
     assert_eq!(Profiles::default().nearest(typed), expected);
 }
 
 #[test]
-fn a_thousand_profiles_are_read_and_found() {
+fn handles_a_thousand_profiles() {
     let mut text = format!("apiVersion: {API_VERSION}\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n");
     for index in 0..1000 {
         let item = profile_source("ib-shared").unwrap().replace("name: ib-shared", &format!("name: site-{index}"));
@@ -191,7 +191,7 @@ fn a_thousand_profiles_are_read_and_found() {
 }
 
 #[test]
-fn an_own_profile_replaces_the_built_in_one_of_its_name() {
+fn configured_profile_replaces_the_builtin_one() {
     let text = format!(
         "apiVersion: {API_VERSION}\nkind: TrainmeshConfiguration\nfabric: {{profiles: [{{name: tcp, transport: tcp}}]}}\n"
     );
@@ -200,9 +200,8 @@ fn an_own_profile_replaces_the_built_in_one_of_its_name() {
     assert_eq!(profiles.all().len(), SOURCES.len());
 }
 
-/// The texts that the code itself writes down as obeying their grammar.
 #[test]
-fn what_the_code_takes_for_granted_is_valid() {
+fn constants_of_string_types_are_valid() {
     let profile = Entry::parse("{name: a, transport: ib}").unwrap().profile;
     let patterns = profile.matches.gpu_resources.iter().chain(&profile.matches.exclude_resources);
     assert!(

@@ -1,64 +1,64 @@
-//! Lists of interfaces and adapters: `[^][=]name,…`. The signs belong to the whole list, so that one in the middle is part
-//! of a name that nothing has.
+//! Lists of interfaces and adapters: `[^][=]name,…`. The modifiers apply to the whole list; elsewhere in the list they
+//! are part of a name, which then matches nothing.
 
-/// A list of interfaces or adapters, as NCCL reads it.
+/// A list of interfaces or adapters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceList<'a> {
-    /// `^`: what is named is left out.
+    /// Set by `^`: the list excludes its names.
     pub excludes: bool,
-    /// `=`: names are exact; else each is the start of names.
+    /// Set by `=`: the names are exact. Otherwise they are prefixes.
     pub exact: bool,
     names: &'a str,
 }
 
-/// The longest name of an interface that Linux takes, in bytes.
-const LONGEST_INTERFACE: usize = 15;
+/// Maximum length of an interface name in Linux, in bytes.
+const MAX_INTERFACE_NAME: usize = 15;
 
 impl<'a> DeviceList<'a> {
-    /// Reads any text, as NCCL does: whether it makes sense is another question.
+    /// Parses any text in the same way as NCCL, without validation.
     #[must_use]
-    pub fn read(text: &'a str) -> Self {
+    pub fn parse(text: &'a str) -> Self {
         let (excludes, rest) = text.strip_prefix('^').map_or((false, text), |rest| (true, rest));
         let (exact, names) = rest.strip_prefix('=').map_or((false, rest), |names| (true, names));
         Self { excludes, exact, names }
     }
 
-    /// The entries, for adapters with what follows `:`.
+    /// Returns the entries, including the part after `:` for adapters.
     pub fn names(self) -> impl Iterator<Item = &'a str> + Clone {
         self.names.split(',')
     }
 
-    /// Whether `device` is one that the list lets NCCL use.
+    /// Returns true if the list allows NCCL to use `device`.
     #[must_use]
-    pub fn admits(self, device: &str) -> bool {
+    pub fn allows(self, device: &str) -> bool {
         let mut names = self.names().map(|name| name.split(':').next().unwrap_or_default());
         self.excludes != names.any(|name| if self.exact { device == name } else { device.starts_with(name) })
     }
 
-    /// Whether `text` can name one device: without blanks, and without the signs of a list.
+    /// Returns true if `text` is a valid name: without spaces, modifiers and separators.
     pub(super) fn is_name(text: &str) -> bool {
         !text.is_empty()
-            && !text.contains(|sign: char| sign.is_whitespace() || sign.is_control() || "^=,/".contains(sign))
+            && !text.contains(|char: char| char.is_whitespace() || char.is_control() || "^=,/".contains(char))
     }
 }
 
 pub(super) fn check_interfaces(value: &str) -> Result<(), String> {
     if value.len() <= 1 {
-        return Err(format!("expected interfaces such as \"=eth0\", found {value:?}, which NCCL takes for nothing"));
+        return Err(format!("expected interfaces such as \"=eth0\", found {value:?}, which NCCL ignores"));
     }
-    names(value, "interfaces such as \"=eth0,eth1\"")?;
-    match DeviceList::read(value).names().find(|name| name.len() > LONGEST_INTERFACE) {
-        Some(name) => Err(format!("expected names of at most {LONGEST_INTERFACE} characters, found {name:?}")),
+    check_names(value, "interfaces such as \"=eth0,eth1\"")?;
+    match DeviceList::parse(value).names().find(|name| name.len() > MAX_INTERFACE_NAME) {
+        Some(name) => Err(format!("expected names of at most {MAX_INTERFACE_NAME} characters, found {name:?}")),
         None => Ok(()),
     }
 }
 
-pub(super) fn check_hcas(value: &str, most: usize) -> Result<(), String> {
-    names(value, "adapters such as \"=mlx5_0,mlx5_1:1\"")?;
-    let entries = DeviceList::read(value).names();
+pub(super) fn check_hcas(value: &str, max: usize) -> Result<(), String> {
+    check_names(value, "adapters such as \"=mlx5_0,mlx5_1:1\"")?;
+    let entries = DeviceList::parse(value).names();
     let count = entries.clone().count();
-    if count > most {
-        return Err(format!("expected at most {most} adapters, found {count}"));
+    if count > max {
+        return Err(format!("expected at most {max} adapters, found {count}"));
     }
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let is_entry = |entry: &str| {
@@ -71,19 +71,19 @@ pub(super) fn check_hcas(value: &str, most: usize) -> Result<(), String> {
     }
 }
 
-/// One interface, or several with commas between them, each by its whole name.
-pub(super) fn check_concrete(value: &str) -> Result<(), String> {
-    let is_interface = |name: &str| DeviceList::is_name(name) && name.len() <= LONGEST_INTERFACE;
+/// Validates comma-separated plain interface names.
+pub(super) fn check_plain_interfaces(value: &str) -> Result<(), String> {
+    let is_interface = |name: &str| DeviceList::is_name(name) && name.len() <= MAX_INTERFACE_NAME;
     if value.split(',').all(is_interface) {
         return Ok(());
     }
-    Err(format!("expected the whole name of an interface such as eth0, without ^ and =, found {value:?}"))
+    Err(format!("expected the full name of an interface such as eth0, without ^ and =, found {value:?}"))
 }
 
-fn names(value: &str, expected: &str) -> Result<(), String> {
-    match DeviceList::read(value).names().find(|name| !DeviceList::is_name(name)) {
+fn check_names(value: &str, expected: &str) -> Result<(), String> {
+    match DeviceList::parse(value).names().find(|name| !DeviceList::is_name(name)) {
         Some(name) if name.contains(['^', '=']) => {
-            Err(format!("^ and = stand once, before the whole list, found {name:?} in it"))
+            Err(format!("^ and = are allowed only at the start of the list, found {name:?} in it"))
         }
         Some(name) => Err(format!("expected {expected}, found {name:?} in it")),
         None => Ok(()),

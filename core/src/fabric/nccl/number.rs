@@ -1,19 +1,19 @@
-//! Numbers as C reads them: whatever a text holds, NCCL makes a number of it and says nothing.
+//! Numbers as C's `strtoll` reads them. NCCL accepts any text without an error.
 
-/// The number that `strtoll` with base 0 reads: 0 where there is none.
+/// Returns the number that `strtoll` with base 0 reads: 0 if `text` does not start with a number.
 #[must_use]
-pub fn number(text: &str) -> i64 {
+pub fn parse_c_integer(text: &str) -> i64 {
     parse(text).0
 }
 
-/// Whether `strtoll` reads all of `text`, blanks around it aside.
+/// Returns true if `strtoll` reads the whole `text`, apart from surrounding spaces.
 #[must_use]
-pub fn is_number(text: &str) -> bool {
+pub fn is_c_integer(text: &str) -> bool {
     let (_, rest) = parse(text);
     rest.is_some_and(|rest| rest.trim().is_empty())
 }
 
-/// The number at the start of `text`, and what follows it; `None` where there is no number.
+/// Parses the number at the start of `text`. Returns it with the remaining text, or with `None` if there is no number.
 fn parse(text: &str) -> (i64, Option<&str>) {
     let start = text.trim_start();
     let (negative, unsigned) = match start.strip_prefix('-') {
@@ -32,7 +32,7 @@ fn parse(text: &str) -> (i64, Option<&str>) {
     if digits.is_empty() {
         return (0, None);
     }
-    // Out of range it stops at the bound.
+    // Like `strtoll`, saturate if the number is out of range.
     let magnitude = i64::from_str_radix(digits, radix).unwrap_or(i64::MAX);
     (if negative { -magnitude } else { magnitude }, Some(rest))
 }
@@ -55,10 +55,10 @@ mod tests {
     #[case::hexadecimal_without_digits("0x", 0, false)]
     #[case::empty("", 0, false)]
     #[case::sign("+1", 1, true)]
-    #[case::word_after_the_base("0xyes", 0, false)]
+    #[case::word_after_prefix("0xyes", 0, false)]
     #[case::comment("1 # off", 1, false)]
     #[case::too_large("99999999999999999999", i64::MAX, true)]
-    fn numbers_are_read_as_nccl_does(#[case] text: &str, #[case] expected: i64, #[case] whole: bool) {
-        assert_eq!((number(text), is_number(text)), (expected, whole));
+    fn parses_numbers_like_strtoll(#[case] text: &str, #[case] expected: i64, #[case] whole: bool) {
+        assert_eq!((parse_c_integer(text), is_c_integer(text)), (expected, whole));
     }
 }

@@ -4,12 +4,12 @@ use rstest::rstest;
 
 use super::*;
 
-/// What is wrong with `value`; empty: nothing.
-fn fault(name: &str, value: &str) -> String {
+/// Validates a setting and returns the error; empty if the setting is valid.
+fn error(name: &str, value: &str) -> String {
     match check(name, value) {
         Ok(()) => String::new(),
-        Err(Problem::Name(message)) => format!("name: {message}"),
-        Err(Problem::Value(message)) => format!("value: {message}"),
+        Err(InvalidSetting::Name(message)) => format!("name: {message}"),
+        Err(InvalidSetting::Value(message)) => format!("value: {message}"),
     }
 }
 
@@ -25,45 +25,45 @@ fn fault(name: &str, value: &str) -> String {
 #[case::no_gid_index("NCCL_IB_GID_INDEX", "-1")]
 #[case::addresses("NCCL_IB_ADDR_RANGE", "fd02::/16")]
 #[case::level("NCCL_NET_GDR_LEVEL", "PIX")]
-#[case::level_of_old("NCCL_P2P_LEVEL", "4")]
+#[case::legacy_level("NCCL_P2P_LEVEL", "4")]
 #[case::plugin_with_a_blank("NCCL_NET", "AWS Libfabric")]
-#[case::any_case_of_a_word("NCCL_DEBUG", "warn")]
+#[case::keyword_in_lower_case("NCCL_DEBUG", "warn")]
 #[case::protocols("NCCL_PROTO", "Simple,LL128")]
 #[case::algorithms_by_function("NCCL_ALGO", "ring,collnetdirect;allreduce:^tree")]
 #[case::devices("NCCL_NETDEVS_POLICY", "MAX:2")]
 #[case::ipv6_rendezvous("NCCL_COMM_ID", "[fd02::1]:28028")]
 #[case::host_and_port("NCCL_RAS_ADDR", "localhost:28028")]
 #[case::undocumented("NCCL_NVLSTREE_MAX_CHUNKSIZE", "131072")]
-#[case::of_coreweave("NCCL_IB_NET_LATENCY", "50")]
-#[case::of_fastrak("NCCL_FASTRAK_USE_SNAP", "whatever")]
-#[case::of_tcpx("NCCL_GPUDIRECTTCPX_TX_BINDINGS", "eth1:8-21,112-125;eth2:8-21,112-125")]
-#[case::of_the_config_checker("NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE", "/lib/a.textproto")]
+#[case::coreweave("NCCL_IB_NET_LATENCY", "50")]
+#[case::fastrak("NCCL_FASTRAK_USE_SNAP", "whatever")]
+#[case::tcpx("NCCL_GPUDIRECTTCPX_TX_BINDINGS", "eth1:8-21,112-125;eth2:8-21,112-125")]
+#[case::config_checker("NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE", "/lib/a.textproto")]
 #[case::gloo("GLOO_SOCKET_IFNAME", "eth0")]
-#[case::gloo_on_two("GLOO_SOCKET_IFNAME", "eth0,eth1")]
-#[case::of_others("UCX_TLS", "")]
-#[case::of_libfabric("FI_EFA_USE_HUGE_PAGE", "true")]
-fn understood(#[case] name: &str, #[case] value: &str) {
-    assert_eq!(fault(name, value), "");
+#[case::gloo_with_two_interfaces("GLOO_SOCKET_IFNAME", "eth0,eth1")]
+#[case::ucx("UCX_TLS", "")]
+#[case::libfabric("FI_EFA_USE_HUGE_PAGE", "true")]
+fn accepts(#[case] name: &str, #[case] value: &str) {
+    assert_eq!(error(name, value), "");
 }
 
 #[rstest]
-#[case::misspelt("NCCL_IB_HAC", "a", "name: NCCL knows no variable NCCL_IB_HAC: did you mean NCCL_IB_HCA?")]
-#[case::unknown("NCCL_BANANA", "a", "name: NCCL knows no variable NCCL_BANANA")]
+#[case::misspelt("NCCL_IB_HAC", "a", "name: NCCL has no variable NCCL_IB_HAC: did you mean NCCL_IB_HCA?")]
+#[case::unknown("NCCL_BANANA", "a", "name: NCCL has no variable NCCL_BANANA")]
 #[case::word_for_a_flag("NCCL_IB_DISABLE", "true", "value: expected 0 or 1, found \"true\"")]
-#[case::nothing("NCCL_IB_SL", "", "value: expected a number from 0 to 15, found \"\"")]
-#[case::above("NCCL_IB_TIMEOUT", "100", "value: expected a number from 0 to 31, found \"100\"")]
+#[case::empty("NCCL_IB_SL", "", "value: expected a number from 0 to 15, found \"\"")]
+#[case::above_maximum("NCCL_IB_TIMEOUT", "100", "value: expected a number from 0 to 31, found \"100\"")]
 #[case::retries("NCCL_IB_RETRY_CNT", "20", "value: expected a number from 0 to 7, found \"20\"")]
-#[case::no_pairs("NCCL_IB_QPS_PER_CONNECTION", "0", "value: expected a number from 1 to 128, found \"0\"")]
-#[case::class("NCCL_IB_TC", "256", "value: expected a number from 0 to 255, found \"256\"")]
+#[case::zero_queue_pairs("NCCL_IB_QPS_PER_CONNECTION", "0", "value: expected a number from 1 to 128, found \"0\"")]
+#[case::traffic_class("NCCL_IB_TC", "256", "value: expected a number from 0 to 255, found \"256\"")]
 #[case::threads("NCCL_SOCKET_NTHREADS", "17", "value: expected a number from 1 to 16, found \"17\"")]
 #[case::negative_size("NCCL_BUFFSIZE", "-1", "value: expected a number from 1, found \"-1\"")]
-#[case::octal("NCCL_IB_TIMEOUT", "022", "value: 022 is octal, and 18 to NCCL: write 18")]
+#[case::octal("NCCL_IB_TIMEOUT", "022", "value: NCCL reads 022 as octal 18: write 18")]
 #[case::unit("NCCL_BUFFSIZE", "4M", "value: expected a number from 1, found \"4M\"")]
-#[case::blank("NCCL_IB_SL", "1 ", "value: expected a number from 0 to 15, found \"1 \"")]
+#[case::trailing_space("NCCL_IB_SL", "1 ", "value: expected a number from 0 to 15, found \"1 \"")]
 #[case::too_large_for_any(
     "NCCL_P2P_MAX_PEERS",
     "9223372036854775808",
-    "value: expected a whole number, found \"9223372036854775808\""
+    "value: expected an integer, found \"9223372036854775808\""
 )]
 #[case::lower_case_level(
     "NCCL_NET_GDR_LEVEL",
@@ -71,27 +71,27 @@ fn understood(#[case] name: &str, #[case] value: &str) {
     "value: expected LOC, NVL, PIX, PXB, PHB or SYS, in capitals, found \"pix\""
 )]
 #[case::family("NCCL_SOCKET_FAMILY", "AF_INET4", "value: expected AF_INET, AF_INET6, found \"AF_INET4\"")]
-#[case::sign_in_the_middle(
+#[case::modifier_in_the_list(
     "NCCL_SOCKET_IFNAME",
     "=eth0,=eth1",
-    "value: ^ and = stand once, before the whole list, found \"=eth1\" in it"
+    "value: ^ and = are allowed only at the start of the list, found \"=eth1\" in it"
 )]
-#[case::signs_swapped(
+#[case::modifiers_swapped(
     "NCCL_SOCKET_IFNAME",
     "=^docker",
-    "value: ^ and = stand once, before the whole list, found \"^docker\" in it"
+    "value: ^ and = are allowed only at the start of the list, found \"^docker\" in it"
 )]
-#[case::one_letter(
+#[case::one_character(
     "NCCL_SOCKET_IFNAME",
     "e",
-    "value: expected interfaces such as \"=eth0\", found \"e\", which NCCL takes for nothing"
+    "value: expected interfaces such as \"=eth0\", found \"e\", which NCCL ignores"
 )]
-#[case::blank_in_a_list(
+#[case::space_in_list(
     "NCCL_SOCKET_IFNAME",
     "=eth0, eth1",
     "value: expected interfaces such as \"=eth0,eth1\", found \" eth1\" in it"
 )]
-#[case::nothing_between(
+#[case::empty_entry(
     "NCCL_IB_HCA",
     "mlx5_0,,mlx5_1",
     "value: expected adapters such as \"=mlx5_0,mlx5_1:1\", found \"\" in it"
@@ -111,10 +111,10 @@ fn understood(#[case] name: &str, #[case] value: &str) {
     "a:1:1:1:1",
     "value: expected adapter:port:rail:plane with numbers after the name, found \"a:1:1:1:1\""
 )]
-#[case::range(
+#[case::address_range(
     "NCCL_IB_ADDR_RANGE",
     "fd02::/129",
-    "value: expected a range of addresses such as fd02::/16, found \"fd02::/129\""
+    "value: expected an address range such as fd02::/16, found \"fd02::/129\""
 )]
 #[case::relative("NCCL_TOPO_FILE", "topo.xml", "value: expected an absolute path, found \"topo.xml\"")]
 #[case::no_port(
@@ -129,19 +129,19 @@ fn understood(#[case] name: &str, #[case] value: &str) {
 )]
 #[case::protocol("NCCL_PROTO", "Simple,LL64", "value: expected LL, LL128, Simple, found \"Simple,LL64\"")]
 #[case::devices("NCCL_NETDEVS_POLICY", "MAX:0", "value: expected AUTO, ALL or MAX:4, found \"MAX:0\"")]
-#[case::empty_text("NCCL_NET", "", "value: expected a text without blanks around it, found \"\"")]
+#[case::empty_text("NCCL_NET", "", "value: expected text without leading or trailing spaces, found \"\"")]
 #[case::gloo_excludes(
     "GLOO_SOCKET_IFNAME",
     "^lo",
-    "value: expected the whole name of an interface such as eth0, without ^ and =, found \"^lo\""
+    "value: expected the full name of an interface such as eth0, without ^ and =, found \"^lo\""
 )]
 #[case::tensorpipe_exact(
     "TP_SOCKET_IFNAME",
     "=eth0",
-    "value: expected the whole name of an interface such as eth0, without ^ and =, found \"=eth0\""
+    "value: expected the full name of an interface such as eth0, without ^ and =, found \"=eth0\""
 )]
-fn refused(#[case] name: &str, #[case] value: &str, #[case] expected: &str) {
-    assert_eq!(fault(name, value), expected);
+fn rejects(#[case] name: &str, #[case] value: &str, #[case] expected: &str) {
+    assert_eq!(error(name, value), expected);
 }
 
 #[rstest]
@@ -159,28 +159,28 @@ fn refused(#[case] name: &str, #[case] value: &str, #[case] expected: &str) {
 #[case("--1", None)]
 #[case("+1", None)]
 #[case("0x-1", None)]
-fn numbers_are_read_as_in_c(#[case] text: &str, #[case] expected: Option<i64>) {
-    assert_eq!(integer(text), expected);
+fn parses_integers_strictly(#[case] text: &str, #[case] expected: Option<i64>) {
+    assert_eq!(parse_strict_integer(text), expected);
 }
 
 #[rstest]
 #[case::prefix("eth", "eth10", true)]
-#[case::another("eth", "net1", false)]
+#[case::other("eth", "net1", false)]
 #[case::exact("=mlx5_1", "mlx5_1", true)]
-#[case::exact_is_no_prefix("=mlx5_1", "mlx5_10", false)]
+#[case::exact_is_not_a_prefix("=mlx5_1", "mlx5_10", false)]
 #[case::with_a_port("=mlx5_0:1,mlx5_1:1", "mlx5_1", true)]
-#[case::left_out("^docker,lo", "lo", false)]
-#[case::not_left_out("^docker", "lo", true)]
-#[case::exactly_left_out("^=docker0", "docker1", true)]
-fn a_list_admits(#[case] list: &str, #[case] device: &str, #[case] expected: bool) {
-    assert_eq!(DeviceList::read(list).admits(device), expected);
+#[case::excluded("^docker,lo", "lo", false)]
+#[case::not_excluded("^docker", "lo", true)]
+#[case::exactly_excluded("^=docker0", "docker1", true)]
+fn a_list_allows_devices(#[case] list: &str, #[case] device: &str, #[case] expected: bool) {
+    assert_eq!(DeviceList::parse(list).allows(device), expected);
 }
 
 #[test]
-fn thirty_two_adapters_are_the_most() {
+fn limits_adapters_to_32() {
     let adapters = |count: usize| format!("=mlx5_0{}", ",mlx5_1".repeat(count - 1));
-    assert_eq!(fault("NCCL_IB_HCA", &adapters(32)), "");
-    assert_eq!(fault("NCCL_IB_HCA", &adapters(33)), "value: expected at most 32 adapters, found 33");
+    assert_eq!(error("NCCL_IB_HCA", &adapters(32)), "");
+    assert_eq!(error("NCCL_IB_HCA", &adapters(33)), "value: expected at most 32 adapters, found 33");
 }
 
 #[rstest]
@@ -191,9 +191,9 @@ fn thirty_two_adapters_are_the_most() {
     &[("NCCL_SOCKET_NTHREADS", "16"), ("NCCL_NSOCKS_PERTHREAD", "5")],
     Some("NCCL_SOCKET_NTHREADS 16 times NCCL_NSOCKS_PERTHREAD 5: expected at most 64 sockets")
 )]
-fn sockets_are_bounded(#[case] settings: &[(&str, &str)], #[case] expected: Option<&str>) {
+fn limits_sockets_per_connection(#[case] settings: &[(&str, &str)], #[case] expected: Option<&str>) {
     let lookup = |name: &str| settings.iter().find(|setting| setting.0 == name).map(|setting| setting.1);
-    assert_eq!(together(lookup).as_deref(), expected);
+    assert_eq!(check_combination(lookup).as_deref(), expected);
 }
 
 #[rstest]
@@ -201,24 +201,19 @@ fn sockets_are_bounded(#[case] settings: &[(&str, &str)], #[case] expected: Opti
 #[case::number("NCCL_IB_TIMEOUT", true, false, false)]
 #[case::list("NCCL_IB_HCA", false, false, false)]
 #[case::renamed("NCCL_IB_GDR_LEVEL", false, true, true)]
-#[case::of_pytorch("NCCL_ASYNC_ERROR_HANDLING", true, true, true)]
-fn a_variable_says_what_it_is(
-    #[case] name: &str,
-    #[case] integer: bool,
-    #[case] debugging: bool,
-    #[case] retired: bool,
-) {
+#[case::pytorch("NCCL_ASYNC_ERROR_HANDLING", true, true, true)]
+fn classifies_variables(#[case] name: &str, #[case] integer: bool, #[case] debugging: bool, #[case] deprecated: bool) {
     let variable = variable(name).unwrap();
     assert_eq!(
-        (variable.is_integer(), variable.is_debugging(), variable.retired.is_some()),
-        (integer, debugging, retired)
+        (variable.is_integer(), variable.is_debugging(), variable.deprecated.is_some()),
+        (integer, debugging, deprecated)
     );
 }
 
 #[test]
-fn no_variable_stands_in_two_tables() {
+fn tables_do_not_overlap() {
     let tables = [system::VARIABLES, debugging::VARIABLES].into_iter().flatten().copied();
     let names: Vec<&str> = tables.chain(undocumented::variables()).map(|variable| variable.name).collect();
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
-    assert!(names.iter().all(|name| name.starts_with("NCCL_") && !is_plugins(name)));
+    assert!(names.iter().all(|name| name.starts_with("NCCL_") && !is_plugin_variable(name)));
 }

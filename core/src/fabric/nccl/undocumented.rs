@@ -1,13 +1,13 @@
-//! What the source of NCCL 2.30 reads and its documentation does not name. Its numbers are read by one macro
-//! (`NCCL_PARAM`) without bounds.
+//! Variables in the source of NCCL 2.30 that its documentation does not list. The macro `NCCL_PARAM` parses the numeric
+//! ones, without bounds.
 
-use super::{Group, Kind, Variable};
+use super::{Group, ValueKind, Variable};
 
-/// Every undocumented variable.
+/// Returns all undocumented variables.
 pub(super) fn variables() -> impl Iterator<Item = Variable> {
-    let numbers = NUMBERS.iter().map(|name| Variable::new(name, Kind::NUMBER, Group::Undocumented));
-    let texts = TEXTS.iter().map(|name| Variable::new(name, Kind::Text, Group::Undocumented));
-    let level = Variable::new("NCCL_NET_MERGE_LEVEL", Kind::Level, Group::Undocumented);
+    let numbers = NUMBERS.iter().map(|name| Variable::new(name, ValueKind::NUMBER, Group::Undocumented));
+    let texts = TEXTS.iter().map(|name| Variable::new(name, ValueKind::Text, Group::Undocumented));
+    let level = Variable::new("NCCL_NET_MERGE_LEVEL", ValueKind::Level, Group::Undocumented);
     numbers.chain(texts).chain([level])
 }
 
@@ -24,7 +24,7 @@ const TEXTS: &[&str] = &[
 ];
 
 const NUMBERS: &[&str] = &[
-    // In manifests of CoreWeave and Google; read by other releases of NCCL, or by their builds of it.
+    // Used in manifests of CoreWeave and Google; other NCCL releases or custom builds read them.
     "NCCL_IB_NET_LATENCY",
     "NCCL_DYNAMIC_CHUNK_SIZE",
     "NCCL_ALLGATHERV_ENABLE",

@@ -1,70 +1,79 @@
-//! What has come of earlier actions, and of the proxy without any.
+//! Reports on earlier actions, and on a proxy that exited by itself.
 
 use std::time::Duration;
 
-use super::Situation;
-use super::payload::{finished, last_end};
-use crate::lifecycle::finality::Outlook;
-use crate::lifecycle::history::Tries;
+use super::DecisionInput;
+use super::main_containers::{finished_at, last_finished};
+use crate::lifecycle::history::ContainerAttempts;
+use crate::lifecycle::restart_outlook::RestartOutlook;
 use crate::lifecycle::roles::{Proxy, Roles};
-use crate::lifecycle::{AttemptResult, ContainerFacts, Ended, Phase, Report, ReportCode, Role, State};
+use crate::lifecycle::{
+    AttemptResult, ContainerFacts, ContainerState, PodPhase, Report, ReportCode, Role, TerminationDetails,
+};
 
-/// What is to be told of the containers that were told to end.
-pub(super) fn reports(situation: &Situation<'_>, roles: &Roles<'_>) -> Vec<Report> {
-    let Situation { facts, history, .. } = *situation;
-    let about_containers = facts.containers.iter().filter_map(|container| {
-        let tries = history.tries(&container.name)?;
-        about(situation, roles, container, tries)
+/// Returns the reports on containers with attempts.
+pub(super) fn reports(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Vec<Report> {
+    let DecisionInput { facts, history, .. } = *input;
+    let container_reports = facts.containers.iter().filter_map(|container| {
+        let attempts = history.attempts(&container.name)?;
+        container_report(input, roles, container, attempts)
     });
-    premature(situation, roles).into_iter().chain(about_containers).collect()
+    premature_termination(input, roles).into_iter().chain(container_reports).collect()
 }
 
-/// The proxy's end while the payload still runs, where nothing brings it back and we have no part in it.
-pub(super) fn died_early(situation: &Situation<'_>, roles: &Roles<'_>) -> Option<Report> {
+/// Reports a proxy that exited while the main containers run, if no restart follows and no attempt caused it.
+pub(super) fn proxy_died_early(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Option<Report> {
     let Proxy::Classic(proxy) = roles.proxy else { return None };
-    let State::Terminated { exit_code, .. } = proxy.state else { return None };
-    let told_to_end = situation.history.tries(&proxy.name).is_some_and(Tries::may_be_obeyed);
-    let alive = roles.payload.iter().any(|container| container.outlook() != Outlook::Final);
-    let comes_back = situation.facts.containers.iter().any(|it| it.outlook() == Outlook::RestartsAll);
-    let died = proxy.outlook() == Outlook::Final && alive && !told_to_end && !comes_back;
-    died.then(|| Report::about(ReportCode::ProxyDiedEarly, &proxy.name).detail(format!("exit code {exit_code}")))
+    let ContainerState::Terminated { exit_code, .. } = proxy.state else { return None };
+    let by_attempt = input.history.attempts(&proxy.name).is_some_and(ContainerAttempts::may_have_terminated);
+    let main_running = roles.main.iter().any(|container| container.outlook() != RestartOutlook::Completed);
+    let restarts_all = input.facts.containers.iter().any(|it| it.outlook() == RestartOutlook::RestartsAll);
+    let died = proxy.outlook() == RestartOutlook::Completed && main_running && !by_attempt && !restarts_all;
+    died.then(|| Report::about(ReportCode::ProxyDiedEarly, &proxy.name).with_detail(format!("exit code {exit_code}")))
 }
 
-fn about(situation: &Situation<'_>, roles: &Roles<'_>, container: &ContainerFacts, tries: &Tries) -> Option<Report> {
-    let Situation { facts, now, .. } = *situation;
+fn container_report(
+    input: &DecisionInput<'_>,
+    roles: &Roles<'_>,
+    container: &ContainerFacts,
+    attempts: &ContainerAttempts,
+) -> Option<Report> {
+    let DecisionInput { facts, now, .. } = *input;
     let report = |code| Report::about(code, &container.name);
-    let [ended, failed] = match tries.role() {
+    let [terminated, failed] = match attempts.role() {
         Role::Proxy => [ReportCode::ProxyEnded, ReportCode::ProxyEndFailed],
-        Role::Helper => [ReportCode::HelperEnded, ReportCode::HelperEndFailed],
+        Role::Sidecar => [ReportCode::HelperEnded, ReportCode::HelperEndFailed],
     };
-    let same = container.id.as_deref() == Some(tries.id());
-    if same && matches!(container.state, State::Terminated { .. }) {
-        let method = tries.delivered()?;
-        let delay = last_end(&roles.payload)
-            .zip(finished(container))
-            .and_then(|(payload, container)| Duration::try_from(container.duration_since(payload)).ok());
-        return Some(Report { ended: Some(Ended { method, delay }), ..report(ended).detail(method.name()) });
+    let same_instance = container.id.as_deref() == Some(attempts.id());
+    if same_instance && matches!(container.state, ContainerState::Terminated { .. }) {
+        let method = attempts.delivered()?;
+        let delay = last_finished(&roles.main)
+            .zip(finished_at(container))
+            .and_then(|(main, container)| Duration::try_from(container.duration_since(main)).ok());
+        let termination = Some(TerminationDetails { method, delay });
+        return Some(Report { termination, ..report(terminated).with_detail(method.name()) });
     }
-    if facts.phase != Phase::Running || facts.deleting {
+    if facts.phase != PodPhase::Running || facts.deleting {
         return None;
     }
-    if !same && container.id.is_some() && tries.role() == Role::Proxy && tries.may_be_obeyed() {
-        return Some(report(ReportCode::ProxyRestarted).detail(format!("{} restarts", container.restarts)));
+    if !same_instance && container.id.is_some() && attempts.role() == Role::Proxy && attempts.may_have_terminated() {
+        return Some(report(ReportCode::ProxyRestarted).with_detail(format!("{} restarts", container.restarts)));
     }
-    let (method, last) = tries.last();
-    if last.result == AttemptResult::Forbidden && !tries.overdue(now) {
-        let right = format!("needs create and get on {}", method.subresource());
-        return Some(report(ReportCode::Forbidden).detail(join(&right, &last.detail)));
+    let (method, last) = attempts.last();
+    if last.result == AttemptResult::Forbidden && !attempts.deadline_exceeded(now) {
+        let permissions = format!("requires create and get on {}", method.subresource());
+        return Some(report(ReportCode::Forbidden).with_detail(join(&permissions, &last.detail)));
     }
-    let state = format!("{}: {}", method.name(), last.result.name());
-    tries.overdue(now).then(|| report(failed).detail(join(&state, &last.detail)))
+    let result = format!("{}: {}", method.name(), last.result.name());
+    attempts.deadline_exceeded(now).then(|| report(failed).with_detail(join(&result, &last.detail)))
 }
 
-/// The payload has been started again since we told something to end: what must never happen.
-fn premature(situation: &Situation<'_>, roles: &Roles<'_>) -> Option<Report> {
-    let before = situation.history.payload_restarts()?;
-    let again = roles.payload_restarts() > before && roles.payload.iter().any(|it| it.outlook() != Outlook::Final);
-    again.then(|| Report::new(ReportCode::PrematureEnd))
+/// Reports a main container that was restarted after the first action: a defect, because actions require completion.
+fn premature_termination(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Option<Report> {
+    let before = input.history.main_restarts()?;
+    let restarted = roles.main_restarts() > before
+        && roles.main.iter().any(|container| container.outlook() != RestartOutlook::Completed);
+    restarted.then(|| Report::new(ReportCode::PrematureEnd))
 }
 
 fn join(head: &str, detail: &str) -> String {
@@ -79,49 +88,52 @@ mod tests {
 
     use crate::config::Configuration;
     use crate::lifecycle::{
-        Attempt, AttemptResult, Catalogue, Decision, History, PodFacts, ReportCode, Situation, Skip, decide,
+        AttemptOutcome, AttemptResult, Decision, DecisionInput, History, PodFacts, ReportCode, SidecarCatalog,
+        SkipReason, decide,
     };
     use crate::pod::Pod;
     use crate::scope::Mode;
 
-    const ENDED: &str = "2026-01-01T00:00:00Z";
+    const FINISHED_AT: &str = "2026-01-01T00:00:00Z";
 
-    /// A pod whose proxy runs after its payload.
+    /// Returns a pod whose proxy still runs after the main container has completed.
     fn pod(phase: &str, deleted: Option<&str>) -> PodFacts {
         let pod: Value = json!({
             "metadata": {"name": "a", "deletionTimestamp": deleted},
             "spec": {"restartPolicy": "Never", "containers": [{"name": "a"}, {"name": "istio-proxy"}]},
             "status": {"phase": phase, "containerStatuses": [
-                {"name": "a", "state": {"terminated": {"exitCode": 0, "finishedAt": ENDED}}},
+                {"name": "a", "state": {"terminated": {"exitCode": 0, "finishedAt": FINISHED_AT}}},
                 {"name": "istio-proxy", "state": {"running": {}}, "containerID": "p"}]}});
         PodFacts::read(Pod::new(&pod))
     }
 
     #[rstest]
     #[case::running(pod("Running", None), Err(ReportCode::Forbidden))]
-    #[case::being_deleted(pod("Running", Some(ENDED)), Ok(Skip::BeingDeleted))]
-    #[case::finished(pod("Failed", None), Ok(Skip::Finished))]
-    fn a_failed_try_is_reported_of_a_pod_that_runs_on(
+    #[case::being_deleted(pod("Running", Some(FINISHED_AT)), Ok(SkipReason::BeingDeleted))]
+    #[case::finished(pod("Failed", None), Ok(SkipReason::Finished))]
+    fn reports_a_failed_attempt_only_while_the_pod_runs(
         #[case] facts: PodFacts,
-        #[case] expected: Result<Skip, ReportCode>,
+        #[case] expected: Result<SkipReason, ReportCode>,
     ) {
         let settings = Configuration::embedded().termination;
-        let catalogue = Catalogue::new(&settings);
-        let now = ENDED.parse::<Timestamp>().unwrap() + std::time::Duration::from_secs(10);
+        let catalog = SidecarCatalog::new(&settings);
+        let now = FINISHED_AT.parse::<Timestamp>().unwrap() + std::time::Duration::from_secs(10);
         let decide_about = |facts: &PodFacts, history: &History| {
-            decide(&Situation {
+            decide(&DecisionInput {
                 facts,
                 mode: Ok(Mode::Enabled),
                 settings: &settings,
-                catalogue: &catalogue,
+                catalog: &catalog,
                 history,
                 now,
             })
         };
         let mut history = History::default();
-        let Decision::End { step, target } = decide_about(&pod("Running", None), &history) else { panic!("no action") };
-        let forbidden = Attempt { result: AttemptResult::Forbidden, detail: String::new() };
-        history.record(&target, &step, forbidden, 1.0, now);
+        let Decision::Terminate { attempt, target } = decide_about(&pod("Running", None), &history) else {
+            panic!("no action")
+        };
+        let forbidden = AttemptOutcome { result: AttemptResult::Forbidden, detail: String::new() };
+        history.record(&target, &attempt, forbidden, 1.0, now);
         let found = match decide_about(&facts, &history) {
             Decision::Skip(skip) => Ok(skip),
             Decision::Report(report) => Err(report.code),

@@ -1,34 +1,37 @@
-//! From the JSON of a pod to its facts.
+//! Reads the facts from the JSON of a pod.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::bounds::{
-    AGENT_CONFIG, ANNOTATION, DURATION, EXIT_CODES, NAMES, RULES, bounded, bounded_names, has_too_many_containers,
+use super::limits::{
+    AGENT_CONFIG, ANNOTATION, DURATION, EXIT_CODES, NAMES, RULES, has_too_many_containers, limited, limited_names,
 };
-use super::{Agent, ContainerFacts, Declared, Phase, PodFacts, RestartRule, RestartRules, RuleAction, State};
+use super::{
+    AgentConfig, ContainerFacts, ContainerState, PodAnnotations, PodFacts, PodPhase, RestartRule, RestartRules,
+    RuleAction,
+};
 use crate::pod::{Container, ContainerKind, Pod};
 use crate::{duration, keys, scope};
 
-/// Conditions of a pod whose containers are all being restarted: that of KEP-5532, and the one of its first form.
+/// Conditions of a pod whose containers are all being restarted: the current and the first name in KEP-5532.
 pub(super) const RESTARTING: [&str; 2] = ["AllContainersRestarting", "PodRestartInPlace"];
-/// The variable with the merged configuration of the mesh agent.
+/// Environment variable with the merged configuration of the mesh agent.
 const PROXY_CONFIG: &str = "PROXY_CONFIG";
-/// The variable that makes the mesh agent run no Envoy.
+/// Environment variable that makes the mesh agent run without Envoy.
 const DISABLE_ENVOY: &str = "DISABLE_ENVOY";
-/// The variables of containers that are read.
+/// Environment variables that are read.
 pub(super) const AGENT_VARIABLES: [&str; 2] = [PROXY_CONFIG, DISABLE_ENVOY];
 
 impl PodFacts {
-    /// Reads the facts of `pod`. What is missing or malformed reads as absent, and what decides about an end then reads
-    /// as not ended. What exceeds its bound reads as malformed.
+    /// Reads the facts of `pod`. Missing and malformed fields count as absent, in such a way that the pod is not
+    /// terminated; values that exceed a limit count as malformed.
     #[must_use]
     pub fn read(pod: Pod<'_>) -> Self {
         let metadata = |key: &str| pod.metadata().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
         let required = |key: &str| metadata(key).unwrap_or_default().into();
         let too_many_containers = has_too_many_containers(pod);
         let node = pod.spec().and_then(|spec| spec.get("nodeName")).and_then(Value::as_str);
-        let lasting = || lasting(pod).filter(|_| !too_many_containers);
+        let long_running_containers = || long_running_containers(pod).filter(|_| !too_many_containers);
         Self {
             namespace: required("namespace"),
             name: required("name"),
@@ -36,23 +39,23 @@ impl PodFacts {
             created: metadata("creationTimestamp").and_then(time),
             node: node.map(Into::into),
             phase: phase(pod),
-            deleting: pod.being_deleted(),
+            deleting: pod.is_being_deleted(),
             host_network: pod.host_network(),
             shared_processes: shared_processes(pod),
             opted_out: scope::is_opted_out(pod),
-            traced: pod.annotation(keys::APPLIED).is_some() || pod.label(keys::MANAGED).is_some(),
+            has_webhook_mark: pod.annotation(keys::APPLIED).is_some() || pod.label(keys::MANAGED).is_some(),
             restarting: RESTARTING.iter().any(|condition| pod.has_condition(condition)),
             ambient: pod.annotation(keys::AMBIENT_REDIRECTION) == Some("enabled")
                 || pod.label(keys::DATAPLANE_MODE) == Some("ambient"),
-            declared: Declared {
-                payload: pod.annotation(keys::PAYLOAD_CONTAINERS).map(bounded_names),
-                helpers: pod.annotation(keys::HELPER_CONTAINERS).map(bounded_names),
-                settle: pod.annotation(keys::SETTLE).map(|text| bounded(text, DURATION)),
+            annotations: PodAnnotations {
+                payload_containers: pod.annotation(keys::PAYLOAD_CONTAINERS).map(limited_names),
+                helper_containers: pod.annotation(keys::HELPER_CONTAINERS).map(limited_names),
+                settle: pod.annotation(keys::SETTLE).map(|text| limited(text, DURATION)),
             },
             injected: injected(pod),
-            agent: agent(pod, lasting),
+            agent: agent(pod, long_running_containers),
             too_many_containers,
-            containers: lasting().map(|container| ContainerFacts::read(pod, container)).collect(),
+            containers: long_running_containers().map(|container| ContainerFacts::read(pod, container)).collect(),
         }
     }
 }
@@ -62,7 +65,7 @@ impl ContainerFacts {
         let status = pod.container_status(container);
         let id = status.and_then(|status| status.get("containerID")).and_then(Value::as_str);
         let restarts = status.and_then(|status| status.get("restartCount")).and_then(Value::as_u64);
-        let state = status.map_or(State::Absent, State::read);
+        let state = status.map_or(ContainerState::Absent, ContainerState::read);
         Self {
             name: container.name().into(),
             kind: container.kind,
@@ -76,7 +79,7 @@ impl ContainerFacts {
 }
 
 impl RestartRule {
-    /// A rule in a form that we do not know reads as one that always starts the container again: it may.
+    /// Reads a rule. An unknown form counts as a rule that always restarts the container, because it may.
     fn read(raw: &Value) -> Self {
         let action = match raw.get("action").and_then(Value::as_str) {
             Some("RestartAllContainers") => RuleAction::RestartAllContainers,
@@ -99,7 +102,7 @@ impl RestartRule {
     }
 }
 
-impl State {
+impl ContainerState {
     fn read(status: &Map<String, Value>) -> Self {
         let Some(state) = status.get("state") else { return Self::Absent };
         if let Some(terminated) = state.get("terminated").filter(|it| it.is_object()) {
@@ -122,13 +125,13 @@ impl State {
     }
 }
 
-fn phase(pod: Pod<'_>) -> Phase {
+fn phase(pod: Pod<'_>) -> PodPhase {
     match pod.phase() {
-        Some("Pending") => Phase::Pending,
-        Some("Running") => Phase::Running,
-        Some("Succeeded") => Phase::Succeeded,
-        Some("Failed") => Phase::Failed,
-        _ => Phase::Unknown,
+        Some("Pending") => PodPhase::Pending,
+        Some("Running") => PodPhase::Running,
+        Some("Succeeded") => PodPhase::Succeeded,
+        Some("Failed") => PodPhase::Failed,
+        _ => PodPhase::Unknown,
     }
 }
 
@@ -137,17 +140,17 @@ fn shared_processes(pod: Pod<'_>) -> bool {
     field("shareProcessNamespace") || field("hostPID")
 }
 
-/// The zero time, which old kubelets write where they know none, reads as absent.
+/// Parses a time. The zero time, which old kubelets report for an unknown one, counts as absent.
 fn time(text: &str) -> Option<Timestamp> {
     text.parse().ok().filter(|time: &Timestamp| *time > Timestamp::UNIX_EPOCH)
 }
 
-/// The containers that last as long as the pod: its application's, and native sidecars.
-fn lasting(pod: Pod<'_>) -> impl Iterator<Item = Container<'_>> {
+/// Returns the containers that run as long as the pod: application containers and native sidecars.
+fn long_running_containers(pod: Pod<'_>) -> impl Iterator<Item = Container<'_>> {
     pod.containers().filter(|it| matches!(it.kind, ContainerKind::App | ContainerKind::NativeSidecar))
 }
 
-/// The rules of `container`. Too many read as one that always starts the container again.
+/// Returns the restart rules of `container`. Too many count as one rule that always restarts the container.
 fn restart_rules(container: Container<'_>) -> Vec<RestartRule> {
     let rules = container.raw().get("restartPolicyRules").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if rules.len() > RULES {
@@ -156,11 +159,11 @@ fn restart_rules(container: Container<'_>) -> Vec<RestartRule> {
     rules.iter().map(RestartRule::read).collect()
 }
 
-/// The application containers that the injector says it has added. A list that is too long reads as one without the
-/// proxy: then nothing is terminated.
+/// Returns the application containers that the injector lists as its own. A list that exceeds a limit counts as one
+/// without the proxy, so that nothing is terminated.
 fn injected(pod: Pod<'_>) -> Option<Box<[Box<str>]>> {
     let text = pod.annotation(keys::SIDECAR_STATUS)?;
-    let Ok(text) = bounded(text, ANNOTATION) else { return Some(Box::default()) };
+    let Ok(text) = limited(text, ANNOTATION) else { return Some(Box::default()) };
     let status: Value = serde_json::from_str(&text).ok()?;
     let listed = status.as_object()?.get("containers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if listed.len() > NAMES {
@@ -169,9 +172,9 @@ fn injected(pod: Pod<'_>) -> Option<Box<[Box<str>]>> {
     Some(listed.iter().filter_map(Value::as_str).map(Into::into).collect())
 }
 
-/// The injector writes the merged configuration of the agent into its environment; the annotation of the status port
-/// is part of it, but for custom templates that render no such variable.
-fn agent<'a, Containers>(pod: Pod<'a>, containers: impl Fn() -> Containers) -> Agent
+/// Reads the merged configuration that the injector renders into the agent's environment. It includes the status port
+/// of the annotation, except with custom templates that do not render the variable.
+fn agent<'a, Containers>(pod: Pod<'a>, containers: impl Fn() -> Containers) -> AgentConfig
 where
     Containers: Iterator<Item = Container<'a>>,
 {
@@ -183,8 +186,8 @@ where
     let configured = || field("statusPort").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
     let drain = field("terminationDrainDuration").and_then(Value::as_str);
     let templates = pod.annotation(keys::INJECT_TEMPLATES).filter(|templates| templates.len() <= ANNOTATION);
-    Agent {
-        proxyless: (templates.is_some() && pod.asks_for_grpc_agent())
+    AgentConfig {
+        proxyless: (templates.is_some() && pod.uses_grpc_agent_template())
             || containers().any(|container| container.env(DISABLE_ENVOY) == Some("true")),
         status_port: annotated.or_else(configured),
         drain: drain.and_then(|text| duration::parse(text).ok()),

@@ -1,53 +1,53 @@
 //! `restartPolicyRules` (KEP-5307, KEP-5532).
 
-use super::State;
+use super::ContainerState;
 
-/// Exit codes of a container that was terminated: its own, that of SIGKILL and that of SIGTERM.
-const ENDED: [i32; 3] = [0, 137, 143];
+/// Exit codes of a container that the controller terminates: success, SIGKILL and SIGTERM.
+const TERMINATION_CODES: [i32; 3] = [0, 137, 143];
 
-/// What the rules of a container say, as far as a decision needs it.
+/// The restart rules of a container, reduced to what decisions need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RestartRules {
-    /// The action of the first rule that matches the exit code of the container's state.
+    /// Action of the first rule that matches the current exit code.
     pub matched: Option<RuleAction>,
-    /// Whether all containers of the pod start again when this one is terminated: by itself, or by a signal.
+    /// True if terminating this container, by a request or by a signal, would restart all containers of the pod.
     pub restarts_all_when_terminated: bool,
 }
 
-/// A rule.
+/// A restart rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestartRule {
-    /// What it does.
+    /// Action of the rule.
     pub action: RuleAction,
-    /// Whether it holds for the exit codes that are listed, or for all others.
+    /// True if the rule matches the listed exit codes (`In`), false if it matches all others (`NotIn`).
     pub listed: bool,
-    /// The exit codes.
+    /// Listed exit codes.
     pub codes: Box<[i32]>,
 }
 
-/// What a rule does.
+/// Action of a restart rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleAction {
-    /// Starts the container again, whatever its restart policy. An action that we do not know reads as this one: it may.
+    /// Restarts the container, whatever its restart policy. Unknown actions count as this one.
     Restart,
-    /// Starts all containers of the pod again.
+    /// Restarts all containers of the pod.
     RestartAllContainers,
 }
 
 impl RestartRules {
-    /// Applies `rules` to a container in `state`.
+    /// Evaluates `rules` for a container in `state`.
     #[must_use]
-    pub fn new(rules: &[RestartRule], state: State) -> Self {
+    pub fn new(rules: &[RestartRule], state: ContainerState) -> Self {
         let action = |code: i32| rules.iter().find(|rule| rule.matches(code)).map(|rule| rule.action);
-        let matched = if let State::Terminated { exit_code, .. } = state { action(exit_code) } else { None };
+        let matched = if let ContainerState::Terminated { exit_code, .. } = state { action(exit_code) } else { None };
         let restarts_all_when_terminated =
-            ENDED.iter().any(|code| action(*code) == Some(RuleAction::RestartAllContainers));
+            TERMINATION_CODES.iter().any(|code| action(*code) == Some(RuleAction::RestartAllContainers));
         Self { matched, restarts_all_when_terminated }
     }
 }
 
 impl RestartRule {
-    /// A rule that starts the container again after every exit code.
+    /// Creates a rule that matches every exit code.
     pub(super) fn always(action: RuleAction) -> Self {
         Self { action, listed: false, codes: Box::default() }
     }

@@ -1,18 +1,18 @@
-//! The fields of a pod that the controller decodes.
+//! Schema of the pod fields that the controller decodes.
 
 use serde_json::Value;
 
-use super::bounds::{AGENT_CONFIG, ANNOTATION, CONTAINERS, EXIT_CODES, NAME, RULES};
+use super::limits::{AGENT_CONFIG, ANNOTATION, CONTAINERS, EXIT_CODES, NAME, RULES};
 use super::read::{AGENT_VARIABLES, RESTARTING};
 use crate::sparse::{Items, Keep, Schema};
 use crate::{keys, workload};
 
-/// Bytes of an object's name and of a reference to one: no valid one is longer.
+/// Maximum length in bytes of an object's name and of a reference to one.
 const OBJECT_NAME: usize = 253;
-/// Bytes of a uid, a time, a resource version or a word of an enumeration: all are shorter.
+/// Maximum length in bytes of a UID, a time, a resource version or an enum value; valid ones are shorter.
 const WORD: usize = 128;
 
-/// The fields that [`PodFacts::read`](super::PodFacts::read) and the controller's watch read, and no others.
+/// The fields that [`PodFacts::read`](super::PodFacts::read) and the controller's watch use.
 pub static POD: Schema = Schema::Object(&[
     ("metadata", METADATA),
     (
@@ -46,7 +46,7 @@ pub const METADATA: Schema = Schema::Object(&[
     ("resourceVersion", Schema::Text(WORD)),
     ("creationTimestamp", Schema::Text(WORD)),
     ("deletionTimestamp", Schema::Text(WORD)),
-    ("labels", Schema::Map(&[&LABELS, &workload::LABELS], &Schema::Text(NAME))),
+    ("labels", Schema::Map(&[&LABELS, &workload::IDENTITY_LABELS], &Schema::Text(NAME))),
     ("annotations", Schema::Map(&[&ANNOTATIONS], &Schema::Text(ANNOTATION))),
     ("ownerReferences", Schema::List(&OWNER)),
 ]);
@@ -70,14 +70,14 @@ static OWNER: Items = Items {
         ("apiVersion", Schema::Text(OBJECT_NAME)),
         ("kind", Schema::Text(OBJECT_NAME)),
         ("name", Schema::Text(OBJECT_NAME)),
-        // Whatever the owner's uid says; a cut one stays longer than any gang's id.
+        // Not limited to valid UIDs: a truncated one is still longer than any gang ID.
         ("uid", Schema::Text(OBJECT_NAME)),
         ("controller", Schema::Scalar),
     ]),
     keep: Keep::FirstThat(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true)),
 };
 
-/// One more than is kept, so that too many are seen to be too many.
+/// One item more than the limit, so that an excess is detected.
 static CONTAINER: Items = Items {
     schema: Schema::Object(&[
         ("name", Schema::Text(NAME)),

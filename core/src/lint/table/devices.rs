@@ -1,4 +1,4 @@
-//! Resources that containers ask for.
+//! Resource requests of containers.
 
 use super::super::devices;
 use super::{Check, Example};
@@ -9,10 +9,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(14),
         severity: Severity::Error,
-        title: "a device that is no whole number, or requested otherwise than limited",
-        why: "Devices of plugins are whole, need a limit, and are requested as they are limited: the apiserver refuses \
-              the pod otherwise.",
-        cure: "write the same whole number as limit and request, or the limit alone",
+        title: "a device count that is not a whole number, or a request that differs from the limit",
+        why: "Extended resources are whole numbers, need a limit, and their request must equal the limit. Otherwise \
+              the apiserver rejects the pod.",
+        fix: "set the same whole number as limit and request, or set the limit alone",
         example: Example {
             given: "",
             wrong: r"spec:
@@ -20,21 +20,21 @@ pub(super) const CHECKS: &[Check] = &[
   - name: train
     resources: {limits: {nvidia.com/gpu: 8}, requests: {nvidia.com/gpu: 4}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8}, requests: {nvidia.com/gpu: 8}}
 ",
         },
-        find: devices::uneven,
+        run: devices::invalid_device_count,
     },
     Check {
         id: CheckId::new(15),
         severity: Severity::Warning,
-        title: "an RDMA adapter where no GPU is",
-        why: "Devices belong to one container: an adapter of an init container, of a sidecar or of a container without \
-              a GPU is of no use to the ranks.",
-        cure: "ask for the adapter in the container that asks for the GPUs",
+        title: "an RDMA adapter in a container without a GPU",
+        why: "A device belongs to one container. The ranks cannot use an adapter of an init container, a sidecar or a \
+              container without a GPU.",
+        fix: "request the adapter in the container that requests the GPUs",
         example: Example {
             given: "",
             wrong: r"spec:
@@ -42,20 +42,20 @@ pub(super) const CHECKS: &[Check] = &[
   - name: train
     resources: {limits: {rdma/ib: 1}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
         },
-        find: devices::misplaced,
+        run: devices::adapter_without_gpu,
     },
     Check {
         id: CheckId::new(16),
         severity: Severity::Error,
         title: "huge pages without cpu or memory",
-        why: "The apiserver refuses a container with huge pages that asks for neither cpu nor memory.",
-        cure: "add a request of cpu or memory",
+        why: "The apiserver rejects a container that requests huge pages but neither cpu nor memory.",
+        fix: "add a request for cpu or memory",
         example: Example {
             given: "",
             wrong: r"spec:
@@ -63,20 +63,21 @@ pub(super) const CHECKS: &[Check] = &[
   - name: train
     resources: {limits: {hugepages-2Mi: 5120Mi}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   containers:
   - name: train
     resources: {limits: {hugepages-2Mi: 5120Mi, memory: 8Gi}}
 ",
         },
-        find: devices::huge_pages,
+        run: devices::huge_pages_alone,
     },
     Check {
         id: CheckId::new(30),
         severity: Severity::Warning,
-        title: "NVLink between nodes without a channel",
-        why: "NCCL_MNNVL_ENABLE=1 fails where no IMEX channel is there; a claim of a ComputeDomain brings one.",
-        cure: "add the ComputeDomain's claim to the container, or set NCCL_MNNVL_ENABLE to 2",
+        title: "NVLink between nodes without an IMEX channel",
+        why: "NCCL_MNNVL_ENABLE=1 makes NCCL fail if the container has no IMEX channel. A ComputeDomain claim \
+              provides one.",
+        fix: "add the ComputeDomain's claim to the container, or set NCCL_MNNVL_ENABLE to 2",
         example: Example {
             given: "",
             wrong: r#"spec:
@@ -85,35 +86,35 @@ pub(super) const CHECKS: &[Check] = &[
     env:
     - {name: NCCL_MNNVL_ENABLE, value: "1"}
 "#,
-            mended: r#"spec:
+            fixed: r#"spec:
   containers:
   - name: train
     env:
     - {name: NCCL_MNNVL_ENABLE, value: "2"}
 "#,
         },
-        find: devices::no_imex,
+        run: devices::missing_imex_channel,
     },
     Check {
         id: CheckId::new(32),
         severity: Severity::Warning,
-        title: "a part of a node for a transport that takes the whole",
-        why: "The transports of Google and their networks belong to a node as a whole: a pod with fewer GPUs than the \
-              node shares them with others, and none works.",
-        cure: "ask for all GPUs of the node, or choose another profile",
+        title: "part of a node for a transport that needs whole nodes",
+        why: "Google's transports and their networks use all adapters of a node. A pod with fewer GPUs shares the \
+              node with other pods, and none of them can use the transport.",
+        fix: "request all GPUs of the node, or select another profile",
         example: Example {
-            given: "the pod's profile takes whole nodes of 8 GPUs, as `gke-rdma-gib-a3u` does",
+            given: "the pod's profile needs whole nodes of 8 GPUs, such as `gke-rdma-gib-a3u`",
             wrong: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 4}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8}}
 ",
         },
-        find: devices::part_of_node,
+        run: devices::partial_node,
     },
 ];

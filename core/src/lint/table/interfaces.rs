@@ -1,4 +1,4 @@
-//! Names of network interfaces in settings.
+//! Network interface names in settings.
 
 use super::super::interfaces;
 use super::{Check, Example};
@@ -9,11 +9,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(6),
         severity: Severity::Warning,
-        title: "a list of interfaces that NCCL reads otherwise",
-        why: "A ^ or = counts at the start, for the whole list; further on it is a letter of a name. A list of \
-              exceptions without lo lets the loopback in. A value of one character counts as unset, and a blank is \
-              part of a name.",
-        cure: "write =eth0,eth1 for exactly these, or ^docker,lo for all but these",
+        title: "an interface list that NCCL does not read as intended",
+        why: "^ and = apply to the whole list and are allowed only at its start; elsewhere NCCL reads them as part of \
+              a name. An exclude list without lo lets NCCL use the loopback interface. NCCL ignores a value of one \
+              character, and reads a space as part of a name.",
+        fix: "use =eth0,eth1 for exactly these interfaces, or ^docker,lo for all but these",
         example: Example {
             given: "",
             wrong: r#"spec:
@@ -22,22 +22,22 @@ pub(super) const CHECKS: &[Check] = &[
     env:
     - {name: NCCL_SOCKET_IFNAME, value: "^docker0"}
 "#,
-            mended: r#"spec:
+            fixed: r#"spec:
   containers:
   - name: train
     env:
     - {name: NCCL_SOCKET_IFNAME, value: "^docker0,lo"}
 "#,
         },
-        find: interfaces::grammar,
+        run: interfaces::interface_list_syntax,
     },
     Check {
         id: CheckId::new(7),
         severity: Severity::Warning,
         title: "an interface that the pod does not have",
-        why: "NCCL ends with `no socket interface found`: also over RDMA the ranks find each other through this \
-              interface. A pod has eth0, and what its annotations attach.",
-        cure: "name eth0, or attach the network whose interface is named",
+        why: "NCCL fails with `no socket interface found`. Even over RDMA, the ranks connect to each other through \
+              this interface first. A pod has eth0 and the interfaces that its annotations attach.",
+        fix: "use eth0, or attach a network with this interface",
         example: Example {
             given: "",
             wrong: r#"spec:
@@ -46,22 +46,22 @@ pub(super) const CHECKS: &[Check] = &[
     env:
     - {name: NCCL_SOCKET_IFNAME, value: "ens3"}
 "#,
-            mended: r#"spec:
+            fixed: r#"spec:
   containers:
   - name: train
     env:
     - {name: NCCL_SOCKET_IFNAME, value: "=eth0"}
 "#,
         },
-        find: interfaces::absent,
+        run: interfaces::missing_interface,
     },
     Check {
         id: CheckId::new(8),
         severity: Severity::Error,
-        title: "^ or = for Gloo or TensorPipe",
-        why: "Unlike NCCL they take names of interfaces as they stand: with a modifier the process ends with `Unable \
-              to find address`.",
-        cure: "write the name of the interface alone",
+        title: "^ or = in an interface list for Gloo or TensorPipe",
+        why: "Unlike NCCL, Gloo and TensorPipe take plain interface names. With a prefix the process fails with \
+              `Unable to find address`.",
+        fix: "set the plain name of the interface",
         example: Example {
             given: "",
             wrong: r#"spec:
@@ -70,13 +70,13 @@ pub(super) const CHECKS: &[Check] = &[
     env:
     - {name: GLOO_SOCKET_IFNAME, value: "=eth0"}
 "#,
-            mended: r#"spec:
+            fixed: r#"spec:
   containers:
   - name: train
     env:
     - {name: GLOO_SOCKET_IFNAME, value: "eth0"}
 "#,
         },
-        find: interfaces::plain,
+        run: interfaces::unsupported_modifier,
     },
 ];

@@ -10,12 +10,11 @@ pub(super) const CHECKS: &[Check] = &[
         id: CheckId::new(21),
         severity: Severity::Warning,
         title: "training traffic through Envoy",
-        why: "NCCL and Gloo open ports that nobody can name beforehand, and speak no protocol of Envoy's. The proxy \
-              accepts a connection before the peer listens, so that NCCL's retries do not help, and the job hangs at \
-              its start.",
-        cure: "label the namespace or the pods trainmesh.dev/mesh-traffic: disableCapture",
+        why: "NCCL and Gloo open ports that cannot be listed in advance, and use their own protocols. The proxy \
+              accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup.",
+        fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: disableCapture",
         example: Example {
-            given: "Istio injects the namespace",
+            given: "in a namespace with Istio injection",
             wrong: r#"metadata:
   labels:
     training.kubeflow.org/operator-name: pytorchjob-controller
@@ -26,7 +25,7 @@ spec:
   containers:
   - name: train
 "#,
-            mended: r#"metadata:
+            fixed: r#"metadata:
   labels:
     training.kubeflow.org/operator-name: pytorchjob-controller
     training.kubeflow.org/job-name: llama
@@ -38,16 +37,16 @@ spec:
   - name: train
 "#,
         },
-        find: mesh::traffic,
+        run: mesh::captured_traffic,
     },
     Check {
         id: CheckId::new(23),
         severity: Severity::Warning,
-        title: "settings in the environment of an MPI worker",
-        why: "mpirun starts the ranks through sshd, which hands the container's environment on to nobody: the settings \
-              do not reach NCCL. A file does, because every process reads it itself.",
-        cure: "put the settings into /etc/nccl.conf (a profile's delivery.nccl: confFile does), or hand them on by \
-              mpirun -x",
+        title: "settings in an MPI worker's environment",
+        why: "mpirun starts the ranks through sshd, and sshd sessions do not inherit the container's environment. \
+              NCCL in the ranks does not see the settings. A configuration file works because every process reads it.",
+        fix: "put the settings into /etc/nccl.conf, for example with delivery.nccl: confFile in the profile, or pass \
+              them with mpirun -x",
         example: Example {
             given: "",
             wrong: r#"spec:
@@ -57,7 +56,7 @@ spec:
     env:
     - {name: NCCL_IB_HCA, value: "=mlx5_0"}
 "#,
-            mended: r#"metadata:
+            fixed: r#"metadata:
   annotations:
     trainmesh.dev/nccl-conf: "NCCL_IB_HCA==mlx5_0"
 spec:
@@ -73,17 +72,17 @@ spec:
     - {name: conf, mountPath: /etc/nccl.conf, subPath: conf}
 "#,
         },
-        find: job::env_behind_ssh,
+        run: job::env_not_inherited,
     },
     Check {
         id: CheckId::new(29),
         severity: Severity::Warning,
-        title: "Kueue has not counted the adapter",
-        why: "Kueue counts what the job's template asks for. An adapter that is added to the pod later is outside its \
-              quota: more jobs are admitted than adapters are there.",
-        cure: "ask for the adapter in the template, or list its prefix in Kueue's resources.excludeResourcePrefixes",
+        title: "an adapter outside Kueue's quota",
+        why: "Kueue counts the resources of the job's template. It does not count an adapter that is added to the pod \
+              later, and may admit more jobs than there are adapters.",
+        fix: "request the adapter in the template, or add its prefix to Kueue's resources.excludeResourcePrefixes",
         example: Example {
-            given: "the profile added `rdma/ib`, and the job's template does not ask for it",
+            given: "the profile added `rdma/ib`, which is not in the job's template",
             wrong: r"metadata:
   labels: {kueue.x-k8s.io/podset: main}
 spec:
@@ -91,23 +90,23 @@ spec:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
         },
-        find: job::uncounted,
+        run: job::adapter_outside_quota,
     },
     Check {
         id: CheckId::new(31),
         severity: Severity::Warning,
-        title: "members of one job with different settings",
-        why: "NCCL needs the same transport and settings in all ranks. Living pods of this job were given another \
-              revision of the profile, or one that this pod is not given.",
-        cure: "restart the job as a whole, so that all its pods get one revision",
+        title: "pods of one job with different settings",
+        why: "All ranks of a job need the same transport and NCCL settings. Running pods of this job have another \
+              revision of the profile, or have a profile that this pod does not get.",
+        fix: "restart the whole job, so that all its pods get the same revision",
         example: Example {
-            given: "living pods of the job carry revision `ba9876543210`",
+            given: "running pods of the job have revision `ba9876543210`",
             wrong: r"metadata:
   annotations: {trainmesh.dev/fabric-revision: 0123456789ab}
 spec:
@@ -115,7 +114,7 @@ spec:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8}}
 ",
-            mended: r"metadata:
+            fixed: r"metadata:
   annotations: {trainmesh.dev/fabric-revision: ba9876543210}
 spec:
   containers:
@@ -123,6 +122,6 @@ spec:
     resources: {limits: {nvidia.com/gpu: 8}}
 ",
         },
-        find: job::mixed,
+        run: job::mixed_revisions,
     },
 ];

@@ -1,4 +1,4 @@
-//! The pod's networks.
+//! Networks of the pod.
 
 use super::super::network;
 use super::{Check, Example};
@@ -9,19 +9,19 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(17),
         severity: Severity::Warning,
-        title: "RoCE on a shared adapter without a network of its own",
-        why: "RDMA over Ethernet addresses by IP: a shared adapter has no address in the pod's network namespace \
-              unless a secondary network (macvlan, ipvlan) brings one. NCCL finds no usable address and falls back to \
+        title: "a shared RoCE adapter without a secondary network",
+        why: "RoCE addresses peers by IP. A shared adapter has no IP address in the pod's network namespace unless a \
+              secondary network, such as macvlan or ipvlan, adds one. NCCL finds no usable address and falls back to \
               TCP.",
-        cure: "attach a secondary network by k8s.v1.cni.cncf.io/networks",
+        fix: "attach a secondary network with the annotation k8s.v1.cni.cncf.io/networks",
         example: Example {
-            given: "the pod's profile is `roce-shared-macvlan`",
+            given: "with the profile `roce-shared-macvlan`",
             wrong: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/rdma_shared_device_a: 1}}
 ",
-            mended: r"metadata:
+            fixed: r"metadata:
   annotations: {k8s.v1.cni.cncf.io/networks: macvlan-network}
 spec:
   containers:
@@ -29,15 +29,15 @@ spec:
     resources: {limits: {nvidia.com/gpu: 8, rdma/rdma_shared_device_a: 1}}
 ",
         },
-        find: network::no_secondary,
+        run: network::missing_secondary_network,
     },
     Check {
         id: CheckId::new(18),
         severity: Severity::Warning,
-        title: "not one network for each virtual function",
-        why: "Every network takes one virtual function of the pod's devices. With fewer networks some functions have \
-              no address; with more the pod does not start.",
-        cure: "list the network as often as virtual functions are requested",
+        title: "the number of networks differs from the number of virtual functions",
+        why: "Each network attachment uses one virtual function. With too few networks, some virtual functions have \
+              no address; with too many, the pod does not start.",
+        fix: "list the network once for each requested virtual function",
         example: Example {
             given: "",
             wrong: r"metadata:
@@ -47,7 +47,7 @@ spec:
   - name: train
     resources: {limits: {nvidia.com/gpu: 2, nvidia.com/rdma-vf: 2}}
 ",
-            mended: r#"metadata:
+            fixed: r#"metadata:
   annotations: {k8s.v1.cni.cncf.io/networks: "rdma-vf,rdma-vf"}
 spec:
   containers:
@@ -55,15 +55,15 @@ spec:
     resources: {limits: {nvidia.com/gpu: 2, nvidia.com/rdma-vf: 2}}
 "#,
         },
-        find: network::functions,
+        run: network::network_count,
     },
     Check {
         id: CheckId::new(22),
         severity: Severity::Warning,
-        title: "hostNetwork without its DNS policy, or with settings of Istio",
-        why: "A pod in its node's network resolves names as the node does unless dnsPolicy says otherwise: the other \
-              ranks are not found. Istio leaves such pods alone, whatever their annotations say.",
-        cure: "set dnsPolicy: ClusterFirstWithHostNet, and remove the annotations of Istio",
+        title: "hostNetwork without the matching DNS policy, or with Istio annotations",
+        why: "A pod with hostNetwork uses the node's resolver unless dnsPolicy is set, and cannot resolve the names \
+              of the other ranks. Istio does not inject such pods and ignores their annotations.",
+        fix: "set dnsPolicy: ClusterFirstWithHostNet, and remove the Istio annotations",
         example: Example {
             given: "",
             wrong: r"spec:
@@ -71,13 +71,13 @@ spec:
   containers:
   - name: train
 ",
-            mended: r"spec:
+            fixed: r"spec:
   hostNetwork: true
   dnsPolicy: ClusterFirstWithHostNet
   containers:
   - name: train
 ",
         },
-        find: network::host_network,
+        run: network::host_network,
     },
 ];

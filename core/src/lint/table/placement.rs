@@ -1,4 +1,4 @@
-//! Where the pod can run.
+//! Nodes and quotas that the pod depends on.
 
 use super::super::placement;
 use super::{Check, Example};
@@ -9,10 +9,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(28),
         severity: Severity::Warning,
-        title: "an RDMA adapter that cannot be had",
-        why: "No node offers the resource, so that the pod stays Pending unless a node is added; or the namespace's \
-              ResourceQuota has less of it left than the pod asks for, so that the pod is refused.",
-        cure: "check the name of the resource and the device plugin (kubectl get nodes -o yaml), or raise the quota",
+        title: "no node offers the RDMA adapter, or its quota is exhausted",
+        why: "If no node offers the resource, the pod stays Pending until such a node is added. If the namespace's \
+              ResourceQuota has less of it left than the pod requests, the apiserver rejects the pod.",
+        fix: "check the name of the resource and the device plugin (kubectl get nodes -o yaml), or raise the quota",
         example: Example {
             given: "the nodes offer `rdma/ib`",
             wrong: r"spec:
@@ -20,59 +20,60 @@ pub(super) const CHECKS: &[Check] = &[
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ibx: 1}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
         },
-        find: placement::unobtainable,
+        run: placement::unavailable_adapter,
     },
     Check {
         id: CheckId::new(33),
         severity: Severity::Warning,
-        title: "pods that may land on machines of several types",
-        why: "The adapter is there on machines of several types. A job spread over them has ranks with different \
-              numbers and speeds of adapters, or in different fabrics, and runs at the slowest or not at all.",
-        cure: "select one type of machine by nodeSelector or required node affinity",
+        title: "pods that may run on different instance types",
+        why: "Several instance types offer the adapter. In a job that spans them, the ranks have different numbers or \
+              speeds of adapters, or are on separate fabrics. The job is as slow as its slowest node, or does not run \
+              at all.",
+        fix: "select one instance type with nodeSelector or required node affinity",
         example: Example {
-            given: "nodes of two types offer `rdma/ib`",
+            given: "two instance types offer `rdma/ib`",
             wrong: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   nodeSelector: {node.kubernetes.io/instance-type: ND96isr_H100_v5}
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
         },
-        find: placement::anywhere,
+        run: placement::mixed_instance_types,
     },
     Check {
         id: CheckId::new(34),
         severity: Severity::Info,
-        title: "no sign of GPUDirect on the nodes",
-        why: "NCCL moves data between adapter and GPU without the processor only where nvidia-peermem or DMA-BUF is \
-              there. Node Feature Discovery has seen no adapter of Mellanox or NVIDIA on the nodes that offer the \
+        title: "GPUDirect not detected on the nodes",
+        why: "NCCL transfers data between adapter and GPU without the CPU only if nvidia-peermem or DMA-BUF is \
+              available. Node Feature Discovery found no Mellanox or NVIDIA adapter on the nodes that offer the \
               resource.",
-        cure: "check that nvidia-peermem is loaded, or that driver and kernel have DMA-BUF; NCCL_DEBUG=INFO says GDRDMA \
-              where it works",
+        fix: "check that nvidia-peermem is loaded, or that driver and kernel support DMA-BUF; with NCCL_DEBUG=INFO, \
+              NCCL logs GDRDMA if GPUDirect works",
         example: Example {
-            given: r#"the nodes that offer `rdma/ib` carry `feature.node.kubernetes.io/pci-15b3.present: "false"`"#,
+            given: r#"the nodes with `rdma/ib` have the label `feature.node.kubernetes.io/pci-15b3.present: "false"`"#,
             wrong: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8}}
 ",
         },
-        find: placement::no_peer_memory,
+        run: placement::no_gpudirect,
     },
 ];

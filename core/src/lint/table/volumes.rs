@@ -1,4 +1,4 @@
-//! What is mounted.
+//! Volume mounts.
 
 use super::super::volumes;
 use super::{Check, Example};
@@ -9,10 +9,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(12),
         severity: Severity::Warning,
-        title: "a file of settings that nothing mounts",
-        why: "NCCL passes over a topology or tuner file that is not there, and chooses as if nothing was said. It may \
-              lie in the image: the pod does not tell.",
-        cure: "mount what holds the file, or correct the path",
+        title: "a configuration file that no volume provides",
+        why: "NCCL ignores a topology or tuner file that does not exist. The file may be part of the image, which the \
+              pod does not show.",
+        fix: "mount a volume with the file, or correct the path",
         example: Example {
             given: "",
             wrong: r#"spec:
@@ -21,7 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     env:
     - {name: NCCL_TOPO_FILE, value: "/opt/topology/topo.xml"}
 "#,
-            mended: r"spec:
+            fixed: r"spec:
   volumes:
   - {name: topology, configMap: {name: topology}}
   containers:
@@ -32,16 +32,16 @@ pub(super) const CHECKS: &[Check] = &[
     - {name: topology, mountPath: /opt/topology}
 ",
         },
-        find: volumes::absent_file,
+        run: volumes::unmounted_file,
     },
     Check {
         id: CheckId::new(13),
         severity: Severity::Warning,
-        title: "too little shared memory, or more than there is",
-        why: "The runtime's /dev/shm holds 64 MiB; NCCL takes some 33 MB for each communicator, and data loaders more. \
-              A volume of memory counts as the containers' memory: larger than their limit it ends in an OOM kill in \
-              place of an error.",
-        cure: "mount an emptyDir with medium: Memory at /dev/shm, no larger than the memory limits",
+        title: "too little shared memory, or more than the memory limit",
+        why: "The runtime's default /dev/shm has 64 MiB. NCCL needs about 33 MB per communicator, and data loaders \
+              need more. A volume with medium: Memory counts towards the containers' memory: if it is larger than \
+              their limit, the container is OOM-killed instead of getting an error.",
+        fix: "mount an emptyDir with medium: Memory at /dev/shm, no larger than the memory limits",
         example: Example {
             given: "",
             wrong: r"spec:
@@ -49,7 +49,7 @@ pub(super) const CHECKS: &[Check] = &[
   - name: train
     resources: {limits: {nvidia.com/gpu: 8}}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   volumes:
   - {name: shm, emptyDir: {medium: Memory}}
   containers:
@@ -59,14 +59,14 @@ pub(super) const CHECKS: &[Check] = &[
     - {name: shm, mountPath: /dev/shm}
 ",
         },
-        find: volumes::shared_memory,
+        run: volumes::shared_memory,
     },
     Check {
         id: CheckId::new(35),
         severity: Severity::Info,
-        title: "a file of NCCL for an AMD GPU",
-        why: "RCCL, AMD's library in NCCL's place, reads /etc/rccl.conf.",
-        cure: "mount the file at /etc/rccl.conf",
+        title: "NCCL's configuration file with an AMD GPU",
+        why: "RCCL, AMD's replacement for NCCL, reads /etc/rccl.conf.",
+        fix: "mount the file at /etc/rccl.conf",
         example: Example {
             given: "",
             wrong: r"spec:
@@ -78,7 +78,7 @@ pub(super) const CHECKS: &[Check] = &[
     volumeMounts:
     - {name: conf, mountPath: /etc/nccl.conf, subPath: conf}
 ",
-            mended: r"spec:
+            fixed: r"spec:
   volumes:
   - {name: conf, configMap: {name: rccl}}
   containers:
@@ -88,6 +88,6 @@ pub(super) const CHECKS: &[Check] = &[
     - {name: conf, mountPath: /etc/rccl.conf, subPath: conf}
 ",
         },
-        find: volumes::file_of_nvidia,
+        run: volumes::nccl_conf_with_amd,
     },
 ];

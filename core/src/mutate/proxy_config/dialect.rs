@@ -1,7 +1,7 @@
-//! What YAML 1.1, in the reading of `sigs.k8s.io/yaml`, and YAML 1.2 agree on.
+//! The subset of YAML that `sigs.k8s.io/yaml`, a YAML 1.1 parser, and YAML 1.2 parsers read identically.
 //!
-//! Only what is known to be read alike passes; `tests/unit/proxy_config.rs` holds it against the original. A construct that
-//! nobody writes into a proxy configuration (tags, complex keys, directives) is not worth more than a refusal.
+//! Only constructs that are known to be read identically pass; `tests/unit/proxy_config.rs` compares the result with
+//! Istio's parser. Constructs that are unusual in a proxy configuration (tags, complex keys, directives) are refused.
 
 mod gap;
 mod scalar;
@@ -12,49 +12,49 @@ use granit_parser::Event;
 
 use super::outline::{Item, Outline};
 use super::{BYTE_ORDER_MARK, Refusal};
-use gap::Gaps;
+use gap::GapScanner;
 
 pub(super) use scalar::boolean;
 
-/// Aliases in one text. Istio's parser gives up where more than 99 of 100 values come from aliases; with this many, none
-/// of which expands to another, they are 64 of 65 at most.
+/// Maximum number of aliases in a text. Istio's parser fails if more than 99 % of the values come from aliases. With
+/// this many aliases, none of which expands to another, the share is at most 64 of 65.
 const MAX_ALIASES: usize = 64;
 
-/// Whether both parsers take every character of the text for the same: a line break, or text, or nothing to be read.
-pub(super) fn characters(text: &str) -> Result<(), Refusal> {
+/// Checks that both parsers treat every character alike: as a line break, as text or as invalid.
+pub(super) fn check_characters(text: &str) -> Result<(), Refusal> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
-        let odd = match character {
+        let is_ambiguous = match character {
             '\t' | '\n' => false,
             '\r' => characters.peek() != Some(&'\n'),
             '\u{2028}' | '\u{2029}' | BYTE_ORDER_MARK | '\u{fffe}' | '\u{ffff}' => true,
             other => other.is_control(),
         };
-        if odd {
+        if is_ambiguous {
             return Err(Refusal::Character);
         }
     }
     Ok(())
 }
 
-/// Whether Istio is sure to read the text as we do.
+/// Checks that Istio's parser reads the text identically.
 pub(super) fn check(outline: &Outline<'_>) -> Result<(), Refusal> {
-    let mut check = Check { text: outline.text, gaps: Gaps::new(outline.text), open: Vec::new(), aliases: 0 };
+    let mut check = Check { text: outline.text, gaps: GapScanner::new(outline.text), open: Vec::new(), aliases: 0 };
     for item in &outline.items {
         check.item(item)?;
     }
-    check.gaps.close(outline.text.len())
+    check.gaps.check_until(outline.text.len())
 }
 
 struct Check<'o> {
     text: &'o str,
-    gaps: Gaps<'o>,
+    gaps: GapScanner<'o>,
     open: Vec<Collection<'o>>,
     aliases: usize,
 }
 
-/// A collection whose end is still to come.
+/// A collection that is still open.
 struct Collection<'o> {
     anchored: bool,
     /// `None` for a sequence.
@@ -89,8 +89,8 @@ impl<'o> Check<'o> {
                 }
             }
             (Event::Scalar(_, style, ..), None) => {
-                // Whether the scalar stands in a flow collection is seen in the gap.
-                self.gaps.close(item.range.start)?;
+                // The gap determines whether the scalar is in a flow collection.
+                self.gaps.check_until(item.range.start)?;
                 scalar::value(&self.text[item.range.clone()], *style, self.gaps.in_flow())?;
             }
             (Event::Alias(_), None) => self.alias(item)?,
@@ -100,7 +100,7 @@ impl<'o> Check<'o> {
                 return Ok(());
             }
         }
-        self.gaps.close(item.range.start)?;
+        self.gaps.check_until(item.range.start)?;
         self.gaps.skip(item, is_key);
         Ok(())
     }
@@ -126,7 +126,7 @@ impl<'o> Collection<'o> {
         Self { anchored, entries: is_mapping.then(Entries::default) }
     }
 
-    /// The keys so far, when the next node is another one.
+    /// Returns the previous keys if the next node is a key.
     fn keys_at_key(&mut self) -> Option<&mut HashSet<&'o str>> {
         let entries = self.entries.as_mut()?;
         let key_is_next = !entries.value_is_next;

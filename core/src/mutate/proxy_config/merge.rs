@@ -1,36 +1,37 @@
-//! Puts the hold into a text and proves that nothing else changed.
+//! Adds the hold to a text and verifies that nothing else changed.
 
 use std::borrow::Cow;
 
 use granit_parser::{Event, ScalarStyle, StructureStyle};
 
-use super::outline::{Outline, Top};
+use super::outline::{Outline, Root};
 use super::{BYTE_ORDER_MARK, FIELD, Refusal, dialect};
 
-/// The text of `outline`, which does not mention the hold, with the hold asked for.
+/// Returns the text of `outline`, which does not set the hold, with the hold added.
 pub(super) fn insert(outline: &Outline<'_>) -> Result<String, Refusal> {
-    let merged = match outline.top()? {
-        Top::Empty => after(outline.text),
-        Top::Mapping { style: StructureStyle::Block, entries, .. } => {
+    let merged = match outline.root()? {
+        Root::Empty => append_line(outline.text),
+        Root::Mapping { style: StructureStyle::Block, entries, .. } => {
             let (key, _) = entries.first().ok_or(Refusal::Unverified)?;
-            above(outline.text, key.range.start)?
+            insert_in_block(outline.text, key.range.start)?
         }
-        Top::Mapping { style: StructureStyle::Flow, start, entries } => {
-            within(outline.text, outline.items[start].range.start, entries.first().map(|(key, _)| key.range.start))?
+        Root::Mapping { style: StructureStyle::Flow, start, entries } => {
+            let first_key = entries.first().map(|(key, _)| key.range.start);
+            insert_in_flow(outline.text, outline.items[start].range.start, first_key)?
         }
     };
     verify(outline, &merged)?;
     Ok(merged)
 }
 
-/// Into a text without fields: on a line of its own at the end, below the comments.
-fn after(text: &str) -> String {
+/// Appends the hold as a line to a text without fields.
+fn append_line(text: &str) -> String {
     let line_break = if text.is_empty() || text.ends_with('\n') { "" } else { line_break(text) };
     format!("{text}{line_break}{FIELD}: true")
 }
 
-/// Into a block mapping: above the first key, and above the comment lines that belong to it.
-fn above(text: &str, key: usize) -> Result<String, Refusal> {
+/// Inserts the hold into a block mapping, above the first key and the comments directly above it.
+fn insert_in_block(text: &str, key: usize) -> Result<String, Refusal> {
     let mut at = text[..key].rfind('\n').map_or(0, |end| end + 1);
     let indentation = text[at..key].trim_start_matches(BYTE_ORDER_MARK);
     if !indentation.bytes().all(|byte| byte == b' ') {
@@ -48,8 +49,9 @@ fn above(text: &str, key: usize) -> Result<String, Refusal> {
     Ok(format!("{before}{indentation}{FIELD}: true{}{rest}", line_break(text)))
 }
 
-/// Into a flow mapping, whose brace and first key are at these places: in front of that key and in its style.
-fn within(text: &str, brace: usize, first: Option<usize>) -> Result<String, Refusal> {
+/// Inserts the hold into a flow mapping, before the first key and quoted like it. `brace` and `first` are the offsets
+/// of the opening brace and of the first key.
+fn insert_in_flow(text: &str, brace: usize, first: Option<usize>) -> Result<String, Refusal> {
     let rest = text[brace..].strip_prefix('{').ok_or(Refusal::Unverified)?;
     let before = &text[..=brace];
     let Some(first) = first else { return Ok(format!("{before}\"{FIELD}\": true{rest}")) };
@@ -63,26 +65,26 @@ fn within(text: &str, brace: usize, first: Option<usize>) -> Result<String, Refu
     })
 }
 
-/// The line break that the text uses.
+/// Returns the line break that the text uses.
 fn line_break(text: &str) -> &'static str {
     let crlf = text.find('\n').is_some_and(|at| text[..at].ends_with('\r'));
     if crlf { "\r\n" } else { "\n" }
 }
 
-/// Whether `merged` reads as `outline` does, but for the hold in front of the first field.
+/// Verifies that `merged` is equivalent to `outline` with the hold as first field.
 fn verify(outline: &Outline<'_>, merged: &str) -> Result<(), Refusal> {
-    let after = Outline::read(merged).map_err(|_| Refusal::Unverified)?;
+    let after = Outline::parse(merged).map_err(|_| Refusal::Unverified)?;
     dialect::check(&after).map_err(|_| Refusal::Unverified)?;
     let empty = [Event::MappingStart(StructureStyle::Block, 0, None), Event::MappingEnd];
-    let before: Vec<&Event<'_>> = match outline.top()? {
-        Top::Empty => empty.iter().collect(),
-        Top::Mapping { .. } => outline.content().collect(),
+    let before: Vec<&Event<'_>> = match outline.root()? {
+        Root::Empty => empty.iter().collect(),
+        Root::Mapping { .. } => outline.content().collect(),
     };
-    let mut left = after.content();
-    let mut right = before.into_iter();
-    let same = left.next() == right.next()
-        && left.next().is_some_and(|key| matches!(key, Event::Scalar(name, _, 0, None) if name == FIELD))
-        && left.next() == Some(&Event::Scalar(Cow::Borrowed("true"), ScalarStyle::Plain, 0, None))
-        && left.eq(right);
-    if same { Ok(()) } else { Err(Refusal::Unverified) }
+    let mut actual = after.content();
+    let mut expected = before.into_iter();
+    let is_equivalent = actual.next() == expected.next()
+        && actual.next().is_some_and(|key| matches!(key, Event::Scalar(name, _, 0, None) if name == FIELD))
+        && actual.next() == Some(&Event::Scalar(Cow::Borrowed("true"), ScalarStyle::Plain, 0, None))
+        && actual.eq(expected);
+    if is_equivalent { Ok(()) } else { Err(Refusal::Unverified) }
 }

@@ -1,7 +1,7 @@
-//! A text as the flat list of its parser events, each with its place.
+//! Parser events of a text, each with its byte range.
 //!
-//! Two texts with equal events mean the same to every consumer, tags, quoting and anchors included: more than a
-//! comparison of parsed values could tell.
+//! Two texts with equal events are equivalent for every consumer, including tags, quoting and anchors, which a
+//! comparison of parsed values would miss.
 
 use std::ops::Range;
 
@@ -9,38 +9,38 @@ use granit_parser::{ErrorKind, Event, Parser, ScanError, StructureStyle};
 
 use super::Refusal;
 
-/// Collections within collections; no field of the configuration nests deeper than eight.
+/// Maximum nesting of collections. No field of the configuration is nested more than eight levels deep.
 const MAX_DEPTH: usize = 64;
 
-/// A text of one document at most.
+/// Events of a text with at most one document.
 pub(super) struct Outline<'t> {
     pub(super) text: &'t str,
     pub(super) items: Vec<Item<'t>>,
 }
 
-/// An event and the bytes that it stands for.
+/// An event and its byte range.
 pub(super) struct Item<'t> {
     pub(super) event: Event<'t>,
     pub(super) range: Range<usize>,
 }
 
-/// What stands at the top of the document.
-pub(super) enum Top<'o> {
-    /// Nothing but blanks and comments.
+/// Root of the document.
+pub(super) enum Root<'o> {
+    /// Only whitespace and comments.
     Empty,
-    /// The fields.
+    /// A mapping of fields.
     Mapping {
-        /// Index of its start among the items.
+        /// Index of the item that starts the mapping.
         start: usize,
-        /// Block or flow.
+        /// Block or flow style.
         style: StructureStyle,
-        /// Keys and values; of a value that is a collection, its start.
+        /// Keys and values. A collection is represented by its first item.
         entries: Vec<(&'o Item<'o>, &'o Item<'o>)>,
     },
 }
 
 impl<'t> Outline<'t> {
-    pub(super) fn read(text: &'t str) -> Result<Self, Refusal> {
+    pub(super) fn parse(text: &'t str) -> Result<Self, Refusal> {
         let options = granit_parser::options! {
             emit_comments: false,
             disallow_directives: true,
@@ -63,21 +63,21 @@ impl<'t> Outline<'t> {
         Ok(Self { text, items })
     }
 
-    /// The events within the document.
+    /// Returns the events within the document.
     pub(super) fn content(&self) -> impl Iterator<Item = &Event<'t>> {
-        let frame = |event: &Event<'_>| {
+        let is_frame = |event: &Event<'_>| {
             matches!(event, Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd)
         };
-        self.items.iter().map(|item| &item.event).filter(move |event| !frame(event))
+        self.items.iter().map(|item| &item.event).filter(move |event| !is_frame(event))
     }
 
-    pub(super) fn top(&self) -> Result<Top<'_>, Refusal> {
-        let Some(start) = self.items.iter().position(Item::is_node) else { return Ok(Top::Empty) };
+    pub(super) fn root(&self) -> Result<Root<'_>, Refusal> {
+        let Some(start) = self.items.iter().position(Item::is_node) else { return Ok(Root::Empty) };
         let item = &self.items[start];
         match &item.event {
-            Event::Scalar(_, _, 0, None) if item.range.is_empty() => Ok(Top::Empty),
+            Event::Scalar(_, _, 0, None) if item.range.is_empty() => Ok(Root::Empty),
             Event::MappingStart(style, ..) => {
-                Ok(Top::Mapping { start, style: *style, entries: entries(&self.items[start + 1..]) })
+                Ok(Root::Mapping { start, style: *style, entries: entries(&self.items[start + 1..]) })
             }
             _ => Err(Refusal::NotAMapping),
         }
@@ -97,13 +97,13 @@ fn refusal(error: &ScanError) -> Refusal {
 }
 
 impl Item<'_> {
-    /// Whether a value starts here.
+    /// Returns true if a value starts at this item.
     pub(super) fn is_node(&self) -> bool {
         matches!(self.event, Event::Scalar(..) | Event::Alias(_) | Event::SequenceStart(..) | Event::MappingStart(..))
     }
 
-    /// How the nesting changes: one level down, one up, or not.
-    fn step(&self) -> isize {
+    /// Returns the change of the nesting depth.
+    fn depth_change(&self) -> isize {
         match self.event {
             Event::SequenceStart(..) | Event::MappingStart(..) => 1,
             Event::SequenceEnd | Event::MappingEnd => -1,
@@ -112,27 +112,27 @@ impl Item<'_> {
     }
 }
 
-impl<'o> Top<'o> {
-    /// The value of the field `name`.
+impl<'o> Root<'o> {
+    /// Returns the value of the field `name`.
     pub(super) fn get(&self, name: &str) -> Option<&'o Item<'o>> {
         let Self::Mapping { entries, .. } = self else { return None };
-        let named = |item: &Item<'_>| matches!(&item.event, Event::Scalar(value, ..) if value == name);
-        entries.iter().find(|(key, _)| named(key)).map(|&(_, value)| value)
+        let is_named = |item: &Item<'_>| matches!(&item.event, Event::Scalar(value, ..) if value == name);
+        entries.iter().find(|(key, _)| is_named(key)).map(|&(_, value)| value)
     }
 }
 
-/// The entries of the mapping whose items follow its start.
+/// Returns the entries of a mapping from the items after its start.
 fn entries<'o>(items: &'o [Item<'o>]) -> Vec<(&'o Item<'o>, &'o Item<'o>)> {
     let mut depth = 0;
-    let mut own = Vec::new();
+    let mut nodes = Vec::new();
     for item in items {
         if depth == 0 && item.is_node() {
-            own.push(item);
+            nodes.push(item);
         }
-        depth += item.step();
+        depth += item.depth_change();
         if depth < 0 {
             break;
         }
     }
-    own.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+    nodes.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
 }

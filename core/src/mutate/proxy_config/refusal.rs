@@ -1,78 +1,75 @@
-//! Why a text is left alone.
+//! Reasons why a proxy configuration is not changed.
 
 use std::fmt;
 
-/// Why the hold cannot be asked for in a text. [`Refusal::message`] says it together with the cure.
+/// Reason why the hold cannot be added to a text. [`Refusal::message`] returns it with a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No parser accepts the text.
+    /// The text is not valid YAML.
     Syntax,
-    /// More than one document.
+    /// The text has more than one document.
     SeveralDocuments,
-    /// A list or a scalar where the fields of the configuration belong.
+    /// The root is a list or a scalar.
     NotAMapping,
-    /// A key stands twice in one mapping.
+    /// A mapping contains a key twice.
     DuplicateKey,
     /// The camelCase and the `snake_case` name of the field disagree.
     TwoSpellings,
-    /// The field is a string; Istio denies such a pod.
+    /// The field is a string. Istio rejects the pod.
     Quoted,
-    /// The field is null: not set, yet taken.
+    /// The field is null, so that adding it would duplicate the key.
     Null,
     /// The field is neither a boolean nor any of the above.
     NotABoolean,
-    /// A `%` directive.
+    /// The text has a `%` directive.
     Directive,
-    /// A tag such as `!!map`.
+    /// The text has a tag such as `!!map`.
     Tag,
-    /// A tab in the indentation.
+    /// The indentation contains a tab.
     Tab,
-    /// A control character, a byte order mark within the text or a line break that only YAML 1.1 knows.
+    /// The text has a control character, a byte order mark in the middle, or a line break that only YAML 1.1
+    /// recognizes.
     Character,
-    /// A key that YAML 1.1 does not read as a string, or that is not on one line in front of its colon.
+    /// A key is not a string in YAML 1.1, or is not on one line with its colon.
     Key,
-    /// A merge key (`<<`), whose precedence differs between parsers.
+    /// The text has a merge key (`<<`), whose precedence differs between parsers.
     MergeKey,
-    /// Aliases beyond what Istio's parser is sure to expand.
+    /// The text has more aliases than Istio's parser is certain to expand.
     Aliases,
-    /// An infinite number or none (`.nan`), for which JSON has no word.
+    /// A number is infinite or `.nan`, which JSON cannot represent.
     NotFinite,
-    /// An escape within double quotes that Istio's parser does not know.
+    /// A double-quoted string has an escape that Istio's parser does not support.
     Escape,
-    /// A value that YAML 1.1 and 1.2 may read differently.
+    /// YAML 1.1 and 1.2 may read a value differently.
     Ambiguous,
-    /// The merged text did not read as the old one with the hold.
+    /// The merged text is not equivalent to the original with the hold added.
     Unverified,
 }
 
 impl Refusal {
-    /// Cause and cure.
+    /// Problem and fix.
     #[must_use]
     pub fn message(self) -> &'static str {
         match self {
-            Self::Syntax => "is not valid YAML, or nested too deeply: Istio would deny the pod; correct it",
-            Self::SeveralDocuments => "holds several YAML documents, of which Istio reads the first; keep one",
-            Self::NotAMapping => "is not a mapping of fields; write `field: value` lines or a JSON object",
-            Self::DuplicateKey => "sets a key twice; keep one of the two",
-            Self::TwoSpellings => "sets the hold in both spellings, once true and once false; keep one of the two",
-            Self::Quoted => "sets the hold to a string, for which Istio denies the pod; remove the quotes",
-            Self::Null => "sets the hold to null; write true, or remove the line",
-            Self::NotABoolean => "sets the hold to what is no boolean, for which Istio denies the pod; write true",
-            Self::Directive => "carries a % directive; remove it, or add the hold by hand",
-            Self::Tag => "carries a YAML tag (`!`); remove it, or add the hold by hand",
-            Self::Tab => "is indented with tabs, which Istio's parser refuses; use spaces",
-            Self::Character => "contains a control or unusual line break character; write it as an escape in quotes",
-            Self::Key => "has a key that YAML 1.1 may not read as text; put it in double quotes",
-            Self::MergeKey => "uses a merge key (`<<`); write its fields out, or add the hold by hand",
-            Self::Aliases => "uses too many or nested aliases; write their values out, or add the hold by hand",
-            Self::NotFinite => {
-                "contains a number that is not finite, for which Istio denies the pod; quote or remove it"
-            }
-            Self::Escape => {
-                "contains an escape (`\\/` or a surrogate pair) that Istio's parser refuses; write the character"
-            }
-            Self::Ambiguous => "has a value that YAML 1.1 and 1.2 may read differently; put it in double quotes",
-            Self::Unverified => "could not be changed without touching its meaning; add the hold by hand",
+            Self::Syntax => "is not valid YAML or nested too deeply: Istio rejects the pod; fix it",
+            Self::SeveralDocuments => "has several YAML documents; Istio reads the first; keep one",
+            Self::NotAMapping => "is not a mapping; write `field: value` lines or a JSON object",
+            Self::DuplicateKey => "sets a key twice; remove one of them",
+            Self::TwoSpellings => "sets the hold to true and, spelled otherwise, to false; remove one",
+            Self::Quoted => "sets the hold to a string: Istio rejects the pod; remove the quotes",
+            Self::Null => "sets the hold to null; set it to true or remove it",
+            Self::NotABoolean => "sets the hold to no boolean: Istio rejects the pod; set it to true",
+            Self::Directive => "contains a % directive; remove it or add the hold manually",
+            Self::Tag => "contains a YAML tag (`!`); remove it or add the hold manually",
+            Self::Tab => "is indented with tabs, which Istio's parser rejects; use spaces",
+            Self::Character => "has a control character or unusual line break; escape it in quotes",
+            Self::Key => "has a key that YAML 1.1 may not read as a string; quote it",
+            Self::MergeKey => "uses a merge key (`<<`); expand it or add the hold manually",
+            Self::Aliases => "uses too many or nested aliases; expand them or add the hold manually",
+            Self::NotFinite => "has an infinite number or NaN: Istio rejects the pod; remove it",
+            Self::Escape => "has an escape that Istio rejects (`\\/`, surrogates); write the character",
+            Self::Ambiguous => "has a value that YAML 1.1 and 1.2 may read differently; quote it",
+            Self::Unverified => "could not be changed without changing its meaning; add the hold manually",
         }
     }
 }

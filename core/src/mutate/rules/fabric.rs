@@ -1,8 +1,9 @@
-//! fabric: a pod gets what the fabric profile of its namespace, or its own, says that it needs, all of it or nothing.
+//! Rule `fabric`: applies the fabric profile that the pod or its namespace selects, completely or not at all.
 //!
-//! Every part of a profile is first held against the pod: it is *missing* (and is planned), *there* already, *kept* (the
-//! user's own tuning, told in the message) or in *conflict*. The plan of the parts reaches the pod's only when there is
-//! no conflict and no guard says no: a pod with half a fabric hangs, where one without merely is slow.
+//! Each part of a profile is compared with the pod. A part that is missing is planned; one that is already present is
+//! noted; a different setting of the user is kept or, if both exclude each other, reported as a conflict. The plan
+//! takes effect only if there is no conflict and every guard passes: a pod with half a fabric hangs, whereas one
+//! without a fabric is only slow.
 
 mod conflict;
 mod dra;
@@ -10,181 +11,193 @@ mod gke;
 mod guards;
 mod mesh;
 mod multus;
+mod planner;
 mod pod;
 mod resources;
 mod route;
 mod security;
-mod select;
+mod selection;
 mod settings;
 mod sidecars;
 mod spread;
 mod target;
 mod volumes;
-mod work;
 
-use super::{Facts, Ruling, annotation_pointer};
+use super::{RuleContext, RuleDecision, annotation_pointer};
 use crate::config::Entry;
 use crate::config::profile::{Amount, OnConflict, ResourceName};
-use crate::fabric::is_rdma;
+use crate::fabric::is_rdma_resource;
 use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
 use crate::mutate::{Plan, Reason};
-use select::{Selected, select};
-use target::{MOST, Targets, requests, targets};
-use work::{Conflict, Work};
+use planner::{Conflict, Planner};
+use selection::{Selection, select};
+use target::{MAX_TARGETS, Targets, requests, targets};
 
-/// The profile that a pod falls back to.
+/// Profile that pods fall back to.
 const TCP: &str = "tcp";
 
-pub(super) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
-    if facts.istio_aux() {
-        return Ruling::skipped(Reason::IstioAuxNamespace);
+pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
+    if context.is_istio_aux() {
+        return RuleDecision::skipped(Reason::IstioAuxNamespace);
     }
-    if !facts.snapshot.config.fabric.enabled {
-        return Ruling::skipped(Reason::FabricOff);
+    if !context.snapshot.config.fabric.enabled {
+        return RuleDecision::skipped(Reason::FabricOff);
     }
-    let selected = match select(facts) {
-        Ok(selected) => selected,
-        Err(ruling) => return *ruling,
+    let selection = match select(context) {
+        Ok(selection) => selection,
+        Err(decision) => return *decision,
     };
-    let targets = match targets(facts.pod, selected.profile) {
-        Targets::Of(targets) => targets,
-        Targets::None => return Ruling::skipped(Reason::NoAccelerator).saying(selected.name),
-        Targets::TooFew => return Ruling::skipped(Reason::TooFewAccelerators).saying(selected.name),
-        Targets::TooMany => return too_many(selected.name),
+    let targets = match targets(context.pod, selection.profile) {
+        Targets::Matched(targets) => targets,
+        Targets::None => return RuleDecision::skipped(Reason::NoAccelerator).with_detail(selection.name),
+        Targets::TooFew => return RuleDecision::skipped(Reason::TooFewAccelerators).with_detail(selection.name),
+        Targets::TooMany => return too_many_targets(selection.name),
     };
-    if !selected.is_allowed(facts) {
-        return selected.not_allowed(facts);
+    if !selection.is_allowed(context) {
+        return selection.refuse_namespace(context);
     }
-    if selected.refuses() {
-        return selected.refusal();
+    if selection.conflicts_with_siblings() {
+        return selection.refuse_for_siblings();
     }
-    if selected.siblings_fell_back {
-        return fall_back(facts, &selected, &Work::new(facts, selected.profile, targets), plan, None);
+    if selection.siblings_fell_back {
+        return fall_back(context, &selection, &Planner::new(context, selection.profile, targets), plan, None);
     }
-    let mut work = Work::new(facts, selected.profile, targets);
-    judge(&mut work);
-    let warnings = guards::guard(&mut work);
-    match work.conflicts.first() {
-        None => commit(facts, &selected, work, warnings, plan),
-        Some(conflict) if selected.profile.on_conflict == OnConflict::Tcp && !selected.pinned => {
-            fall_back(facts, &selected, &work, plan, Some(conflict))
+    let mut planner = Planner::new(context, selection.profile, targets);
+    plan_profile(&mut planner);
+    let warnings = guards::check(&mut planner);
+    match planner.conflicts.first() {
+        None => commit(context, &selection, planner, warnings, plan),
+        Some(conflict) if selection.profile.on_conflict == OnConflict::Tcp && !selection.pinned => {
+            fall_back(context, &selection, &planner, plan, Some(conflict))
         }
-        Some(conflict) => refuse(selected.name, conflict, work.conflicts.len()),
+        Some(conflict) => refuse(selection.name, conflict, planner.conflicts.len()),
     }
 }
 
-/// Holds every part of the profile against the pod.
-fn judge(work: &mut Work<'_>) {
-    conflict::plan(work);
-    let devices = resources::plan(work);
-    security::plan(work);
-    volumes::plan(work);
-    settings::plan(work);
-    multus::plan(work, devices);
-    gke::plan(work);
-    dra::plan(work);
-    sidecars::plan(work);
-    pod::plan(work);
-    spread::plan(work);
-    mesh::plan(work);
+/// Plans every part of the profile.
+fn plan_profile(planner: &mut Planner<'_>) {
+    conflict::plan(planner);
+    let devices = resources::plan(planner);
+    security::plan(planner);
+    volumes::plan(planner);
+    settings::plan(planner);
+    multus::plan(planner, devices);
+    gke::plan(planner);
+    dra::plan(planner);
+    sidecars::plan(planner);
+    pod::plan(planner);
+    spread::plan(planner);
+    mesh::plan(planner);
 }
 
-/// Writes what was planned, and what tells of it.
+/// Adds the planned parts, the revision and the label for the controller to the pod's plan.
 fn commit(
-    facts: &Facts<'_>,
-    selected: &Selected<'_>,
-    mut work: Work<'_>,
+    context: &RuleContext<'_>,
+    selection: &Selection<'_>,
+    mut planner: Planner<'_>,
     warnings: Vec<String>,
     plan: &mut Plan,
-) -> Ruling {
-    mark(facts, selected.revision, &mut work.plan);
-    let parts = work.parts();
-    let missing = !work.plan.writes().is_empty();
-    plan.absorb(work.plan);
-    let ruling = if missing {
-        Ruling::applied(Reason::FabricAdded, annotation_pointer(keys::FABRIC_REVISION))
+) -> RuleDecision {
+    record_revision(context, selection.revision, &mut planner.plan);
+    let parts = planner.parts();
+    let has_writes = !planner.plan.writes().is_empty();
+    plan.merge(planner.plan);
+    let decision = if has_writes {
+        RuleDecision::applied(Reason::FabricAdded, annotation_pointer(keys::FABRIC_REVISION))
     } else {
-        Ruling::skipped(Reason::FabricPresent).at(annotation_pointer(keys::FABRIC_REVISION))
+        RuleDecision::skipped(Reason::FabricPresent).with_field(annotation_pointer(keys::FABRIC_REVISION))
     };
-    let named = ruling.saying(selected.name).parts(parts).in_force(format!("fabric={}", selected.name));
-    warnings.into_iter().fold(named, Ruling::warn)
+    let decision =
+        decision.with_detail(selection.name).with_parts(parts).with_marker(format!("fabric={}", selection.name));
+    warnings.into_iter().fold(decision, RuleDecision::with_warning)
 }
 
-/// The revision, and the label by which the controller finds the pod.
-fn mark(facts: &Facts<'_>, revision: &str, plan: &mut Plan) {
-    if facts.pod.annotation(keys::FABRIC_REVISION) != Some(revision) {
+/// Writes the revision of the profile, and the label by which the controller selects the pod.
+fn record_revision(context: &RuleContext<'_>, revision: &str, plan: &mut Plan) {
+    if context.pod.annotation(keys::FABRIC_REVISION) != Some(revision) {
         plan.set_annotation(keys::FABRIC_REVISION, revision);
     }
-    if facts.pod.label(keys::MANAGED) != Some(MANAGED) {
+    if context.pod.label(keys::MANAGED) != Some(MANAGED) {
         plan.set_label(keys::MANAGED, MANAGED);
     }
 }
 
-/// The settings of profile `tcp` alone, instead of a profile that the pod cannot have. A pod that asks for RDMA by itself
-/// is left as it is.
+/// Applies only the settings of profile `tcp` instead of the selected profile. A pod that requests RDMA itself is left
+/// unchanged.
 fn fall_back(
-    facts: &Facts<'_>,
-    selected: &Selected<'_>,
-    judged: &Work<'_>,
+    context: &RuleContext<'_>,
+    selection: &Selection<'_>,
+    planner: &Planner<'_>,
     plan: &mut Plan,
     conflict: Option<&Conflict>,
-) -> Ruling {
-    let left = |conflict: Option<&Conflict>| match conflict {
-        Some(conflict) => refuse(selected.name, conflict, judged.conflicts.len()),
-        None => selected.refusal(),
+) -> RuleDecision {
+    let refused = |conflict: Option<&Conflict>| match conflict {
+        Some(conflict) => refuse(selection.name, conflict, planner.conflicts.len()),
+        None => selection.refuse_for_siblings(),
     };
-    let allowed = |entry: &&Entry| entry.profile.allows(facts.snapshot.namespace, facts.snapshot.labels);
-    let Some(entry) = facts.snapshot.config.fabric.profiles.find(TCP).filter(allowed) else { return left(conflict) };
-    let profile = judged.profile;
+    let is_allowed = |entry: &&Entry| entry.profile.allows(context.snapshot.namespace, context.snapshot.labels);
+    let Some(entry) = context.snapshot.config.fabric.profiles.find(TCP).filter(is_allowed) else {
+        return refused(conflict);
+    };
+    let profile = planner.profile;
     let devices = profile.resources.iter().filter(|resource| matches!(resource.amount, Amount::Devices { .. }));
     let own = devices.map(|resource| &resource.name).chain(&profile.dra.extended_resource).map(ResourceName::as_str);
-    let rdma = requests(facts.pod).any(|(_, asked)| is_rdma(asked) || own.clone().any(|own| own == asked));
-    if rdma {
-        return left(conflict);
+    let requests_rdma =
+        requests(context.pod).any(|(_, name)| is_rdma_resource(name) || own.clone().any(|own| own == name));
+    if requests_rdma {
+        return refused(conflict);
     }
-    let mut work = Work::new(facts, &entry.profile, judged.targets.clone());
-    conflict::plan(&mut work);
-    settings::plan(&mut work);
-    if !work.conflicts.is_empty() {
-        return left(conflict.or(work.conflicts.first()));
+    let mut planner = Planner::new(context, &entry.profile, planner.targets.clone());
+    conflict::plan(&mut planner);
+    settings::plan(&mut planner);
+    if !planner.conflicts.is_empty() {
+        return refused(conflict.or(planner.conflicts.first()));
     }
-    mark(facts, &entry.revision, &mut work.plan);
-    let parts = work.parts();
-    let missing = !work.plan.writes().is_empty();
-    plan.absorb(work.plan);
+    record_revision(context, &entry.revision, &mut planner.plan);
+    let parts = planner.parts();
+    let has_writes = !planner.plan.writes().is_empty();
+    plan.merge(planner.plan);
     let pointer = annotation_pointer(keys::FABRIC_REVISION);
-    let ruling = if missing {
-        Ruling::applied(Reason::FabricFellBack, pointer)
+    let decision = if has_writes {
+        RuleDecision::applied(Reason::FabricFellBack, pointer)
     } else {
-        Ruling::skipped(Reason::FabricFellBack).at(pointer)
+        RuleDecision::skipped(Reason::FabricFellBack).with_field(pointer)
     };
-    let why = conflict.map_or_else(|| "its siblings did".to_owned(), ToString::to_string);
-    let warning = format!("fabric {}: TCP instead: {why}", selected.name);
-    ruling.saying(format!("{}: {why}", selected.name)).parts(parts).in_force(format!("fabric={TCP}")).warn(warning)
+    let cause = conflict.map_or_else(|| "running pods of the job fell back".to_owned(), ToString::to_string);
+    let warning = format!("fabric {}: falling back to TCP: {cause}", selection.name);
+    decision
+        .with_detail(format!("{}: {cause}", selection.name))
+        .with_parts(parts)
+        .with_marker(format!("fabric={TCP}"))
+        .with_warning(warning)
 }
 
-/// No node runs such a pod.
-fn too_many(name: &str) -> Ruling {
-    let what = format!("more than {MOST} containers ask for accelerators: ask in fewer");
-    let warning = format!("fabric {name} not given: {what}");
-    Ruling::refused(Reason::FabricContradicted, format!("{name}: {what}"), warning)
+/// Refuses a pod with more than [`MAX_TARGETS`] targets.
+fn too_many_targets(name: &str) -> RuleDecision {
+    let conflict = format!("more than {MAX_TARGETS} containers request accelerators: use fewer containers");
+    let warning = format!("fabric {name} not applied: {conflict}");
+    RuleDecision::refused(Reason::FabricContradicted, format!("{name}: {conflict}"), warning)
 }
 
-fn refuse(name: &str, conflict: &Conflict, conflicts: usize) -> Ruling {
-    let reason = if conflict.guard { Reason::FabricGuarded } else { Reason::FabricContradicted };
+fn refuse(name: &str, conflict: &Conflict, conflicts: usize) -> RuleDecision {
+    let reason = if conflict.is_guard { Reason::FabricGuarded } else { Reason::FabricContradicted };
     let more = if conflicts > 1 { format!(" ({} more)", conflicts - 1) } else { String::new() };
-    Ruling::refused(reason, format!("{name}: {conflict}{more}"), format!("fabric {name} not given: {conflict}{more}"))
+    RuleDecision::refused(
+        reason,
+        format!("{name}: {conflict}{more}"),
+        format!("fabric {name} not applied: {conflict}{more}"),
+    )
 }
 
-impl Ruling {
-    fn parts(mut self, parts: Vec<String>) -> Self {
+impl RuleDecision {
+    fn with_parts(mut self, parts: Vec<String>) -> Self {
         self.parts = parts;
         self
     }
 
-    fn in_force(mut self, word: String) -> Self {
-        self.in_force = Some(word);
+    fn with_marker(mut self, marker: String) -> Self {
+        self.marker = Some(marker);
         self
     }
 }

@@ -1,38 +1,39 @@
-//! termination.managed: a pod with helpers gets a label by which the controller's watch finds it. Pods with a proxy
-//! carry a label of the injector's, but a helper needs no mesh.
+//! Rule `termination.managed`: labels pods with sidecars for the controller's watch. Pods with a proxy have a label of
+//! Istio's injector, but sidecars also run in pods outside the mesh.
 
-use super::{Facts, Ruling, label_pointer};
+use super::{RuleContext, RuleDecision, label_pointer};
 use crate::keys;
-use crate::lifecycle::{Helpers, helpers};
+use crate::lifecycle::{PodSidecars, pod_sidecars};
 use crate::mutate::{Plan, Reason};
 
+/// Value of the label [`keys::MANAGED`].
 pub(super) const MANAGED: &str = "true";
-/// What a warning begins with.
+/// Prefix of warnings.
 const NAME: &str = "termination.managed";
-/// Why a helper that is terminated by a POST is not.
+/// Reason why a sidecar with an HTTP termination method is not terminated.
 const PORT_FORWARD_OFF: &str = "termination.portForward is false";
 
-pub(super) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
-    let settings = &facts.snapshot.config.termination;
+pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
+    let settings = &context.snapshot.config.termination;
     if !settings.enabled {
-        return Ruling::skipped(Reason::TerminationOff);
+        return RuleDecision::skipped(Reason::TerminationOff);
     }
-    let without_method = match helpers(facts.pod, settings) {
-        Helpers::None => return Ruling::skipped(Reason::NoHelpers),
-        Helpers::OfEndlessPayload => return Ruling::skipped(Reason::PayloadNeverEnds),
-        Helpers::ToEnd { without_method } => without_method,
+    let without_method = match pod_sidecars(context.pod, settings) {
+        PodSidecars::None => return RuleDecision::skipped(Reason::NoHelpers),
+        PodSidecars::MainNeverCompletes => return RuleDecision::skipped(Reason::PayloadNeverEnds),
+        PodSidecars::Terminable { without_method } => without_method,
     };
-    let ruling = if facts.pod.label(keys::MANAGED) == Some(MANAGED) {
-        Ruling::skipped(Reason::ManagedAlready).at(label_pointer(keys::MANAGED))
+    let decision = if context.pod.label(keys::MANAGED) == Some(MANAGED) {
+        RuleDecision::skipped(Reason::ManagedAlready).with_field(label_pointer(keys::MANAGED))
     } else if plan.label(keys::MANAGED).is_some() {
-        // The fabric's rule may have asked for the same label.
-        Ruling::applied(Reason::HelpersManaged, label_pointer(keys::MANAGED))
+        // The rule `fabric` plans the same label.
+        RuleDecision::applied(Reason::HelpersManaged, label_pointer(keys::MANAGED))
     } else {
-        Ruling::applied(Reason::HelpersManaged, plan.set_label(keys::MANAGED, MANAGED).as_str())
+        RuleDecision::applied(Reason::HelpersManaged, plan.set_label(keys::MANAGED, MANAGED).as_str())
     };
     match &*without_method {
-        [] => ruling,
-        [one] => ruling.warn(format!("{NAME}: {one} keeps running: {PORT_FORWARD_OFF}")),
-        several => ruling.warn(format!("{NAME}: {} keep running: {PORT_FORWARD_OFF}", several.join(", "))),
+        [] => decision,
+        [one] => decision.with_warning(format!("{NAME}: {one} keeps running: {PORT_FORWARD_OFF}")),
+        several => decision.with_warning(format!("{NAME}: {} keep running: {PORT_FORWARD_OFF}", several.join(", "))),
     }
 }

@@ -1,4 +1,4 @@
-//! The mesh rules: a training pod and its istio-proxy start in order and keep out of each other's way.
+//! The mesh rules, which order the start of istio-proxy and the application and configure traffic capture.
 
 pub(super) mod hold;
 pub(super) mod native;

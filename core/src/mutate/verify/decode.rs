@@ -1,7 +1,7 @@
-//! Whether JSON decodes as a Pod, without ever holding the whole typed Pod.
+//! Checks that JSON decodes as a Pod, without building the complete typed Pod.
 //!
-//! A typed item of a list can take a hundred times the memory of its JSON: a volume `{}` of two bytes becomes a kilobyte
-//! of empty fields. So the items of long lists are decoded, and dropped, one by one.
+//! A typed list item can take a hundred times the memory of its JSON: a volume `{}` of two bytes becomes a kilobyte of
+//! empty fields. The items of potentially long lists are therefore decoded and dropped one by one.
 
 use k8s_openapi::api::core::v1::{
     Container, ContainerPort, ContainerStatus, EnvFromSource, EnvVar, EphemeralContainer, Pod, PodCondition, PodSpec,
@@ -15,7 +15,7 @@ use serde_json::{Error, Value};
 
 type Decode = fn(&Value) -> Result<(), Error>;
 
-/// Whether `value` is a Pod.
+/// Decodes `value` as a Pod.
 pub(super) fn pod(value: &Value) -> Result<(), Error> {
     object::<Pod>(value, &[("spec", spec), ("status", status)])
 }
@@ -68,20 +68,21 @@ fn volume(value: &Value) -> Result<(), Error> {
     )
 }
 
-/// Decodes `value` as a `T`, and the fields that are `apart` by themselves. As in any optional field, null is absent there.
-fn object<T: DeserializeOwned>(value: &Value, apart: &[(&str, Decode)]) -> Result<(), Error> {
+/// Decodes `value` as a `T`, and the fields in `separate` individually. As in any optional field, null counts as
+/// absent.
+fn object<T: DeserializeOwned>(value: &Value, separate: &[(&str, Decode)]) -> Result<(), Error> {
     let Value::Object(fields) = value else { return one::<T>(value) };
-    let is_apart = |name: &str| apart.iter().any(|(field, _)| *field == name);
-    let rest = fields.iter().filter(|(name, _)| !is_apart(name)).map(|(name, value)| (name.as_str(), value));
+    let is_separate = |name: &str| separate.iter().any(|(field, _)| *field == name);
+    let rest = fields.iter().filter(|(name, _)| !is_separate(name)).map(|(name, value)| (name.as_str(), value));
     T::deserialize(MapDeserializer::new(rest))?;
-    let mut present = apart.iter().filter_map(|(field, decode)| Some((fields.get(*field)?, decode)));
+    let mut present = separate.iter().filter_map(|(field, decode)| Some((fields.get(*field)?, decode)));
     present.try_for_each(|(value, decode)| if value.is_null() { Ok(()) } else { decode(value) })
 }
 
 fn list(value: &Value, item: Decode) -> Result<(), Error> {
     match value {
         Value::Array(items) => items.iter().try_for_each(item),
-        // Fails, and says what it expected.
+        // Returns the error of the deserializer.
         other => Vec::<IgnoredAny>::deserialize(other).map(drop),
     }
 }
@@ -97,8 +98,8 @@ mod tests {
 
     use super::*;
 
-    /// Every field that is decoded apart, with an item that decodes.
-    fn whole() -> Value {
+    /// A pod with every field that is decoded separately, each with a valid item.
+    fn complete_pod() -> Value {
         let container = json!({"name": "a", "env": [{"name": "A"}], "envFrom": [{"prefix": "A"}],
             "ports": [{"containerPort": 1}], "volumeMounts": [{"name": "a", "mountPath": "/a"}],
             "volumeDevices": [{"name": "a", "devicePath": "/a"}]});
@@ -110,13 +111,14 @@ mod tests {
                 "initContainerStatuses": [{"name": "a"}], "ephemeralContainerStatuses": [{"name": "a"}]}})
     }
 
-    fn agrees(value: &Value) -> bool {
-        let (apart, whole) = (pod(value).is_ok(), Pod::deserialize(value).is_ok());
-        assert_eq!(apart, whole, "{value}");
-        apart
+    /// Asserts that decoding in parts accepts `value` if and only if the complete type does, and returns the result.
+    fn decodes(value: &Value) -> bool {
+        let (in_parts, complete) = (pod(value).is_ok(), Pod::deserialize(value).is_ok());
+        assert_eq!(in_parts, complete, "{value}");
+        in_parts
     }
 
-    /// The pointers of `value` and of everything below it.
+    /// Collects the JSON pointers of `value` and of all its descendants.
     fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
         found.push(at.to_owned());
         match value {
@@ -131,19 +133,19 @@ mod tests {
     }
 
     #[rstest]
-    fn it_decodes_what_the_whole_type_decodes(
+    fn accepts_the_same_values_as_the_complete_type(
         #[values(json!(null), json!(1), json!("a"), json!({}), json!([]), json!([null]), json!([1]), json!({"name": 1}))]
         other: Value,
     ) {
-        let pod = whole();
-        assert!(agrees(&pod));
-        let mut places = Vec::new();
-        pointers(&pod, "", &mut places);
-        let accepted = places.iter().filter(|place| {
+        let pod = complete_pod();
+        assert!(decodes(&pod));
+        let mut paths = Vec::new();
+        pointers(&pod, "", &mut paths);
+        let accepted = paths.iter().filter(|path| {
             let mut changed = pod.clone();
-            *changed.pointer_mut(place).unwrap() = other.clone();
-            agrees(&changed)
+            *changed.pointer_mut(path).unwrap() = other.clone();
+            decodes(&changed)
         });
-        assert!(accepted.count() < places.len());
+        assert!(accepted.count() < paths.len());
     }
 }

@@ -1,4 +1,4 @@
-//! What each field that we write may hold. A field that is not here is written by nobody.
+//! Grammar of every field that rules may write. Writes to other fields are invalid.
 
 use std::borrow::Cow;
 
@@ -6,196 +6,200 @@ use json_patch::jsonptr::Token;
 use serde_json::Value;
 
 use crate::config::profile::{
-    AbsolutePath, Capability, DnsPolicy, EnvName, Image, ObjectName, PartName, Quantity, ResourceName,
+    AbsolutePath, Capability, DnsLabel, DnsPolicy, EnvName, Image, ObjectName, Quantity, ResourceName,
 };
 use crate::labels;
-use crate::mutate::plan::Manner::{Append, Set};
-use crate::mutate::plan::{Manner, Write};
+use crate::mutate::plan::WriteKind::{Append, Set};
+use crate::mutate::plan::{Write, WriteKind};
 
-/// Whether the value of `write` obeys the grammar of its field, so that the apiserver takes it.
-pub(super) fn well_formed(write: &Write) -> bool {
+/// Returns true if the value of `write` follows the grammar of its field, so that the apiserver accepts it.
+pub(super) fn is_well_formed(write: &Write) -> bool {
     let tokens: Vec<Token<'_>> = write.path.tokens().collect();
     let keys: Vec<Cow<'_, str>> = tokens.iter().map(Token::decoded).collect();
     let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
     let value = &*write.value;
-    match (keys.as_slice(), write.manner) {
+    match (keys.as_slice(), write.kind) {
         (["metadata", "annotations", key], Set) => labels::is_key(key) && value.is_string(),
-        (["metadata", "labels", key], Set) => label(key, value),
-        (["spec", list @ ("containers" | "initContainers"), index, field @ ..], manner) => {
-            index.bytes().all(|digit| digit.is_ascii_digit()) && of_container(list, field, manner, value)
+        (["metadata", "labels", key], Set) => is_label(key, value),
+        (["spec", list @ ("containers" | "initContainers"), index, field @ ..], kind) => {
+            index.bytes().all(|digit| digit.is_ascii_digit()) && is_container_field(list, field, kind, value)
         }
-        (["spec", field @ ..], manner) => of_pod(field, manner, value),
+        (["spec", field @ ..], kind) => is_pod_field(field, kind, value),
         _ => false,
     }
 }
 
-fn of_pod(field: &[&str], manner: Manner, value: &Value) -> bool {
-    match (field, manner) {
+fn is_pod_field(field: &[&str], kind: WriteKind, value: &Value) -> bool {
+    match (field, kind) {
         (["hostNetwork"], Set) => value.is_boolean(),
         (["dnsPolicy"], Set) => serde_json::from_value::<DnsPolicy>(value.clone()).is_ok(),
-        (["nodeSelector", key], Set) => label(key, value),
-        (["tolerations"], Append) => object(value, &["key", "operator"], |name, value| match name {
-            "key" => text(value, labels::is_key),
-            "operator" => one_of(value, &["Equal", "Exists"]),
-            "value" => text(value, labels::is_value),
-            "effect" => one_of(value, &["NoSchedule", "PreferNoSchedule", "NoExecute"]),
+        (["nodeSelector", key], Set) => is_label(key, value),
+        (["tolerations"], Append) => is_object(value, &["key", "operator"], |name, value| match name {
+            "key" => is_text(value, labels::is_key),
+            "operator" => is_one_of(value, &["Equal", "Exists"]),
+            "value" => is_text(value, labels::is_value),
+            "effect" => is_one_of(value, &["NoSchedule", "PreferNoSchedule", "NoExecute"]),
             _ => false,
         }),
-        (["volumes"], Append) => object(value, &["name"], volume),
+        (["volumes"], Append) => is_object(value, &["name"], is_volume_field),
         (["resourceClaims"], Append) => {
-            object(value, &["name", "resourceClaimTemplateName"], |name, value| match name {
-                "name" => text(value, is_part),
-                "resourceClaimTemplateName" => text(value, is_object),
+            is_object(value, &["name", "resourceClaimTemplateName"], |name, value| match name {
+                "name" => is_text(value, is_dns_label),
+                "resourceClaimTemplateName" => is_text(value, is_object_name),
                 _ => false,
             })
         }
         (["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"], Append) => {
-            object(value, &["labelSelector", "topologyKey"], |name, value| match name {
-                "topologyKey" => text(value, labels::is_key),
-                "labelSelector" => {
-                    object(value, &["matchLabels"], |name, value| name == "matchLabels" && object(value, &[], label))
-                }
+            is_object(value, &["labelSelector", "topologyKey"], |name, value| match name {
+                "topologyKey" => is_text(value, labels::is_key),
+                "labelSelector" => is_object(value, &["matchLabels"], |name, value| {
+                    name == "matchLabels" && is_object(value, &[], is_label)
+                }),
                 _ => false,
             })
         }
-        (["initContainers"], Append) => object(value, &["name", "image", "restartPolicy"], |name, value| match name {
-            "name" => text(value, is_part),
-            "image" => text(value, |image| Image::parse(image).is_some()),
-            "restartPolicy" => value == "Always",
-            "command" | "args" => words(value),
-            "env" => list(value, setting),
-            "volumeMounts" => list(value, mount),
-            "securityContext" => object(value, &["capabilities"], |name, value| {
-                name == "capabilities"
-                    && object(value, &["add"], |name, value| name == "add" && list(value, is_capability))
-            }),
-            _ => false,
-        }),
+        (["initContainers"], Append) => {
+            is_object(value, &["name", "image", "restartPolicy"], |name, value| match name {
+                "name" => is_text(value, is_dns_label),
+                "image" => is_text(value, |image| Image::parse(image).is_some()),
+                "restartPolicy" => value == "Always",
+                "command" | "args" => is_string_list(value),
+                "env" => is_list(value, is_env_var),
+                "volumeMounts" => is_list(value, is_mount),
+                "securityContext" => is_object(value, &["capabilities"], |name, value| {
+                    name == "capabilities"
+                        && is_object(value, &["add"], |name, value| name == "add" && is_list(value, is_capability))
+                }),
+                _ => false,
+            })
+        }
         _ => false,
     }
 }
 
-fn of_container(list: &str, field: &[&str], manner: Manner, value: &Value) -> bool {
-    match (field, manner) {
-        (["lifecycle", .., "command"], Set) => list == "containers" && words(value),
-        (["env"], Append) => setting(value),
-        (["volumeMounts"], Append) => mount(value),
+fn is_container_field(list: &str, field: &[&str], kind: WriteKind, value: &Value) -> bool {
+    match (field, kind) {
+        (["lifecycle", .., "command"], Set) => list == "containers" && is_string_list(value),
+        (["env"], Append) => is_env_var(value),
+        (["volumeMounts"], Append) => is_mount(value),
         (["resources", "limits" | "requests", resource], Set) => {
-            ResourceName::parse(resource).is_some() && amount(resource, value)
+            ResourceName::parse(resource).is_some() && is_amount(resource, value)
         }
         (["resources", "claims"], Append) => {
-            object(value, &["name"], |name, value| name == "name" && text(value, is_part))
+            is_object(value, &["name"], |name, value| name == "name" && is_text(value, is_dns_label))
         }
         (["securityContext", "privileged"], Set) => value.is_boolean(),
-        (["securityContext", "capabilities", "add"], Append) => text(value, is_capability_name),
+        (["securityContext", "capabilities", "add"], Append) => is_text(value, is_capability_name),
         _ => false,
     }
 }
 
-fn setting(value: &Value) -> bool {
-    object(value, &["name", "value"], |name, value| match name {
-        "name" => text(value, |name| EnvName::parse(name).is_some()),
+fn is_env_var(value: &Value) -> bool {
+    is_object(value, &["name", "value"], |name, value| match name {
+        "name" => is_text(value, |name| EnvName::parse(name).is_some()),
         "value" => value.is_string(),
         _ => false,
     })
 }
 
-fn mount(value: &Value) -> bool {
-    object(value, &["name", "mountPath"], |name, value| match name {
-        "name" => text(value, is_part),
-        "mountPath" => text(value, is_path),
-        "subPath" => text(value, is_inner_path),
+fn is_mount(value: &Value) -> bool {
+    is_object(value, &["name", "mountPath"], |name, value| match name {
+        "name" => is_text(value, is_dns_label),
+        "mountPath" => is_text(value, is_absolute_path),
+        "subPath" => is_text(value, is_relative_path),
         "readOnly" => value.is_boolean(),
         _ => false,
     })
 }
 
-fn volume(name: &str, value: &Value) -> bool {
+fn is_volume_field(name: &str, value: &Value) -> bool {
     match name {
-        "name" => text(value, is_part),
-        "emptyDir" => object(value, &["medium"], |name, value| match name {
+        "name" => is_text(value, is_dns_label),
+        "emptyDir" => is_object(value, &["medium"], |name, value| match name {
             "medium" => value == "Memory",
-            "sizeLimit" => text(value, |limit| Quantity::parse(limit).is_some()),
+            "sizeLimit" => is_text(value, |limit| Quantity::parse(limit).is_some()),
             _ => false,
         }),
-        "hostPath" => object(value, &["path"], |name, value| match name {
-            "path" => text(value, is_path),
-            "type" => one_of(value, &["Directory", "DirectoryOrCreate", "File", "CharDevice", "Socket"]),
+        "hostPath" => is_object(value, &["path"], |name, value| match name {
+            "path" => is_text(value, is_absolute_path),
+            "type" => is_one_of(value, &["Directory", "DirectoryOrCreate", "File", "CharDevice", "Socket"]),
             _ => false,
         }),
-        "configMap" => object(value, &["name", "optional"], |name, value| match name {
-            "name" => text(value, is_object),
+        "configMap" => is_object(value, &["name", "optional"], |name, value| match name {
+            "name" => is_text(value, is_object_name),
             "optional" => value.is_boolean(),
             _ => false,
         }),
-        "downwardAPI" => object(value, &["items"], |name, value| name == "items" && list(value, downward_item)),
+        "downwardAPI" => {
+            is_object(value, &["items"], |name, value| name == "items" && is_list(value, is_downward_item))
+        }
         _ => false,
     }
 }
 
-fn downward_item(item: &Value) -> bool {
-    object(item, &["path", "fieldRef"], |name, value| match name {
-        "path" => text(value, is_inner_path),
+fn is_downward_item(item: &Value) -> bool {
+    is_object(item, &["path", "fieldRef"], |name, value| match name {
+        "path" => is_text(value, is_relative_path),
         "fieldRef" => {
-            object(value, &["fieldPath"], |name, value| name == "fieldPath" && text(value, is_annotation_path))
+            is_object(value, &["fieldPath"], |name, value| name == "fieldPath" && is_text(value, is_annotation_path))
         }
         _ => false,
     })
 }
 
-/// Devices are whole numbers, memory is a quantity.
-fn amount(resource: &str, value: &Value) -> bool {
-    text(value, |amount| {
+/// Returns true for a positive integer, or for a quantity if `resource` is memory.
+fn is_amount(resource: &str, value: &Value) -> bool {
+    is_text(value, |amount| {
         let devices = || amount.parse::<u32>().is_ok_and(|count| count > 0 && count.to_string() == amount);
         if resource.starts_with("hugepages-") { Quantity::parse(amount).is_some() } else { devices() }
     })
 }
 
-fn label(key: &str, value: &Value) -> bool {
-    labels::is_key(key) && text(value, labels::is_value)
+fn is_label(key: &str, value: &Value) -> bool {
+    labels::is_key(key) && is_text(value, labels::is_value)
 }
 
-/// Whether `value` is an object that has the fields `needed`, and none that `check` does not know.
-fn object(value: &Value, needed: &[&str], check: impl Fn(&str, &Value) -> bool) -> bool {
+/// Returns true if `value` is an object with the `required` fields in which every field passes `check`.
+fn is_object(value: &Value, required: &[&str], check: impl Fn(&str, &Value) -> bool) -> bool {
     value.as_object().is_some_and(|fields| {
-        needed.iter().all(|name| fields.contains_key(*name)) && fields.iter().all(|(name, value)| check(name, value))
+        required.iter().all(|name| fields.contains_key(*name)) && fields.iter().all(|(name, value)| check(name, value))
     })
 }
 
-fn list(value: &Value, check: fn(&Value) -> bool) -> bool {
+fn is_list(value: &Value, check: fn(&Value) -> bool) -> bool {
     value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(check))
 }
 
-fn words(value: &Value) -> bool {
-    list(value, Value::is_string)
+fn is_string_list(value: &Value) -> bool {
+    is_list(value, Value::is_string)
 }
 
-fn text(value: &Value, check: impl Fn(&str) -> bool) -> bool {
+fn is_text(value: &Value, check: impl Fn(&str) -> bool) -> bool {
     value.as_str().is_some_and(check)
 }
 
-fn one_of(value: &Value, known: &[&str]) -> bool {
-    text(value, |text| known.contains(&text))
+fn is_one_of(value: &Value, known: &[&str]) -> bool {
+    is_text(value, |text| known.contains(&text))
 }
 
-fn is_part(text: &str) -> bool {
-    PartName::parse(text).is_some()
+fn is_dns_label(text: &str) -> bool {
+    DnsLabel::parse(text).is_some()
 }
 
-fn is_object(text: &str) -> bool {
+fn is_object_name(text: &str) -> bool {
     ObjectName::parse(text).is_some()
 }
 
-fn is_path(text: &str) -> bool {
+fn is_absolute_path(text: &str) -> bool {
     AbsolutePath::parse(text).is_some()
 }
 
-fn is_inner_path(text: &str) -> bool {
+fn is_relative_path(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('/') && text.split('/').all(|part| part != "..")
 }
 
 fn is_capability(value: &Value) -> bool {
-    text(value, is_capability_name)
+    is_text(value, is_capability_name)
 }
 
 fn is_capability_name(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Pod, patch and plan → whether the patch is sent.
+//! Verification of patches.
 
 use json_patch::jsonptr::PointerBuf;
 use rstest::rstest;
@@ -28,18 +28,18 @@ fn a_patch_of_the_plan_passes() {
 #[case::no_pod(json!({"metadata": {"labels": ["a"]}}), plan(json!("1")), "does not decode as a Pod")]
 #[case::annotations_are_a_string(json!({"metadata": {"annotations": "a"}}), plan(json!("1")), "does not decode")]
 #[case::a_number_as_annotation(pod(), plan(json!(1)), "the patched object does not decode")]
-#[case::too_large(pod(), plan(json!("x".repeat(ANNOTATIONS_LIMIT))), "no room left")]
-fn what_would_block_the_pod_is_caught(#[case] pod: Value, #[case] plan: Plan, #[case] expected: &str) {
+#[case::too_large(pod(), plan(json!("x".repeat(ANNOTATIONS_LIMIT))), "no space is left")]
+fn a_patch_that_would_block_the_pod_is_rejected(#[case] pod: Value, #[case] plan: Plan, #[case] expected: &str) {
     let error = verify(&pod, &build(&pod, &plan), &plan).unwrap_err();
     assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]
-fn a_value_that_breaks_its_grammar_is_told_with_its_field() {
+fn a_value_that_violates_its_grammar_is_reported_with_its_field() {
     let mut plan = Plan::default();
     plan.set_label("a.io/b", "c d");
     let error = verify(&pod(), &build(&pod(), &plan), &plan).unwrap_err();
-    assert_eq!(error.to_string(), "/metadata/labels/a.io/b would hold a value that the apiserver refuses");
+    assert_eq!(error.to_string(), "/metadata/labels/a.io/b would have a value that the apiserver rejects");
 }
 
 #[test]
@@ -52,17 +52,21 @@ fn a_patch_for_another_pod_does_not_apply() {
 #[rstest]
 #[case::of_the_pod(ANNOTATIONS_LIMIT, 1, true)]
 #[case::of_the_patch(1, ANNOTATIONS_LIMIT, false)]
-fn whose_annotations_are_too_large(#[case] own: usize, #[case] ours: usize, #[case] of_the_input: bool) {
+fn too_large_annotations_are_attributed_to_the_pod_or_the_patch(
+    #[case] own: usize,
+    #[case] added: usize,
+    #[case] is_invalid_input: bool,
+) {
     let pod = json!({"metadata": {"annotations": {"b": "x".repeat(own)}}, "spec": {"containers": [{"name": "a"}]}});
-    let plan = plan(json!("x".repeat(ours)));
+    let plan = plan(json!("x".repeat(added)));
     let error = verify(&pod, &build(&pod, &plan), &plan).unwrap_err();
-    assert_eq!(error.is_of_the_input(), of_the_input, "{error}");
-    assert_eq!(error.is_lack_of_room(), of_the_input, "{error}");
+    assert_eq!(error.is_invalid_input(), is_invalid_input, "{error}");
+    assert_eq!(error.is_annotation_overflow(), is_invalid_input, "{error}");
 }
 
-/// Each write is looked up by its place: a search through all of them for every item is quadratic.
+/// Finishes in time only if verification is linear in the number of writes.
 #[test]
-fn a_plan_with_a_write_for_each_of_many_containers() {
+fn a_plan_with_a_write_for_each_of_many_containers_is_verified() {
     const CONTAINERS: usize = 30_000;
     let pod = json!({"spec": {"containers": vec![json!({"name": "a"}); CONTAINERS]}});
     let mut plan = Plan::default();
@@ -76,9 +80,9 @@ fn a_plan_with_a_write_for_each_of_many_containers() {
 
 #[rstest]
 #[case::elsewhere(&["metadata", "labels", "b"])]
-#[case::beside_a_planned_field(&["spec", "containers", "0", "image"])]
+#[case::next_to_a_planned_field(&["spec", "containers", "0", "image"])]
 #[case::in_another_item(&["spec", "containers", "1", "image"])]
-fn a_change_outside_the_plan_is_caught(#[case] outside: &[&str]) {
+fn a_change_outside_the_plan_is_rejected(#[case] outside: &[&str]) {
     let pod = json!({"spec": {"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]}});
     let mut plan = Plan::default();
     plan.append(spec(["containers", "0", "env"]), json!({"name": "A", "value": "1"}));
@@ -87,11 +91,11 @@ fn a_change_outside_the_plan_is_caught(#[case] outside: &[&str]) {
     assert!(matches!(verify(&pod, &build(&pod, &wider), &plan), Err(VerifyError::OutsideThePlan)));
 }
 
-/// 256 KiB less the room for others.
+/// 256 KiB less the reserve for other webhooks.
 #[rstest]
-#[case::as_large_as_allowed(240 * 1024, true)]
+#[case::at_the_limit(240 * 1024, true)]
 #[case::larger(240 * 1024 + 1, false)]
-fn the_annotations_leave_room_for_others(#[case] bytes: usize, #[case] fits: bool) {
+fn the_annotations_leave_space_for_other_webhooks(#[case] bytes: usize, #[case] fits: bool) {
     let pod = json!({"metadata": {"annotations": {"before": "x".repeat(bytes - "before".len() - 2)}}});
     let plan = plan(json!("1"));
     let verified = verify(&pod, &build(&pod, &plan), &plan);
@@ -99,20 +103,20 @@ fn the_annotations_leave_room_for_others(#[case] bytes: usize, #[case] fits: boo
 }
 
 #[rstest]
-#[case::as_large_as_the_apiserver_allows(256 * 1024, false)]
+#[case::at_the_limit_of_the_apiserver(256 * 1024, false)]
 #[case::larger(256 * 1024 + 1, true)]
 fn annotations_that_the_apiserver_rejects(#[case] bytes: usize, #[case] too_large: bool) {
     let pod = json!({"metadata": {"annotations": {"before": "x".repeat(bytes - "before".len())}}});
-    assert_eq!(has_too_large_annotations(&pod), too_large);
+    assert_eq!(exceeds_annotation_limit(&pod), too_large);
 }
 
-/// What no patch of ours does, because it is built from the plan.
+/// Cases that a patch built from the plan cannot produce.
 #[rstest]
 #[case::planned(json!({"labels": {"b": "2"}, "annotations": {"a": "1"}}), true)]
-#[case::a_field_is_removed(json!({"annotations": {"a": "1"}}), false)]
-#[case::another_type_above_the_place(json!({"labels": {"b": "2"}, "annotations": "1"}), false)]
-fn an_object_beside_the_plan(#[case] after: Value, #[case] same: bool) {
+#[case::removed_field(json!({"annotations": {"a": "1"}}), false)]
+#[case::another_type_of_a_parent(json!({"labels": {"b": "2"}, "annotations": "1"}), false)]
+fn a_difference_from_the_plan_is_detected(#[case] after: Value, #[case] equal: bool) {
     let (before, after) = (json!({"metadata": {"labels": {"b": "2"}}}), json!({"metadata": after}));
     let plan = plan(json!("1"));
-    assert_eq!(same_outside(Some(&before), Some(&after), Some(&Planned::new(&plan))), same);
+    assert_eq!(equal_outside_plan(Some(&before), Some(&after), Some(&PlanTree::new(&plan))), equal);
 }

@@ -1,6 +1,6 @@
-//! The object of a review as JSON, counted while it is parsed.
+//! Parses the object of a review into JSON and counts its nodes.
 //!
-//! Counting during parsing bounds the memory itself: what is above the limit is never built.
+//! Counting during parsing bounds memory: nodes above the limit are never allocated.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,97 +10,97 @@ use serde_json::{Map, Number, Value};
 
 use super::ReviewError;
 
-/// The deepest nesting. The deepest field of a Pod is 14 levels down; the rest is for fields to come.
-pub(super) const DEPTH: u8 = 64;
-/// From this many nodes on lists and maps give back the room that they reserved for more: a list of one item has room for
-/// four. Ordinary pods have fewer nodes, and are not slowed down by it.
-const COMPACT: u32 = 8_192;
-/// Larger maps have less to give back.
-const COMPACT_FIELDS: usize = 16;
+/// Maximum nesting. The deepest field of a Pod is at level 14; the rest is for future fields.
+pub(super) const MAX_DEPTH: u8 = 64;
+/// Number of nodes above which lists and maps release spare capacity: a list of one item has capacity for four.
+/// Ordinary pods have fewer nodes and do not incur the cost.
+const COMPACT_THRESHOLD: u32 = 8_192;
+/// Maximum size of a map that is compacted. Larger maps have relatively little spare capacity.
+const MAX_COMPACTED_FIELDS: usize = 16;
 
-/// What may still be parsed.
-pub(super) struct Nodes {
+/// Limit on the nodes of an object, and the number parsed so far.
+pub(super) struct NodeBudget {
     limit: u32,
     parsed: Cell<u32>,
-    excess: Cell<Option<Excess>>,
+    exceeded: Cell<Option<Limit>>,
 }
 
-/// The limit that was exceeded.
+/// Limits on an object.
 #[derive(Clone, Copy)]
-enum Excess {
+enum Limit {
     Nodes,
     Depth,
 }
 
-/// One value of the object.
+/// Deserializes a value of the object.
 #[derive(Clone, Copy)]
-pub(super) struct Node<'n> {
-    nodes: &'n Nodes,
+pub(super) struct NodeSeed<'n> {
+    budget: &'n NodeBudget,
     depth: u8,
-    place: Place,
+    location: Location,
 }
 
-/// Where a value stands, as far as that decides what is skipped.
+/// Location of a value, as far as it determines which fields are skipped.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Location {
     Object,
     Metadata,
     Elsewhere,
 }
 
-impl Nodes {
+impl NodeBudget {
     pub(super) fn new(limit: u32) -> Self {
-        Self { limit, parsed: Cell::new(0), excess: Cell::new(None) }
+        Self { limit, parsed: Cell::new(0), exceeded: Cell::new(None) }
     }
 
-    /// The limit that was exceeded, if any.
-    pub(super) fn excess(&self) -> Option<ReviewError> {
-        self.excess.get().map(|excess| match excess {
-            Excess::Nodes => ReviewError::TooManyNodes(self.limit),
-            Excess::Depth => ReviewError::TooDeep,
+    /// Returns an error if a limit was exceeded.
+    pub(super) fn limit_error(&self) -> Option<ReviewError> {
+        self.exceeded.get().map(|limit| match limit {
+            Limit::Nodes => ReviewError::TooManyNodes(self.limit),
+            Limit::Depth => ReviewError::TooDeep,
         })
     }
 
     fn count<E: Error>(&self) -> Result<(), E> {
         let parsed = self.parsed.get();
         if parsed == self.limit {
-            return Err(self.exceeded(Excess::Nodes));
+            return Err(self.exceed(Limit::Nodes));
         }
         self.parsed.set(parsed + 1);
         Ok(())
     }
 
-    fn exceeded<E: Error>(&self, excess: Excess) -> E {
-        self.excess.set(Some(excess));
+    fn exceed<E: Error>(&self, limit: Limit) -> E {
+        self.exceeded.set(Some(limit));
         E::custom("the object is too complex")
     }
 }
 
-impl<'n> Node<'n> {
-    /// The object itself.
-    pub(super) fn object(nodes: &'n Nodes) -> Self {
-        Self { nodes, depth: 0, place: Place::Object }
+impl<'n> NodeSeed<'n> {
+    /// Returns the seed of the root of the object.
+    pub(super) fn root(budget: &'n NodeBudget) -> Self {
+        Self { budget, depth: 0, location: Location::Object }
     }
 
-    /// A value at `place` within this one.
-    fn below<E: Error>(self, place: Place) -> Result<Self, E> {
-        if self.depth == DEPTH {
-            return Err(self.nodes.exceeded(Excess::Depth));
+    /// Returns the seed of a child at `location`.
+    fn child<E: Error>(self, location: Location) -> Result<Self, E> {
+        if self.depth == MAX_DEPTH {
+            return Err(self.budget.exceed(Limit::Depth));
         }
-        Ok(Self { nodes: self.nodes, depth: self.depth + 1, place })
+        Ok(Self { budget: self.budget, depth: self.depth + 1, location })
     }
 
     fn scalar<E: Error>(self, value: impl Into<Value>) -> Result<Value, E> {
-        self.nodes.count()?;
+        self.budget.count()?;
         Ok(value.into())
     }
 
-    fn compacts(self) -> bool {
-        self.nodes.parsed.get() > COMPACT
+    fn should_compact(self) -> bool {
+        self.budget.parsed.get() > COMPACT_THRESHOLD
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for NodeSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -108,7 +108,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for NodeSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -144,38 +144,40 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
-        self.nodes.count()?;
-        let below = self.below(Place::Elsewhere)?;
+        self.budget.count()?;
+        let child = self.child(Location::Elsewhere)?;
         let mut items = Vec::new();
-        while let Some(item) = sequence.next_element_seed(below)? {
+        while let Some(item) = sequence.next_element_seed(child)? {
             items.push(item);
         }
-        if self.compacts() {
+        if self.should_compact() {
             items.shrink_to_fit();
         }
         Ok(Value::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        self.nodes.count()?;
-        let below = self.below(Place::Elsewhere)?;
+        self.budget.count()?;
+        let child = self.child(Location::Elsewhere)?;
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            let value = match (self.place, key.as_str()) {
-                (Place::Object, "metadata") => map.next_value_seed(Self { place: Place::Metadata, ..below })?,
-                // Who wrote which field decides nothing here, and often is the largest part of an object.
-                (Place::Metadata, "managedFields") => {
+            let value = match (self.location, key.as_str()) {
+                (Location::Object, "metadata") => {
+                    map.next_value_seed(Self { location: Location::Metadata, ..child })?
+                }
+                // No decision depends on managedFields, which is often the largest part of an object.
+                (Location::Metadata, "managedFields") => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }
-                _ => map.next_value_seed(below)?,
+                _ => map.next_value_seed(child)?,
             };
             fields.insert(key, value);
         }
-        if self.compacts() && fields.len() <= COMPACT_FIELDS {
-            let mut exact = Map::with_capacity(fields.len());
-            exact.extend(fields);
-            fields = exact;
+        if self.should_compact() && fields.len() <= MAX_COMPACTED_FIELDS {
+            let mut compact = Map::with_capacity(fields.len());
+            compact.extend(fields);
+            fields = compact;
         }
         Ok(Value::Object(fields))
     }

@@ -1,4 +1,4 @@
-//! Which reviews are read, and what of them.
+//! Parsing of admission reviews.
 
 use rstest::rstest;
 use serde_json::json;
@@ -16,7 +16,7 @@ fn review(pointer: &str, value: Value) -> Vec<u8> {
 }
 
 #[rstest]
-#[case::new("/request/dryRun", json!(true), Some("team-a"))]
+#[case::create("/request/dryRun", json!(true), Some("team-a"))]
 #[case::update("/request/operation", json!("UPDATE"), None)]
 #[case::delete("/request/operation", json!("DELETE"), None)]
 #[case::connect("/request/operation", json!("CONNECT"), None)]
@@ -24,7 +24,7 @@ fn review(pointer: &str, value: Value) -> Vec<u8> {
 #[case::empty_subresource("/request/subResource", json!(""), Some("team-a"))]
 #[case::another_resource("/request/resource/resource", json!("jobs"), None)]
 #[case::pods_of_another_group("/request/resource/group", json!("metrics.k8s.io"), None)]
-fn only_new_pods_are_ours(#[case] pointer: &str, #[case] value: Value, #[case] namespace: Option<&str>) {
+fn only_new_pods_are_selected(#[case] pointer: &str, #[case] value: Value, #[case] namespace: Option<&str>) {
     let review = Review::parse(&review(pointer, value)).unwrap();
     assert_eq!(review.uid, "u-1");
     assert_eq!(review.new_pod().unwrap().map(|new| new.namespace), namespace);
@@ -39,13 +39,13 @@ fn only_new_pods_are_ours(#[case] pointer: &str, #[case] value: Value, #[case] n
 #[case::unknown_operation("/request/operation", json!("PATCH"), "the body is not an admission review")]
 #[case::no_object("/request/object", json!(null), "has no object")]
 #[case::no_namespace("/request/namespace", json!(""), "has no namespace")]
-fn anything_else_is_refused(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
+fn invalid_reviews_are_rejected(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
     let review = Review::parse(&review(pointer, value));
     let error = review.and_then(|review| review.new_pod().map(|_| ())).unwrap_err();
     assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]
-fn what_is_not_json_is_refused() {
+fn malformed_json_is_rejected() {
     assert!(matches!(Review::parse(b"{\"apiVersion\": "), Err(ReviewError::Malformed(_))));
 }

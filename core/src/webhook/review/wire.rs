@@ -1,4 +1,5 @@
-//! The fields of an admission review that are read. By hand, because a derived reader cannot be given the limit on nodes.
+//! Deserializes the required fields of an admission review. Implemented manually, because a derived implementation
+//! cannot enforce the node limit.
 
 use std::fmt;
 
@@ -6,26 +7,26 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::Review;
-use super::nodes::{Node, Nodes};
+use super::nodes::{NodeBudget, NodeSeed};
 
-/// A review as it comes.
-pub(super) struct Incoming {
+/// An admission review before validation.
+pub(super) struct AdmissionReview {
     pub(super) api_version: String,
     pub(super) kind: String,
     pub(super) request: Option<Review>,
 }
 
-/// Reads `body`, whose object is counted in `nodes`.
-pub(super) fn read(body: &[u8], nodes: &Nodes) -> Result<Incoming, serde_json::Error> {
+/// Parses `body`. The nodes of its object count against `budget`.
+pub(super) fn parse(body: &[u8], budget: &NodeBudget) -> Result<AdmissionReview, serde_json::Error> {
     let mut json = serde_json::Deserializer::from_slice(body);
-    let incoming = json.deserialize_map(Whole(nodes))?;
+    let review = json.deserialize_map(AdmissionReviewVisitor(budget))?;
     json.end()?;
-    Ok(incoming)
+    Ok(review)
 }
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
-enum WholeField {
+enum ReviewField {
     ApiVersion,
     Kind,
     Request,
@@ -46,31 +47,33 @@ enum RequestField {
     Other,
 }
 
-struct Whole<'n>(&'n Nodes);
+struct AdmissionReviewVisitor<'n>(&'n NodeBudget);
 
-struct Request<'n>(&'n Nodes);
+struct RequestSeed<'n>(&'n NodeBudget);
 
-/// What may be null or absent.
+/// Deserializes a value that may be null.
 struct Nullable<S>(S);
 
-impl<'de> Visitor<'de> for Whole<'_> {
-    type Value = Incoming;
+impl<'de> Visitor<'de> for AdmissionReviewVisitor<'_> {
+    type Value = AdmissionReview;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an admission review")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Incoming, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AdmissionReview, A::Error> {
         let (mut api_version, mut kind, mut request) = (None, None, None);
         while let Some(field) = map.next_key()? {
             match field {
-                WholeField::ApiVersion => once(&mut api_version, "apiVersion", map.next_value()?)?,
-                WholeField::Kind => once(&mut kind, "kind", map.next_value()?)?,
-                WholeField::Request => once(&mut request, "request", map.next_value_seed(Nullable(Request(self.0)))?)?,
-                WholeField::Other => drop(map.next_value::<IgnoredAny>()?),
+                ReviewField::ApiVersion => set_once(&mut api_version, "apiVersion", map.next_value()?)?,
+                ReviewField::Kind => set_once(&mut kind, "kind", map.next_value()?)?,
+                ReviewField::Request => {
+                    set_once(&mut request, "request", map.next_value_seed(Nullable(RequestSeed(self.0)))?)?;
+                }
+                ReviewField::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(Incoming {
+        Ok(AdmissionReview {
             api_version: required(api_version, "apiVersion")?,
             kind: required(kind, "kind")?,
             request: request.flatten(),
@@ -78,7 +81,7 @@ impl<'de> Visitor<'de> for Whole<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Request<'_> {
+impl<'de> DeserializeSeed<'de> for RequestSeed<'_> {
     type Value = Review;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Review, D::Error> {
@@ -86,7 +89,7 @@ impl<'de> DeserializeSeed<'de> for Request<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Request<'_> {
+impl<'de> Visitor<'de> for RequestSeed<'_> {
     type Value = Review;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,15 +101,15 @@ impl<'de> Visitor<'de> for Request<'_> {
         let (mut object, mut resource, mut sub_resource) = (None, None, None);
         while let Some(field) = map.next_key()? {
             match field {
-                RequestField::Uid => once(&mut uid, "uid", map.next_value()?)?,
-                RequestField::Operation => once(&mut operation, "operation", map.next_value()?)?,
-                RequestField::Namespace => once(&mut namespace, "namespace", map.next_value()?)?,
+                RequestField::Uid => set_once(&mut uid, "uid", map.next_value()?)?,
+                RequestField::Operation => set_once(&mut operation, "operation", map.next_value()?)?,
+                RequestField::Namespace => set_once(&mut namespace, "namespace", map.next_value()?)?,
                 RequestField::Object => {
-                    let node = Node::object(self.0);
-                    once(&mut object, "object", map.next_value_seed(Nullable(node))?)?;
+                    let root = NodeSeed::root(self.0);
+                    set_once(&mut object, "object", map.next_value_seed(Nullable(root))?)?;
                 }
-                RequestField::Resource => once(&mut resource, "resource", map.next_value()?)?,
-                RequestField::SubResource => once(&mut sub_resource, "subResource", map.next_value()?)?,
+                RequestField::Resource => set_once(&mut resource, "resource", map.next_value()?)?,
+                RequestField::SubResource => set_once(&mut sub_resource, "subResource", map.next_value()?)?,
                 RequestField::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -149,8 +152,8 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Nullable<S> {
     }
 }
 
-/// Keeps the value of a field, which may stand once.
-fn once<T, E: Error>(slot: &mut Option<T>, field: &'static str, value: T) -> Result<(), E> {
+/// Stores the value of a field. Fails if the field occurs twice.
+fn set_once<T, E: Error>(slot: &mut Option<T>, field: &'static str, value: T) -> Result<(), E> {
     match slot.replace(value) {
         None => Ok(()),
         Some(_) => Err(E::duplicate_field(field)),

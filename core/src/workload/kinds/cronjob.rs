@@ -1,10 +1,10 @@
-//! `batch/v1` `CronJob`: the pods of the Job that it creates at each tick.
+//! `batch/v1` `CronJob`: the pods of the Jobs that it creates on schedule.
 
 use super::job;
 use crate::workload::template::{Field, Owner};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role};
 
-/// A `CronJob`. Its pods carry no trace of it: they are recognised as their Job's.
+/// A `CronJob`. Its pods do not refer to it, so they are identified as part of their Job.
 pub(super) static KIND: Kind = Kind {
     group: "batch",
     versions: &["v1"],
@@ -16,17 +16,18 @@ pub(super) static KIND: Kind = Kind {
     gang: GangTraits::NONE,
 };
 
-/// Stands for the time of the tick, which ends the Job's name: minutes since 1970, of eight digits until 2160.
-const ZERO_TICK: &str = "00000000";
+/// Placeholder for the scheduled time at the end of the Job's name: minutes since 1970, which have eight digits until
+/// 2160.
+const ZERO_TIME: &str = "00000000";
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let cron = Owner::of(manifest, "batch/v1", "CronJob")?;
-    let owner = job::made_by(&cron, format!("{}-{ZERO_TICK}", cron.name));
+    let cron = Owner::from_manifest(manifest, "batch/v1", "CronJob")?;
+    let owner = job::child_of(&cron, format!("{}-{ZERO_TIME}", cron.name));
     let spec = Field::root(manifest.raw).get("spec");
     let mut role = job::role(&spec.get("jobTemplate").get("spec"), &owner, manifest.namespace)?;
-    role.notes.push(format!("the Job's name ends with the time of its tick: {ZERO_TICK} stands for it"));
+    role.notes.push(format!("the Job's name ends with its scheduled time, shown as {ZERO_TIME}"));
     if spec.get("suspend").is_true()? {
-        role.notes.push("the CronJob is suspended: it starts no Job until it is resumed".to_owned());
+        role.notes.push("the CronJob is suspended: it creates no Jobs until it is resumed".to_owned());
     }
     Ok(vec![role])
 }
@@ -54,12 +55,12 @@ mod tests {
         "/metadata/generateName": "nightly-00000000-0-",
         "/spec": {"hostname": "nightly-00000000-0"},
     }))]
-    fn pods(#[case] job: Value, #[case] replicas: u64, #[case] expected: Value) {
+    fn pods_belong_to_the_next_job(#[case] job: Value, #[case] replicas: u64, #[case] expected: Value) {
         check(&cron(&job), "Pod", replicas, &expected);
     }
 
     #[test]
-    fn errors_name_the_whole_path() {
+    fn errors_contain_the_full_path() {
         assert_eq!(error(&cron(&json!({}))), "spec.jobTemplate.spec.template is missing");
     }
 }

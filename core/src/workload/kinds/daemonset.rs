@@ -1,14 +1,14 @@
 //! `apps/v1` `DaemonSet`.
 //!
-//! Source of the rules: the `DaemonSet` controller of Kubernetes 1.36.
+//! Follows the `DaemonSet` controller of Kubernetes 1.36.
 
 use serde_json::{Map, Value, json};
 
-use crate::workload::member::by_owner;
+use crate::workload::member::member_by_owner;
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut, object_mut};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role, SOLE_ROLE};
 
-/// A `DaemonSet`: one pod for each node.
+/// A `DaemonSet`: one pod per node.
 pub(super) static KIND: Kind = Kind {
     group: "apps",
     versions: &["v1"],
@@ -16,17 +16,17 @@ pub(super) static KIND: Kind = Kind {
     resource: "daemonsets",
     fidelity: Fidelity::Exact,
     render,
-    identify: |pod| by_owner(pod, "apps/v1", &KIND),
+    identify: |pod| member_by_owner(pod, "apps/v1", &KIND),
     gang: GangTraits::NONE,
 };
 
-/// Stands for the node that a pod is made for.
-const NODE: &str = "unknown-node";
-/// Set by the apiserver from its own count of template changes; a new set has the first.
+/// Placeholder for the node that a pod is created for.
+const PLACEHOLDER_NODE: &str = "unknown-node";
+/// Annotation in which the apiserver counts template changes, starting at 1.
 const GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// Taints that no pod of a `DaemonSet` minds.
-const TOLERATED: [(&str, &str); 6] = [
+/// Taints that every pod of a `DaemonSet` tolerates, with their effects.
+const TOLERATED_TAINTS: [(&str, &str); 6] = [
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
     ("node.kubernetes.io/disk-pressure", "NoSchedule"),
@@ -34,27 +34,27 @@ const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
-/// One more that pods on the node's own network do not mind: they need no other.
-const TOLERATED_BY_HOST_NETWORK: (&str, &str) = ("node.kubernetes.io/network-unavailable", "NoSchedule");
+/// Additional taint that pods on the host network tolerate, because they do not need the pod network.
+const HOST_NETWORK_TAINT: (&str, &str) = ("node.kubernetes.io/network-unavailable", "NoSchedule");
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let owner = Owner::of(manifest, "apps/v1", "DaemonSet")?;
+    let owner = Owner::from_manifest(manifest, "apps/v1", "DaemonSet")?;
     let root = Field::root(manifest.raw);
     let mut draft = Draft::new(&root.get("spec").get("template"), &owner, manifest.namespace)?;
     let generation = root.get("metadata").get("annotations").get(GENERATION).text()?.unwrap_or("1");
     draft.label("pod-template-generation", generation);
     draft.label("controller-revision-hash", ZERO_HASH);
-    for taint in TOLERATED.into_iter().chain(draft.host_network().then_some(TOLERATED_BY_HOST_NETWORK)) {
+    for taint in TOLERATED_TAINTS.into_iter().chain(draft.uses_host_network().then_some(HOST_NETWORK_TAINT)) {
         tolerate(&mut draft.spec, taint);
     }
     bind(&mut draft.spec);
-    draft.note("one pod is made for each node that the template's selectors and tolerations admit");
-    draft.note(format!("the node is known only in the cluster: {NODE} stands for it"));
-    draft.note(format!("controller-revision-hash is made in the cluster: {ZERO_HASH} stands for it"));
+    draft.add_note("one pod is created for each node that matches the template's node selectors and tolerations");
+    draft.add_note(format!("the node is assigned in the cluster, shown as {PLACEHOLDER_NODE}"));
+    draft.add_note(format!("controller-revision-hash is generated in the cluster, shown as {ZERO_HASH}"));
     Ok(vec![draft.into_role(SOLE_ROLE, 1)])
 }
 
-/// Adds a toleration; one of the same taint that differs only in its duration is replaced where it stands.
+/// Adds a toleration, or replaces an existing one that differs only in `tolerationSeconds`.
 fn tolerate(spec: &mut Map<String, Value>, (key, effect): (&str, &str)) {
     let Some(list) = list_mut(spec, "tolerations") else { return };
     let toleration = json!({"key": key, "operator": "Exists", "effect": effect});
@@ -62,7 +62,7 @@ fn tolerate(spec: &mut Map<String, Value>, (key, effect): (&str, &str)) {
         ["key", "operator", "effect", "value"].into_iter().all(|field| text(known, field) == text(&toleration, field))
     };
     match list.iter().position(same) {
-        Some(place) => list[place] = toleration,
+        Some(index) => list[index] = toleration,
         None => list.push(toleration),
     }
 }
@@ -71,17 +71,17 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Binds the pod to its node through required node affinity, whose other terms give way: the controller has
-/// already matched them.
+/// Binds the pod to its node with required node affinity. Replaces existing terms, which the controller has already
+/// matched.
 fn bind(spec: &mut Map<String, Value>) {
-    let terms = json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [NODE]}]}]);
+    let terms = json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [PLACEHOLDER_NODE]}]}]);
     let path = ["affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-    let mut place = spec;
+    let mut object = spec;
     for key in path {
-        let Some(next) = object_mut(place, key) else { return };
-        place = next;
+        let Some(next) = object_mut(object, key) else { return };
+        object = next;
     }
-    place.insert("nodeSelectorTerms".to_owned(), terms);
+    object.insert("nodeSelectorTerms".to_owned(), terms);
 }
 
 #[cfg(test)]
@@ -141,8 +141,8 @@ mod tests {
             "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/key": "metadata.name",
         })
     )]
-    #[case::odd(json!({"affinity": "x", "tolerations": {}}), json!({"/spec": {"affinity": "x", "tolerations": {}}}))]
-    fn pods(#[case] spec: Value, #[case] expected: Value) {
+    #[case::malformed(json!({"affinity": "x", "tolerations": {}}), json!({"/spec": {"affinity": "x", "tolerations": {}}}))]
+    fn pods_are_bound_and_tolerate_node_taints(#[case] spec: Value, #[case] expected: Value) {
         let raw = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": {"template": {"spec": spec}}});
         check(&raw, "Pod", 1, &expected);
     }

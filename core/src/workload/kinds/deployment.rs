@@ -1,8 +1,8 @@
 //! `apps/v1` Deployment: the pods of the `ReplicaSet` that it creates.
 
-use super::replicaset::{self, alike};
+use super::replicaset::{self, replica_draft};
 use crate::pod::Pod;
-use crate::workload::member::by_owner;
+use crate::workload::member::member_by_owner;
 use crate::workload::template::{Owner, ZERO_HASH, truncate};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SOLE_ROLE};
 
@@ -19,22 +19,23 @@ pub(super) static KIND: Kind = Kind {
 };
 
 pub(in crate::workload) const TEMPLATE_HASH: &str = "pod-template-hash";
-/// The longest part of a Deployment's name that its `ReplicaSet` keeps: the hash and a dash follow.
-const LONGEST_BASE: usize = 253 - 1 - ZERO_HASH.len();
+/// Maximum length of the Deployment's name within the name of its `ReplicaSet`, which also contains a dash and the
+/// hash.
+const MAX_BASE_LENGTH: usize = 253 - 1 - ZERO_HASH.len();
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let deployment = Owner::of(manifest, "apps/v1", "Deployment")?;
-    let name = format!("{}-{ZERO_HASH}", truncate(&deployment.name, LONGEST_BASE));
-    let (mut draft, replicas) = alike(manifest, &deployment.makes("apps/v1", "ReplicaSet", name))?;
+    let deployment = Owner::from_manifest(manifest, "apps/v1", "Deployment")?;
+    let name = format!("{}-{ZERO_HASH}", truncate(&deployment.name, MAX_BASE_LENGTH));
+    let (mut draft, replicas) = replica_draft(manifest, &deployment.child("apps/v1", "ReplicaSet", name))?;
     draft.label(TEMPLATE_HASH, ZERO_HASH);
-    draft.note(format!(
-        "{TEMPLATE_HASH}, which also ends the ReplicaSet's name, is made in the cluster: {ZERO_HASH} stands for it"
+    draft.add_note(format!(
+        "{TEMPLATE_HASH}, also in the ReplicaSet's name, is generated in the cluster, shown as {ZERO_HASH}"
     ));
     Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    let set = by_owner(pod, "apps/v1", &replicaset::KIND)?;
+    let set = member_by_owner(pod, "apps/v1", &replicaset::KIND)?;
     let job = set.job.strip_suffix(pod.label(TEMPLATE_HASH)?)?.strip_suffix('-')?;
     Some(Member { kind: &KIND, job, ..set })
 }
@@ -68,7 +69,11 @@ mod tests {
         "/metadata/generateName": "web-",
         "/metadata/ownerReferences/0": {"apiVersion": "v1", "kind": "ReplicationController", "name": "web", "uid": "u1", "controller": true, "blockOwnerDeletion": true},
     }))]
-    fn pods_that_are_all_alike(#[case] api_version: &str, #[case] kind: &str, #[case] expected: Value) {
+    fn identical_pods_are_rendered_from_the_template(
+        #[case] api_version: &str,
+        #[case] kind: &str,
+        #[case] expected: Value,
+    ) {
         let template = json!({
             "metadata": {"name": "dropped", "labels": {"app": "web"}, "annotations": {"note": "kept"}, "finalizers": ["example.com/kept"]},
             "spec": {"containers": []},
@@ -88,7 +93,7 @@ mod tests {
     #[case::lone_replica_set(json!({}), "web-5d8f", None)]
     #[case::another_hash(json!({"pod-template-hash": "77"}), "web-5d8f", None)]
     #[case::nothing_before_the_hash(json!({"pod-template-hash": "5d8f"}), "5d8f", None)]
-    fn membership(#[case] labels: Value, #[case] set: &str, #[case] expected: Option<&str>) {
+    fn pods_are_identified_by_template_hash(#[case] labels: Value, #[case] set: &str, #[case] expected: Option<&str>) {
         let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": set, "controller": true});
         let raw = json!({"metadata": {"labels": labels, "ownerReferences": [owner]}});
         assert_eq!(identify(Pod::new(&raw)).map(|member| member.job), expected);

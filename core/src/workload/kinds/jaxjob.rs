@@ -1,10 +1,10 @@
 //! `kubeflow.org/v1` `JAXJob` (training-operator v1.9).
 
-use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use super::training_operator::{Framework, Job, Replica, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env};
 use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
 
-/// Workers, the first of which coordinates.
+/// A `JAXJob`: workers, the first of which is the coordinator.
 pub(super) static KIND: Kind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
@@ -13,24 +13,24 @@ static FRAMEWORK: Framework = Framework {
     resource: "jaxjobs",
     controller: "jaxjob-controller",
     specs: "jaxReplicaSpecs",
-    roles: Roles::Only(&["Worker"], "Worker"),
+    roles: ReplicaTypes::Fixed(&["Worker"], "Worker"),
     container: "jax",
     port: ("jaxjob-port", 6666),
     restart_policy: "Never",
     is_master: |_, _| true,
-    connect,
+    set_cluster_spec,
     gang: GangTraits { size: &[SizeSource::Env(PROCESSES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
 
-/// The variable with the number of pods.
+/// Environment variable that contains the number of pods.
 const PROCESSES_VARIABLE: &str = "NUM_PROCESSES";
 
-fn connect(job: &Job<'_>, _: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, _: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
     add_env(
         draft,
         &[
             env("PYTHONUNBUFFERED", "1"),
-            env("COORDINATOR_PORT", job.required("Worker")?.port.to_string()),
+            env("COORDINATOR_PORT", job.required_replica("Worker")?.port.to_string()),
             env("COORDINATOR_ADDRESS", job.pod_name("Worker", 0)),
             env(PROCESSES_VARIABLE, job.total().to_string()),
             env("PROCESS_ID", "0"),
@@ -43,10 +43,10 @@ fn connect(job: &Job<'_>, _: &Replica, draft: &mut Draft) -> Result<(), RenderEr
 mod tests {
     use serde_json::json;
 
-    use crate::workload::template::testing::{env_of, render};
+    use crate::workload::template::testing::{env_lines, render};
 
     #[test]
-    fn every_container_learns_of_the_coordinator() {
+    fn every_container_receives_the_coordinator_address() {
         let ports = json!([{"name": "jaxjob-port", "containerPort": 7000}]);
         let template = json!({"spec": {"containers": [{"name": "jax", "ports": ports}, {"name": "helper"}]}});
         let roles = render(&json!({
@@ -61,8 +61,8 @@ mod tests {
             "NUM_PROCESSES=4",
             "PROCESS_ID=0",
         ];
-        assert_eq!(env_of(role, 0), expected);
-        assert_eq!(env_of(role, 1), expected);
+        assert_eq!(env_lines(role, 0), expected);
+        assert_eq!(env_lines(role, 1), expected);
         assert_eq!(role.pod["spec"]["containers"][0]["ports"], ports);
         assert_eq!(role.pod["spec"]["restartPolicy"], "Never");
     }

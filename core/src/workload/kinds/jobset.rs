@@ -1,7 +1,7 @@
-//! `jobset.x-k8s.io` JobSet: the pods of its Jobs, and what a kind that makes a JobSet shares with it.
+//! `jobset.x-k8s.io` JobSet, and code shared with the kinds that create `JobSets`.
 //!
-//! Source of the rules: the controller and the webhook of JobSet 0.12. What JobSet's webhook for *pods* adds is left
-//! out: it is called after ours, whose configuration sorts first.
+//! Follows the controller and the JobSet webhook of JobSet 0.12. Changes by JobSet's *pod* webhook are omitted, because
+//! the apiserver calls it after that of trainmesh, whose configuration sorts first.
 
 #[cfg(test)]
 mod tests;
@@ -12,12 +12,12 @@ use serde_json::{Map, json};
 
 use super::job::{self, CompletionMode, Settings};
 use crate::pod::Pod;
-use crate::workload::gang::owner;
-use crate::workload::member::label_number;
-use crate::workload::template::{Draft, Field, Owner, append, every_container, has_entry, name_key, object_mut};
+use crate::workload::gang::owner_uid;
+use crate::workload::member::numeric_label;
+use crate::workload::template::{Draft, Field, Owner, all_containers, append, has_entry, name_hash, object_mut};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SizeSource};
 
-/// A JobSet: Jobs that belong together, each a role of some replicas.
+/// A JobSet: replicated Jobs, each of which is a role.
 pub(super) static KIND: Kind = Kind {
     group: "jobset.x-k8s.io",
     versions: &["v1alpha2"],
@@ -29,28 +29,28 @@ pub(super) static KIND: Kind = Kind {
     gang: GANG,
 };
 
-/// The label, and annotation, with the name of a pod's JobSet.
+/// Label and annotation that contain the name of a pod's JobSet.
 pub(in crate::workload) const NAME: &str = "jobset.sigs.k8s.io/jobset-name";
-/// The label, and annotation, with the uid of a pod's JobSet.
+/// Label and annotation that contain the UID of a pod's JobSet.
 pub(in crate::workload) const UID: &str = "jobset.sigs.k8s.io/jobset-uid";
-/// The label, and annotation, with the name of a pod's replicated Job.
+/// Label and annotation that contain the name of a pod's replicated Job.
 pub(in crate::workload) const ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-name";
 
-/// The label, and annotation, with the number of all Jobs of a pod's JobSet.
+/// Label and annotation that contain the total number of Jobs of a pod's JobSet.
 const GLOBAL_REPLICAS: &str = "jobset.sigs.k8s.io/global-replicas";
 
-/// The pods of a JobSet are one gang, also where another workload makes it.
+/// Gang properties of the pods of a JobSet, including one that another workload creates: all pods are one gang.
 pub(super) const GANG: GangTraits = GangTraits {
-    id: |pod, _| pod.label(UID).map(Cow::Borrowed).or_else(|| owner(pod)),
+    id: |pod, _| pod.label(UID).map(Cow::Borrowed).or_else(|| owner_uid(pod)),
     size: &[SizeSource::Metadata(GLOBAL_REPLICAS)],
     ..GangTraits::NONE
 };
 
 const API_VERSION: &str = "jobset.x-k8s.io/v1alpha2";
-pub(in crate::workload) const JOBS_OF_ROLE: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
-const EXCLUSIVE: &str = "alpha.jobset.sigs.k8s.io/exclusive-topology";
-/// Exclusive placement by labels on the nodes instead of affinity; its value does not matter.
-const BY_NODE_SELECTOR: &str = "alpha.jobset.sigs.k8s.io/node-selector";
+pub(in crate::workload) const REPLICATED_JOB_REPLICAS: &str = "jobset.sigs.k8s.io/replicatedjob-replicas";
+const EXCLUSIVE_TOPOLOGY: &str = "alpha.jobset.sigs.k8s.io/exclusive-topology";
+/// Annotation that selects exclusive placement by node labels instead of affinity; its value is ignored.
+const NODE_SELECTOR_STRATEGY: &str = "alpha.jobset.sigs.k8s.io/node-selector";
 const DEFAULT_GROUP: &str = "default";
 
 /// One entry of `spec.replicatedJobs`.
@@ -62,8 +62,8 @@ struct ReplicatedJob<'a> {
     depends_on: Vec<&'a str>,
 }
 
-/// A JobSet, as its pods are made from it.
-pub(super) struct Set<'a> {
+/// A JobSet, from which its pods are rendered.
+pub(super) struct JobSet<'a> {
     owner: Owner<'a>,
     namespace: &'a str,
     annotations: Field<'a>,
@@ -73,20 +73,21 @@ pub(super) struct Set<'a> {
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let root = Field::root(manifest.raw);
-    let owner = Owner::of(manifest, API_VERSION, "JobSet")?;
-    Set::read(owner, manifest.namespace, root.get("metadata").get("annotations"), root.get("spec"))?.roles()
+    let owner = Owner::from_manifest(manifest, API_VERSION, "JobSet")?;
+    JobSet::read(owner, manifest.namespace, root.get("metadata").get("annotations"), root.get("spec"))?.roles()
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     let job = pod.label(NAME)?;
-    // With several Jobs in a role their labels do not say how many pods come before this one.
-    let index = (pod.label(JOBS_OF_ROLE) == Some("1")).then(|| label_number(pod, job::COMPLETION_INDEX)).flatten();
+    // With multiple Jobs in a role, the labels do not contain the index of the pod within the role.
+    let index =
+        (pod.label(REPLICATED_JOB_REPLICAS) == Some("1")).then(|| numeric_label(pod, job::COMPLETION_INDEX)).flatten();
     Some(Member { kind: &KIND, job, role: pod.label(ROLE), index, training: true })
 }
 
-/// The JobSet that another workload creates under its own name.
-pub(super) fn made_by<'a>(workload: &Owner<'a>) -> Owner<'a> {
-    workload.makes(API_VERSION, "JobSet", workload.name.clone())
+/// Returns the JobSet that another workload creates under the name of the workload.
+pub(super) fn child_of<'a>(workload: &Owner<'a>) -> Owner<'a> {
+    workload.child(API_VERSION, "JobSet", workload.name.clone())
 }
 
 impl<'a> ReplicatedJob<'a> {
@@ -104,14 +105,14 @@ impl<'a> ReplicatedJob<'a> {
         })
     }
 
-    /// The annotations of each of its Jobs.
+    /// Returns the annotations of the Jobs.
     fn annotations(&self) -> Field<'a> {
         self.template.get("metadata").get("annotations")
     }
 }
 
-impl<'a> Set<'a> {
-    /// Reads the JobSet with these `annotations` and this `spec`.
+impl<'a> JobSet<'a> {
+    /// Reads a JobSet from its annotations and spec.
     pub(super) fn read(
         owner: Owner<'a>,
         namespace: &'a str,
@@ -123,68 +124,71 @@ impl<'a> Set<'a> {
         Ok(Self { owner, namespace, annotations, spec, jobs })
     }
 
-    /// One role for each replicated Job.
+    /// Renders one role for each replicated Job.
     pub(super) fn roles(&self) -> Result<Vec<Role>, RenderError> {
-        (0..self.jobs.len()).map(|place| self.role(place)).collect()
+        (0..self.jobs.len()).map(|index| self.role(index)).collect()
     }
 
-    /// The role at `place`: the pod of index 0 in the first of its Jobs.
-    fn role(&self, place: usize) -> Result<Role, RenderError> {
-        let job = &self.jobs[place];
+    /// Renders the replicated Job at `index`: the pod with completion index 0 of its first Job.
+    fn role(&self, index: usize) -> Result<Role, RenderError> {
+        let job = &self.jobs[index];
         let spec = job.template.get("spec");
         let settings = Settings::read(&spec, CompletionMode::Indexed)?;
-        let pods = settings.pods_at_once(&spec)?;
-        let owner = job::made_by(&self.owner, format!("{}-{}-0", self.owner.name, job.name));
+        let pods = settings.concurrent_pods(&spec)?;
+        let owner = job::child_of(&self.owner, format!("{}-{}-0", self.owner.name, job.name));
         let mut draft = Draft::new(&spec.get("template"), &owner, self.namespace)?;
         draft.set_default("restartPolicy", "OnFailure");
-        self.mark(&mut draft, place, &owner.name)?;
-        self.place_exclusively(&mut draft, job, &owner.name)?;
-        if self.spec.get("network").get("enableDNSHostnames").flag()? != Some(false) {
+        self.add_metadata(&mut draft, index, &owner.name)?;
+        self.apply_exclusive_placement(&mut draft, job, &owner.name)?;
+        if self.spec.get("network").get("enableDNSHostnames").boolean()? != Some(false) {
             draft.set("subdomain", self.subdomain()?);
         }
-        self.mount_claims(&mut draft)?;
-        settings.finish(&mut draft, &owner);
+        self.add_claims(&mut draft)?;
+        settings.apply(&mut draft, &owner);
         if self.spec.get("suspend").is_true()? {
-            draft.note("the JobSet is suspended: its pods are created when it is resumed");
+            draft.add_note("the JobSet is suspended: its pods are created when it is resumed");
         }
         if !job.depends_on.is_empty() {
-            draft.note(format!("these pods are created only after {} is ready or complete", job.depends_on.join(", ")));
+            draft.add_note(format!(
+                "these pods are created only after {} is ready or complete",
+                job.depends_on.join(", ")
+            ));
         }
         Ok(draft.into_role(job.name, job.replicas * pods))
     }
 
-    /// Where the pod stands in its set, as labels and as annotations.
-    fn mark(&self, draft: &mut Draft, place: usize, job_name: &str) -> Result<(), RenderError> {
-        let job = &self.jobs[place];
-        let jobs_of = |jobs: &[ReplicatedJob<'_>], group: Option<&str>| -> String {
+    /// Adds the labels and annotations that contain the position of the pod in the JobSet.
+    fn add_metadata(&self, draft: &mut Draft, index: usize, job_name: &str) -> Result<(), RenderError> {
+        let job = &self.jobs[index];
+        let count_jobs = |jobs: &[ReplicatedJob<'_>], group: Option<&str>| -> String {
             let counted = jobs.iter().filter(|job| group.is_none_or(|group| job.group == group));
             counted.map(|job| job.replicas).sum::<u64>().to_string()
         };
-        let (all, before) = (&self.jobs[..], &self.jobs[..place]);
-        let key = name_key(self.namespace, job_name);
+        let (all, before) = (&self.jobs[..], &self.jobs[..index]);
+        let key = name_hash(self.namespace, job_name);
         for (name, value) in [
             (NAME, self.owner.name.as_str()),
             (UID, self.owner.uid),
             (ROLE, job.name),
             ("jobset.sigs.k8s.io/restart-attempt", "0"),
-            (JOBS_OF_ROLE, &job.replicas.to_string()),
-            (GLOBAL_REPLICAS, &jobs_of(all, None)),
+            (REPLICATED_JOB_REPLICAS, &job.replicas.to_string()),
+            (GLOBAL_REPLICAS, &count_jobs(all, None)),
             ("jobset.sigs.k8s.io/job-index", "0"),
             ("jobset.sigs.k8s.io/job-key", &key),
-            ("jobset.sigs.k8s.io/job-global-index", &jobs_of(before, None)),
+            ("jobset.sigs.k8s.io/job-global-index", &count_jobs(before, None)),
             ("jobset.sigs.k8s.io/group-name", job.group),
-            ("jobset.sigs.k8s.io/group-replicas", &jobs_of(all, Some(job.group))),
-            ("jobset.sigs.k8s.io/job-group-index", &jobs_of(before, Some(job.group))),
+            ("jobset.sigs.k8s.io/group-replicas", &count_jobs(all, Some(job.group))),
+            ("jobset.sigs.k8s.io/job-group-index", &count_jobs(before, Some(job.group))),
         ] {
-            draft.mark(name, value);
+            draft.label_and_annotate(name, value);
         }
         if let Some(coordinator) = self.coordinator()? {
-            draft.mark("jobset.sigs.k8s.io/coordinator", &coordinator);
+            draft.label_and_annotate("jobset.sigs.k8s.io/coordinator", &coordinator);
         }
         Ok(())
     }
 
-    /// DNS name of the pod that leads the set.
+    /// Returns the DNS name of the coordinator pod.
     fn coordinator(&self) -> Result<Option<String>, RenderError> {
         let coordinator = self.spec.get("coordinator");
         let Some(role) = coordinator.get("replicatedJob").text()? else { return Ok(None) };
@@ -197,18 +201,24 @@ impl<'a> Set<'a> {
         Ok(self.spec.get("network").get("subdomain").text()?.unwrap_or(&self.owner.name))
     }
 
-    /// One Job for each topology domain. The annotations of the role beat those of the set.
-    fn place_exclusively(&self, draft: &mut Draft, job: &ReplicatedJob<'a>, job_name: &str) -> Result<(), RenderError> {
-        let own = job.annotations();
-        // A Job keeps its own annotations, whether or not it asks for a topology itself.
-        let mut by_node_selector = own.get(BY_NODE_SELECTOR).is_present();
+    /// Applies exclusive placement: one Job per topology domain. Annotations of the replicated Job take precedence over
+    /// those of the JobSet.
+    fn apply_exclusive_placement(
+        &self,
+        draft: &mut Draft,
+        job: &ReplicatedJob<'a>,
+        job_name: &str,
+    ) -> Result<(), RenderError> {
+        let job_annotations = job.annotations();
+        // The replicated Job's annotation applies even if only the JobSet sets the topology.
+        let mut by_node_selector = job_annotations.get(NODE_SELECTOR_STRATEGY).is_present();
         let mut is_exclusive = false;
-        for annotations in [&self.annotations, &own] {
-            let Some(topology) = annotations.get(EXCLUSIVE).text_as_given()? else { continue };
+        for annotations in [&self.annotations, &job_annotations] {
+            let Some(topology) = annotations.get(EXCLUSIVE_TOPOLOGY).raw_text()? else { continue };
             is_exclusive = true;
-            draft.annotate(EXCLUSIVE, topology);
-            if let Some(selector) = annotations.get(BY_NODE_SELECTOR).text_as_given()? {
-                draft.annotate(BY_NODE_SELECTOR, selector);
+            draft.annotate(EXCLUSIVE_TOPOLOGY, topology);
+            if let Some(selector) = annotations.get(NODE_SELECTOR_STRATEGY).raw_text()? {
+                draft.annotate(NODE_SELECTOR_STRATEGY, selector);
                 by_node_selector = true;
             }
         }
@@ -216,8 +226,7 @@ impl<'a> Set<'a> {
             return Ok(());
         }
         if !by_node_selector {
-            draft
-                .note("JobSet's own webhook adds the affinity of exclusive placement after trainmesh has seen the pod");
+            draft.add_note("JobSet's pod webhook adds the affinity for exclusive placement after trainmesh's webhook");
             return Ok(());
         }
         if let Some(nodes) = object_mut(&mut draft.spec, "nodeSelector") {
@@ -229,13 +238,13 @@ impl<'a> Set<'a> {
         Ok(())
     }
 
-    /// The set's claims become volumes of the pods that mount them.
-    fn mount_claims(&self, draft: &mut Draft) -> Result<(), RenderError> {
+    /// Adds the claims of the JobSet as volumes to the pods that mount them.
+    fn add_claims(&self, draft: &mut Draft) -> Result<(), RenderError> {
         for policy in self.spec.get("volumeClaimPolicies").items()? {
             for claim in policy.get("templates").items()? {
                 let Some(name) = claim.get("metadata").get("name").text()? else { continue };
                 let mounts = |container: &mut Map<_, _>| has_entry(container, "volumeMounts", "name", name);
-                if every_container(&mut draft.spec).any(mounts) {
+                if all_containers(&mut draft.spec).any(mounts) {
                     let claim = format!("{name}-{}", self.owner.name);
                     let volume = json!({"name": name, "persistentVolumeClaim": {"claimName": claim}});
                     append(&mut draft.spec, "volumes", [volume]);

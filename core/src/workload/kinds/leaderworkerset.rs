@@ -1,15 +1,15 @@
 //! `leaderworkerset.x-k8s.io` LeaderWorkerSet: groups of a leader and its workers.
 //!
-//! Source of the rules: the controllers of LeaderWorkerSet 0.10, which make one `StatefulSet` for all leaders and one
-//! for the workers of each group. What its webhook for *pods* adds is left out: it is called after ours, whose
-//! configuration sorts first.
+//! Follows the controllers of LeaderWorkerSet 0.10, which create one `StatefulSet` for all leaders and one for the
+//! workers of each group. Changes by its *pod* webhook are omitted, because the apiserver calls it after that of
+//! trainmesh, whose configuration sorts first.
 
 use std::borrow::Cow;
 
 use super::statefulset::{self, Identity, POD_INDEX};
 use crate::pod::Pod;
-use crate::workload::member::label_number;
-use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, name_key};
+use crate::workload::member::numeric_label;
+use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, name_hash};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SizeSource};
 
 /// A LeaderWorkerSet.
@@ -22,8 +22,10 @@ pub(super) static KIND: Kind = Kind {
     render,
     identify,
     gang: GangTraits {
-        // Every replica of the set is a gang of its own.
-        id: |pod, member| group(pod).map(|group| Cow::Owned(format!("{}/{}/{group}", member.kind.kind, member.job))),
+        // Every replica of the set is a separate gang.
+        id: |pod, member| {
+            group_index(pod).map(|index| Cow::Owned(format!("{}/{}/{index}", member.kind.kind, member.job)))
+        },
         size: &[SizeSource::Env("LWS_GROUP_SIZE"), SizeSource::Metadata(SIZE)],
         ..GangTraits::NONE
     },
@@ -34,12 +36,12 @@ pub(in crate::workload) const GROUP_INDEX: &str = "leaderworkerset.sigs.k8s.io/g
 pub(in crate::workload) const WORKER_INDEX: &str = "leaderworkerset.sigs.k8s.io/worker-index";
 const SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
 const REVISION: &str = "leaderworkerset.sigs.k8s.io/template-revision-hash";
-const EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";
-const SUBGROUP_EXCLUSIVE: &str = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology";
+const EXCLUSIVE_TOPOLOGY: &str = "leaderworkerset.sigs.k8s.io/exclusive-topology";
+const SUBGROUP_EXCLUSIVE_TOPOLOGY: &str = "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology";
 const UNIQUE_PER_REPLICA: &str = "UniquePerReplica";
 
-/// What leaders and workers have in common.
-struct Set<'a> {
+/// A LeaderWorkerSet, from which its pods are rendered.
+struct LeaderWorkerSet<'a> {
     owner: Owner<'a>,
     namespace: &'a str,
     annotations: Field<'a>,
@@ -53,8 +55,8 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let spec = root.get("spec");
     let group = spec.get("leaderWorkerTemplate");
     let groups = spec.get("replicas").count()?.unwrap_or(1);
-    let set = Set {
-        owner: Owner::of(manifest, "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")?,
+    let set = LeaderWorkerSet {
+        owner: Owner::from_manifest(manifest, "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")?,
         namespace: manifest.namespace,
         annotations: root.get("metadata").get("annotations"),
         size: group.get("size").count()?.unwrap_or(1),
@@ -67,31 +69,31 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     ])
 }
 
-/// The label of the worker's index is set by a webhook that runs after ours; the number that the `StatefulSet`
-/// controller writes is the same, for workers start at 1.
+/// Identifies a pod by its labels. The worker index label is added by a webhook that runs after that of trainmesh;
+/// until then the pod index of the `StatefulSet` is equal to it, because workers start at 1.
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     let job = pod.label(NAME)?;
     let (role, index) = match pod.label(WORKER_INDEX) {
         Some("0") => ("leader", Some(0)),
         Some(index) => ("worker", index.parse().ok()),
-        None => ("worker", label_number(pod, POD_INDEX)),
+        None => ("worker", numeric_label(pod, POD_INDEX)),
     };
-    // Groups serve models as often as they train them, and nothing in a pod says which.
+    // Groups are used for both serving and training, and the pods do not indicate which.
     Some(Member { kind: &KIND, job, role: Some(role), index, training: false })
 }
 
-/// The index of the group that a pod of a set is in. A leader is labelled with it only after admission, but its name
-/// ends in it.
-fn group(pod: Pod<'_>) -> Option<&str> {
+/// Returns the index of the group that a pod belongs to. A leader receives the label only after admission, but its name
+/// ends with the index.
+fn group_index(pod: Pod<'_>) -> Option<&str> {
     let by_name = || pod.name()?.strip_prefix(pod.label(NAME)?)?.strip_prefix('-');
     let index = pod.label(GROUP_INDEX).or_else(by_name)?;
     index.bytes().all(|byte| byte.is_ascii_digit()).then_some(index)
 }
 
-impl Set<'_> {
+impl LeaderWorkerSet<'_> {
     fn leader(&self) -> Result<Draft, RenderError> {
-        let own = self.group.get("leaderTemplate");
-        let template = if own.is_present() { own } else { self.group.get("workerTemplate") };
+        let leader_template = self.group.get("leaderTemplate");
+        let template = if leader_template.is_present() { leader_template } else { self.group.get("workerTemplate") };
         let mut draft = self.pod(&template, self.owner.name.clone(), &self.owner.name, 0)?;
         draft.label(WORKER_INDEX, "0");
         if self.subdomain_policy == Some(UNIQUE_PER_REPLICA) {
@@ -100,27 +102,27 @@ impl Set<'_> {
         Ok(draft)
     }
 
-    /// The first worker of the first group; the group's leader has index 0.
+    /// Renders the first worker of the first group; the leader has index 0.
     fn worker(&self) -> Result<Draft, RenderError> {
         let leader = format!("{}-0", self.owner.name);
         let unique = self.subdomain_policy == Some(UNIQUE_PER_REPLICA);
         let service = if unique { &leader } else { &self.owner.name };
         let mut draft = self.pod(&self.group.get("workerTemplate"), leader.clone(), service, 1)?;
         draft.label(GROUP_INDEX, "0");
-        let key = name_key(self.namespace, &leader);
+        let key = name_hash(self.namespace, &leader);
         draft.label("leaderworkerset.sigs.k8s.io/group-key", key);
         draft.annotate("leaderworkerset.sigs.k8s.io/leader-name", leader);
         Ok(draft)
     }
 
-    /// Pod `ordinal` of the `StatefulSet` called `set`.
+    /// Renders the pod `ordinal` of the `StatefulSet` `set`.
     fn pod(&self, template: &Field<'_>, set: String, service: &str, ordinal: u64) -> Result<Draft, RenderError> {
-        let owner = self.owner.makes("apps/v1", "StatefulSet", set);
+        let owner = self.owner.child("apps/v1", "StatefulSet", set);
         let mut draft = Draft::new(template, &owner, self.namespace)?;
         draft.label(NAME, self.owner.name.as_str());
         draft.label(REVISION, ZERO_HASH);
         draft.annotate(SIZE, self.size.to_string());
-        self.forward(&mut draft, EXCLUSIVE)?;
+        self.copy_annotation(&mut draft, EXCLUSIVE_TOPOLOGY)?;
         let subgroup = self.group.get("subGroupPolicy");
         if subgroup.is_present() {
             let policy = subgroup.get("subGroupPolicyType").text()?.unwrap_or("LeaderWorker");
@@ -128,19 +130,22 @@ impl Set<'_> {
             if let Some(size) = subgroup.get("subGroupSize").count()? {
                 draft.annotate("leaderworkerset.sigs.k8s.io/subgroup-size", size.to_string());
             }
-            self.forward(&mut draft, SUBGROUP_EXCLUSIVE)?;
+            self.copy_annotation(&mut draft, SUBGROUP_EXCLUSIVE_TOPOLOGY)?;
         }
         let claims = self.group.get("volumeClaimTemplates");
-        statefulset::finish(&mut draft, &Identity { set: &owner.name, service: Some(service), ordinal, claims })?;
-        draft.note(format!("{REVISION} is made in the cluster: {ZERO_HASH} stands for it"));
-        draft.note(
-            "LeaderWorkerSet's own webhook adds LWS_LEADER_ADDRESS, LWS_GROUP_SIZE, LWS_WORKER_INDEX and its labels \
-             of place after trainmesh has seen the pod",
+        statefulset::apply_identity(
+            &mut draft,
+            &Identity { set: &owner.name, service: Some(service), ordinal, claims },
+        )?;
+        draft.add_note(format!("{REVISION} is generated in the cluster, shown as {ZERO_HASH}"));
+        draft.add_note(
+            "LeaderWorkerSet's pod webhook adds LWS_LEADER_ADDRESS, LWS_GROUP_SIZE, LWS_WORKER_INDEX and the labels \
+            of the pod's position after trainmesh's webhook",
         );
         Ok(draft)
     }
 
-    fn forward(&self, draft: &mut Draft, annotation: &str) -> Result<(), RenderError> {
+    fn copy_annotation(&self, draft: &mut Draft, annotation: &str) -> Result<(), RenderError> {
         if let Some(value) = self.annotations.get(annotation).text()? {
             draft.annotate(annotation, value);
         }
@@ -208,12 +213,16 @@ mod tests {
         "/metadata/annotations/leaderworkerset.sigs.k8s.io~1leader-name": "vllm-0",
         "/spec": {"hostname": "vllm-0-1", "subdomain": "vllm"},
     }))]
-    fn pods(#[case] role: &str, #[case] replicas: u64, #[case] expected: Value) {
+    fn leaders_and_workers_are_as_the_controllers_create_them(
+        #[case] role: &str,
+        #[case] replicas: u64,
+        #[case] expected: Value,
+    ) {
         check(&set(&groups_of_four()), role, replicas, &expected);
     }
 
     #[test]
-    fn one_subdomain_for_each_group() {
+    fn a_subdomain_can_be_unique_per_group() {
         let mut raw = set(&groups_of_four());
         raw["spec"]["networkConfig"] = json!({"subdomainPolicy": "UniquePerReplica"});
         check(&raw, "worker", 6, &json!({"/spec/subdomain": "vllm-0"}));
@@ -222,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worker_template_serves_both() {
+    fn the_worker_template_is_the_default_for_leaders() {
         let raw = set(&json!({"workerTemplate": {"metadata": {"labels": {"role": "any"}}, "spec": {}}}));
         check(&raw, "leader", 2, &json!({"/metadata/labels/role": "any"}));
         check(&raw, "worker", 0, &json!({"/metadata/labels/role": "any"}));
@@ -232,9 +241,9 @@ mod tests {
 
     #[rstest]
     #[case::leader(json!({"leaderworkerset.sigs.k8s.io/worker-index": "0", "apps.kubernetes.io/pod-index": "7"}), "leader", Some(0))]
-    #[case::before_its_webhook(json!({"apps.kubernetes.io/pod-index": "2"}), "worker", Some(2))]
-    #[case::after_its_webhook(json!({"leaderworkerset.sigs.k8s.io/worker-index": "3"}), "worker", Some(3))]
-    fn membership(#[case] mut labels: Value, #[case] role: &str, #[case] index: Option<u64>) {
+    #[case::before_the_pod_webhook(json!({"apps.kubernetes.io/pod-index": "2"}), "worker", Some(2))]
+    #[case::after_the_pod_webhook(json!({"leaderworkerset.sigs.k8s.io/worker-index": "3"}), "worker", Some(3))]
+    fn pods_are_identified_by_labels(#[case] mut labels: Value, #[case] role: &str, #[case] index: Option<u64>) {
         labels[NAME] = "vllm".into();
         let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "vllm-0", "controller": true});
         let raw = json!({"metadata": {"labels": labels, "ownerReferences": [owner]}});

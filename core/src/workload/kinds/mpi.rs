@@ -1,33 +1,34 @@
-//! What the `MPIJob`s of both their operators have in common.
+//! Code shared by the `MPIJob`s of the training-operator and the mpi-operator.
 
 use serde_json::{Value, json};
 
 use crate::workload::template::{Field, env};
 use crate::workload::{GangTraits, Manifest, RenderError, SizeSource};
 
-/// The volume with the job's configuration.
+/// Name of the volume that contains the job's configuration.
 pub(super) const CONFIG: &str = "mpi-job-config";
-/// Where it is mounted.
+/// Mount path of the configuration.
 pub(super) const CONFIG_PATH: &str = "/etc/mpi";
-/// The file in it with the job's hosts.
+/// Name and mode of the file that contains the job's hosts.
 pub(super) const HOSTFILE: (&str, u32) = ("hostfile", 0o444);
-/// The script in it that lists the hosts which are up.
+/// Name and mode of the script that lists the running hosts.
 pub(super) const DISCOVER_HOSTS: (&str, u32) = ("discover_hosts.sh", 0o555);
 
-/// The variable by which the operator's script knows launcher and workers apart.
+/// Environment variable by which the operator's script distinguishes launcher and workers.
 pub(super) const JOB_ROLE_VARIABLE: &str = "K_MPI_JOB_ROLE";
-/// The variable with the place of the hosts' list.
+/// Environment variable that contains the path of the hostfile.
 pub(super) const HOSTFILE_VARIABLE: &str = "OMPI_MCA_orte_default_hostfile";
 
-/// The launcher is owned by a Job, the workers by the `MPIJob`. mpirun starts their ranks from outside.
+/// Gang properties of an `MPIJob`. The pods share only its name: a Job owns the launcher, the `MPIJob` the workers.
+/// mpirun starts the workers' ranks remotely.
 pub(super) const GANG: GangTraits = GangTraits {
-    size: &[SizeSource::EnvOfPeers(JOB_ROLE_VARIABLE), SizeSource::EnvOfPeers(HOSTFILE_VARIABLE)],
+    size: &[SizeSource::EnvWithPeers(JOB_ROLE_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
     auxiliary_roles: &["launcher"],
     ssh_roles: &["worker"],
     ..GangTraits::BY_NAME
 };
 
-/// The replica specs by their types. The launcher's must be there, for one pod.
+/// Returns the replica specs by type. The launcher is required and must have one replica.
 pub(super) fn replica_specs<'a>(manifest: &Manifest<'a>) -> Result<Vec<(&'a str, Field<'a>)>, RenderError> {
     let specs = Field::root(manifest.raw).get("spec").get("mpiReplicaSpecs");
     specs.required_object()?;
@@ -41,13 +42,13 @@ pub(super) fn replica_specs<'a>(manifest: &Manifest<'a>) -> Result<Vec<(&'a str,
     specs.entries()
 }
 
-/// The volume [`CONFIG`] with these files of the job's `ConfigMap`.
+/// Returns the volume [`CONFIG`] with files of the job's `ConfigMap`.
 pub(super) fn config_volume(job: &str, files: &[(&str, u32)]) -> Value {
     let items: Vec<_> = files.iter().map(|(file, mode)| json!({"key": file, "path": file, "mode": mode})).collect();
     json!({"name": CONFIG, "configMap": {"name": format!("{job}-config"), "items": items}})
 }
 
-/// Keeps the container runtime from showing the node's GPUs to a launcher that does not compute.
-pub(super) fn no_gpus() -> [Value; 2] {
+/// Returns the environment variables that hide the node's GPUs from a launcher that does not run ranks.
+pub(super) fn no_gpu_env() -> [Value; 2] {
     [env("NVIDIA_VISIBLE_DEVICES", ""), env("NVIDIA_DRIVER_CAPABILITIES", "")]
 }

@@ -3,15 +3,16 @@
 use serde_json::{Map, Value, json};
 
 use super::mpi::{
-    self, CONFIG, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, config_volume, no_gpus, replica_specs,
+    self, CONFIG, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, config_volume, no_gpu_env, replica_specs,
 };
 use super::training_operator::{
-    API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, kubelet_policy, member, unknown_role,
+    API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, identify_by_labels, kubelet_policy,
+    unknown_replica_type,
 };
-use crate::workload::template::{Draft, Owner, append, containers, ensure_env, env, is_empty, require_containers};
+use crate::workload::template::{Draft, Owner, append, containers, ensure_env, env, is_list_empty, require_containers};
 use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
 
-/// The `MPIJob` of the training-operator; [`mpijob_v2beta1`](super::mpijob_v2beta1) is another operator's.
+/// The `MPIJob` of the training-operator; [`mpijob_v2beta1`](super::mpijob_v2beta1) belongs to the mpi-operator.
 pub(super) static KIND: Kind = Kind {
     group: "kubeflow.org",
     versions: &["v1"],
@@ -19,18 +20,18 @@ pub(super) static KIND: Kind = Kind {
     resource: "mpijobs",
     fidelity: Fidelity::Exact,
     render,
-    identify: |pod| member(&KIND, CONTROLLER, REPLICA_TYPE, pod),
+    identify: |pod| identify_by_labels(&KIND, CONTROLLER, REPLICA_TYPE, pod),
     gang: mpi::GANG,
 };
 
 const CONTROLLER: &str = "mpijob-controller";
 const KUBECTL: &str = "mpi-job-kubectl";
 const KUBECTL_PATH: &str = "/opt/kube";
-/// The script of the configuration that stands in for `rsh`.
-const KUBEXEC: (&str, u32) = ("kubexec.sh", 0o555);
+/// Name and mode of the script in the job's configuration that replaces `rsh`.
+const KUBEXEC_SCRIPT: (&str, u32) = ("kubexec.sh", 0o555);
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let owner = Owner::of(manifest, API_VERSION, "MPIJob")?;
+    let owner = Owner::from_manifest(manifest, API_VERSION, "MPIJob")?;
     let mut roles = Vec::new();
     for (role, spec) in replica_specs(manifest)? {
         let template = spec.get("template");
@@ -49,7 +50,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
                 worker(&mut draft, &owner.name);
                 spec.get("replicas").count()?.unwrap_or(0)
             }
-            _ => return Err(unknown_role(&spec, "Launcher or Worker")),
+            _ => return Err(unknown_replica_type(&spec, "Launcher or Worker")),
         };
         draft.set("restartPolicy", kubelet_policy(spec.get("restartPolicy").text()?.unwrap_or("Never")));
         roles.push(draft.into_role(role, replicas));
@@ -58,28 +59,28 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 }
 
 fn worker(draft: &mut Draft, job: &str) {
-    draft.rename(format!("{job}-worker-0"));
+    draft.set_name(format!("{job}-worker-0"));
     draft.label(REPLICA_INDEX, "0");
     if let Some(container) = containers(&mut draft.spec).next() {
-        if is_empty(container, "command") {
+        if is_list_empty(container, "command") {
             container.insert("command".to_owned(), json!(["sleep"]));
             container.insert("args".to_owned(), json!(["365d"]));
         }
         append(container, "volumeMounts", [json!({"name": CONFIG, "mountPath": CONFIG_PATH})]);
     }
-    append(&mut draft.spec, "volumes", [config_volume(job, &[KUBEXEC])]);
+    append(&mut draft.spec, "volumes", [config_volume(job, &[KUBEXEC_SCRIPT])]);
 }
 
 fn launcher(draft: &mut Draft, job: &str, namespace: &str) {
-    draft.rename(format!("{job}-launcher"));
+    draft.set_name(format!("{job}-launcher"));
     draft.label(JOB_ROLE, "master");
     draft.set_default("serviceAccountName", format!("{job}-launcher"));
-    let has_gpu = containers(&mut draft.spec).any(|container| asks_for_gpu(container));
+    let has_gpu = containers(&mut draft.spec).any(|container| requests_gpu(container));
     let mounts =
         [json!({"name": KUBECTL, "mountPath": KUBECTL_PATH}), json!({"name": CONFIG, "mountPath": CONFIG_PATH})];
     append(&mut draft.spec, "initContainers", [kubectl_delivery(namespace, &mounts)]);
     if let Some(container) = containers(&mut draft.spec).next() {
-        let kubexec = format!("{CONFIG_PATH}/{}", KUBEXEC.0);
+        let kubexec = format!("{CONFIG_PATH}/{}", KUBEXEC_SCRIPT.0);
         append(
             container,
             "env",
@@ -89,13 +90,13 @@ fn launcher(draft: &mut Draft, job: &str, namespace: &str) {
             ],
         );
         if !has_gpu {
-            append(container, "env", no_gpus());
+            append(container, "env", no_gpu_env());
         }
         ensure_env(container, env("I_MPI_HYDRA_BOOTSTRAP", "rsh"));
         ensure_env(container, env("I_MPI_HYDRA_BOOTSTRAP_EXEC", kubexec));
         append(container, "volumeMounts", mounts.clone());
     }
-    let config = config_volume(job, &[KUBEXEC, HOSTFILE, DISCOVER_HOSTS]);
+    let config = config_volume(job, &[KUBEXEC_SCRIPT, HOSTFILE, DISCOVER_HOSTS]);
     append(&mut draft.spec, "volumes", [json!({"name": KUBECTL, "emptyDir": {}}), config]);
 }
 
@@ -111,7 +112,7 @@ fn kubectl_delivery(namespace: &str, mounts: &[Value]) -> Value {
     })
 }
 
-fn asks_for_gpu(container: &Map<String, Value>) -> bool {
+fn requests_gpu(container: &Map<String, Value>) -> bool {
     let limits = container.get("resources").and_then(|resources| resources.get("limits")).and_then(Value::as_object);
     limits.is_some_and(|limits| limits.keys().any(|resource| resource.contains("gpu")))
 }
@@ -121,7 +122,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::workload::template::testing::{env_of, error, render};
+    use crate::workload::template::testing::{env_lines, error, render};
 
     fn job(specs: &Value) -> Value {
         json!({"apiVersion": "kubeflow.org/v1", "kind": "MPIJob", "metadata": {"name": "j"}, "spec": {"mpiReplicaSpecs": specs}})
@@ -148,10 +149,13 @@ mod tests {
             "OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile", "I_MPI_HYDRA_BOOTSTRAP_EXEC=/etc/mpi/kubexec.sh",
         ]
     )]
-    fn the_first_container_of_the_launcher_gets_the_environment(#[case] container: Value, #[case] expected: &[&str]) {
+    fn the_first_container_of_the_launcher_receives_the_environment(
+        #[case] container: Value,
+        #[case] expected: &[&str],
+    ) {
         let roles = render(&pair(&container)).unwrap();
-        assert_eq!(env_of(&roles[0], 0), expected);
-        assert_eq!(env_of(&roles[0], 1), Vec::<String>::new());
+        assert_eq!(env_lines(&roles[0], 0), expected);
+        assert_eq!(env_lines(&roles[0], 1), Vec::<String>::new());
     }
 
     #[test]
@@ -209,7 +213,7 @@ mod tests {
         json!({"Launcher": {"template": {"spec": {"containers": [{}]}}}, "Boss": {"template": {"spec": {"containers": [{}]}}}}),
         "spec.mpiReplicaSpecs.Boss is an unknown replica type: expected Launcher or Worker"
     )]
-    fn what_the_operator_refuses_is_an_error(#[case] specs: Value, #[case] message: &str) {
+    fn rejects_what_the_operator_rejects(#[case] specs: Value, #[case] message: &str) {
         assert_eq!(error(&job(&specs)), message);
     }
 }

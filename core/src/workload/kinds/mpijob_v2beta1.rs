@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::job::{self, Settings};
 use super::mpi::{
-    self, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, JOB_ROLE_VARIABLE, config_volume, no_gpus,
+    self, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, JOB_ROLE_VARIABLE, config_volume, no_gpu_env,
     replica_specs,
 };
-use super::training_operator::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, member};
+use super::training_operator::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, identify_by_labels};
 use crate::workload::template::{
-    Draft, Field, Owner, append, containers, env, is_empty, object_mut, require_containers,
+    Draft, Field, Owner, append, containers, env, is_list_empty, object_mut, require_containers,
 };
 use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
 
@@ -24,21 +24,21 @@ pub(super) static KIND: Kind = Kind {
     resource: "mpijobs",
     fidelity: Fidelity::Exact,
     render,
-    identify: |pod| member(&KIND, OPERATOR, JOB_ROLE, pod),
+    identify: |pod| identify_by_labels(&KIND, OPERATOR, JOB_ROLE, pod),
     gang: mpi::GANG,
 };
 
 const OPERATOR: &str = "mpi-operator";
 const ROOT_SSH_PATH: &str = "/root/.ssh";
 
-/// The parts of the spec that shape pods, after the operator's defaults.
+/// Settings of the spec that affect the pods, with the operator's defaults applied.
 struct Job<'a> {
     owner: Owner<'a>,
     namespace: &'a str,
     slots: u64,
     ssh_path: &'a str,
     implementation: &'a str,
-    launcher_works: bool,
+    launcher_is_worker: bool,
 }
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
@@ -50,7 +50,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
         match role {
             "Launcher" => roles.push(job.launcher(&spec)?),
             "Worker" => roles.push(job.worker(&spec)?),
-            _ => ignored.push(format!("the operator makes no pods of {}", spec.path())),
+            _ => ignored.push(format!("the operator ignores {}", spec.path())),
         }
     }
     for role in &mut roles {
@@ -62,7 +62,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 impl<'a> Job<'a> {
     fn read(manifest: &Manifest<'a>, spec: &Field<'a>) -> Result<Self, RenderError> {
         Ok(Self {
-            owner: Owner::of(manifest, "kubeflow.org/v2beta1", "MPIJob")?,
+            owner: Owner::from_manifest(manifest, "kubeflow.org/v2beta1", "MPIJob")?,
             namespace: manifest.namespace,
             slots: spec.get("slotsPerWorker").count()?.unwrap_or(1),
             ssh_path: spec.get("sshAuthMountPath").text()?.unwrap_or(ROOT_SSH_PATH),
@@ -70,14 +70,14 @@ impl<'a> Job<'a> {
                 known @ ("OpenMPI" | "Intel" | "MPICH") => known,
                 _ => return Err(spec.get("mpiImplementation").invalid("OpenMPI, Intel or MPICH")),
             },
-            launcher_works: spec.get("runLauncherAsWorker").is_true()?,
+            launcher_is_worker: spec.get("runLauncherAsWorker").is_true()?,
         })
     }
 
     fn launcher(&self, spec: &Field<'_>) -> Result<Role, RenderError> {
-        let owner = job::made_by(&self.owner, format!("{}-launcher", self.owner.name));
+        let owner = job::child_of(&self.owner, format!("{}-launcher", self.owner.name));
         let mut draft = self.draft(spec, &owner, "launcher", &owner.name)?;
-        if self.launcher_works {
+        if self.launcher_is_worker {
             draft.label(REPLICA_INDEX, "0");
         }
         if let Some(container) = containers(&mut draft.spec).next() {
@@ -86,20 +86,20 @@ impl<'a> Job<'a> {
         self.mount_ssh(&mut draft);
         draft.set("restartPolicy", restart_policy(spec, "OnFailure")?);
         mount(&mut draft, config_volume(&self.owner.name, &[HOSTFILE, DISCOVER_HOSTS]), CONFIG_PATH);
-        Settings::default().finish(&mut draft, &owner);
+        Settings::default().apply(&mut draft, &owner);
         Ok(draft.into_role("Launcher", 1))
     }
 
     fn worker(&self, spec: &Field<'_>) -> Result<Role, RenderError> {
         let name = format!("{}-worker-0", self.owner.name);
         let mut draft = self.draft(spec, &self.owner, "worker", &name)?;
-        draft.rename(name);
-        // A launcher that works is number 0 itself.
-        draft.label(REPLICA_INDEX, if self.launcher_works { "1" } else { "0" });
-        self.search_domain(&mut draft);
+        draft.set_name(name);
+        // A launcher that is also a worker has index 0.
+        draft.label(REPLICA_INDEX, if self.launcher_is_worker { "1" } else { "0" });
+        self.add_search_domain(&mut draft);
         draft.set("restartPolicy", restart_policy(spec, "Never")?);
         if let Some(container) = containers(&mut draft.spec).next() {
-            if is_empty(container, "command") && is_empty(container, "args") {
+            if is_list_empty(container, "command") && is_list_empty(container, "args") {
                 container.insert("command".to_owned(), json!(["/usr/sbin/sshd", "-De"]));
             }
             append(container, "env", [env(JOB_ROLE_VARIABLE, "worker")]);
@@ -108,7 +108,7 @@ impl<'a> Job<'a> {
         Ok(draft.into_role("Worker", spec.get("replicas").count()?.unwrap_or(0)))
     }
 
-    /// What launcher and workers have in common.
+    /// Creates a draft with the fields common to launcher and workers.
     fn draft(&self, spec: &Field<'_>, owner: &Owner<'_>, role: &str, hostname: &str) -> Result<Draft, RenderError> {
         let template = spec.get("template");
         require_containers(&template)?;
@@ -121,7 +121,7 @@ impl<'a> Job<'a> {
         draft.label(JOB_ROLE, role);
         draft.set("hostname", hostname);
         draft.set("subdomain", self.owner.name.as_str());
-        if draft.host_network() {
+        if draft.uses_host_network() {
             draft.set("dnsPolicy", "ClusterFirstWithHostNet");
         }
         Ok(draft)
@@ -129,25 +129,27 @@ impl<'a> Job<'a> {
 
     fn launcher_env(&self) -> Vec<Value> {
         let mut variables = vec![env(JOB_ROLE_VARIABLE, "launcher")];
-        let patience = "-o ConnectionAttempts=10";
+        let ssh_arguments = "-o ConnectionAttempts=10";
         let slots = self.slots.to_string();
         let hostfile = format!("{CONFIG_PATH}/{}", HOSTFILE.0);
         match self.implementation {
             "Intel" => variables.extend([
                 env("I_MPI_HYDRA_HOST_FILE", hostfile),
-                env("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", patience),
+                env("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", ssh_arguments),
                 env("I_MPI_PERHOST", slots),
             ]),
-            "MPICH" => variables.extend([env("HYDRA_HOST_FILE", hostfile), env("HYDRA_LAUNCH_EXTRA_ARGS", patience)]),
+            "MPICH" => {
+                variables.extend([env("HYDRA_HOST_FILE", hostfile), env("HYDRA_LAUNCH_EXTRA_ARGS", ssh_arguments)]);
+            }
             _ => variables.extend([
                 env("OMPI_MCA_orte_keep_fqdn_hostnames", "true"),
                 env(HOSTFILE_VARIABLE, hostfile),
-                env("OMPI_MCA_plm_rsh_args", patience),
+                env("OMPI_MCA_plm_rsh_args", ssh_arguments),
                 env("OMPI_MCA_orte_set_default_slots", slots),
             ]),
         }
-        if !self.launcher_works {
-            variables.extend(no_gpus());
+        if !self.launcher_is_worker {
+            variables.extend(no_gpu_env());
         }
         variables
     }
@@ -167,8 +169,9 @@ impl<'a> Job<'a> {
         mount(draft, json!({"name": "ssh-auth", "secret": secret}), self.ssh_path);
     }
 
-    /// Intel MPI and MPICH call the launcher back by its bare hostname.
-    fn search_domain(&self, draft: &mut Draft) {
+    /// Adds the DNS search domain: with Intel MPI and MPICH, workers connect to the launcher by its unqualified
+    /// hostname.
+    fn add_search_domain(&self, draft: &mut Draft) {
         if let Some(config) = object_mut(&mut draft.spec, "dnsConfig") {
             let domain = format!("{}.{}.svc.cluster.local", self.owner.name, self.namespace);
             append(config, "searches", [domain.into()]);
@@ -176,7 +179,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Adds a volume, and mounts it into the first container.
+/// Adds a volume and mounts it into the first container.
 fn mount(draft: &mut Draft, volume: Value, path: &str) {
     let mount = json!({"name": volume["name"], "mountPath": path});
     append(&mut draft.spec, "volumes", [volume]);

@@ -1,10 +1,10 @@
 //! `kubeflow.org/v1` `PaddleJob` (training-operator v1.9).
 
-use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use super::training_operator::{Framework, Job, Replica, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env, env_from_field};
 use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
 
-/// Workers alone (collective mode), or with masters that are parameter servers.
+/// A `PaddleJob`: only workers (collective mode), or also masters (parameter server mode).
 pub(super) static KIND: Kind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
@@ -13,22 +13,22 @@ static FRAMEWORK: Framework = Framework {
     resource: "paddlejobs",
     controller: "paddlejob-controller",
     specs: "paddleReplicaSpecs",
-    roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
+    roles: ReplicaTypes::Fixed(&["Master", "Worker"], "Master or Worker"),
     container: "paddle",
     port: ("master", 36543),
     restart_policy: "OnFailure",
     is_master: |_, replica| replica.role == "Master",
-    connect,
+    set_cluster_spec,
     gang: GangTraits { size: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
 
-/// The variable with the number of pods.
+/// Environment variable that contains the number of pods.
 const NODES_VARIABLE: &str = "PADDLE_NNODES";
 
-fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
     let leader = match job.replica("Master") {
         Some(master) => master,
-        None => job.required("Worker")?,
+        None => job.required_replica("Worker")?,
     };
     let mut variables = vec![
         env("PYTHONUNBUFFERED", "1"),
@@ -36,7 +36,7 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
         env(NODES_VARIABLE, job.total().to_string()),
     ];
     if replica.role == leader.role {
-        // The first pod is the rendezvous itself, and binds to its own address.
+        // The first pod hosts the rendezvous and binds to its own address.
         variables.push(env_from_field("POD_IP_DUMMY", "status.podIP"));
         variables.push(env("PADDLE_MASTER", format!("$(POD_IP_DUMMY):{}", leader.port)));
     } else {
@@ -57,7 +57,7 @@ mod tests {
 
     use super::super::training_operator::testing::job;
     use super::FRAMEWORK;
-    use crate::workload::template::testing::{env_of, render};
+    use crate::workload::template::testing::{env_lines, render};
 
     #[rstest]
     #[case::collective(&[("Worker", 3)], &[
@@ -67,8 +67,8 @@ mod tests {
         "PYTHONUNBUFFERED=1 PADDLE_JOB_ID=j PADDLE_NNODES=3 POD_IP_DUMMY<status.podIP PADDLE_MASTER=$(POD_IP_DUMMY):36543 PADDLE_SERVER_NUM=1",
         "PYTHONUNBUFFERED=1 PADDLE_JOB_ID=j PADDLE_NNODES=3 PADDLE_MASTER=j-master-0:36543 PADDLE_TRAINER_NUM=1",
     ])]
-    fn the_environment_follows_the_mode(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
+    fn the_environment_depends_on_the_mode(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
         let roles = render(&job(&FRAMEWORK, &json!({}), roles));
-        assert_eq!(roles.unwrap().iter().map(|role| env_of(role, 0).join(" ")).collect::<Vec<_>>(), expected);
+        assert_eq!(roles.unwrap().iter().map(|role| env_lines(role, 0).join(" ")).collect::<Vec<_>>(), expected);
     }
 }

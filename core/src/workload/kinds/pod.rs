@@ -1,8 +1,8 @@
-//! `v1` Pod: a manifest that is its own pod.
+//! `v1` Pod.
 
 use crate::workload::{Fidelity, GangTraits, Kind, Role, SOLE_ROLE};
 
-/// The pod exactly as it came.
+/// A Pod, which is rendered unchanged.
 pub(super) static KIND: Kind = Kind {
     group: "",
     versions: &["v1"],

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use super::training_operator::{Framework, Job, Replica, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, Field, append, env};
 use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
 
-/// Master and workers under torchrun's variables, or workers alone with an elastic policy.
+/// A `PyTorchJob`: a master and workers with torchrun's environment variables, or only workers with an elastic policy.
 pub(super) static KIND: Kind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
@@ -15,26 +15,26 @@ static FRAMEWORK: Framework = Framework {
     resource: "pytorchjobs",
     controller: "pytorchjob-controller",
     specs: "pytorchReplicaSpecs",
-    roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
+    roles: ReplicaTypes::Fixed(&["Master", "Worker"], "Master or Worker"),
     container: "pytorch",
     port: ("pytorchjob-port", 23456),
     restart_policy: "OnFailure",
     is_master: |job, replica| replica.role == "Master" || job.replica("Master").is_none(),
-    connect,
+    set_cluster_spec,
     gang: GangTraits { size: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
 
-/// The variable with the number of pods that torchrun reads.
+/// Environment variable from which torchrun reads the number of pods.
 pub(super) const NODES_VARIABLE: &str = "PET_NNODES";
 
-fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
     let elastic = job.spec.get("elasticPolicy");
     let mut variables = vec![env("PYTHONUNBUFFERED", "1")];
     let processes = processes_per_node(job, &elastic)?;
     if let Some(master) = job.replica("Master") {
         let port = master.port.to_string();
         let address = job.pod_name("Master", 0);
-        // "auto" and its like are counted at run time, where nobody reads WORLD_SIZE.
+        // For values such as "auto", which are resolved at run time, the operator assumes one process per node.
         let per_node = processes.and_then(|text| text.parse::<i64>().ok()).unwrap_or(1);
         let world = i128::from(job.total()) * i128::from(per_node);
         let rank = if replica.role == "Worker" { "1" } else { "0" };
@@ -48,12 +48,12 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
             env("PET_NODE_RANK", rank),
         ]);
         if replica.role == "Worker" {
-            append(&mut draft.spec, "initContainers", [wait_for(&address)]);
+            append(&mut draft.spec, "initContainers", [init_container(&address)]);
         }
     }
     variables.extend(processes.map(|count| env("PET_NPROC_PER_NODE", count)));
     if elastic.is_present() {
-        variables.extend(rendezvous(job, &elastic)?);
+        variables.extend(rendezvous_env(job, &elastic)?);
     } else {
         variables.push(env(NODES_VARIABLE, job.total().to_string()));
     }
@@ -61,27 +61,27 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
     Ok(())
 }
 
-/// `nprocPerNode`; the elastic policy's own, older field keeps the default away.
+/// Returns `nprocPerNode`. Its default does not apply if the elastic policy sets the deprecated `nProcPerNode`.
 fn processes_per_node<'a>(job: &Job<'a>, elastic: &Field<'a>) -> Result<Option<&'a str>, RenderError> {
-    let set = job.spec.get("nprocPerNode").text_as_given()?;
-    Ok(set.or(if elastic.get("nProcPerNode").is_present() { None } else { Some("auto") }))
+    let configured = job.spec.get("nprocPerNode").raw_text()?;
+    Ok(configured.or(if elastic.get("nProcPerNode").is_present() { None } else { Some("auto") }))
 }
 
-fn rendezvous(job: &Job<'_>, elastic: &Field<'_>) -> Result<Vec<Value>, RenderError> {
-    let worker = job.required("Worker")?;
-    let host = elastic.get("rdzvHost").text_as_given()?.map_or_else(|| job.pod_name("Worker", 0), str::to_owned);
+fn rendezvous_env(job: &Job<'_>, elastic: &Field<'_>) -> Result<Vec<Value>, RenderError> {
+    let worker = job.required_replica("Worker")?;
+    let host = elastic.get("rdzvHost").raw_text()?.map_or_else(|| job.pod_name("Worker", 0), str::to_owned);
     let port = elastic.get("rdzvPort").count()?.unwrap_or(worker.port);
-    let (least, most) = (elastic.get("minReplicas").count()?, elastic.get("maxReplicas").count()?);
-    let least_nodes = least.or(most).unwrap_or(worker.count);
-    let most_nodes = most.or(least).unwrap_or(worker.count);
+    let (min, max) = (elastic.get("minReplicas").count()?, elastic.get("maxReplicas").count()?);
+    let min_nodes = min.or(max).unwrap_or(worker.count);
+    let max_nodes = max.or(min).unwrap_or(worker.count);
     let mut variables = vec![
         env("PET_RDZV_ENDPOINT", format!("{host}:{port}")),
-        env("PET_RDZV_BACKEND", elastic.get("rdzvBackend").text_as_given()?.unwrap_or("c10d")),
-        env(NODES_VARIABLE, format!("{least_nodes}:{most_nodes}")),
+        env("PET_RDZV_BACKEND", elastic.get("rdzvBackend").raw_text()?.unwrap_or("c10d")),
+        env(NODES_VARIABLE, format!("{min_nodes}:{max_nodes}")),
     ];
     variables.extend(elastic.get("maxRestarts").count()?.map(|count| env("PET_MAX_RESTARTS", count.to_string())));
     variables.extend(elastic.get("nProcPerNode").count()?.map(|count| env("PET_NPROC_PER_NODE", count.to_string())));
-    variables.extend(elastic.get("rdzvId").text_as_given()?.map(|id| env("PET_RDZV_ID", id)));
+    variables.extend(elastic.get("rdzvId").raw_text()?.map(|id| env("PET_RDZV_ID", id)));
     let mut pairs = Vec::new();
     for entry in elastic.get("rdzvConf").items()? {
         pairs.push(format!(
@@ -99,8 +99,8 @@ fn rendezvous(job: &Job<'_>, elastic: &Field<'_>) -> Result<Vec<Value>, RenderEr
     Ok(variables)
 }
 
-/// The operator's init container, which ends when the master's name resolves.
-fn wait_for(master: &str) -> Value {
+/// Returns the operator's init container, which waits until the master's name resolves.
+fn init_container(master: &str) -> Value {
     let script = format!(
         "err=1;for i in $(seq 100); do if nslookup {master}; then err=0 && break; fi;echo waiting for master; sleep 2; done; exit $err"
     );
@@ -122,7 +122,7 @@ mod tests {
 
     use super::super::training_operator::testing::job;
     use super::*;
-    use crate::workload::template::testing::{env_of, error, render};
+    use crate::workload::template::testing::{env_lines, error, render};
 
     const PAIR: &[(&str, u64)] = &[("Master", 1), ("Worker", 3)];
     const WORKERS: &[(&str, u64)] = &[("Worker", 3)];
@@ -151,34 +151,30 @@ mod tests {
             "PET_NPROC_PER_NODE=4", "PET_RDZV_ID=r", "PET_RDZV_CONF=a=1,b=2", "PET_STANDALONE=",
         ]
     )]
-    fn the_environment_follows_the_job(
+    fn the_environment_depends_on_the_spec(
         #[case] spec: Value,
         #[case] roles: &[(&str, u64)],
         #[case] role: usize,
         #[case] expected: &[&str],
     ) {
         let roles = render(&job(&FRAMEWORK, &spec, roles)).unwrap();
-        assert_eq!(env_of(&roles[role], 0), expected);
+        assert_eq!(env_lines(&roles[role], 0), expected);
     }
 
     #[test]
-    fn only_workers_of_a_master_wait_for_it() {
+    fn only_workers_wait_for_the_master() {
         let roles = render(&job(&FRAMEWORK, &json!({}), PAIR)).unwrap();
-        let waits =
+        let script =
             |role: usize| roles[role].pod["spec"].get("initContainers").map(|list| list[0]["command"][2].to_string());
-        assert_eq!(waits(0), None);
-        assert!(waits(1).unwrap().contains("nslookup j-master-0;"));
+        assert_eq!(script(0), None);
+        assert!(script(1).unwrap().contains("nslookup j-master-0;"));
         assert_eq!(render(&job(&FRAMEWORK, &json!({}), WORKERS)).unwrap()[0].pod["spec"].get("initContainers"), None);
     }
 
     #[rstest]
     #[case::number(json!({"nprocPerNode": 8}), PAIR, "spec.nprocPerNode is 8: expected a string")]
     #[case::elastic_without_workers(json!({"elasticPolicy": {}}), &[("Master", 1)], "spec.pytorchReplicaSpecs.Worker is missing")]
-    fn what_the_operator_refuses_is_an_error(
-        #[case] spec: Value,
-        #[case] roles: &[(&str, u64)],
-        #[case] message: &str,
-    ) {
+    fn rejects_what_the_operator_rejects(#[case] spec: Value, #[case] roles: &[(&str, u64)], #[case] message: &str) {
         assert_eq!(error(&job(&FRAMEWORK, &spec, roles)), message);
     }
 }

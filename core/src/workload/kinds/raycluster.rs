@@ -1,17 +1,17 @@
-//! `ray.io` `RayCluster`, and what the kinds that make Ray clusters share with it.
+//! `ray.io` `RayCluster`, and code shared with the kinds that create Ray clusters.
 //!
-//! Source of the rules: the `RayCluster` controller of KubeRay 1.7 with its default settings.
+//! Follows the `RayCluster` controller of KubeRay 1.7 with default settings.
 
 mod node;
 #[cfg(test)]
 mod tests;
 
 use crate::pod::Pod;
-use crate::workload::member::label_number;
+use crate::workload::member::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, truncate};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
 
-/// A Ray cluster: a head and groups of workers.
+/// A `RayCluster`: a head and groups of workers.
 pub(super) static KIND: Kind = Kind {
     group: "ray.io",
     versions: &["v1", "v1alpha1"],
@@ -23,15 +23,15 @@ pub(super) static KIND: Kind = Kind {
     gang: GangTraits::BY_OWNER,
 };
 
-/// Group and version that KubeRay writes into owner references, whatever the manifest's version.
+/// `apiVersion` that KubeRay writes into owner references, regardless of the manifest's version.
 pub(super) const API_VERSION: &str = "ray.io/v1";
-/// The label on every pod that KubeRay makes for itself.
+/// Label of every pod that KubeRay creates.
 pub(super) const CREATED_BY: &str = "app.kubernetes.io/created-by";
-/// The container that scales the cluster, always the last that KubeRay adds to a head.
+/// Name of the autoscaler container, which KubeRay appends last to the head's containers.
 pub(super) const AUTOSCALER: &str = "autoscaler";
 
-/// What a reader must know of a cluster that another workload creates: its name ends in `ZERO_SUFFIX`.
-pub(super) const NAME_IS_RANDOM: &str = "the RayCluster's name ends in random characters: 00000 stands for them";
+/// Note for a cluster that another workload creates, whose name ends with `ZERO_SUFFIX`.
+pub(super) const RANDOM_NAME_NOTE: &str = "the RayCluster's name has a random suffix, shown as 00000";
 
 pub(in crate::workload) const IS_RAY_NODE: &str = "ray.io/is-ray-node";
 pub(in crate::workload) const CLUSTER: &str = "ray.io/cluster";
@@ -40,31 +40,31 @@ pub(in crate::workload) const GROUP: &str = "ray.io/group";
 pub(in crate::workload) const SERVE: &str = "ray.io/serve";
 pub(in crate::workload) const REPLICA_INDEX: &str = "ray.io/worker-group-replica-index";
 pub(in crate::workload) const HOST_INDEX: &str = "ray.io/replica-host-index";
-/// The longest part of a cluster's or a group's name that a pod's name keeps.
-const LONGEST_PREFIX: usize = 50;
+/// Maximum length of the prefix of a pod's name that is taken from the names of the cluster and the group.
+const MAX_PREFIX_LENGTH: usize = 50;
 
-/// A Ray cluster, as its pods are made from it.
+/// A Ray cluster, from which its pods are rendered.
 pub(super) struct Cluster<'a> {
-    /// The `RayCluster`.
+    /// `RayCluster` that owns the pods.
     pub(super) owner: Owner<'a>,
-    /// Its namespace.
+    /// Namespace of the cluster.
     pub(super) namespace: &'a str,
-    /// The annotations of the manifest, which the cluster inherits.
+    /// Annotations of the manifest, which the cluster inherits.
     pub(super) annotations: Field<'a>,
-    /// The spec of the cluster.
+    /// Spec of the cluster.
     pub(super) spec: Field<'a>,
-    /// Whether the cluster answers requests for a `RayService`.
-    pub(super) serves: bool,
+    /// True if the cluster belongs to a `RayService`.
+    pub(super) is_ray_service: bool,
 }
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let root = Field::root(manifest.raw);
     let cluster = Cluster {
-        owner: Owner::of(manifest, API_VERSION, "RayCluster")?,
+        owner: Owner::from_manifest(manifest, API_VERSION, "RayCluster")?,
         namespace: manifest.namespace,
         annotations: root.get("metadata").get("annotations"),
         spec: root.get("spec"),
-        serves: false,
+        is_ray_service: false,
     };
     let mut roles = cluster.roles()?;
     if root.get("spec").get("suspend").is_true()? {
@@ -81,29 +81,29 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     }
     let job = pod.label(CLUSTER)?;
     let head = pod.label(NODE_TYPE) == Some("head");
-    // With several hosts in a replica their labels do not say how many pods come before this one.
+    // With multiple hosts per replica, the labels do not contain the index of the pod within the group.
     let index = match pod.label(HOST_INDEX) {
         _ if head => Some(0),
         Some(_) => None,
-        None => label_number(pod, REPLICA_INDEX),
+        None => numeric_label(pod, REPLICA_INDEX),
     };
     let role = if head { Some("head") } else { pod.label(GROUP) };
     Some(Member { kind: &KIND, job, role, index, training: pod.label(SERVE).is_none() })
 }
 
 impl<'a> Cluster<'a> {
-    /// The head, then each group of workers.
+    /// Renders the head, then each worker group.
     pub(super) fn roles(&self) -> Result<Vec<Role>, RenderError> {
         let mut roles = vec![self.head()?.into_role("head", 1)];
         for group in self.spec.get("workerGroupSpecs").items()? {
             let name = group.get("groupName").required_text()?;
-            let (replicas, hosts) = size(&group)?;
+            let (replicas, hosts) = group_size(&group)?;
             roles.push(self.worker(&group, name, hosts)?.into_role(name, replicas * hosts));
         }
         Ok(roles)
     }
 
-    /// The Service before the head. `RayCluster` lets its user name it.
+    /// Returns the DNS name of the head's Service, whose name users can configure.
     pub(super) fn head_service(&self) -> Result<String, RenderError> {
         let named = self.spec.get("headGroupSpec").get("headService").get("metadata").get("name").text()?;
         let name = named.map_or_else(|| format!("{}-head-svc", self.owner.name), str::to_owned);
@@ -114,38 +114,38 @@ impl<'a> Cluster<'a> {
         let group = self.spec.get("headGroupSpec");
         group.required_object()?;
         let mut draft = self.pod(&group, &self.owner.name, "head")?;
-        self.label(&mut draft, &group, "head", "headgroup")?;
-        if self.serves {
+        self.add_labels(&mut draft, &group, "head", "headgroup")?;
+        if self.is_ray_service {
             draft.label(SERVE, "false");
         }
-        node::head(&mut draft, self, &group)?;
+        node::complete_head(&mut draft, self, &group)?;
         Ok(draft)
     }
 
     fn worker(&self, group: &Field<'a>, name: &str, hosts: u64) -> Result<Draft, RenderError> {
         let mut draft = self.pod(group, &format!("{}-{name}", self.owner.name), "worker")?;
-        self.label(&mut draft, group, "worker", name)?;
+        self.add_labels(&mut draft, group, "worker", name)?;
         draft.label(REPLICA_INDEX, "0");
         if hosts > 1 {
             draft.label("ray.io/worker-group-replica-name", format!("{name}-{ZERO_SUFFIX}"));
             draft.label(HOST_INDEX, "0");
         }
-        if self.serves {
+        if self.is_ray_service {
             draft.label(SERVE, "true");
         }
-        node::worker(&mut draft, self, group)?;
+        node::complete_worker(&mut draft, self, group)?;
         Ok(draft)
     }
 
     fn pod(&self, group: &Field<'a>, prefix: &str, node_type: &str) -> Result<Draft, RenderError> {
         let mut draft = Draft::new(&group.get("template"), &self.owner, self.namespace)?;
-        let prefix = truncate(prefix, LONGEST_PREFIX).to_lowercase();
+        let prefix = truncate(prefix, MAX_PREFIX_LENGTH).to_lowercase();
         draft.generate_name = Some(format!("{prefix}-{node_type}-"));
         Ok(draft)
     }
 
-    /// The user's labels beat KubeRay's, but for those that tell the pods of a cluster apart.
-    fn label(
+    /// Adds KubeRay's labels. User labels take precedence, except over those that identify the pod within the cluster.
+    fn add_labels(
         &self,
         draft: &mut Draft,
         group: &Field<'a>,
@@ -153,7 +153,7 @@ impl<'a> Cluster<'a> {
         group_name: &str,
     ) -> Result<(), RenderError> {
         let cluster = self.owner.name.as_str();
-        draft.labels.extend(group.get("labels").copied_object()?);
+        draft.labels.extend(group.get("labels").cloned_object()?);
         let identifier = format!("{cluster}-{node_type}");
         for (key, value) in [
             (IS_RAY_NODE, "yes"),
@@ -170,18 +170,18 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// The replicas of a group within its bounds, and the hosts of each.
-fn size(group: &Field<'_>) -> Result<(u64, u64), RenderError> {
-    let bound = |key| group.get(key).count();
-    let least = bound("minReplicas")?.unwrap_or(0);
-    let most = bound("maxReplicas")?.unwrap_or(u64::MAX);
-    let replicas = bound("replicas")?.unwrap_or(0);
-    let hosts = bound("numOfHosts")?.unwrap_or(1);
-    let replicas = if replicas < least { least } else { replicas.min(most) };
+/// Returns the number of replicas of a group, within its bounds, and the number of hosts of each replica.
+fn group_size(group: &Field<'_>) -> Result<(u64, u64), RenderError> {
+    let count = |key| group.get(key).count();
+    let min = count("minReplicas")?.unwrap_or(0);
+    let max = count("maxReplicas")?.unwrap_or(u64::MAX);
+    let replicas = count("replicas")?.unwrap_or(0);
+    let hosts = count("numOfHosts")?.unwrap_or(1);
+    let replicas = if replicas < min { min } else { replicas.min(max) };
     Ok((if group.get("suspend").is_true()? { 0 } else { replicas }, hosts))
 }
 
-/// The end of a text that a label can hold.
+/// Returns the end of a text, truncated to the maximum length of a label value.
 fn truncate_start(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(63))..]
 }

@@ -1,10 +1,10 @@
 //! `ray.io` `RayService`: the pods of the `RayCluster` that it creates.
 
-use super::raycluster::{API_VERSION, Cluster, NAME_IS_RANDOM};
+use super::raycluster::{API_VERSION, Cluster, RANDOM_NAME_NOTE};
 use crate::workload::template::{Field, Owner, ZERO_SUFFIX};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role};
 
-/// A `RayService`. Its pods name their `RayCluster` only, and are recognised as such.
+/// A `RayService`. The labels of its pods name only the `RayCluster`, so they are identified as part of that.
 pub(super) static KIND: Kind = Kind {
     group: "ray.io",
     versions: &["v1", "v1alpha1"],
@@ -18,19 +18,19 @@ pub(super) static KIND: Kind = Kind {
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let root = Field::root(manifest.raw);
-    let service = Owner::of(manifest, API_VERSION, "RayService")?;
+    let service = Owner::from_manifest(manifest, API_VERSION, "RayService")?;
     let name = format!("{}-{ZERO_SUFFIX}", service.name);
     let cluster = Cluster {
-        owner: service.makes(API_VERSION, "RayCluster", name),
+        owner: service.child(API_VERSION, "RayCluster", name),
         namespace: manifest.namespace,
         annotations: root.get("metadata").get("annotations"),
         spec: root.get("spec").get("rayClusterConfig"),
-        serves: true,
+        is_ray_service: true,
     };
     cluster.spec.required_object()?;
     let mut roles = cluster.roles()?;
     for role in &mut roles {
-        role.notes.push(NAME_IS_RANDOM.to_owned());
+        role.notes.push(RANDOM_NAME_NOTE.to_owned());
     }
     Ok(roles)
 }

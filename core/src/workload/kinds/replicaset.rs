@@ -1,10 +1,10 @@
-//! `apps/v1` `ReplicaSet`, and what every kind whose pods are all alike shares with it.
+//! `apps/v1` `ReplicaSet`, and code shared with the other kinds that have identical pods.
 
-use crate::workload::member::by_owner;
+use crate::workload::member::member_by_owner;
 use crate::workload::template::{Draft, Field, Owner};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role, SOLE_ROLE};
 
-/// A `ReplicaSet`: pods that are all alike.
+/// A `ReplicaSet`: identical pods.
 pub(super) static KIND: Kind = Kind {
     group: "apps",
     versions: &["v1"],
@@ -12,22 +12,22 @@ pub(super) static KIND: Kind = Kind {
     resource: "replicasets",
     fidelity: Fidelity::Exact,
     render: |manifest| render(manifest, "apps/v1", "ReplicaSet"),
-    identify: |pod| by_owner(pod, "apps/v1", &KIND),
+    identify: |pod| member_by_owner(pod, "apps/v1", &KIND),
     gang: GangTraits::NONE,
 };
 
-/// The pods of a workload that makes them itself, all alike.
+/// Renders a workload that directly owns identical pods.
 pub(super) fn render(
     manifest: &Manifest<'_>,
     api_version: &'static str,
     kind: &'static str,
 ) -> Result<Vec<Role>, RenderError> {
-    let (draft, replicas) = alike(manifest, &Owner::of(manifest, api_version, kind)?)?;
+    let (draft, replicas) = replica_draft(manifest, &Owner::from_manifest(manifest, api_version, kind)?)?;
     Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }
 
-/// `spec.replicas` pods of `spec.template`.
-pub(super) fn alike(manifest: &Manifest<'_>, owner: &Owner<'_>) -> Result<(Draft, u64), RenderError> {
+/// Creates a draft from `spec.template`, and returns it with `spec.replicas`.
+pub(super) fn replica_draft(manifest: &Manifest<'_>, owner: &Owner<'_>) -> Result<(Draft, u64), RenderError> {
     let spec = Field::root(manifest.raw).get("spec");
     let replicas = spec.get("replicas").count()?.unwrap_or(1);
     Ok((Draft::new(&spec.get("template"), owner, manifest.namespace)?, replicas))

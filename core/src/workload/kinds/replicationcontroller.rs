@@ -1,10 +1,10 @@
 //! `v1` `ReplicationController`.
 
 use super::replicaset;
-use crate::workload::member::by_owner;
+use crate::workload::member::member_by_owner;
 use crate::workload::{Fidelity, GangTraits, Kind};
 
-/// A `ReplicationController`: the older form of a `ReplicaSet`.
+/// A `ReplicationController`: the predecessor of the `ReplicaSet`.
 pub(super) static KIND: Kind = Kind {
     group: "",
     versions: &["v1"],
@@ -12,6 +12,6 @@ pub(super) static KIND: Kind = Kind {
     resource: "replicationcontrollers",
     fidelity: Fidelity::Exact,
     render: |manifest| replicaset::render(manifest, "v1", "ReplicationController"),
-    identify: |pod| by_owner(pod, "v1", &KIND),
+    identify: |pod| member_by_owner(pod, "v1", &KIND),
     gang: GangTraits::NONE,
 };

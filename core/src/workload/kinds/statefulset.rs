@@ -1,16 +1,16 @@
-//! `apps/v1` `StatefulSet`, and what every kind that makes such sets shares with it.
+//! `apps/v1` `StatefulSet`, and code shared with the kinds that create `StatefulSets`.
 //!
-//! Source of the rules: the `StatefulSet` controller of Kubernetes 1.36.
+//! Follows the `StatefulSet` controller of Kubernetes 1.36.
 
 use serde_json::{Value, json};
 
-use super::replicaset::alike;
+use super::replicaset::replica_draft;
 use crate::pod::Pod;
-use crate::workload::member::{by_owner, label_number};
+use crate::workload::member::{member_by_owner, numeric_label};
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SOLE_ROLE};
 
-/// A `StatefulSet`: pods with a number, a name and volumes of their own.
+/// A `StatefulSet`: pods with an ordinal, a stable name and their own volumes.
 pub(super) static KIND: Kind = Kind {
     group: "apps",
     versions: &["v1"],
@@ -22,60 +22,60 @@ pub(super) static KIND: Kind = Kind {
     gang: GangTraits::NONE,
 };
 
-/// The label with a pod's number in its set.
+/// Label that contains a pod's ordinal in its set.
 pub(in crate::workload) const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 
-/// What gives one pod of a set its identity.
+/// Identity of a pod in a set.
 #[derive(Clone, Debug)]
 pub(super) struct Identity<'a> {
     /// Name of the set.
     pub(super) set: &'a str,
-    /// The headless Service that gives the pods their DNS names.
+    /// Headless Service that governs the DNS names of the pods.
     pub(super) service: Option<&'a str>,
-    /// The pod's number.
+    /// Ordinal of the pod.
     pub(super) ordinal: u64,
-    /// The set's `volumeClaimTemplates`.
+    /// `volumeClaimTemplates` of the set.
     pub(super) claims: Field<'a>,
 }
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
-    let owner = Owner::of(manifest, "apps/v1", "StatefulSet")?;
+    let owner = Owner::from_manifest(manifest, "apps/v1", "StatefulSet")?;
     let spec = Field::root(manifest.raw).get("spec");
-    let (mut draft, replicas) = alike(manifest, &owner)?;
+    let (mut draft, replicas) = replica_draft(manifest, &owner)?;
     let identity = Identity {
         set: &owner.name,
         service: spec.get("serviceName").text()?,
         ordinal: spec.get("ordinals").get("start").count()?.unwrap_or(0),
         claims: spec.get("volumeClaimTemplates"),
     };
-    finish(&mut draft, &identity)?;
+    apply_identity(&mut draft, &identity)?;
     Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    Some(Member { index: label_number(pod, POD_INDEX), ..by_owner(pod, "apps/v1", &KIND)? })
+    Some(Member { index: numeric_label(pod, POD_INDEX), ..member_by_owner(pod, "apps/v1", &KIND)? })
 }
 
-/// What the controller adds to a pod of a set.
-pub(super) fn finish(draft: &mut Draft, identity: &Identity<'_>) -> Result<(), RenderError> {
+/// Adds the fields that the controller sets on a pod of a set.
+pub(super) fn apply_identity(draft: &mut Draft, identity: &Identity<'_>) -> Result<(), RenderError> {
     let Identity { set, service, ordinal, claims } = identity;
     let name = format!("{set}-{ordinal}");
     draft.label("statefulset.kubernetes.io/pod-name", name.as_str());
     draft.label(POD_INDEX, ordinal.to_string());
     draft.label("controller-revision-hash", format!("{set}-{ZERO_HASH}"));
-    draft.note(format!("the hash in controller-revision-hash is made in the cluster: {ZERO_HASH} stands for it"));
+    draft.add_note(format!("the hash in controller-revision-hash is generated in the cluster, shown as {ZERO_HASH}"));
     draft.set("hostname", name.as_str());
     draft.spec.shift_remove("subdomain");
     if let Some(service) = service {
         draft.set("subdomain", *service);
     }
-    mount(draft, claims, &name)?;
+    add_claims(draft, claims, &name)?;
     draft.name = Some(name);
     Ok(())
 }
 
-/// Claimed volumes stand first, and a template's volume of the same name gives way.
-fn mount(draft: &mut Draft, claims: &Field<'_>, pod: &str) -> Result<(), RenderError> {
+/// Adds the claims as volumes before those of the template, and removes volumes of the template with the same name.
+fn add_claims(draft: &mut Draft, claims: &Field<'_>, pod: &str) -> Result<(), RenderError> {
     let mut volumes: Vec<Value> = Vec::new();
     for claim in claims.items()? {
         let Some(name) = claim.get("metadata").get("name").text()? else { continue };
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[rstest]
-    #[case::plain(json!({"serviceName": "db-headless", "replicas": 3, "template": {"spec": {"subdomain": "given way"}}}), 3, json!({
+    #[case::plain(json!({"serviceName": "db-headless", "replicas": 3, "template": {"spec": {"subdomain": "overridden"}}}), 3, json!({
         "/metadata/name": "db-0",
         "/metadata/generateName": "db-",
         "/metadata/labels": {
@@ -115,7 +115,7 @@ mod tests {
         },
         "/spec": {"subdomain": "db-headless", "hostname": "db-0"},
     }))]
-    #[case::no_service(json!({"template": {"spec": {"subdomain": "given way"}}}), 1, json!({"/spec": {"hostname": "db-0"}}))]
+    #[case::no_service(json!({"template": {"spec": {"subdomain": "overridden"}}}), 1, json!({"/spec": {"hostname": "db-0"}}))]
     #[case::later_start(json!({"ordinals": {"start": 5}, "template": {"spec": {}}}), 1, json!({
         "/metadata/name": "db-5",
         "/metadata/labels/apps.kubernetes.io~1pod-index": "5",
@@ -131,22 +131,22 @@ mod tests {
             {"name": "scratch", "emptyDir": {}},
         ]})
     )]
-    #[case::odd_volumes(
+    #[case::malformed_volumes(
         json!({"template": {"spec": {"volumes": "x"}}, "volumeClaimTemplates": [{"metadata": {"name": "data"}}]}), 1,
         json!({"/spec/volumes": "x"})
     )]
-    fn pods(#[case] spec: Value, #[case] replicas: u64, #[case] expected: Value) {
+    fn pods_have_a_stable_identity(#[case] spec: Value, #[case] replicas: u64, #[case] expected: Value) {
         check(&set(&spec), "Pod", replicas, &expected);
     }
 
     #[test]
-    fn an_odd_start_is_an_error() {
+    fn a_negative_start_is_rejected() {
         let raw = set(&json!({"ordinals": {"start": -1}, "template": {"spec": {}}}));
         assert_eq!(error(&raw), "spec.ordinals.start is -1: expected a whole number from 0 to 2147483647");
     }
 
     #[test]
-    fn a_pod_knows_its_number() {
+    fn the_ordinal_is_read_from_a_label() {
         let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "controller": true});
         let raw = json!({"metadata": {"labels": {"apps.kubernetes.io/pod-index": "2"}, "ownerReferences": [owner]}});
         let member = identify(Pod::new(&raw)).unwrap();

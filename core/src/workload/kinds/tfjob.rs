@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::training_operator::{Framework, Job, Replica, Roles};
+use super::training_operator::{Framework, Job, Replica, ReplicaTypes};
 use crate::workload::template::{Draft, append, container_named, env};
 use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
 
-/// Chief, workers, parameter servers and evaluator, who find each other through `TF_CONFIG`.
+/// A `TFJob`: chief, workers, parameter servers and evaluator, which find each other through `TF_CONFIG`.
 pub(super) static KIND: Kind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
@@ -15,12 +15,12 @@ static FRAMEWORK: Framework = Framework {
     resource: "tfjobs",
     controller: "tfjob-controller",
     specs: "tfReplicaSpecs",
-    roles: Roles::Any(&TYPES),
+    roles: ReplicaTypes::Open(&REPLICA_TYPES),
     container: "tensorflow",
     port: ("tfjob-port", 2222),
     restart_policy: "Never",
     is_master,
-    connect,
+    set_cluster_spec,
     gang: GangTraits {
         size: &[SizeSource::EnvCluster(CLUSTER_VARIABLE)],
         auxiliary_roles: &["evaluator"],
@@ -28,22 +28,22 @@ static FRAMEWORK: Framework = Framework {
     },
 };
 
-/// The variable with the addresses of all pods by their roles.
+/// Environment variable that contains the addresses of the pods of each role.
 const CLUSTER_VARIABLE: &str = "TF_CONFIG";
-const TYPES: [&str; 5] = ["PS", "Worker", "Chief", "Master", "Evaluator"];
+const REPLICA_TYPES: [&str; 5] = ["PS", "Worker", "Chief", "Master", "Evaluator"];
 
 fn is_master(job: &Job<'_>, replica: &Replica) -> bool {
-    let leads = |role: &str| role == "Chief" || role == "Master";
-    let has_leader = job.replicas.iter().any(|replica| leads(&replica.role));
-    if has_leader { leads(&replica.role) } else { replica.role == "Worker" }
+    let is_chief = |role: &str| role == "Chief" || role == "Master";
+    let has_chief = job.replicas.iter().any(|replica| is_chief(&replica.role));
+    if has_chief { is_chief(&replica.role) } else { replica.role == "Worker" }
 }
 
-fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
     if job.replica("Chief").is_some() && job.replica("Master").is_some() {
         return Err(job.specs.invalid("either Chief or Master"));
     }
     job.listed_total()?;
-    let known = job.replicas.iter().filter(|replica| TYPES.contains(&replica.role.as_str()));
+    let known = job.replicas.iter().filter(|replica| REPLICA_TYPES.contains(&replica.role.as_str()));
     let is_alone = known.map(|replica| replica.count).sum::<u64>() == 1;
     if is_alone {
         return Ok(());
@@ -56,7 +56,7 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
     Ok(())
 }
 
-/// The whole cluster, its types sorted by name as Go sorts a map.
+/// Returns the complete cluster specification; replica types are sorted by name, as Go sorts maps.
 fn config(job: &Job<'_>, replica: &Replica) -> Value {
     let mut cluster: Vec<_> =
         job.replicas.iter().map(|peer| (peer.role.to_lowercase(), addresses(job, peer))).collect();
@@ -65,7 +65,8 @@ fn config(job: &Job<'_>, replica: &Replica) -> Value {
     json!({"cluster": cluster, "task": task(replica), "environment": "cloud"})
 }
 
-/// What a pod of a dynamic cluster needs: a worker sees itself and all parameter servers, others see themselves.
+/// Returns the cluster specification for dynamic workers: a worker's contains itself and all parameter servers, a
+/// parameter server's only itself, and that of other roles is empty.
 fn sparse_config(job: &Job<'_>, replica: &Replica) -> Value {
     let first = address(job, replica, 0);
     let (worker, servers) = match replica.role.as_str() {
@@ -97,7 +98,7 @@ mod tests {
     use super::super::training_operator::testing;
     use super::*;
     use crate::workload::Role;
-    use crate::workload::template::testing::{env_of, error, render};
+    use crate::workload::template::testing::{env_lines, error, render};
 
     fn job(dynamic: bool, roles: &[(&str, u64)]) -> Value {
         testing::job(&FRAMEWORK, &json!({"enableDynamicWorker": dynamic}), roles)
@@ -128,35 +129,35 @@ mod tests {
     #[case::dynamic_without_servers(true, &[("Worker", 2)], 0, Some(
         r#"{"cluster":{"worker":{"0":"j-worker-0.team.svc:2222"},"ps":null},"task":{"type":"worker","index":0}}"#
     ))]
-    fn the_cluster_is_written_as_go_does(
+    fn the_cluster_is_encoded_as_go_does(
         #[case] dynamic: bool,
         #[case] roles: &[(&str, u64)],
         #[case] role: usize,
         #[case] config: Option<&str>,
     ) {
         let roles = render(&job(dynamic, roles)).unwrap();
-        assert_eq!(env_of(&roles[role], 1), Vec::<String>::new());
+        assert_eq!(env_lines(&roles[role], 1), Vec::<String>::new());
         assert_eq!(
-            env_of(&roles[role], 0),
+            env_lines(&roles[role], 0),
             config.map(|config| format!("TF_CONFIG={config}")).into_iter().collect::<Vec<_>>()
         );
     }
 
     #[rstest]
-    #[case::chief_leads(CLUSTER, &["Chief"])]
-    #[case::first_worker_leads(&[("PS", 1), ("Worker", 2)], &["Worker"])]
-    #[case::nobody_leads(&[("PS", 2)], &[])]
-    #[case::a_type_of_ones_own(&[("Reader", 1), ("master", 1)], &["Master"])]
-    fn one_role_leads(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
+    #[case::chief(CLUSTER, &["Chief"])]
+    #[case::first_worker(&[("PS", 1), ("Worker", 2)], &["Worker"])]
+    #[case::no_master(&[("PS", 2)], &[])]
+    #[case::custom_type(&[("Reader", 1), ("master", 1)], &["Master"])]
+    fn one_role_is_the_master(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
         let roles = render(&job(false, roles)).unwrap();
-        let leads = |role: &&Role| role.pod["metadata"]["labels"].get("training.kubeflow.org/job-role").is_some();
-        assert_eq!(roles.iter().filter(leads).map(|role| role.name.as_str()).collect::<Vec<_>>(), expected);
+        let is_master = |role: &&Role| role.pod["metadata"]["labels"].get("training.kubeflow.org/job-role").is_some();
+        assert_eq!(roles.iter().filter(is_master).map(|role| role.name.as_str()).collect::<Vec<_>>(), expected);
     }
 
     #[rstest]
-    #[case::two_leaders(&[("Chief", 1), ("Master", 1)], "expected either Chief or Master")]
-    #[case::too_many_to_list(&[("Worker", 2_000_000_000)], "expected at most 50000, as each pod lists all others")]
-    fn what_cannot_be_is_an_error(#[case] roles: &[(&str, u64)], #[case] message: &str) {
+    #[case::two_chiefs(&[("Chief", 1), ("Master", 1)], "expected either Chief or Master")]
+    #[case::too_many_pods(&[("Worker", 2_000_000_000)], "expected at most 50000, because every pod lists all others")]
+    fn an_invalid_spec_is_rejected(#[case] roles: &[(&str, u64)], #[case] message: &str) {
         let error = error(&job(false, roles));
         assert!(error.ends_with(message), "{error}");
     }

@@ -1,6 +1,6 @@
-//! `batch.volcano.sh` Job, Volcano's own.
+//! `batch.volcano.sh` Job.
 //!
-//! Source of the rules: the Job controller of Volcano 1.15 and its webhook for Jobs.
+//! Follows the Job controller and the Job webhook of Volcano 1.15.
 
 mod plugins;
 #[cfg(test)]
@@ -9,7 +9,7 @@ mod tests;
 use serde_json::{Map, Value, json};
 
 use crate::pod::Pod;
-use crate::workload::member::label_number;
+use crate::workload::member::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, containers};
 use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
 
@@ -29,17 +29,18 @@ pub(in crate::workload) const JOB: &str = "volcano.sh/job-name";
 pub(in crate::workload) const TASK: &str = "volcano.sh/task-spec";
 pub(in crate::workload) const TASK_INDEX: &str = "volcano.sh/task-index";
 const QUEUE: &str = "volcano.sh/queue-name";
-/// Stands for the random end of a volume's name.
-const ZERO_VOLUME: &str = "000000000000";
+/// Placeholder for the random suffix of a volume's name.
+const ZERO_VOLUME_SUFFIX: &str = "000000000000";
 
 /// Annotations of the Job that its pods inherit.
-const INHERITED: [&str; 3] = ["volcano.sh/preemptable", "volcano.sh/cooldown-time", "volcano.sh/revocable-zone"];
-/// Disruption budgets: the first one that is there is inherited.
-const BUDGETS: [&str; 2] = ["volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"];
+const INHERITED_ANNOTATIONS: [&str; 3] =
+    ["volcano.sh/preemptable", "volcano.sh/cooldown-time", "volcano.sh/revocable-zone"];
+/// Disruption budget annotations of the Job, of which its pods inherit the first one that is set.
+const DISRUPTION_BUDGETS: [&str; 2] = ["volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"];
 /// Labels of the Job that its pods inherit.
 const INHERITED_LABELS: [&str; 2] = ["volcano.sh/preemptable", "volcano.sh/cooldown-time"];
 
-/// A Job, as its pods are made from it.
+/// A Volcano Job, from which its pods are rendered.
 struct Job<'a> {
     owner: Owner<'a>,
     namespace: &'a str,
@@ -60,14 +61,14 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     let spec = root.get("spec");
     let tasks = spec.get("tasks").required_items()?.into_iter().enumerate();
     let tasks = tasks.map(|(index, field)| Task::read(index, field)).collect::<Result<_, _>>()?;
-    let owner = Owner::of(manifest, "batch.volcano.sh/v1alpha1", "Job")?;
+    let owner = Owner::from_manifest(manifest, "batch.volcano.sh/v1alpha1", "Job")?;
     let job = Job { owner, namespace: manifest.namespace, metadata: root.get("metadata"), spec, tasks };
     job.tasks.iter().map(|task| Ok(job.pod(task)?.into_role(task.name.as_str(), task.replicas))).collect()
 }
 
 fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     let job = pod.label(JOB)?;
-    Some(Member { kind: &KIND, job, role: pod.label(TASK), index: label_number(pod, TASK_INDEX), training: true })
+    Some(Member { kind: &KIND, job, role: pod.label(TASK), index: numeric_label(pod, TASK_INDEX), training: true })
 }
 
 impl<'a> Task<'a> {
@@ -80,27 +81,27 @@ impl<'a> Task<'a> {
 impl Job<'_> {
     fn pod(&self, task: &Task<'_>) -> Result<Draft, RenderError> {
         let mut draft = Draft::new(&task.field.get("template"), &self.owner, self.namespace)?;
-        draft.rename(format!("{}-{}-0", self.owner.name, task.name));
+        draft.set_name(format!("{}-{}-0", self.owner.name, task.name));
         draft.finalizers.clear();
         draft.set_default("schedulerName", self.spec.get("schedulerName").text()?.unwrap_or("volcano"));
         if let Some(priority) = self.spec.get("priorityClassName").text()? {
             draft.set_default("priorityClassName", priority);
         }
-        if draft.host_network() {
+        if draft.uses_host_network() {
             draft.set_default("dnsPolicy", "ClusterFirstWithHostNet");
         }
-        self.mount(&mut draft)?;
-        self.mark(&mut draft, task)?;
+        self.add_volumes(&mut draft)?;
+        self.add_metadata(&mut draft, task)?;
         plugins::apply(&mut draft, self, task)?;
         Ok(draft)
     }
 
-    fn mark(&self, draft: &mut Draft, task: &Task<'_>) -> Result<(), RenderError> {
+    fn add_metadata(&self, draft: &mut Draft, task: &Task<'_>) -> Result<(), RenderError> {
         let name = self.owner.name.as_str();
-        draft.mark(TASK_INDEX, "0");
-        draft.mark(TASK, &task.name);
-        draft.mark(JOB, name);
-        draft.mark(QUEUE, self.spec.get("queue").text()?.unwrap_or("default"));
+        draft.label_and_annotate(TASK_INDEX, "0");
+        draft.label_and_annotate(TASK, &task.name);
+        draft.label_and_annotate(JOB, name);
+        draft.label_and_annotate(QUEUE, self.spec.get("queue").text()?.unwrap_or("default"));
         draft.label("volcano.sh/job-namespace", self.namespace);
         draft.annotate("scheduling.k8s.io/group-name", format!("{name}-{}", self.owner.uid));
         draft.annotate("volcano.sh/job-version", "0");
@@ -113,8 +114,8 @@ impl Job<'_> {
             draft.label("volcano.sh/partition-id", "0");
         }
         let annotations = self.metadata.get("annotations");
-        let budget = BUDGETS.into_iter().find(|key| annotations.get(key).is_present());
-        for key in INHERITED.into_iter().chain(budget) {
+        let budget = DISRUPTION_BUDGETS.into_iter().find(|key| annotations.get(key).is_present());
+        for key in INHERITED_ANNOTATIONS.into_iter().chain(budget) {
             if let Some(value) = annotations.get(key).value() {
                 draft.annotate(key, value.clone());
             }
@@ -127,21 +128,21 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// The Job's volumes are mounted into every container of every task, init containers excepted.
-    fn mount(&self, draft: &mut Draft) -> Result<(), RenderError> {
+    /// Mounts the Job's volumes into every container of every task, except init containers.
+    fn add_volumes(&self, draft: &mut Draft) -> Result<(), RenderError> {
         let volumes = self.spec.get("volumes").items()?;
         for (index, volume) in volumes.iter().enumerate() {
-            // The end of the name is random, twelve characters long; the index keeps the names apart here.
+            // The name ends with twelve random characters; the index makes it unique here.
             let name = format!("{}-{index:012}", self.owner.name);
-            let made = || format!("{}-volume-{ZERO_VOLUME}", self.owner.name);
-            let claim = volume.get("volumeClaimName").text()?.map_or_else(made, str::to_owned);
+            let generated = || format!("{}-volume-{ZERO_VOLUME_SUFFIX}", self.owner.name);
+            let claim = volume.get("volumeClaimName").text()?.map_or_else(generated, str::to_owned);
             append(&mut draft.spec, "volumes", [json!({"name": name, "persistentVolumeClaim": {"claimName": claim}})]);
             for container in containers(&mut draft.spec) {
                 append(container, "volumeMounts", [mount(&name, volume.get("mountPath").value())]);
             }
         }
         if !volumes.is_empty() {
-            draft.note(format!("the names of spec.volumes end in random characters: {ZERO_VOLUME} stands for them"));
+            draft.add_note(format!("the names of spec.volumes have a random suffix, shown as {ZERO_VOLUME_SUFFIX}"));
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
 //! `kubeflow.org/v1` `XGBoostJob` (training-operator v1.9).
 
-use super::training_operator::{Framework, Job, Replica, Roles, add_env};
+use super::training_operator::{Framework, Job, Replica, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env};
 use crate::workload::{GangTraits, Kind, RenderError};
 
-/// A master that tracks and workers that train.
+/// An `XGBoostJob`: a master that runs the tracker, and workers.
 pub(super) static KIND: Kind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
@@ -13,17 +13,17 @@ static FRAMEWORK: Framework = Framework {
     resource: "xgboostjobs",
     controller: "xgboostjob-controller",
     specs: "xgbReplicaSpecs",
-    roles: Roles::Only(&["Master", "Worker"], "Master or Worker"),
+    roles: ReplicaTypes::Fixed(&["Master", "Worker"], "Master or Worker"),
     container: "xgboost",
     port: ("xgboostjob-port", 9999),
     restart_policy: "Never",
     is_master: |_, replica| replica.role == "Master",
-    connect,
+    set_cluster_spec,
     gang: GangTraits::BY_OWNER,
 };
 
-fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
-    let master = job.required("Master")?;
+fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+    let master = job.required_replica("Master")?;
     let total = job.listed_total()?;
     let rank = if replica.role == "Worker" { master.count } else { 0 };
     let mut variables = vec![
@@ -34,9 +34,9 @@ fn connect(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), Re
         env("PYTHONUNBUFFERED", "1"),
     ];
     if total > 1 {
-        // For LightGBM, which wants to know every worker.
+        // LightGBM requires the addresses of all workers.
         let workers: Vec<_> = (0..total - 1).map(|index| job.pod_name("Worker", index)).collect();
-        variables.push(env("WORKER_PORT", job.required("Worker")?.port.to_string()));
+        variables.push(env("WORKER_PORT", job.required_replica("Worker")?.port.to_string()));
         variables.push(env("WORKER_ADDRS", workers.join(",")));
     }
     add_env(draft, &variables);
@@ -50,7 +50,7 @@ mod tests {
 
     use super::super::training_operator::testing::job;
     use super::FRAMEWORK;
-    use crate::workload::template::testing::{env_of, error, render};
+    use crate::workload::template::testing::{env_lines, error, render};
 
     #[rstest]
     #[case::master_alone(&[("Master", 1)], &["MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=1 RANK=0 PYTHONUNBUFFERED=1"])]
@@ -58,13 +58,13 @@ mod tests {
         "MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=3 RANK=0 PYTHONUNBUFFERED=1 WORKER_PORT=9999 WORKER_ADDRS=j-worker-0,j-worker-1",
         "MASTER_PORT=9999 MASTER_ADDR=j-master-0 WORLD_SIZE=3 RANK=1 PYTHONUNBUFFERED=1 WORKER_PORT=9999 WORKER_ADDRS=j-worker-0,j-worker-1",
     ])]
-    fn the_environment_follows_the_job(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
+    fn the_environment_depends_on_the_replicas(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
         let roles = render(&job(&FRAMEWORK, &json!({}), roles)).unwrap();
-        assert_eq!(roles.iter().map(|role| env_of(role, 0).join(" ")).collect::<Vec<_>>(), expected);
+        assert_eq!(roles.iter().map(|role| env_lines(role, 0).join(" ")).collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn a_job_without_master_is_refused() {
+    fn a_job_without_master_is_rejected() {
         assert_eq!(error(&job(&FRAMEWORK, &json!({}), &[("Worker", 1)])), "spec.xgbReplicaSpecs.Master is missing");
     }
 }

@@ -1,27 +1,27 @@
-//! A pod in the making: a template's labels, annotations, finalizers and spec under the name, the namespace and the
-//! reference of an owner.
+//! A pod under construction: labels, annotations, finalizers and spec of a template, with a name, a namespace and an
+//! owner reference.
 //!
-//! Source of the rules: `GetPodFromTemplate` of Kubernetes 1.36.
+//! Follows `GetPodFromTemplate` of Kubernetes 1.36.
 
 use serde_json::{Map, Value, json};
 
 use super::{Field, Owner, ZERO_SUFFIX, text};
 use crate::workload::{RenderError, Role};
 
-/// A pod in the making.
+/// A pod under construction.
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct Draft {
-    /// `metadata.name`, where the operator gives one.
+    /// `metadata.name`, if the operator sets it.
     pub(in crate::workload) name: Option<String>,
-    /// `metadata.generateName`: at first the owner's name and a dash.
+    /// `metadata.generateName`; by default the owner's name and a dash.
     pub(in crate::workload) generate_name: Option<String>,
-    /// The pod's labels, the template's first.
+    /// Labels of the pod; those of the template come first.
     pub(in crate::workload) labels: Map<String, Value>,
-    /// The pod's annotations, the template's first.
+    /// Annotations of the pod; those of the template come first.
     pub(in crate::workload) annotations: Map<String, Value>,
-    /// The pod's finalizers. Operators that build the pod by hand drop the template's.
+    /// Finalizers of the pod. Operators that do not use `GetPodFromTemplate` drop those of the template.
     pub(in crate::workload) finalizers: Vec<Value>,
-    /// The pod's spec, in the order of the template.
+    /// Spec of the pod, in the field order of the template.
     pub(in crate::workload) spec: Map<String, Value>,
     namespace: String,
     owner: Value,
@@ -29,7 +29,7 @@ pub(in crate::workload) struct Draft {
 }
 
 impl Draft {
-    /// The pod that a built-in controller would make from `template`.
+    /// Creates the pod that a built-in controller would create from `template`.
     pub(in crate::workload) fn new(
         template: &Field<'_>,
         owner: &Owner<'_>,
@@ -40,13 +40,13 @@ impl Draft {
         let metadata = template.get("metadata");
         let mut notes = Vec::new();
         if owner.name_is_generated {
-            notes.push(format!("the apiserver completes metadata.generateName: {ZERO_SUFFIX} stands for its suffix"));
+            notes.push(format!("the apiserver generates the suffix of metadata.generateName, shown as {ZERO_SUFFIX}"));
         }
         Ok(Self {
             name: None,
             generate_name: Some(owner.generate_name()),
-            labels: metadata.get("labels").copied_object()?,
-            annotations: metadata.get("annotations").copied_object()?,
+            labels: metadata.get("labels").cloned_object()?,
+            annotations: metadata.get("annotations").cloned_object()?,
             finalizers: metadata.get("finalizers").items()?.iter().filter_map(Field::value).cloned().collect(),
             spec,
             namespace: namespace.to_owned(),
@@ -55,8 +55,8 @@ impl Draft {
         })
     }
 
-    /// Gives the pod its whole name, as operators do that build it by hand.
-    pub(in crate::workload) fn rename(&mut self, name: impl Into<String>) {
+    /// Sets the complete name instead of `generateName`.
+    pub(in crate::workload) fn set_name(&mut self, name: impl Into<String>) {
         self.name = Some(name.into());
         self.generate_name = None;
     }
@@ -71,35 +71,35 @@ impl Draft {
         self.annotations.insert(key.to_owned(), value.into());
     }
 
-    /// Sets the same text as label and as annotation.
-    pub(in crate::workload) fn mark(&mut self, key: &str, value: &str) {
+    /// Sets the same value as a label and as an annotation.
+    pub(in crate::workload) fn label_and_annotate(&mut self, key: &str, value: &str) {
         self.label(key, value);
         self.annotate(key, value);
     }
 
-    /// Sets a field of the pod's spec.
+    /// Sets a field of the spec.
     pub(in crate::workload) fn set(&mut self, field: &str, value: impl Into<Value>) {
         self.spec.insert(field.to_owned(), value.into());
     }
 
-    /// Sets a text field of the pod's spec that is absent or empty, which is one to the operators.
+    /// Sets a string field of the spec if it is absent or empty, which operators do not distinguish.
     pub(in crate::workload) fn set_default(&mut self, field: &str, value: impl Into<Value>) {
         if text(&self.spec, field).is_empty() {
             self.set(field, value);
         }
     }
 
-    /// Whether the pod is on its node's own network.
-    pub(in crate::workload) fn host_network(&self) -> bool {
+    /// Returns true if the pod uses the host network.
+    pub(in crate::workload) fn uses_host_network(&self) -> bool {
         self.spec.get("hostNetwork").and_then(Value::as_bool) == Some(true)
     }
 
-    /// Tells the reader something about this pod.
-    pub(in crate::workload) fn note(&mut self, sentence: impl Into<String>) {
+    /// Adds a note for the user.
+    pub(in crate::workload) fn add_note(&mut self, sentence: impl Into<String>) {
         self.notes.push(sentence.into());
     }
 
-    /// The finished pod as a role of its workload.
+    /// Returns the finished pod as a role of its workload.
     pub(in crate::workload) fn into_role(self, name: impl Into<String>, replicas: u64) -> Role {
         let fields = [
             ("name", self.name.map(Value::String)),
@@ -117,8 +117,8 @@ impl Draft {
     }
 }
 
-/// Refuses a template that has no container, or whose containers are of the wrong shape where operators add to them.
-/// For operators that look into the containers themselves, before a pod is made.
+/// Validates that a template has containers, and that the fields that operators add to have the expected type. For
+/// operators that inspect the containers before they create a pod.
 pub(in crate::workload) fn require_containers(template: &Field<'_>) -> Result<(), RenderError> {
     template.object()?;
     let spec = template.get("spec");
@@ -131,8 +131,8 @@ pub(in crate::workload) fn require_containers(template: &Field<'_>) -> Result<()
     for list in [spec.get("initContainers"), containers] {
         for container in list.items()? {
             container.required_object()?;
-            for part in ["env", "envFrom", "ports", "volumeMounts", "command", "args"] {
-                container.get(part).items()?;
+            for list in ["env", "envFrom", "ports", "volumeMounts", "command", "args"] {
+                container.get(list).items()?;
             }
         }
     }
@@ -156,11 +156,11 @@ mod tests {
     #[case::env_is_an_object(json!({"spec": {"containers": [{"env": {"A": "1"}}]}}), "t.spec.containers[0].env is {\"A\":\"1\"}: expected a list")]
     #[case::volumes_are_text(json!({"spec": {"containers": [{}], "volumes": "v"}}), "t.spec.volumes is \"v\": expected a list")]
     #[case::labels_are_a_list(json!({"metadata": {"labels": ["a"]}, "spec": {"containers": [{}]}}), "t.metadata.labels is [\"a\"]: expected an object")]
-    fn a_malformed_template_is_refused_with_its_path(#[case] template: Value, #[case] message: &str) {
+    fn a_malformed_template_is_rejected_with_its_path(#[case] template: Value, #[case] message: &str) {
         let raw = json!({"metadata": {"name": "j"}});
         let manifest = Manifest { raw: &raw, namespace: "team", runtimes: &Runtimes::default() };
-        let owner = Owner::of(&manifest, "batch/v1", "Job").unwrap();
-        let template = Field::named(&template, "t");
+        let owner = Owner::from_manifest(&manifest, "batch/v1", "Job").unwrap();
+        let template = Field::with_path(&template, "t");
         let error = require_containers(&template).and_then(|()| Draft::new(&template, &owner, "team")).unwrap_err();
         assert_eq!(error.to_string(), message);
     }

@@ -1,8 +1,9 @@
-//! Edits the lists and objects of a pod's spec. What is of the wrong type stays as it is: the apiserver will refuse it.
+//! Edits lists and objects in a pod's spec. A value of the wrong type is left unchanged, because the apiserver rejects
+//! it.
 
 use serde_json::{Map, Value};
 
-/// The list `key` of `object`, made when it is absent or `null`.
+/// Returns the list `key` of `object`, which is created if it is absent or `null`; `None` if it is not a list.
 pub(in crate::workload) fn list_mut<'a>(object: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Vec<Value>> {
     let value = object.entry(key).or_insert(Value::Null);
     if value.is_null() {
@@ -11,7 +12,7 @@ pub(in crate::workload) fn list_mut<'a>(object: &'a mut Map<String, Value>, key:
     value.as_array_mut()
 }
 
-/// The object `key` of `object`, made when it is absent or `null`.
+/// Returns the object `key` of `object`, which is created if it is absent or `null`; `None` if it is not an object.
 pub(in crate::workload) fn object_mut<'a>(
     object: &'a mut Map<String, Value>,
     key: &str,
@@ -23,14 +24,14 @@ pub(in crate::workload) fn object_mut<'a>(
     value.as_object_mut()
 }
 
-/// Adds `items` at the end of a list, whatever stands there already.
+/// Appends `items` to a list without checking for duplicates.
 pub(in crate::workload) fn append(object: &mut Map<String, Value>, list: &str, items: impl IntoIterator<Item = Value>) {
     if let Some(list) = list_mut(object, list) {
         list.extend(items);
     }
 }
 
-/// Puts `item` in the place of the entry with the same `key`, or at the end of the list.
+/// Replaces the entry that has the same `key` as `item`, or appends `item`.
 pub(in crate::workload) fn upsert(object: &mut Map<String, Value>, list: &str, key: &str, item: Value) {
     let Some(entries) = list_mut(object, list) else { return };
     match entries.iter_mut().find(|entry| entry.get(key) == item.get(key)) {
@@ -39,7 +40,7 @@ pub(in crate::workload) fn upsert(object: &mut Map<String, Value>, list: &str, k
     }
 }
 
-/// Whether an entry of a list has `value` at `key`.
+/// Returns true if an entry of a list has `value` at `key`.
 pub(in crate::workload) fn has_entry<V: ?Sized>(object: &Map<String, Value>, list: &str, key: &str, value: &V) -> bool
 where
     Value: PartialEq<V>,
@@ -48,17 +49,17 @@ where
     entries.filter_map(|entry| entry.get(key)).any(|found| found == value)
 }
 
-/// Whether a list is absent or empty, which Go does not tell apart.
-pub(in crate::workload) fn is_empty(object: &Map<String, Value>, list: &str) -> bool {
+/// Returns true if a list is absent or empty, which Go does not distinguish.
+pub(in crate::workload) fn is_list_empty(object: &Map<String, Value>, list: &str) -> bool {
     object.get(list).and_then(Value::as_array).is_none_or(Vec::is_empty)
 }
 
-/// The text of a field; an absent one is empty, as in Go.
+/// Returns the string value of a field; empty if absent, as in Go.
 pub(in crate::workload) fn text<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
     object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The objects in the list `key` of `object`. Makes no list.
+/// Returns the objects in the list `key` of `object`, without creating the list.
 pub(in crate::workload) fn objects<'a>(
     object: &'a mut Map<String, Value>,
     key: &str,
@@ -66,27 +67,27 @@ pub(in crate::workload) fn objects<'a>(
     object.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
-/// The containers of a pod's spec, without the init containers.
+/// Returns the containers of a pod's spec, without init containers.
 pub(in crate::workload) fn containers(spec: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
     objects(spec, "containers")
 }
 
-/// The init containers of a pod's spec.
+/// Returns the init containers of a pod's spec.
 pub(in crate::workload) fn init_containers(
     spec: &mut Map<String, Value>,
 ) -> impl Iterator<Item = &mut Map<String, Value>> {
     objects(spec, "initContainers")
 }
 
-/// The containers and the init containers of a pod's spec.
-pub(in crate::workload) fn every_container(
+/// Returns the containers and init containers of a pod's spec.
+pub(in crate::workload) fn all_containers(
     spec: &mut Map<String, Value>,
 ) -> impl Iterator<Item = &mut Map<String, Value>> {
     let lists = spec.iter_mut().filter(|(key, _)| matches!(key.as_str(), "containers" | "initContainers"));
     lists.filter_map(|(_, list)| list.as_array_mut()).flatten().filter_map(Value::as_object_mut)
 }
 
-/// The container of this name, which is no init container.
+/// Returns the container with this name; init containers are ignored.
 pub(in crate::workload) fn container_named<'a>(
     spec: &'a mut Map<String, Value>,
     name: &str,
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_replaced_in_its_place_or_added_at_the_end() {
+    fn upsert_replaces_in_place_or_appends() {
         let mut container = json!({"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]});
         let container = container.as_object_mut().unwrap();
         upsert(container, "env", "name", env("A", "3"));

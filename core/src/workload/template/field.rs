@@ -1,17 +1,17 @@
-//! Reads a manifest by path, so that every error names where it was found.
+//! Typed access to the fields of a manifest; every error contains the path of the field.
 //!
-//! A value of the wrong type is an error wherever a kind reads it, as it is to the API.
+//! A value of the wrong type is an error, as it is to the API.
 
 use serde_json::{Map, Value};
 
 use crate::workload::RenderError;
 
-/// What the API accepts where a number is asked for (an `int32`).
-const COUNT: &str = "a whole number from 0 to 2147483647";
-/// The most characters of a wrong value that an error quotes: enough to recognise it, short enough for a line.
-const QUOTED: usize = 60;
+/// Values that the API accepts for a non-negative `int32`.
+const COUNT_RANGE: &str = "a whole number from 0 to 2147483647";
+/// Maximum number of characters of an invalid value that an error quotes: enough to recognize it on a single line.
+const MAX_QUOTED_CHARS: usize = 60;
 
-/// A place in a manifest: its path and what stands there. `null` counts as absent, as it does for the apiserver.
+/// A field of a manifest: its path and its value. `null` is treated as absent, as by the apiserver.
 #[derive(Clone, Debug)]
 pub(in crate::workload) struct Field<'a> {
     path: String,
@@ -19,108 +19,108 @@ pub(in crate::workload) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The whole manifest.
+    /// Returns the root of a manifest.
     pub(in crate::workload) fn root(raw: &'a Value) -> Self {
-        Self::named(raw, "")
+        Self::with_path(raw, "")
     }
 
-    /// A value whose path starts with `path`.
-    pub(in crate::workload) fn named(value: &'a Value, path: impl Into<String>) -> Self {
+    /// Returns a field with the given value and path.
+    pub(in crate::workload) fn with_path(value: &'a Value, path: impl Into<String>) -> Self {
         Self { path: path.into(), value: Some(value).filter(|value| !value.is_null()) }
     }
 
-    /// The field `key` below this one.
+    /// Returns the child field `key`.
     pub(in crate::workload) fn get(&self, key: &str) -> Self {
         let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         Self { path, value: self.value.and_then(|value| value.get(key)).filter(|value| !value.is_null()) }
     }
 
-    /// Where this stands, as `kubectl explain` writes it.
+    /// Returns the path, as `kubectl explain` writes it.
     pub(in crate::workload) fn path(&self) -> &str {
         &self.path
     }
 
-    /// What stands here.
+    /// Returns the value.
     pub(in crate::workload) fn value(&self) -> Option<&'a Value> {
         self.value
     }
 
-    /// Whether something stands here.
+    /// Returns true if the field has a value.
     pub(in crate::workload) fn is_present(&self) -> bool {
         self.value.is_some()
     }
 
-    /// The text that stands here; an empty one is absent, as Go's `omitempty` has it.
+    /// Returns the string value; an empty string is treated as absent, as by Go's `omitempty`.
     pub(in crate::workload) fn text(&self) -> Result<Option<&'a str>, RenderError> {
-        Ok(self.text_as_given()?.filter(|text| !text.is_empty()))
+        Ok(self.raw_text()?.filter(|text| !text.is_empty()))
     }
 
-    /// The text that stands here, for a field that Go holds by pointer: an empty one is not absent.
-    pub(in crate::workload) fn text_as_given(&self) -> Result<Option<&'a str>, RenderError> {
+    /// Returns the string value, including an empty string: for a field that is a pointer in Go.
+    pub(in crate::workload) fn raw_text(&self) -> Result<Option<&'a str>, RenderError> {
         self.read(Value::as_str, "a string")
     }
 
-    /// The text that must stand here.
+    /// Returns the string value, which is required.
     pub(in crate::workload) fn required_text(&self) -> Result<&'a str, RenderError> {
         self.text()?.ok_or_else(|| self.missing())
     }
 
-    /// The boolean that stands here.
-    pub(in crate::workload) fn flag(&self) -> Result<Option<bool>, RenderError> {
+    /// Returns the boolean value.
+    pub(in crate::workload) fn boolean(&self) -> Result<Option<bool>, RenderError> {
         self.read(Value::as_bool, "true or false")
     }
 
-    /// Whether `true` stands here.
+    /// Returns true if the value is `true`.
     pub(in crate::workload) fn is_true(&self) -> Result<bool, RenderError> {
-        Ok(self.flag()? == Some(true))
+        Ok(self.boolean()? == Some(true))
     }
 
-    /// The number of pods, or of anything else that the API counts, that stands here.
+    /// Returns the value of a non-negative `int32`, such as a number of pods.
     pub(in crate::workload) fn count(&self) -> Result<Option<u64>, RenderError> {
-        self.read(|value| value.as_u64().filter(|count| i32::try_from(*count).is_ok()), COUNT)
+        self.read(|value| value.as_u64().filter(|count| i32::try_from(*count).is_ok()), COUNT_RANGE)
     }
 
-    /// The object that stands here.
+    /// Returns the object.
     pub(in crate::workload) fn object(&self) -> Result<Option<&'a Map<String, Value>>, RenderError> {
         self.read(Value::as_object, "an object")
     }
 
-    /// The object that must stand here.
+    /// Returns the object, which is required.
     pub(in crate::workload) fn required_object(&self) -> Result<&'a Map<String, Value>, RenderError> {
         self.object()?.ok_or_else(|| self.missing())
     }
 
-    /// A copy of the object that stands here, empty when there is none.
-    pub(in crate::workload) fn copied_object(&self) -> Result<Map<String, Value>, RenderError> {
+    /// Returns a copy of the object; empty if absent.
+    pub(in crate::workload) fn cloned_object(&self) -> Result<Map<String, Value>, RenderError> {
         Ok(self.object()?.cloned().unwrap_or_default())
     }
 
-    /// The fields of the object that stands here, none when there is none.
+    /// Returns the keys and fields of the object; empty if absent.
     pub(in crate::workload) fn entries(&self) -> Result<Vec<(&'a str, Self)>, RenderError> {
         let entries = self.object()?.into_iter().flatten();
         Ok(entries.map(|(key, _)| (key.as_str(), self.get(key))).collect())
     }
 
-    /// The items of the list that stands here, none when there is none.
+    /// Returns the items of the list; empty if absent.
     pub(in crate::workload) fn items(&self) -> Result<Vec<Self>, RenderError> {
         let items = self.read(Value::as_array, "a list")?.into_iter().flatten().enumerate();
-        Ok(items.map(|(index, item)| Self::named(item, format!("{}[{index}]", self.path))).collect())
+        Ok(items.map(|(index, item)| Self::with_path(item, format!("{}[{index}]", self.path))).collect())
     }
 
-    /// The items of the list that must stand here.
+    /// Returns the items of the list, which is required.
     pub(in crate::workload) fn required_items(&self) -> Result<Vec<Self>, RenderError> {
         if self.is_present() { self.items() } else { Err(self.missing()) }
     }
 
-    /// The error that nothing stands here.
+    /// Returns the error for an absent field.
     pub(in crate::workload) fn missing(&self) -> RenderError {
         RenderError::Missing(self.path.clone())
     }
 
-    /// The error that something else than `expected` stands here.
+    /// Returns the error for a value other than `expected`.
     pub(in crate::workload) fn invalid(&self, expected: &'static str) -> RenderError {
         let text = self.value.map_or_else(|| "absent".to_owned(), Value::to_string);
-        let found = match text.char_indices().nth(QUOTED) {
+        let found = match text.char_indices().nth(MAX_QUOTED_CHARS) {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text,
         };
@@ -152,7 +152,7 @@ mod tests {
     #[case::too_large(json!({"replicas": 2_147_483_648_u64}), Err("a.b[0].replicas is 2147483648: expected a whole number from 0 to 2147483647"))]
     #[case::fraction(json!({"replicas": 1.5}), Err("a.b[0].replicas is 1.5: expected a whole number from 0 to 2147483647"))]
     #[case::text(json!({"replicas": "3"}), Err("a.b[0].replicas is \"3\": expected a whole number from 0 to 2147483647"))]
-    fn counts(#[case] item: Value, #[case] expected: Result<Option<u64>, &str>) {
+    fn count_accepts_non_negative_int32(#[case] item: Value, #[case] expected: Result<Option<u64>, &str>) {
         let raw = json!({"a": {"b": [item]}});
         let found = Field::root(&raw).get("a").get("b").items().unwrap()[0].get("replicas").count();
         assert_eq!(found.map_err(|error| error.to_string()), expected.map_err(str::to_owned));
@@ -163,18 +163,18 @@ mod tests {
     #[case::empty(json!(""), Ok(None), Ok(Some("")))]
     #[case::null(json!(null), Ok(None), Ok(None))]
     #[case::number(json!(8), Err("f is 8: expected a string"), Err("f is 8: expected a string"))]
-    fn texts(
+    fn raw_text_preserves_an_empty_string(
         #[case] value: Value,
         #[case] text: Result<Option<&str>, &str>,
         #[case] as_given: Result<Option<&str>, &str>,
     ) {
-        let field = Field::named(&value, "f");
+        let field = Field::with_path(&value, "f");
         assert_eq!(field.text().map_err(|error| error.to_string()), text.map_err(str::to_owned));
-        assert_eq!(field.text_as_given().map_err(|error| error.to_string()), as_given.map_err(str::to_owned));
+        assert_eq!(field.raw_text().map_err(|error| error.to_string()), as_given.map_err(str::to_owned));
     }
 
     #[test]
-    fn a_long_value_is_quoted_in_part() {
+    fn a_long_value_is_truncated() {
         let raw = json!({"a": [{"b": "é".repeat(100)}]});
         let items = Field::root(&raw).get("a").items().unwrap();
         let message = items[0].get("b").invalid("a number").to_string();

@@ -1,4 +1,4 @@
-//! What the tests of all kinds share.
+//! Test helpers for all kinds.
 
 use serde_json::Value;
 
@@ -9,27 +9,27 @@ pub(in crate::workload) fn render(raw: &Value) -> Result<Vec<Role>, RenderError>
     render_with(raw, &Runtimes::default())
 }
 
-/// Renders a manifest in namespace `team`, with `runtimes` of the same input.
+/// Renders a manifest in namespace `team` with training runtimes.
 pub(in crate::workload) fn render_with(raw: &Value, runtimes: &Runtimes) -> Result<Vec<Role>, RenderError> {
     let kind = find(raw["apiVersion"].as_str().unwrap(), raw["kind"].as_str().unwrap()).unwrap();
     (kind.render)(&Manifest { raw, namespace: "team", runtimes })
 }
 
-/// The manifest `raw` with `value` at a JSON pointer.
+/// Returns the manifest `raw` with `value` at a JSON pointer.
 pub(in crate::workload) fn with(mut raw: Value, pointer: &str, value: Value) -> Value {
     let (parent, field) = pointer.rsplit_once('/').unwrap();
     raw.pointer_mut(parent).unwrap()[field] = value;
     raw
 }
 
-/// The message of the error that `raw` renders to.
+/// Returns the message of the error that rendering `raw` returns.
 #[track_caller]
 pub(in crate::workload) fn error(raw: &Value) -> String {
     render(raw).expect_err("an error").to_string()
 }
 
-/// Renders `raw` and compares the role called `role` with `expected`: its number of replicas and, for each JSON
-/// pointer into its pod, what stands there (`null`: nothing).
+/// Renders `raw` and compares the role `role` with its expected number of replicas and with `expected`, which maps JSON
+/// pointers in the pod to values (`null` for an absent value).
 #[track_caller]
 pub(in crate::workload) fn check(raw: &Value, role: &str, replicas: u64, expected: &Value) {
     let roles = render(raw).unwrap();
@@ -41,14 +41,14 @@ pub(in crate::workload) fn check(raw: &Value, role: &str, replicas: u64, expecte
     }
 }
 
-/// The environment of a container of a role, one line a variable: `NAME=value`, or `NAME<path` for a field.
-pub(in crate::workload) fn env_of(role: &Role, container: usize) -> Vec<String> {
-    let line = |variable: &Value| {
+/// Returns the environment of a container, one line per variable: `NAME=value`, or `NAME<path` for a field reference.
+pub(in crate::workload) fn env_lines(role: &Role, container: usize) -> Vec<String> {
+    let format_line = |variable: &Value| {
         let name = variable["name"].as_str().unwrap();
         match &variable["valueFrom"]["fieldRef"]["fieldPath"] {
             Value::String(path) => format!("{name}<{path}"),
             _ => format!("{name}={}", variable.get("value").and_then(Value::as_str).unwrap_or_default()),
         }
     };
-    role.pod["spec"]["containers"][container]["env"].as_array().into_iter().flatten().map(line).collect()
+    role.pod["spec"]["containers"][container]["env"].as_array().into_iter().flatten().map(format_line).collect()
 }

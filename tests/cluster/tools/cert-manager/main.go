@@ -1,5 +1,5 @@
-// Command cert-manager runs the controllers of cert-manager that issue certificates from a CA, and its cainjector, in one
-// process: cert-manager's own commands are modules that are not published. Its admission webhook is not included.
+// Command cert-manager runs the controllers of cert-manager that issue certificates from a CA, and its CA injector, in
+// one process: cert-manager's own commands are unpublished modules. Its admission webhook is not included.
 package main
 
 import (
@@ -110,7 +110,7 @@ func runInjector(ctx context.Context) error {
 	if err := feature.DefaultMutableFeatureGate.Set("CAInjectorMerging=false"); err != nil {
 		return err
 	}
-	// Its user agent becomes the name of the field manager.
+	// The user agent becomes the name of the field manager.
 	config = util.RestConfigWithUserAgent(config, "cainjector")
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, certmanager.AddToScheme} {

@@ -1,5 +1,5 @@
-// Command device-plugin offers devices that do not exist to a kubelet, by its device plugin API. A container that gets
-// some finds their names in its environment: rdma/ib as TEST_RDMA_IB=0,1.
+// Command device-plugin advertises devices that do not exist to a kubelet, with its device plugin API. The environment
+// of a container contains the names of its devices: rdma/ib as TEST_RDMA_IB=0,1.
 package main
 
 import (
@@ -17,7 +17,7 @@ const usage = `usage: device-plugin FOLDER RESOURCE=COUNT…
 
 FOLDER is where the kubelet has its device plugins' sockets.`
 
-// How soon a kubelet that was restarted is met again.
+// Interval of checks for a restarted kubelet.
 const pause = 200 * time.Millisecond
 
 func main() {
@@ -38,8 +38,8 @@ func main() {
 	serve(plugins, filepath.Join(os.Args[1], "kubelet.sock"))
 }
 
-// serve registers all plugins, anew whenever the kubelet has another socket: a restarted one has forgotten them, and has
-// removed their sockets.
+// serve registers all plugins, again whenever the kubelet has a new socket: a restarted kubelet has lost all
+// plugins and removed the plugins' sockets.
 func serve(plugins []*plugin, kubelet string) {
 	var known os.FileInfo
 	for ; ; time.Sleep(pause) {

@@ -15,10 +15,10 @@ import (
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// Enough for a kubelet that has only just started.
+// Enough for a kubelet that has just started.
 const patience = 5 * time.Second
 
-// A plugin offers the devices of one resource, all of them healthy for ever.
+// A plugin advertises the devices of one resource, all of them always healthy.
 type plugin struct {
 	api.UnimplementedDevicePluginServer
 	resource string
@@ -70,12 +70,12 @@ func (p *plugin) register(kubelet string) error {
 	return err
 }
 
-// GetDevicePluginOptions: nothing beyond what every plugin does.
+// GetDevicePluginOptions returns no options.
 func (p *plugin) GetDevicePluginOptions(context.Context, *api.Empty) (*api.DevicePluginOptions, error) {
 	return &api.DevicePluginOptions{}, nil
 }
 
-// ListAndWatch tells of the devices once; nothing ever changes.
+// ListAndWatch sends the devices once; they never change.
 func (p *plugin) ListAndWatch(_ *api.Empty, stream grpc.ServerStreamingServer[api.ListAndWatchResponse]) error {
 	if err := stream.Send(&api.ListAndWatchResponse{Devices: p.devices}); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *plugin) ListAndWatch(_ *api.Empty, stream grpc.ServerStreamingServer[ap
 	return nil
 }
 
-// Allocate names the devices in the containers' environments.
+// Allocate puts the device names into the containers' environments.
 func (p *plugin) Allocate(_ context.Context, request *api.AllocateRequest) (*api.AllocateResponse, error) {
 	response := &api.AllocateResponse{}
 	for _, container := range request.ContainerRequests {
@@ -94,7 +94,7 @@ func (p *plugin) Allocate(_ context.Context, request *api.AllocateRequest) (*api
 	return response, nil
 }
 
-// variable: rdma/ib as TEST_RDMA_IB.
+// variable returns the name of the environment variable, such as TEST_RDMA_IB for rdma/ib.
 func (p *plugin) variable() string {
 	return "TEST_" + strings.ToUpper(strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(p.resource))
 }

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools pins kwok, whose nodes and pods are told of and never run.
+// Package tools pins kwok, which simulates nodes and pods.
 package tools
 
 import _ "sigs.k8s.io/kwok/cmd/kwok"

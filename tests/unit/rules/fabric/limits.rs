@@ -1,10 +1,10 @@
-//! Pods that are larger than any that runs: their cost is bounded.
+//! Pods larger than any real one: their cost is bounded.
 
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::config::LintSettings;
 
-use super::{WHOLE, World, pod, said, with};
+use super::{FULL_PROFILE, Scenario, decision, pod, with};
 
 fn with_containers(count: usize) -> Value {
     let container = |index: usize| {
@@ -18,33 +18,33 @@ fn with_containers(count: usize) -> Value {
 }
 
 #[rstest]
-#[case::the_most(64, "applied FabricAdded")]
-#[case::too_many(65, "refused FabricContradicted")]
+#[case::at_the_limit(64, "applied FabricAdded")]
+#[case::over_the_limit(65, "refused FabricContradicted")]
 #[case::thousands(5_000, "refused FabricContradicted")]
-fn containers_with_accelerators(#[case] containers: usize, #[case] expected: &str) {
-    let world = World::new("transport: ib\nresources: [{name: rdma/ib, mode: perGpu}]");
-    assert_eq!(said(&world.run(&with_containers(containers))), expected);
+fn the_number_of_containers_with_accelerators_is_limited(#[case] containers: usize, #[case] expected: &str) {
+    let scenario = Scenario::new("transport: ib\nresources: [{name: rdma/ib, mode: perGpu}]");
+    assert_eq!(decision(&scenario.run(&with_containers(containers))), expected);
 }
 
 #[rstest]
 #[case::not_a_label_value("a b", "refused UnknownFabric")]
 #[case::too_long(&"a".repeat(250_000), "skipped NotAPod")]
-fn a_name_that_no_label_can_hold_is_compared_with_none(#[case] name: &str, #[case] expected: &str) {
-    let outcome = World::new(WHOLE).run(&with(pod(), "/metadata/labels/trainmesh.dev~1fabric", json!(name)));
-    assert_eq!(said(&outcome), expected);
+fn a_name_that_is_not_a_label_value_gets_no_suggestion(#[case] name: &str, #[case] expected: &str) {
+    let outcome = Scenario::new(FULL_PROFILE).run(&with(pod(), "/metadata/labels/trainmesh.dev~1fabric", json!(name)));
+    assert_eq!(decision(&outcome), expected);
     assert!(outcome.warnings.iter().all(|warning| warning.len() < 256), "{:?}", outcome.warnings);
 }
 
-/// Findings are for people: a list of thousands of them is not read.
+/// Findings are for people: thousands of them would not be read.
 #[test]
-fn findings_of_a_pod_with_thousands_of_containers() {
-    let mut world = World::new("transport: ib\nresources: [{name: rdma/ib, mode: perGpu}]");
-    world.config.fabric.lint = LintSettings::default();
-    let outcome = world.run(&with_containers(5_000));
+fn findings_per_check_are_limited() {
+    let mut scenario = Scenario::new("transport: ib\nresources: [{name: rdma/ib, mode: perGpu}]");
+    scenario.config.fabric.lint = LintSettings::default();
+    let outcome = scenario.run(&with_containers(5_000));
     assert!(!outcome.findings.is_empty(), "{outcome:?}");
-    let most = outcome
+    let counts = outcome
         .findings
         .iter()
         .map(|finding| outcome.findings.iter().filter(|other| other.code == finding.code).count());
-    assert!(most.max() <= Some(100), "{} findings", outcome.findings.len());
+    assert!(counts.max() <= Some(100), "{} findings", outcome.findings.len());
 }

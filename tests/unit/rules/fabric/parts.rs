@@ -1,102 +1,102 @@
-//! Each part of a profile: missing, there already, kept, or in conflict with what the user wrote.
+//! The parts of a profile: absent, already present, kept, or in conflict with user settings.
 
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::{World, fabric, patched, pod, said, with};
+use super::{Scenario, decision, fabric, patched, pod, with};
 
 const ADDED: &str = "applied FabricAdded";
-const NO: &str = "refused FabricContradicted";
+const REFUSED: &str = "refused FabricContradicted";
 
-/// Runs a profile over an edited pod; `at` is what stands at a pointer afterwards, and `part` one of the parts, or of the
-/// warning, in words.
+/// Runs a profile over an edited pod; `at` is the expected value at a pointer, and `part` a fragment of the parts or
+/// warnings.
 #[rstest]
 // Devices.
 #[case::per_pod("resources: [{name: rdma/ib}]", &[], ADDED, ("/spec/containers/0/resources/requests/rdma~1ib", json!("1")), "added rdma/ib: 1")]
 #[case::per_gpu("resources: [{name: rdma/ib, mode: perGpu, ratio: 4}]", &[], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", json!("32")), "added rdma/ib: 32")]
-#[case::at_most("resources: [{name: rdma/ib, mode: perGpu, ratio: 4, max: 16}]", &[], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", json!("16")), "added rdma/ib: 16")]
-#[case::no_whole_number("resources: [{name: rdma/ib, mode: perGpu, ratio: 1/3}]", &[], NO, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "no whole number")]
-#[case::a_count_of_the_users("resources: [{name: rdma/ib}]", &[("/spec/containers/0/resources/limits/rdma~1ib", json!("2"))], ADDED, ("/spec/containers/0/resources/requests", Value::Null), "kept rdma/ib: 2 in train")]
-#[case::none_of_it("resources: [{name: rdma/ib}]", &[("/spec/containers/0/resources/limits/rdma~1ib", json!(0))], NO, ("/spec/containers/0/resources/requests", Value::Null), "rdma/ib: 0 in train")]
-#[case::another_device("resources: [{name: rdma/ib}]", &[("/spec/containers/0/resources/limits/vpc.amazonaws.com~1efa", json!("4"))], NO, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "vpc.amazonaws.com/efa in train")]
-#[case::the_second_container_has_it("resources: [{name: rdma/ib}]", &[("/spec/containers/1", json!({"name": "b", "image": "i", "resources": {"limits": {"rdma/ib": 1}}}))], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "")]
+#[case::limited_by_max("resources: [{name: rdma/ib, mode: perGpu, ratio: 4, max: 16}]", &[], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", json!("16")), "added rdma/ib: 16")]
+#[case::fraction_of_a_device("resources: [{name: rdma/ib, mode: perGpu, ratio: 1/3}]", &[], REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "is not a whole number")]
+#[case::count_set_by_user("resources: [{name: rdma/ib}]", &[("/spec/containers/0/resources/limits/rdma~1ib", json!("2"))], ADDED, ("/spec/containers/0/resources/requests", Value::Null), "kept rdma/ib: 2 in train")]
+#[case::zero_set_by_user("resources: [{name: rdma/ib}]", &[("/spec/containers/0/resources/limits/rdma~1ib", json!(0))], REFUSED, ("/spec/containers/0/resources/requests", Value::Null), "rdma/ib: 0 in train")]
+#[case::another_device_requested("resources: [{name: rdma/ib}]", &[("/spec/containers/0/resources/limits/vpc.amazonaws.com~1efa", json!("4"))], REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "vpc.amazonaws.com/efa in train")]
+#[case::requested_by_the_second_container("resources: [{name: rdma/ib}]", &[("/spec/containers/1", json!({"name": "b", "image": "i", "resources": {"limits": {"rdma/ib": 1}}}))], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "")]
 #[case::machine("resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4}}]", &[("/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "p5.48xlarge"}))], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", json!("32")), "rdma/ib: 32")]
 #[case::machines_by_affinity(
     "resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4, p5e: 4}}]",
     &[("/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms", json!([{"matchExpressions": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p5.48xlarge", "p5e.48xlarge"]}]}]))],
     ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", json!("32")), "rdma/ib: 32"
 )]
-#[case::machines_that_differ(
+#[case::machines_with_different_ratios(
     "resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4, p5en: 2}}]",
     &[("/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms", json!([{"matchExpressions": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p5.48xlarge", "p5en.48xlarge"]}]}]))],
-    NO, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "depends on the machine"
+    REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "depends on the instance type"
 )]
-#[case::machine_unknown("resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4}}]", &[], NO, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "add a nodeSelector")]
+#[case::machine_unknown("resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4}}]", &[], REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "add a nodeSelector")]
 #[case::huge_pages("resources: [{name: hugepages-2Mi, quantity: 64Mi}]", &[], ADDED, ("/spec/containers/0/resources/requests/hugepages-2Mi", json!("64Mi")), "added hugepages-2Mi: 64Mi")]
-#[case::huge_pages_alone("resources: [{name: hugepages-2Mi, quantity: 64Mi}]", &[("/spec/containers/0/resources/limits", json!({"nvidia.com/gpu": 8}))], NO, ("/spec/containers/0/resources/requests", Value::Null), "needs a request of cpu or memory")]
-#[case::opted_out_of("resources: [{name: rdma/ib, optIn: true}]", &[], ADDED, ("/spec/containers/0/resources/requests", Value::Null), "")]
+#[case::huge_pages_alone("resources: [{name: hugepages-2Mi, quantity: 64Mi}]", &[("/spec/containers/0/resources/limits", json!({"nvidia.com/gpu": 8}))], REFUSED, ("/spec/containers/0/resources/requests", Value::Null), "requires a cpu or memory request")]
+#[case::opt_in_without_request("resources: [{name: rdma/ib, optIn: true}]", &[], ADDED, ("/spec/containers/0/resources/requests", Value::Null), "")]
 #[case::extended("dra: {extendedResource: deviceclass.resource.kubernetes.io/nic}", &[], ADDED, ("/spec/containers/0/resources/limits/deviceclass.resource.kubernetes.io~1nic", json!("8")), "nic: 8")]
 // Claims.
-#[case::claim("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[], ADDED, ("/spec/containers/0/resources/claims/0/name", json!("rdma")), "claim rdma of t")]
-#[case::claim_of_their_own("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[("/spec/resourceClaims/-", json!({"name": "own", "resourceClaimTemplateName": "t"}))], ADDED, ("/spec/containers/0/resources/claims/0/name", json!("own")), "claim own of t")]
-#[case::claim_of_the_same_name("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[("/spec/resourceClaims/-", json!({"name": "rdma", "resourceClaimName": "c"}))], NO, ("/spec/containers/0/resources/claims", Value::Null), "of another template")]
+#[case::claim("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[], ADDED, ("/spec/containers/0/resources/claims/0/name", json!("rdma")), "claim rdma (template t)")]
+#[case::claim_set_by_user("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[("/spec/resourceClaims/-", json!({"name": "own", "resourceClaimTemplateName": "t"}))], ADDED, ("/spec/containers/0/resources/claims/0/name", json!("own")), "claim own (template t)")]
+#[case::claim_of_the_same_name("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[("/spec/resourceClaims/-", json!({"name": "rdma", "resourceClaimName": "c"}))], REFUSED, ("/spec/containers/0/resources/claims", Value::Null), "another template")]
 // Security.
 #[case::capability("securityContext: {capabilities: {add: [IPC_LOCK]}}", &[("/spec/containers/0/securityContext/capabilities/add", json!(["SYS_PTRACE"]))], ADDED, ("/spec/containers/0/securityContext/capabilities/add", json!(["SYS_PTRACE", "IPC_LOCK"])), "added capability IPC_LOCK")]
-#[case::capability_there("securityContext: {capabilities: {add: [IPC_LOCK]}}", &[("/spec/containers/0/securityContext/capabilities", json!({"drop": ["ALL"], "add": ["CAP_IPC_LOCK"]}))], ADDED, ("/spec/containers/0/securityContext/capabilities/add/1", Value::Null), "found capability IPC_LOCK")]
+#[case::capability_present("securityContext: {capabilities: {add: [IPC_LOCK]}}", &[("/spec/containers/0/securityContext/capabilities", json!({"drop": ["ALL"], "add": ["CAP_IPC_LOCK"]}))], ADDED, ("/spec/containers/0/securityContext/capabilities/add/1", Value::Null), "found capability IPC_LOCK")]
 #[case::every_capability("securityContext: {capabilities: {add: [IPC_LOCK]}}", &[("/spec/containers/0/securityContext/privileged", json!(true))], ADDED, ("/spec/containers/0/securityContext/capabilities", Value::Null), "found capability")]
-#[case::capability_dropped("securityContext: {capabilities: {add: [IPC_LOCK]}}", &[("/spec/containers/0/securityContext/capabilities/drop", json!(["IPC_LOCK"]))], NO, ("/spec/containers/0/securityContext/capabilities/add", Value::Null), "train drops capability IPC_LOCK")]
+#[case::capability_dropped("securityContext: {capabilities: {add: [IPC_LOCK]}}", &[("/spec/containers/0/securityContext/capabilities/drop", json!(["IPC_LOCK"]))], REFUSED, ("/spec/containers/0/securityContext/capabilities/add", Value::Null), "train drops capability IPC_LOCK")]
 #[case::privileged("securityContext: {privileged: true}", &[], ADDED, ("/spec/containers/0/securityContext/privileged", json!(true)), "added privileged")]
-#[case::not_privileged("securityContext: {privileged: true}", &[("/spec/containers/0/securityContext/privileged", json!(false))], NO, ("/spec/containers/0/securityContext/privileged", json!(false)), "must not be privileged")]
-#[case::no_escalation("securityContext: {privileged: true}", &[("/spec/containers/0/securityContext/allowPrivilegeEscalation", json!(false))], NO, ("/spec/containers/0/securityContext/privileged", Value::Null), "must not be privileged")]
+#[case::not_privileged("securityContext: {privileged: true}", &[("/spec/containers/0/securityContext/privileged", json!(false))], REFUSED, ("/spec/containers/0/securityContext/privileged", json!(false)), "must not be privileged")]
+#[case::no_escalation("securityContext: {privileged: true}", &[("/spec/containers/0/securityContext/allowPrivilegeEscalation", json!(false))], REFUSED, ("/spec/containers/0/securityContext/privileged", Value::Null), "must not be privileged")]
 // Volumes.
-#[case::shm("volumes: {shm: {sizeLimit: 1Gi}}", &[], ADDED, ("/spec/volumes/0/emptyDir", json!({"medium": "Memory", "sizeLimit": "1Gi"})), "added /dev/shm of memory")]
-#[case::shm_there("volumes: {shm: {}}", &[("/spec/containers/0/volumeMounts/-", json!({"name": "a", "mountPath": "/dev/shm/"}))], ADDED, ("/spec/volumes", Value::Null), "found mount /dev/shm")]
-#[case::a_volume_of_that_name("volumes: {shm: {}}", &[("/spec/volumes/-", json!({"name": "trainmesh-shm", "emptyDir": {}}))], ADDED, ("/spec/containers/0/volumeMounts/0/name", json!("trainmesh-shm-2")), "added /dev/shm")]
-#[case::a_volume_of_an_earlier_round("volumes: {shm: {}}", &[("/spec/volumes/-", json!({"name": "trainmesh-shm", "emptyDir": {"medium": "Memory"}}))], ADDED, ("/spec/volumes/1", Value::Null), "added /dev/shm")]
-#[case::host_path("volumes: {hostPaths: [{hostPath: /opt/gib, mountPath: /gib, readOnly: true}]}", &[], ADDED, ("/spec/containers/0/volumeMounts/0", json!({"name": "trainmesh-host-0", "mountPath": "/gib", "readOnly": true})), "added /gib of the node")]
+#[case::shm("volumes: {shm: {sizeLimit: 1Gi}}", &[], ADDED, ("/spec/volumes/0/emptyDir", json!({"medium": "Memory", "sizeLimit": "1Gi"})), "added /dev/shm (memory)")]
+#[case::shm_present("volumes: {shm: {}}", &[("/spec/containers/0/volumeMounts/-", json!({"name": "a", "mountPath": "/dev/shm/"}))], ADDED, ("/spec/volumes", Value::Null), "found mount /dev/shm")]
+#[case::volume_name_taken("volumes: {shm: {}}", &[("/spec/volumes/-", json!({"name": "trainmesh-shm", "emptyDir": {}}))], ADDED, ("/spec/containers/0/volumeMounts/0/name", json!("trainmesh-shm-2")), "added /dev/shm")]
+#[case::volume_from_an_earlier_round("volumes: {shm: {}}", &[("/spec/volumes/-", json!({"name": "trainmesh-shm", "emptyDir": {"medium": "Memory"}}))], ADDED, ("/spec/volumes/1", Value::Null), "added /dev/shm")]
+#[case::host_path("volumes: {hostPaths: [{hostPath: /opt/gib, mountPath: /gib, readOnly: true}]}", &[], ADDED, ("/spec/containers/0/volumeMounts/0", json!({"name": "trainmesh-host-0", "mountPath": "/gib", "readOnly": true})), "added /gib (hostPath)")]
 #[case::another_mount("volumes: {hostPaths: [{hostPath: /opt/gib, mountPath: /gib}]}", &[("/spec/containers/0/volumeMounts/-", json!({"name": "a", "mountPath": "/gib"}))], ADDED, ("/spec/volumes", Value::Null), "kept mount /gib")]
-#[case::config_map("volumes: {configMaps: [{name: t, mountPath: /t}]}", &[], ADDED, ("/spec/volumes/0/configMap", json!({"name": "t", "optional": true})), "added /t of ConfigMap t")]
+#[case::config_map("volumes: {configMaps: [{name: t, mountPath: /t}]}", &[], ADDED, ("/spec/volumes/0/configMap", json!({"name": "t", "optional": true})), "added /t (ConfigMap t)")]
 // Networks.
-#[case::network("networks: {multus: {attach: [{name: n/a, count: 2}, {name: b, ifName: net9}]}}", &[], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("n/a,n/a,b@net9")), "added network n/a, 2 times")]
-#[case::after_theirs("networks: {multus: {attach: [{name: n/a}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net1"))], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net1,n/a")), "added network n/a")]
-#[case::after_theirs_in_json("networks: {multus: {attach: [{name: n/a}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!(r#"[ {"name":"own", "mac": "x"} ]"#))], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!(r#"[ {"name":"own", "mac": "x"} ,{"name":"a","namespace":"n"}]"#)), "added network n/a")]
-#[case::attached_already("networks: {multus: {attach: [{name: team-a/a}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("a"))], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("a")), "")]
-#[case::unreadable("networks: {multus: {attach: [{name: n/a}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("[oops"))], NO, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("[oops")), "cannot be read")]
-#[case::interface_taken("networks: {multus: {attach: [{name: b, ifName: net9}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net9"))], NO, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net9")), "interface net9")]
-#[case::in_the_nodes_network("networks: {multus: {attach: [{name: b}]}}", &[("/spec/hostNetwork", json!(true))], NO, ("/metadata/annotations", Value::Null), "hostNetwork")]
-#[case::one_network_for_each_device("resources: [{name: rdma/ib, mode: perGpu, ratio: 1/4}]\nnetworks: {multus: {attach: [{name: nad, count: perResource}]}}", &[], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("nad,nad")), "added network nad, 2 times")]
+#[case::network("networks: {multus: {attach: [{name: n/a, count: 2}, {name: b, ifName: net9}]}}", &[], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("n/a,n/a,b@net9")), "added network n/a (2 times)")]
+#[case::appended_to_user_networks("networks: {multus: {attach: [{name: n/a}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net1"))], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net1,n/a")), "added network n/a")]
+#[case::appended_to_user_networks_in_json("networks: {multus: {attach: [{name: n/a}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!(r#"[ {"name":"own", "mac": "x"} ]"#))], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!(r#"[ {"name":"own", "mac": "x"} ,{"name":"a","namespace":"n"}]"#)), "added network n/a")]
+#[case::already_attached("networks: {multus: {attach: [{name: team-a/a}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("a"))], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("a")), "")]
+#[case::unreadable("networks: {multus: {attach: [{name: n/a}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("[oops"))], REFUSED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("[oops")), "cannot be parsed")]
+#[case::interface_taken("networks: {multus: {attach: [{name: b, ifName: net9}]}}", &[("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net9"))], REFUSED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("own@net9")), "interface net9")]
+#[case::host_network_with_multus("networks: {multus: {attach: [{name: b}]}}", &[("/spec/hostNetwork", json!(true))], REFUSED, ("/metadata/annotations", Value::Null), "hostNetwork")]
+#[case::one_network_for_each_device("resources: [{name: rdma/ib, mode: perGpu, ratio: 1/4}]\nnetworks: {multus: {attach: [{name: nad, count: perResource}]}}", &[], ADDED, ("/metadata/annotations/k8s.v1.cni.cncf.io~1networks", json!("nad,nad")), "added network nad (2 times)")]
 #[case::gke("networks: {gke: {interfaces: [{interfaceName: eth2, network: rdma-0}]}}", &[("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"interfaceName":"eth0","network":"default"}]"#))], ADDED, ("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"interfaceName":"eth0","network":"default"},{"interfaceName":"eth2","network":"rdma-0"}]"#)), "added interfaces eth2")]
-#[case::gke_taken("networks: {gke: {interfaces: [{interfaceName: eth2, network: rdma-0}]}}", &[("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"interfaceName":"eth2","network":"own"}]"#))], NO, ("/spec/volumes", Value::Null), "interface eth2")]
+#[case::gke_taken("networks: {gke: {interfaces: [{interfaceName: eth2, network: rdma-0}]}}", &[("/metadata/annotations/networking.gke.io~1interfaces", json!(r#"[{"interfaceName":"eth2","network":"own"}]"#))], REFUSED, ("/spec/volumes", Value::Null), "interface eth2")]
 // The pod.
 #[case::host_network("pod: {hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet}", &[("/spec/dnsPolicy", json!("ClusterFirst"))], ADDED, ("/spec/dnsPolicy", json!("ClusterFirstWithHostNet")), "added hostNetwork")]
-#[case::own_dns("pod: {hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet}", &[("/spec/dnsPolicy", json!("None"))], ADDED, ("/spec/hostNetwork", json!(true)), "kept dnsPolicy None")]
-#[case::no_host_network("pod: {hostNetwork: true}", &[("/spec/hostNetwork", json!(false))], NO, ("/spec/hostNetwork", json!(false)), "hostNetwork: false")]
-#[case::mapped_port("pod: {hostNetwork: true}", &[("/spec/containers/0/ports/-", json!({"containerPort": 80, "hostPort": 8080}))], NO, ("/spec/hostNetwork", Value::Null), "hostPort")]
+#[case::dns_policy_set_by_user("pod: {hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet}", &[("/spec/dnsPolicy", json!("None"))], ADDED, ("/spec/hostNetwork", json!(true)), "kept dnsPolicy None")]
+#[case::no_host_network("pod: {hostNetwork: true}", &[("/spec/hostNetwork", json!(false))], REFUSED, ("/spec/hostNetwork", json!(false)), "hostNetwork: false")]
+#[case::host_port("pod: {hostNetwork: true}", &[("/spec/containers/0/ports/-", json!({"containerPort": 80, "hostPort": 8080}))], REFUSED, ("/spec/hostNetwork", Value::Null), "hostPort")]
 #[case::selector("pod: {nodeSelector: {pool: a}}", &[("/spec/nodeSelector", json!({"pool": "b"}))], ADDED, ("/spec/nodeSelector/pool", json!("b")), "kept nodeSelector pool")]
-#[case::toleration("pod: {tolerations: [{key: a, operator: Exists, effect: NoSchedule}]}", &[], ADDED, ("/spec/tolerations/0", json!({"key": "a", "operator": "Exists", "effect": "NoSchedule"})), "toleration of a")]
-#[case::everything_tolerated("pod: {tolerations: [{key: a, operator: Exists, effect: NoSchedule}]}", &[("/spec/tolerations/-", json!({"operator": "Exists"}))], ADDED, ("/spec/tolerations/1", Value::Null), "")]
-#[case::spread("pod: {labels: {tcpxo: daemon}, podAntiAffinity: hostname}", &[], ADDED, ("/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution/0/labelSelector/matchLabels", json!({"tcpxo": "daemon"})), "anti-affinity")]
+#[case::toleration("pod: {tolerations: [{key: a, operator: Exists, effect: NoSchedule}]}", &[], ADDED, ("/spec/tolerations/0", json!({"key": "a", "operator": "Exists", "effect": "NoSchedule"})), "toleration for a")]
+#[case::tolerates_everything("pod: {tolerations: [{key: a, operator: Exists, effect: NoSchedule}]}", &[("/spec/tolerations/-", json!({"operator": "Exists"}))], ADDED, ("/spec/tolerations/1", Value::Null), "")]
+#[case::pod_anti_affinity("pod: {labels: {tcpxo: daemon}, podAntiAffinity: hostname}", &[], ADDED, ("/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution/0/labelSelector/matchLabels", json!({"tcpxo": "daemon"})), "anti-affinity")]
 #[case::sidecar("sidecars: [{ref: d, image: i, args: [x]}]", &[], ADDED, ("/spec/initContainers/0", json!({"name": "d", "image": "i", "restartPolicy": "Always", "args": ["x"]})), "native sidecar d")]
 #[case::sidecar_with_paths("sidecars: [{ref: d, image: i, env: {A: b}, hostPaths: [{hostPath: /sys, mountPath: /hostsys}]}]", &[], ADDED, ("/spec/initContainers/0", json!({"name": "d", "image": "i", "restartPolicy": "Always", "env": [{"name": "A", "value": "b"}], "volumeMounts": [{"name": "trainmesh-sidecar-0-0", "mountPath": "/hostsys"}]})), "native sidecar d")]
-#[case::own_sidecar("sidecars: [{ref: d, image: i}]", &[("/spec/initContainers/-", json!({"name": "d", "image": "own", "restartPolicy": "Always"}))], ADDED, ("/spec/initContainers/1", Value::Null), "kept the image of d")]
-#[case::plain_container_of_the_name("sidecars: [{ref: d, image: i}]", &[("/spec/containers/-", json!({"name": "d", "image": "own"}))], NO, ("/spec/initContainers", Value::Null), "no native sidecar")]
-fn parts(
+#[case::sidecar_set_by_user("sidecars: [{ref: d, image: i}]", &[("/spec/initContainers/-", json!({"name": "d", "image": "own", "restartPolicy": "Always"}))], ADDED, ("/spec/initContainers/1", Value::Null), "kept image of container d")]
+#[case::sidecar_name_taken_by_a_container("sidecars: [{ref: d, image: i}]", &[("/spec/containers/-", json!({"name": "d", "image": "own"}))], REFUSED, ("/spec/initContainers", Value::Null), "not a native sidecar")]
+fn applies_or_refuses_each_part(
     #[case] profile: &str,
     #[case] edits: &[(&str, Value)],
     #[case] expected: &str,
     #[case] at: (&str, Value),
     #[case] part: &str,
 ) {
-    let world = World::new(&format!("transport: ib\n{profile}"));
+    let scenario = Scenario::new(&format!("transport: ib\n{profile}"));
     let pod = edits.iter().fold(pod(), |pod, (pointer, value)| with(pod, pointer, value.clone()));
-    let outcome = world.run(&pod);
-    assert_eq!(said(&outcome), expected, "{:#?}", fabric(&outcome));
+    let outcome = scenario.run(&pod);
+    assert_eq!(decision(&outcome), expected, "{:#?}", fabric(&outcome));
     let after = patched(&outcome, &pod);
     assert_eq!(after.pointer(at.0).unwrap_or(&Value::Null), &at.1, "{after:#}");
-    let told = fabric(&outcome).parts.join("\n") + &outcome.warnings.join("\n");
-    assert!(told.contains(part), "{told}");
+    let text = fabric(&outcome).parts.join("\n") + &outcome.warnings.join("\n");
+    assert!(text.contains(part), "{text}");
     assert!(outcome.warnings.iter().all(|warning| warning.len() <= 120), "{:?}", outcome.warnings);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
-    assert!(expected != NO || outcome.patch.is_empty());
-    assert!(world.run(&after).patch.is_empty(), "not idempotent: {:#?}", world.run(&after).patch);
+    assert!(expected != REFUSED || outcome.patch.is_empty());
+    assert!(scenario.run(&after).patch.is_empty(), "not idempotent: {:#?}", scenario.run(&after).patch);
 }

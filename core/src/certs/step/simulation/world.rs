@@ -1,42 +1,46 @@
-//! The cluster, its leaders and its outsiders, without cryptography: who signed what is a name.
+//! The simulated cluster with its leaders and other clients. Certificates have an issuer ID instead of a signature.
 
+mod interference;
+mod invariants;
 mod object;
-mod outsider;
-mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::super::{Authority, CertificateSet, Facts, Id, Leaf, Serving, Step, next};
-use crate::certs::{Dates, Schedule};
+use super::super::{
+    AuthorityFacts, CertificateFacts, CertificateId, CertificateSet, RotationFacts, RotationStep, ServingSecret, next,
+};
+use crate::certs::{Schedule, Validity};
 
+pub(super) use interference::ExternalChange;
 use object::Object;
-pub(super) use outsider::Act;
 
-/// Lifetimes, in seconds. An authority is established after 75.
-const CA: u64 = 900;
-const LEAF: u64 = 450;
-/// A leader: what it remembers, and what it has read in this round.
+/// Lifetimes in seconds. A CA is established after 75 s.
+const CA_LIFETIME: u64 = 900;
+const CERTIFICATE_LIFETIME: u64 = 450;
+
+/// State of a leader: its memory, and what it has read in this round.
 #[derive(Debug, Default)]
 struct Leader {
-    trusted_since: BTreeMap<Id, i64>,
-    trusted: Option<(u64, Option<CertificateSet>)>,
-    record: Option<(u64, Option<CertificateSet>)>,
-    serving: Option<(u64, Option<Serving>)>,
+    trusted_since: BTreeMap<CertificateId, i64>,
+    ca_bundle: Option<(u64, Option<CertificateSet>)>,
+    ca_secret: Option<(u64, Option<CertificateSet>)>,
+    serving_secret: Option<(u64, Option<ServingSecret>)>,
 }
 
-/// Everything.
+/// State of the simulation.
 #[derive(Debug)]
 pub(super) struct World {
-    /// Seconds that have passed, and what the clock shows beside them.
+    /// Elapsed seconds.
     passed: i64,
+    /// Clock offset in seconds.
     clock: i64,
-    minted: BTreeMap<Id, Dates>,
-    record: Object<CertificateSet>,
-    serving: Object<Serving>,
-    trusted: Object<CertificateSet>,
+    issued: BTreeMap<CertificateId, Validity>,
+    ca_secret: Object<CertificateSet>,
+    serving_secret: Object<ServingSecret>,
+    ca_bundle: Object<CertificateSet>,
     leaders: [Leader; 2],
 }
 
@@ -45,10 +49,10 @@ impl Default for World {
         Self {
             passed: 0,
             clock: 1_800_000_000,
-            minted: BTreeMap::new(),
-            record: Object::default(),
-            serving: Object::default(),
-            trusted: Object::default(),
+            issued: BTreeMap::new(),
+            ca_secret: Object::default(),
+            serving_secret: Object::default(),
+            ca_bundle: Object::default(),
             leaders: Default::default(),
         }
     }
@@ -56,7 +60,7 @@ impl Default for World {
 
 impl World {
     fn schedule() -> Schedule {
-        Schedule::new(Duration::from_secs(CA), Duration::from_secs(LEAF)).unwrap()
+        Schedule::new(Duration::from_secs(CA_LIFETIME), Duration::from_secs(CERTIFICATE_LIFETIME)).unwrap()
     }
 
     fn time(&self) -> Timestamp {
@@ -75,22 +79,23 @@ impl World {
         self.leaders[leader] = Leader::default();
     }
 
-    /// Reads in the order of the real store: the `caBundle`, the authorities, the leaf; then decides and writes.
+    /// Lets a leader read its next object in the order of the real store (`caBundle`, CA Secret, serving Secret), or
+    /// decide and write.
     pub(super) fn turn(&mut self, leader: usize) {
         let passed = self.passed;
         let leader = &mut self.leaders[leader];
-        if leader.trusted.is_none() {
-            let trusted = self.trusted.now().cloned();
-            let ids = trusted.iter().flat_map(|set| &set.authorities).map(|it| it.id);
+        if leader.ca_bundle.is_none() {
+            let ca_bundle = self.ca_bundle.now().cloned();
+            let ids = ca_bundle.iter().flat_map(|set| &set.authorities).map(|it| it.id);
             let before = std::mem::take(&mut leader.trusted_since);
             leader.trusted_since = ids.map(|id| (id, before.get(&id).copied().unwrap_or(passed))).collect();
-            leader.trusted = Some((self.trusted.version, trusted));
-        } else if leader.record.is_none() {
-            leader.record = Some((self.record.version, self.record.now().cloned()));
-        } else if leader.serving.is_none() {
-            leader.serving = Some((self.serving.version, self.serving.now().cloned()));
-        } else if let (Some(trusted), Some(record), Some(serving)) =
-            (leader.trusted.take(), leader.record.take(), leader.serving.take())
+            leader.ca_bundle = Some((self.ca_bundle.version, ca_bundle));
+        } else if leader.ca_secret.is_none() {
+            leader.ca_secret = Some((self.ca_secret.version, self.ca_secret.now().cloned()));
+        } else if leader.serving_secret.is_none() {
+            leader.serving_secret = Some((self.serving_secret.version, self.serving_secret.now().cloned()));
+        } else if let (Some(ca_bundle), Some(ca_secret), Some(serving_secret)) =
+            (leader.ca_bundle.take(), leader.ca_secret.take(), leader.serving_secret.take())
         {
             let overlap = i64::try_from(Self::schedule().overlap().as_secs()).unwrap();
             let established = leader
@@ -99,62 +104,83 @@ impl World {
                 .filter(|(_, since)| passed - **since >= overlap)
                 .map(|(id, _)| *id)
                 .collect();
-            self.act(trusted, record, serving, established);
+            self.step(ca_bundle, ca_secret, serving_secret, established);
         }
     }
 
-    fn act(
+    fn step(
         &mut self,
-        (trusted_version, trusted): (u64, Option<CertificateSet>),
-        (record_version, record): (u64, Option<CertificateSet>),
-        (serving_version, serving): (u64, Option<Serving>),
-        established: BTreeSet<Id>,
+        (ca_bundle_version, ca_bundle): (u64, Option<CertificateSet>),
+        (ca_secret_version, ca_secret): (u64, Option<CertificateSet>),
+        (serving_secret_version, serving_secret): (u64, Option<ServingSecret>),
+        established: BTreeSet<CertificateId>,
     ) {
-        let facts = Facts { now: self.time(), record, serving, trusted, established };
-        let of = |ids: Vec<Id>| {
-            let all = [&facts.record, &facts.trusted].into_iter().flatten().flat_map(|set| &set.authorities);
-            let all = all.chain(facts.serving.iter().flat_map(|serving| &serving.bundle.authorities));
-            let all: BTreeMap<Id, Authority> = all.map(|it| (it.id, Authority { keyed: false, ..*it })).collect();
+        let facts = RotationFacts { now: self.time(), ca_secret, serving_secret, ca_bundle, established };
+        let set = |ids: Vec<CertificateId>| {
+            let all = [&facts.ca_secret, &facts.ca_bundle].into_iter().flatten().flat_map(|set| &set.authorities);
+            let all = all.chain(facts.serving_secret.iter().flat_map(|secret| &secret.bundle.authorities));
+            let all: BTreeMap<CertificateId, AuthorityFacts> =
+                all.map(|it| (it.id, AuthorityFacts { has_key: false, ..*it })).collect();
             CertificateSet { authorities: ids.iter().map(|id| all[id]).collect(), foreign: false }
         };
         match next(&facts, &Self::schedule()) {
-            Step::Rest => {}
-            Step::Record { mut keep, mint } => {
-                if mint {
-                    let id = Id([u8::try_from(self.minted.len() + 1).unwrap(); 32]);
-                    let dates = Dates::starting(facts.now, Duration::from_secs(CA));
-                    self.minted.insert(id, dates);
-                    keep.insert(0, Authority { id, dates, keyed: true });
+            RotationStep::Idle => {}
+            RotationStep::StoreAuthorities { mut keep, generate } => {
+                if generate {
+                    let id = CertificateId([u8::try_from(self.issued.len() + 1).unwrap(); 32]);
+                    let validity = Validity::from_lifetime(facts.now, Duration::from_secs(CA_LIFETIME));
+                    self.issued.insert(id, validity);
+                    keep.insert(0, AuthorityFacts { id, validity, has_key: true });
                 }
-                self.record.write(record_version, self.passed, CertificateSet { authorities: keep, foreign: false });
+                self.ca_secret.write(
+                    ca_secret_version,
+                    self.passed,
+                    CertificateSet { authorities: keep, foreign: false },
+                );
             }
-            Step::Trust(ids) => self.trusted.write(trusted_version, self.passed, of(ids)),
-            Step::Issue { signer, bundle } => {
-                let authority = of(vec![signer]).authorities[0];
-                let dates = Dates::starting(facts.now, Duration::from_secs(LEAF)).within(authority.dates);
-                let leaf = Some(Leaf { issuer: Some(signer), dates, fit: true });
-                self.serving.write(serving_version, self.passed, Serving { leaf, bundle: of(bundle) });
+            RotationStep::UpdateCaBundle(ids) => self.ca_bundle.write(ca_bundle_version, self.passed, set(ids)),
+            RotationStep::IssueCertificate { signer, bundle } => {
+                let authority = set(vec![signer]).authorities[0];
+                let validity = Validity::from_lifetime(facts.now, Duration::from_secs(CERTIFICATE_LIFETIME))
+                    .clamp_to(authority.validity);
+                let certificate = Some(CertificateFacts { issuer: Some(signer), validity, matches_service: true });
+                self.serving_secret.write(
+                    serving_secret_version,
+                    self.passed,
+                    ServingSecret { certificate, bundle: set(bundle) },
+                );
             }
-            Step::Bundle(ids) => {
-                let leaf = facts.serving.as_ref().and_then(|serving| serving.leaf);
-                self.serving.write(serving_version, self.passed, Serving { leaf, bundle: of(ids) });
+            RotationStep::UpdateServingBundle(ids) => {
+                let certificate = facts.serving_secret.as_ref().and_then(|secret| secret.certificate);
+                self.serving_secret.write(
+                    serving_secret_version,
+                    self.passed,
+                    ServingSecret { certificate, bundle: set(ids) },
+                );
             }
         }
     }
 
-    /// Whether everything is as it should be, and has been for so long that everyone knows.
-    pub(super) fn settled(&self) -> bool {
-        let late = self.late();
-        let (record, serving, trusted) = (self.record.now(), self.serving.now(), self.trusted.now());
-        let established = trusted.into_iter().flat_map(|set| &set.authorities).map(|it| it.id).collect();
-        let facts = Facts {
+    /// Returns true if nothing is left to do and all replicas have loaded the current certificate.
+    pub(super) fn converged(&self) -> bool {
+        let lagging = self.replicas_lag();
+        let (ca_secret, serving_secret, ca_bundle) =
+            (self.ca_secret.now(), self.serving_secret.now(), self.ca_bundle.now());
+        let established = ca_bundle.into_iter().flat_map(|set| &set.authorities).map(|it| it.id).collect();
+        let facts = RotationFacts {
             now: self.time(),
-            record: record.cloned(),
-            serving: serving.cloned(),
-            trusted: trusted.cloned(),
+            ca_secret: ca_secret.cloned(),
+            serving_secret: serving_secret.cloned(),
+            ca_bundle: ca_bundle.cloned(),
             established,
         };
-        let served = serving.and_then(|serving| serving.leaf).is_some_and(|leaf| leaf.dates.hold(facts.now));
-        !late && served && trusted.is_some() && record.is_some() && next(&facts, &Self::schedule()) == Step::Rest
+        let served = serving_secret
+            .and_then(|secret| secret.certificate)
+            .is_some_and(|certificate| certificate.validity.contains(facts.now));
+        !lagging
+            && served
+            && ca_bundle.is_some()
+            && ca_secret.is_some()
+            && next(&facts, &Self::schedule()) == RotationStep::Idle
     }
 }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Texts at the edges of some grammar. Every kind of text is held against all of them.
+/// Edge cases of the types. Every type is tested with all of them.
 const EDGES: &[&str] = &[
     "",
     "a",
@@ -100,42 +100,42 @@ fn long() -> Vec<String> {
     lengths.iter().flat_map(|length| prefixes.map(|prefix| format!("{prefix}{}", "x".repeat(*length)))).collect()
 }
 
-/// What an editor would say, by the schema of a text.
+/// Returns true if the JSON Schema accepts `text`.
 fn accepts(schema: &Value, text: &str) -> bool {
     let matches = |pattern: &Value| {
         let pattern = pattern.as_str().unwrap();
         regex::Regex::new(pattern).unwrap_or_else(|error| panic!("{error}")).is_match(text)
     };
-    let longest = schema["maxLength"].as_u64().is_none_or(|longest| text.chars().count() as u64 <= longest);
+    let fits = schema["maxLength"].as_u64().is_none_or(|max| text.chars().count() as u64 <= max);
     let excepted = schema["not"]["const"] == text || schema["not"].get("pattern").is_some_and(matches);
-    matches(&schema["pattern"]) && longest && !excepted
+    matches(&schema["pattern"]) && fits && !excepted
 }
 
-/// The name of a type, its check, and its schema.
-type Kind = (String, fn(&str) -> bool, Value);
+/// Name, parser and schema of a type.
+type StringType = (String, fn(&str) -> bool, Value);
 
-/// Checker and schema of every kind of text.
-fn kinds() -> Vec<Kind> {
-    macro_rules! kinds {
+/// Returns all types.
+fn string_types() -> Vec<StringType> {
+    macro_rules! list {
         ($($type:ident)+) => { vec![$((
             stringify!($type).to_owned(),
             |text: &str| $type::parse(text).is_some(),
             json!($type::json_schema(&mut SchemaGenerator::default())),
         )),+] };
     }
-    kinds!(ProfileName ResourceName ResourcePattern EnvName EnvValue Quantity InterfaceName NetworkName ObjectName
-        PartName AbsolutePath MetadataKey LabelValue Capability Image)
+    list!(ProfileName ResourceName ResourcePattern EnvName EnvValue Quantity InterfaceName NetworkName ObjectName
+        DnsLabel AbsolutePath MetadataKey LabelValue Capability Image)
 }
 
 #[test]
-fn an_editor_is_told_the_same() {
-    for (kind, parses, schema) in kinds() {
+fn schema_and_parser_agree() {
+    for (name, parses, schema) in string_types() {
         let long = long();
-        // A bound on the whole of several parts is more than a pattern can tell.
-        let bounded = ["NetworkName", "MetadataKey", "ResourceName", "ResourcePattern"].contains(&kind.as_str());
-        let long = long.iter().map(String::as_str).filter(|text| !bounded || text.len() < 100);
+        // A pattern cannot bound the total length of several parts.
+        let is_composite = ["NetworkName", "MetadataKey", "ResourceName", "ResourcePattern"].contains(&name.as_str());
+        let long = long.iter().map(String::as_str).filter(|text| !is_composite || text.len() < 100);
         for text in EDGES.iter().copied().chain(long) {
-            assert_eq!(parses(text), accepts(&schema, text), "{kind}: {text:?}");
+            assert_eq!(parses(text), accepts(&schema, text), "{name}: {text:?}");
         }
     }
 }
@@ -143,42 +143,42 @@ fn an_editor_is_told_the_same() {
 #[rstest]
 #[case::profile("ProfileName", &["a", "1"])]
 #[case::resource("ResourceName", &["rdma/ib", "example.com/Ab_c.d", "hugepages-2Mi", "hugepages-1Gi", "a.b/c"])]
-#[case::start("ResourcePattern", &["rdma/ib", "nvidia.com/mig-*", "nvidia.com/*"])]
+#[case::pattern("ResourcePattern", &["rdma/ib", "nvidia.com/mig-*", "nvidia.com/*"])]
 #[case::variable("EnvName", &["a", "A", "_A", "a_b", "NCCL_IB_HCA"])]
 #[case::value("EnvValue", &["", " ", "a b", "=mlx5_0,mlx5_1", "é"])]
 #[case::amount("Quantity", &["0", "1", "32Gi", "1.5Gi", "5120Mi"])]
 #[case::interface("InterfaceName", &["eth0", "net1", "net-1", "a.b"])]
 #[case::network("NetworkName", &["a", "rdma.vf", "fabric/rdma-vf", "a/b.c"])]
 #[case::object("ObjectName", &["a", "a.b"])]
-#[case::part("PartName", &["a", "none"])]
+#[case::dns_label("DnsLabel", &["a", "none"])]
 #[case::path("AbsolutePath", &["/", "/dev/shm", "/a/..b/c", "/a/...", "/a/.b", "/a//b", "/é"])]
 #[case::key("MetadataKey", &["a", "A", "a_b", "a.b", "example.com/Ab_c.d"])]
 #[case::label("LabelValue", &["", "a", "A", "a..b", "1"])]
 #[case::capability("Capability", &["A", "IPC_LOCK", "ALL"])]
 #[case::image("Image", &["a", "registry.example.com/daemon:1.0", "a@sha256:0"])]
-fn accepted(#[case] kind: &str, #[case] texts: &[&str]) {
-    let (_, parses, _) = kinds().into_iter().find(|found| found.0 == kind).unwrap();
-    assert!(texts.iter().all(|text| parses(text)), "{kind}: {texts:?}");
+fn accepts_valid_text(#[case] name: &str, #[case] texts: &[&str]) {
+    let (_, parses, _) = string_types().into_iter().find(|found| found.0 == name).unwrap();
+    assert!(texts.iter().all(|text| parses(text)), "{name}: {texts:?}");
 }
 
 #[rstest]
 #[case::profile("ProfileName", &["", "none", "A", "a_b", "-a", "a-", "a.b"])]
 #[case::resource("ResourceName", &["a", "rdma/", "/ib", "a/b/c", "Example.com/a", "a..b/c", "hugepages-2M", "hugepages-1.5Gi", "nvidia.com/*"])]
-#[case::start("ResourcePattern", &["*", "nvidia.com/mig-", "nvidia.com/**", "nvidia.com/a*b", "hugepages-2Mi"])]
+#[case::pattern("ResourcePattern", &["*", "nvidia.com/mig-", "nvidia.com/**", "nvidia.com/a*b", "hugepages-2Mi"])]
 #[case::variable("EnvName", &["", "1A", "A-B", "a.b", "a b"])]
 #[case::value("EnvValue", &["a\nb", "a\u{7f}", "a\u{85}"])]
 #[case::amount("Quantity", &["", "1.", ".5", "1e3", "5m", "10ki", "1Kii", "-1", "é"])]
 #[case::interface("InterfaceName", &["", "eth0:1", "eth@0", "eth,0", "a b", "rdma/ib"])]
 #[case::network("NetworkName", &["", "A", "Fabric/rdma-vf", "a/b/c", "a.b/c", "/ib"])]
 #[case::object("ObjectName", &["", "a..b", ".a", "a.", "A", "rdma/ib"])]
-#[case::part("PartName", &["", "a.b", "A"])]
+#[case::dns_label("DnsLabel", &["", "a.b", "A"])]
 #[case::path("AbsolutePath", &["", "dev/shm", "/..", "/a/../b", "/a:b", "/a\tb"])]
 #[case::key("MetadataKey", &["", "rdma/", "Example.com/a", "a b"])]
 #[case::label("LabelValue", &["-a", "a b", "rdma/ib"])]
 #[case::capability("Capability", &["", "CAP_IPC_LOCK", "Ipc_LOCK", "_A", "NET_ADMIN2"])]
 #[case::image("Image", &["", "a b", "é"])]
-fn refused(#[case] kind: &str, #[case] texts: &[&str]) {
-    let (_, parses, _) = kinds().into_iter().find(|found| found.0 == kind).unwrap();
-    let taken: Vec<_> = texts.iter().filter(|text| parses(text)).collect();
-    assert!(taken.is_empty(), "{kind}: {taken:?}");
+fn rejects_invalid_text(#[case] name: &str, #[case] texts: &[&str]) {
+    let (_, parses, _) = string_types().into_iter().find(|found| found.0 == name).unwrap();
+    let accepted: Vec<_> = texts.iter().filter(|text| parses(text)).collect();
+    assert!(accepted.is_empty(), "{name}: {accepted:?}");
 }

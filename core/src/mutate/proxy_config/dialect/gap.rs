@@ -1,34 +1,36 @@
-//! The text between the scalars: indicators, comments and blanks.
+//! Scans the text between scalars: indicators, comments and whitespace.
 
 use granit_parser::{Event, ScalarStyle};
 
 use super::super::outline::Item;
 use super::super::{BYTE_ORDER_MARK, Refusal};
 
-/// Walks the text from scalar to scalar.
-pub(super) struct Gaps<'t> {
+/// Scans the text from scalar to scalar.
+pub(super) struct GapScanner<'t> {
     text: &'t str,
+    /// Current offset.
     at: usize,
-    /// Flow collections that are open.
+    /// Number of open flow collections.
     depth: usize,
-    /// Whether a block collection was seen: within it tabs do not indent, not even a flow collection's lines.
+    /// Set after the start of a block collection. In it, tabs must not indent lines, not even those of flow
+    /// collections.
     in_block: bool,
-    /// Whether more than dashes stands on the line so far: from there on a tab is no indentation.
+    /// Set if the current line has more than dashes. Later tabs are not indentation.
     is_past_indentation: bool,
-    /// Whether the document has begun; Istio's parser does not take the end of one that has not.
+    /// Set after the start of the document. Istio's parser rejects a document end before it.
     has_begun: bool,
-    /// The key that still lacks its colon.
+    /// Key whose colon has not been scanned yet.
     key: Option<Key>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Key {
     Plain,
-    /// Within a flow mapping its colon needs no blank after it.
+    /// In a flow mapping, its colon need not be followed by whitespace.
     Quoted,
 }
 
-impl<'t> Gaps<'t> {
+impl<'t> GapScanner<'t> {
     pub(super) fn new(text: &'t str) -> Self {
         let at = text.len() - text.trim_start_matches(BYTE_ORDER_MARK).len();
         Self { text, at, depth: 0, in_block: false, is_past_indentation: false, has_begun: false, key: None }
@@ -38,21 +40,21 @@ impl<'t> Gaps<'t> {
         self.depth > 0
     }
 
-    /// Checks the gap that ends at `end`.
-    pub(super) fn close(&mut self, end: usize) -> Result<(), Refusal> {
+    /// Checks the text up to the offset `end`.
+    pub(super) fn check_until(&mut self, end: usize) -> Result<(), Refusal> {
         while self.at < end {
             self.at += self.token()?;
         }
         Ok(())
     }
 
-    /// Steps over a scalar or an alias.
+    /// Skips a scalar or an alias.
     pub(super) fn skip(&mut self, item: &Item<'_>, is_key: bool) {
-        // An absent value is placed in front of the colon or the comma that tells of it.
+        // The parser places an absent value, whose range is empty, before the colon or comma that implies it.
         if item.range.end > self.at {
             self.at = item.range.end;
             self.has_begun = true;
-            // A block scalar may end within the blanks of a line.
+            // A block scalar may end within the indentation of a line.
             self.is_past_indentation =
                 !matches!(item.event, Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..));
         }
@@ -62,7 +64,7 @@ impl<'t> Gaps<'t> {
         }
     }
 
-    /// The length of what stands here.
+    /// Checks the token at the current offset and returns its length.
     fn token(&mut self) -> Result<usize, Refusal> {
         let rest = &self.text.as_bytes()[self.at..];
         let before = &self.text[..self.at];
@@ -77,7 +79,7 @@ impl<'t> Gaps<'t> {
                 self.is_past_indentation = false;
                 return Ok(1);
             }
-            b'#' => return Ok(line(rest)),
+            b'#' => return Ok(line_length(rest)),
             b'-' if is_line_start && rest.starts_with(b"---") => 3,
             b'.' if is_line_start && self.has_begun && rest.starts_with(b"...") => 3,
             b'-' if is_blank(rest.get(1)) => {
@@ -93,8 +95,8 @@ impl<'t> Gaps<'t> {
                 1
             }
             b',' => 1,
-            b'|' | b'>' => header(rest)?,
-            b'&' => anchor(rest)?,
+            b'|' | b'>' => header_length(rest)?,
+            b'&' => anchor_length(rest)?,
             _ => return Err(Refusal::Ambiguous),
         };
         self.is_past_indentation = true;
@@ -111,7 +113,7 @@ impl<'t> Gaps<'t> {
     }
 }
 
-/// Whether Istio's parser takes `name` for the name of an anchor as a whole.
+/// Returns true if Istio's parser reads `name` completely as the name of an anchor.
 pub(super) fn is_anchor_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_anchor_byte)
 }
@@ -124,17 +126,17 @@ fn is_blank(byte: Option<&u8>) -> bool {
     matches!(byte, None | Some(b' ' | b'\t' | b'\r' | b'\n'))
 }
 
-fn line(rest: &[u8]) -> usize {
+fn line_length(rest: &[u8]) -> usize {
     rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len())
 }
 
-/// The length of the head of a block scalar.
-fn header(rest: &[u8]) -> Result<usize, Refusal> {
+/// Returns the length of the header of a block scalar.
+fn header_length(rest: &[u8]) -> Result<usize, Refusal> {
     let length = 1 + rest[1..].iter().take_while(|byte| matches!(byte, b'+' | b'-' | b'0'..=b'9')).count();
     if is_blank(rest.get(length)) { Ok(length) } else { Err(Refusal::Ambiguous) }
 }
 
-fn anchor(rest: &[u8]) -> Result<usize, Refusal> {
+fn anchor_length(rest: &[u8]) -> Result<usize, Refusal> {
     let length = 1 + rest[1..].iter().take_while(|&&byte| is_anchor_byte(byte)).count();
     if length > 1 && is_blank(rest.get(length)) { Ok(length) } else { Err(Refusal::Aliases) }
 }

@@ -1,4 +1,4 @@
-//! Scalars as Istio's parser reads them.
+//! Checks of scalars against Istio's parser.
 
 use granit_parser::{Event, ScalarStyle};
 
@@ -9,7 +9,7 @@ const TRUE: [&str; 11] = ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE",
 const FALSE: [&str; 11] = ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"];
 const NULL: [&str; 4] = ["~", "null", "Null", "NULL"];
 
-/// The value of the hold.
+/// Parses the value of the hold.
 pub(in super::super) fn boolean(item: &Item<'_>) -> Result<bool, Refusal> {
     match &item.event {
         Event::Scalar(_, ScalarStyle::Plain, ..) if item.range.is_empty() => Err(Refusal::Null),
@@ -24,21 +24,22 @@ pub(in super::super) fn boolean(item: &Item<'_>) -> Result<bool, Refusal> {
     }
 }
 
-/// Whether the key written as `raw` is a string on one line.
+/// Checks that a key is a string on one line for both parsers. `raw` is its source text.
 pub(super) fn key(raw: &str, style: ScalarStyle) -> Result<(), Refusal> {
     if raw.contains('\n') {
         return Err(Refusal::Key);
     }
     match style {
         ScalarStyle::Plain if raw == "<<" => Err(Refusal::MergeKey),
-        ScalarStyle::Plain if is_text(raw) => Ok(()),
+        ScalarStyle::Plain if is_string(raw) => Ok(()),
         ScalarStyle::SingleQuoted => Ok(()),
         ScalarStyle::DoubleQuoted => escapes(raw),
         _ => Err(Refusal::Key),
     }
 }
 
-/// Whether the value written as `raw` is a value for Istio's parser too; which one matters to the hold alone.
+/// Checks that Istio's parser accepts a value. `raw` is its source text. The parsed values may differ, because only
+/// that of the hold matters.
 pub(super) fn value(raw: &str, style: ScalarStyle, in_flow: bool) -> Result<(), Refusal> {
     match style {
         ScalarStyle::Plain => plain(raw, in_flow),
@@ -51,8 +52,8 @@ pub(super) fn value(raw: &str, style: ScalarStyle, in_flow: bool) -> Result<(), 
     }
 }
 
-/// A plain key that no version of YAML takes for anything but text.
-fn is_text(raw: &str) -> bool {
+/// Returns true if every version of YAML reads a plain key as a string.
+fn is_string(raw: &str) -> bool {
     let is_word = |words: &[&str]| words.iter().any(|word| raw.eq_ignore_ascii_case(word));
     raw.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte))
@@ -69,21 +70,21 @@ fn plain(raw: &str, in_flow: bool) -> Result<(), Refusal> {
     if raw.contains('\n') && raw.contains('\t') {
         return Err(Refusal::Tab);
     }
-    // Indicators that only one of the two lets a plain scalar begin with, or hold within a flow collection.
-    let odd = raw.starts_with(['%', '?', ':', '@', '`', '|', '>']) || in_flow && raw.contains('?');
-    if odd { Err(Refusal::Ambiguous) } else { Ok(()) }
+    // Only one of both parsers accepts these indicators at the start of a plain scalar or in a flow collection.
+    let is_ambiguous = raw.starts_with(['%', '?', ':', '@', '`', '|', '>']) || in_flow && raw.contains('?');
+    if is_ambiguous { Err(Refusal::Ambiguous) } else { Ok(()) }
 }
 
-/// Whether Istio's parser knows every escape: it has neither surrogate pairs nor JSON's `\/`.
+/// Checks that Istio's parser supports every escape. It supports neither surrogate pairs nor JSON's `\/`.
 fn escapes(raw: &str) -> Result<(), Refusal> {
     let mut rest = raw;
     while let Some((_, escape)) = rest.split_once('\\') {
-        let surrogate = |digits: &str| matches!(u32::from_str_radix(digits, 16), Ok(0xd800..=0xdfff));
-        let odd = match escape.strip_prefix('u') {
-            Some(digits) => digits.get(..4).is_none_or(surrogate),
+        let is_surrogate = |digits: &str| matches!(u32::from_str_radix(digits, 16), Ok(0xd800..=0xdfff));
+        let is_unsupported = match escape.strip_prefix('u') {
+            Some(digits) => digits.get(..4).is_none_or(is_surrogate),
             None => escape.starts_with('/'),
         };
-        if odd {
+        if is_unsupported {
             return Err(Refusal::Escape);
         }
         rest = escape.strip_prefix(|_| true).unwrap_or_default();

@@ -1,14 +1,14 @@
-//! What of the user's own text excludes a profile: another kind of device, or another transport.
+//! Detects user settings that conflict with a profile: devices of another fabric, or another transport.
 
 use serde_json::Value;
 
+use super::planner::Planner;
 use super::target::requests;
-use super::work::Work;
 use crate::config::profile::Transport;
-use crate::fabric::is_rdma;
-use crate::fabric::nccl::number;
+use crate::fabric::is_rdma_resource;
+use crate::fabric::nccl::parse_c_integer;
 
-/// The names by which `NCCL_NET` chooses a transport. Any other is a plugin of the user's own, and is kept.
+/// Values of `NCCL_NET` and the transports that they select. Any other value is a plugin of the user and is kept.
 const TRANSPORTS: [(&str, &[Transport]); 7] = [
     ("Socket", &[Transport::Tcp]),
     ("IB", &[Transport::Ib, Transport::Roce]),
@@ -19,52 +19,52 @@ const TRANSPORTS: [(&str, &[Transport]); 7] = [
     ("AWS Libfabric", &[Transport::Efa]),
 ];
 
-pub(super) fn plan(work: &mut Work<'_>) {
-    devices(work);
-    let profile = work.profile;
+pub(super) fn plan(planner: &mut Planner<'_>) {
+    check_devices(planner);
+    let profile = planner.profile;
     let mut found = Vec::new();
-    for target in &work.targets {
+    for target in &planner.targets {
         let literal = |name: &str| target.env(name)?.get("value").and_then(Value::as_str);
         let container = target.container.name();
         if let Some(net) = literal("NCCL_NET")
-            && other_transport(net, profile.transport)
+            && selects_other_transport(net, profile.transport)
         {
-            found.push((format!("NCCL_NET={net} in {container}"), "remove it"));
+            found.push((format!("NCCL_NET={net} in {container} selects another transport"), "remove it"));
         }
-        // Plugins (EFA, gIB) come in the place of what it switches off.
+        // NCCL_IB_DISABLE affects only NCCL's built-in transport. EFA and gIB replace it with plugins.
         let internal = matches!(profile.transport, Transport::Ib | Transport::Roce);
-        if let Some(value) = literal("NCCL_IB_DISABLE").filter(|value| internal && number(value) != 0) {
-            found.push((format!("NCCL_IB_DISABLE={value} in {container}"), "remove it"));
+        if let Some(value) = literal("NCCL_IB_DISABLE").filter(|value| internal && parse_c_integer(value) != 0) {
+            found.push((format!("NCCL_IB_DISABLE={value} in {container} disables InfiniBand"), "remove it"));
         }
     }
-    for (what, cure) in found {
-        work.conflict(what, cure);
+    for (problem, fix) in found {
+        planner.add_conflict(problem, fix);
     }
 }
 
-/// Devices of another fabric.
-fn devices(work: &mut Work<'_>) {
-    let profile = work.profile;
-    // The injector adds the devices of whatever networks the pod has.
-    if work.cluster.network_resources_injector && !profile.networks.multus.attach.is_empty() {
+/// Reports requested devices of another fabric.
+fn check_devices(planner: &mut Planner<'_>) {
+    let profile = planner.profile;
+    // network-resources-injector adds the devices of all networks of the pod.
+    if planner.cluster.network_resources_injector && !profile.networks.multus.attach.is_empty() {
         return;
     }
-    let own = |resource: &str| {
+    let is_own = |resource: &str| {
         let named = profile.resources.iter().any(|known| known.name.as_str() == resource);
         named || profile.dra.extended_resource.as_ref().is_some_and(|known| known.as_str() == resource)
     };
-    let foreign = requests(work.pod).find(|(_, resource)| is_rdma(resource) && !own(resource));
+    let foreign = requests(planner.pod).find(|(_, resource)| is_rdma_resource(resource) && !is_own(resource));
     if let Some((container, resource)) = foreign {
-        work.conflict(
-            format!("{resource} in {} is another fabric's", container.name()),
-            "remove it, or name its fabric",
+        planner.add_conflict(
+            format!("{resource} in {} belongs to another fabric", container.name()),
+            "remove it or select that fabric",
         );
     }
 }
 
-fn other_transport(net: &str, transport: Transport) -> bool {
+fn selects_other_transport(net: &str, transport: Transport) -> bool {
     let known = TRANSPORTS.iter().find(|(name, _)| name.eq_ignore_ascii_case(net));
-    known.is_some_and(|(_, of)| !of.contains(&transport))
+    known.is_some_and(|(_, transports)| !transports.contains(&transport))
 }
 
 #[cfg(test)]
@@ -76,10 +76,10 @@ mod tests {
     #[rstest]
     #[case::sockets("socket", Transport::Ib, true)]
     #[case::the_same("IB", Transport::Roce, false)]
-    #[case::anothers("IB", Transport::Efa, true)]
-    #[case::a_plugin_of_its_own("UCX", Transport::Ib, false)]
+    #[case::another("IB", Transport::Efa, true)]
+    #[case::a_plugin_of_the_user("UCX", Transport::Ib, false)]
     #[case::rdma_on_tcp("IB", Transport::Tcp, true)]
-    fn transports(#[case] net: &str, #[case] transport: Transport, #[case] expected: bool) {
-        assert_eq!(other_transport(net, transport), expected);
+    fn nccl_net_may_select_another_transport(#[case] net: &str, #[case] transport: Transport, #[case] expected: bool) {
+        assert_eq!(selects_other_transport(net, transport), expected);
     }
 }

@@ -1,55 +1,58 @@
-//! Interfaces of GKE's multi-networking: two annotations, of which one is a JSON list.
+//! Interfaces of GKE multi-networking, which two annotations configure.
 
 use serde_json::{Value, json};
 
 use super::multus::append_json;
-use super::work::Work;
-use crate::fabric::LIST_LIMIT;
+use super::planner::Planner;
+use crate::fabric::MAX_NETWORKS_ANNOTATION;
 use crate::keys;
 
-pub(super) fn plan(work: &mut Work<'_>) {
-    let gke = &work.profile.networks.gke;
+pub(super) fn plan(planner: &mut Planner<'_>) {
+    let gke = &planner.profile.networks.gke;
     if gke.default_interface.is_none() && gke.interfaces.is_empty() {
         return;
     }
-    if work.pod.host_network() {
-        work.conflict("networks cannot be attached to a pod with hostNetwork", "remove hostNetwork");
+    if planner.pod.host_network() {
+        planner.add_conflict("networks cannot be attached to a pod with hostNetwork", "remove hostNetwork");
         return;
     }
     if let Some(interface) = &gke.default_interface {
-        match work.pod.annotation(keys::GKE_DEFAULT_INTERFACE) {
+        match planner.pod.annotation(keys::GKE_DEFAULT_INTERFACE) {
             None => {
-                work.plan.set_annotation(keys::GKE_DEFAULT_INTERFACE, interface.as_str());
-                work.added(format!("default interface {interface}"));
+                planner.plan.set_annotation(keys::GKE_DEFAULT_INTERFACE, interface.as_str());
+                planner.note_added(format!("default interface {interface}"));
             }
             Some(own) if own == interface.as_str() => {}
-            Some(own) => work.kept(format!("default interface {own}")),
+            Some(own) => planner.note_kept(format!("default interface {own}")),
         }
     }
-    interfaces(work);
+    interfaces(planner);
 }
 
-fn interfaces(work: &mut Work<'_>) {
-    let wanted = &work.profile.networks.gke.interfaces;
+fn interfaces(planner: &mut Planner<'_>) {
+    let required = &planner.profile.networks.gke.interfaces;
     let key = keys::GKE_INTERFACES;
-    let text = work.pod.annotation(key).unwrap_or("[]");
-    if text.len() > LIST_LIMIT {
-        work.conflict(format!("annotation {key} is longer than {LIST_LIMIT} bytes"), "list fewer interfaces");
+    let text = planner.pod.annotation(key).unwrap_or("[]");
+    if text.len() > MAX_NETWORKS_ANNOTATION {
+        planner.add_conflict(
+            format!("annotation {key} is longer than {MAX_NETWORKS_ANNOTATION} bytes"),
+            "list fewer interfaces",
+        );
         return;
     }
     let Ok(Value::Array(listed)) = serde_json::from_str::<Value>(text) else {
-        work.conflict(format!("annotation {key} is no JSON list"), "correct it");
+        planner.add_conflict(format!("annotation {key} is not a JSON list"), "fix it");
         return;
     };
     let has = |item: &Value, field: &str, text: &str| item.get(field).and_then(Value::as_str) == Some(text);
     let mut missing = Vec::new();
-    for interface in wanted {
+    for interface in required {
         let (name, network) = (interface.interface_name.as_str(), interface.network.as_str());
         if listed.iter().any(|item| has(item, "network", network)) {
             continue;
         }
         if listed.iter().any(|item| has(item, "interfaceName", name)) {
-            work.conflict(format!("interface {name} is another network's in {key}"), "rename it");
+            planner.add_conflict(format!("interface {name} belongs to another network in {key}"), "rename it");
         }
         missing.push(interface);
     }
@@ -64,6 +67,6 @@ fn interfaces(work: &mut Work<'_>) {
         })
         .collect();
     let names: Vec<&str> = missing.iter().map(|interface| interface.interface_name.as_str()).collect();
-    work.added(format!("interfaces {}", names.join(", ")));
-    work.plan.set_annotation(key, append_json(text, &items));
+    planner.note_added(format!("interfaces {}", names.join(", ")));
+    planner.plan.set_annotation(key, append_json(text, &items));
 }

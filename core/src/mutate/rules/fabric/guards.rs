@@ -1,99 +1,102 @@
-//! What the cluster would do with the pod: one that is rejected, or never starts, is worse off than one on TCP.
+//! Guards, which detect that the cluster would reject the pod or never start it. Such a pod is worse off than one on
+//! TCP.
 //!
-//! What is said of quotas and nodes holds no figures of theirs: it is a warning, too, and any pod that reaches the webhook
-//! can ask for it, in the name of any namespace. Only what the profile adds is looked at: what the pod asks for by itself is its user's affair.
+//! Messages contain no figures of quotas and nodes: they are also sent as warnings, and anyone who can call the webhook
+//! could query them for any namespace. Guards check only what the profile adds, not what the pod requests itself.
 
 use serde_json::Value;
 
-use super::work::{Level, Work};
+use super::planner::{Planner, PodSecurityLevel};
 use crate::config::PodSecurityDefault;
 use crate::config::profile::{Guard, MemoryLock};
 use crate::keys;
 
-/// Runs every guard; one that says no becomes a conflict, or one of the warnings that are returned.
-pub(super) fn guard(work: &mut Work<'_>) -> Vec<String> {
-    let guards = work.profile.guards.clone();
-    let found = [
-        (guards.psa, pod_security(work)),
-        (guards.non_root, non_root(work)),
-        (guards.quota, quota(work)),
-        (guards.node_capacity, node_capacity(work)),
+/// Runs every guard. A guard that fails adds a conflict or, if the profile chooses `warn`, one of the returned warnings.
+pub(super) fn check(planner: &mut Planner<'_>) -> Vec<String> {
+    let guards = planner.profile.guards.clone();
+    let results = [
+        (guards.psa, pod_security(planner)),
+        (guards.non_root, non_root(planner)),
+        (guards.quota, quota(planner)),
+        (guards.node_capacity, node_capacity(planner)),
     ];
     let mut warnings = Vec::new();
-    for (guard, (what, cure)) in found.into_iter().filter_map(|(guard, found)| Some((guard, found?))) {
+    for (guard, (problem, fix)) in results.into_iter().filter_map(|(guard, result)| Some((guard, result?))) {
         match guard {
-            Guard::Skip => work.guarded(what, cure),
-            Guard::Warn => warnings.push(format!("fabric {}: {what}: {cure}", work.profile.name)),
+            Guard::Skip => planner.add_guard_conflict(problem, fix),
+            Guard::Warn => warnings.push(format!("fabric {}: {problem}: {fix}", planner.profile.name)),
         }
     }
     warnings
 }
 
-type Finding = Option<(String, &'static str)>;
+/// Problem and fix of a guard that failed.
+type GuardResult = Option<(String, &'static str)>;
 
-/// The namespace's label decides, else what the configuration says of the cluster.
-fn pod_security(work: &Work<'_>) -> Finding {
-    let snapshot = work.facts.snapshot;
-    let (level, whose) = match snapshot.labels.get(keys::POD_SECURITY).map(String::as_str) {
+/// Checks the Pod Security level of the namespace's label, else the cluster default from the configuration.
+fn pod_security(planner: &Planner<'_>) -> GuardResult {
+    let snapshot = planner.context.snapshot;
+    let (level, source) = match snapshot.labels.get(keys::POD_SECURITY).map(String::as_str) {
         Some("" | "privileged") => return None,
-        Some("baseline") => (Level::Baseline, "Pod Security"),
-        // The apiserver takes a level that it does not know for the strictest.
-        Some(_) => (Level::Restricted, "Pod Security"),
+        Some("baseline") => (PodSecurityLevel::Baseline, "Pod Security"),
+        // The apiserver treats an unknown level as the strictest.
+        Some(_) => (PodSecurityLevel::Restricted, "Pod Security"),
         None => match snapshot.config.fabric.pod_security_default {
             PodSecurityDefault::Unknown | PodSecurityDefault::Privileged => return None,
-            PodSecurityDefault::Baseline => (Level::Baseline, "the cluster's Pod Security default"),
-            PodSecurityDefault::Restricted => (Level::Restricted, "the cluster's Pod Security default"),
+            PodSecurityDefault::Baseline => (PodSecurityLevel::Baseline, "the cluster's Pod Security default"),
+            PodSecurityDefault::Restricted => (PodSecurityLevel::Restricted, "the cluster's Pod Security default"),
         },
     };
-    let (_, what) = work.forbidden.iter().find(|(least, _)| *least <= level)?;
-    let level = if level == Level::Baseline { "baseline" } else { "restricted" };
-    Some((format!("{whose} {level} forbids {what}"), "raise the namespace's level"))
+    let (_, setting) = planner.forbidden.iter().find(|(least, _)| *least <= level)?;
+    let level = if level == PodSecurityLevel::Baseline { "baseline" } else { "restricted" };
+    Some((format!("{source} {level} forbids {setting}"), "set a less restrictive level on the namespace"))
 }
 
-/// `IPC_LOCK` has effect for root alone: no capability of the kind is handed on to other users.
-fn non_root(work: &Work<'_>) -> Finding {
-    let security = &work.profile.security_context;
+/// Checks that containers that need `IPC_LOCK` run as root. Other users do not get the capability, because Kubernetes
+/// has no ambient capabilities.
+fn non_root(planner: &Planner<'_>) -> GuardResult {
+    let security = &planner.profile.security_context;
     let locks = security.capabilities.add.iter().any(|name| name.as_str() == "IPC_LOCK");
     if security.memlock != MemoryLock::IpcLock || !locks {
         return None;
     }
-    let of_pod = work.spec("securityContext");
-    let target = work.targets.iter().find(|target| {
-        let says = |field: &str| target.security(field).or_else(|| of_pod?.get(field));
-        match says("runAsUser").and_then(Value::as_i64) {
+    let of_pod = planner.spec_field("securityContext");
+    let target = planner.targets.iter().find(|target| {
+        let security = |field: &str| target.security(field).or_else(|| of_pod?.get(field));
+        match security("runAsUser").and_then(Value::as_i64) {
             Some(user) => user != 0,
-            None => says("runAsNonRoot") == Some(&Value::Bool(true)),
+            None => security("runAsNonRoot") == Some(&Value::Bool(true)),
         }
     })?;
     Some((
-        format!("IPC_LOCK has no effect for {}, which is not root", target.container.name()),
-        "lift the nodes' memlock limit",
+        format!("IPC_LOCK has no effect in {}, which does not run as root", target.container.name()),
+        "raise the memlock limit of the nodes",
     ))
 }
 
-fn quota(work: &Work<'_>) -> Finding {
-    let quotas = work.cluster.quotas?;
-    let over = work.demands.iter().find_map(|demand| {
+/// Checks that the resources that the profile adds fit into the quotas of the namespace.
+fn quota(planner: &Planner<'_>) -> GuardResult {
+    let quotas = planner.cluster.quotas?;
+    let over = planner.demands.iter().find_map(|demand| {
         let resource = &demand.resource;
         let entries = [format!("requests.{resource}"), format!("limits.{resource}"), resource.clone()];
-        let tight = quotas
-            .iter()
-            .find(|quota| entries.iter().filter_map(|entry| quota.left.get(entry)).any(|left| *left < demand.total))?;
+        let tight = quotas.iter().find(|quota| {
+            entries.iter().filter_map(|entry| quota.remaining.get(entry)).any(|left| *left < demand.total)
+        })?;
         Some(format!("{resource}: {} does not fit into quota {}", demand.total, tight.name))
     });
     Some((over?, "raise the quota"))
 }
 
-fn node_capacity(work: &Work<'_>) -> Finding {
-    let nodes = work.cluster.nodes?;
-    let required = work.profile.matches.node_resource_required.iter().map(|name| (name.as_str(), 1));
-    let demanded = work.demands.iter().map(|demand| (demand.resource.as_str(), demand.total));
+/// Checks that some node offers the resources that the profile adds.
+fn node_capacity(planner: &Planner<'_>) -> GuardResult {
+    let nodes = planner.cluster.nodes?;
+    let required = planner.profile.matches.node_resource_required.iter().map(|name| (name.as_str(), 1));
+    let demanded = planner.demands.iter().map(|demand| (demand.resource.as_str(), demand.total));
     let counted = demanded.filter(|(resource, _)| !resource.starts_with("hugepages-"));
-    required.chain(counted).find_map(|(resource, wanted)| match nodes.most(resource) {
-        0 => Some((format!("no node offers {resource}"), "install its device plugin, or name another fabric")),
-        most if most < wanted => {
-            Some((format!("{resource}: no node has {wanted} of it"), "ask for fewer accelerators"))
-        }
+    required.chain(counted).find_map(|(resource, required)| match nodes.max_allocatable(resource) {
+        0 => Some((format!("no node offers {resource}"), "install its device plugin or select another fabric")),
+        most if most < required => Some((format!("no node has {required} {resource}"), "request fewer accelerators")),
         _ => None,
     })
 }

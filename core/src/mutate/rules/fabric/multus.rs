@@ -1,18 +1,19 @@
-//! Networks of Multus: appended to the annotation that it reads, in the form that the user chose, a comma list or JSON.
+//! Multus networks, which are appended to the annotation in the form that the user chose: a comma-separated list or
+//! JSON.
 
 use serde_json::{Value, json};
 
-use super::work::Work;
+use super::planner::Planner;
 use crate::config::profile::{Attach, AttachCount, InterfaceName};
-use crate::fabric::LIST_LIMIT;
+use crate::fabric::MAX_NETWORKS_ANNOTATION;
 
-/// What an annotation lists.
-struct Listed<'a> {
+/// Parsed value of the annotation.
+struct NetworkList<'a> {
     networks: Vec<Network<'a>>,
-    json: bool,
+    is_json: bool,
 }
 
-/// One network of an annotation.
+/// A network in the annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Network<'a> {
     namespace: &'a str,
@@ -20,47 +21,51 @@ struct Network<'a> {
     interface: Option<&'a str>,
 }
 
-/// Plans the networks; `devices` are those of the profile's first resource.
-pub(super) fn plan(work: &mut Work<'_>, devices: u64) {
-    let multus = &work.profile.networks.multus;
+/// Plans the networks. `devices` is the number of devices of the profile's first resource.
+pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
+    let multus = &planner.profile.networks.multus;
     if multus.attach.is_empty() {
         return;
     }
     let key = multus.annotation_key.as_str();
-    if work.pod.host_network() {
-        work.conflict("networks cannot be attached to a pod with hostNetwork", "remove hostNetwork");
+    if planner.pod.host_network() {
+        planner.add_conflict("networks cannot be attached to a pod with hostNetwork", "remove hostNetwork");
         return;
     }
-    let namespace = work.facts.snapshot.namespace;
-    let text = work.pod.annotation(key).unwrap_or_default();
-    if text.len() > LIST_LIMIT {
-        work.conflict(format!("annotation {key} is longer than {LIST_LIMIT} bytes"), "attach fewer networks");
+    let namespace = planner.context.snapshot.namespace;
+    let text = planner.pod.annotation(key).unwrap_or_default();
+    if text.len() > MAX_NETWORKS_ANNOTATION {
+        planner.add_conflict(
+            format!("annotation {key} is longer than {MAX_NETWORKS_ANNOTATION} bytes"),
+            "attach fewer networks",
+        );
         return;
     }
     let parsed: Option<Value> = text.trim_start().starts_with('[').then(|| serde_json::from_str(text).ok()).flatten();
-    let Some(listed) = read(text, parsed.as_ref(), namespace) else {
-        work.conflict(format!("annotation {key} cannot be read"), "write ns/name@if,… or a JSON list");
+    let Some(listed) = parse(text, parsed.as_ref(), namespace) else {
+        planner.add_conflict(format!("annotation {key} cannot be parsed"), "use ns/name@if,… or a JSON list");
         return;
     };
     let mut missing: Vec<&Attach> = Vec::new();
-    let mut clash = None;
+    let mut conflict = None;
     for attach in &multus.attach {
-        let (of, name) = attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
-        let there = listed.networks.iter().filter(|network| network.namespace == of && network.name == name).count();
-        let wanted = match attach.count {
+        let (owner, name) = attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
+        let present =
+            listed.networks.iter().filter(|network| network.namespace == owner && network.name == name).count();
+        let required = match attach.count {
             AttachCount::Times(times) => times,
             AttachCount::PerResource => devices,
         };
-        let lacking = usize::try_from(wanted).unwrap_or(usize::MAX).saturating_sub(there).min(MOST);
-        if lacking > 0 {
+        let count = usize::try_from(required).unwrap_or(usize::MAX).saturating_sub(present).min(MAX_NETWORKS);
+        if count > 0 {
             let interface = attach.if_name.as_ref().map(InterfaceName::as_str);
-            let taken = |network: &&Network<'_>| interface.is_some() && network.interface == interface;
-            clash = clash.or(listed.networks.iter().find(taken).and_then(|network| network.interface));
+            let is_taken = |network: &&Network<'_>| interface.is_some() && network.interface == interface;
+            conflict = conflict.or(listed.networks.iter().find(is_taken).and_then(|network| network.interface));
         }
-        missing.extend(std::iter::repeat_n(attach, lacking));
+        missing.extend(std::iter::repeat_n(attach, count));
     }
-    if let Some(interface) = clash {
-        work.conflict(format!("interface {interface} is another network's in {key}"), "rename it");
+    if let Some(interface) = conflict {
+        planner.add_conflict(format!("interface {interface} belongs to another network in {key}"), "rename it");
     }
     if missing.is_empty() {
         return;
@@ -68,20 +73,20 @@ pub(super) fn plan(work: &mut Work<'_>, devices: u64) {
     for attach in &multus.attach {
         match missing.iter().filter(|missing| **missing == attach).count() {
             0 => {}
-            1 => work.added(format!("network {}", attach.name)),
-            times => work.added(format!("network {}, {times} times", attach.name)),
+            1 => planner.note_added(format!("network {}", attach.name)),
+            times => planner.note_added(format!("network {} ({times} times)", attach.name)),
         }
     }
-    let joined = if listed.json { json_form(text, &missing) } else { comma_form(text, &missing) };
-    work.plan.set_annotation(key, joined);
+    let merged = if listed.is_json { append_as_json(text, &missing) } else { append_as_list(text, &missing) };
+    planner.plan.set_annotation(key, merged);
 }
 
-/// More networks than any node has adapters for: an annotation must stay small.
-const MOST: usize = 256;
+/// Maximum number of networks to attach. Bounds the annotation; no node has as many adapters.
+const MAX_NETWORKS: usize = 256;
 
-fn read<'a>(text: &'a str, parsed: Option<&'a Value>, namespace: &'a str) -> Option<Listed<'a>> {
+fn parse<'a>(text: &'a str, parsed: Option<&'a Value>, namespace: &'a str) -> Option<NetworkList<'a>> {
     if text.trim().is_empty() {
-        return Some(Listed { networks: Vec::new(), json: false });
+        return Some(NetworkList { networks: Vec::new(), is_json: false });
     }
     if let Some(parsed) = parsed {
         let networks = parsed.as_array()?.iter().map(|item| {
@@ -89,7 +94,7 @@ fn read<'a>(text: &'a str, parsed: Option<&'a Value>, namespace: &'a str) -> Opt
             let name = field("name")?;
             Some(Network { namespace: field("namespace").unwrap_or(namespace), name, interface: field("interface") })
         });
-        return Some(Listed { networks: networks.collect::<Option<_>>()?, json: true });
+        return Some(NetworkList { networks: networks.collect::<Option<_>>()?, is_json: true });
     }
     let networks = text.split(',').map(|item| {
         let (network, interface) = match item.trim().split_once('@') {
@@ -97,28 +102,29 @@ fn read<'a>(text: &'a str, parsed: Option<&'a Value>, namespace: &'a str) -> Opt
             None => (item.trim(), None),
         };
         let (namespace, name) = network.split_once('/').unwrap_or((namespace, network));
-        let plain = |text: &str| {
-            let word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-            !text.is_empty() && text.bytes().all(word)
+        let is_name = |text: &str| {
+            let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+            !text.is_empty() && text.bytes().all(is_allowed)
         };
-        let whole = plain(namespace) && plain(name) && interface.is_none_or(|interface| !interface.is_empty());
-        whole.then_some(Network { namespace, name, interface })
+        let is_valid = is_name(namespace) && is_name(name) && interface.is_none_or(|interface| !interface.is_empty());
+        is_valid.then_some(Network { namespace, name, interface })
     });
-    Some(Listed { networks: networks.collect::<Option<_>>()?, json: false })
+    Some(NetworkList { networks: networks.collect::<Option<_>>()?, is_json: false })
 }
 
-fn comma_form(text: &str, missing: &[&Attach]) -> String {
-    let ours = missing.iter().map(|attach| match &attach.if_name {
+/// Appends the missing networks to a comma-separated list.
+fn append_as_list(text: &str, missing: &[&Attach]) -> String {
+    let added = missing.iter().map(|attach| match &attach.if_name {
         Some(interface) => format!("{}@{interface}", attach.name),
         None => attach.name.to_string(),
     });
-    let theirs = Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
-    theirs.into_iter().chain(ours).collect::<Vec<_>>().join(",")
+    let existing = Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+    existing.into_iter().chain(added).collect::<Vec<_>>().join(",")
 }
 
-/// The user's text to the letter, and our entries before its last bracket.
-fn json_form(text: &str, missing: &[&Attach]) -> String {
-    let ours: Vec<String> = missing
+/// Appends the missing networks to a JSON list.
+fn append_as_json(text: &str, missing: &[&Attach]) -> String {
+    let added: Vec<String> = missing
         .iter()
         .map(|attach| {
             let mut entry = match attach.name.as_str().split_once('/') {
@@ -131,10 +137,10 @@ fn json_form(text: &str, missing: &[&Attach]) -> String {
             entry.to_string()
         })
         .collect();
-    append_json(text, &ours)
+    append_json(text, &added)
 }
 
-/// A JSON list with `items` after what it holds, whose text is kept to the letter.
+/// Appends `items` to a JSON list. The existing text is preserved.
 pub(super) fn append_json(list: &str, items: &[String]) -> String {
     let head = list.trim_end().strip_suffix(']').unwrap_or("[");
     let comma = if head.trim_end().ends_with('[') { "" } else { "," };
@@ -162,18 +168,18 @@ mod tests {
     #[case::broken_json(r#"[{"name": "a"}"#, None)]
     #[case::json_without_a_name(r#"[{"network": "a"}]"#, None)]
     #[case::an_object(r#"{"name": "a"}"#, None)]
-    #[case::a_hole("a,,b", None)]
+    #[case::an_empty_entry("a,,b", None)]
     #[case::blanks_inside("a b", None)]
-    fn both_forms_are_read(#[case] text: &str, #[case] expected: Option<Vec<Network<'_>>>) {
+    fn both_forms_are_parsed(#[case] text: &str, #[case] expected: Option<Vec<Network<'_>>>) {
         let parsed: Option<Value> = text.starts_with('[').then(|| serde_json::from_str(text).ok()).flatten();
-        assert_eq!(read(text, parsed.as_ref(), "team-a").map(|listed| listed.networks), expected);
+        assert_eq!(parse(text, parsed.as_ref(), "team-a").map(|listed| listed.networks), expected);
     }
 
     #[rstest]
     #[case("[]", "[1]")]
     #[case(" [ ] ", " [ 1]")]
     #[case("[0, 9]\n", "[0, 9,1]")]
-    fn json_is_appended_to(#[case] list: &str, #[case] expected: &str) {
+    fn items_are_appended_to_json(#[case] list: &str, #[case] expected: &str) {
         assert_eq!(append_json(list, &["1".to_owned()]), expected);
     }
 }

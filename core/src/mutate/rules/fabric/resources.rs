@@ -1,42 +1,43 @@
-//! Devices and huge pages: request and limit alike, as whole numbers. What a container asks for by itself is left.
+//! Devices and huge pages. Requests equal limits and are whole numbers. Amounts that a container already requests are
+//! kept.
 
+use super::planner::{Planner, ResourceDemand};
 use super::target::requests;
-use super::work::{Demand, Work};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::quantity::whole_units;
 
-/// Plans the resources; returns how many devices of the first one the pod has with them.
-pub(super) fn plan(work: &mut Work<'_>) -> u64 {
-    let profile = work.profile;
-    // The injector adds the devices of every network that it finds in the annotation.
-    let injected = work.cluster.network_resources_injector && !profile.networks.multus.attach.is_empty();
+/// Plans the resources. Returns the number of devices of the first resource that the patched pod has.
+pub(super) fn plan(planner: &mut Planner<'_>) -> u64 {
+    let profile = planner.profile;
+    // network-resources-injector adds the devices of every network in the annotation.
+    let injected = planner.cluster.network_resources_injector && !profile.networks.multus.attach.is_empty();
     let mut devices = None;
     for resource in profile.resources.iter().filter(|resource| !resource.opt_in) {
         match &resource.amount {
-            Amount::Memory { quantity } => memory(work, resource, quantity),
+            Amount::Memory { quantity } => plan_huge_pages(planner, resource, quantity),
             Amount::Devices { mode, count, ratio, max } => {
-                let Some(wanted) = wanted(work, resource, *mode, *count, ratio, *max) else { continue };
+                let Some(counts) = device_counts(planner, resource, *mode, *count, ratio, *max) else { continue };
                 let name = resource.name.as_str();
                 if injected {
-                    work.kept(format!("{name} to network-resources-injector"));
-                    devices.get_or_insert(wanted.iter().sum());
+                    planner.note_skipped(format!("{name}: network-resources-injector adds it"));
+                    devices.get_or_insert(counts.iter().sum());
                 } else {
-                    let had = counted(work, name, *mode, &wanted);
-                    devices.get_or_insert(had);
+                    let in_pod = plan_devices(planner, name, *mode, &counts);
+                    devices.get_or_insert(in_pod);
                 }
             }
         }
     }
     if let Some(extended) = &profile.dra.extended_resource {
-        let wanted: Vec<u64> = work.targets.iter().map(|target| target.gpus).collect();
-        counted(work, extended.as_str(), ResourceMode::PerGpu, &wanted);
+        let counts: Vec<u64> = planner.targets.iter().map(|target| target.gpus).collect();
+        plan_devices(planner, extended.as_str(), ResourceMode::PerGpu, &counts);
     }
     devices.unwrap_or_default()
 }
 
-/// How many devices each target is to have; `None` where that is unknown.
-fn wanted(
-    work: &mut Work<'_>,
+/// Returns the number of devices for each target. Adds a conflict and returns `None` if it cannot be determined.
+fn device_counts(
+    planner: &mut Planner<'_>,
     resource: &Resource,
     mode: ResourceMode,
     count: u64,
@@ -46,126 +47,127 @@ fn wanted(
     let name = resource.name.as_str();
     let cap = |devices: u64| max.map_or(devices, |max| devices.min(max));
     match mode {
-        ResourceMode::PerContainer => Some(vec![cap(count); work.targets.len()]),
+        ResourceMode::PerContainer => Some(vec![cap(count); planner.targets.len()]),
         ResourceMode::PerPod => {
-            Some((0..work.targets.len()).map(|index| if index == 0 { cap(count) } else { 0 }).collect())
+            Some((0..planner.targets.len()).map(|index| if index == 0 { cap(count) } else { 0 }).collect())
         }
         ResourceMode::PerGpu => {
-            let Some(ratio) = of_machine(work, ratio) else {
-                work.conflict(
-                    format!("{name} depends on the machine"),
+            let Some(ratio) = ratio_for_pod(planner, ratio) else {
+                planner.add_conflict(
+                    format!("{name} depends on the instance type"),
                     "add a nodeSelector for node.kubernetes.io/instance-type",
                 );
                 return None;
             };
-            let mut found = Vec::with_capacity(work.targets.len());
-            for target in &work.targets {
-                let Some(devices) = ratio.of(target.gpus) else {
-                    let what = format!("{ratio} {name} for each of {} accelerators is no whole number", target.gpus);
-                    work.conflict(what, "ask for another number of accelerators");
+            let mut counts = Vec::with_capacity(planner.targets.len());
+            for target in &planner.targets {
+                let Some(devices) = ratio.devices_for(target.gpus) else {
+                    let problem =
+                        format!("{ratio} {name} for each of {} accelerators is not a whole number", target.gpus);
+                    planner.add_conflict(problem, "request another number");
                     return None;
                 };
-                found.push(cap(devices));
+                counts.push(cap(devices));
             }
-            Some(found)
+            Some(counts)
         }
     }
 }
 
-/// The ratio, where all machines that the pod may be placed on have the same one.
-fn of_machine(work: &Work<'_>, ratios: &Ratios) -> Option<Ratio> {
+/// Returns the ratio, if it is the same for all instance types that the pod may run on.
+fn ratio_for_pod(planner: &Planner<'_>, ratios: &Ratios) -> Option<Ratio> {
     match ratios {
-        Ratios::One(ratio) => Some(*ratio),
-        Ratios::ByMachine(ratios) => {
-            let machines = work.machines();
-            let known = |machine: &str| {
-                let family = machine.split_once('.').map_or(machine, |(family, _)| family);
-                ratios.get(machine).or_else(|| ratios.get(family)).copied()
+        Ratios::Fixed(ratio) => Some(*ratio),
+        Ratios::ByInstanceType(ratios) => {
+            let instance_types = planner.instance_types();
+            let ratio_of = |instance_type: &str| {
+                let family = instance_type.split_once('.').map_or(instance_type, |(family, _)| family);
+                ratios.get(instance_type).or_else(|| ratios.get(family)).copied()
             };
-            let first = known(machines.first()?)?;
-            machines.iter().all(|machine| known(machine) == Some(first)).then_some(first)
+            let first = ratio_of(instance_types.first()?)?;
+            instance_types.iter().all(|instance_type| ratio_of(instance_type) == Some(first)).then_some(first)
         }
     }
 }
 
-/// Plans devices; returns how many the pod has with them.
-fn counted(work: &mut Work<'_>, name: &str, mode: ResourceMode, wanted: &[u64]) -> u64 {
-    let elsewhere = mode == ResourceMode::PerPod && requests(work.pod).any(|(_, asked)| asked == name);
-    let (mut had, mut total, mut found) = (0_u64, 0_u64, 0_usize);
-    let mut given = Vec::new();
+/// Plans the devices `counts` of each target. Returns the number of devices that the patched pod has.
+fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, counts: &[u64]) -> u64 {
+    let requested_in_pod = mode == ResourceMode::PerPod && requests(planner.pod).any(|(_, resource)| resource == name);
+    let (mut in_pod, mut added, mut equal) = (0_u64, 0_u64, 0_usize);
+    let mut missing = Vec::new();
     let mut notes = Vec::new();
-    for (index, (target, wanted)) in work.targets.iter().zip(wanted).enumerate() {
-        match target.asks_for(name) {
+    for (index, (target, count)) in planner.targets.iter().zip(counts).enumerate() {
+        match target.requested(name) {
             Some(0) => notes.push(Err(format!("{name}: 0 in {}", target.container.name()))),
             Some(own) => {
-                had = had.saturating_add(own);
-                if own == *wanted {
-                    found += 1;
+                in_pod = in_pod.saturating_add(own);
+                if own == *count {
+                    equal += 1;
                 } else {
                     notes.push(Ok(format!("{name}: {own} in {}", target.container.name())));
                 }
             }
-            None if *wanted == 0 || elsewhere => {}
+            None if *count == 0 || requested_in_pod => {}
             None => {
-                let text = wanted.to_string();
+                let text = count.to_string();
                 for list in ["limits", "requests"] {
-                    work.plan.set(target.path(["resources", list, name]), text.as_str());
+                    planner.plan.set(target.path(["resources", list, name]), text.as_str());
                 }
-                had = had.saturating_add(*wanted);
-                total = total.saturating_add(*wanted);
-                given.push((index, *wanted));
+                in_pod = in_pod.saturating_add(*count);
+                added = added.saturating_add(*count);
+                missing.push((index, *count));
             }
         }
     }
     for note in notes {
         match note {
-            Ok(kept) => work.kept(kept),
-            Err(what) => work.conflict(what, "remove it, or the label trainmesh.dev/fabric"),
+            Ok(kept) => planner.note_kept(kept),
+            Err(problem) => planner.add_conflict(problem, "remove it or the label trainmesh.dev/fabric"),
         }
     }
-    if found > 0 && given.is_empty() {
-        work.found(format!("{name}: {had}"));
+    if equal > 0 && missing.is_empty() {
+        planner.note_found(format!("{name}: {in_pod}"));
     }
-    if let Some((_, count)) = given.first() {
-        let indices: Vec<usize> = given.iter().map(|(index, _)| *index).collect();
-        let same = given.iter().all(|(_, other)| other == count);
-        let amount = if same { count.to_string() } else { format!("{total} in all") };
-        let place = if mode == ResourceMode::PerPod { String::new() } else { work.of(&indices) };
-        work.added(format!("{name}: {amount}{place}"));
-        work.demands.push(Demand { resource: name.to_owned(), total });
+    if let Some((_, count)) = missing.first() {
+        let indices: Vec<usize> = missing.iter().map(|(index, _)| *index).collect();
+        let is_same = missing.iter().all(|(_, other)| other == count);
+        let amount = if is_same { count.to_string() } else { format!("{added} in total") };
+        let suffix = if mode == ResourceMode::PerPod { String::new() } else { planner.container_suffix(&indices) };
+        planner.note_added(format!("{name}: {amount}{suffix}"));
+        planner.demands.push(ResourceDemand { resource: name.to_owned(), total: added });
     }
-    had
+    in_pod
 }
 
-/// Plans huge pages, which every container must ask for beside processors or memory.
-fn memory(work: &mut Work<'_>, resource: &Resource, quantity: &Quantity) {
+/// Plans huge pages. The apiserver requires that a container with huge pages also requests cpu or memory.
+fn plan_huge_pages(planner: &mut Planner<'_>, resource: &Resource, quantity: &Quantity) {
     let name = resource.name.as_str();
-    let mut given = Vec::new();
-    let mut alone = None;
+    let mut missing = Vec::new();
+    let mut without_request = None;
     let mut kept = Vec::new();
-    for (index, target) in work.targets.iter().enumerate() {
-        if target.asks_for(name).is_some() {
+    for (index, target) in planner.targets.iter().enumerate() {
+        if target.requested(name).is_some() {
             kept.push(format!("{name} in {}", target.container.name()));
-        } else if target.asks_for("cpu").or(target.asks_for("memory")).is_none() {
-            alone = Some(target.container.name());
+        } else if target.requested("cpu").or(target.requested("memory")).is_none() {
+            without_request = Some(target.container.name());
         } else {
             for list in ["limits", "requests"] {
-                work.plan.set(target.path(["resources", list, name]), quantity.as_str());
+                planner.plan.set(target.path(["resources", list, name]), quantity.as_str());
             }
-            given.push(index);
+            missing.push(index);
         }
     }
-    for what in kept {
-        work.kept(what);
+    for part in kept {
+        planner.note_kept(part);
     }
-    if let Some(container) = alone {
-        work.conflict(format!("{name} needs a request of cpu or memory in {container}"), "add one");
+    if let Some(container) = without_request {
+        planner.add_conflict(format!("{name} requires a cpu or memory request in {container}"), "add one");
     }
-    if !given.is_empty() {
-        let place = work.of(&given);
-        work.added(format!("{name}: {quantity}{place}"));
+    if !missing.is_empty() {
+        let suffix = planner.container_suffix(&missing);
+        planner.note_added(format!("{name}: {quantity}{suffix}"));
         let each = whole_units(&quantity.as_str().into()).unwrap_or_default();
-        let total = each.saturating_mul(u64::try_from(given.len()).unwrap_or(u64::MAX));
-        work.demands.push(Demand { resource: name.to_owned(), total });
+        let total = each.saturating_mul(u64::try_from(missing.len()).unwrap_or(u64::MAX));
+        planner.demands.push(ResourceDemand { resource: name.to_owned(), total });
     }
 }

@@ -1,12 +1,12 @@
-//! Capabilities, and whether a container is privileged.
+//! Capabilities and privileged containers.
 
 use serde_json::Value;
 
+use super::planner::{Planner, PodSecurityLevel};
 use super::target::Target;
-use super::work::{Level, Work};
 use crate::config::profile::Capability;
 
-/// What the level `baseline` of Pod Security lets a container add (Pod Security Standards, "Capabilities").
+/// Capabilities that the Pod Security level `baseline` allows (Pod Security Standards, "Capabilities").
 const BASELINE: [&str; 13] = [
     "AUDIT_WRITE",
     "CHOWN",
@@ -23,91 +23,93 @@ const BASELINE: [&str; 13] = [
     "SYS_CHROOT",
 ];
 
-pub(super) fn plan(work: &mut Work<'_>) {
-    let profile = work.profile;
+pub(super) fn plan(planner: &mut Planner<'_>) {
+    let profile = planner.profile;
     for capability in &profile.security_context.capabilities.add {
-        add(work, capability);
+        add_capability(planner, capability);
     }
     if profile.security_context.privileged {
-        privileged(work);
+        make_privileged(planner);
     }
 }
 
-fn add(work: &mut Work<'_>, capability: &Capability) {
-    let mut given = Vec::new();
+fn add_capability(planner: &mut Planner<'_>, capability: &Capability) {
+    let mut missing = Vec::new();
     let mut dropped = None;
-    for (index, target) in work.targets.iter().enumerate() {
-        if is_privileged(target) || names(target, "add", capability) {
+    for (index, target) in planner.targets.iter().enumerate() {
+        if is_privileged(target) || adds(target, capability) {
             continue;
         }
-        if lists(target, "drop").any(|name| is(name, capability)) {
+        if capabilities(target, "drop").any(|name| is_capability(name, capability)) {
             dropped = Some(target.container.name());
         } else {
-            given.push(index);
+            missing.push(index);
         }
     }
     if let Some(container) = dropped {
-        work.conflict(format!("{container} drops capability {capability}"), "keep it");
+        planner.add_conflict(format!("{container} drops capability {capability}"), "do not drop it");
     }
-    if given.is_empty() && dropped.is_none() {
-        work.found(format!("capability {capability}"));
-    } else if !given.is_empty() {
-        work.append(&given, ["securityContext", "capabilities", "add"], capability.as_str());
-        let place = work.of(&given);
-        work.added(format!("capability {capability}{place}"));
-        forbid(work, capability);
+    if missing.is_empty() && dropped.is_none() {
+        planner.note_found(format!("capability {capability}"));
+    } else if !missing.is_empty() {
+        planner.append(&missing, ["securityContext", "capabilities", "add"], capability.as_str());
+        let suffix = planner.container_suffix(&missing);
+        planner.note_added(format!("capability {capability}{suffix}"));
+        record_forbidden(planner, capability);
     }
 }
 
-/// Notes which level of Pod Security forbids to add `capability`.
-pub(super) fn forbid(work: &mut Work<'_>, capability: &Capability) {
+/// Records the Pod Security level that forbids `capability`.
+pub(super) fn record_forbidden(planner: &mut Planner<'_>, capability: &Capability) {
     match capability.as_str() {
         "NET_BIND_SERVICE" => {}
-        name if BASELINE.contains(&name) => work.forbidden.push((Level::Restricted, format!("capability {name}"))),
-        name => work.forbidden.push((Level::Baseline, format!("capability {name}"))),
+        name if BASELINE.contains(&name) => {
+            planner.forbidden.push((PodSecurityLevel::Restricted, format!("capability {name}")));
+        }
+        name => planner.forbidden.push((PodSecurityLevel::Baseline, format!("capability {name}"))),
     }
 }
 
-fn privileged(work: &mut Work<'_>) {
-    let mut given = Vec::new();
+fn make_privileged(planner: &mut Planner<'_>) {
+    let mut missing = Vec::new();
     let mut declined = None;
-    for (index, target) in work.targets.iter().enumerate() {
-        let says = |field: &str, value: bool| target.security(field) == Some(&Value::Bool(value));
-        if says("privileged", true) {
+    for (index, target) in planner.targets.iter().enumerate() {
+        let sets = |field: &str, value: bool| target.security(field) == Some(&Value::Bool(value));
+        if sets("privileged", true) {
             continue;
         }
-        // The apiserver refuses a privileged container that must not gain privileges.
-        if says("privileged", false) || says("allowPrivilegeEscalation", false) {
+        // The apiserver rejects a privileged container with allowPrivilegeEscalation: false.
+        if sets("privileged", false) || sets("allowPrivilegeEscalation", false) {
             declined = Some(target.container.name());
         } else {
-            work.plan.set(target.path(["securityContext", "privileged"]), true);
-            given.push(index);
+            planner.plan.set(target.path(["securityContext", "privileged"]), true);
+            missing.push(index);
         }
     }
     if let Some(container) = declined {
-        work.conflict(format!("{container} must not be privileged"), "choose another fabric");
+        planner.add_conflict(format!("{container} must not be privileged"), "select another fabric");
     }
-    if !given.is_empty() {
-        let place = work.of(&given);
-        work.added(format!("privileged{place}"));
-        work.forbidden.push((Level::Baseline, "privileged".to_owned()));
+    if !missing.is_empty() {
+        let suffix = planner.container_suffix(&missing);
+        planner.note_added(format!("privileged{suffix}"));
+        planner.forbidden.push((PodSecurityLevel::Baseline, "privileged".to_owned()));
     }
 }
 
-/// Whether the container has every capability.
+/// Returns true if the container is privileged, which implies all capabilities.
 fn is_privileged(target: &Target<'_>) -> bool {
     target.security("privileged") == Some(&Value::Bool(true))
 }
 
-fn names(target: &Target<'_>, list: &str, capability: &Capability) -> bool {
-    lists(target, list).any(|name| name.eq_ignore_ascii_case("ALL") || is(name, capability))
+fn adds(target: &Target<'_>, capability: &Capability) -> bool {
+    capabilities(target, "add").any(|name| name.eq_ignore_ascii_case("ALL") || is_capability(name, capability))
 }
 
-fn lists<'a>(target: &Target<'a>, list: &str) -> impl Iterator<Item = &'a str> {
+fn capabilities<'a>(target: &Target<'a>, list: &str) -> impl Iterator<Item = &'a str> {
     let found = target.security("capabilities").and_then(|capabilities| capabilities.get(list));
     found.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn is(name: &str, capability: &Capability) -> bool {
+fn is_capability(name: &str, capability: &Capability) -> bool {
     name.strip_prefix("CAP_").unwrap_or(name) == capability.as_str()
 }

@@ -1,180 +1,182 @@
-//! Settings of NCCL and its companions. What the user set stands, whatever its value.
+//! Settings of NCCL and related libraries. Values that the user sets are always kept.
 
 use serde_json::{Value, json};
 
-use super::route::{Route, mounted, opaque, path, routes};
-use super::volumes::{Mount, is_absent, mount};
-use super::work::Work;
-use crate::config::profile::{Condition, Profile, Via};
+use super::planner::Planner;
+use super::route::{Route, conf_path, has_conf_mount, has_env_from, routes};
+use super::volumes::{Mount, is_absent, plan_mount};
+use crate::config::profile::{Condition, DeliveryChannel, Profile};
 use crate::fabric::conf;
 use crate::keys;
 
-/// The volume of the file that NCCL reads, and the file in it.
+/// Name of the volume with the NCCL configuration file.
 const CONF_VOLUME: &str = "trainmesh-nccl-conf";
+/// Name of the file in the volume.
 const CONF_FILE: &str = "nccl.conf";
 
-/// A setting of a profile, those of `failClosed` among them.
-struct Wanted<'a> {
+/// A setting of a profile, including those that `failClosed` implies.
+struct Setting<'a> {
     name: &'a str,
     value: &'a str,
-    via: Via,
+    via: DeliveryChannel,
     when: Option<&'a Condition>,
 }
 
-pub(super) fn plan(work: &mut Work<'_>) {
-    let profile = work.profile;
-    let routes = routes(work);
-    let machines = work.machines();
+pub(super) fn plan(planner: &mut Planner<'_>) {
+    let profile = planner.profile;
+    let routes = routes(planner);
+    let instance_types = planner.instance_types();
     let mut file: Vec<(&str, &str)> = Vec::new();
-    for setting in settings(work, profile) {
-        let holds: Vec<bool> = work
+    for setting in settings(planner, profile) {
+        let applies: Vec<bool> = planner
             .targets
             .iter()
-            .map(|target| setting.when.is_none_or(|when| on_all(when, target.gpus, &machines)))
+            .map(|target| setting.when.is_none_or(|when| holds_on_all(when, target.gpus, &instance_types)))
             .collect();
-        let in_file = setting.via == Via::Conf && belongs_into_file(work, &setting, &routes, &holds);
+        let in_file = setting.via == DeliveryChannel::Conf && belongs_in_file(planner, &setting, &routes, &applies);
         if in_file {
             file.push((setting.name, setting.value));
         }
-        into_environment(work, &setting, &routes, &holds, in_file);
+        plan_env(planner, &setting, &routes, &applies, in_file);
     }
-    into_file(work, &file, &routes);
+    plan_file(planner, &file, &routes);
 }
 
-/// What is to be set, in order.
-fn settings<'a>(work: &Work<'_>, profile: &'a Profile) -> Vec<Wanted<'a>> {
+/// Returns the settings of the profile, in order. Settings that refer to an absent `ConfigMap` are left out.
+fn settings<'a>(planner: &Planner<'_>, profile: &'a Profile) -> Vec<Setting<'a>> {
     let absent: Vec<&str> = profile
         .volumes
         .config_maps
         .iter()
-        .filter(|map| is_absent(work, map))
+        .filter(|map| is_absent(planner, map))
         .map(|map| map.mount_path.as_str().trim_end_matches('/'))
         .collect();
-    let below =
+    let refers_to_absent =
         |value: &str| absent.iter().any(|path| value.strip_prefix(path).is_some_and(|rest| rest.starts_with('/')));
-    let mut found: Vec<Wanted<'a>> = profile
+    let mut settings: Vec<Setting<'a>> = profile
         .env
         .iter()
-        .filter(|setting| !setting.opt_in && !below(setting.value.as_str()))
-        .map(|setting| Wanted {
+        .filter(|setting| !setting.opt_in && !refers_to_absent(setting.value.as_str()))
+        .map(|setting| Setting {
             name: setting.name.as_str(),
             value: setting.value.as_str(),
             via: setting.via,
             when: setting.when.as_ref(),
         })
         .collect();
-    let mut fatal = |name: &'static str, value: &'a str| {
-        if !found.iter().any(|setting| setting.name == name) {
-            found.push(Wanted { name, value, via: Via::Conf, when: None });
+    let mut add_if_absent = |name: &'static str, value: &'a str| {
+        if !settings.iter().any(|setting| setting.name == name) {
+            settings.push(Setting { name, value, via: DeliveryChannel::Conf, when: None });
         }
     };
     if let Some(net) = &profile.fail_closed.nccl_net {
-        fatal("NCCL_NET", net);
+        add_if_absent("NCCL_NET", net);
     }
     if profile.fail_closed.net_mismatch_fatal {
-        fatal("NCCL_IGNORE_NET_MISMATCH", "0");
+        add_if_absent("NCCL_IGNORE_NET_MISMATCH", "0");
     }
-    found
+    settings
 }
 
-/// Whether a condition holds wherever the pod may be placed.
-fn on_all(when: &Condition, gpus: u64, machines: &[&str]) -> bool {
-    match machines {
-        [] => when.holds(gpus, None),
-        machines => machines.iter().all(|machine| when.holds(gpus, Some(machine))),
+/// Returns true if a condition holds on every instance type that the pod may run on.
+fn holds_on_all(when: &Condition, gpus: u64, instance_types: &[&str]) -> bool {
+    match instance_types {
+        [] => when.matches(gpus, None),
+        instance_types => instance_types.iter().all(|instance_type| when.matches(gpus, Some(instance_type))),
     }
 }
 
-/// Whether a setting stands in the file, of which a pod has one: where it is meant for all containers with the file, and
-/// not every one of them says something else in its environment.
-fn belongs_into_file(work: &Work<'_>, setting: &Wanted<'_>, routes: &[Route], holds: &[bool]) -> bool {
-    let mut wanted = false;
-    let with_file = work.targets.iter().zip(routes).zip(holds).filter(|((_, route), _)| route.file());
-    for ((target, _), holds) in with_file {
-        if !holds {
+/// Returns true if the configuration file, which all containers of a pod share, must contain a setting. The setting
+/// must apply to every container with the file, and at least one of them must not override it in its environment.
+fn belongs_in_file(planner: &Planner<'_>, setting: &Setting<'_>, routes: &[Route], applies: &[bool]) -> bool {
+    let mut is_needed = false;
+    let with_file = planner.targets.iter().zip(routes).zip(applies).filter(|((_, route), _)| route.uses_file());
+    for ((target, _), applies) in with_file {
+        if !applies {
             return false;
         }
         let own = target.env(setting.name);
-        wanted |= own.is_none_or(|own| own.get("value").and_then(Value::as_str) == Some(setting.value));
+        is_needed |= own.is_none_or(|own| own.get("value").and_then(Value::as_str) == Some(setting.value));
     }
-    wanted
+    is_needed
 }
 
 /// Plans the setting for the containers that get it by their environment.
-fn into_environment(work: &mut Work<'_>, setting: &Wanted<'_>, routes: &[Route], holds: &[bool], in_file: bool) {
-    let mut given = Vec::new();
-    let mut own = Vec::new();
-    let mut unseen = Vec::new();
+fn plan_env(planner: &mut Planner<'_>, setting: &Setting<'_>, routes: &[Route], applies: &[bool], in_file: bool) {
+    let mut missing = Vec::new();
+    let mut set_by_user = Vec::new();
+    let mut blocked = Vec::new();
     let mut equal = Vec::new();
-    for (index, (target, route)) in work.targets.iter().zip(routes).enumerate() {
-        if !holds.get(index).is_some_and(|holds| *holds) {
+    for (index, (target, route)) in planner.targets.iter().zip(routes).enumerate() {
+        if !applies.get(index).is_some_and(|applies| *applies) {
             continue;
         }
         if let Some(found) = target.env(setting.name) {
-            let same = found.get("value").and_then(Value::as_str) == Some(setting.value);
-            if same {
+            let is_equal = found.get("value").and_then(Value::as_str) == Some(setting.value);
+            if is_equal {
                 equal.push(index);
             } else {
-                own.push(index);
+                set_by_user.push(index);
             }
             continue;
         }
-        let by_environment = match setting.via {
-            Via::Env => true,
-            Via::Conf => route.env() || (route.file() && !in_file),
+        let uses_env = match setting.via {
+            DeliveryChannel::Env => true,
+            DeliveryChannel::Conf => route.uses_env() || (route.uses_file() && !in_file),
         };
-        match (by_environment, setting.via, route) {
-            (_, Via::Conf, Route::Closed) => unseen.push(index),
-            (true, ..) if opaque(target) => unseen.push(index),
-            (true, ..) => given.push(index),
+        match (uses_env, setting.via, route) {
+            (_, DeliveryChannel::Conf, Route::Blocked) => blocked.push(index),
+            (true, ..) if has_env_from(target) => blocked.push(index),
+            (true, ..) => missing.push(index),
             (false, ..) => {}
         }
     }
-    if !given.is_empty() {
-        work.append(&given, ["env"], json!({"name": setting.name, "value": setting.value}));
-        let place = work.of(&given);
-        work.added(format!("{}={}{place}", setting.name, setting.value));
+    if !missing.is_empty() {
+        planner.append(&missing, ["env"], json!({"name": setting.name, "value": setting.value}));
+        let suffix = planner.container_suffix(&missing);
+        planner.note_added(format!("{}={}{suffix}", setting.name, setting.value));
     }
     if !equal.is_empty() {
-        let place = work.of(&equal);
-        work.found(format!("{}={}{place}", setting.name, setting.value));
+        let suffix = planner.container_suffix(&equal);
+        planner.note_found(format!("{}={}{suffix}", setting.name, setting.value));
     }
-    if !own.is_empty() {
-        let place = work.of(&own);
-        work.kept(format!("{}{place}, which the pod sets itself", setting.name));
+    if !set_by_user.is_empty() {
+        let suffix = planner.container_suffix(&set_by_user);
+        planner.note_kept(format!("{}{suffix}: set by the pod", setting.name));
     }
-    if !unseen.is_empty() {
-        let place = work.of(&unseen);
-        work.kept(format!("{}{place} to what envFrom or the pod's own file says", setting.name));
+    if !blocked.is_empty() {
+        let suffix = planner.container_suffix(&blocked);
+        planner
+            .note_skipped(format!("{}{suffix}: envFrom or a configuration file of the pod may set it", setting.name));
     }
 }
 
-/// Plans the file: an annotation of the pod, which the kubelet mounts.
-fn into_file(work: &mut Work<'_>, file: &[(&str, &str)], routes: &[Route]) {
+/// Plans the configuration file: an annotation of the pod, which the kubelet mounts.
+fn plan_file(planner: &mut Planner<'_>, file: &[(&str, &str)], routes: &[Route]) {
     if file.is_empty() {
         return;
     }
     let text = conf::render(file.iter().copied());
-    if work.pod.annotation(keys::NCCL_CONF) == Some(&text) {
-        work.found("the file of NCCL");
+    if planner.pod.annotation(keys::NCCL_CONF) == Some(&text) {
+        planner.note_found("the NCCL configuration file");
     } else {
-        // The key is ours: one that came with a copied template says nothing of this pod.
-        work.plan.set_annotation(keys::NCCL_CONF, text);
+        // Only trainmesh writes the annotation. A different value comes from a copied template and is overwritten.
+        planner.plan.set_annotation(keys::NCCL_CONF, text);
         for (name, value) in file {
-            work.added(format!("{name}={value} in the file of NCCL"));
+            planner.note_added(format!("{name}={value} in the NCCL configuration file"));
         }
     }
     let source = json!({"downwardAPI": {"items": [{
         "path": CONF_FILE,
         "fieldRef": {"fieldPath": conf::field_path()},
     }]}});
-    let missing: Vec<(usize, &str)> = work
+    let missing: Vec<(usize, &str)> = planner
         .targets
         .iter()
         .enumerate()
         .zip(routes)
-        .filter(|((_, target), route)| route.file() && !mounted(work, target))
-        .map(|((index, target), _)| (index, path(work, target)))
+        .filter(|((_, target), route)| route.uses_file() && !has_conf_mount(planner, target))
+        .map(|((index, target), _)| (index, conf_path(planner, target)))
         .collect();
     if missing.is_empty() {
         return;
@@ -183,7 +185,7 @@ fn into_file(work: &mut Work<'_>, file: &[(&str, &str)], routes: &[Route]) {
     paths.sort_unstable();
     paths.dedup();
     let targets: Vec<usize> = missing.iter().map(|(index, _)| *index).collect();
-    let place = work.of(&targets);
-    work.added(format!("{}{place}", paths.join(", ")));
-    mount(work, &missing, Mount { volume: CONF_VOLUME, source, sub_path: Some(CONF_FILE), read_only: true });
+    let suffix = planner.container_suffix(&targets);
+    planner.note_added(format!("{}{suffix}", paths.join(", ")));
+    plan_mount(planner, &missing, Mount { volume: CONF_VOLUME, source, sub_path: Some(CONF_FILE), read_only: true });
 }

@@ -1,24 +1,25 @@
-//! Containers that a transport needs beside the payload. They are native sidecars: a plain one would keep the job alive.
+//! Sidecar containers that a transport requires. They are native sidecars, because a classic one would keep the job
+//! from completing.
 
 use serde_json::{Value, json};
 
-use super::security::forbid;
+use super::planner::{Planner, PodSecurityLevel};
+use super::security::record_forbidden;
 use super::volumes;
-use super::work::{Level, Work};
 use crate::config::profile::Capability;
 use crate::mutate::plan::spec;
 use crate::pod::ContainerKind;
 
-pub(super) fn plan(work: &mut Work<'_>) {
-    let profile = work.profile;
+pub(super) fn plan(planner: &mut Planner<'_>) {
+    let profile = planner.profile;
     for (index, sidecar) in profile.sidecars.iter().enumerate() {
         let name = sidecar.name.as_str();
-        match work.pod.containers().find(|container| container.name() == name) {
+        match planner.pod.containers().find(|container| container.name() == name) {
             None => {
                 let mut container = json!({"name": name, "image": sidecar.image.as_str(), "restartPolicy": "Always"});
-                for (field, words) in [("command", &sidecar.command), ("args", &sidecar.args)] {
-                    if !words.is_empty() {
-                        container[field] = words.iter().map(String::as_str).collect();
+                for (field, arguments) in [("command", &sidecar.command), ("args", &sidecar.args)] {
+                    if !arguments.is_empty() {
+                        container[field] = arguments.iter().map(String::as_str).collect();
                     }
                 }
                 if !sidecar.capabilities.is_empty() {
@@ -30,7 +31,7 @@ pub(super) fn plan(work: &mut Work<'_>) {
                 let mounts = sidecar.host_paths.iter().enumerate();
                 let mounts: Vec<Value> = mounts
                     .map(|(path_index, path)| {
-                        volumes::host_mount(work, &format!("trainmesh-sidecar-{index}-{path_index}"), path)
+                        volumes::plan_sidecar_mount(planner, &format!("trainmesh-sidecar-{index}-{path_index}"), path)
                     })
                     .collect();
                 for (field, items) in [("env", env), ("volumeMounts", mounts)] {
@@ -38,21 +39,21 @@ pub(super) fn plan(work: &mut Work<'_>) {
                         container[field] = items.into();
                     }
                 }
-                work.plan.append(spec(["initContainers"]), container);
-                work.added(format!("native sidecar {name}"));
-                // It says nothing of what `restricted` demands of every container.
-                work.forbidden.push((Level::Restricted, format!("container {name}")));
+                planner.plan.append(spec(["initContainers"]), container);
+                planner.note_added(format!("native sidecar {name}"));
+                // The container does not set what the level `restricted` requires.
+                planner.forbidden.push((PodSecurityLevel::Restricted, format!("container {name}")));
                 for capability in &sidecar.capabilities {
-                    forbid(work, capability);
+                    record_forbidden(planner, capability);
                 }
             }
             Some(own) if own.kind == ContainerKind::NativeSidecar => {
                 let image = own.raw().get("image").and_then(Value::as_str);
                 if image != Some(sidecar.image.as_str()) {
-                    work.kept(format!("the image of {name}"));
+                    planner.note_kept(format!("image of container {name}"));
                 }
             }
-            Some(_) => work.conflict(format!("container {name} is no native sidecar"), "rename or remove it"),
+            Some(_) => planner.add_conflict(format!("container {name} is not a native sidecar"), "rename or remove it"),
         }
     }
 }

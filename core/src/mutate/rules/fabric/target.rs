@@ -1,5 +1,5 @@
-//! Which containers of a pod a profile is for: those that ask for an accelerator, never the proxy, a launcher or an init
-//! container.
+//! Target containers of a profile: those that request an accelerator. Init containers are never targets; proxies and
+//! launchers request no accelerator.
 
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
@@ -9,58 +9,58 @@ use crate::mutate::plan::spec;
 use crate::pod::{Container, ContainerKind, Pod};
 use crate::quantity::whole_units;
 
-/// The containers that a profile is for.
+/// Target containers of a profile in a pod.
 pub(super) enum Targets<'a> {
-    /// These.
-    Of(Vec<Target<'a>>),
-    /// No container asks for an accelerator.
+    /// The profile matches these containers.
+    Matched(Vec<Target<'a>>),
+    /// No container requests an accelerator.
     None,
-    /// Some do, but for fewer than the profile is for.
+    /// Containers request accelerators, but fewer than the profile requires.
     TooFew,
-    /// More do than [`MOST`].
+    /// More than [`MAX_TARGETS`] containers request accelerators.
     TooMany,
 }
 
-/// The most containers that a profile is given to. No node has as many accelerators; every container takes up to a hundred
-/// operations of the patch.
-pub(super) const MOST: usize = 64;
+/// Maximum number of target containers. No node has as many accelerators, and every container takes up to a hundred
+/// patch operations.
+pub(super) const MAX_TARGETS: usize = 64;
 
-/// A container that a profile is for.
+/// A container that a profile applies to.
 #[derive(Clone, Debug)]
 pub(super) struct Target<'a> {
     pub(super) container: Container<'a>,
-    /// How many accelerators it asks for.
+    /// Number of accelerators that the container requests.
     pub(super) gpus: u64,
-    /// Whether they are of AMD, whose library reads a file of its own.
+    /// Set if they are AMD accelerators. RCCL reads its own configuration file.
     pub(super) amd: bool,
     path: PointerBuf,
 }
 
-/// The containers of `pod` that `profile` is for.
+/// Returns the containers of `pod` that `profile` applies to.
 pub(super) fn targets<'a>(pod: Pod<'a>, profile: &Profile) -> Targets<'a> {
     let matches = &profile.matches;
-    let asking: Vec<Target<'a>> = pod
+    let requesting: Vec<Target<'a>> = pod
         .containers()
         .filter(|container| is_candidate(*container, matches))
         .map(|container| Target::new(container, matches))
         .filter(|target| target.gpus > 0)
         .collect();
-    if asking.is_empty() {
+    if requesting.is_empty() {
         return Targets::None;
     }
-    let enough: Vec<Target<'a>> = asking.into_iter().filter(|target| target.gpus >= matches.min_gpus).collect();
+    let enough: Vec<Target<'a>> = requesting.into_iter().filter(|target| target.gpus >= matches.min_gpus).collect();
     let gpus: u64 = enough.iter().map(|target| target.gpus).fold(0, u64::saturating_add);
     let whole = profile.resources.iter().filter(|resource| !resource.opt_in).filter_map(|one| one.full_node_gpus).max();
     if enough.is_empty() || whole.is_some_and(|whole| gpus < whole) {
         Targets::TooFew
-    } else if enough.len() > MOST {
+    } else if enough.len() > MAX_TARGETS {
         Targets::TooMany
     } else {
-        Targets::Of(enough)
+        Targets::Matched(enough)
     }
 }
 
-/// Every resource that a container asks for, by request or limit; one that stands in both comes twice.
+/// Returns every resource that a container requests or limits. A resource in both lists is returned twice.
 pub(super) fn requests(pod: Pod<'_>) -> impl Iterator<Item = (Container<'_>, &str)> {
     pod.containers().flat_map(|container| {
         let resources = container.raw().get("resources");
@@ -70,13 +70,14 @@ pub(super) fn requests(pod: Pod<'_>) -> impl Iterator<Item = (Container<'_>, &st
 }
 
 fn is_candidate(container: Container<'_>, matches: &Match) -> bool {
-    let kind = match container.kind {
+    let is_eligible = match container.kind {
         ContainerKind::App => true,
         ContainerKind::NativeSidecar => matches.init_containers == InitContainers::RestartableNamed,
         ContainerKind::Init | ContainerKind::Ephemeral => false,
     };
     let name = container.name();
-    kind && (matches.container_names.is_empty() || matches.container_names.iter().any(|known| known.as_str() == name))
+    is_eligible
+        && (matches.container_names.is_empty() || matches.container_names.iter().any(|known| known.as_str() == name))
 }
 
 impl<'a> Target<'a> {
@@ -96,7 +97,7 @@ impl<'a> Target<'a> {
         Self { container, gpus, amd, path }
     }
 
-    /// The place of a field below the container, by the keys that lead to it.
+    /// Returns the path of a field below the container.
     pub(super) fn path<const KEYS: usize>(&self, keys: [&str; KEYS]) -> PointerBuf {
         let mut path = self.path.clone();
         for key in keys {
@@ -105,24 +106,24 @@ impl<'a> Target<'a> {
         path
     }
 
-    /// The items of the list at `field`.
+    /// Returns the items of the list at `field`.
     pub(super) fn items(&self, field: &str) -> impl Iterator<Item = &'a Value> {
         self.container.raw().get(field).and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// The entry of environment variable `name` that counts: the last one.
+    /// Returns the effective entry of environment variable `name`, which is the last one.
     pub(super) fn env(&self, name: &str) -> Option<&'a Value> {
         self.items("env").filter(|entry| entry.get("name").and_then(Value::as_str) == Some(name)).last()
     }
 
-    /// What the container asks for of `resource`: its limit, else its request; 0 where that is no quantity.
-    pub(super) fn asks_for(&self, resource: &str) -> Option<u64> {
+    /// Returns the requested amount of `resource`: its limit, else its request. 0 if that is not a quantity.
+    pub(super) fn requested(&self, resource: &str) -> Option<u64> {
         let resources = self.container.raw().get("resources")?;
         let found = ["limits", "requests"].into_iter().find_map(|list| resources.get(list)?.get(resource))?;
         Some(whole_units(found).unwrap_or_default())
     }
 
-    /// What stands at `field` of its security context.
+    /// Returns a field of the container's security context. `null` counts as absent.
     pub(super) fn security(&self, field: &str) -> Option<&'a Value> {
         self.container.raw().get("securityContext")?.get(field).filter(|value| !value.is_null())
     }

@@ -1,57 +1,57 @@
-//! Shared memory, paths of the node and config maps. A mount of the user's at the same path stands.
+//! Shared memory, host paths and `ConfigMap`s. A mount of the user at the same path is kept.
 
 use serde_json::{Map, Value, json};
 
-use super::work::{Level, Work, covers};
+use super::planner::{Planner, PodSecurityLevel, covers};
 use crate::config::profile::{ConfigMapVolume, HostPath, SharedMemory};
 use crate::mutate::plan::spec;
 
-/// A mount that a profile wants.
+/// A mount that a profile requires.
 pub(super) struct Mount<'m> {
-    /// The name of the volume, where the user has no other one of that name.
+    /// Preferred name of the volume. A suffix is added if the user has another volume of this name.
     pub(super) volume: &'m str,
-    /// What the volume is made of: the fields beside its name.
+    /// Fields of the volume other than its name.
     pub(super) source: Value,
     pub(super) sub_path: Option<&'m str>,
     pub(super) read_only: bool,
 }
 
-pub(super) fn plan(work: &mut Work<'_>) {
-    let profile = work.profile;
+pub(super) fn plan(planner: &mut Planner<'_>) {
+    let profile = planner.profile;
     if let Some(shm) = &profile.volumes.shm {
-        shared_memory(work, shm);
+        plan_shared_memory(planner, shm);
     }
     for (index, path) in profile.volumes.host_paths.iter().enumerate() {
-        host_path(work, index, path);
+        plan_host_path(planner, index, path);
     }
     for (index, map) in profile.volumes.config_maps.iter().enumerate() {
-        if is_absent(work, map) {
-            work.kept(format!("out ConfigMap {}, which the namespace lacks", map.name));
+        if is_absent(planner, map) {
+            planner.note_skipped(format!("ConfigMap {}: not found in the namespace", map.name));
         } else {
-            config_map(work, index, map);
+            plan_config_map(planner, index, map);
         }
     }
 }
 
-/// Whether a config map is left out because it is known not to exist.
-pub(super) fn is_absent(work: &Work<'_>, map: &ConfigMapVolume) -> bool {
-    map.must_exist && work.cluster.config_maps.is_some_and(|known| !known.contains(map.name.as_str()))
+/// Returns true if a `ConfigMap` must exist but is known to be absent.
+pub(super) fn is_absent(planner: &Planner<'_>, map: &ConfigMapVolume) -> bool {
+    map.must_exist && planner.cluster.config_maps.is_some_and(|known| !known.contains(map.name.as_str()))
 }
 
-fn shared_memory(work: &mut Work<'_>, shm: &SharedMemory) {
+fn plan_shared_memory(planner: &mut Planner<'_>, shm: &SharedMemory) {
     let mut source = json!({"medium": "Memory"});
     if let Some(limit) = &shm.size_limit {
         source["sizeLimit"] = limit.as_str().into();
     }
     let source = json!({"emptyDir": source});
-    let wanted = Mount { volume: "trainmesh-shm", source, sub_path: None, read_only: false };
-    if let Some(place) = mount_where_free(work, shm.mount.as_str(), wanted) {
-        work.added(format!("{} of memory{place}", shm.mount));
+    let required = Mount { volume: "trainmesh-shm", source, sub_path: None, read_only: false };
+    if let Some(suffix) = plan_missing_mounts(planner, shm.mount.as_str(), required) {
+        planner.note_added(format!("{} (memory){suffix}", shm.mount));
     }
 }
 
-/// The source of a volume that is a path of the node.
-fn of_the_node(path: &HostPath) -> Value {
+/// Returns the volume source of a host path.
+fn host_path_source(path: &HostPath) -> Value {
     let mut source = json!({"path": path.host_path.as_str()});
     if let Some(kind) = path.kind
         && let Ok(kind) = serde_json::to_value(kind)
@@ -61,10 +61,10 @@ fn of_the_node(path: &HostPath) -> Value {
     json!({"hostPath": source})
 }
 
-/// Plans a volume that is a path of the node, for a container of our own, and returns the container's mount.
-pub(super) fn host_mount(work: &mut Work<'_>, base: &str, path: &HostPath) -> Value {
-    let name = volume(work, base, of_the_node(path));
-    work.forbidden.push((Level::Baseline, format!("hostPath {}", path.host_path)));
+/// Plans a host path volume for a sidecar that the profile adds, and returns the sidecar's mount.
+pub(super) fn plan_sidecar_mount(planner: &mut Planner<'_>, base: &str, path: &HostPath) -> Value {
+    let name = plan_volume(planner, base, host_path_source(path));
+    planner.forbidden.push((PodSecurityLevel::Baseline, format!("hostPath {}", path.host_path)));
     let mut entry = json!({"name": name, "mountPath": path.mount_path.as_str()});
     if path.read_only {
         entry["readOnly"] = true.into();
@@ -72,100 +72,102 @@ pub(super) fn host_mount(work: &mut Work<'_>, base: &str, path: &HostPath) -> Va
     entry
 }
 
-fn host_path(work: &mut Work<'_>, index: usize, path: &HostPath) {
+fn plan_host_path(planner: &mut Planner<'_>, index: usize, path: &HostPath) {
     let (volume, read_only) = (format!("trainmesh-host-{index}"), path.read_only);
-    let wanted = Mount { volume: &volume, source: of_the_node(path), sub_path: None, read_only };
-    if let Some(place) = mount_where_free(work, path.mount_path.as_str(), wanted) {
-        work.added(format!("{} of the node{place}", path.mount_path));
-        work.forbidden.push((Level::Baseline, format!("hostPath {}", path.host_path)));
+    let required = Mount { volume: &volume, source: host_path_source(path), sub_path: None, read_only };
+    if let Some(suffix) = plan_missing_mounts(planner, path.mount_path.as_str(), required) {
+        planner.note_added(format!("{} (hostPath){suffix}", path.mount_path));
+        planner.forbidden.push((PodSecurityLevel::Baseline, format!("hostPath {}", path.host_path)));
     }
 }
 
-fn config_map(work: &mut Work<'_>, index: usize, map: &ConfigMapVolume) {
-    // A pod never waits for it: where it does not exist the folder is empty.
+fn plan_config_map(planner: &mut Planner<'_>, index: usize, map: &ConfigMapVolume) {
+    // Optional, so that the pod starts without the ConfigMap. The directory is then empty.
     let source = json!({"configMap": {"name": map.name.as_str(), "optional": true}});
     let volume = format!("trainmesh-config-{index}");
-    let wanted = Mount { volume: &volume, source, sub_path: None, read_only: true };
-    if let Some(place) = mount_where_free(work, map.mount_path.as_str(), wanted) {
-        work.added(format!("{} of ConfigMap {}{place}", map.mount_path, map.name));
+    let required = Mount { volume: &volume, source, sub_path: None, read_only: true };
+    if let Some(suffix) = plan_missing_mounts(planner, map.mount_path.as_str(), required) {
+        planner.note_added(format!("{} (ConfigMap {}){suffix}", map.mount_path, map.name));
     }
 }
 
-/// Plans the mount where nothing is mounted at `path` yet; returns the words for the containers that get it, if any.
-fn mount_where_free(work: &mut Work<'_>, path: &str, wanted: Mount<'_>) -> Option<String> {
-    let free = free_of_mounts(work, path, &wanted);
-    let places: Vec<(usize, &str)> = free.iter().map(|index| (*index, path)).collect();
-    if free.is_empty() {
+/// Plans the mount in the targets that have no mount at `path`. Returns the suffix that names them, if there are any.
+fn plan_missing_mounts(planner: &mut Planner<'_>, path: &str, required: Mount<'_>) -> Option<String> {
+    let missing = targets_without_mount(planner, path, &required);
+    let paths: Vec<(usize, &str)> = missing.iter().map(|index| (*index, path)).collect();
+    if missing.is_empty() {
         return None;
     }
-    mount(work, &places, wanted);
-    Some(work.of(&free))
+    plan_mount(planner, &paths, required);
+    Some(planner.container_suffix(&missing))
 }
 
-/// The targets that have no mount at `path` yet. One of the user's that is made of something else is told.
-fn free_of_mounts(work: &mut Work<'_>, path: &str, wanted: &Mount<'_>) -> Vec<usize> {
-    let mut free = Vec::new();
-    let mut others = Vec::new();
+/// Returns the targets that have no mount at `path`, and notes existing mounts.
+fn targets_without_mount(planner: &mut Planner<'_>, path: &str, required: &Mount<'_>) -> Vec<usize> {
+    let mut missing = Vec::new();
+    let mut different = Vec::new();
     let mut equal = Vec::new();
-    for (index, target) in work.targets.iter().enumerate() {
-        let at = |mount: &&Value| mount.get("mountPath").and_then(Value::as_str).is_some_and(|at| same(at, path));
-        match target.items("volumeMounts").find(at) {
-            None => free.push(index),
+    for (index, target) in planner.targets.iter().enumerate() {
+        let is_at_path =
+            |mount: &&Value| mount.get("mountPath").and_then(Value::as_str).is_some_and(|at| is_same_path(at, path));
+        match target.items("volumeMounts").find(is_at_path) {
+            None => missing.push(index),
             Some(mount) => {
-                let volume = mount.get("name").and_then(Value::as_str).and_then(|name| volume_of(work, name));
-                // Any shared memory that the user made is as good: its size is theirs to say.
-                let memory = wanted.source.get("emptyDir").is_some();
-                let same = memory || volume.is_some_and(|volume| covers(volume, &wanted.source));
-                if same { equal.push(index) } else { others.push(index) }
+                let volume = mount.get("name").and_then(Value::as_str).and_then(|name| volume_of(planner, name));
+                // Any mount of the user is accepted as shared memory: the user chooses its size.
+                let is_memory = required.source.get("emptyDir").is_some();
+                let is_equal = is_memory || volume.is_some_and(|volume| covers(volume, &required.source));
+                if is_equal { equal.push(index) } else { different.push(index) }
             }
         }
     }
     if !equal.is_empty() {
-        let place = work.of(&equal);
-        work.found(format!("mount {path}{place}"));
+        let suffix = planner.container_suffix(&equal);
+        planner.note_found(format!("mount {path}{suffix}"));
     }
-    if !others.is_empty() {
-        let place = work.of(&others);
-        work.kept(format!("mount {path}{place}"));
+    if !different.is_empty() {
+        let suffix = planner.container_suffix(&different);
+        planner.note_kept(format!("mount {path}{suffix}"));
     }
-    free
+    missing
 }
 
-/// Plans mounts, each in a target and at a path, and their volume where the pod has no equal one.
-pub(super) fn mount(work: &mut Work<'_>, places: &[(usize, &str)], wanted: Mount<'_>) {
-    let name = volume(work, wanted.volume, wanted.source);
-    for places in places.chunk_by(|(_, path), (_, next)| path == next) {
-        let Some((_, path)) = places.first() else { continue };
+/// Plans mounts, each in a target and at a path, and their volume if the pod has no equal one.
+pub(super) fn plan_mount(planner: &mut Planner<'_>, paths: &[(usize, &str)], required: Mount<'_>) {
+    let name = plan_volume(planner, required.volume, required.source);
+    for paths in paths.chunk_by(|(_, path), (_, next)| path == next) {
+        let Some((_, path)) = paths.first() else { continue };
         let mut entry = json!({"name": name, "mountPath": path});
-        if let Some(sub_path) = wanted.sub_path {
+        if let Some(sub_path) = required.sub_path {
             entry["subPath"] = sub_path.into();
         }
-        if wanted.read_only {
+        if required.read_only {
             entry["readOnly"] = true.into();
         }
-        let targets: Vec<usize> = places.iter().map(|(index, _)| *index).collect();
-        work.append(&targets, ["volumeMounts"], entry);
+        let targets: Vec<usize> = paths.iter().map(|(index, _)| *index).collect();
+        planner.append(&targets, ["volumeMounts"], entry);
     }
 }
 
-/// Plans a volume of `source` where the pod has no equal one, and returns its name.
-fn volume(work: &mut Work<'_>, base: &str, source: Value) -> String {
-    let (name, exists) = volume_name(work, base, &source);
+/// Plans a volume with `source` if the pod has no equal one, and returns its name.
+fn plan_volume(planner: &mut Planner<'_>, base: &str, source: Value) -> String {
+    let (name, exists) = volume_name(planner, base, &source);
     if !exists {
         let mut volume = Map::from_iter([("name".to_owned(), name.clone().into())]);
         if let Value::Object(source) = source {
             volume.extend(source);
         }
-        work.plan.append(spec(["volumes"]), volume);
+        planner.plan.append(spec(["volumes"]), volume);
     }
     name
 }
 
-/// A name for a volume of `source`: that of an equal one that stands there from an earlier round, or one that is free.
-fn volume_name(work: &Work<'_>, base: &str, source: &Value) -> (String, bool) {
+/// Returns a name for a volume with `source`, and whether it exists: that of an equal volume from an earlier
+/// invocation, or an unused name.
+fn volume_name(planner: &Planner<'_>, base: &str, source: &Value) -> (String, bool) {
     let mut name = base.to_owned();
     for count in 2_u32.. {
-        match volume_of(work, &name) {
+        match volume_of(planner, &name) {
             None => break,
             Some(found) if covers(found, source) => return (name, true),
             Some(_) => name = format!("{base}-{count}"),
@@ -174,12 +176,12 @@ fn volume_name(work: &Work<'_>, base: &str, source: &Value) -> (String, bool) {
     (name, false)
 }
 
-/// The pod's volume of this name.
-pub(super) fn volume_of<'a>(work: &Work<'a>, name: &str) -> Option<&'a Value> {
-    work.items("volumes").find(|volume| volume.get("name").and_then(Value::as_str) == Some(name))
+/// Returns the pod's volume with this name.
+pub(super) fn volume_of<'a>(planner: &Planner<'a>, name: &str) -> Option<&'a Value> {
+    planner.spec_items("volumes").find(|volume| volume.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// Whether two paths are the same folder.
-pub(super) fn same(one: &str, other: &str) -> bool {
+/// Returns true if two paths are equal but for trailing slashes.
+pub(super) fn is_same_path(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }

@@ -1,130 +1,135 @@
-//! mesh.hold: the application starts when istio-proxy is ready, so that its first connections are not refused.
-
+//! Rule `mesh.hold`: delays the application until istio-proxy is ready, so that its first connections do not fail.
 //!
-//! Istio injects again what arrives injected (a template copied from a living pod), and reads the annotation then. Only in
-//! the reinvocation that follows an injection does nobody read it any more. Nothing in the object tells one from the other
-//! for certain, and nothing has to: where Istio comes after this webhook, the annotation requests the hold before the
-//! reinvocation, which therefore finds nothing to add and reports what was rendered.
+//! Istio injects a pod again that arrives injected, such as a template copied from a running pod, and reads the
+//! annotation then. It no longer reads the annotation in the reinvocation that follows an injection. The object does
+//! not show which of both is the case, but the rule need not know: if Istio is called after this webhook, the
+//! annotation already requests the hold when the webhook is reinvoked. The reinvocation then finds nothing to add and
+//! reports what was rendered.
 
 use std::time::Duration;
 
 use json_patch::jsonptr::PointerBuf;
 use serde_json::{Value, json};
 
-use super::super::{Facts, Ruling, annotation_pointer};
+use super::super::{RuleContext, RuleDecision, annotation_pointer};
 use crate::keys;
 use crate::mutate::plan::spec;
 use crate::mutate::proxy_config::{self, Hold};
 use crate::mutate::{Plan, Reason, RuleId};
 use crate::pod::{Injection, Proxy, ProxyKind};
 
-/// How long `pilot-agent wait` waits unless its command says otherwise.
+/// Default timeout of `pilot-agent wait`.
 const ISTIO_WAIT: Duration = Duration::from_mins(1);
 
-pub(in crate::mutate::rules) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
-    let mesh = &facts.snapshot.config.mesh;
+pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
+    let mesh = &context.snapshot.config.mesh;
     if !mesh.enabled {
-        return Ruling::skipped(Reason::MeshOff);
+        return RuleDecision::skipped(Reason::MeshOff);
     }
     if !mesh.hold {
-        return Ruling::skipped(Reason::HoldOff);
+        return RuleDecision::skipped(Reason::HoldOff);
     }
-    match (facts.injection, facts.proxy) {
-        (Injection::NotExpected(why), None) => Ruling::skipped(why.into()),
-        _ if facts.pod.is_gateway() => Ruling::skipped(Reason::GatewayPod),
-        (Injection::NotExpected(_), Some(proxy)) => rendered(facts, proxy, plan),
+    match (context.injection, context.proxy) {
+        (Injection::NotExpected(why), None) => RuleDecision::skipped(why.into()),
+        _ if context.pod.is_gateway() => RuleDecision::skipped(Reason::GatewayPod),
+        (Injection::NotExpected(_), Some(proxy)) => rendered(context, proxy, plan),
         (Injection::Expected, _) if plan.label(keys::SIDECAR_INJECT) == Some("false") => {
-            Ruling::skipped(Reason::InjectionSwitchedOff)
+            RuleDecision::skipped(Reason::InjectionSwitchedOff)
         }
-        (Injection::Expected, proxy) => request(facts, proxy, plan),
+        (Injection::Expected, proxy) => request(context, proxy, plan),
     }
 }
 
-/// Where Istio is to inject, or has just injected: what the annotation says decides.
-fn request(facts: &Facts<'_>, proxy: Option<Proxy<'_>>, plan: &mut Plan) -> Ruling {
+/// Decides by the annotation, for a pod that Istio will inject or has just injected.
+fn request(context: &RuleContext<'_>, proxy: Option<Proxy<'_>>, plan: &mut Plan) -> RuleDecision {
     let pointer = annotation_pointer(keys::PROXY_CONFIG);
-    match proxy_config::hold(facts.pod.annotation(keys::PROXY_CONFIG)) {
+    match proxy_config::hold(context.pod.annotation(keys::PROXY_CONFIG)) {
         Hold::True => match proxy {
-            Some(proxy) if !precedes_request(facts, proxy) => rendered(facts, proxy, plan),
-            _ => Ruling::skipped(Reason::HoldAlreadyRequested).at(pointer),
+            Some(proxy) if !precedes_request(context, proxy) => rendered(context, proxy, plan),
+            _ => RuleDecision::skipped(Reason::HoldAlreadyRequested).with_field(pointer),
         },
-        Hold::False => Ruling::skipped(Reason::HoldDeclined).at(pointer).warn(
-            "mesh.hold: holdApplicationUntilProxyStarts is false: the application may start before its network is up",
+        Hold::False => RuleDecision::skipped(Reason::HoldDeclined).with_field(pointer).with_warning(
+            "mesh.hold: holdApplicationUntilProxyStarts is false: the application may start before its network is ready",
         ),
-        Hold::Refused(refusal) => Ruling::refused(
+        Hold::Refused(refusal) => RuleDecision::refused(
             Reason::ProxyConfigRefused,
-            refusal.to_string(),
-            format!("mesh.hold: proxy.istio.io/config left as it is: {refusal}"),
+            format!("it {refusal}"),
+            format!("mesh.hold not applied: proxy.istio.io/config {refusal}"),
         )
-        .at(pointer),
-        Hold::Missing { .. } if facts.pod.requests_native_sidecar() => {
-            Ruling::skipped(Reason::NativeSidecar).at(annotation_pointer(keys::NATIVE_SIDECAR))
+        .with_field(pointer),
+        Hold::Missing { .. } if context.pod.requests_native_sidecar() => {
+            RuleDecision::skipped(Reason::NativeSidecar).with_field(annotation_pointer(keys::NATIVE_SIDECAR))
         }
         Hold::Missing { merged } => {
-            Ruling::applied(Reason::HoldAdded, plan.set_annotation(keys::PROXY_CONFIG, merged).as_str())
+            RuleDecision::applied(Reason::HoldAdded, plan.set_annotation(keys::PROXY_CONFIG, merged).as_str())
         }
     }
 }
 
-/// Whether the user requested the hold after the proxy was rendered: Istio has yet to read the request. A request that
-/// this webhook wrote, as its mark says, precedes every injection but in a cluster where the injector is called first.
-fn precedes_request(facts: &Facts<'_>, proxy: Proxy<'_>) -> bool {
+/// Returns true if the user requested the hold after the proxy was rendered, so that Istio has not read the request
+/// yet. A request that this webhook wrote precedes every injection, unless the injector is called first.
+fn precedes_request(context: &RuleContext<'_>, proxy: Proxy<'_>) -> bool {
     proxy.kind != ProxyKind::Native
         && !proxy.holds_application()
         && proxy.rendered_hold() == Some(false)
-        && !marked(facts)
+        && !wrote_request(context)
 }
 
-/// Whether the mark on the pod says that this rule has written the request.
-fn marked(facts: &Facts<'_>) -> bool {
-    let mark = facts.pod.annotation(keys::APPLIED).unwrap_or_default();
-    mark.split(',').any(|word| word == RuleId::MeshHold.name())
+/// Returns true if, according to the annotation `trainmesh.dev/applied`, this rule wrote the request.
+fn wrote_request(context: &RuleContext<'_>) -> bool {
+    let applied = context.pod.annotation(keys::APPLIED).unwrap_or_default();
+    applied.split(',').any(|marker| marker == RuleId::MeshHold.name())
 }
 
-/// What the injector made of the request.
-fn rendered(facts: &Facts<'_>, proxy: Proxy<'_>, plan: &mut Plan) -> Ruling {
+/// Decides by the proxy that the injector rendered.
+fn rendered(context: &RuleContext<'_>, proxy: Proxy<'_>, plan: &mut Plan) -> RuleDecision {
     if proxy.kind == ProxyKind::Native {
-        return Ruling::skipped(Reason::NativeSidecar).at(proxy.container.pointer());
+        return RuleDecision::skipped(Reason::NativeSidecar).with_field(proxy.container.pointer());
     }
     if !proxy.holds_application() {
-        let cause = cause(facts, proxy);
+        let cause = cause(context, proxy);
         let warning = format!("mesh.hold: injected without the hold: {cause}");
-        return Ruling::refused(Reason::HoldNotRendered, cause, warning).at(proxy.container.pointer());
+        return RuleDecision::refused(Reason::HoldNotRendered, cause, warning).with_field(proxy.container.pointer());
     }
-    match longer_wait(facts, proxy) {
-        Some(command) => Ruling::applied(Reason::WaitRaised, plan.set(hook(proxy.container.index), command).as_str()),
-        None => Ruling::skipped(Reason::HoldRendered).at(proxy.container.pointer()),
+    match longer_wait(context, proxy) {
+        Some(command) => {
+            RuleDecision::applied(Reason::WaitRaised, plan.set(hook(proxy.container.index), command).as_str())
+        }
+        None => RuleDecision::skipped(Reason::HoldRendered).with_field(proxy.container.pointer()),
     }
 }
 
-/// Where the command of a postStart hook stands, in the application container at `index`.
+/// Returns the path of the postStart command of the application container at `index`.
 fn hook(index: usize) -> PointerBuf {
     let index = index.to_string();
     spec(["containers", &index, "lifecycle", "postStart", "exec", "command"])
 }
 
-/// The hook's command with the configured time-out, where that is longer than what was rendered. Only the exact commands
-/// of Istio's templates are known to have no time-out of their own, and a shorter one would make the pod worse.
-fn longer_wait(facts: &Facts<'_>, proxy: Proxy<'_>) -> Option<Value> {
-    let timeout = facts.snapshot.config.mesh.wait_timeout?.0;
+/// Returns the hook's command with the configured timeout, if that is longer than the rendered one. Only the exact
+/// commands of Istio's templates are known to use the default timeout.
+fn longer_wait(context: &RuleContext<'_>, proxy: Proxy<'_>) -> Option<Value> {
+    let timeout = context.snapshot.config.mesh.wait_timeout?.0;
     let command = proxy.post_start()?.pointer("/exec/command")?;
-    let known = *command == json!(["pilot-agent", "wait"])
+    let is_default = *command == json!(["pilot-agent", "wait"])
         || *command == json!(["pilot-agent", "wait", "--url=http://localhost:15020/healthz/ready"]);
-    if timeout <= ISTIO_WAIT || !known {
+    if timeout <= ISTIO_WAIT || !is_default {
         return None;
     }
     let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
-    let mut words = command.as_array()?.clone();
-    words.extend([json!("--timeoutSeconds"), json!(seconds.to_string())]);
-    Some(words.into())
+    let mut arguments = command.as_array()?.clone();
+    arguments.extend([json!("--timeoutSeconds"), json!(seconds.to_string())]);
+    Some(arguments.into())
 }
 
-fn cause(facts: &Facts<'_>, proxy: Proxy<'_>) -> &'static str {
-    match proxy_config::hold(facts.pod.annotation(keys::PROXY_CONFIG)) {
-        Hold::True if proxy.post_start().is_some() && !proxy.waits() => "istio-proxy has another postStart hook",
-        Hold::True if proxy.rendered_hold() == Some(false) => "our webhook is called after Istio's injector",
-        Hold::True => "Istio ignored it: is global.proxy.lifecycle set, or does our webhook sort late?",
-        Hold::False => "proxy.istio.io/config says holdApplicationUntilProxyStarts: false",
-        Hold::Missing { .. } | Hold::Refused(_) => "the pod came injected: set the hold in its template",
+/// Returns the likely cause for a proxy that was rendered without the hold.
+fn cause(context: &RuleContext<'_>, proxy: Proxy<'_>) -> &'static str {
+    match proxy_config::hold(context.pod.annotation(keys::PROXY_CONFIG)) {
+        Hold::True if proxy.post_start().is_some() && !proxy.has_wait_hook() => {
+            "istio-proxy has another postStart hook"
+        }
+        Hold::True if proxy.rendered_hold() == Some(false) => "the trainmesh webhook is called after Istio's injector",
+        Hold::True => "Istio ignored it: check global.proxy.lifecycle and the order of webhooks",
+        Hold::False => "proxy.istio.io/config sets holdApplicationUntilProxyStarts: false",
+        Hold::Missing { .. } | Hold::Refused(_) => "the pod arrived injected: set the hold in its template",
     }
 }

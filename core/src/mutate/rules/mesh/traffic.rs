@@ -1,31 +1,34 @@
-//! mesh.traffic: keep the payload's traffic out of Envoy. NCCL and gloo open ephemeral ports between pods and hang
-//! behind a proxy that captures them. A label decides, else the pod's fabric, else the configuration.
+//! Rule `mesh.traffic`: lets traffic of the main containers bypass Envoy. NCCL and gloo open ephemeral ports between
+//! pods and hang if a proxy captures them. A label selects the mode, else the pod's fabric profile, else the
+//! configuration.
 
-use super::super::{Facts, Ruling, annotation_pointer, label_pointer};
+use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
 use crate::config::Traffic;
 use crate::keys;
 use crate::lint;
-use crate::mutate::{Plan, Reason, subject};
+use crate::mutate::{Plan, Reason, lint_input};
 use crate::pod::Injection;
 
-/// One direction of traffic: the annotation that empties its capture, and those by which a user steers it.
+/// Annotations that configure capture for one direction of traffic.
 struct Direction {
-    empty: &'static str,
-    steering: [&'static str; 3],
+    /// Annotation that, if empty, disables capture.
+    include: &'static str,
+    /// All annotations that affect capture.
+    all: [&'static str; 3],
 }
 
 const DIRECTIONS: [Direction; 2] = [
     Direction {
-        empty: "traffic.sidecar.istio.io/includeInboundPorts",
-        steering: [
+        include: "traffic.sidecar.istio.io/includeInboundPorts",
+        all: [
             "traffic.sidecar.istio.io/includeInboundPorts",
             "traffic.sidecar.istio.io/excludeInboundPorts",
             "traffic.sidecar.istio.io/excludeInterfaces",
         ],
     },
     Direction {
-        empty: "traffic.sidecar.istio.io/includeOutboundIPRanges",
-        steering: [
+        include: "traffic.sidecar.istio.io/includeOutboundIPRanges",
+        all: [
             "traffic.sidecar.istio.io/includeOutboundIPRanges",
             "traffic.sidecar.istio.io/excludeOutboundIPRanges",
             "traffic.sidecar.istio.io/excludeOutboundPorts",
@@ -33,78 +36,82 @@ const DIRECTIONS: [Direction; 2] = [
     },
 ];
 
-pub(in crate::mutate::rules) fn decide(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
-    if facts.istio_aux() {
-        return Ruling::skipped(Reason::IstioAuxNamespace);
+pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
+    if context.is_istio_aux() {
+        return RuleDecision::skipped(Reason::IstioAuxNamespace);
     }
-    if !facts.snapshot.config.mesh.enabled {
-        return Ruling::skipped(Reason::MeshOff);
+    if !context.snapshot.config.mesh.enabled {
+        return RuleDecision::skipped(Reason::MeshOff);
     }
-    let decided = label(facts).or(plan.traffic().map(Ok));
-    match decided.unwrap_or(Ok(facts.snapshot.config.mesh.traffic)) {
+    let selected = label(context).or(plan.traffic().map(Ok));
+    match selected.unwrap_or(Ok(context.snapshot.config.mesh.traffic)) {
         Err(unknown) => {
             let expected = format!("{unknown:?}: expected leave, disableCapture or disableInjection");
             let warning = format!("mesh.traffic: label {} is {expected}", keys::MESH_TRAFFIC);
-            Ruling::refused(Reason::UnknownTrafficMode, expected, warning)
+            RuleDecision::refused(Reason::UnknownTrafficMode, expected, warning)
         }
-        Ok(Traffic::Leave) => leave(facts, decided.is_some()),
-        Ok(Traffic::DisableCapture) => disable_capture(facts, plan),
-        Ok(Traffic::DisableInjection) => disable_injection(facts, plan),
+        Ok(Traffic::Leave) => leave(context, selected.is_some()),
+        Ok(Traffic::DisableCapture) => disable_capture(context, plan),
+        Ok(Traffic::DisableInjection) => disable_injection(context, plan),
     }
 }
 
-/// What the pod's label says, else the namespace's; an unknown word comes back as it is.
-fn label<'a>(facts: &'a Facts<'_>) -> Option<Result<Traffic, &'a str>> {
-    let namespace = facts.snapshot.labels.get(keys::MESH_TRAFFIC).map(String::as_str);
-    let value = facts.pod.label(keys::MESH_TRAFFIC).or(namespace)?;
+/// Returns the mode of the pod's label, else of the namespace's. The error is an unknown value.
+fn label<'a>(context: &'a RuleContext<'_>) -> Option<Result<Traffic, &'a str>> {
+    let namespace = context.snapshot.labels.get(keys::MESH_TRAFFIC).map(String::as_str);
+    let value = context.pod.label(keys::MESH_TRAFFIC).or(namespace)?;
     Some(Traffic::parse(value).ok_or(value))
 }
 
-/// Nothing is changed; whoever has not decided is told what a captured job of several pods is up against.
-fn leave(facts: &Facts<'_>, decided: bool) -> Ruling {
-    let ruling = Ruling::skipped(Reason::TrafficLeft);
-    let subject = subject(facts.pod, facts.pod, facts.snapshot);
-    match lint::captured(&subject, &facts.snapshot.config.fabric.lint).filter(|_| !decided) {
-        Some(finding) => ruling.warn(lint::line(&finding)),
-        None => ruling,
+/// Leaves traffic capture unchanged. Warns about the effect on distributed training, unless the mode was selected.
+fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
+    let decision = RuleDecision::skipped(Reason::TrafficLeft);
+    let input = lint_input(context.pod, context.pod, context.snapshot);
+    match lint::captured_traffic(&input, &context.snapshot.config.fabric.lint).filter(|_| !is_selected) {
+        Some(finding) => decision.with_warning(lint::warning_line(&finding)),
+        None => decision,
     }
 }
 
-/// Istio reads these annotations at every injection, also of a pod that arrives injected.
-fn disable_capture(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
-    if let Injection::NotExpected(why) = facts.injection {
-        return Ruling::skipped(if facts.proxy.is_some() { Reason::AlreadyInjected } else { why.into() });
+/// Disables capture. Istio reads the annotations at every injection, even if the pod arrives injected.
+fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
+    if let Injection::NotExpected(why) = context.injection {
+        return RuleDecision::skipped(if context.proxy.is_some() { Reason::AlreadyInjected } else { why.into() });
     }
-    if facts.pod.is_gateway() {
-        return Ruling::skipped(Reason::GatewayPod);
+    if context.pod.is_gateway() {
+        return RuleDecision::skipped(Reason::GatewayPod);
     }
-    let free =
-        DIRECTIONS.iter().filter(|direction| direction.steering.iter().all(|key| facts.pod.annotation(key).is_none()));
-    let written: Vec<String> = free.map(|direction| plan.set_annotation(direction.empty, "").to_string()).collect();
-    let emptied = DIRECTIONS.iter().all(|direction| facts.pod.annotation(direction.empty) == Some(""));
+    let unset =
+        DIRECTIONS.iter().filter(|direction| direction.all.iter().all(|key| context.pod.annotation(key).is_none()));
+    let written: Vec<String> = unset.map(|direction| plan.set_annotation(direction.include, "").to_string()).collect();
+    let is_disabled = DIRECTIONS.iter().all(|direction| context.pod.annotation(direction.include) == Some(""));
     match written.into_iter().next() {
-        Some(field) => Ruling::applied(Reason::CaptureDisabled, field),
-        None if emptied => Ruling::skipped(Reason::CaptureAlreadyDisabled).at(annotation_pointer(DIRECTIONS[0].empty)),
-        None => Ruling::skipped(Reason::TrafficSetByUser),
+        Some(field) => RuleDecision::applied(Reason::CaptureDisabled, field),
+        None if is_disabled => {
+            RuleDecision::skipped(Reason::CaptureAlreadyDisabled).with_field(annotation_pointer(DIRECTIONS[0].include))
+        }
+        None => RuleDecision::skipped(Reason::TrafficSetByUser),
     }
 }
 
-fn disable_injection(facts: &Facts<'_>, plan: &mut Plan) -> Ruling {
-    if facts.proxy.is_some() {
-        return Ruling::skipped(Reason::AlreadyInjected);
+fn disable_injection(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
+    if context.proxy.is_some() {
+        return RuleDecision::skipped(Reason::AlreadyInjected);
     }
-    if facts.pod.label(keys::SIDECAR_INJECT).is_some() {
-        return Ruling::skipped(Reason::InjectionSetByUser).at(label_pointer(keys::SIDECAR_INJECT));
+    if context.pod.label(keys::SIDECAR_INJECT).is_some() {
+        return RuleDecision::skipped(Reason::InjectionSetByUser).with_field(label_pointer(keys::SIDECAR_INJECT));
     }
-    if facts.pod.annotation(keys::SIDECAR_INJECT).is_some() {
-        return Ruling::skipped(Reason::InjectionSetByUser).at(annotation_pointer(keys::SIDECAR_INJECT));
+    if context.pod.annotation(keys::SIDECAR_INJECT).is_some() {
+        return RuleDecision::skipped(Reason::InjectionSetByUser).with_field(annotation_pointer(keys::SIDECAR_INJECT));
     }
-    match facts.injection {
-        Injection::NotExpected(why) => Ruling::skipped(why.into()),
-        // Without injection nobody completes it: its image is mostly `auto`, which no registry has.
-        Injection::Expected if facts.pod.proxy_container().is_some() => Ruling::skipped(Reason::ProxyCustomized),
+    match context.injection {
+        Injection::NotExpected(why) => RuleDecision::skipped(why.into()),
+        // Only injection completes the container: its image is usually `auto`, which no registry has.
+        Injection::Expected if context.pod.proxy_container().is_some() => {
+            RuleDecision::skipped(Reason::ProxyCustomized)
+        }
         Injection::Expected => {
-            Ruling::applied(Reason::InjectionTurnedOff, plan.set_label(keys::SIDECAR_INJECT, "false").as_str())
+            RuleDecision::applied(Reason::InjectionTurnedOff, plan.set_label(keys::SIDECAR_INJECT, "false").as_str())
         }
     }
 }

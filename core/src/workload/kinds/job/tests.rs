@@ -62,9 +62,9 @@ fn job(spec: &Value) -> Value {
 #[case::fewer_completions(json!({"completions": 2, "parallelism": 5}), 2, json!({}))]
 #[case::work_queue(json!({"parallelism": 5}), 5, json!({"/metadata/generateName": "llama-"}))]
 #[case::paused(json!({"parallelism": 0}), 0, json!({"/metadata/generateName": "llama-"}))]
-#[case::containers_are_null(json!({"completionMode": "Indexed", "template": {"spec": {"containers": null}}}), 1, json!({"/spec": {"containers": null, "hostname": "llama-0"}}))]
-#[case::containers_are_odd(json!({"completionMode": "Indexed", "template": {"metadata": [], "spec": {"containers": ["a", {"env": "x"}]}}}), 1, json!({"/spec/containers": ["a", {"env": "x"}]}))]
-fn pods(#[case] spec: Value, #[case] replicas: u64, #[case] expected: Value) {
+#[case::null_containers(json!({"completionMode": "Indexed", "template": {"spec": {"containers": null}}}), 1, json!({"/spec": {"containers": null, "hostname": "llama-0"}}))]
+#[case::malformed_containers(json!({"completionMode": "Indexed", "template": {"metadata": [], "spec": {"containers": ["a", {"env": "x"}]}}}), 1, json!({"/spec/containers": ["a", {"env": "x"}]}))]
+fn pods_are_as_the_job_controller_creates_them(#[case] spec: Value, #[case] replicas: u64, #[case] expected: Value) {
     check(&job(&spec), "Pod", replicas, &expected);
 }
 
@@ -105,7 +105,7 @@ fn a_generated_name_ends_in_zeros() {
 #[case::no_template(json!({"template": null}), "spec.template is missing")]
 #[case::template_is_text(json!({"template": "x"}), "spec.template is \"x\": expected an object")]
 #[case::no_spec(json!({"template": {}}), "spec.template.spec is missing")]
-fn errors(#[case] spec: Value, #[case] expected: &str) {
+fn an_invalid_spec_is_rejected(#[case] spec: Value, #[case] expected: &str) {
     assert_eq!(error(&job(&spec)), expected);
 }
 
@@ -114,7 +114,10 @@ fn errors(#[case] spec: Value, #[case] expected: &str) {
 #[case::plain(json!({"labels": {"batch.kubernetes.io/job-name": "a"}}), Some(("a", None, false)))]
 #[case::owner_alone(json!({"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "b", "controller": true}]}), Some(("b", None, false)))]
 #[case::another_job(json!({"ownerReferences": [{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "b", "controller": true}]}), None)]
-fn membership(#[case] metadata: Value, #[case] expected: Option<(&str, Option<u64>, bool)>) {
+fn pods_are_identified_by_labels_or_owner(
+    #[case] metadata: Value,
+    #[case] expected: Option<(&str, Option<u64>, bool)>,
+) {
     let raw = json!({"metadata": metadata});
     let found = identify(Pod::new(&raw));
     assert_eq!(found.map(|member| (member.job, member.index, member.training)), expected);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::workload::template::testing::{check, error, render, with};
 
-/// A driver, and two workers of four pods each in a group of their own.
+/// Returns a JobSet with a driver, and two Jobs of four workers each in a separate group.
 fn set() -> Value {
     let template =
         json!({"spec": {"containers": [{"name": "train", "volumeMounts": [{"name": "ckpt", "mountPath": "/ckpt"}]}]}});
@@ -22,11 +22,11 @@ fn key(name: &str) -> String {
 }
 
 #[test]
-fn every_pod_tells_its_place() {
-    let place = |entries: &[(&str, &str)]| -> Map<String, Value> {
+fn pods_have_position_labels_and_annotations() {
+    let metadata = |entries: &[(&str, &str)]| -> Map<String, Value> {
         entries.iter().map(|(name, value)| (key(name), (*value).into())).collect()
     };
-    let mut annotations = place(&[
+    let mut annotations = metadata(&[
         ("jobset-name", "llama"),
         ("jobset-uid", "u1"),
         ("replicatedjob-name", "workers"),
@@ -116,12 +116,12 @@ fn every_pod_tells_its_place() {
     json!({"alpha.jobset.sigs.k8s.io/node-selector": "x"}),
     json!({"/metadata/annotations/alpha.jobset.sigs.k8s.io~1node-selector": null, "/spec/nodeSelector": null})
 )]
-fn options(#[case] pointer: &str, #[case] value: Value, #[case] expected: Value) {
+fn options_change_the_pod(#[case] pointer: &str, #[case] value: Value, #[case] expected: Value) {
     check(&with(set(), pointer, value), "workers", 8, &expected);
 }
 
 #[test]
-fn a_roles_selector_serves_the_topology_of_the_set() {
+fn a_node_selector_strategy_applies_to_the_topology_of_the_set() {
     let exclusive = json!({"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"});
     let own = json!({"annotations": {"alpha.jobset.sigs.k8s.io/node-selector": "x"}});
     let raw = with(set(), "/metadata/annotations", exclusive);
@@ -138,7 +138,7 @@ fn a_roles_selector_serves_the_topology_of_the_set() {
 }
 
 #[test]
-fn roles_that_wait_say_so() {
+fn dependent_roles_have_a_note() {
     let roles = render(&set()).unwrap();
     assert_eq!(roles[0].notes, [""; 0]);
     assert_eq!(roles[1].notes, ["these pods are created only after driver is ready or complete"]);
@@ -146,18 +146,18 @@ fn roles_that_wait_say_so() {
 
 #[rstest]
 #[case::no_roles(json!({}), "spec.replicatedJobs is missing")]
-#[case::odd_roles(json!({"replicatedJobs": {}}), "spec.replicatedJobs is {}: expected a list")]
+#[case::roles_not_a_list(json!({"replicatedJobs": {}}), "spec.replicatedJobs is {}: expected a list")]
 #[case::no_name(json!({"replicatedJobs": [{}]}), "spec.replicatedJobs[0].name is missing")]
 #[case::no_template(json!({"replicatedJobs": [{"name": "a"}]}), "spec.replicatedJobs[0].template.spec.template is missing")]
 #[case::negative(json!({"replicatedJobs": [{"name": "a", "replicas": -2}]}), "spec.replicatedJobs[0].replicas is -2: expected a whole number from 0 to 2147483647")]
-fn errors(#[case] spec: Value, #[case] expected: &str) {
+fn an_invalid_spec_is_rejected(#[case] spec: Value, #[case] expected: &str) {
     assert_eq!(error(&with(set(), "/spec", spec)), expected);
 }
 
 #[rstest]
 #[case::one_job("1", Some(3))]
 #[case::several_jobs("2", None)]
-fn membership(#[case] jobs: &str, #[case] index: Option<u64>) {
+fn pods_are_identified_by_labels(#[case] jobs: &str, #[case] index: Option<u64>) {
     let raw = json!({"metadata": {"labels": {
         "jobset.sigs.k8s.io/jobset-name": "llama",
         "jobset.sigs.k8s.io/replicatedjob-name": "workers",

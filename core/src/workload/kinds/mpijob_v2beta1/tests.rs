@@ -3,7 +3,7 @@ use rstest::rstest;
 use super::*;
 use crate::pod::Pod;
 use crate::workload::identify;
-use crate::workload::template::testing::{env_of, error, render};
+use crate::workload::template::testing::{env_lines, error, render};
 
 fn job(spec: &Value) -> Value {
     let template = json!({"spec": {"containers": [{"name": "main"}, {"name": "helper"}]}});
@@ -27,11 +27,11 @@ fn job(spec: &Value) -> Value {
 #[case::mpich(json!({"mpiImplementation": "MPICH", "runLauncherAsWorker": true}), &[
     "K_MPI_JOB_ROLE=launcher", "HYDRA_HOST_FILE=/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS=-o ConnectionAttempts=10",
 ])]
-fn the_environment_follows_the_implementation(#[case] spec: Value, #[case] expected: &[&str]) {
+fn the_environment_depends_on_the_implementation(#[case] spec: Value, #[case] expected: &[&str]) {
     let roles = render(&job(&spec)).unwrap();
-    assert_eq!(env_of(&roles[0], 0), expected);
-    assert_eq!(env_of(&roles[0], 1), Vec::<String>::new());
-    assert_eq!(env_of(&roles[1], 0), ["K_MPI_JOB_ROLE=worker"]);
+    assert_eq!(env_lines(&roles[0], 0), expected);
+    assert_eq!(env_lines(&roles[0], 1), Vec::<String>::new());
+    assert_eq!(env_lines(&roles[1], 0), ["K_MPI_JOB_ROLE=worker"]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn the_launcher_belongs_to_a_job() {
     "spec.mpiReplicaSpecs.Worker.restartPolicy is \"ExitCode\": expected Never or OnFailure"
 )]
 #[case::no_launcher("/spec/mpiReplicaSpecs/Launcher", Value::Null, "spec.mpiReplicaSpecs.Launcher is missing")]
-fn what_the_operator_refuses_is_an_error(#[case] pointer: &str, #[case] value: Value, #[case] message: &str) {
+fn rejects_what_the_operator_rejects(#[case] pointer: &str, #[case] value: Value, #[case] message: &str) {
     let mut job = job(&json!({"mpiImplementation": ""}));
     job["spec"]["mpiReplicaSpecs"]["Worker"]["restartPolicy"] = json!("");
     *job.pointer_mut(pointer).unwrap() = value;
@@ -103,10 +103,10 @@ fn what_the_operator_refuses_is_an_error(#[case] pointer: &str, #[case] value: V
 }
 
 #[test]
-fn a_type_that_the_operator_ignores_is_noted() {
+fn an_ignored_replica_type_has_a_note() {
     let mut job = job(&json!({}));
     job["spec"]["mpiReplicaSpecs"]["Chief"] = json!({});
     let roles = render(&job).unwrap();
     assert_eq!(roles.len(), 2);
-    assert_eq!(roles[0].notes, ["the operator makes no pods of spec.mpiReplicaSpecs.Chief"]);
+    assert_eq!(roles[0].notes, ["the operator ignores spec.mpiReplicaSpecs.Chief"]);
 }

@@ -1,4 +1,4 @@
-//! What KubeRay adds to the spec of a head's or a worker's pod. The Ray container is the first one.
+//! Fields that KubeRay adds to the pod spec of a head or worker. The Ray container is the first container.
 
 use serde_json::{Map, Value, json};
 
@@ -9,59 +9,65 @@ use crate::workload::template::{
 };
 
 const SHARED_MEMORY: &str = "/dev/shm";
-const FAULT_TOLERANT: &str = "ray.io/ft-enabled";
-const OWN_COMMAND: &str = "ray.io/overwrite-container-cmd";
+const FT_ENABLED: &str = "ray.io/ft-enabled";
+const OVERWRITE_COMMAND: &str = "ray.io/overwrite-container-cmd";
 const METRICS_PORT: u64 = 8080;
-/// Requested by the init container, which only asks the head whether it is up.
+/// CPU of the init container, which only polls the head.
 const WAIT_CPU: &str = "200m";
+/// Memory of the init container.
 const WAIT_MEMORY: &str = "256Mi";
-/// Fields of the Ray container that the init container shares with it.
-const SHARED: [&str; 5] = ["image", "imagePullPolicy", "securityContext", "env", "volumeMounts"];
+/// Fields that the init container inherits from the Ray container.
+const INHERITED_FIELDS: [&str; 5] = ["image", "imagePullPolicy", "securityContext", "env", "volumeMounts"];
 
-/// Completes the pod of the head.
-pub(super) fn head(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) -> Result<(), RenderError> {
+/// Adds KubeRay's fields to the pod of the head.
+pub(super) fn complete_head(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) -> Result<(), RenderError> {
     let fault_tolerant = is_fault_tolerant(cluster)?;
-    draft.annotate(FAULT_TOLERANT, fault_tolerant.to_string());
+    draft.annotate(FT_ENABLED, fault_tolerant.to_string());
     if fault_tolerant {
-        draft.note("the variables and volumes of GCS fault tolerance are not shown");
+        draft.add_note("the environment variables and volumes of GCS fault tolerance are not shown");
     }
     if cluster.spec.get("enableInTreeAutoscaling").is_true()? {
         add_autoscaler(draft, cluster)?;
     }
-    both(draft, cluster, group, "127.0.0.1")
+    complete_node(draft, cluster, group, "127.0.0.1")
 }
 
-/// Completes the pod of a worker.
-pub(super) fn worker(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) -> Result<(), RenderError> {
+/// Adds KubeRay's fields to the pod of a worker.
+pub(super) fn complete_worker(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>) -> Result<(), RenderError> {
     let head = cluster.head_service()?;
     let ray = containers(&mut draft.spec).next();
-    if let Some(wait) = ray.map(|ray| wait_for_head(ray)) {
+    if let Some(wait) = ray.map(|ray| wait_container(ray)) {
         append(&mut draft.spec, "initContainers", [wait]);
-        draft.note("the script of the init container wait-gcs-ready is not shown");
+        draft.add_note("the script of init container wait-gcs-ready is not shown");
     }
     if let Some(ray) = containers(&mut draft.spec).next() {
         if is_fault_tolerant(cluster)? {
             ensure_env(ray, env("RAY_gcs_rpc_server_reconnect_timeout_s", "600"));
         }
-        append(ray, "env", address_of_head(&head));
+        append(ray, "env", head_address_env(&head));
     }
     if autoscaler_version(cluster)? == Some("v2") && cluster.spec.get("enableInTreeAutoscaling").is_true()? {
         draft.set("restartPolicy", "Never");
     }
-    both(draft, cluster, group, &head)
+    complete_node(draft, cluster, group, &head)
 }
 
-/// The part that heads and workers share; `address` is the head's as this pod sees it.
-fn both(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>, address: &str) -> Result<(), RenderError> {
-    if is_asked(cluster, OWN_COMMAND)? {
-        draft.annotate(OWN_COMMAND, "true");
+/// Adds the fields common to heads and workers; `address` is the address at which this pod reaches the head.
+fn complete_node(
+    draft: &mut Draft,
+    cluster: &Cluster<'_>,
+    group: &Field<'_>,
+    address: &str,
+) -> Result<(), RenderError> {
+    if is_annotation_true(cluster, OVERWRITE_COMMAND)? {
+        draft.annotate(OVERWRITE_COMMAND, "true");
     }
     if !group.get("rayStartParams").get("plasma-directory").is_present() {
-        share_memory(&mut draft.spec);
+        add_shared_memory(&mut draft.spec);
     }
     let service = cluster.head_service()?;
     for container in init_containers(&mut draft.spec) {
-        append(container, "env", address_of_head(&service));
+        append(container, "env", head_address_env(&service));
     }
     let start = cluster.spec.get("headGroupSpec").get("rayStartParams");
     let port = start.get("port").text()?.unwrap_or("6379");
@@ -76,7 +82,7 @@ fn both(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>, address: &s
             append(ray, "env", [env_from_field(name, &path)]);
         }
         ensure_env(ray, env("RAY_PORT", port));
-        if cluster.serves {
+        if cluster.is_ray_service {
             ensure_env(ray, env("RAY_timeout_ms_task_wait_for_death_info", "0"));
             ensure_env(ray, env("RAY_gcs_server_request_timeout_seconds", "5"));
             ensure_env(ray, env("RAY_SERVE_KV_TIMEOUT_S", "5"));
@@ -85,21 +91,21 @@ fn both(draft: &mut Draft, cluster: &Cluster<'_>, group: &Field<'_>, address: &s
         ensure_env(ray, env("RAY_USAGE_STATS_KUBERAY_IN_USE", "1"));
         ensure_env(ray, env("RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", "1"));
     }
-    draft.note("the `ray start` command that KubeRay puts into the first container and the probes of it are not shown");
+    draft.add_note("the `ray start` command and the probes that KubeRay adds to the first container are not shown");
     for feature in ["authOptions", "tlsOptions"] {
         if cluster.spec.get(feature).is_present() {
-            draft.note(format!("what KubeRay adds for spec.{feature} is not shown"));
+            draft.add_note(format!("the fields that KubeRay adds for spec.{feature} are not shown"));
         }
     }
     Ok(())
 }
 
 fn is_fault_tolerant(cluster: &Cluster<'_>) -> Result<bool, RenderError> {
-    Ok(is_asked(cluster, FAULT_TOLERANT)? || cluster.spec.get("gcsFaultToleranceOptions").is_present())
+    Ok(is_annotation_true(cluster, FT_ENABLED)? || cluster.spec.get("gcsFaultToleranceOptions").is_present())
 }
 
-/// Whether an annotation of the cluster says `true`.
-fn is_asked(cluster: &Cluster<'_>, annotation: &str) -> Result<bool, RenderError> {
+/// Returns true if an annotation of the cluster is `true`.
+fn is_annotation_true(cluster: &Cluster<'_>, annotation: &str) -> Result<bool, RenderError> {
     Ok(cluster.annotations.get(annotation).text()?.is_some_and(|value| value.eq_ignore_ascii_case("true")))
 }
 
@@ -107,15 +113,15 @@ fn autoscaler_version<'a>(cluster: &Cluster<'a>) -> Result<Option<&'a str>, Rend
     cluster.spec.get("autoscalerOptions").get("version").text()
 }
 
-/// The container that scales the cluster, beside Ray in the head.
+/// Adds the autoscaler sidecar to the head.
 fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) -> Result<(), RenderError> {
     let options = cluster.spec.get("autoscalerOptions");
     let Some(ray) = containers(&mut draft.spec).next() else { return Ok(()) };
     let image = options.get("image").value().or_else(|| ray.get("image")).cloned().unwrap_or_default();
     let policy = options.get("imagePullPolicy").text()?.unwrap_or("IfNotPresent");
-    let least = json!({"cpu": "500m", "memory": "512Mi"});
+    let amounts = json!({"cpu": "500m", "memory": "512Mi"});
     let resources = options.get("resources").value().cloned();
-    let resources = resources.unwrap_or_else(|| json!({"limits": least, "requests": least}));
+    let resources = resources.unwrap_or_else(|| json!({"limits": amounts, "requests": amounts}));
     let version = autoscaler_version(cluster)?;
     if let Some(version) = version {
         append(ray, "env", [env("RAY_enable_autoscaler_v2", if version == "v2" { "true" } else { "false" })]);
@@ -126,23 +132,23 @@ fn add_autoscaler(draft: &mut Draft, cluster: &Cluster<'_>) -> Result<(), Render
     draft.set_default("serviceAccountName", cluster.owner.name.as_str());
     let container = json!({"name": AUTOSCALER, "image": image, "imagePullPolicy": policy, "resources": resources});
     append(&mut draft.spec, "containers", [container]);
-    draft.note("the command and the variables of the container autoscaler are not shown");
+    draft.add_note("the command and environment of the autoscaler container are not shown");
     Ok(())
 }
 
-/// The init container that waits until the head answers; its script is left out.
-fn wait_for_head(ray: &Map<String, Value>) -> Value {
-    let shared = SHARED.into_iter().filter_map(|key| Some((key.to_owned(), ray.get(key)?.clone())));
+/// Returns the init container that waits until the head is ready; its script is omitted.
+fn wait_container(ray: &Map<String, Value>) -> Value {
+    let inherited = INHERITED_FIELDS.into_iter().filter_map(|key| Some((key.to_owned(), ray.get(key)?.clone())));
     let mut container = Map::from_iter([("name".to_owned(), Value::from("wait-gcs-ready"))]);
-    container.extend(shared);
+    container.extend(inherited);
     container.insert("command".to_owned(), json!(["/bin/bash", "-c", "--"]));
-    let least = json!({"cpu": WAIT_CPU, "memory": WAIT_MEMORY});
-    container.insert("resources".to_owned(), json!({"limits": least, "requests": least}));
+    let amounts = json!({"cpu": WAIT_CPU, "memory": WAIT_MEMORY});
+    container.insert("resources".to_owned(), json!({"limits": amounts, "requests": amounts}));
     Value::Object(container)
 }
 
-/// The head's Service, whole and without its domain.
-fn address_of_head(service: &str) -> [Value; 2] {
+/// Returns the variables that contain the name of the head's Service, with and without its domain.
+fn head_address_env(service: &str) -> [Value; 2] {
     let name = service.split('.').next().unwrap_or_default();
     [env("FQ_RAY_IP", service), env("RAY_IP", name)]
 }
@@ -153,8 +159,8 @@ fn open_metrics(ray: &mut Map<String, Value>) {
     }
 }
 
-/// Ray's object store lives in shared memory, which a container has 64 MiB of unless a volume says otherwise.
-fn share_memory(spec: &mut Map<String, Value>) {
+/// Mounts shared memory for Ray's object store: without a volume, a container has only 64 MiB.
+fn add_shared_memory(spec: &mut Map<String, Value>) {
     let Some(ray) = containers(spec).next() else { return };
     let memory = |kind| ray.get("resources")?.get(kind)?.get("memory");
     let limit = memory("limits").or_else(|| memory("requests")).cloned();

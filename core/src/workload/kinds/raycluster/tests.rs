@@ -8,7 +8,7 @@ fn spec() -> Value {
     let ray = json!({"name": "ray", "image": "rayproject/ray:2.44", "resources": {"limits": {"memory": "8Gi"}}});
     json!({
         "headGroupSpec": {"rayStartParams": {"port": "6380"}, "template": {
-            "metadata": {"labels": {"app.kubernetes.io/name": "mine", "ray.io/cluster": "given way"}},
+            "metadata": {"labels": {"app.kubernetes.io/name": "mine", "ray.io/cluster": "overridden"}},
             "spec": {"containers": [ray, {"name": "other"}]},
         }},
         "workerGroupSpecs": [
@@ -26,7 +26,7 @@ fn cluster() -> Value {
 }
 
 #[test]
-fn the_head() {
+fn the_head_is_as_kuberay_creates_it() {
     check(
         &cluster(),
         "head",
@@ -64,7 +64,7 @@ fn the_head() {
 }
 
 #[test]
-fn a_worker() {
+fn a_worker_is_as_kuberay_creates_it() {
     let address = [
         json!({"name": "FQ_RAY_IP", "value": "tune-head-svc.team.svc.cluster.local"}),
         json!({"name": "RAY_IP", "value": "tune-head-svc"}),
@@ -117,7 +117,7 @@ fn a_worker() {
 }))]
 #[case::more("/spec/workerGroupSpecs/0/maxReplicas", json!(100), "gpu", 18, json!({}))]
 #[case::fewer("/spec/workerGroupSpecs/0/numOfHosts", json!(1), "gpu", 4, json!({"/metadata/labels/ray.io~1replica-host-index": null}))]
-fn options(
+fn options_change_the_pod(
     #[case] pointer: &str,
     #[case] value: Value,
     #[case] role: &str,
@@ -128,7 +128,7 @@ fn options(
 }
 
 #[test]
-fn a_service() {
+fn a_ray_service_labels_its_pods() {
     let raw = json!({"apiVersion": "ray.io/v1alpha1", "kind": "RayService", "metadata": {"name": "chat"}, "spec": {"rayClusterConfig": spec()}});
     check(
         &raw,
@@ -154,12 +154,12 @@ fn a_service() {
     json!({"headGroupSpec": {"template": {"spec": {}}}, "workerGroupSpecs": [{"groupName": "a", "numOfHosts": -1}]}),
     "spec.workerGroupSpecs[0].numOfHosts is -1: expected a whole number from 0 to 2147483647"
 )]
-fn errors(#[case] spec: Value, #[case] expected: &str) {
+fn an_invalid_spec_is_rejected(#[case] spec: Value, #[case] expected: &str) {
     assert_eq!(error(&with(cluster(), "/spec", spec)), expected);
 }
 
 #[test]
-fn a_suspended_cluster_says_so() {
+fn a_suspended_cluster_has_a_note() {
     let roles = render(&with(cluster(), "/spec/suspend", true.into())).unwrap();
     assert!(roles.iter().all(|role| role.notes.iter().any(|note| note.contains("is suspended"))));
 }
@@ -169,7 +169,7 @@ fn a_suspended_cluster_says_so() {
 #[case::worker(json!({"ray.io/group": "gpu", "ray.io/worker-group-replica-index": "3"}), Some("gpu"), Some(3), true)]
 #[case::several_hosts(json!({"ray.io/group": "gpu", "ray.io/worker-group-replica-index": "3", "ray.io/replica-host-index": "1"}), Some("gpu"), None, true)]
 #[case::serving(json!({"ray.io/group": "gpu", "ray.io/serve": "true"}), Some("gpu"), None, false)]
-fn membership(
+fn pods_are_identified_by_labels(
     #[case] mut labels: Value,
     #[case] role: Option<&str>,
     #[case] index: Option<u64>,

@@ -17,7 +17,7 @@ fn ray_job(spec: &Value) -> Value {
 }
 
 #[rstest]
-#[case::made_by_kuberay(json!({}), json!({
+#[case::default_template(json!({}), json!({
     "/metadata/generateName": "tune-",
     "/metadata/ownerReferences/0/apiVersion": "batch/v1",
     "/metadata/ownerReferences/0/name": "tune",
@@ -43,26 +43,26 @@ fn ray_job(spec: &Value) -> Value {
         "/spec/containers/0/env/2": {"name": "RAY_JOB_SUBMISSION_ID", "value": "id"},
     })
 )]
-#[case::an_existing_cluster(
+#[case::existing_cluster(
     json!({"rayClusterSpec": null, "clusterSelector": {"ray.io/cluster": "old"}, "submitterPodTemplate": {"spec": {"containers": [{}]}}}),
     json!({"/spec/containers/0/env/1/value": "old-head-svc.team.svc.cluster.local:8265"})
 )]
-fn the_submitter(#[case] spec: Value, #[case] expected: Value) {
+fn the_submitter_receives_the_cluster_address(#[case] spec: Value, #[case] expected: Value) {
     check(&ray_job(&spec), "submitter", 1, &expected);
 }
 
 #[rstest]
-#[case::by_job(json!({}), &["head", "gpu", "submitter"])]
-#[case::by_request(json!({"submissionMode": "HTTPMode"}), &["head", "gpu"])]
-#[case::by_sidecar(json!({"submissionMode": "SidecarMode"}), &["head", "gpu"])]
-#[case::by_user(json!({"submissionMode": "InteractiveMode"}), &["head", "gpu"])]
-fn roles(#[case] spec: Value, #[case] expected: &[&str]) {
+#[case::job(json!({}), &["head", "gpu", "submitter"])]
+#[case::http(json!({"submissionMode": "HTTPMode"}), &["head", "gpu"])]
+#[case::sidecar(json!({"submissionMode": "SidecarMode"}), &["head", "gpu"])]
+#[case::interactive(json!({"submissionMode": "InteractiveMode"}), &["head", "gpu"])]
+fn roles_depend_on_the_submission_mode(#[case] spec: Value, #[case] expected: &[&str]) {
     let roles = render(&ray_job(&spec)).unwrap();
     assert_eq!(roles.iter().map(|role| role.name.as_str()).collect::<Vec<_>>(), expected);
 }
 
 #[test]
-fn a_sidecar_submits_from_the_head() {
+fn sidecar_mode_adds_the_submitter_to_the_head() {
     check(
         &ray_job(&json!({"submissionMode": "SidecarMode"})),
         "head",
@@ -88,14 +88,14 @@ fn a_sidecar_submits_from_the_head() {
 #[case::no_cluster(json!({"rayClusterSpec": null}), "spec.rayClusterSpec is missing")]
 #[case::no_image(
     json!({"rayClusterSpec": null, "clusterSelector": {"ray.io/cluster": "old"}}),
-    "the submitter takes its image from the RayCluster that spec.clusterSelector names, which the manifest does not hold: set spec.submitterPodTemplate"
+    "the submitter uses the image of the RayCluster selected by spec.clusterSelector, which is not part of the manifest: set spec.submitterPodTemplate"
 )]
-fn errors(#[case] spec: Value, #[case] expected: &str) {
+fn an_invalid_spec_is_rejected(#[case] spec: Value, #[case] expected: &str) {
     assert_eq!(error(&ray_job(&spec)), expected);
 }
 
 #[test]
-fn a_submitter_is_the_ray_jobs() {
+fn the_submitter_is_identified_as_part_of_the_ray_job() {
     let labels = json!({"ray.io/originated-from-cr-name": "tune", "ray.io/originated-from-crd": "RayJob", "batch.kubernetes.io/job-name": "tune"});
     let raw = json!({"metadata": {"labels": labels}});
     let expected = Member { kind: &KIND, job: "tune", role: Some("submitter"), index: Some(0), training: true };

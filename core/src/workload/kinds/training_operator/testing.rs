@@ -1,10 +1,10 @@
-//! What the tests of the frameworks share.
+//! Test helpers for the frameworks.
 
 use serde_json::{Value, json};
 
 use super::{API_VERSION, Framework};
 
-/// A job called `j` with this `spec` and these roles, whose pods have the framework's container and a helper.
+/// Returns a job `j` with this `spec` and these roles, whose pods have the framework's container and a sidecar.
 pub(in crate::workload::kinds) fn job(framework: &Framework, spec: &Value, roles: &[(&str, u64)]) -> Value {
     let template = json!({"spec": {"containers": [{"name": framework.container}, {"name": "helper"}]}});
     let specs: Value =

@@ -12,7 +12,7 @@ fn job(specs: &Value) -> Value {
 }
 
 #[test]
-fn the_whole_pod_is_as_the_operator_creates_it() {
+fn the_pod_is_as_the_operator_creates_it() {
     let template = json!({
         "metadata": {"name": "ignored", "labels": {"app": "x"}, "annotations": {"note": "n"}, "finalizers": ["f"]},
         "spec": {"restartPolicy": "Always", "containers": [
@@ -64,8 +64,8 @@ fn the_whole_pod_is_as_the_operator_creates_it() {
 #[case::list(json!([]), "spec.pytorchReplicaSpecs is []: expected an object")]
 #[case::no_template(json!({"Worker": {}}), "spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing")]
 #[case::role_is_null(json!({"Worker": null}), "spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing")]
-#[case::unknown_role(json!({"Boss": {}}), "spec.pytorchReplicaSpecs.Boss is an unknown replica type: expected Master or Worker")]
-#[case::case_matters(json!({"worker": {}}), "spec.pytorchReplicaSpecs.worker is an unknown replica type: expected Master or Worker")]
+#[case::unknown_replica_type(json!({"Boss": {}}), "spec.pytorchReplicaSpecs.Boss is an unknown replica type: expected Master or Worker")]
+#[case::wrong_case(json!({"worker": {}}), "spec.pytorchReplicaSpecs.worker is an unknown replica type: expected Master or Worker")]
 #[case::other_container(
     json!({"Worker": {"template": {"spec": {"containers": [{"name": "main"}]}}}}),
     "a container named pytorch in spec.pytorchReplicaSpecs.Worker.template.spec.containers is missing"
@@ -74,7 +74,7 @@ fn the_whole_pod_is_as_the_operator_creates_it() {
     json!({"Worker": {"replicas": -1, "template": {"spec": {"containers": [{"name": "pytorch"}]}}}}),
     "spec.pytorchReplicaSpecs.Worker.replicas is -1: expected a whole number from 0 to 2147483647"
 )]
-fn what_the_operator_refuses_is_an_error(#[case] specs: Value, #[case] message: &str) {
+fn rejects_what_the_operator_rejects(#[case] specs: Value, #[case] message: &str) {
     assert_eq!(error(&job(&specs)), message);
 }
 
@@ -89,7 +89,7 @@ fn replicas_and_restart_policy_have_defaults(#[case] spec: Value, #[case] expect
 }
 
 #[test]
-fn a_generated_name_is_shown_with_zeros_and_a_note() {
+fn a_generated_name_has_zeros_and_a_note() {
     let mut job = job(&json!({"Worker": {"template": {"spec": {"containers": [{"name": "pytorch"}]}}}}));
     job["metadata"] = json!({"generateName": "llama-"});
     let roles = render(&job).unwrap();
@@ -105,7 +105,7 @@ fn a_generated_name_is_shown_with_zeros_and_a_note() {
 #[case::jax("jaxjob-controller", Some("JAXJob"))]
 #[case::mpi("mpijob-controller", Some("MPIJob"))]
 #[case::unknown("other-controller", None)]
-fn a_pod_is_recognised_by_its_operator(#[case] operator: &str, #[case] kind: Option<&str>) {
+fn a_pod_is_identified_by_its_operator(#[case] operator: &str, #[case] kind: Option<&str>) {
     let raw = json!({"metadata": {"labels": {OPERATOR_NAME: operator, JOB_NAME: "j", REPLICA_TYPE: "worker", REPLICA_INDEX: "3"}}});
     let member = identify(Pod::new(&raw));
     assert_eq!(member.map(|member| member.kind.kind), kind);

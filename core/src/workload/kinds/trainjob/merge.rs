@@ -1,8 +1,8 @@
-//! Kubernetes' strategic merge patch, for the lists that a `JobSet`'s template has.
+//! Strategic merge patch for the lists in the template of a `JobSet`.
 
 use serde_json::{Map, Value};
 
-/// The lists that merge by a key, as the API types say; every other list is replaced whole.
+/// Lists that are merged by a key, according to the API types; all other lists are replaced.
 const MERGED_LISTS: [(&str, &str); 9] = [
     ("replicatedJobs", "name"),
     ("containers", "name"),
@@ -15,7 +15,7 @@ const MERGED_LISTS: [(&str, &str); 9] = [
     ("claims", "name"),
 ];
 
-/// Lays `patch` over `target`. `null` deletes.
+/// Merges `patch` into `target`. `null` deletes a field.
 pub(super) fn strategic_merge(target: &mut Value, patch: &Value) {
     let (Value::Object(present), Value::Object(changes)) = (&mut *target, patch) else {
         *target = patch.clone();
@@ -39,16 +39,16 @@ pub(super) fn strategic_merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Items of the patch come in the patch's order. An item that only the target has stands before the next item of
-/// the patch that follows it in the target; so a new item comes first.
+/// Merges `changes` into `items`, in the order of `changes`. An item that is only in `items` precedes the next item
+/// that follows it in `items` and is in `changes`; so new items come first.
 fn merged_list(items: &[Value], changes: &[Value], merge_key: &str) -> Vec<Value> {
     let position =
         |list: &[Value], item: &Value| list.iter().position(|other| other.get(merge_key) == item.get(merge_key));
-    let mut kept = items.iter().enumerate().filter(|(_, item)| position(changes, item).is_none()).peekable();
+    let mut unchanged = items.iter().enumerate().filter(|(_, item)| position(changes, item).is_none()).peekable();
     let mut merged = Vec::with_capacity(items.len() + changes.len());
     for change in changes {
         let at = position(items, change);
-        while let Some((_, item)) = kept.next_if(|(index, _)| at.is_some_and(|at| *index < at)) {
+        while let Some((_, item)) = unchanged.next_if(|(index, _)| at.is_some_and(|at| *index < at)) {
             merged.push(item.clone());
         }
         let present = at.and_then(|at| items.get(at));
@@ -61,15 +61,15 @@ fn merged_list(items: &[Value], changes: &[Value], merge_key: &str) -> Vec<Value
             },
         ));
     }
-    merged.extend(kept.map(|(_, item)| item.clone()));
+    merged.extend(unchanged.map(|(_, item)| item.clone()));
     merged
 }
 
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
-            let kept = object.iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(key, value)| (key.clone(), without_nulls(value))).collect::<Map<_, _>>())
+            let present = object.iter().filter(|(_, value)| !value.is_null());
+            Value::Object(present.map(|(key, value)| (key.clone(), without_nulls(value))).collect::<Map<_, _>>())
         }
         other => other.clone(),
     }
@@ -101,7 +101,7 @@ mod tests {
         json!({"env": [{"name": "N"}, {"name": "B", "value": "1"}]}),
         json!({"env": [{"name": "N"}, {"name": "A"}, {"name": "B", "value": "1"}, {"name": "C"}]})
     )]
-    fn patches_merge_as_the_apiserver_does(#[case] target: Value, #[case] patch: Value, #[case] expected: Value) {
+    fn patches_are_merged_as_by_the_apiserver(#[case] target: Value, #[case] patch: Value, #[case] expected: Value) {
         let mut target = target;
         strategic_merge(&mut target, &patch);
         assert_eq!(target, expected);

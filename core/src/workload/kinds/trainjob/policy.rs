@@ -1,34 +1,34 @@
-//! What Trainer's plugins add for each machine learning framework.
+//! Changes by Trainer's plugins for each machine learning framework.
 
 use serde_json::{Value, json};
 
-use super::resources::{self, PerNode};
-use super::runtime::{Part, Runtime};
+use super::resources::{self, NodeResources};
+use super::runtime::{ReplicatedJob, Runtime};
 use super::{HOSTFILE_VARIABLE, LAUNCHER, NODE, NODES_VARIABLE};
 use crate::workload::RenderError;
 use crate::workload::template::{append, container_named, env, env_from_field, init_containers, text, upsert};
 
-/// The port where a job's nodes meet.
+/// Port of the rendezvous.
 const PORT: u64 = 29500;
 
-/// Field of a pod of an Indexed Job that numbers the nodes.
+/// Pod field that contains the node rank, in a pod of an Indexed Job.
 const RANK: &str = "metadata.annotations['batch.kubernetes.io/job-completion-index']";
 
-/// What a reader must know of a Flux runtime.
-const FLUX: &str = "what the runtime's flux policy adds (an installer, volumes, a wrapped command) is not shown";
+/// Note for a Flux runtime.
+const FLUX_NOTE: &str = "changes by the runtime's flux policy (an installer, volumes, a wrapped command) are not shown";
 
-/// What a reader must know of torchtune.
-const TORCHTUNE: &str = "the recipe and configuration that Trainer adds to the command of torchtune are not shown";
+/// Note for torchtune.
+const TORCHTUNE_NOTE: &str = "the recipe and configuration that Trainer adds to the torchtune command are not shown";
 
-/// Applies the runtime's policy, and says what of it is not shown.
+/// Applies the runtime's policy. Returns a note about changes that are not rendered.
 pub(super) fn enforce(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderError> {
     resources::merge(runtime)?;
     let policy = runtime.policy.clone();
     let is_mpi = policy.get("mpi").is_present();
     if !is_mpi {
         let nodes = runtime.job.get("trainer").get("numNodes").count()?;
-        if let (Some(nodes), Some(part)) = (nodes, runtime.trainer()) {
-            part.nodes = nodes;
+        if let (Some(nodes), Some(replicated_job)) = (nodes, runtime.trainer()) {
+            replicated_job.nodes = nodes;
         }
     }
     let known = ["torch", "mpi", "jax", "xgboost", "flux"];
@@ -37,60 +37,62 @@ pub(super) fn enforce(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<Str
         Some("mpi") => mpi(job, runtime)?,
         Some("jax") => jax(job, runtime)?,
         Some("xgboost") => xgboost(job, runtime)?,
-        Some(_) => return Ok(Some(FLUX.to_owned())),
+        Some(_) => return Ok(Some(FLUX_NOTE.to_owned())),
         None => {}
     }
     Ok(None)
 }
 
-/// The first node of the job, where the others meet.
-fn first_node(job: &str) -> String {
+/// Returns the address of the first node, which hosts the rendezvous.
+fn master_address(job: &str) -> String {
     format!("{job}-{NODE}-0-0.{job}")
 }
 
 fn torch(job: &str, runtime: &mut Runtime<'_>) -> Result<Option<String>, RenderError> {
     let trainer = runtime.job.get("trainer");
-    let node = PerNode::read(runtime)?;
+    let node = NodeResources::read(runtime)?;
     let processes = match trainer.get("numProcPerNode").count()? {
         Some(count) => count.to_string(),
         None if node.gpus() == 0 => node.cpus().max(1).to_string(),
         None => "auto".to_owned(),
     };
-    let nodes = runtime.trainer().map_or(1, |part| part.nodes);
-    let shape = [
+    let nodes = runtime.trainer().map_or(1, |replicated_job| replicated_job.nodes);
+    let topology = [
         env(NODES_VARIABLE, nodes.to_string()),
         env("PET_NPROC_PER_NODE", processes),
         env_from_field("PET_NODE_RANK", RANK),
     ];
-    let master = [env("PET_MASTER_ADDR", first_node(job)), env("PET_MASTER_PORT", PORT.to_string())];
+    let master = [env("PET_MASTER_ADDR", master_address(job)), env("PET_MASTER_PORT", PORT.to_string())];
     let is_torchtune = trainer.get("command").value() == Some(&json!(["tune", "run"]));
-    if let (true, Some(part)) = (trainer.is_present(), runtime.trainer()) {
-        part.trainer_env()?;
-        part.set_env(NODE, shape.clone());
+    if let (true, Some(replicated_job)) = (trainer.is_present(), runtime.trainer()) {
+        replicated_job.set_trainer_env()?;
+        replicated_job.set_env(NODE, topology.clone());
         if !is_torchtune {
-            part.set_env(NODE, master.clone());
+            replicated_job.set_env(NODE, master.clone());
         }
-        open_port(part);
+        open_port(replicated_job);
     }
     for target in runtime.policy.get("torch").get("envInjection").get("targets").items()? {
         let name = target.get("jobName").text()?;
         for container in target.get("containerNames").items()? {
             let container = container.text()?.unwrap_or_default();
-            if let Some(part) = runtime.parts.iter_mut().find(|part| Some(part.name.as_str()) == name) {
-                inject(part, container, shape.iter().chain(&master));
+            if let Some(replicated_job) =
+                runtime.replicated_jobs.iter_mut().find(|replicated_job| Some(replicated_job.name.as_str()) == name)
+            {
+                inject_env(replicated_job, container, topology.iter().chain(&master));
             }
         }
     }
-    Ok(is_torchtune.then(|| TORCHTUNE.to_owned()))
+    Ok(is_torchtune.then(|| TORCHTUNE_NOTE.to_owned()))
 }
 
-/// Sets variables of a container, or else of the init container of that name.
-fn inject<'a>(part: &mut Part<'_>, name: &str, variables: impl Iterator<Item = &'a Value>) {
-    let is_init = container_named(&mut part.pod, name).is_none();
+/// Sets environment variables of the container with this name, or else of the init container.
+fn inject_env<'a>(replicated_job: &mut ReplicatedJob<'_>, name: &str, variables: impl Iterator<Item = &'a Value>) {
+    let is_init = container_named(&mut replicated_job.pod, name).is_none();
     let container = if is_init {
-        init_containers(&mut part.pod).find(|container| text(container, "name") == name)
+        init_containers(&mut replicated_job.pod).find(|container| text(container, "name") == name)
     } else {
-        container_named(&mut part.pod, name)
+        container_named(&mut replicated_job.pod, name)
     };
     if let Some(container) = container {
         variables.for_each(|variable| upsert(container, "env", "name", variable.clone()));
@@ -98,79 +100,81 @@ fn inject<'a>(part: &mut Part<'_>, name: &str, variables: impl Iterator<Item = &
 }
 
 fn jax(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
-    let is_filled_in = runtime.job.get("trainer").object()?.is_some();
-    if let (true, Some(part)) = (is_filled_in, runtime.trainer()) {
+    let has_trainer = runtime.job.get("trainer").object()?.is_some();
+    if let (true, Some(replicated_job)) = (has_trainer, runtime.trainer()) {
         let variables = [
-            env("JAX_NUM_PROCESSES", part.nodes.to_string()),
+            env("JAX_NUM_PROCESSES", replicated_job.nodes.to_string()),
             env_from_field("JAX_PROCESS_ID", RANK),
-            env("JAX_COORDINATOR_ADDRESS", format!("{}:{PORT}", first_node(job))),
+            env("JAX_COORDINATOR_ADDRESS", format!("{}:{PORT}", master_address(job))),
         ];
-        part.set_env(NODE, variables);
-        open_port(part);
+        replicated_job.set_env(NODE, variables);
+        open_port(replicated_job);
     }
     Ok(())
 }
 
 fn xgboost(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
-    let is_filled_in = runtime.job.get("trainer").object()?.is_some();
-    let workers = PerNode::read(runtime)?.gpus().max(1);
-    if let (true, Some(part)) = (is_filled_in, runtime.trainer()) {
-        // Trainer runs two plugins here, in no fixed order; the variables may also come first.
-        part.trainer_env()?;
+    let has_trainer = runtime.job.get("trainer").object()?.is_some();
+    let workers = NodeResources::read(runtime)?.gpus().max(1);
+    if let (true, Some(replicated_job)) = (has_trainer, runtime.trainer()) {
+        // Trainer runs these two plugins in random order; the variables may also come first.
+        replicated_job.set_trainer_env()?;
         let variables = [
-            env("DMLC_TRACKER_URI", first_node(job)),
+            env("DMLC_TRACKER_URI", master_address(job)),
             env("DMLC_TRACKER_PORT", PORT.to_string()),
             env_from_field("DMLC_TASK_ID", RANK),
-            env("DMLC_NUM_WORKER", part.nodes.saturating_mul(workers).to_string()),
+            env("DMLC_NUM_WORKER", replicated_job.nodes.saturating_mul(workers).to_string()),
         ];
-        part.set_env(NODE, variables);
-        open_port(part);
+        replicated_job.set_env(NODE, variables);
+        open_port(replicated_job);
     }
     Ok(())
 }
 
-/// Opens [`PORT`]. Trainer takes two ports without a name for the same one.
-fn open_port(part: &mut Part<'_>) {
-    let Some(container) = container_named(&mut part.pod, NODE) else { return };
-    let ours = json!({"containerPort": PORT});
+/// Adds [`PORT`] to the main container. Trainer treats two unnamed ports as the same port.
+fn open_port(replicated_job: &mut ReplicatedJob<'_>) {
+    let Some(container) = container_named(&mut replicated_job.pod, NODE) else { return };
+    let rendezvous = json!({"containerPort": PORT});
     let ports = container.get_mut("ports").and_then(Value::as_array_mut);
     let same = |port: &&mut Value| port["containerPort"] == PORT || port.get("name").is_none();
     match ports.and_then(|ports| ports.iter_mut().find(same)) {
-        Some(present) => *present = ours,
-        None => append(container, "ports", [ours]),
+        Some(present) => *present = rendezvous,
+        None => append(container, "ports", [rendezvous]),
     }
 }
 
 fn mpi(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
     let (policy, trainer) = (runtime.policy.get("mpi"), runtime.job.get("trainer"));
-    if !matches!(policy.get("mpiImplementation").text_as_given()?, None | Some("OpenMPI")) {
+    if !matches!(policy.get("mpiImplementation").raw_text()?, None | Some("OpenMPI")) {
         return Err(policy.get("mpiImplementation").invalid("OpenMPI"));
     }
-    let ssh_path = policy.get("sshAuthMountPath").text_as_given()?.unwrap_or("/root/.ssh");
-    let of_runtime = policy.get("numProcPerNode").count()?.unwrap_or(1);
+    let ssh_path = policy.get("sshAuthMountPath").raw_text()?.unwrap_or("/root/.ssh");
+    let default_slots = policy.get("numProcPerNode").count()?.unwrap_or(1);
     let slots = match trainer.get("numProcPerNode").count()? {
         Some(count) => count,
-        None if of_runtime == 1 => PerNode::read(runtime)?.gpus().max(1),
-        None => of_runtime,
+        None if default_slots == 1 => NodeResources::read(runtime)?.gpus().max(1),
+        None => default_slots,
     };
-    let launcher_works = runtime.launcher_works()?;
+    let launcher_is_worker = runtime.launcher_is_worker()?;
     let nodes = trainer.get("numNodes").count()?;
-    for part in &mut runtime.parts {
-        match (part.name.as_str(), nodes) {
-            (NODE, Some(nodes)) => part.nodes = if launcher_works { nodes.saturating_sub(1).max(1) } else { nodes },
+    for replicated_job in &mut runtime.replicated_jobs {
+        match (replicated_job.name.as_str(), nodes) {
+            (NODE, Some(nodes)) => {
+                replicated_job.nodes = if launcher_is_worker { nodes.saturating_sub(1).max(1) } else { nodes }
+            }
             (NODE | LAUNCHER, _) => {}
             _ => continue,
         }
-        let is_launcher = part.name == LAUNCHER;
-        upsert(&mut part.pod, "volumes", "name", keys(job));
+        let is_launcher = replicated_job.name == LAUNCHER;
+        upsert(&mut replicated_job.pod, "volumes", "name", ssh_auth_volume(job));
         if is_launcher {
-            upsert(&mut part.pod, "volumes", "name", hosts(job));
+            upsert(&mut replicated_job.pod, "volumes", "name", hostfile_volume(job));
         }
-        let Some(container) = container_named(&mut part.pod, NODE) else { continue };
+        let Some(container) = container_named(&mut replicated_job.pod, NODE) else { continue };
         upsert(container, "volumeMounts", "mountPath", json!({"name": "mpi-ssh-auth", "mountPath": ssh_path}));
         if is_launcher {
             upsert(container, "volumeMounts", "mountPath", json!({"name": "mpi-hostfile", "mountPath": "/etc/mpi"}));
-            part.set_env(
+            replicated_job.set_env(
                 NODE,
                 [
                     env(HOSTFILE_VARIABLE, "/etc/mpi/hostfile"),
@@ -184,7 +188,7 @@ fn mpi(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
     Ok(())
 }
 
-fn keys(job: &str) -> Value {
+fn ssh_auth_volume(job: &str) -> Value {
     json!({"name": "mpi-ssh-auth", "secret": {
         "secretName": format!("{job}-mpi-ssh-auth"),
         "items": [
@@ -196,7 +200,7 @@ fn keys(job: &str) -> Value {
     }})
 }
 
-fn hosts(job: &str) -> Value {
+fn hostfile_volume(job: &str) -> Value {
     json!({"name": "mpi-hostfile", "configMap": {
         "name": format!("{job}-mpi-hostfile"),
         "items": [{"key": "hostfile", "path": "hostfile", "mode": 0o444}],

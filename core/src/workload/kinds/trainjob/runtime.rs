@@ -1,4 +1,4 @@
-//! The runtime of a `TrainJob`: found, patched, and filled in with what the job itself says.
+//! The runtime of a `TrainJob`: looked up in the input, patched, and completed from the job's spec.
 
 use serde_json::{Map, Value, json};
 
@@ -7,109 +7,110 @@ use super::{ANCESTOR, DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, TRAINER};
 use crate::workload::template::{Field, append, container_named, env, object_mut, objects, require_containers, upsert};
 use crate::workload::{Manifest, RenderError};
 
-/// A runtime under the patches of its job.
+/// A runtime with the patches of the job applied.
 #[derive(Debug)]
 pub(super) struct Runtime<'a> {
     /// `spec` of the `TrainJob`.
     pub(super) job: Field<'a>,
     /// `spec.mlPolicy` of the runtime.
     pub(super) policy: Field<'a>,
-    /// The replicated jobs of the `JobSet`.
-    pub(super) parts: Vec<Part<'a>>,
+    /// Replicated jobs of the `JobSet`.
+    pub(super) replicated_jobs: Vec<ReplicatedJob<'a>>,
     /// `spec.podGroupPolicy` of the runtime.
     pod_group: Field<'a>,
-    /// Where the `JobSet`'s template stands, for errors.
-    place: String,
+    /// Path of the `JobSet`'s template, for errors.
+    template_path: String,
     /// Annotations of the `JobSet`.
     annotations: Map<String, Value>,
-    /// The `JobSet`'s spec, without what its parts have been filled in with.
-    set: Value,
+    /// Spec of the `JobSet`, without the changes to `replicated_jobs`.
+    job_set: Value,
 }
 
 /// A replicated job.
 #[derive(Debug)]
-pub(super) struct Part<'a> {
-    /// Its name.
+pub(super) struct ReplicatedJob<'a> {
+    /// Name of the replicated job.
     pub(super) name: String,
-    /// The step of the `TrainJob` that fills it in.
+    /// Step of the `TrainJob` that is applied to it.
     pub(super) ancestor: Option<String>,
-    /// How many pods of each Job.
+    /// Number of pods of each Job.
     pub(super) nodes: u64,
-    /// The spec of the pod's template.
+    /// Spec of the pod template.
     pub(super) pod: Map<String, Value>,
-    /// How many Jobs.
+    /// Number of Jobs.
     replicas: u64,
     /// `spec` of the `TrainJob`.
     job: Field<'a>,
 }
 
 impl<'a> Runtime<'a> {
-    /// Finds the runtime in the input, patches it and reads its parts.
+    /// Looks up the runtime in the input, applies the job's patches and reads the replicated jobs.
     pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<Self, RenderError> {
         let job = Field::root(manifest.raw).get("spec");
         let found = find(manifest, &job)?;
         let template = found.get("template");
-        let mut annotations = template.get("metadata").get("annotations").copied_object()?;
-        let place = template.path().to_owned();
-        let mut set = Value::Object(template.get("spec").required_object()?.clone());
+        let mut annotations = template.get("metadata").get("annotations").cloned_object()?;
+        let template_path = template.path().to_owned();
+        let mut job_set = Value::Object(template.get("spec").required_object()?.clone());
         for patch in job.get("runtimePatches").items()? {
             let patch = patch.get("trainingRuntimeSpec").get("template");
-            annotations.extend(patch.get("metadata").get("annotations").copied_object()?);
-            apply(&mut set, &patch.get("spec"))?;
+            annotations.extend(patch.get("metadata").get("annotations").cloned_object()?);
+            apply_patch(&mut job_set, &patch.get("spec"))?;
         }
-        let mut parts = Vec::new();
-        let replicated = Field::named(&set, template.get("spec").path()).get("replicatedJobs");
-        for part in replicated.items()? {
-            parts.push(Part::read(&part, &job, &found.get("mlPolicy"))?);
+        let mut replicated_jobs = Vec::new();
+        let replicated = Field::with_path(&job_set, template.get("spec").path()).get("replicatedJobs");
+        for replicated_job in replicated.items()? {
+            replicated_jobs.push(ReplicatedJob::read(&replicated_job, &job, &found.get("mlPolicy"))?);
         }
-        if parts.is_empty() {
+        if replicated_jobs.is_empty() {
             return Err(replicated.missing());
         }
         let (policy, pod_group) = (found.get("mlPolicy"), found.get("podGroupPolicy"));
-        Ok(Self { job, policy, parts, pod_group, place, annotations, set })
+        Ok(Self { job, policy, replicated_jobs, pod_group, template_path, annotations, job_set })
     }
 
-    /// The part that trains.
-    pub(super) fn trainer(&mut self) -> Option<&mut Part<'a>> {
-        self.parts.iter_mut().find(|part| part.ancestor.as_deref() == Some(TRAINER))
+    /// Returns the replicated job of the training step.
+    pub(super) fn trainer(&mut self) -> Option<&mut ReplicatedJob<'a>> {
+        self.replicated_jobs.iter_mut().find(|replicated_job| replicated_job.ancestor.as_deref() == Some(TRAINER))
     }
 
-    /// Whether the launcher of an MPI runtime computes too.
-    pub(super) fn launcher_works(&self) -> Result<bool, RenderError> {
+    /// Returns true if the launcher of an MPI runtime also runs ranks.
+    pub(super) fn launcher_is_worker(&self) -> Result<bool, RenderError> {
         self.policy.get("mpi").get("runLauncherAsNode").is_true()
     }
 
-    /// Puts in what the job says of its steps.
-    pub(super) fn fill_in(&mut self) -> Result<(), RenderError> {
-        let launcher_works = self.launcher_works()?;
-        for part in &mut self.parts {
-            match part.ancestor.as_deref() {
-                Some(DATASET_INITIALIZER) => part.initialize(DATASET_INITIALIZER, "dataset")?,
-                Some(MODEL_INITIALIZER) => part.initialize(MODEL_INITIALIZER, "model")?,
-                Some(TRAINER) => part.train()?,
-                _ if launcher_works && part.name == NODE => part.trainer_env()?,
+    /// Applies the steps of the job to the replicated jobs.
+    pub(super) fn apply_steps(&mut self) -> Result<(), RenderError> {
+        let launcher_is_worker = self.launcher_is_worker()?;
+        for replicated_job in &mut self.replicated_jobs {
+            match replicated_job.ancestor.as_deref() {
+                Some(DATASET_INITIALIZER) => replicated_job.initialize(DATASET_INITIALIZER, "dataset")?,
+                Some(MODEL_INITIALIZER) => replicated_job.initialize(MODEL_INITIALIZER, "model")?,
+                Some(TRAINER) => replicated_job.train()?,
+                _ if launcher_is_worker && replicated_job.name == NODE => replicated_job.set_trainer_env()?,
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// Where the `JobSet`'s template stands, and the `JobSet` that Trainer creates from it under the name of the job.
+    /// Returns the path of the `JobSet`'s template, and the `JobSet` that Trainer creates from it with the name of the
+    /// job.
     pub(super) fn into_job_set(mut self, name: &str) -> Result<(String, Value), RenderError> {
         let suspend = self.job.get("suspend").is_true()?;
         let scheduled = |scheduler| self.pod_group.get(scheduler).is_present().then_some(name);
         let (label, annotation) = (scheduled("coscheduling"), scheduled("volcano"));
-        if let Some(set) = self.set.as_object_mut() {
-            set.insert("suspend".to_owned(), suspend.into());
-            for (part, raw) in self.parts.into_iter().zip(objects(set, "replicatedJobs")) {
-                part.write(raw, label, annotation);
+        if let Some(job_set) = self.job_set.as_object_mut() {
+            job_set.insert("suspend".to_owned(), suspend.into());
+            for (replicated_job, raw) in self.replicated_jobs.into_iter().zip(objects(job_set, "replicatedJobs")) {
+                replicated_job.write(raw, label, annotation);
             }
         }
-        Ok((self.place, json!({"metadata": {"annotations": self.annotations}, "spec": self.set})))
+        Ok((self.template_path, json!({"metadata": {"annotations": self.annotations}, "spec": self.job_set})))
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> ReplicatedJob<'a> {
     fn read(field: &Field<'_>, job: &Field<'a>, policy: &Field<'a>) -> Result<Self, RenderError> {
         let template = field.get("template");
         let spec = template.get("spec");
@@ -125,13 +126,13 @@ impl<'a> Part<'a> {
             name,
             ancestor,
             nodes: nodes.max(1),
-            pod: spec.get("template").get("spec").copied_object()?,
+            pod: spec.get("template").get("spec").cloned_object()?,
             replicas: field.get("replicas").count()?.unwrap_or(1),
             job: job.clone(),
         })
     }
 
-    /// Puts what the part has been filled in with into its replicated job, and names its pod group.
+    /// Writes the changes into the manifest of the replicated job, with the label or annotation of its pod group.
     fn write(self, replicated: &mut Map<String, Value>, label: Option<&str>, annotation: Option<&str>) {
         replicated.insert("replicas".to_owned(), self.replicas.into());
         let Some(job) = object_mut(replicated, "template").and_then(|job| object_mut(job, "spec")) else { return };
@@ -150,15 +151,15 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Lays variables over those of the container `name`.
+    /// Sets environment variables of the container `name`.
     pub(super) fn set_env(&mut self, name: &str, variables: impl IntoIterator<Item = Value>) {
         if let Some(container) = container_named(&mut self.pod, name) {
             variables.into_iter().for_each(|variable| upsert(container, "env", "name", variable));
         }
     }
 
-    /// Lays the variables of `spec.trainer` over those of the container that trains.
-    pub(super) fn trainer_env(&mut self) -> Result<(), RenderError> {
+    /// Sets the environment variables of `spec.trainer` in the main container.
+    pub(super) fn set_trainer_env(&mut self) -> Result<(), RenderError> {
         let variables = variables(&self.job.get("trainer"))?;
         self.set_env(NODE, variables);
         Ok(())
@@ -177,13 +178,13 @@ impl<'a> Part<'a> {
                 }
             }
         }
-        self.trainer_env()
+        self.set_trainer_env()
     }
 
     fn initialize(&mut self, container: &str, step: &str) -> Result<(), RenderError> {
         self.replicas = 1;
         let step = self.job.get("initializer").get(step);
-        let location = step.get("storageUri").text_as_given()?.map(|location| env("STORAGE_URI", location));
+        let location = step.get("storageUri").raw_text()?.map(|location| env("STORAGE_URI", location));
         self.set_env(container, location.into_iter().chain(variables(&step)?));
         if let (Some(secret), Some(container)) =
             (step.get("secretRef").object()?, container_named(&mut self.pod, container))
@@ -202,31 +203,34 @@ fn variables(step: &Field<'_>) -> Result<Vec<Value>, RenderError> {
 fn find<'a>(manifest: &Manifest<'a>, job: &Field<'a>) -> Result<Field<'a>, RenderError> {
     let reference = job.get("runtimeRef");
     let name = reference.get("name").required_text()?;
-    if reference.get("apiGroup").text_as_given()?.is_some_and(|group| group != "trainer.kubeflow.org") {
+    if reference.get("apiGroup").raw_text()?.is_some_and(|group| group != "trainer.kubeflow.org") {
         return Err(reference.get("apiGroup").invalid("trainer.kubeflow.org"));
     }
-    let namespace = match reference.get("kind").text_as_given()?.unwrap_or("ClusterTrainingRuntime") {
+    let namespace = match reference.get("kind").raw_text()?.unwrap_or("ClusterTrainingRuntime") {
         "ClusterTrainingRuntime" => None,
         "TrainingRuntime" => Some(manifest.namespace.to_owned()),
         _ => return Err(reference.get("kind").invalid("TrainingRuntime or ClusterTrainingRuntime")),
     };
-    let found = manifest.runtimes.by_name.get(&(namespace, name.to_owned())).ok_or_else(|| {
-        RenderError::Unresolved(format!("runtime {name} is in no document of the input: add its manifest"))
-    })?;
-    Ok(Field::named(found, format!("runtime {name}")).get("spec"))
+    let found = manifest
+        .runtimes
+        .by_name
+        .get(&(namespace, name.to_owned()))
+        .ok_or_else(|| RenderError::Unresolved(format!("runtime {name} is not in the input: add its manifest")))?;
+    Ok(Field::with_path(found, format!("runtime {name}")).get("spec"))
 }
 
-/// Patches the `JobSet`'s spec, and keeps its replicated jobs in their order: it is the order of their start.
-fn apply(set: &mut Value, patch: &Field<'_>) -> Result<(), RenderError> {
+/// Patches the spec of the `JobSet`, and preserves the order of its replicated jobs, in which they start.
+fn apply_patch(job_set: &mut Value, patch: &Field<'_>) -> Result<(), RenderError> {
     let Some(changes) = patch.object()? else { return Ok(()) };
-    let names = |set: &Value| -> Vec<Value> {
-        let parts = set.get("replicatedJobs").and_then(Value::as_array).into_iter().flatten();
-        parts.map(|part| part["name"].clone()).collect()
+    let names = |job_set: &Value| -> Vec<Value> {
+        let replicated_jobs = job_set.get("replicatedJobs").and_then(Value::as_array).into_iter().flatten();
+        replicated_jobs.map(|replicated_job| replicated_job["name"].clone()).collect()
     };
-    let order = names(set);
-    strategic_merge(set, &Value::Object(changes.clone()));
-    if let Some(parts) = set.get_mut("replicatedJobs").and_then(Value::as_array_mut) {
-        parts.sort_by_key(|part| order.iter().position(|name| *name == part["name"]).unwrap_or(0));
+    let order = names(job_set);
+    strategic_merge(job_set, &Value::Object(changes.clone()));
+    if let Some(replicated_jobs) = job_set.get_mut("replicatedJobs").and_then(Value::as_array_mut) {
+        replicated_jobs
+            .sort_by_key(|replicated_job| order.iter().position(|name| *name == replicated_job["name"]).unwrap_or(0));
     }
     Ok(())
 }

@@ -3,22 +3,25 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::workload::Runtimes;
-use crate::workload::template::testing::{env_of, render_with};
+use crate::workload::template::testing::{env_lines, render_with};
 
-/// A runtime with one node, and a job on it.
+/// Renders a job on a runtime with one node.
 fn render(policy: &Value, node: &Value, job: &Value) -> Vec<Role> {
-    let part = |name: &str, ancestor: Option<&str>, container: &Value| {
+    let replicated_job = |name: &str, ancestor: Option<&str>, container: &Value| {
         let labels = ancestor.map_or(json!({}), |ancestor| json!({ANCESTOR: ancestor}));
         json!({"name": name, "template": {"metadata": {"labels": labels}, "spec": {"template": {"spec": {"containers": [container]}}}}})
     };
-    let mut parts = vec![part("node", Some(TRAINER), node)];
+    let mut replicated_jobs = vec![replicated_job("node", Some(TRAINER), node)];
     if policy.get("mpi").is_some() {
-        parts = vec![part("launcher", Some(TRAINER), &json!({"name": "node"})), part("node", None, node)];
+        replicated_jobs = vec![
+            replicated_job("launcher", Some(TRAINER), &json!({"name": "node"})),
+            replicated_job("node", None, node),
+        ];
     }
-    render_on(&json!({"mlPolicy": policy, "template": {"spec": {"replicatedJobs": parts}}}), job)
+    render_on(&json!({"mlPolicy": policy, "template": {"spec": {"replicatedJobs": replicated_jobs}}}), job)
 }
 
-/// A job on a runtime with this spec.
+/// Renders a job on a runtime with this spec.
 fn render_on(runtime: &Value, job: &Value) -> Vec<Role> {
     let runtimes = Runtimes { by_name: [((None, "r".to_owned()), json!({"spec": runtime}))].into() };
     let mut spec = job.clone();
@@ -43,7 +46,7 @@ const INDEX: &str = "JOB_COMPLETION_INDEX<metadata.labels['batch.kubernetes.io/j
     &["B=2", "A=1", "PET_NNODES=3", "PET_NPROC_PER_NODE=auto", "PET_NODE_RANK<metadata.annotations['batch.kubernetes.io/job-completion-index']",
       "PET_MASTER_ADDR=j-node-0-0.j", "PET_MASTER_PORT=29500"]
 )]
-#[case::torch_untouched(json!({"torch": {}}), json!({}), json!({}), 0, &[])]
+#[case::torch_without_trainer(json!({"torch": {}}), json!({}), json!({}), 0, &[])]
 #[case::plain(json!({}), json!({}), json!({"trainer": {"env": [{"name": "A", "value": "1"}]}}), 0, &["A=1"])]
 #[case::jax(
     json!({"jax": {}}), json!({}), json!({"trainer": {"numNodes": 2, "env": [{"name": "A", "value": "1"}]}}), 0,
@@ -61,10 +64,10 @@ const INDEX: &str = "JOB_COMPLETION_INDEX<metadata.labels['batch.kubernetes.io/j
       "OMPI_MCA_orte_set_default_slots=2", "OMPI_MCA_plm_rsh_args=-o ConnectionAttempts=10", "A=1"]
 )]
 #[case::mpi_node(json!({"mpi": {}}), json!({}), json!({"trainer": {"env": [{"name": "A", "value": "1"}]}}), 1, &[])]
-#[case::mpi_node_of_a_working_launcher(
+#[case::mpi_node_with_launcher_as_node(
     json!({"mpi": {"runLauncherAsNode": true}}), json!({}), json!({"trainer": {"env": [{"name": "A", "value": "1"}]}}), 1, &["A=1"]
 )]
-fn the_environment_follows_the_policy(
+fn the_environment_depends_on_the_policy(
     #[case] policy: Value,
     #[case] node: Value,
     #[case] job: Value,
@@ -76,11 +79,11 @@ fn the_environment_follows_the_policy(
     let roles = render(&policy, &node, &job);
     let mut expected = expected.to_vec();
     expected.push(INDEX);
-    assert_eq!(env_of(&roles[role], 0), expected);
+    assert_eq!(env_lines(&roles[role], 0), expected);
 }
 
 #[test]
-fn the_pod_carries_the_marks_of_job_and_set() {
+fn the_pod_has_the_metadata_of_job_and_job_set() {
     let node = json!({"name": "node", "ports": [{"containerPort": 80}], "resources": {"limits": {"memory": "1Gi"}}});
     let job = json!({"trainer": {"numNodes": 2, "image": "i", "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}}});
     let roles = render(&json!({"torch": {}}), &node, &job);
@@ -130,7 +133,7 @@ fn the_pod_carries_the_marks_of_job_and_set() {
     &["the JobSet is suspended: its pods are created when it is resumed"]
 )]
 #[case::resumed(json!({"template": {"spec": {"suspend": true}}}), json!({}), "/spec/hostname", json!("j-node-0-0"), &[])]
-fn the_job_set_is_the_runtimes(
+fn the_job_set_is_created_from_the_runtime(
     #[case] runtime: Value,
     #[case] job: Value,
     #[case] pointer: &str,
@@ -147,13 +150,13 @@ fn the_job_set_is_the_runtimes(
 }
 
 #[test]
-fn a_runtime_that_is_not_in_the_input_is_named() {
+fn a_missing_runtime_is_reported() {
     let job = json!({
         "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"},
         "spec": {"runtimeRef": {"name": "torch-distributed"}},
     });
     let error = render_with(&job, &Runtimes::default()).unwrap_err().to_string();
-    assert_eq!(error, "runtime torch-distributed is in no document of the input: add its manifest");
+    assert_eq!(error, "runtime torch-distributed is not in the input: add its manifest");
 }
 
 #[rstest]
@@ -163,7 +166,7 @@ fn a_runtime_that_is_not_in_the_input_is_named() {
     json!({"template": {"spec": {"replicatedJobs": [{"name": "node", "template": {}}]}}}),
     "runtime r.spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers is missing"
 )]
-fn a_malformed_runtime_is_refused_with_its_path(#[case] spec: Value, #[case] message: &str) {
+fn a_malformed_runtime_is_rejected_with_its_path(#[case] spec: Value, #[case] message: &str) {
     let runtimes = Runtimes { by_name: [((None, "r".to_owned()), json!({"spec": spec}))].into() };
     let job = json!({
         "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"},
@@ -173,9 +176,9 @@ fn a_malformed_runtime_is_refused_with_its_path(#[case] spec: Value, #[case] mes
 }
 
 #[rstest]
-#[case::marked(json!({ANCESTOR: "trainer", jobset::NAME: "j", jobset::ROLE: "node"}), true)]
+#[case::labeled(json!({ANCESTOR: "trainer", jobset::NAME: "j", jobset::ROLE: "node"}), true)]
 #[case::plain_job_set(json!({jobset::NAME: "j", jobset::ROLE: "node"}), false)]
 #[case::no_set(json!({ANCESTOR: "trainer"}), false)]
-fn a_pod_is_recognised_by_mark_and_set(#[case] labels: Value, #[case] expected: bool) {
+fn a_pod_is_identified_by_ancestor_and_job_set(#[case] labels: Value, #[case] expected: bool) {
     assert_eq!(identify(Pod::new(&json!({"metadata": {"labels": labels}}))).is_some(), expected);
 }

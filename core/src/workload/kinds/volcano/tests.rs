@@ -15,7 +15,7 @@ fn job() -> Value {
 }
 
 #[test]
-fn every_pod_tells_its_place() {
+fn pods_have_position_labels_and_annotations() {
     check(
         &job(),
         "worker",
@@ -87,18 +87,18 @@ fn every_pod_tells_its_place() {
     "/spec/containers/0/env/8": {"name": "RANK", "value": "1"},
 }))]
 #[case::pytorch_without_master(json!({"pytorch": ["--master=chief"]}), json!({"/spec/containers/0/ports": null}))]
-fn parts_of_plugins(#[case] plugins: Value, #[case] expected: Value) {
+fn plugins_change_the_pod(#[case] plugins: Value, #[case] expected: Value) {
     check(&with(job(), "/spec/plugins", plugins), "worker", 3, &expected);
 }
 
 #[test]
-fn an_unknown_plugin_is_said() {
+fn an_unsupported_plugin_has_a_note() {
     let roles = render(&with(job(), "/spec/plugins", json!({"hcclrank": []}))).unwrap();
-    assert_eq!(roles[0].notes, ["what Volcano's plugin hcclrank adds to the pod is not shown"]);
+    assert_eq!(roles[0].notes, ["changes by Volcano's hcclrank plugin are not shown"]);
 }
 
 #[test]
-fn volumes_of_the_job_reach_every_container() {
+fn volumes_of_the_job_are_mounted_into_every_container() {
     let raw =
         with(job(), "/spec/volumes", json!([{"mountPath": "/data", "volumeClaimName": "data"}, {"mountPath": "/out"}]));
     check(
@@ -118,12 +118,12 @@ fn volumes_of_the_job_reach_every_container() {
 #[case::scheduler("/spec/schedulerName", json!("mine"), json!({"/spec/schedulerName": "mine"}))]
 #[case::priority("/spec/priorityClassName", json!("high"), json!({"/spec/priorityClassName": "high"}))]
 #[case::numa("/spec/tasks/0/topologyPolicy", json!("best-effort"), json!({"/metadata/annotations/volcano.sh~1numa-topology-policy": "best-effort"}))]
-fn options(#[case] pointer: &str, #[case] value: Value, #[case] expected: Value) {
+fn options_change_the_pod(#[case] pointer: &str, #[case] value: Value, #[case] expected: Value) {
     check(&with(job(), pointer, value), "master", 1, &expected);
 }
 
 #[test]
-fn a_task_without_a_name_is_counted() {
+fn a_task_without_a_name_has_a_default_name() {
     let mut raw = job();
     raw["spec"]["tasks"][1]["name"] = Value::Null;
     raw["spec"]["tasks"][1]["replicas"] = Value::Null;
@@ -133,14 +133,14 @@ fn a_task_without_a_name_is_counted() {
 #[rstest]
 #[case::no_tasks("/spec/tasks", Value::Null, "spec.tasks is missing")]
 #[case::no_template("/spec/tasks/1/template", Value::Null, "spec.tasks[1].template is missing")]
-#[case::odd_plugins("/spec/plugins", json!("svc"), "spec.plugins is \"svc\": expected an object")]
+#[case::plugins_not_an_object("/spec/plugins", json!("svc"), "spec.plugins is \"svc\": expected an object")]
 #[case::negative("/spec/tasks/1/replicas", json!(-3), "spec.tasks[1].replicas is -3: expected a whole number from 0 to 2147483647")]
-fn errors(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
+fn an_invalid_spec_is_rejected(#[case] pointer: &str, #[case] value: Value, #[case] expected: &str) {
     assert_eq!(error(&with(job(), pointer, value)), expected);
 }
 
 #[test]
-fn membership() {
+fn pods_are_identified_by_labels() {
     let labels =
         json!({"volcano.sh/job-name": "llama", "volcano.sh/task-spec": "worker", "volcano.sh/task-index": "2"});
     let raw = json!({"metadata": {"labels": labels}});

@@ -1,9 +1,9 @@
-// Command ociimage writes an OCI image archive of one layer from a local folder, so that
+// Command ociimage writes an OCI image archive of one layer from a local directory, so that
 // containerd can import it: no registry can be reached from the test node.
 //
 //	ociimage FILE NAME:TAG DIR [ENTRYPOINT…]
 //
-// The same input gives the same bytes: no times, no owners.
+// The output is reproducible: it contains no times and no owners.
 package main
 
 import (
@@ -69,7 +69,7 @@ func write(file, name, dir string, entrypoint []string) error {
 		return err
 	}
 
-	// A reader must never find half an archive under the final name.
+	// A reader must never see a partial archive under the final name.
 	out, err := os.Create(file + ".tmp")
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func write(file, name, dir string, entrypoint []string) error {
 	return os.Rename(file+".tmp", file)
 }
 
-// pack makes the layer: folders, files and symbolic links, all owned by root.
+// pack creates the layer: directories, files and symbolic links, all owned by root.
 func pack(dir string) ([]byte, error) {
 	var layer bytes.Buffer
 	writer := tar.NewWriter(&layer)
@@ -120,7 +120,7 @@ func pack(dir string) ([]byte, error) {
 				return err
 			}
 		case !info.IsDir() && !info.Mode().IsRegular():
-			return fmt.Errorf("%s is neither a file, a folder nor a symbolic link", path)
+			return fmt.Errorf("%s is neither a file, a directory nor a symbolic link", path)
 		}
 		inside, err := filepath.Rel(dir, path)
 		if err != nil {

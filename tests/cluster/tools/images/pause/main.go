@@ -1,4 +1,4 @@
-// Command pause holds a pod's namespaces: it waits for a signal and does nothing else.
+// Command pause keeps a pod's namespaces alive: it waits for a signal and does nothing else.
 package main
 
 import (

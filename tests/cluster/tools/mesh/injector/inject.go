@@ -27,17 +27,17 @@ const (
 	injectKey        = "sidecar.istio.io/inject"
 )
 
-// inject changes the pod in place. It works on plain JSON, so that no unknown field is
-// lost. Like Istio 1.30 it lays the rendered container over one of the same name. If the
-// status annotation lists that container, an earlier injection rendered it, and the pod is
-// injected again; if not, it customizes the sidecar, and is laid over the result.
+// inject changes the pod in place. It works on plain JSON, so that unknown fields are
+// preserved. Like Istio 1.30, it merges the rendered container into one of the same name. If
+// the status annotation lists that container, an earlier injection rendered it, and the pod
+// is injected again; if not, the container customizes the sidecar and is merged over the result.
 func (config injector) inject(pod object, namespace string) (bool, error) {
 	metadata, spec := child(pod, "metadata"), child(pod, "spec")
 	labels, annotations := child(metadata, "labels"), child(metadata, "annotations")
 	if spec["hostNetwork"] == true {
 		return false, nil
 	}
-	// The selectors have judged the label; without it the old annotation counts.
+	// The selectors have checked the label; without it, the old annotation counts.
 	if _, labelled := labels[injectKey]; !labelled && text(annotations, injectKey) == "false" {
 		return false, nil
 	}
@@ -50,7 +50,7 @@ func (config injector) inject(pod object, namespace string) (bool, error) {
 		return false, err
 	}
 	native := template == "sidecar" && config.native
-	// An empty value means the default.
+	// An empty value stands for the default.
 	if value := text(annotations, nativeAnnotation); value != "" && template == "sidecar" {
 		native = value != "false"
 	}
@@ -96,8 +96,8 @@ func (config injector) inject(pod object, namespace string) (bool, error) {
 	return true, nil
 }
 
-// selectTemplate returns the last template that the annotation names: each is laid over
-// the one before it.
+// selectTemplate returns the last template that the annotation names: each one overrides
+// the previous one.
 func selectTemplate(names string) (string, error) {
 	template := "sidecar"
 	for _, name := range strings.Split(names, ",") {
@@ -117,7 +117,7 @@ func (config injector) container(proxyConfig proxyConfig, template string, nativ
 	for _, name := range proxyConfig.metadataNames {
 		environment = append(environment, object{"name": name, "value": proxyConfig.metadata[name]})
 	}
-	readyPort := 15021 // Envoy's; without one the agent's own
+	readyPort := 15021 // Envoy's; without Envoy, the agent's own
 	if template == "grpc-agent" {
 		readyPort = 15020
 	}
@@ -167,9 +167,9 @@ type proxyConfig struct {
 	metadataNames []string
 }
 
-// readConfig reads the annotation as Istio does: Istio's own YAML parser, both spellings
-// of a name, unknown fields allowed, and an error where a known field has another type.
-// The status port may have an annotation of its own, which wins.
+// readConfig parses the annotation as Istio does: with Istio's own YAML parser, both spellings
+// of a name and unknown fields allowed, and an error if a known field has another type.
+// The annotation of the status port takes precedence.
 func readConfig(annotation, statusPort string) (proxyConfig, error) {
 	result := proxyConfig{json: "{}"}
 	if annotation == "" && statusPort == "" {
@@ -208,7 +208,7 @@ func readConfig(annotation, statusPort string) (proxyConfig, error) {
 			if err := json.Unmarshal(raw, field.target); err != nil {
 				return refuse(fmt.Errorf("%s: %w", name, err))
 			}
-			// The proxy reads the first spelling alone.
+			// The proxy reads only the first spelling.
 			delete(fields, name)
 			fields[field.names[0]] = raw
 		}
@@ -239,7 +239,7 @@ func canonicalName(metadata, labels object) string {
 			return name
 		}
 	}
-	// A generated name has no end yet; a label must not end in a dash.
+	// A generated name has no suffix yet; a label must not end in a dash.
 	return strings.TrimRight(podName(object{"metadata": metadata}), "-.")
 }
 

@@ -1,6 +1,6 @@
-// Command istio-sidecar-injector is a test webhook that injects the way Istio's does
-// where that matters to a webhook before or after it: what it reads from the pod that it
-// receives, what it renders, what it refuses.
+// Command istio-sidecar-injector is a test webhook that matches Istio's in every respect that
+// affects a webhook before or after it: the fields of the pod that it reads, what it renders,
+// and what it rejects.
 //
 //	istio-sidecar-injector --listen 127.0.0.1:PORT --tls-cert FILE --tls-key FILE [--image NAME:TAG] [--native]
 //	istio-sidecar-injector register --url https://… --ca FILE [--name NAME]
@@ -55,8 +55,8 @@ func main() {
 	log.Fatal(server.ServeTLS(listener, *cert, *key))
 }
 
-// answer turns a review into the response. A pod that cannot be injected is denied, with
-// the reason as its message: so does Istio.
+// answer returns the response to a review. Like Istio, it denies a pod that cannot be injected,
+// with the reason as the message.
 func answer(review map[string]any, config injector) object {
 	request := child(review, "request")
 	pod := child(request, "object")
@@ -82,7 +82,7 @@ func answer(review map[string]any, config injector) object {
 	return object{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 }
 
-// register prints the two webhooks of Istio's default installation: one by the
+// register prints the two webhooks of Istio's default installation: one selects by the
 // namespace's label, one by the pod's label elsewhere.
 func register(args []string) {
 	flags := flag.NewFlagSet("register", flag.ExitOnError)

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// mergeKeys names the lists of a container that Kubernetes merges item by item, and the
+// mergeKeys lists the lists of a container that Kubernetes merges item by item, with the
 // field that identifies an item. Every other list is replaced.
 var mergeKeys = map[string]string{"env": "name", "ports": "containerPort", "volumeMounts": "mountPath", "volumeDevices": "devicePath"}
 
-// customize lays the rendered container over the one that the pod has, and the user's
+// customize merges the rendered container over the pod's own one, and the user's
 // customization, if any, over both. The customization is kept in an annotation for the
 // next injection.
 func customize(annotations object, field string, present, rendered object) (object, error) {

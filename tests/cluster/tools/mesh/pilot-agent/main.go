@@ -1,6 +1,6 @@
-// Command pilot-agent stands in for Istio's program of that name in the test image
-// istio-proxy. It runs the real Envoy; only what ends a proxy, waits for it or asks it is
-// rebuilt here, with the ports, exit codes and time-outs of Istio 1.26 and later.
+// Command pilot-agent replaces Istio's program of that name in the test image
+// istio-proxy. It runs the real Envoy; only the parts that terminate a proxy, wait for it or
+// send it requests are reimplemented, with the ports, exit codes and timeouts of Istio 1.26 and later.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// parse takes flags and words in any order, as the original does: `--name value` and
+// parse accepts flags and words in any order, like the original: `--name value` and
 // `--name=value`.
 func parse(args []string) (words []string, flags map[string]string, err error) {
 	flags = map[string]string{}

@@ -51,8 +51,8 @@ static_resources:
             typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
 `
 
-// settings are the parts of PROXY_CONFIG (the merged proxy configuration that the
-// injector writes as JSON) which this program honours.
+// settings are the fields of PROXY_CONFIG (the merged proxy configuration that the
+// injector writes as JSON) that this program supports.
 type settings struct {
 	ProxyAdminPort           int
 	StatusPort               int
@@ -77,8 +77,8 @@ func readSettings() (settings, error) {
 	return result, nil
 }
 
-// proxy runs Envoy, unless that is disabled, until it ends or is ended. It exits 0 in every such case, a crash of
-// Envoy included: that is what Istio's does, and what hides a dead proxy.
+// proxy runs Envoy, unless that is disabled, until it exits or is terminated. Like Istio's, it always exits with 0,
+// even after a crash of Envoy, which hides a dead proxy.
 func proxy() error {
 	settings, err := readSettings()
 	if err != nil {
@@ -153,8 +153,8 @@ func proxy() error {
 	return nil
 }
 
-// crash ends the first TEST_CRASHES starts with an error: for tests of a proxy that is
-// restarted. The folder outlives the container.
+// crash makes the first TEST_CRASHES starts fail, for tests of a proxy that restarts.
+// The directory outlives the container.
 func crash() error {
 	text := os.Getenv("TEST_CRASHES")
 	if text == "" {
@@ -175,10 +175,10 @@ func crash() error {
 	if err := os.WriteFile(file, append(starts, '.'), 0o600); err != nil {
 		return err
 	}
-	return fmt.Errorf("crash %d of %d, as asked", len(starts)+1, crashes)
+	return fmt.Errorf("crash %d of %d, as configured", len(starts)+1, crashes)
 }
 
-// disabled tells whether this agent serves gRPC applications, which need no Envoy.
+// disabled reports whether this agent serves gRPC applications, which need no Envoy.
 func disabled() bool { return os.Getenv("DISABLE_ENVOY") == "true" }
 
 func (settings settings) statusServer(quit chan<- struct{}) http.Handler {
@@ -200,7 +200,7 @@ func (settings settings) statusServer(quit chan<- struct{}) http.Handler {
 		log.Print("handling /quitquitquit, notifying pilot-agent to exit")
 		select {
 		case quit <- struct{}{}:
-		default: // asked before
+		default: // already notified
 		}
 	})
 	mux.HandleFunc("/drain", func(w http.ResponseWriter, r *http.Request) {
@@ -213,7 +213,7 @@ func (settings settings) statusServer(quit chan<- struct{}) http.Handler {
 	return mux
 }
 
-// refused answers requests from elsewhere than this pod, and other methods than POST.
+// refused rejects requests from outside of this pod, and methods other than POST.
 func refused(w http.ResponseWriter, r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || !net.ParseIP(host).IsLoopback() {

@@ -1,46 +1,46 @@
-//! An object with a version, and those who see it late.
+//! An object with a version and a history, for delayed readers.
 
-/// An object of the cluster, and what it was before.
+/// An object of the cluster with its previous revisions.
 #[derive(Debug)]
 pub(super) struct Object<T> {
     pub(super) version: u64,
-    pub(super) past: Vec<Moment<T>>,
+    pub(super) history: Vec<Revision<T>>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Moment<T> {
+pub(super) struct Revision<T> {
     pub(super) since: i64,
     pub(super) value: Option<T>,
-    /// Whether a leader wrote it.
-    pub(super) ours: bool,
+    /// True if a leader wrote it.
+    pub(super) by_leader: bool,
 }
 
 impl<T: Clone + Default> Object<T> {
     pub(super) fn now(&self) -> Option<&T> {
-        self.past.last()?.value.as_ref()
+        self.history.last()?.value.as_ref()
     }
 
-    pub(super) fn set(&mut self, since: i64, value: Option<T>, ours: bool) {
+    pub(super) fn set(&mut self, since: i64, value: Option<T>, by_leader: bool) {
         self.version += 1;
-        self.past.push(Moment { since, value, ours });
+        self.history.push(Revision { since, value, by_leader });
     }
 
-    /// Writes on condition that nobody has written since `version`.
+    /// Writes if the object still exists and still has this version.
     pub(super) fn write(&mut self, version: u64, since: i64, value: T) {
         if self.version == version && self.now().is_some() {
             self.set(since, Some(value), true);
         }
     }
 
-    /// What somebody who is up to `lag` late may see: from the moment before on.
-    pub(super) fn seen(&self, passed: i64, lag: i64) -> &[Moment<T>] {
-        let first = self.past.iter().rposition(|moment| moment.since <= passed - lag).unwrap_or(0);
-        &self.past[first..]
+    /// Returns the revisions that a reader with a delay of up to `lag` may see.
+    pub(super) fn visible(&self, passed: i64, lag: i64) -> &[Revision<T>] {
+        let first = self.history.iter().rposition(|revision| revision.since <= passed - lag).unwrap_or(0);
+        &self.history[first..]
     }
 }
 
 impl<T: Default> Default for Object<T> {
     fn default() -> Self {
-        Self { version: 0, past: vec![Moment { since: 0, value: Some(T::default()), ours: false }] }
+        Self { version: 0, history: vec![Revision { since: 0, value: Some(T::default()), by_leader: false }] }
     }
 }

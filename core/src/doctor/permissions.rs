@@ -1,0 +1,208 @@
+//! Checks the permissions of the service accounts, which `charts/trainmesh/templates/*/rbac.yaml` grants.
+
+mod rules;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::{Code, Found, Servers, join_names};
+use crate::cluster_facts::ReferencedObjects;
+use crate::config::Configuration;
+use rules::{RULES, WATCH};
+
+/// One of the two servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// `trainmesh webhook`
+    Webhook,
+    /// `trainmesh controller`
+    Controller,
+}
+
+/// A permission of a service account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// Server that uses the account.
+    pub server: Server,
+    /// Verb, such as `get`.
+    pub verb: &'static str,
+    /// API group; empty for the core group.
+    pub group: &'static str,
+    /// Resource, optionally with a subresource: `pods/exec`.
+    pub resource: &'static str,
+    /// Name of the object; empty for all objects.
+    pub name: Cow<'static, str>,
+    /// Namespace; `None` for all namespaces and for cluster-scoped resources.
+    pub namespace: Option<String>,
+}
+
+/// Returns the permissions that `servers` in `namespace` require with `configuration`.
+#[must_use]
+pub fn required_permissions(configuration: &Configuration, servers: &Servers, namespace: &str) -> Vec<Permission> {
+    let installed = |server| server == Server::Webhook || servers.controller;
+    let rules = RULES.iter().filter(|rule| rule.applies(configuration, servers) && installed(rule.server));
+    rules.flat_map(|rule| rule.permissions(namespace)).chain(permissions_for_profiles(configuration)).collect()
+}
+
+/// Returns the permissions on pods that `configuration` does not use. They are a risk if the account's token leaks.
+#[must_use]
+pub fn unused_permissions(configuration: &Configuration, servers: &Servers) -> Vec<Permission> {
+    let on_pods = RULES.iter().filter(|rule| rule.resource.starts_with("pods/"));
+    on_pods.filter(|rule| !rule.applies(configuration, servers)).flat_map(|rule| rule.permissions("")).collect()
+}
+
+/// Returns the permissions of the webhook to watch the objects that profiles refer to, in all namespaces.
+fn permissions_for_profiles(configuration: &Configuration) -> Vec<Permission> {
+    if !configuration.fabric.enabled {
+        return Vec::new();
+    }
+    let ReferencedObjects { config_maps, claim_templates } =
+        ReferencedObjects::from_profiles(&configuration.fabric.profiles);
+    let maps = config_maps.into_iter().map(|name| ("", "configmaps", name));
+    let claims = claim_templates.into_iter().map(|name| ("resource.k8s.io", "resourceclaimtemplates", name));
+    let permissions = maps.chain(claims).flat_map(|(group, resource, name)| {
+        let name = Cow::<str>::Owned(name);
+        WATCH.iter().map(move |verb| Permission {
+            server: Server::Webhook,
+            verb,
+            group,
+            resource,
+            name: name.clone(),
+            namespace: None,
+        })
+    });
+    permissions.collect()
+}
+
+/// Returns the namespaced permissions that can replace a permission denied for all namespaces: on pods, the controller
+/// needs permissions only in namespaces that have opted in. `None` if there is no replacement.
+#[must_use]
+pub fn narrow_to_namespaces(denied: &Permission, opted_in: &[String]) -> Option<Vec<Permission>> {
+    let narrow = denied.namespace.is_none() && denied.resource.starts_with("pods/");
+    narrow.then(|| opted_in.iter().map(|name| Permission { namespace: Some(name.clone()), ..denied.clone() }).collect())
+}
+
+pub(super) fn check(denied: &[Permission], unused: &[Permission]) -> Vec<Found> {
+    let found = match denied {
+        [] => (Code::RightsGranted, String::new()),
+        denied => (Code::RightsMissing, join_names(denied)),
+    };
+    let unused = (!unused.is_empty()).then(|| (Code::RightsUnneeded, join_names(unused)));
+    std::iter::once(found).chain(unused).collect()
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { server, verb, group: _, resource, name, namespace } = self;
+        let server = match server {
+            Server::Webhook => "webhook",
+            Server::Controller => "controller",
+        };
+        write!(formatter, "{server}: {verb} {resource}")?;
+        if !name.is_empty() {
+            write!(formatter, " {name}")?;
+        }
+        namespace.iter().try_for_each(|namespace| write!(formatter, " in {namespace}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::rules::READ;
+    use super::*;
+
+    const NO_FABRIC: &str = "enabled: false";
+
+    fn configuration(termination: &str, fabric: &str) -> Configuration {
+        let head = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
+        Configuration::parse(&format!("{head}termination: {{{termination}}}\nfabric: {{{fabric}}}\n")).unwrap()
+    }
+
+    /// The required permissions include all of `with`, and none contains a part of `without`.
+    #[rstest]
+    #[case::all("portForward: true", "", true, &["webhook: get secrets trainmesh-webhook-tls in home", "controller: create pods/portforward", "controller: patch mutatingwebhookconfigurations 0-trainmesh"], &[])]
+    #[case::certificates_not_managed("", NO_FABRIC, false, &["controller: create pods/exec"], &["secrets", "mutatingwebhook"])]
+    #[case::port_forward_disabled("", NO_FABRIC, true, &["controller: get pods/exec"], &["portforward"])]
+    #[case::termination_and_fabric_disabled("enabled: false", NO_FABRIC, true, &["controller: create events in home"], &[" pods", "portforward", "nodes", "trainmesh-fabric"])]
+    #[case::fabric_only("enabled: false", "", true, &["controller: watch pods", "controller: patch configmaps trainmesh-fabric in home", "webhook: watch nodes", "webhook: list mutatingwebhookconfigurations network-resources-injector-config"], &["pods/"])]
+    #[case::custom_profile("", "profiles: [{name: own, transport: ib, dra: {claims: [{name: rdma, resourceClaimTemplateName: nics}]}}]", true, &["webhook: watch resourceclaimtemplates nics"], &[])]
+    fn required_permissions_follow_the_features(
+        #[case] text: &str,
+        #[case] fabric: &str,
+        #[case] own: bool,
+        #[case] with: &[&str],
+        #[case] without: &[&str],
+    ) {
+        let servers = Servers { own_certificate: own, ..Servers::default() };
+        let required = required_permissions(&configuration(text, fabric), &servers, "home");
+        let required: Vec<String> = required.iter().map(ToString::to_string).collect();
+        assert!(with.iter().all(|permission| required.iter().any(|it| it == permission)), "{required:?}");
+        assert!(without.iter().all(|part| required.iter().all(|it| !it.contains(part))), "{required:?}");
+    }
+
+    #[test]
+    fn the_webhook_alone_has_no_write_permissions_and_reads_no_pods() {
+        let servers = Servers { own_certificate: false, controller: false, ..Servers::default() };
+        let required = required_permissions(&configuration("enabled: false", ""), &servers, "home");
+        for Permission { server, verb, resource, .. } in &required {
+            assert!(*server == Server::Webhook && READ.contains(verb), "{server:?} {verb} {resource}");
+            assert!(!resource.starts_with("pods") && *resource != "secrets", "{verb} {resource}");
+        }
+        assert!(!required.is_empty());
+    }
+
+    #[test]
+    fn the_chart_grants_the_objects_of_built_in_profiles() {
+        let chart = crate::yaml::parse(include_str!("../../../charts/trainmesh/files/fabric.yaml")).unwrap();
+        let ReferencedObjects { config_maps, claim_templates } =
+            ReferencedObjects::from_profiles(&Configuration::embedded().fabric.profiles);
+        assert_eq!(chart, serde_json::json!({"configMaps": config_maps, "claimTemplates": claim_templates}));
+    }
+
+    #[test]
+    fn only_permissions_on_pods_are_narrowed() {
+        let permission = |resource| Permission {
+            server: Server::Controller,
+            verb: "create",
+            group: "",
+            resource,
+            name: "".into(),
+            namespace: None,
+        };
+        assert_eq!(narrow_to_namespaces(&permission("namespaces"), &["a".to_owned()]), None);
+        let names: Vec<String> = narrow_to_namespaces(&permission("pods/exec"), &["a".to_owned()])
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(names, ["controller: create pods/exec in a"]);
+        let namespaced = Permission { namespace: Some("a".to_owned()), ..permission("pods/exec") };
+        assert_eq!(narrow_to_namespaces(&namespaced, &["b".to_owned()]), None);
+    }
+
+    #[test]
+    fn lists_and_counts_denied_permissions() {
+        let denied = required_permissions(&Configuration::embedded(), &Servers::default(), "home");
+        let (code, evidence) = check(&denied, &[]).remove(0);
+        assert_eq!(code, Code::RightsMissing);
+        assert!(
+            evidence.starts_with("webhook: get namespaces, ")
+                && evidence.ends_with(&format!("and {} more", denied.len() - 8)),
+            "{evidence}"
+        );
+        assert_eq!(check(&[], &[])[0].0, Code::RightsGranted);
+    }
+
+    #[rstest]
+    #[case::by_default("", &["controller: get pods/portforward", "controller: create pods/portforward"])]
+    #[case::port_forward_enabled("portForward: true", &[])]
+    #[case::without_termination("enabled: false", &["controller: get pods/exec", "controller: create pods/exec", "controller: get pods/portforward", "controller: create pods/portforward"])]
+    fn reports_unused_permissions(#[case] text: &str, #[case] expected: &[&str]) {
+        let unused = unused_permissions(&configuration(text, ""), &Servers::default());
+        assert_eq!(unused.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+        let codes: Vec<Code> = check(&[], &unused).into_iter().map(|(code, _)| code).collect();
+        assert_eq!(codes.contains(&Code::RightsUnneeded), !expected.is_empty());
+    }
+}

@@ -1,0 +1,177 @@
+//! Catalog of sidecars that the controller can terminate, in the order of termination.
+
+#[cfg(test)]
+mod chart;
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use super::{Action, Attempt, Method};
+use crate::config::{Argv, Helper, HelperMethod, HttpPost, Termination};
+
+/// Default time that a sidecar may take to exit.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Consul exits only after a configurable grace period; this allows for 30 s of it.
+const CONSUL_EXIT_TIMEOUT: Duration = Duration::from_secs(40);
+
+/// Sidecars that the controller can terminate: configured entries first, then the built-in ones. Proxies come last,
+/// because the others may need them to send buffered data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SidecarCatalog {
+    entries: Vec<Entry>,
+    port_forward: bool,
+}
+
+/// How to terminate one sidecar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Name of the entry, and of the containers that it applies to by default.
+    pub(super) name: Box<str>,
+    /// The only method for this sidecar.
+    pub(super) attempt: Attempt,
+}
+
+impl SidecarCatalog {
+    /// Creates the catalog for `settings`. A configured entry replaces a built-in one of the same name, at its
+    /// position.
+    #[must_use]
+    pub fn new(settings: &Termination) -> Self {
+        let mut built_in = BUILT_IN.clone();
+        let mut entries = Vec::with_capacity(built_in.len() + settings.helpers.len());
+        for entry in settings.helpers.iter().map(Entry::configured) {
+            match built_in.iter_mut().find(|known| known.name == entry.name) {
+                Some(known) => *known = entry,
+                None => entries.push(entry),
+            }
+        }
+        entries.append(&mut built_in);
+        Self { entries, port_forward: settings.port_forward }
+    }
+
+    /// Returns true if the settings allow the method of `entry`.
+    pub(super) fn allows(&self, entry: &Entry) -> bool {
+        self.port_forward || entry.attempt.method != Method::SidecarPost
+    }
+
+    /// Returns the entry called `name` and its position in the order of termination.
+    pub(super) fn find(&self, name: &str) -> Option<(usize, &Entry)> {
+        self.entries.iter().enumerate().find(|(_, entry)| *entry.name == *name)
+    }
+}
+
+/// Returns true if the catalog for `settings` has an entry called `name`.
+pub(super) fn contains(settings: &Termination, name: &str) -> bool {
+    settings.helpers.iter().any(|helper| helper.name.as_str() == name)
+        || BUILT_IN.iter().any(|entry| *entry.name == *name)
+}
+
+impl Entry {
+    fn configured(helper: &Helper) -> Self {
+        let (method, action) = match &helper.method {
+            HelperMethod::Exec(Argv(argv)) => (Method::SidecarExec, Action::Exec { argv: argv.clone() }),
+            HelperMethod::Http(HttpPost { port, path }) => {
+                (Method::SidecarPost, Action::Post { port: *port, path: path.clone() })
+            }
+        };
+        Self { name: helper.name.as_str().into(), attempt: Attempt { method, action, exit_timeout: EXIT_TIMEOUT } }
+    }
+
+    fn post(name: &str, port: u16, path: &str) -> Self {
+        let action = Action::Post { port, path: path.to_owned() };
+        Self { name: name.into(), attempt: Attempt { method: Method::SidecarPost, action, exit_timeout: EXIT_TIMEOUT } }
+    }
+
+    /// SIGTERM to the main process, for sidecars without an endpoint. It requires `kill` in the image; if that is
+    /// missing, the event of the failed attempt shows it.
+    fn sigterm(name: &str) -> Self {
+        let argv = ["kill", "-TERM", "1"].map(str::to_owned).to_vec();
+        let action = Action::Exec { argv };
+        Self { name: name.into(), attempt: Attempt { method: Method::SidecarExec, action, exit_timeout: EXIT_TIMEOUT } }
+    }
+
+    /// Returns true if the command signals process 1, which must belong to the sidecar.
+    pub(super) fn signals_process_1(&self) -> bool {
+        let Action::Exec { argv } = &self.attempt.action else { return false };
+        let words = || argv.iter().flat_map(|argument| argument.split_whitespace());
+        words().any(|word| word.rsplit('/').next() == Some("kill")) && words().any(|word| word == "1")
+    }
+
+    fn with_exit_timeout(mut self, exit_timeout: Duration) -> Self {
+        self.attempt.exit_timeout = exit_timeout;
+        self
+    }
+}
+
+/// The built-in entries, each with a link to its documentation.
+static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    vec![
+        // With --quitquitquit its admin port accepts a POST.
+        // https://github.com/GoogleCloudPlatform/cloud-sql-proxy/blob/main/cmd/root.go
+        Entry::post("cloud-sql-proxy", 9091, "/quitquitquit"),
+        // The usual container name of version 1, which many manifests still use.
+        Entry::post("cloudsql-proxy", 9091, "/quitquitquit"),
+        // Requires the annotation vault.hashicorp.com/agent-enable-quit; the injector's listener is on port 8200.
+        // https://github.com/hashicorp/vault/pull/14223, https://github.com/hashicorp/vault-k8s/pull/330
+        Entry::post("vault-agent", 8200, "/agent/v1/quit"),
+        // https://docs.dapr.io/operations/hosting/kubernetes/kubernetes-job/
+        Entry::post("daprd", 3500, "/v1.0/shutdown"),
+        // Its HTTP server has no quit endpoint. The -debug images contain kill, the others no command at all.
+        // https://docs.fluentbit.io/manual/installation/downloads/docker
+        Entry::sigterm("fluent-bit"),
+        // The sidecar of the OpenTelemetry operator, and the usual name in manifests. There is no quit endpoint, and
+        // the official images contain only the collector: this works for images that contain kill.
+        // https://github.com/open-telemetry/opentelemetry-helm-charts/issues/193
+        Entry::sigterm("otc-container"),
+        Entry::sigterm("otel-collector"),
+        // Requires lifecycle management; it responds at once and terminates Envoy after its grace period.
+        // https://github.com/hashicorp/consul-dataplane/blob/main/pkg/consuldp/lifecycle.go
+        Entry::post("consul-dataplane", 20600, "/graceful_shutdown").with_exit_timeout(CONSUL_EXIT_TIMEOUT),
+        // Newer versions require the annotation config.linkerd.io/proxy-admin-shutdown: enabled.
+        // https://github.com/linkerd/linkerd2-proxy/pull/811, https://github.com/linkerd/linkerd2-proxy/pull/3014
+        Entry::post("linkerd-proxy", 4191, "/shutdown"),
+    ]
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Configuration, ContainerName};
+
+    fn names(catalog: &SidecarCatalog) -> Vec<&str> {
+        catalog.entries.iter().map(|entry| &*entry.name).collect()
+    }
+
+    #[test]
+    fn proxies_are_terminated_last() {
+        let catalog = SidecarCatalog::new(&Configuration::embedded().termination);
+        let [.., consul, linkerd] = names(&catalog)[..] else { panic!("too short") };
+        assert_eq!([consul, linkerd], ["consul-dataplane", "linkerd-proxy"]);
+    }
+
+    #[test]
+    fn every_entry_is_documented_in_the_order_of_termination() {
+        let page = include_str!("../../../docs/termination.md");
+        let (_, table) = page.split_once("| name | terminated by | requires |\n|---|---|---|\n").unwrap();
+        let (table, _) = table.split_once("\n\n").unwrap();
+        let first_cells = table.lines().filter_map(|row| row.split('|').nth(1));
+        let documented: Vec<&str> =
+            first_cells.flat_map(|cell| cell.split(", ").map(|name| name.trim().trim_matches('`'))).collect();
+        assert_eq!(names(&SidecarCatalog::new(&Configuration::embedded().termination)), documented);
+    }
+
+    #[test]
+    fn a_configured_entry_comes_first_or_replaces_a_built_in_one() {
+        let mut settings = Configuration::embedded().termination;
+        let exec = |name: &str| Helper {
+            name: ContainerName::parse(name).unwrap(),
+            method: HelperMethod::Exec(Argv(vec!["stop".to_owned()])),
+        };
+        let before = names(&SidecarCatalog::new(&settings)).len();
+        settings.helpers = vec![exec("daprd"), exec("cache")];
+        let catalog = SidecarCatalog::new(&settings);
+        assert_eq!(names(&catalog).len(), before + 1);
+        assert_eq!(names(&catalog)[0], "cache");
+        let (_, daprd) = catalog.find("daprd").unwrap();
+        assert_eq!(daprd.attempt.action, Action::Exec { argv: vec!["stop".to_owned()] });
+    }
+}

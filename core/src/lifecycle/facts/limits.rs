@@ -1,0 +1,60 @@
+//! Limits of what is read from a pod, because pods are untrusted input for the controller's memory and CPU time.
+//!
+//! A value that exceeds its limit is never truncated, because a part may have another meaning. It counts as malformed,
+//! in such a way that nothing is terminated.
+
+use crate::pod::{ContainerKind, Pod};
+use serde_json::Value;
+
+/// Bytes of an annotation: enough for a list of [`NAMES`] names.
+pub(crate) const ANNOTATION: usize = 4 * 1024;
+/// Bytes of a container's name, and of a label's value: Kubernetes allows no more.
+pub(crate) const NAME: usize = 63;
+/// Names in an annotation: as many as containers.
+pub(crate) const NAMES: usize = CONTAINERS;
+/// Containers in one list of the pod spec. Pods of training jobs have fewer than ten.
+pub(crate) const CONTAINERS: usize = 64;
+/// Rules in a container's `restartPolicyRules`: Kubernetes allows 20.
+pub(crate) const RULES: usize = 64;
+/// Exit codes in one rule: Kubernetes allows 255.
+pub(crate) const EXIT_CODES: usize = 256;
+/// Bytes of a duration: every valid one is shorter.
+pub(crate) const DURATION: usize = 64;
+/// Bytes of the mesh agent's configuration: JSON that includes mesh-wide settings.
+pub(crate) const AGENT_CONFIG: usize = 64 * 1024;
+
+/// The limit that an annotation exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitExceeded {
+    /// More than this number of bytes.
+    Length(usize),
+    /// More than this number of names.
+    Names(usize),
+}
+
+impl std::fmt::Display for LimitExceeded {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Length(limit) => write!(formatter, "more than {limit} bytes"),
+            Self::Names(limit) => write!(formatter, "more than {limit} names"),
+        }
+    }
+}
+
+/// Returns `text` if it has at most `limit` bytes.
+pub(super) fn limited(text: &str, limit: usize) -> Result<Box<str>, LimitExceeded> {
+    if text.len() > limit { Err(LimitExceeded::Length(limit)) } else { Ok(text.into()) }
+}
+
+/// Returns `text`, a list of names, if it is within the limits.
+pub(super) fn limited_names(text: &str) -> Result<Box<str>, LimitExceeded> {
+    let text = limited(text, ANNOTATION)?;
+    let names = text.split(',').filter(|name| !name.trim().is_empty()).count();
+    if names > NAMES { Err(LimitExceeded::Names(NAMES)) } else { Ok(text) }
+}
+
+/// Returns true if `pod` has more containers than [`CONTAINERS`] in one list.
+pub(super) fn has_too_many_containers(pod: Pod<'_>) -> bool {
+    let list = |kind: ContainerKind| pod.spec().and_then(|spec| spec.get(kind.list())).and_then(Value::as_array);
+    [ContainerKind::Init, ContainerKind::App].into_iter().filter_map(list).any(|list| list.len() > CONTAINERS)
+}

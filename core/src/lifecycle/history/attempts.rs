@@ -1,0 +1,214 @@
+//! Attempts on one container, and when the next one is due.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::lifecycle::{Attempt, AttemptOutcome, AttemptResult, Method, Role, Target};
+
+/// Backoff after the first round of methods; it doubles with each round.
+const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
+/// The longest backoff: a granted permission or a recovered node takes effect within a minute.
+const MAX_BACKOFF: Duration = Duration::from_mins(1);
+/// Backoff after the deadline: thousands of such pods are no load for an apiserver.
+const GIVEN_UP_BACKOFF: Duration = Duration::from_hours(1);
+/// Number of consecutive attempts that do not reach the container after which the node counts as unreachable.
+const UNREACHABLE_THRESHOLD: u32 = 5;
+/// Rounds until the deadline counts as exceeded: what prevents so many is not transient.
+const MAX_ROUNDS: u32 = 10;
+/// Time after which a failure is reported, whatever the number of rounds.
+const ATTEMPTS_DEADLINE: SignedDuration = SignedDuration::from_mins(15);
+
+/// The attempts on one container.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::lifecycle) struct ContainerAttempts {
+    container: Box<str>,
+    role: Role,
+    /// ID of the instance of the last attempt.
+    id: Box<str>,
+    /// Number of instances with an attempt.
+    instances: u32,
+    /// Methods tried in this round.
+    round: Vec<Method>,
+    /// Number of rounds before this one.
+    rounds: u32,
+    /// Number of consecutive attempts that did not reach the container.
+    misses: u32,
+    /// Number of attempts that timed out; each of them occupied a permit that others wait for.
+    timeouts: u32,
+    first: Timestamp,
+    /// When to evaluate or to repeat the last attempt.
+    next: Timestamp,
+    /// Spreads the retries of pods that completed together.
+    jitter: f64,
+    /// The last method that may have terminated this instance.
+    delivered: Option<Method>,
+    last: (Method, AttemptOutcome),
+}
+
+/// State of the attempts on a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lifecycle) enum Progress {
+    /// The method with this index is due.
+    Due(usize),
+    /// Waiting for the container to exit.
+    Terminating(Timestamp),
+    /// The next attempt is due later.
+    BackingOff(Timestamp),
+    /// The deadline is exceeded; the next round is due later.
+    GivenUp(Timestamp),
+}
+
+impl ContainerAttempts {
+    pub(super) fn new(target: &Target, method: Method, now: Timestamp) -> Self {
+        Self {
+            container: target.container.clone(),
+            role: target.role,
+            id: target.id.clone(),
+            instances: 1,
+            round: Vec::new(),
+            rounds: 0,
+            misses: 0,
+            timeouts: 0,
+            first: now,
+            next: now,
+            jitter: 0.0,
+            delivered: None,
+            last: (method, AttemptOutcome { result: AttemptResult::Failed, detail: String::new() }),
+        }
+    }
+
+    /// Selects the instance `id`. A new instance counts as a round, so that a container that is restarted repeatedly is
+    /// terminated ever more rarely. The methods of the current round are kept: the one after which the kubelet
+    /// restarted the container is not the next to be tried.
+    pub(super) fn select_instance(&mut self, id: &str) {
+        if *self.id != *id {
+            self.id = id.into();
+            self.instances += 1;
+            self.rounds += 1;
+            self.delivered = None;
+        }
+    }
+
+    /// Records the outcome of `attempt`.
+    pub(super) fn record(&mut self, attempt: &Attempt, outcome: AttemptOutcome, jitter: f64, now: Timestamp) {
+        let result = outcome.result;
+        self.jitter = jitter;
+        if result.may_have_terminated() {
+            self.delivered = Some(attempt.method);
+        }
+        if !result.reached_container() {
+            self.misses += 1;
+        } else if std::mem::take(&mut self.misses) >= UNREACHABLE_THRESHOLD {
+            // The node is back: attempts made while it was unreachable do not count.
+            self.first = now;
+            self.rounds = 0;
+            self.round.clear();
+        }
+        self.mark_tried(attempt.method, result);
+        let wait = match result {
+            AttemptResult::Sent => attempt.exit_timeout,
+            AttemptResult::PodGone => MAX_BACKOFF,
+            AttemptResult::Unreachable | AttemptResult::ContainerGone => backoff(self.misses - 1, jitter),
+            AttemptResult::TimedOut => {
+                self.timeouts += 1;
+                backoff(self.timeouts - 1, jitter)
+            }
+            _ => Duration::ZERO,
+        };
+        self.next = now + wait;
+        self.last = (attempt.method, outcome);
+    }
+
+    /// Marks `method` as tried, in a new round if this one contains it already. A missing permission affects all
+    /// methods that use the same subresource.
+    fn mark_tried(&mut self, method: Method, result: AttemptResult) {
+        if self.round.contains(&method) {
+            self.round.clear();
+            self.rounds += 1;
+        }
+        self.round.push(method);
+        if result == AttemptResult::Forbidden {
+            let same_permission = Method::ALL.into_iter().filter(|other| other.subresource() == method.subresource());
+            self.round.extend(same_permission.filter(|other| *other != method));
+        }
+    }
+
+    /// Returns the state of the attempts on the running instance `id`, with `methods` in order of preference.
+    pub(in crate::lifecycle) fn progress(&self, id: &str, methods: &[Method], now: Timestamp) -> Progress {
+        let untried = methods.iter().position(|method| !self.round.contains(method));
+        if *self.id != *id {
+            // The second instance is terminated at once, every later one after a backoff.
+            let next = Progress::Due(untried.unwrap_or(0));
+            return if self.instances == 1 { next } else { self.after_backoff(next, now) };
+        }
+        if now < self.next {
+            let sent = self.last.1.result == AttemptResult::Sent;
+            return if sent { Progress::Terminating(self.next) } else { Progress::BackingOff(self.next) };
+        }
+        match untried {
+            Some(index) => Progress::Due(index),
+            // The node is unreachable: each attempt has had its own backoff.
+            None if self.misses as usize >= methods.len() => Progress::Due(0),
+            None => self.after_backoff(Progress::Due(0), now),
+        }
+    }
+
+    /// Returns `next` once the backoff after this round is over.
+    fn after_backoff(&self, next: Progress, now: Timestamp) -> Progress {
+        let given_up = self.deadline_exceeded(now);
+        let forbidden = self.last.1.result == AttemptResult::Forbidden;
+        let wait = match () {
+            () if given_up => GIVEN_UP_BACKOFF,
+            () if forbidden => MAX_BACKOFF,
+            () => backoff(self.rounds, self.jitter),
+        };
+        let due = self.next + wait;
+        match () {
+            () if now >= due => next,
+            () if given_up => Progress::GivenUp(due),
+            () => Progress::BackingOff(due),
+        }
+    }
+
+    /// Returns the name of the container.
+    pub(super) fn container(&self) -> &str {
+        &self.container
+    }
+
+    /// Returns the role of the container.
+    pub(in crate::lifecycle) fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Returns the ID of the instance of the last attempt.
+    pub(in crate::lifecycle) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the last method that may have terminated this instance.
+    pub(in crate::lifecycle) fn delivered(&self) -> Option<Method> {
+        self.delivered
+    }
+
+    /// Returns true if an exit of this instance may be the effect of an attempt.
+    pub(in crate::lifecycle) fn may_have_terminated(&self) -> bool {
+        self.delivered.is_some()
+    }
+
+    /// Returns method and outcome of the last attempt.
+    pub(in crate::lifecycle) fn last(&self) -> (Method, &AttemptOutcome) {
+        (self.last.0, &self.last.1)
+    }
+
+    /// Returns true if the limit of rounds or of time is reached.
+    pub(in crate::lifecycle) fn deadline_exceeded(&self, now: Timestamp) -> bool {
+        self.rounds + 1 >= MAX_ROUNDS || now.duration_since(self.first) >= ATTEMPTS_DEADLINE
+    }
+}
+
+/// Returns the backoff after `rounds` rounds: one half is fixed, the other is scaled by `jitter`.
+fn backoff(rounds: u32, jitter: f64) -> Duration {
+    let whole = INITIAL_BACKOFF.saturating_mul(1 << rounds.min(16)).min(MAX_BACKOFF);
+    whole.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0)
+}

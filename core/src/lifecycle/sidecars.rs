@@ -1,0 +1,45 @@
+//! Detects sidecars of a new pod that will have to be terminated.
+
+use super::catalog;
+use super::roles::{PORT_FORWARD_OFF, Roles};
+use super::{PodFacts, SidecarCatalog};
+use crate::config::Termination;
+use crate::keys;
+use crate::pod::{ContainerKind, Pod};
+
+/// The sidecars of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodSidecars {
+    /// The pod has no sidecars, neither by annotation nor by a container name of the catalog.
+    None,
+    /// The pod has sidecars, but its main containers never complete.
+    MainNeverCompletes,
+    /// The pod has sidecars to terminate after the main containers.
+    Terminable {
+        /// Names of sidecars that need a port-forward although the settings forbid it: they keep running.
+        without_method: Vec<Box<str>>,
+    },
+}
+
+/// Returns the sidecars of `pod`, none of whose containers has started.
+#[must_use]
+pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
+    let declared = pod.annotation(keys::HELPER_CONTAINERS).is_some_and(|text| !text.trim().is_empty());
+    let mut app = pod.containers().filter(|container| container.kind == ContainerKind::App);
+    // Most pods have no sidecars: comparing names is enough for them.
+    if !declared && !app.any(|container| catalog::contains(settings, container.name())) {
+        return PodSidecars::None;
+    }
+    let facts = PodFacts::read(pod);
+    let catalog = SidecarCatalog::new(settings);
+    let roles = Roles::new(&facts, settings.proxy_container.as_str(), &catalog);
+    if roles.sidecars.is_empty() && roles.reports.is_empty() {
+        return PodSidecars::None;
+    }
+    let completes = !roles.main.is_empty() && roles.main.iter().all(|container| container.can_complete());
+    if !completes {
+        return PodSidecars::MainNeverCompletes;
+    }
+    let without_method = roles.reports.into_iter().filter(|report| report.detail == PORT_FORWARD_OFF);
+    PodSidecars::Terminable { without_method: without_method.filter_map(|report| report.container).collect() }
+}

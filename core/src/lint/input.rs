@@ -1,0 +1,29 @@
+//! Input of the lint: a patched pod and its surroundings.
+
+use std::collections::BTreeMap;
+
+use crate::cluster_facts::ClusterView;
+use crate::config::Profile;
+use crate::pod::{Injection, Pod};
+use crate::workload::Member;
+
+/// A patched pod and what is known about its namespace, job and cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct LintInput<'a> {
+    /// The pod after the patch.
+    pub pod: Pod<'a>,
+    /// The pod before the patch; the same as `pod` if there is none.
+    pub original: Pod<'a>,
+    /// Labels of the pod's namespace.
+    pub labels: &'a BTreeMap<String, String>,
+    /// Profile that is selected for the pod.
+    pub profile: Option<&'a Profile>,
+    /// Known facts of the cluster.
+    pub cluster: ClusterView<'a>,
+    /// The pod's position in its workload.
+    pub member: Option<Member<'a>>,
+    /// Number of pods with the pod's role, if known.
+    pub replicas: Option<u64>,
+    /// Sidecar injection that Istio performs for the pod.
+    pub injection: Injection,
+}

@@ -1,0 +1,116 @@
+//! Selection of the fabric profile and its revision.
+//!
+//! The pod's label selects the profile, else the namespace's label, else the configuration. Pods of one job must use
+//! the same revision: a new pod gets the revision of its siblings, the running pods of its job. If that revision is no
+//! longer available, or the siblings use another profile, the pod is left unchanged with a warning.
+
+use super::super::{RuleContext, RuleDecision};
+use super::TCP;
+use crate::config::Profile;
+use crate::config::profile::OnConflict;
+use crate::labels;
+use crate::mutate::{ProfileChoice, Reason};
+
+/// Profile selected for a pod.
+pub(super) struct Selection<'a> {
+    pub(super) name: &'a str,
+    pub(super) profile: &'a Profile,
+    pub(super) revision: &'a str,
+    /// Set if siblings use this revision.
+    pub(super) pinned: bool,
+    /// Set if siblings fell back to TCP.
+    pub(super) siblings_fell_back: bool,
+    /// Difference to the siblings that prevents any profile.
+    sibling_conflict: Option<String>,
+}
+
+/// Returns the profile for a pod, or the decision if no profile applies.
+pub(super) fn select<'a>(context: &RuleContext<'a>) -> Result<Selection<'a>, Box<RuleDecision>> {
+    let config = &context.snapshot.config.fabric;
+    let name = match context.snapshot.fabric_profile(context.pod) {
+        ProfileChoice::Profile(name) => name,
+        ProfileChoice::None => return Err(Box::new(RuleDecision::skipped(Reason::FabricOptedOut))),
+        ProfileChoice::Unset => return Err(Box::new(RuleDecision::skipped(Reason::FabricNotNamed))),
+    };
+    let current = config.profiles.find(name);
+    let pin = context.snapshot.cluster.pin;
+    let pinned = pin.filter(|pin| pin.profile == name);
+    let select = |profile, revision| Selection {
+        name,
+        profile,
+        revision,
+        pinned: pinned.is_some(),
+        siblings_fell_back: false,
+        sibling_conflict: None,
+    };
+    match (current, pinned) {
+        (Some(entry), None) => {
+            let mut selection = select(&entry.profile, &entry.revision);
+            selection.siblings_fell_back =
+                pin.is_some_and(|pin| pin.profile == TCP) && entry.profile.on_conflict == OnConflict::Tcp;
+            selection.sibling_conflict = pin.map(|pin| format!("they use {}", pin.profile));
+            Ok(selection)
+        }
+        (Some(entry), Some(pin)) if entry.revision == pin.revision => Ok(select(&entry.profile, &entry.revision)),
+        (current, Some(pin)) => match (pin.body, current) {
+            (Some(body), _) => Ok(select(body, pin.revision)),
+            (None, Some(entry)) => {
+                let mut selection = select(&entry.profile, &entry.revision);
+                selection.sibling_conflict = Some(format!("their revision {} is no longer available", pin.revision));
+                Ok(selection)
+            }
+            (None, None) => Err(Box::new(refuse_unknown(context, name))),
+        },
+        (None, None) => Err(Box::new(refuse_unknown(context, name))),
+    }
+}
+
+impl Selection<'_> {
+    /// Returns true if the pod's namespace may use the profile. This checks the active configuration, not the pinned
+    /// profile, because a pin is derived from pods and may outlive the permission.
+    pub(super) fn is_allowed(&self, context: &RuleContext<'_>) -> bool {
+        let configured = context.snapshot.config.fabric.profiles.find(self.name);
+        let profile = configured.map_or(self.profile, |entry| &entry.profile);
+        profile.allows(context.snapshot.namespace, context.snapshot.labels)
+    }
+
+    /// Returns the decision for a pod whose namespace may not use the profile.
+    pub(super) fn refuse_namespace(&self, context: &RuleContext<'_>) -> RuleDecision {
+        let problem = format!("it is not available in namespace {}", context.snapshot.namespace);
+        let warning = format!("fabric {} not applied: {problem}", self.name);
+        RuleDecision::refused(Reason::FabricNotAllowed, format!("{}: {problem}", self.name), warning)
+    }
+
+    /// Returns true if siblings prevent any profile.
+    pub(super) fn conflicts_with_siblings(&self) -> bool {
+        self.sibling_conflict.is_some() && !self.siblings_fell_back
+    }
+
+    /// Returns the decision for a pod whose siblings prevent any profile.
+    pub(super) fn refuse_for_siblings(&self) -> RuleDecision {
+        let problem = self.sibling_conflict.as_deref().unwrap_or_default();
+        let warning = format!(
+            "fabric {} not applied: pods of the job are still running and {problem}: restart the job",
+            self.name
+        );
+        RuleDecision::refused(Reason::FabricOfSiblings, format!("{}: {problem}", self.name), warning)
+    }
+}
+
+fn refuse_unknown(context: &RuleContext<'_>, name: &str) -> RuleDecision {
+    if !labels::is_value(name) {
+        let problem = "the name of the fabric is not a valid label value";
+        return RuleDecision::refused(Reason::UnknownFabric, problem, format!("fabric: {problem}"));
+    }
+    let profiles = &context.snapshot.config.fabric.profiles;
+    let fix = if let Some(near) = profiles.nearest(name) {
+        format!("did you mean {near}?")
+    } else {
+        format!("the closest is {}; trainmesh fabric list shows all", profiles.closest(name).unwrap_or_default())
+    };
+    RuleDecision::refused(
+        Reason::UnknownFabric,
+        format!("{name}: {fix}"),
+        format!("fabric: no profile is named {name}: {fix}"),
+    )
+}

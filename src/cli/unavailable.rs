@@ -1,0 +1,57 @@
+//! Replaces the commands that need a cluster in a build without the feature `cluster`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use anyhow::bail;
+
+use super::Status;
+use super::installation::InstallationArguments;
+use trainmesh_core::cluster_facts::ClusterFacts;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::preview::{Drift, PodReport};
+use trainmesh_core::scope::Installation;
+
+const MESSAGE: &str = "this command requires the feature `cluster`: build trainmesh without --no-default-features";
+
+/// Not in this build: requires the feature `cluster`
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(super) struct Arguments {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _rest: Vec<OsString>,
+}
+
+/// A live cluster; uninhabited in this build.
+#[derive(Debug)]
+pub(super) enum LiveCluster {}
+
+pub(super) fn run(_: &Arguments) -> anyhow::Result<Status> {
+    bail!(MESSAGE)
+}
+
+impl LiveCluster {
+    pub(super) fn connect(_context: Option<&str>, _installation: &InstallationArguments) -> anyhow::Result<Self> {
+        bail!(MESSAGE)
+    }
+
+    pub(super) fn installation(&self) -> &Installation {
+        match *self {}
+    }
+
+    pub(super) fn configuration(&self) -> anyhow::Result<Configuration> {
+        match *self {}
+    }
+
+    pub(super) fn labels(&self, _namespace: &str) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+        match *self {}
+    }
+
+    pub(super) fn facts(&self, _configuration: &Configuration) -> ClusterFacts {
+        match *self {}
+    }
+
+    pub(super) fn compare(&self, _report: &PodReport) -> anyhow::Result<Vec<Drift>> {
+        match *self {}
+    }
+}

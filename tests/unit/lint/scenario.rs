@@ -1,0 +1,127 @@
+//! A pod and its context, for the checks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
+use trainmesh_core::config::{Entry, LintSettings, Profile};
+use trainmesh_core::finding::Finding;
+use trainmesh_core::gang::pins::Pin;
+use trainmesh_core::lint::{LintInput, lint, warning_line};
+use trainmesh_core::pod::{Pod, injection};
+use trainmesh_core::workload;
+use trainmesh_core::yaml;
+
+/// A pod with its context; empty unless a case sets it.
+#[derive(Default)]
+pub struct Scenario {
+    pod: Value,
+    original: Option<Value>,
+    labels: BTreeMap<String, String>,
+    profile: Option<Profile>,
+    nodes: Option<Nodes>,
+    quotas: Option<Vec<Quota>>,
+    pin: Option<&'static str>,
+}
+
+/// Returns a pod with one container, `train`, that has these fields (YAML flow style).
+pub fn train(fields: &str) -> Scenario {
+    pod(&format!("{{spec: {{containers: [{{name: train, {fields}}}]}}}}"))
+}
+
+/// Like [`train`], with environment variables.
+pub fn env(variables: &[(&str, &str)]) -> Scenario {
+    with_env("", variables)
+}
+
+/// Like [`env()`], with resource limits.
+pub fn with_env(limits: &str, variables: &[(&str, &str)]) -> Scenario {
+    let entries: Vec<String> =
+        variables.iter().map(|(name, value)| format!("{{name: {name}, value: {value:?}}}")).collect();
+    train(&format!("resources: {{limits: {{{limits}}}}}, env: [{}]", entries.join(", ")))
+}
+
+/// Parses a pod from YAML.
+pub fn pod(text: &str) -> Scenario {
+    Scenario { pod: yaml::parse(text).unwrap_or_else(|error| panic!("{error}: {text}")), ..Scenario::default() }
+}
+
+/// A kind of node: its machine type, its allocatable resources, and whether Node Feature Discovery reported an adapter.
+pub type Shape = (&'static str, &'static [(&'static str, u64)], Option<bool>);
+
+impl Scenario {
+    pub fn original(self, text: &str) -> Self {
+        Self { original: Some(yaml::parse(text).unwrap()), ..self }
+    }
+
+    pub fn labelled(mut self, key: &str, value: &str) -> Self {
+        self.labels.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    pub fn profile(self, text: &str) -> Self {
+        let entry = Entry::parse(&format!("name: site\n{text}")).unwrap_or_else(|problems| panic!("{problems:?}"));
+        Self { profile: Some(entry.profile), ..self }
+    }
+
+    pub fn nodes(self, shapes: &[Shape]) -> Self {
+        let shapes = shapes.iter().map(|(instance_type, allocatable, adapter_detected)| NodeShape {
+            instance_type: Some((*instance_type).to_owned()),
+            allocatable: allocatable.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            adapter_detected: *adapter_detected,
+        });
+        Self { nodes: Some(Nodes { shapes: shapes.collect() }), ..self }
+    }
+
+    pub fn quota(self, remaining: &[(&str, u64)]) -> Self {
+        let remaining = remaining.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        Self { quotas: Some(vec![Quota { name: "team".to_owned(), remaining }]), ..self }
+    }
+
+    /// Sets the revision that live pods of the job carry.
+    pub fn pinned(self, revision: &'static str) -> Self {
+        Self { pin: Some(revision), ..self }
+    }
+
+    pub fn lint(&self, settings: &LintSettings) -> Vec<Finding> {
+        let pod = Pod::new(&self.pod);
+        let cluster = ClusterView {
+            nodes: self.nodes.as_ref(),
+            quotas: self.quotas.as_deref(),
+            pin: self.pin.map(|revision| Pin { profile: "site", revision, body: None }),
+            ..ClusterView::default()
+        };
+        let input = LintInput {
+            pod,
+            original: self.original.as_ref().map_or(pod, Pod::new),
+            labels: &self.labels,
+            profile: self.profile.as_ref(),
+            cluster,
+            member: workload::identify(pod),
+            replicas: None,
+            injection: injection(pod, "team-a", &self.labels),
+        };
+        lint(&input, settings)
+    }
+
+    /// Returns the ids of all checks with a finding.
+    pub fn ids(&self) -> BTreeSet<String> {
+        self.lint(&LintSettings::default()).iter().map(|finding| finding.code.to_string()).collect()
+    }
+}
+
+/// Lints a pod and compares the first message of check `id`. Every finding must point at an existing field, or at one
+/// whose parent exists.
+pub fn check(id: &str, scenario: Scenario, expected: Option<&str>) {
+    let findings = scenario.lint(&LintSettings::default());
+    let found = findings.iter().find(|finding| finding.code == id);
+    assert_eq!(found.map(|finding| &*finding.message), expected, "{findings:#?}");
+    for finding in &findings {
+        let line = warning_line(finding);
+        assert!(line.len() <= 120 && !line.ends_with('…'), "{line}");
+        assert!(finding.subject.starts_with('/'), "{finding:?}");
+        let (parent, _) = finding.subject.rsplit_once('/').unwrap();
+        let allowed = ["/metadata", "/metadata/annotations", "/spec"];
+        assert!(scenario.pod.pointer(parent).is_some() || allowed.contains(&parent), "{finding:?}");
+    }
+}
