@@ -25,7 +25,7 @@ fn the_preview_reports_that_no_webhook_is_called() {
     let (code, _, stderr) = preview(&namespace);
     assert_eq!(code, Some(0));
     for field in ["proxy.istio.io~1config", "trainmesh.dev~1applied"] {
-        assert!(stderr.contains(&format!("{field} is \"")) && stderr.contains("nothing in the cluster"), "{stderr}");
+        assert!(stderr.contains(&format!("{field} is \"")) && stderr.contains("absent in the cluster"), "{stderr}");
     }
 }
 

@@ -20,7 +20,7 @@ fn a_valid_config_map_takes_effect_and_an_invalid_one_does_not() {
     process.wait_for_metric(REFUSED, 1);
     assert!(!adds_hold(&namespace), "the previous configuration must stay active");
     assert_eq!(process.get("/readyz").0, 200, "an invalid configuration must not affect readiness");
-    assert_eq!(process.logged("is refused").len(), 1);
+    assert_eq!(process.logged("is rejected").len(), 1);
 
     webhook.configure("mesh: {hold: true}");
     process.wait_for_metric(APPLIED, 3);

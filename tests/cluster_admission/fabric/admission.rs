@@ -11,7 +11,7 @@ use trainmesh_testing::webhook::{APPLIED, Webhook};
 const ENFORCED: &str = "pod-security.kubernetes.io/enforce";
 
 /// Like ib-shared, with guards that only warn.
-const LENIENT: &str = "applied: {profiles: [{name: lenient, transport: ib, guards: {psa: warn, quota: warn}, \
+const LENIENT: &str = "fabric: {profiles: [{name: lenient, transport: ib, guards: {psa: warn, quota: warn}, \
     resources: [{name: rdma/hca_shared_devices_a, mode: perPod}], \
     securityContext: {capabilities: {add: [IPC_LOCK]}}}]}";
 
