@@ -6,8 +6,8 @@
 //! the webhook configuration. A leader remembers only how long it has observed a `caBundle`, so it may stop at any
 //! time.
 //!
-//! Not used on purpose: the local clock (the apiserver validates the certificates, so its clock counts) and revocation
-//! (the apiserver does not check it). A CA issued by trainmesh is recognized by its name.
+//! Deliberately not used: the local clock (the apiserver validates the certificates, so its clock counts) and
+//! revocation (the apiserver does not check it). A CA issued by trainmesh is recognized by its name.
 
 pub mod issue;
 mod key;

@@ -55,7 +55,7 @@ use unavailable::{self as certs, self as controller, self as doctor, self as liv
 const EXIT_FINDINGS: u8 = 1;
 /// Exit code of an error.
 const EXIT_ERROR: u8 = 2;
-/// Larger than most pods, so that one is written with one system call.
+/// Size of the output buffer: larger than most pods, so that one is written with one system call.
 const BUFFER_SIZE: usize = 64 * 1024;
 
 const EXAMPLES: &str = "\

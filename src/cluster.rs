@@ -1,5 +1,4 @@
-//! Access to the apiserver, the only module that owns a client: namespaces, configuration, lease, certificates and the
-//! cluster facts for fabrics.
+//! Access to the apiserver: namespaces, configuration, lease, certificates and the cluster facts for fabrics.
 
 mod certificates;
 mod changes;

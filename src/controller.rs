@@ -96,7 +96,7 @@ pub struct Parts {
 pub struct Controller {
     admin: Server,
     candidate: Candidate,
-    /// Work of the leader.
+    /// Tasks that run while this replica leads.
     tasks: Vec<Task>,
     metrics: Arc<Metrics>,
     grace: Duration,

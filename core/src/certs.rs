@@ -1,4 +1,4 @@
-//! Decides the next step of a certificate rotation, and when it is due. Without clock, keys and client.
+//! Decides the next step of a certificate rotation, and when it is due. Pure: no clock, keys or client.
 //!
 //! The module `certs` of the binary issues, parses and stores the certificates.
 

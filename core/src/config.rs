@@ -63,7 +63,7 @@ section! {
 }
 
 impl Configuration {
-    /// Returns the built-in configuration: the values of `config/default.yaml`.
+    /// Returns the embedded configuration: the values of `config/default.yaml`.
     #[must_use]
     pub fn embedded() -> Self {
         Self::default()

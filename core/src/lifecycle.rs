@@ -1,7 +1,8 @@
 //! When and how to terminate the proxy and the sidecars of a pod.
 //!
-//! [`PodFacts`] holds what a decision reads from a pod, [`History`] the previous attempts on it. The module has no
-//! client, no runtime and no clock: the time is an argument. `controller` watches pods, acts and publishes events.
+//! [`PodFacts`] contains the fields of a pod that decisions need, [`History`] the previous attempts on its containers.
+//! The module has no client, runtime or clock: the time is an argument. The module `controller` watches pods, carries
+//! out the decisions and publishes events.
 
 mod action;
 mod catalog;

@@ -42,37 +42,37 @@ impl<'a> Pod<'a> {
         Self { raw }
     }
 
-    /// JSON of the pod.
+    /// Returns the JSON of the pod.
     #[must_use]
     pub fn raw(self) -> &'a Value {
         self.raw
     }
 
-    /// `metadata`, if it is an object.
+    /// Returns `metadata`, if it is an object.
     #[must_use]
     pub fn metadata(self) -> Option<&'a Map<String, Value>> {
         self.raw.get("metadata")?.as_object()
     }
 
-    /// `spec`, if it is an object.
+    /// Returns `spec`, if it is an object.
     #[must_use]
     pub fn spec(self) -> Option<&'a Map<String, Value>> {
         self.raw.get("spec")?.as_object()
     }
 
-    /// Value of annotation `key`.
+    /// Returns the value of annotation `key`.
     #[must_use]
     pub fn annotation(self, key: &str) -> Option<&'a str> {
         self.metadata()?.get("annotations")?.get(key)?.as_str()
     }
 
-    /// Value of label `key`.
+    /// Returns the value of label `key`.
     #[must_use]
     pub fn label(self, key: &str) -> Option<&'a str> {
         self.metadata()?.get("labels")?.get(key)?.as_str()
     }
 
-    /// Keys of all annotations.
+    /// Returns the keys of all annotations.
     pub fn annotation_keys(self) -> impl Iterator<Item = &'a str> {
         self.metadata()
             .and_then(|metadata| metadata.get("annotations"))
@@ -81,19 +81,19 @@ impl<'a> Pod<'a> {
             .flat_map(|annotations| annotations.keys().map(String::as_str))
     }
 
-    /// `metadata.name`. Absent until the apiserver has generated it from `generateName`.
+    /// Returns `metadata.name`. `None` until the apiserver has generated it from `generateName`.
     #[must_use]
     pub fn name(self) -> Option<&'a str> {
         self.metadata()?.get("name")?.as_str().filter(|name| !name.is_empty())
     }
 
-    /// `metadata.generateName`.
+    /// Returns `metadata.generateName`.
     #[must_use]
     pub fn generate_name(self) -> Option<&'a str> {
         self.metadata()?.get("generateName")?.as_str().filter(|name| !name.is_empty())
     }
 
-    /// Owner with `controller: true`, which creates and replaces the pod. Other owners are ignored.
+    /// Returns the owner with `controller: true`, which creates and replaces the pod. Ignores other owners.
     #[must_use]
     pub fn controller(self) -> Option<Controller<'a>> {
         let owners = self.metadata()?.get("ownerReferences")?.as_array()?;
@@ -127,7 +127,7 @@ impl<'a> Pod<'a> {
         self.metadata().and_then(|metadata| metadata.get("deletionTimestamp")).is_some_and(|time| !time.is_null())
     }
 
-    /// `spec.restartPolicy`. Defaults to `Always`, like in the apiserver.
+    /// Returns `spec.restartPolicy`. Defaults to `Always`, as in the apiserver.
     #[must_use]
     pub fn restart_policy(self) -> RestartPolicy {
         self.spec()

@@ -87,7 +87,7 @@ pub struct Role {
     pub replicas: u64,
     /// Pod of replica 0, as submitted to the apiserver.
     pub pod: Value,
-    /// Notes about this pod for the user, one sentence each.
+    /// Notes about this pod for the user, one lowercase clause each.
     pub notes: Vec<String>,
 }
 

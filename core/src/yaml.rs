@@ -1,12 +1,12 @@
-//! Reads and writes YAML; the only module that uses the YAML libraries.
+//! Reads and writes YAML. Only this module and `mutate::proxy_config`, which edits YAML text, use the YAML libraries.
 //!
 //! [`parse`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2) and [`to_string`] writes one as
 //! kubectl prints it; `tests/unit/yaml_output.rs` compares both with the original. `tree` reads a configuration in the
 //! same way and records the line of every value.
 //!
-//! Known differences from Kubernetes, all on the strict side:
+//! Known differences from Kubernetes; all but the last are stricter:
 //! - a duplicate key is an error; Kubernetes keeps the last one and drops the others,
-//! - a second document behind `...` is an error; Kubernetes drops it,
+//! - a second document after `...` is an error; Kubernetes drops it,
 //! - `!!binary` is an error; Kubernetes stores the decoded bytes as text, which no field expects,
 //! - more than [`MAX_DEPTH`] levels or [`MAX_NODES`] nodes are errors; Kubernetes has wider limits,
 //! - `!!timestamp` is read as text without a check of its form.

@@ -31,12 +31,12 @@ pub struct Authority {
     der: CertificateDer<'static>,
 }
 
-/// The CAs found in one place.
+/// The CAs of one Secret or `caBundle`.
 #[derive(Clone, Debug, Default)]
 pub struct Authorities {
     /// CAs issued by trainmesh, without duplicates.
     pub found: Vec<Authority>,
-    /// True if the place contains anything else.
+    /// True if the text contains anything else.
     pub foreign: bool,
 }
 

@@ -19,7 +19,8 @@ use trainmesh_core::certs::step::{CertificateId, RotationFacts, RotationStep};
 use trainmesh_core::error::chain;
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 
-/// Steps without a pause. A new installation needs three; more indicate another client that writes the same objects.
+/// Maximum number of steps per reconciliation. A new installation needs three; more indicate another client that writes
+/// the same objects.
 const MAX_STEPS: u32 = 8;
 
 /// Keeps the certificates valid while it runs. Several instances may run at the same time.
@@ -28,7 +29,7 @@ pub struct Rotation<S> {
     schedule: Schedule,
     host: String,
     metrics: Arc<Metrics>,
-    /// When this instance first observed each CA in the `caBundle`, without an interruption since then.
+    /// Time since which this instance has observed each CA in the `caBundle` without interruption.
     trusted_since: BTreeMap<CertificateId, Instant>,
     missing: Vec<Missing>,
 }
@@ -69,7 +70,7 @@ impl<S: Store> Rotation<S> {
                 }
                 tokio::select! {
                     biased;
-                    // Cancellation-safe: a change stays in the stream.
+                    // Cancel-safe: a change stays in the stream.
                     _ = changes.next() => {}
                     () = tokio::time::sleep(self.schedule.resync_interval()) => {}
                 }
@@ -100,8 +101,8 @@ impl<S: Store> Rotation<S> {
         Ok(())
     }
 
-    /// Records the trusted CAs, and returns those that are established. The time counts from the end of the first read
-    /// that returned a CA to the start of the last one.
+    /// Records the trusted CAs, and returns those that are established: in the `caBundle` for at least
+    /// [`Schedule::overlap`], from the end of the first read that returned the CA to the start of the last one.
     fn observe_trusted(&mut self, facts: &RotationFacts, started: Instant) -> BTreeSet<CertificateId> {
         let (before, now) = (std::mem::take(&mut self.trusted_since), Instant::now());
         let since = |id| (id, before.get(&id).copied().unwrap_or(now));

@@ -88,7 +88,7 @@ struct PodFindings {
     findings: Vec<Finding>,
 }
 
-/// Result of a `lint_report`.
+/// Result of linting the input.
 #[derive(Debug, Default)]
 struct LintReport {
     pods: usize,

@@ -16,7 +16,7 @@ pub(super) enum Format {
     Yaml,
     /// JSON with all details
     Json,
-    /// JSON patch of the only pod
+    /// JSON Patch of the pod, if there is exactly one
     Patch,
     /// Table of the rules
     Explain,

@@ -51,7 +51,7 @@ pub(super) struct Arguments {
         value_parser = clap::value_parser!(u32).range(i64::from(review::MIN_NODES)..=i64::from(review::MAX_NODES))
     )]
     max_review_nodes: u32,
-    /// Time to keep serving after a termination signal, no longer ready, until the apiserver has stopped calling this
+    /// Time to keep serving, while not ready, after a termination signal, so that the apiserver stops calling this
     /// replica
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, env = "TRAINMESH_DRAIN")]
     drain: Duration,

@@ -1,7 +1,7 @@
 //! Collects the facts that `doctor` evaluates, with the permissions of the calling user.
 //!
-//! A forbidden request is not an error: the fact is recorded as not readable. Any other failure aborts the checkup,
-//! because a diagnosis from incomplete facts would be a guess.
+//! A forbidden request is not an error: the fact is recorded as not readable. Any other failure is returned, because
+//! findings from incomplete facts would be unreliable.
 
 mod certificate;
 mod deployed;
@@ -33,7 +33,7 @@ type Namespaces = BTreeMap<String, BTreeMap<String, String>>;
 /// Collects the facts about an installation.
 pub async fn facts(client: &Client, installation: &Installation) -> Result<InstallationFacts, RequestError> {
     let namespace = installation.namespace();
-    // First and alone, because it needs no permission: if it fails, the cluster is unreachable.
+    // Requested first and alone: it needs no permission, so a failure means that the cluster is unreachable.
     let version = version(client).await?;
     let now = clock::now(client).await?;
     let mut servers = installed::servers(client, namespace).await?;
@@ -51,7 +51,8 @@ pub async fn facts(client: &Client, installation: &Installation) -> Result<Insta
         readable(namespaces(client)),
     )?;
     let effective = effective(configuration.known());
-    // A controller that is missing although something depends on it is a failure, not a choice.
+    // The controller is required if it issues the certificate or terminates sidecars, even if its Deployment is
+    // missing.
     servers.controller |= servers.own_certificate || effective.termination.enabled;
     let needed = doctor::required_permissions(&effective, &servers, namespace);
     let served = served(namespaces.known(), installation);

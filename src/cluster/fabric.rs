@@ -62,7 +62,7 @@ impl FactCache {
                             break;
                         }
                     }
-                    // The other branches lose nothing: an update stays in its stream.
+                    // Cancel-safe: an update stays in its stream.
                     Some(update) = updates.next() => {
                         let mut facts = ClusterFacts::clone(&self.facts.load());
                         update(&mut facts);

@@ -1,6 +1,6 @@
 //! Index of watched objects, each reduced to the fields that are needed.
 //!
-//! Modelled on kubert's index: [`Index::apply`] is the only reducer of watch events, and [`watch`] the only loop that
+//! Modeled on kubert's index: [`Index::apply`] is the only reducer of watch events, and [`watch`] the only loop that
 //! feeds it. A list replaces the objects when it is complete, so readers never see a partial one.
 
 mod watch;

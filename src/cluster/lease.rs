@@ -25,7 +25,7 @@ use trainmesh_core::error::chain;
 use trainmesh_core::objects::LEASE;
 use transition::{Observed, Step, next};
 
-/// Durations of the election, named as in client-go.
+/// Durations of the election. All but `renew_interval` are named as in client-go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Time after the last observed change at which the lease expires.
@@ -78,8 +78,9 @@ enum CallError {
 }
 
 impl Default for Timing {
-    /// Returns the defaults of the Kubernetes components. A third of the lease duration remains between the leader's
-    /// renew deadline and the next leader's start, for work in flight and for clock skew.
+    /// Returns the lease duration and renew deadline of the Kubernetes components, with a shorter retry period (1 s
+    /// instead of 2 s). A third of the lease duration remains between the leader's renew deadline and the next leader's
+    /// start, for work in flight and for clock skew.
     fn default() -> Self {
         Self {
             lease_duration: Duration::from_secs(15),

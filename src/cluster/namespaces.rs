@@ -25,7 +25,7 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Lookups per second and burst: any client that reaches the webhook can name namespaces that do not exist. Namespaces
 /// are rarely created faster than this, and the load on the apiserver is negligible.
 const LOOKUP_RATE: (u32, u32) = (20, 40);
-/// Maximum number of concurrent lookups: each keeps its review in memory.
+/// Maximum number of concurrent lookups: the admission review that waits for one stays in memory.
 const LOOKUPS: usize = 8;
 
 /// Labels of a namespace.

@@ -54,8 +54,8 @@ fn attempt(result: AttemptResult, detail: impl AsRef<str>) -> AttemptOutcome {
     AttemptOutcome { result, detail: printable(detail.as_ref().trim_end(), MAX_DETAIL) }
 }
 
-/// Returns the outcome of a response that was cut off. It does not show the effect, so the next method is due at once;
-/// unlike a timeout, it does not count as slow.
+/// Returns the outcome of a truncated response. It does not show whether the container terminates, so the next method
+/// is due immediately; unlike a timeout, the action does not count as slow.
 fn response_too_long(what: &str) -> AttemptOutcome {
     attempt(AttemptResult::Failed, format!("{what}: {ResponseTooLong}"))
 }

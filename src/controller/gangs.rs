@@ -40,8 +40,8 @@ impl Gangs {
         }
     }
 
-    /// Returns the active pods of gangs in opted-in namespaces; `None` until all namespaces and pods are known. In
-    /// other namespaces the webhook never assigns a fabric, so their annotations were copied.
+    /// Returns the active pods of gangs in opted-in namespaces; `None` until the caches of namespaces and pods are
+    /// synced. In other namespaces the webhook never assigns a fabric: such annotations were copied from elsewhere.
     pub(super) fn active_pods(&self) -> Option<BTreeMap<GangId, Vec<AssignedPod>>> {
         let opted_in = |namespace: &str| {
             let labels = self.namespaces.known(namespace);

@@ -29,7 +29,8 @@ pub(super) struct ActionLimiter {
     shared: Arc<Shared>,
 }
 
-/// The head of a queue: permission to read the pod again. Counts against its namespace alone.
+/// Permission to read a queued pod again, before it takes a slot. Counts against `MAX_TURNS` and the quota of its
+/// namespace.
 pub(super) struct Turn {
     shared: Arc<Shared>,
     /// `None` once it is used.

@@ -58,7 +58,7 @@ struct Scan {
     stable: bool,
 }
 
-/// Scans for gangs with different fabric assignments.
+/// Scans for gangs whose pods have different fabric assignments.
 pub(super) struct MixedGangDetector {
     client: Client,
     settings: Arc<Settings>,

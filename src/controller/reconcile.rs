@@ -61,7 +61,7 @@ pub(super) struct Context {
     pub(super) webhook_checks: Bucket,
     /// Limits concurrent reads of pods to [`READS`].
     pub(super) reads: Semaphore,
-    /// Starts no new action once it is canceled.
+    /// No new action starts once this token is canceled.
     pub(super) stop: CancellationToken,
 }
 
@@ -94,6 +94,8 @@ pub(super) async fn reconcile(pod: Arc<WatchedPod>, context: Arc<Context>) -> Re
     Ok(action)
 }
 
+/// Decides and acts until nothing is due for `pod`, and returns when to reconcile it again.
+///
 /// The futures of rare steps are boxed: thousands of pods are reconciled concurrently, and most need none of them.
 async fn run_decisions(pod: &WatchedPod, context: &Context) -> Action {
     let mut current: Option<WatchedPod> = None;

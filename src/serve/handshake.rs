@@ -40,8 +40,8 @@ pub(super) async fn handshake(
         .unwrap_or_else(|_| Err(HandshakeError::Failed(io::ErrorKind::TimedOut.into())))
 }
 
-/// Classifies a failure, so that bytes that any client may send do not look like an apiserver that rejects the serving
-/// certificate.
+/// Classifies a failure. Only a TLS alert counts as a rejected serving certificate; arbitrary bytes, which any client
+/// can send, do not.
 pub(super) fn classify(error: &io::Error) -> HandshakeFailure {
     use HandshakeFailure::{CertificateRejected, ClientCertificate, Closed, Incompatible, NotTls, Other, Timeout};
 

@@ -5,9 +5,9 @@
 //! 2. an idle connection,
 //! 3. the oldest connection whose client does not read its response.
 //!
-//! Of the first two kinds, the oldest connection of the peer with the most connections. A peer with few connections
-//! keeps an incomplete one for a second; otherwise a flood of connections that cannot be evicted yet would evict the
-//! kubelet's probe.
+//! For the first two kinds, it selects the oldest connection of the peer with the most connections. A peer with few
+//! connections keeps an incomplete one for a second; otherwise a flood of connections that cannot be evicted yet would
+//! evict the kubelet's probe.
 //!
 //! Connections with a review in progress or a verified client certificate are never evicted: an apiserver does not
 //! retry a call whose connection was reset. A peer is an IP address; there is no limit per peer, because the kubelet,

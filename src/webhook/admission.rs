@@ -45,7 +45,7 @@ pub(super) struct Admission {
     warnings: Bucket,
 }
 
-/// Inputs of a review other than its body.
+/// Computes the responses to reviews.
 pub(super) struct Reviewer {
     pub(super) namespaces: Arc<dyn Namespaces>,
     pub(super) facts: SharedFacts,
@@ -147,7 +147,7 @@ impl Reviewer {
         let Some(labels) = labels.or_else(|| self.namespaces.known(namespace)) else {
             return Ok(Progress::NamespaceUnknown { namespace: namespace.to_owned(), body });
         };
-        // The parsed object replaces its bytes within the budget.
+        // Only the parsed object is needed from here on: release the body and its share of the memory budget.
         drop(body);
         evaluate(mode, &review, &labels, &self.facts.load_full(), &active, started).map(Progress::Complete)
     }

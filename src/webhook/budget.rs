@@ -28,7 +28,7 @@ pub(super) struct Budget {
     large: Arc<Share>,
 }
 
-/// A body's share of the budget, released on drop.
+/// Memory reserved for a body, released on drop.
 pub(super) struct Reservation {
     share: Arc<Share>,
     number: u64,
@@ -110,7 +110,7 @@ impl Reservation {
         self.share.lock().bodies.remove(&self.number);
     }
 
-    /// Returns `None` if this body is evicted while it waits.
+    /// Waits for `permits`; returns `None` if this body is evicted meanwhile.
     async fn wait(&self, permits: u32, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let mut permit = std::pin::pin!(Arc::clone(&self.share.free).acquire_many_owned(permits));
         loop {

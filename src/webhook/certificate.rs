@@ -80,7 +80,7 @@ impl Certificate {
 }
 
 impl ServedCertificate {
-    /// Serves `certificate`.
+    /// Creates a resolver that serves `certificate`.
     #[must_use]
     pub fn new(certificate: Certificate) -> Self {
         Self(ArcSwapOption::from_pointee(certificate))

@@ -117,7 +117,8 @@ impl ClientCaFile {
 }
 
 impl ClientCertVerifier for ClientVerifier {
-    /// No hints: they would have to live as long as this verifier. Clients with one certificate present it anyway.
+    /// Returns no hints: they would have to live as long as this verifier. Clients with one certificate present it
+    /// anyway.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

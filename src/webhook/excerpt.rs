@@ -3,7 +3,7 @@
 /// Maximum length in characters, sufficient for any message of trainmesh and the names in it.
 const MAX_CHARACTERS: usize = 256;
 
-/// Returns the beginning of `text` on one printable line.
+/// Returns the beginning of `text` without control characters. Characters that reorder text are kept.
 pub(super) fn excerpt(text: &str) -> String {
     let printable = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
     let mut start: String = text.chars().take(MAX_CHARACTERS).map(printable).collect();

@@ -11,7 +11,7 @@ use trainmesh_core::error::chain;
 use trainmesh_core::webhook::handler::EncodeError;
 use trainmesh_core::webhook::review::ReviewError;
 
-/// A call that gets no review response. The apiserver treats all alike and applies the `failurePolicy`.
+/// Reason why a call gets no review response. The apiserver treats all reasons alike and applies the `failurePolicy`.
 #[derive(Debug, Error)]
 pub(super) enum Failure {
     /// The client sent an invalid review.

@@ -9,7 +9,8 @@ use axum::routing::{MethodRouter, post};
 use super::admission::Admission;
 use trainmesh_core::scope::Mode;
 
-/// One path for each mode: the selectors of the webhook configuration decide which one the apiserver calls.
+/// Returns the router, with one path for each mode: the selectors of the webhook configuration decide which one the
+/// apiserver calls.
 pub(super) fn router(admission: &Arc<Admission>) -> Router {
     let call = |mode| -> MethodRouter {
         let admission = Arc::clone(admission);

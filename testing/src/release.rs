@@ -13,7 +13,7 @@ use crate::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 /// Path of the chart.
 pub const CHART: &str = "charts/trainmesh";
 /// Environment variable with the path of the binary to install instead of the one under test. `make attack` sets it to
-/// the shipped binary.
+/// the released binary.
 pub const PROGRAM: &str = "TRAINMESH_PROGRAM";
 const NAME: &str = "trainmesh";
 /// Labels of a namespace that enforces the Pod Security level `restricted`.

@@ -9,11 +9,12 @@ use thiserror::Error;
 const OVERLAP: Duration = Duration::from_mins(5);
 /// Maximum interval between two evaluations.
 const RESYNC: Duration = Duration::from_mins(1);
-/// Both durations are at most a twelfth of a lifetime, for the short lifetimes of tests.
+/// Divisor of a lifetime that gives the maximum of both durations. It only has an effect on the short lifetimes of
+/// tests.
 const LIFETIME_DIVISOR: u32 = 12;
-/// X.509 has a resolution of one second, and a lifetime is divided by [`LIFETIME_DIVISOR`].
+/// Minimum lifetime: one second, the resolution of X.509, times [`LIFETIME_DIVISOR`].
 const MIN_LIFETIME: Duration = Duration::from_secs(12);
-/// 100 years: representable in a certificate.
+/// Maximum lifetime: 100 years, which a certificate can represent.
 const MAX_LIFETIME: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// Lifetimes of the certificates.
@@ -31,7 +32,7 @@ pub enum ScheduleError {
     /// A lifetime is out of range.
     #[error("lifetime {0:?} is out of range: use a value between {MIN_LIFETIME:?} and 876000h")]
     Range(Duration),
-    /// A certificate expires with its CA at the latest.
+    /// The CA lifetime is shorter than the certificate lifetime, but no certificate outlives its CA.
     #[error("CA lifetime {ca:?} is shorter than certificate lifetime {certificate:?}")]
     Order {
         /// Lifetime of the CA.

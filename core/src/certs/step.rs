@@ -4,13 +4,13 @@
 //!
 //! 1. stored: its certificate and key are in the CA Secret, along with the previous CAs;
 //! 2. trusted: its certificate is in the `caBundle` of every webhook, along with the previous CAs;
-//! 3. signing: it has been trusted long enough for every apiserver to know it; it signs the next serving certificate;
+//! 3. signing: it has been trusted long enough for every apiserver to use it; it signs the next serving certificate;
 //! 4. retired: a newer CA signs. Its key is removed at once, its certificate when it expires; by then, all serving
 //!    certificates signed by it have expired too.
 //!
-//! A CA found in one of the three places (CA Secret, serving Secret, `caBundle`) is restored in all of them until it
-//! expires. So no CA is lost while one of its serving certificates may be in use, even if a place is wiped, restored
-//! from a backup, or written by two leaders at once.
+//! The controller restores a CA that it finds in one of the three objects (CA Secret, serving Secret, webhook
+//! configuration) in all of them until the CA expires. So no CA is lost while one of its serving certificates may be in
+//! use, even if an object is wiped, restored from a backup, or written by two leaders at once.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -35,12 +35,12 @@ pub struct AuthorityFacts {
     pub has_key: bool,
 }
 
-/// The CA certificates found in one place.
+/// The CA certificates in one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CertificateSet {
     /// CAs issued by trainmesh.
     pub authorities: Vec<AuthorityFacts>,
-    /// True if the place contains anything else.
+    /// True if the object contains anything else.
     pub foreign: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct RotationFacts {
     pub serving_secret: Option<ServingSecret>,
     /// CAs that are in the `caBundle` of every webhook, if the webhook configuration exists.
     pub ca_bundle: Option<CertificateSet>,
-    /// CAs that have been trusted long enough for every apiserver to know them.
+    /// CAs that have been trusted long enough for every apiserver to use them.
     pub established: BTreeSet<CertificateId>,
 }
 
@@ -86,7 +86,7 @@ pub enum RotationStep {
     StoreAuthorities {
         /// CAs to keep, with their keys where `has_key` is set.
         keep: Vec<AuthorityFacts>,
-        /// True if a new CA is to be generated and added.
+        /// True to generate and add a new CA.
         generate: bool,
     },
     /// Write these CAs to the `caBundle` of every webhook.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How far the validity of a new certificate is back-dated, as an allowance for clients with a slow clock.
+/// Duration by which a new certificate is back-dated, for clients whose clock is slow.
 pub const BACK_DATE: Duration = Duration::from_hours(1);
 
 /// Validity period of a certificate.

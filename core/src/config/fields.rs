@@ -1,7 +1,7 @@
-//! Reads typed fields from a positioned YAML mapping and collects every mistake on the way.
+//! Parses the typed fields of a YAML mapping with line numbers, and collects all problems.
 //!
-//! A mistake never ends the reading: the field takes its default and the next one is read, so that one run reports
-//! all. What is read is used only when nothing was reported.
+//! A problem does not stop parsing: the field gets its default value, so that one run reports all problems. The result
+//! is used only if there are none.
 
 use serde_json::Value;
 
@@ -19,10 +19,10 @@ pub(crate) struct Fields<'a> {
 
 /// A type that a field can have.
 pub(crate) trait Field: Sized {
-    /// Reads `node`, which stands at `name`; `None` where it was reported as wrong.
+    /// Parses `node`, the value of field `name`. Returns `None` if it is invalid; the problem is recorded.
     fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self>;
 
-    /// Reads the items of the list at `name`; one that was reported as wrong is left out.
+    /// Parses the items of the list `name`. Invalid items are recorded and left out.
     fn read_items(fields: &mut Fields<'_>, name: &str, list: Node<'_>) -> Option<Vec<Self>> {
         let items = list.items().enumerate();
         let read = |(index, item)| Self::read_at(fields, &format!("{name}[{index}]"), item);
@@ -32,11 +32,11 @@ pub(crate) trait Field: Sized {
 
 /// A mapping with a fixed set of fields.
 pub(crate) trait Section: Sized {
-    /// Reads every field of the section. A field that is not asked for here is unknown.
+    /// Parses all fields of the section. A field that this function does not request is reported as unknown.
     fn read(fields: &mut Fields<'_>) -> Option<Self>;
 }
 
-/// Reads the whole of `root` by `read`.
+/// Parses `root` with `read`. Returns all problems, sorted by line.
 pub(crate) fn read_root<T>(root: Node<'_>, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Result<T, Vec<Problem>> {
     let mut problems = Vec::new();
     if !root.value.is_object() {
@@ -61,18 +61,18 @@ pub(super) fn no_mapping(value: &Value) -> String {
 }
 
 impl Fields<'_> {
-    /// The value of field `name`; `None` where it is absent, null, or was reported as wrong.
+    /// Returns the value of field `name`; `None` if it is absent, null or invalid.
     pub(crate) fn get<T: Field>(&mut self, name: &str) -> Option<T> {
         let node = self.take(name)?;
         T::read_at(self, name, node)
     }
 
-    /// The value of field `name`; `default` where it is absent, null, or was reported as wrong.
+    /// Returns the value of field `name`; `default` if it is absent, null or invalid.
     pub(crate) fn or<T: Field>(&mut self, name: &str, default: T) -> T {
         self.get(name).unwrap_or(default)
     }
 
-    /// The value of field `name`, which must be there: `expected` says what.
+    /// Returns the value of field `name`. If it is absent, records that `expected` is missing.
     pub(crate) fn required<T: Field>(&mut self, name: &str, expected: &str) -> Option<T> {
         if !self.has(name) {
             self.known.push(name.to_owned());
@@ -86,7 +86,7 @@ impl Fields<'_> {
         self.node.get(name).is_some_and(|node| !node.value.is_null())
     }
 
-    /// Reports what is wrong with field `name`, on its line, or on the mapping's where it is absent.
+    /// Records a problem with field `name`, at its line, or at the line of the mapping if the field is absent.
     pub(crate) fn fault(&mut self, name: &str, message: String) {
         let node = self.node.get(name).unwrap_or(self.node);
         self.report(node.line, name, message);
@@ -97,7 +97,7 @@ impl Fields<'_> {
         read.map_err(|message| self.report(line, name, message)).ok()
     }
 
-    /// Demands that field `name` is there and has the value `expected`.
+    /// Records a problem unless field `name` has the value `expected`.
     pub(crate) fn constant(&mut self, name: &str, expected: &str) {
         let Some(node) = self.take(name) else {
             return self.report(self.node.line, name, format!("missing: expected {expected}"));
@@ -111,8 +111,8 @@ impl Fields<'_> {
 }
 
 impl<'a> Fields<'a> {
-    /// Field `name`. Null counts as absent, as in the component configurations of Kubernetes, whose decoder leaves the
-    /// default in place.
+    /// Returns field `name` and marks it as known. Null counts as absent, as in the component configurations of
+    /// Kubernetes, whose decoder leaves the default in place.
     fn take(&mut self, name: &str) -> Option<Node<'a>> {
         self.known.push(name.to_owned());
         self.node.get(name).filter(|node| !node.value.is_null())
@@ -136,7 +136,8 @@ impl<'a> Fields<'a> {
         Some(value)
     }
 
-    /// Passes each item of `list`, the value of `name`, to `read`, and leaves out the items for which it returns `None`.
+    /// Passes each item of `list`, the value of `name`, to `read`, and leaves out the items for which it returns
+    /// `None`.
     pub(crate) fn items<T>(
         &mut self,
         name: &str,

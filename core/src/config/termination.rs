@@ -8,9 +8,9 @@ use super::{ConfigDuration, ContainerName, LabelSelector};
 
 /// Maximum stabilization window. A longer one would look like a job that does not complete.
 pub(crate) const MAX_SETTLE: Duration = Duration::from_hours(1);
-/// An attempt occupies one of a few permits, and pilot-agent itself gives up after a minute.
+/// Maximum timeout of an attempt: it occupies one of a few permits, and pilot-agent itself gives up after a minute.
 const MAX_ATTEMPT_TIMEOUT: Duration = Duration::from_mins(5);
-/// The apiserver needs some time to connect to a kubelet.
+/// Minimum timeout of an attempt: the apiserver needs some time to connect to a kubelet.
 const MIN_ATTEMPT_TIMEOUT: Duration = Duration::from_millis(100);
 
 section! {

@@ -5,7 +5,7 @@ use super::Configuration;
 /// Content of a configuration source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigUpdate {
-    /// There is none; the built-in configuration applies.
+    /// There is no configuration; the embedded one applies.
     Absent,
     /// Text of a configuration.
     Text(String),

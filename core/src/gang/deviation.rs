@@ -16,7 +16,7 @@ pub struct GangMember {
     pub created: i64,
     /// Assignment, if the pod has a fabric.
     pub assignment: Option<Assignment>,
-    /// Set if the pod itself opts out of fabrics.
+    /// True if the pod itself opts out of fabrics.
     pub opted_out: bool,
 }
 
@@ -29,8 +29,8 @@ pub struct Deviation<'a> {
     pub expected: &'a Assignment,
 }
 
-/// Returns the members of one gang that deviate from it. The most frequent assignment counts as that of the gang; of
-/// equally frequent ones, that with the oldest pod. A pod without a fabric deviates only if other pods of its role have
+/// Returns the members of one gang that deviate from it. The most frequent assignment counts as that of the gang; the
+/// oldest pod breaks ties. A pod without a fabric deviates only if other pods of its role have
 /// one, because launchers need none.
 #[must_use]
 pub fn deviations(members: &[GangMember]) -> Vec<Deviation<'_>> {

@@ -18,7 +18,7 @@ pub struct GangId {
 impl GangId {
     /// Determines the gang of `pod` in `namespace`. Returns `None` if the pod does not belong to one.
     ///
-    /// It depends only on labels and owners that operators set at creation, because other webhooks may add labels
+    /// The ID depends only on labels and owners that operators set at creation, because other webhooks may add labels
     /// later.
     #[must_use]
     pub fn from_pod(pod: Pod<'_>, namespace: &str) -> Option<Self> {

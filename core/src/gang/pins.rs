@@ -54,7 +54,7 @@ pub struct Dropped {
 /// A gang to pin. The derived order decides which gangs are dropped first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate<'a> {
-    /// Set if the gang is not pinned yet.
+    /// True if the gang is not pinned yet.
     new: bool,
     /// Creation time of its oldest active pod.
     created: i64,

@@ -26,7 +26,7 @@ pub struct Attempt {
     pub method: Method,
     /// The action.
     pub action: Action,
-    /// How long the container may take to exit after the action.
+    /// Maximum time from the action to the exit of the container.
     pub exit_timeout: Duration,
 }
 
@@ -50,17 +50,17 @@ pub enum Method {
 /// The outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptOutcome {
-    /// Class of the outcome, as far as the next decision needs it.
+    /// Class of the outcome, on which the next decision depends.
     pub result: AttemptResult,
-    /// The answer in the words of an event; may be empty.
+    /// Error or response, for the event; may be empty.
     pub detail: String,
 }
 
 /// Classes of outcomes. None of them is success: only a container that is observed to be terminated counts as success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AttemptResult {
-    /// The request was delivered. Also if the exit code or the stream reports a failure, because a container that exits
-    /// kills the command.
+    /// The request was delivered. An exit code or stream error also counts as delivered, because the exit of the
+    /// container kills the command.
     Sent,
     /// The image does not contain the command.
     NotInImage,

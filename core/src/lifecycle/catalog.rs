@@ -81,8 +81,8 @@ impl Entry {
         Self { name: name.into(), attempt: Attempt { method: Method::SidecarPost, action, exit_timeout: EXIT_TIMEOUT } }
     }
 
-    /// SIGTERM to the main process, for sidecars without an endpoint. It requires `kill` in the image; if that is
-    /// missing, the event of the failed attempt shows it.
+    /// Creates an entry that sends SIGTERM to the main process, for sidecars without an endpoint. The image must
+    /// contain `kill`; otherwise, the event about the failed attempt reports it.
     fn sigterm(name: &str) -> Self {
         let argv = ["kill", "-TERM", "1"].map(str::to_owned).to_vec();
         let action = Action::Exec { argv };

@@ -24,7 +24,7 @@ use crate::scope::{Exclusion, Mode};
 pub struct DecisionInput<'a> {
     /// The pod.
     pub facts: &'a PodFacts,
-    /// Mode of the namespace, or why the namespace is not served.
+    /// Mode of the namespace, or the reason for which it is excluded.
     pub mode: Result<Mode, Exclusion>,
     /// Section `termination` of the configuration.
     pub settings: &'a Termination,
@@ -60,7 +60,7 @@ fn evaluate(input: &DecisionInput<'_>) -> Result<Decision, Decision> {
     if history.has_attempts() {
         outcome::reports(input, &roles()).into_iter().try_for_each(report_once)?;
     }
-    // Before the roles are determined: a pod of a namespace that has not opted in costs next to nothing.
+    // Checked before the roles are determined, because most namespaces have not opted in and the roles are costly.
     preconditions::check_pod(facts, mode, settings)?;
     let roles = roles();
     if let Some(unknown) = &roles.unknown_main {
@@ -94,8 +94,8 @@ fn evaluate(input: &DecisionInput<'_>) -> Result<Decision, Decision> {
     terminate::next_action(input, &roles, completed, report_once)
 }
 
-/// Returns the stabilization window after the completion of the main containers. `Err` is the text of an annotation
-/// that is not a valid duration or too long.
+/// Returns the stabilization window after the completion of the main containers. `Err` is the detail of the report
+/// about an invalid annotation: its value, or the limit that it exceeds.
 fn stabilization_window(facts: &PodFacts, settings: &Termination) -> Result<Duration, String> {
     let text = match &facts.annotations.settle {
         None => return Ok(settings.settle.0),

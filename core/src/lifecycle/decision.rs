@@ -55,14 +55,14 @@ pub enum Role {
     Sidecar,
 }
 
-/// A finding about one pod, to be published once.
+/// A finding about one pod. The controller publishes it once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Kind of the report.
     pub code: ReportCode,
     /// Name of the affected container, if the report is about one.
     pub container: Option<Box<str>>,
-    /// Details of this pod; may be empty.
+    /// Details that are specific to this pod; may be empty.
     pub detail: String,
     /// Details of the termination, set for [`ReportCode::ProxyEnded`] and [`ReportCode::HelperEnded`].
     pub termination: Option<TerminationDetails>,
@@ -106,7 +106,7 @@ codes! {
 }
 
 codes! {
-    /// Reasons to leave a pod alone.
+    /// Reasons to skip a pod.
     pub enum SkipReason {
         /// The configuration has `termination.enabled: false`.
         TerminationOff => "termination is disabled in the configuration",
@@ -118,7 +118,7 @@ codes! {
         PodOptedOut => "the pod is labeled trainmesh.dev/inject=disabled",
         /// Deletion terminates all containers.
         BeingDeleted => "the pod is being deleted",
-        /// Not all init containers have completed.
+        /// The pod is not scheduled, or not all init containers have completed.
         Pending => "the pod is pending",
         /// All containers have terminated.
         Finished => "the pod has finished",

@@ -50,7 +50,7 @@ pub struct PodFacts {
     /// Application containers listed in the injector's status annotation. `None` if the annotation is missing or
     /// malformed; empty if it exceeds a limit, so that no container counts as the proxy.
     pub injected: Option<Box<[Box<str>]>>,
-    /// Configuration of the mesh agent.
+    /// Configuration of pilot-agent.
     pub agent: AgentConfig,
     /// True if the pod has more containers than the limit; `containers` is empty then.
     pub too_many_containers: bool,
@@ -69,7 +69,7 @@ pub struct PodAnnotations {
     pub settle: Option<Result<Box<str>, LimitExceeded>>,
 }
 
-/// Configuration of the mesh agent of a pod.
+/// Configuration of the pod's pilot-agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AgentConfig {
     /// True if the agent runs no Envoy, so that there is no admin port.
@@ -130,7 +130,7 @@ pub enum ContainerState {
     Terminated {
         /// Exit code.
         exit_code: i32,
-        /// Time of termination; `None` if the kubelet does not know it.
+        /// Time of termination; `None` if the kubelet does not report it.
         finished: Option<Timestamp>,
     },
 }

@@ -93,7 +93,7 @@ impl History {
 }
 
 impl AttemptResult {
-    /// Returns true if the attempt may have terminated the container; if the container exits, the controller did it.
+    /// Returns true if the attempt may have terminated the container, so that its exit is attributed to the controller.
     fn may_have_terminated(self) -> bool {
         match self {
             Self::Sent | Self::Refused | Self::TimedOut | Self::Failed | Self::ContainerGone => true,

@@ -14,7 +14,7 @@ pub(super) enum RestartOutlook {
     Restarts,
     /// The container has terminated, and a rule restarts all containers of the pod.
     RestartsAll,
-    /// The container has terminated and stays so.
+    /// The container has terminated and will not be restarted.
     Completed,
 }
 
@@ -39,7 +39,7 @@ impl ContainerFacts {
         }
     }
 
-    /// Returns true if the container can terminate without a restart.
+    /// Returns true if the restart policy lets the container complete.
     pub(super) fn can_complete(&self) -> bool {
         self.policy != RestartPolicy::Always
     }

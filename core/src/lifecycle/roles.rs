@@ -6,7 +6,8 @@ use super::catalog::{Entry, SidecarCatalog};
 use super::{ContainerFacts, PodFacts, Report, ReportCode};
 use crate::pod::ContainerKind;
 
-/// Detail of a report: the signal would terminate the sandbox, and the kubelet would kill every container of the pod.
+/// Detail of a report. With a shared process namespace, the signal would terminate the sandbox and with it every
+/// container of the pod; with hostPID, it would reach the init process of the node.
 const SHARED_PROCESSES: &str =
     "its command signals process 1, which is not its own with shareProcessNamespace or hostPID";
 /// Detail of a report about a sidecar whose method needs a port-forward.

@@ -1,4 +1,4 @@
-//! Input of the lint: a patched pod and its surroundings.
+//! Input of the lint: a patched pod and its context.
 
 use std::collections::BTreeMap;
 

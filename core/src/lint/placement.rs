@@ -63,7 +63,7 @@ fn selects_nodes(context: &CheckContext<'_>) -> bool {
     has_selector || required.is_some()
 }
 
-/// FP034: Node Feature Discovery found no adapter that supports `GPUDirect` on any node with the resource.
+/// FP034: Node Feature Discovery found no Mellanox or NVIDIA adapter on any node with the resource.
 pub(super) fn no_gpudirect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in context.containers.iter().filter(|container| container.gpus > 0) {
         let Some((adapter, _)) = container.adapters.iter().find(|(adapter, _)| !rdma::is_efa(adapter)) else {

@@ -5,7 +5,7 @@ use super::rdma;
 use super::sink::FindingSink;
 use crate::fabric::nccl::{DeviceList, ValueKind, is_c_integer, parse_c_integer, variable};
 
-/// Number of adapters from which a name with one digit may also be the prefix of another name.
+/// Number of adapters above which a name with one digit can be the prefix of another: mlx5_1 and mlx5_10.
 const TWO_DIGIT_ADAPTERS: u64 = 10;
 /// Variables whose value NCCL passes to the adapter unchanged.
 const ADAPTER_NUMBERS: [&str; 3] = ["NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];

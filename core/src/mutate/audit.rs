@@ -8,8 +8,9 @@ use crate::pod::Pod;
 
 /// Returns the audit annotations of a review. The apiserver prefixes each key with the name of the webhook.
 ///
-/// The apiserver accepts each key once per request and logs a warning about a different value. A pod with the
-/// annotation `trainmesh.dev/applied` is being reinvoked, so its decisions use a separate key.
+/// The apiserver accepts each key once per request and logs a warning about a different value. The decisions therefore
+/// use a separate key if the pod already has the annotation `trainmesh.dev/applied`, because the webhook is reinvoked
+/// or the pod template was copied.
 pub(super) fn annotations(
     pod: Pod<'_>,
     rules: &[RuleOutcome],

@@ -9,7 +9,7 @@ use crate::pod::Pod;
 /// Maximum length of a container name and of a label value, in bytes.
 const NAME_LIMIT: usize = 63;
 
-/// Returns the reason why no rule may change `pod`, if any.
+/// Returns the reason for which `pod` is exempt from all rules, if it is.
 pub(super) fn exemption(pod: Pod<'_>) -> Option<Reason> {
     if verify::exceeds_annotation_limit(pod.raw()) {
         return Some(Reason::AnnotationsTooLarge);

@@ -21,7 +21,7 @@ pub struct Outcome {
     pub audit: BTreeMap<&'static str, String>,
     /// Patch to send. Empty if nothing changes, in audit mode, and if verification failed.
     pub patch: Patch,
-    /// Error for which the patch was withheld.
+    /// Verification error. Set if the patch was withheld.
     pub failure: Option<VerifyError>,
 }
 
@@ -79,7 +79,7 @@ impl RuleOutcome {
         self
     }
 
-    /// Message without the parts.
+    /// Returns the message without the notes about the parts.
     #[must_use]
     pub fn summary(&self) -> &str {
         let parts = self.parts.join("; ");
@@ -88,7 +88,7 @@ impl RuleOutcome {
 }
 
 impl Verdict {
-    /// Name of the verdict in JSON output.
+    /// Returns the name of the verdict in JSON output.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

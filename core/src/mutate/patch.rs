@@ -26,7 +26,7 @@ impl Patch {
         self.0.is_empty()
     }
 
-    /// Operations, in order.
+    /// Returns the operations, in order.
     #[must_use]
     pub fn operations(&self) -> &[PatchOperation] {
         &self.0

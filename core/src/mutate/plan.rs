@@ -63,19 +63,19 @@ impl Plan {
         self.writes.extend(paths.into_iter().map(appended));
     }
 
-    /// Value planned for label `key`.
+    /// Returns the value planned for label `key`.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
         self.planned(&label(key))
     }
 
-    /// Value planned for annotation `key`.
+    /// Returns the value planned for annotation `key`.
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.planned(&annotation(key))
     }
 
-    /// Writes, in the order in which they were requested.
+    /// Returns the writes, in the order in which the rules requested them.
     #[must_use]
     pub fn writes(&self) -> &[Write] {
         &self.writes
@@ -92,7 +92,7 @@ impl Plan {
         self.traffic = Some(traffic);
     }
 
-    /// Traffic mode that the pod's fabric profile requests, if any.
+    /// Returns the traffic mode that the pod's fabric profile requests, if any.
     pub(super) fn traffic(&self) -> Option<Traffic> {
         self.traffic
     }

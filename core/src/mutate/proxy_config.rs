@@ -20,7 +20,7 @@ const FIELD: &str = "holdApplicationUntilProxyStarts";
 /// Protobuf name of the field, which Istio also accepts.
 const FIELD_SNAKE: &str = "hold_application_until_proxy_starts";
 
-/// Allowed only at the beginning of a text.
+/// Byte order mark, which is allowed only at the beginning of a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Value of the hold in a proxy configuration.

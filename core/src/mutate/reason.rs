@@ -22,9 +22,10 @@ codes! {
         WindowsPod => "Windows pods are not supported",
         /// The pod has a deletion timestamp.
         BeingDeleted => "the pod is being deleted",
-        /// The object does not decode as a Pod.
+        /// The object does not decode as a Pod, or has a name or label value that the apiserver rejects.
         NotAPod => "the object is not a valid Pod",
-        /// The apiserver rejects a pod with more than 256 KiB of annotations.
+        /// The annotations exceed the apiserver's limit of 256 KiB, or leave no space for those of the patch and of
+        /// other webhooks.
         AnnotationsTooLarge => "the pod's annotations leave no space within the apiserver's limit of 256 KiB",
         /// Verification of the patch failed.
         PatchWithheld => "the patch failed verification and was withheld",
@@ -128,7 +129,7 @@ codes! {
         HelpersManaged => "the controller terminates the pod's sidecars after its main containers complete",
         /// The pod already has the label.
         ManagedAlready => "the pod is already labeled trainmesh.dev/managed",
-        /// The pod runs only its main containers and a proxy.
+        /// The pod runs only its main containers and istio-proxy.
         NoHelpers => "the pod has no sidecar other than a proxy",
         /// The restart policy of a main container is `Always`.
         PayloadNeverEnds => "a main container is always restarted",

@@ -13,7 +13,7 @@ pub enum RuleId {
     MeshTraffic,
     /// Applies the pod's fabric profile.
     Fabric,
-    /// Labels pods with sidecars for the controller.
+    /// Labels pods that have sidecars, so that the controller watches them.
     TerminationManaged,
 }
 
@@ -22,7 +22,7 @@ impl RuleId {
     pub const ALL: [Self; 5] =
         [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::Fabric, Self::TerminationManaged];
 
-    /// Name of the rule in output, metrics and annotations.
+    /// Returns the name of the rule in output, metrics and annotations.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Immutable snapshot of mode, namespace, configuration and cluster: the engine's input besides the pod.
+//! Immutable snapshot of the mode, namespace, configuration and cluster: the engine's input apart from the pod.
 
 use std::collections::BTreeMap;
 

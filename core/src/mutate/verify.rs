@@ -55,7 +55,7 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// Returns true if the original object caused the error and not the patch.
+    /// Returns true if the original object, not the patch, caused the error.
     #[must_use]
     pub fn is_invalid_input(&self) -> bool {
         matches!(self, Self::Original(_)) || self.is_annotation_overflow()

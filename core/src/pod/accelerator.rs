@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Container;
 
-/// Extended resources that are complete accelerators. Partitions (`nvidia.com/mig-…`) are excluded, because NCCL does
-/// not use RDMA between them.
+/// Extended resources that count as accelerators, including time-sliced GPUs. Partitions (`nvidia.com/mig-…`) are
+/// excluded, because NCCL does not use RDMA between them.
 const ACCELERATORS: [&str; 8] = [
     "nvidia.com/gpu",
     "nvidia.com/gpu.shared",
@@ -26,7 +26,7 @@ pub struct Accelerators<'a> {
     pub count: u64,
 }
 
-/// Returns true if `resource` is a complete accelerator.
+/// Returns true if `resource` counts as an accelerator.
 #[must_use]
 pub fn is_accelerator(resource: &str) -> bool {
     ACCELERATORS.contains(&resource)

@@ -55,7 +55,7 @@ impl RestartPolicy {
 }
 
 impl ContainerKind {
-    /// Name of the list in `spec` for containers of this kind.
+    /// Returns the name of the list in `spec` for containers of this kind.
     #[must_use]
     pub fn list(self) -> &'static str {
         match self {
@@ -67,26 +67,26 @@ impl ContainerKind {
 }
 
 impl<'a> Container<'a> {
-    /// JSON of the container.
+    /// Returns the JSON of the container.
     #[must_use]
     pub fn raw(self) -> &'a Value {
         self.raw
     }
 
-    /// Name of the container. Empty if it has none.
+    /// Returns the name of the container. Empty if it has none.
     #[must_use]
     pub fn name(self) -> &'a str {
         self.raw.get("name").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// JSON pointer of the container in its pod.
+    /// Returns the JSON pointer of the container in its pod.
     #[must_use]
     pub fn pointer(self) -> String {
         format!("/spec/{}/{}", self.kind.list(), self.index)
     }
 
-    /// Effective restart policy: the container's own (KEP-5307), else the pod's. Init containers without their own
-    /// policy are restarted until they succeed, unless the pod's policy is `Never`.
+    /// Returns the effective restart policy: the container's own (KEP-5307), else the pod's. Init containers without
+    /// their own policy are restarted until they succeed, unless the pod's policy is `Never`.
     #[must_use]
     pub fn restart_policy(self) -> RestartPolicy {
         let own = self.raw.get("restartPolicy").and_then(RestartPolicy::parse);
@@ -98,8 +98,8 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// Literal value of environment variable `name`. As in the kubelet, the last entry wins. `None` if the value comes
-    /// from another source (`valueFrom`).
+    /// Returns the literal value of environment variable `name`. As in the kubelet, the last entry wins. `None` if the
+    /// value comes from another source (`valueFrom`).
     #[must_use]
     pub fn env(self, name: &str) -> Option<&'a str> {
         let entries = self.raw.get("env")?.as_array()?;
@@ -107,13 +107,13 @@ impl<'a> Container<'a> {
         entry.get("value")?.as_str()
     }
 
-    /// Names of the environment variables, in the order of the pod.
+    /// Returns the names of the environment variables, in the order of the pod.
     pub fn env_names(self) -> impl Iterator<Item = &'a str> {
         let entries = self.raw.get("env").and_then(Value::as_array).into_iter().flatten();
         entries.filter_map(|entry| entry.get("name")?.as_str())
     }
 
-    /// Command of the container, followed by its arguments.
+    /// Returns the command of the container, followed by its arguments.
     pub fn command_line(self) -> impl Iterator<Item = &'a str> {
         let lists = ["command", "args"].into_iter().filter_map(move |key| self.raw.get(key)?.as_array());
         lists.flatten().filter_map(Value::as_str)

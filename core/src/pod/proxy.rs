@@ -80,7 +80,7 @@ impl<'a> Pod<'a> {
             || self.annotation(keys::INJECT_TEMPLATES).is_some_and(|templates| templates.trim() == "gateway")
     }
 
-    /// Returns true if the pod names the `grpc-agent` injection template.
+    /// Returns true if the pod selects the `grpc-agent` injection template.
     #[must_use]
     pub fn uses_grpc_agent_template(self) -> bool {
         self.annotation(keys::INJECT_TEMPLATES)
@@ -113,7 +113,7 @@ impl<'a> Proxy<'a> {
         arguments.next() == Some("pilot-agent") && arguments.next() == Some("wait")
     }
 
-    /// `postStart` hook of the container.
+    /// Returns the `postStart` hook of the container.
     #[must_use]
     pub fn post_start(self) -> Option<&'a Value> {
         self.container.raw().pointer("/lifecycle/postStart").filter(|hook| !hook.is_null())

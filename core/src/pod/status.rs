@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Container, ContainerKind, Pod};
 
 impl ContainerKind {
-    /// Name of the list in `status` for containers of this kind.
+    /// Returns the name of the list in `status` for containers of this kind.
     fn status_list(self) -> &'static str {
         match self {
             Self::Init | Self::NativeSidecar => "initContainerStatuses",
@@ -16,13 +16,13 @@ impl ContainerKind {
 }
 
 impl<'a> Pod<'a> {
-    /// `status`, if it is an object.
+    /// Returns `status`, if it is an object.
     #[must_use]
     pub fn status(self) -> Option<&'a Map<String, Value>> {
         self.raw.get("status")?.as_object()
     }
 
-    /// `status.phase`.
+    /// Returns `status.phase`.
     #[must_use]
     pub fn phase(self) -> Option<&'a str> {
         self.status()?.get("phase")?.as_str()

@@ -25,7 +25,7 @@ pub struct ReviewResponse {
 pub enum ReviewOutcome {
     /// A patch was sent.
     Patched,
-    /// No change was needed.
+    /// No rule applied: no change was needed, or the rules refused it.
     Unchanged,
     /// A patch was built but not sent, because the namespace is in audit mode.
     Audited,
@@ -63,7 +63,7 @@ pub fn respond(review: &Review, pod: &Value, snapshot: &Snapshot<'_>) -> Result<
 }
 
 impl ReviewOutcome {
-    /// Name of the result in metrics.
+    /// Returns the name of the outcome in metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

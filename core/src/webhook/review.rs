@@ -21,12 +21,12 @@ pub(super) const KIND: &str = "AdmissionReview";
 /// Default limit on the JSON nodes of an object. A large pod, with 500 environment variables and a sidecar, has about
 /// 3,000. At about 200 bytes per node, the limit corresponds to 10 MiB.
 pub const DEFAULT_NODES: u32 = 50_000;
-/// Minimum of the configurable node limit. Ordinary pods have fewer nodes.
+/// Minimum of the configurable node limit, so that ordinary pods, which have fewer nodes, always pass.
 pub const MIN_NODES: u32 = 5_000;
 /// Maximum of the configurable node limit. At about 200 bytes per node, a review takes 40 MiB.
 pub const MAX_NODES: u32 = 200_000;
 
-/// Maximum length of a uid. The apiserver sends a UUID of 36 characters.
+/// Maximum length of a UID. The apiserver sends a UUID of 36 characters.
 const UID_LIMIT: usize = 128;
 
 /// The request of an admission review.
@@ -38,7 +38,7 @@ pub struct Review {
     pub operation: Operation,
     /// Namespace of the object. `None` for cluster-scoped objects.
     pub namespace: Option<String>,
-    /// The object to be stored. `None` for DELETE.
+    /// The object to store. `None` for DELETE.
     object: Option<Value>,
     resource: GroupVersionResource,
     sub_resource: Option<String>,

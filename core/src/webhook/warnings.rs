@@ -1,13 +1,13 @@
 //! Limits on the warnings in an admission response.
 
-/// Maximum number of warnings. Users do not read more lines in a terminal.
+/// Maximum number of warnings, which kubectl prints as one line each.
 const MAX_WARNINGS: usize = 10;
 /// Maximum length of a warning, in characters. The apiserver truncates warnings to this length if their total exceeds
 /// 4096, which [`MAX_WARNINGS`] warnings of this length do not.
 const MAX_WARNING_CHARS: usize = 256;
 
-/// Truncates warnings to [`MAX_WARNINGS`] lines of at most [`MAX_WARNING_CHARS`] characters. The last line states how
-/// many warnings were omitted.
+/// Truncates warnings to [`MAX_WARNINGS`] lines of at most [`MAX_WARNING_CHARS`] characters. If warnings are omitted,
+/// the last line contains their number.
 pub(super) fn truncate(warnings: &[String]) -> Vec<String> {
     let shown = if warnings.len() > MAX_WARNINGS { MAX_WARNINGS - 1 } else { warnings.len() };
     let mut lines: Vec<String> = warnings.iter().take(shown).map(|warning| one_line(warning)).collect();

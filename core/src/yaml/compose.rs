@@ -177,7 +177,8 @@ impl<'text> Composer<'text> {
         copy
     }
 
-    /// Go-yaml sets keys in the order of the text, so a merge key overrides the keys before it.
+    /// Adds the entries that the merge key `<<` refers to. As in go-yaml, which sets keys in the order of the text,
+    /// they override the keys before it.
     fn merge(&mut self, entries: &mut Entries, depth: usize, mut lines: Option<&mut Lines>) -> Result<(), Error> {
         let line = self.line;
         let event = self.next()?;
@@ -187,7 +188,7 @@ impl<'text> Composer<'text> {
             Value::Array(sources) if !by_alias => sources,
             _ => vec![Value::Null],
         };
-        // Of a list, the first mapping wins.
+        // In a list, the first mapping takes precedence, so it is added last.
         for source in sources.into_iter().rev() {
             let Value::Object(source) = source else {
                 return Err(self.error("`<<` takes a mapping or a list of mappings"));

@@ -8,18 +8,18 @@ use serde_saphyr::{DoubleQuoted, SerializerOptions};
 
 use crate::printable::is_printable;
 
-/// `value` as a block of YAML that every reader of YAML 1.1 or 1.2 takes for the same value: lists are not indented
-/// below their key, long lines are not folded, and text of several lines becomes a `|` block. What is neither printable
-/// nor a tab or line break of such a block is escaped.
+/// Writes `value` as YAML in block style, which YAML 1.1 and 1.2 parsers read identically. Lists are not indented below
+/// their key, long lines are not folded, and multi-line text becomes a `|` block. Characters that are not printable are
+/// escaped, except tabs and line breaks in such a block.
 #[must_use]
 pub fn to_string(value: &Value) -> String {
     let mut text = String::new();
-    // A JSON value has string keys only and a `String` takes all that is written: neither side can fail.
+    // This cannot fail: all keys of a JSON value are strings, and writing to a `String` succeeds.
     serde_saphyr::to_fmt_writer_with_options(&mut text, &Written(value), options()).ok();
     escape(without_blank_indentation(text))
 }
 
-/// A value as it is to be written, where the library's own choice of style is not kubectl's.
+/// Serializes a value in kubectl's style where the library would choose another one.
 struct Written<'value>(&'value Value);
 
 fn options() -> SerializerOptions {
@@ -37,8 +37,8 @@ impl Serialize for Written<'_> {
     }
 }
 
-/// Returns true for text that must be quoted: a tab at the start of a block is indentation to libyaml, and blanks at the
-/// end of a line would be invisible.
+/// Returns true for text that must be quoted: a tab at the start of a block is indentation to libyaml, and blanks at
+/// the end of a line would be invisible.
 fn is_quoted(text: &str) -> bool {
     is_invisible(text)
         || text.contains('\n')
@@ -51,7 +51,7 @@ fn is_invisible(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|character| !character.is_ascii() && !is_printable(character))
 }
 
-/// Escapes such characters. Values that contain one are in double quotes already, keys may not be.
+/// Escapes invisible characters. Values that contain one are already in double quotes; keys may not be.
 fn escape(text: String) -> String {
     if !is_invisible(&text) {
         return text;
@@ -90,7 +90,7 @@ fn escape_into(escaped: &mut String, text: &str) {
     }
 }
 
-/// `text` with nothing on the empty lines of its blocks, which the library indents like the others.
+/// Removes the indentation from blank lines in blocks, which the library indents like other lines.
 fn without_blank_indentation(text: String) -> String {
     if !text.contains(" \n") {
         return text;

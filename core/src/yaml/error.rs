@@ -13,15 +13,15 @@ pub struct Error {
     pub message: String,
 }
 
-/// Levels of nesting in a document. The deepest kind of Kubernetes, a `CustomResourceDefinition`, stays below 40; no
-/// input may overflow the stack of the recursive functions that process the value.
+/// Maximum nesting of a document. The most deeply nested kind of Kubernetes, `CustomResourceDefinition`, stays below
+/// 40. The limit protects the stack of the recursive functions that process the value.
 pub const MAX_DEPTH: usize = 64;
 
-/// Scalars, lists, mappings and keys in a document, with aliases expanded: some 5 MB of ordinary manifest. Bounds the
-/// memory of a document to a small multiple of its text.
+/// Maximum number of scalars, lists, mappings and keys in a document, with aliases expanded: about 5 MB of an ordinary
+/// manifest. Bounds the memory of a document to a small multiple of its text.
 pub const MAX_NODES: usize = 250_000;
 
-/// Bytes of text that the aliases of a document may repeat: as much as a document itself may hold.
+/// Maximum number of bytes that the aliases of a document may repeat: as much as a document may contain.
 pub const MAX_EXPANSION: usize = 16 << 20;
 
 impl Error {

@@ -21,14 +21,14 @@ pub(crate) fn tree(text: &str) -> Result<Tree, Error> {
 
 fn compose(text: &str, lines: Option<&mut Lines>) -> Result<Value, Error> {
     if let Some(offset) = memchr(0, text.as_bytes()) {
-        // The scanner reads it as the end of the text.
+        // The scanner treats a NUL byte as the end of the text.
         let line = 1 + memchr_iter(b'\n', &text.as_bytes()[..offset]).count();
         return Err(Error::new(line, "contains a NUL byte: not text"));
     }
     Composer::new(Parser::new_from_str_with_options(text, options())).document(lines)
 }
 
-/// The scanner's options for every document.
+/// Returns the scanner's options for every document.
 fn options() -> Options {
     granit_parser::options! {
         emit_comments: false,

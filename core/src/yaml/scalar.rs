@@ -15,13 +15,13 @@ pub(super) enum Scalar {
     Text,
 }
 
-/// Returns the JSON number for a float, as Kubernetes converts YAML: `1.0` becomes `1`. `None` for an infinite float and
-/// NaN.
+/// Returns the JSON number for a float, as Kubernetes converts YAML: `1.0` becomes `1`. `None` for an infinite float
+/// and NaN.
 #[must_use]
 pub fn number(float: f64) -> Option<Number> {
     let integral = float.fract() == 0.0 && !(float == 0.0 && float.is_sign_negative());
     if integral {
-        // The shortest digits that name the float, filled up with zeros, as Go writes it.
+        // The shortest decimal digits that identify the float, padded with zeros, as in Go.
         let digits = float.to_string();
         if let Ok(integer) = digits.parse::<i64>() {
             return Some(integer.into());
@@ -148,7 +148,7 @@ fn unseparated(text: &str) -> Scalar {
     }
 }
 
-/// The value of digits with the prefixes of Go: `0x`, `0o`, `0b`, and a bare `0` for octal.
+/// Parses digits with the prefixes of Go: `0x`, `0o`, `0b`, and a bare `0` for octal.
 fn magnitude(digits: &str) -> Option<u64> {
     let (radix, digits) = match digits.as_bytes() {
         [b'0'] => return Some(0),
@@ -158,7 +158,7 @@ fn magnitude(digits: &str) -> Option<u64> {
         [b'0', ..] => (8, &digits[1..]),
         _ => (10, digits),
     };
-    // The library takes a sign here, Go does not.
+    // `from_str_radix` accepts a sign here; Go does not.
     digits.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric).then_some(())?;
     u64::from_str_radix(digits, radix).ok()
 }
@@ -167,14 +167,14 @@ fn signed(magnitude: u64, negative: bool) -> Option<i64> {
     if negative { 0_i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
-/// `0b-1`: go-yaml looks at binary numbers a second time and finds the sign behind the prefix.
+/// Parses `0b-1`: go-yaml parses binary numbers twice, the second time with a sign after the prefix.
 fn binary_with_inner_sign(text: &str) -> Scalar {
     let digits = text.strip_prefix("0b").filter(|digits| digits.starts_with(['+', '-']));
     let value = digits.and_then(|digits| i64::from_str_radix(digits, 2).ok());
     value.map_or(Scalar::Text, Scalar::Integer)
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`; what overflows stays text.
+/// Parses `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`. A value that overflows remains text.
 fn float(text: &str) -> Scalar {
     let plausible = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'+' | b'-' | b'e' | b'E'));
     match text.parse::<f64>() {
@@ -183,7 +183,7 @@ fn float(text: &str) -> Scalar {
     }
 }
 
-/// A float as `sigs.k8s.io/yaml` spells it in a key: the shortest digits of single precision, in Go's format `g`.
+/// Formats a float as `sigs.k8s.io/yaml` does in a key: the shortest digits in single precision, in Go's format `g`.
 fn float_key(value: f64) -> String {
     if value.is_nan() {
         return ".nan".to_owned();
@@ -196,7 +196,7 @@ fn float_key(value: f64) -> String {
     let scientific = format!("{single:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
     match exponent.parse::<i32>() {
-        // Where Go leaves the plain notation.
+        // Go uses scientific notation for these exponents.
         Ok(exponent) if !(-4..6).contains(&exponent) => {
             let sign = if exponent < 0 { '-' } else { '+' };
             format!("{digits}e{sign}{:02}", exponent.abs())

@@ -86,7 +86,7 @@ pub(super) struct Condition {
     pub(super) status: String,
 }
 
-/// Returns the Deployments of a namespace, or of all.
+/// Returns the API of the Deployments in a namespace, or in all namespaces.
 pub(super) fn deployments(client: &Client, namespace: Option<&str>) -> Api<Deployment> {
     let resource = ApiResource::erase::<v1::Deployment>(&());
     match namespace {
@@ -95,7 +95,7 @@ pub(super) fn deployments(client: &Client, namespace: Option<&str>) -> Api<Deplo
     }
 }
 
-/// Returns the pods of a namespace.
+/// Returns the API of the pods in a namespace.
 pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<WholePod>(&()))
 }

@@ -21,7 +21,7 @@ const PREFIX: &str = "trainmesh_";
 /// Maximum number of concurrent requests, so that a pod that does not respond delays no other.
 const CONCURRENCY: usize = 8;
 
-/// Returns the ready replicas in `namespace`, and for each if its metrics are readable.
+/// Returns the ready replicas in `namespace`, each with true if its metrics are readable.
 pub(super) async fn by_replica(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, RequestError> {
     let selector = ListParams::default().labels(SELECTOR);
     let pods = list(&format!("list pods in {namespace}"), &pods(client, namespace), selector).await?;

@@ -1,4 +1,5 @@
-//! Probes, with one dry run each, if namespaces without a Pod Security label admit what fabric profiles add.
+//! Probes, with one dry run per namespace, whether namespaces without a Pod Security label admit what fabric profiles
+//! add.
 //!
 //! No API exposes the cluster-wide default in the apiserver's `AdmissionConfiguration`. So the checkup creates a pod
 //! that level `baseline` forbids as a dry run, with the user's permissions. Only a denial by Pod Security or by the
@@ -86,8 +87,8 @@ fn pod() -> serde_json::Value {
     })
 }
 
-/// Interprets a denial. The message starts with the pod's name if a built-in plugin denies, and with `admission
-/// webhook` if a webhook does, whose text is arbitrary.
+/// Interprets a denial. The message of a built-in plugin starts with `pods "NAME" is forbidden`. That of a webhook
+/// starts with `admission webhook`, and its text is arbitrary.
 fn denial(message: &str) -> ProbeResult {
     let Some(why) = message.strip_prefix(&format!("pods \"{PROBE}\" is forbidden: ")) else {
         return ProbeResult::Unknown;

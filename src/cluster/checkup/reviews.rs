@@ -12,8 +12,8 @@ use trainmesh_core::doctor::{Permission, Server, Servers, narrow_to_namespaces};
 /// level.
 const CONCURRENCY: usize = 8;
 
-/// Returns those of `needed` that the service accounts of `servers` lack. For access to pods, the namespaces in
-/// `opted_in` suffice.
+/// Returns those of `needed` that the service accounts of `servers` lack. A permission on pods counts as granted if it
+/// is granted in every namespace of `opted_in`.
 pub(super) async fn denied(
     client: &Client,
     servers: &Servers,

@@ -79,7 +79,7 @@ fn pins(client: &Client, namespace: &str) -> BoxStream<'static, Update> {
     watch_field(api, index::named(FABRIC_CONFIG_MAP), "the pins of gangs", reduce, pins, |facts| &mut facts.pins)
 }
 
-/// Watches in which namespaces objects with these names exist. The field is known once all names are.
+/// Watches in which namespaces objects with these names exist. The field stays `None` until every name has been listed.
 fn watch_names<K>(
     client: &Client,
     names: &BTreeSet<String>,

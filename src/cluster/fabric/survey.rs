@@ -1,4 +1,4 @@
-//! Reads the same facts once, with one bounded request each, as far as the user's permissions allow.
+//! Reads the cluster facts once, as far as the user's permissions allow. Every request has a timeout.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

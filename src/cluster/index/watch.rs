@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Index;
 use trainmesh_core::error::chain;
 
-/// Quotas change with every pod.
+/// Time for which changes are collected: quotas change with every pod.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// Permissions change only when an administrator edits RBAC.
 const PAUSE: Duration = Duration::from_mins(5);
@@ -32,13 +32,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Options for a resource that is indispensable: changes are reported at once, and the known objects are kept on
-    /// any error.
+    /// Returns the options for a required resource: changes are reported immediately, and known objects are kept on any
+    /// error.
     pub(crate) fn required(resource: impl Into<String>) -> Self {
         Self { resource: resource.into(), debounce: Duration::ZERO, pause: None }
     }
 
-    /// Options for a resource that is dispensable: it becomes unknown if it is forbidden.
+    /// Returns the options for an optional resource: its objects become unknown if it is forbidden.
     pub(crate) fn optional(resource: impl Into<String>) -> Self {
         Self { resource: resource.into(), debounce: DEBOUNCE, pause: Some(PAUSE) }
     }

@@ -7,13 +7,14 @@ use super::attempt;
 use trainmesh_core::error::chain;
 use trainmesh_core::lifecycle::{AttemptOutcome, AttemptResult};
 
-/// Messages of the kubelet if a container, or the sandbox of its pod, is not running.
+/// Messages of the kubelet if a container, or the sandbox of its pod, is not running, and of the apiserver if the pod
+/// has no such container.
 const NOT_RUNNING: [&str; 3] = ["container not found", "pod not found", "is not valid for pod"];
 /// Messages of the apiserver if it cannot reach the kubelet.
 const NO_KUBELET: [&str; 2] = ["error dialing backend", "error trying to reach service"];
 
-/// Classifies an error received instead of a stream. The report names the missing permission, because the apiserver's
-/// message is empty if only `create` is missing (observed on Kubernetes 1.36).
+/// Classifies an error received instead of a stream. The message can be empty: Kubernetes 1.36 returns none if only
+/// `create` is forbidden, so the report of `Forbidden` names the permission itself.
 pub(super) fn classify(error: &Error) -> AttemptOutcome {
     let (code, message, about_pod) = match error {
         Error::Api(status) => {

@@ -1,4 +1,4 @@
-//! Sends a POST to a port on a pod's loopback through the `portforward` subresource.
+//! Sends a POST request to a port of a pod's loopback interface through the `portforward` subresource.
 
 use std::error::Error as _;
 use std::io;
@@ -28,7 +28,7 @@ const REASON_LAG: Duration = Duration::from_secs(1);
 /// Aborts the forwarder on drop; by itself it would keep its connection.
 struct Forwarder(Portforwarder);
 
-/// Limits the bytes read from a stream: an endless series of interim responses must not be followed.
+/// Limits the bytes read from a stream: a server can send interim (1xx) responses without end.
 struct LimitedStream {
     stream: DuplexStream,
     remaining: usize,

@@ -19,8 +19,8 @@ pub(super) const MAX_SLOW_PER_NODE: usize = MAX_UNPROVEN_PER_NODE / 2;
 pub(super) const MAX_TURNS: usize = 32;
 /// Maximum number of concurrent probes of unresponsive nodes, so that failed nodes never delay the pods of others.
 pub(super) const MAX_PROBES: usize = 4;
-/// Actions per second and burst. Each costs a read, a stream and an event: a tenth of what an apiserver serves one
-/// client without API priority and fairness intervening.
+/// Actions per second and burst. Each action costs a read, a stream and an event; the rate is about a tenth of what an
+/// apiserver serves one client before API Priority and Fairness queues its requests.
 pub(super) const RATE: (u32, u32) = (50, 100);
 /// Maximum number of queued pods; each takes a few kilobytes.
 pub(super) const MAX_QUEUED: usize = 1024;

@@ -45,7 +45,7 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// Maximum number of concurrent actions of one namespace: in total, and per node.
+    /// Returns the maximum number of concurrent actions of one namespace: in total, and per node.
     fn quota(self) -> (usize, usize) {
         match self {
             // Half of the slots.
@@ -90,7 +90,7 @@ impl<T> Namespace<T> {
         self.per_node.get(node).copied().unwrap_or_default() < self.class(now).quota().1
     }
 
-    /// Charges a turn, which an action may follow, on `node`.
+    /// Charges the quota for a turn on `node` and the action that may follow it.
     pub(super) fn charge(&mut self, node: &str, now: Instant) {
         self.last_used = now;
         self.taken += 1;

@@ -95,7 +95,7 @@ impl<T> Schedule<T> {
             self.namespaces.retain(|_, namespace| !namespace.is_expired(now));
         }
         let queue = &mut self.namespaces.entry(namespace.into()).or_insert_with(|| Namespace::new(now)).queue;
-        // Whatever the other namespaces do, each may queue one pod.
+        // Each namespace may queue one pod even if the total limit is reached.
         if queue.len() >= MAX_QUEUED_PER_NAMESPACE || self.queued >= MAX_QUEUED && !queue.is_empty() {
             return Err(QUEUE_FULL_DELAY);
         }
@@ -107,7 +107,8 @@ impl<T> Schedule<T> {
         Ok(())
     }
 
-    /// Returns the next step. Namespaces take turns; in each, the first pod goes whose node has a free slot.
+    /// Returns the next step. Namespaces are served round-robin; in each, the first pod whose node has a free slot is
+    /// next.
     pub(super) fn next(&mut self, now: Instant) -> Next<T> {
         for index in 0..self.order.len() {
             let Some((position, admission)) = self.first_admissible(index, now) else { continue };
@@ -169,7 +170,7 @@ impl<T> Schedule<T> {
         Ok(claim)
     }
 
-    /// Ends a turn without an action.
+    /// Cancels a turn: no action follows.
     pub(super) fn cancel_turn(&mut self, claim: &Claim) {
         match claim.stage {
             Stage::Turn => {
@@ -196,7 +197,7 @@ impl<T> Schedule<T> {
         } else {
             self.probes -= 1;
         }
-        // Nodes come and go.
+        // Idle entries are removed, because the nodes of a cluster change.
         if self.nodes.get(&claim.node).is_some_and(Node::is_idle) {
             self.nodes.remove(&claim.node);
         }
@@ -231,7 +232,7 @@ impl<T> Schedule<T> {
         self.release(claim);
     }
 
-    /// Returns the number of all claims.
+    /// Returns the sum of all counters: 0 if nothing is in use.
     #[cfg(test)]
     pub(super) fn in_use(&self) -> usize {
         self.turns + self.running + self.unproven + self.slow + self.probes

@@ -210,7 +210,7 @@ impl Random {
         self.object(&[("type", kind), ("status", |random| json!(random.0.choice(["True", "False"])))])
     }
 
-    /// Fewer than the decoder's limit: no kubelet writes more.
+    /// Generates fewer statuses than the decoder's limit, as a kubelet does.
     fn container_statuses(&mut self) -> Value {
         (0..self.0.usize(..5)).map(|_| self.container_status()).collect()
     }

@@ -5,7 +5,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-/// Expiry times of certificates, in seconds since 1970.
+/// Expiry times of certificates, in seconds since the Unix epoch.
 #[derive(Debug)]
 pub struct CertificateMetrics {
     expiry: Family<Labels, Gauge>,

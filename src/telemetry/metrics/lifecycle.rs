@@ -12,7 +12,7 @@ use prometheus_client::registry::{Registry, Unit};
 /// Bucket bounds in seconds: most proxies terminate 0.1 s after the stabilization window, which is 1 s by default;
 /// minutes indicate a problem.
 const BUCKETS: [f64; 12] = [0.25, 0.5, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0];
-/// Label value of a method after which the proxy was observed to be terminated.
+/// Label value of a method after which the proxy was observed to terminate.
 const ENDED: &str = "ended";
 
 /// Metrics of pods and of the termination of their proxies.

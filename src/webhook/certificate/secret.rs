@@ -1,6 +1,6 @@
 //! A serving certificate in a Secret that the controller renews.
 //!
-//! Every replica reads it, leader or not. It is served only if the apiserver will trust it; otherwise the previous
+//! Every replica of the webhook reads it. It is served only if the apiserver will trust it; otherwise the previous
 //! certificate is kept, which is trusted until it expires.
 
 use std::sync::Arc;
@@ -73,7 +73,7 @@ struct ValidCertificate {
 }
 
 impl CertificateSecret {
-    /// Creates a source from `secrets` for a Service called by the name `host`. Nothing is served until the first
+    /// Creates a source from `secrets` for a Service with the DNS name `host`. Nothing is served until the first
     /// certificate has been read.
     #[must_use]
     pub fn new(secrets: Secrets, host: String, metrics: Arc<Metrics>, clock: Clock) -> Self {
@@ -96,7 +96,7 @@ impl CertificateSecret {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                // The other branches lose nothing: the Secret is read again in any case.
+                // Cancel-safe: the Secret is read again in any case.
                 Some(()) = changes.next() => {}
                 () = tokio::time::sleep(INTERVAL) => {}
             }

@@ -16,7 +16,8 @@ use super::prober::{ProbeCounts, probe};
 use trainmesh_testing::cluster::{TIMEOUT, eventually};
 use trainmesh_testing::webhook::Certificate;
 
-/// With an overlap of 5 s, steps that take it end within the test; no serving certificate is due earlier.
+/// Lifetimes with an overlap of 5 s: steps that wait for the overlap complete within the test, and no serving
+/// certificate is due before.
 const FIVE_SECOND_OVERLAP: (u64, u64) = (60, 60);
 
 /// Number of calls, and of handshakes with each replica, between the damage and the next leader.
@@ -112,7 +113,7 @@ fn the_ca_bundle_is_restored(#[case] other: &str) {
     installation.wait_patched();
 }
 
-/// Both Secrets and every `caBundle` at once: nothing is left, as at the first start.
+/// Deletes both Secrets and every `caBundle`, so that the state is that of a new installation.
 #[test]
 fn everything_is_issued_again_when_everything_is_lost() {
     let installation = Installation::new(1);

@@ -9,7 +9,7 @@ use trainmesh_testing::webhook::{APPLIED, Webhook};
 /// Device that the profile requests.
 pub const DEVICE: &str = "rdma/test-fabric";
 
-/// A namespace whose pods get fabric `own`.
+/// A webhook, and a namespace whose pods get the fabric profile `own`.
 #[derive(Debug)]
 pub struct Fixture {
     pub webhook: Webhook,

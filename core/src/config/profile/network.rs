@@ -95,7 +95,7 @@ section! {
     pub struct MeshBypass {
         /// Mesh features to disable. The label `trainmesh.dev/mesh-traffic` takes precedence.
         pub istio: IstioBypass,
-        /// Interfaces whose traffic `excludeInterfaces` does not capture.
+        /// Interfaces whose traffic Envoy does not capture. Requires `istio: excludeInterfaces`.
         pub interfaces: Vec<InterfaceName>,
     }
     check: Self::check

@@ -82,7 +82,7 @@ pub(super) const VARIABLES: &[Variable] = &[
 ];
 
 const TRAFFIC_CLASS: ValueKind = ValueKind::Integer { min: 0, max: 255 };
-/// Off, on, or automatic.
+/// 0, 1 or 2. The meaning depends on the variable; 2 is often automatic.
 pub(super) const THREE_WAY: ValueKind = ValueKind::Integer { min: 0, max: 2 };
 
 const fn system(name: &'static str, kind: ValueKind) -> Variable {

@@ -139,7 +139,7 @@ fn limits_the_gangs_of_a_namespace() {
     assert!(pins.find(&gang("0")).is_none() && pins.find(&gang("1")).is_some());
 }
 
-/// The size limit applies to the JSON form, including escapes.
+/// Checks that the size limit applies to the JSON form, including escapes.
 #[rstest]
 #[case::digits("0", "0123456789ab")]
 #[case::escaped("\u{1}", "\u{1}")]

@@ -8,7 +8,7 @@ use super::CheckResult;
 use crate::lifecycle::restart_outlook::RestartOutlook;
 use crate::lifecycle::{ContainerFacts, ContainerState, Decision, PodFacts, SkipReason, WaitReason};
 
-/// A node's clock that is further ahead is wrong: the times it reports are ignored.
+/// Maximum clock skew of a node. Times that are further in the future are ignored.
 const MAX_CLOCK_SKEW: Duration = Duration::from_mins(1);
 
 /// Checks that there are main containers and that all of them can complete.

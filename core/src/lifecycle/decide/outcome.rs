@@ -1,4 +1,4 @@
-//! Reports on earlier actions, and on a proxy that exited by itself.
+//! Findings about earlier actions, and about a proxy that exited by itself. (Rename the module to `reports`.)
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Checks for reasons to leave a pod alone.
+//! Checks for reasons to skip a pod.
 
 use super::CheckResult;
 use crate::config::Termination;

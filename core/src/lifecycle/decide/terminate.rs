@@ -13,8 +13,8 @@ use crate::lifecycle::{
     Attempt, ContainerFacts, ContainerState, Decision, Method, Report, ReportCode, Role, SkipReason, Target, WaitReason,
 };
 
-/// How long after the completion of the main containers the proxy waits for a sidecar that is not running. The sidecar
-/// may never run; an image pull or a crash loop that takes longer is unlikely to succeed.
+/// Time after the completion of the main containers for which a sidecar that is not running delays the termination of
+/// the proxy. The sidecar may never run: an image pull or a crash loop that takes longer is unlikely to succeed.
 const SIDECAR_START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// State of the termination of a container.
@@ -99,6 +99,7 @@ fn termination_state(input: &DecisionInput<'_>, container: &ContainerFacts, atte
         return TerminationState::NotRunning;
     };
     let due = |attempt: Option<&Attempt>| {
+        // `attempts` is never empty, and the index comes from `methods`.
         attempt.map_or(TerminationState::NotRunning, |attempt| TerminationState::Due(attempt.clone()))
     };
     let methods: Vec<Method> = attempts.iter().map(|attempt| attempt.method).collect();

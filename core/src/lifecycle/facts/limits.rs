@@ -1,7 +1,7 @@
 //! Limits of what is read from a pod, because pods are untrusted input for the controller's memory and CPU time.
 //!
 //! A value that exceeds its limit is never truncated, because a part may have another meaning. It counts as malformed,
-//! in such a way that nothing is terminated.
+//! so that nothing is terminated.
 
 use crate::pod::{ContainerKind, Pod};
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(crate) const RULES: usize = 64;
 pub(crate) const EXIT_CODES: usize = 256;
 /// Bytes of a duration: every valid one is shorter.
 pub(crate) const DURATION: usize = 64;
-/// Bytes of the mesh agent's configuration: JSON that includes mesh-wide settings.
+/// Maximum size of pilot-agent's configuration: JSON that includes mesh-wide settings.
 pub(crate) const AGENT_CONFIG: usize = 64 * 1024;
 
 /// The limit that an annotation exceeds.

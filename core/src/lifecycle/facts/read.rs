@@ -15,9 +15,9 @@ use crate::{duration, keys, scope};
 
 /// Conditions of a pod whose containers are all being restarted: the current and the first name in KEP-5532.
 pub(super) const RESTARTING: [&str; 2] = ["AllContainersRestarting", "PodRestartInPlace"];
-/// Environment variable with the merged configuration of the mesh agent.
+/// Environment variable with the merged configuration of pilot-agent.
 const PROXY_CONFIG: &str = "PROXY_CONFIG";
-/// Environment variable that makes the mesh agent run without Envoy.
+/// Environment variable that makes pilot-agent run without Envoy.
 const DISABLE_ENVOY: &str = "DISABLE_ENVOY";
 /// Environment variables that are read.
 pub(super) const AGENT_VARIABLES: [&str; 2] = [PROXY_CONFIG, DISABLE_ENVOY];

@@ -70,7 +70,7 @@ static OWNER: Items = Items {
         ("apiVersion", Schema::Text(OBJECT_NAME)),
         ("kind", Schema::Text(OBJECT_NAME)),
         ("name", Schema::Text(OBJECT_NAME)),
-        // Not limited to valid UIDs: a truncated one is still longer than any gang ID.
+        // Longer than any gang ID, so that a truncated UID is never a valid gang ID.
         ("uid", Schema::Text(OBJECT_NAME)),
         ("controller", Schema::Scalar),
     ]),

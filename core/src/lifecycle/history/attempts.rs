@@ -10,11 +10,11 @@ use crate::lifecycle::{Attempt, AttemptOutcome, AttemptResult, Method, Role, Tar
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
 /// The longest backoff: a granted permission or a recovered node takes effect within a minute.
 const MAX_BACKOFF: Duration = Duration::from_mins(1);
-/// Backoff after the deadline: thousands of such pods are no load for an apiserver.
+/// Backoff after the deadline, so that thousands of such pods put no load on the apiserver.
 const GIVEN_UP_BACKOFF: Duration = Duration::from_hours(1);
 /// Number of consecutive attempts that do not reach the container after which the node counts as unreachable.
 const UNREACHABLE_THRESHOLD: u32 = 5;
-/// Rounds until the deadline counts as exceeded: what prevents so many is not transient.
+/// Number of rounds after which the deadline counts as exceeded: a problem that persists for so long is not transient.
 const MAX_ROUNDS: u32 = 10;
 /// Time after which a failure is reported, whatever the number of rounds.
 const ATTEMPTS_DEADLINE: SignedDuration = SignedDuration::from_mins(15);
@@ -34,8 +34,10 @@ pub(in crate::lifecycle) struct ContainerAttempts {
     rounds: u32,
     /// Number of consecutive attempts that did not reach the container.
     misses: u32,
-    /// Number of attempts that timed out; each of them occupied a permit that others wait for.
+    /// Number of attempts that timed out. The next attempt backs off, because each of them occupied a permit that other
+    /// pods wait for.
     timeouts: u32,
+    /// Time of the first attempt, or of the first one after the node was unreachable.
     first: Timestamp,
     /// When to evaluate or to repeat the last attempt.
     next: Timestamp,

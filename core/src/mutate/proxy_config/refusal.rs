@@ -5,7 +5,7 @@ use std::fmt;
 /// Reason why the hold cannot be added to a text. [`Refusal::message`] returns it with a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The text is not valid YAML.
+    /// The text is not valid YAML, or nested too deeply.
     Syntax,
     /// The text has more than one document.
     SeveralDocuments,
@@ -13,13 +13,13 @@ pub enum Refusal {
     NotAMapping,
     /// A mapping contains a key twice.
     DuplicateKey,
-    /// The camelCase and the `snake_case` name of the field disagree.
+    /// The fields in camelCase and in `snake_case` have different values.
     TwoSpellings,
-    /// The field is a string. Istio rejects the pod.
+    /// The value is a quoted string. Istio rejects the pod.
     Quoted,
     /// The field is null, so that adding it would duplicate the key.
     Null,
-    /// The field is neither a boolean nor any of the above.
+    /// The value is neither a boolean nor a quoted string nor null.
     NotABoolean,
     /// The text has a `%` directive.
     Directive,
@@ -30,11 +30,13 @@ pub enum Refusal {
     /// The text has a control character, a byte order mark in the middle, or a line break that only YAML 1.1
     /// recognizes.
     Character,
-    /// A key is not a string in YAML 1.1, or is not on one line with its colon.
+    /// A key is not a string in YAML 1.1, has an anchor, is an alias or a collection, or is not on one line with its
+    /// colon.
     Key,
     /// The text has a merge key (`<<`), whose precedence differs between parsers.
     MergeKey,
-    /// The text has more aliases than Istio's parser is certain to expand.
+    /// The text has more aliases than Istio's parser is certain to expand, nested aliases, or an anchor name that it
+    /// does not support.
     Aliases,
     /// A number is infinite or `.nan`, which JSON cannot represent.
     NotFinite,
@@ -47,7 +49,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Problem and fix.
+    /// Returns the problem and its fix.
     #[must_use]
     pub fn message(self) -> &'static str {
         match self {

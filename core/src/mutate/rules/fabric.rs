@@ -1,9 +1,8 @@
 //! Rule `fabric`: applies the fabric profile that the pod or its namespace selects, completely or not at all.
 //!
-//! Each part of a profile is compared with the pod. A part that is missing is planned; one that is already present is
-//! noted; a different setting of the user is kept or, if both exclude each other, reported as a conflict. The plan
-//! takes effect only if there is no conflict and every guard passes: a pod with half a fabric hangs, whereas one
-//! without a fabric is only slow.
+//! The rule compares each part of the profile with the pod. It adds missing parts and keeps different settings of the
+//! user; a setting that excludes the profile is a conflict. The plan takes effect only if there is no conflict and
+//! every guard passes: a pod with a partially applied profile hangs, whereas a pod without one is only slow.
 
 mod conflict;
 mod dra;

@@ -1,5 +1,5 @@
-//! Rule `termination.managed`: labels pods with sidecars for the controller's watch. Pods with a proxy have a label of
-//! Istio's injector, but sidecars also run in pods outside the mesh.
+//! Rule `termination.managed`: labels pods that have sidecars, so that the controller watches them. Istio's injector
+//! labels pods with a proxy, but sidecars also run in pods outside the mesh.
 
 use super::{RuleContext, RuleDecision, label_pointer};
 use crate::keys;

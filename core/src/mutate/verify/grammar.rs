@@ -147,7 +147,7 @@ fn is_downward_item(item: &Value) -> bool {
     })
 }
 
-/// Returns true for a positive integer, or for a quantity if `resource` is memory.
+/// Returns true for a positive integer, or for a quantity if `resource` is a huge page size.
 fn is_amount(resource: &str, value: &Value) -> bool {
     is_text(value, |amount| {
         let devices = || amount.parse::<u32>().is_ok_and(|count| count > 0 && count.to_string() == amount);

@@ -40,7 +40,7 @@ pub(super) struct NodeSeed<'n> {
     location: Location,
 }
 
-/// Location of a value, as far as it determines which fields are skipped.
+/// Location of a value, which determines the fields to skip.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Location {
     Object,

@@ -1,4 +1,4 @@
-//! Parsing of admission reviews.
+//! Tests the parsing of admission reviews.
 
 use rstest::rstest;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! `jobset.x-k8s.io` JobSet, and code shared with the kinds that create `JobSets`.
 //!
 //! Follows the controller and the JobSet webhook of JobSet 0.12. Changes by JobSet's *pod* webhook are omitted, because
-//! the apiserver calls it after that of trainmesh, whose configuration sorts first.
+//! the apiserver calls it after trainmesh's webhook: webhook configurations are called in the order of their names.
 
 #[cfg(test)]
 mod tests;

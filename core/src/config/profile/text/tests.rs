@@ -114,7 +114,7 @@ fn accepts(schema: &Value, text: &str) -> bool {
 /// Name, parser and schema of a type.
 type StringType = (String, fn(&str) -> bool, Value);
 
-/// Returns all types.
+/// Returns all types but `NamespaceName`, which equals `DnsLabel`.
 fn string_types() -> Vec<StringType> {
     macro_rules! list {
         ($($type:ident)+) => { vec![$((

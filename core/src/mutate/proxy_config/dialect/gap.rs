@@ -12,10 +12,9 @@ pub(super) struct GapScanner<'t> {
     at: usize,
     /// Number of open flow collections.
     depth: usize,
-    /// Set after the start of a block collection. In it, tabs must not indent lines, not even those of flow
-    /// collections.
+    /// True within a block collection, where tabs must not indent lines, not even those of nested flow collections.
     in_block: bool,
-    /// Set if the current line has more than dashes. Later tabs are not indentation.
+    /// True if the current line contains more than indentation and dashes, so that later tabs are not indentation.
     is_past_indentation: bool,
     /// Set after the start of the document. Istio's parser rejects a document end before it.
     has_begun: bool,

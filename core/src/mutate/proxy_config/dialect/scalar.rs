@@ -38,8 +38,8 @@ pub(super) fn key(raw: &str, style: ScalarStyle) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that Istio's parser accepts a value. `raw` is its source text. The parsed values may differ, because only
-/// that of the hold matters.
+/// Checks that Istio's parser accepts a value. `raw` is its source text. The parsers may read it differently, because
+/// only the value of the hold matters.
 pub(super) fn value(raw: &str, style: ScalarStyle, in_flow: bool) -> Result<(), Refusal> {
     match style {
         ScalarStyle::Plain => plain(raw, in_flow),
@@ -70,7 +70,7 @@ fn plain(raw: &str, in_flow: bool) -> Result<(), Refusal> {
     if raw.contains('\n') && raw.contains('\t') {
         return Err(Refusal::Tab);
     }
-    // Only one of both parsers accepts these indicators at the start of a plain scalar or in a flow collection.
+    // Only one of the two parsers accepts these indicators at the start of a plain scalar or in a flow collection.
     let is_ambiguous = raw.starts_with(['%', '?', ':', '@', '`', '|', '>']) || in_flow && raw.contains('?');
     if is_ambiguous { Err(Refusal::Ambiguous) } else { Ok(()) }
 }

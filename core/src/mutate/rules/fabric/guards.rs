@@ -1,8 +1,8 @@
-//! Guards, which detect that the cluster would reject the pod or never start it. Such a pod is worse off than one on
-//! TCP.
+//! Guards, which detect that the cluster would reject the pod or never start it. TCP is preferable to such a pod.
 //!
-//! Messages contain no figures of quotas and nodes: they are also sent as warnings, and anyone who can call the webhook
-//! could query them for any namespace. Guards check only what the profile adds, not what the pod requests itself.
+//! Messages contain neither the remaining quota nor the capacity of nodes, because warnings repeat them, and anyone who
+//! can call the webhook could query them for any namespace. Guards check only what the profile adds, not what the pod
+//! requests itself.
 
 use serde_json::Value;
 
@@ -11,7 +11,8 @@ use crate::config::PodSecurityDefault;
 use crate::config::profile::{Guard, MemoryLock};
 use crate::keys;
 
-/// Runs every guard. A guard that fails adds a conflict or, if the profile chooses `warn`, one of the returned warnings.
+/// Runs every guard. A guard that fails adds a conflict or, if the profile chooses `warn`, one of the returned
+/// warnings.
 pub(super) fn check(planner: &mut Planner<'_>) -> Vec<String> {
     let guards = planner.profile.guards.clone();
     let results = [

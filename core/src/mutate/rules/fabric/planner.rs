@@ -37,7 +37,7 @@ pub(super) struct Planner<'a> {
 pub(super) struct Conflict {
     problem: String,
     fix: String,
-    /// Set if a guard found the conflict with the cluster. Otherwise the pod's own settings conflict.
+    /// True if a guard reports the conflict, false if the pod's own settings conflict with the profile.
     pub(super) is_guard: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Devices and huge pages. Requests equal limits and are whole numbers. Amounts that a container already requests are
-//! kept.
+//! Devices and huge pages. Requests equal limits; devices are whole numbers. The plan keeps amounts that a container
+//! already requests.
 
 use super::planner::{Planner, ResourceDemand};
 use super::target::requests;
@@ -90,7 +90,7 @@ fn ratio_for_pod(planner: &Planner<'_>, ratios: &Ratios) -> Option<Ratio> {
     }
 }
 
-/// Plans the devices `counts` of each target. Returns the number of devices that the patched pod has.
+/// Plans `counts` devices, one count for each target. Returns the number of devices that the patched pod has.
 fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, counts: &[u64]) -> u64 {
     let requested_in_pod = mode == ResourceMode::PerPod && requests(planner.pod).any(|(_, resource)| resource == name);
     let (mut in_pod, mut added, mut equal) = (0_u64, 0_u64, 0_usize);

@@ -1,4 +1,4 @@
-//! Selection of the route by which NCCL settings reach a container: environment or configuration file.
+//! Selects how NCCL settings are delivered to a container: by its environment or by a configuration file.
 //!
 //! NCCL prefers the environment over its configuration file, so the file never overrides user settings. The file is
 //! used if environment variables might override settings from `envFrom` or from the user's own file, and if they do not
@@ -19,7 +19,7 @@ pub(super) enum Route {
     Env,
     File,
     Both,
-    /// No route: each might override the user's settings.
+    /// No route, because either might override the user's settings.
     Blocked,
 }
 
@@ -36,7 +36,7 @@ impl Route {
 /// Returns the route for every target.
 pub(super) fn routes(planner: &Planner<'_>) -> Vec<Route> {
     let member = workload::identify(planner.pod);
-    // If the launcher takes part in the job, sshd starts its ranks, too.
+    // In jobs with SSH roles, sshd starts the ranks in every pod, including a launcher that runs ranks itself.
     let job_uses_ssh = member.is_some_and(|member| !member.kind.gang.ssh_roles.is_empty());
     let ssh = |target: &Target<'_>| job_uses_ssh || workload::has_ssh_ranks(target.container, member);
     planner.targets.iter().map(|target| route(planner, target, ssh(target))).collect()

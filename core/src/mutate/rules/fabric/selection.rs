@@ -1,7 +1,7 @@
 //! Selection of the fabric profile and its revision.
 //!
 //! The pod's label selects the profile, else the namespace's label, else the configuration. Pods of one job must use
-//! the same revision: a new pod gets the revision of its siblings, the running pods of its job. If that revision is no
+//! the same revision: a new pod gets the revision of its siblings, the running pods of its gang. If that revision is no
 //! longer available, or the siblings use another profile, the pod is left unchanged with a warning.
 
 use super::super::{RuleContext, RuleDecision};
@@ -20,7 +20,7 @@ pub(super) struct Selection<'a> {
     pub(super) pinned: bool,
     /// Set if siblings fell back to TCP.
     pub(super) siblings_fell_back: bool,
-    /// Difference to the siblings that prevents any profile.
+    /// Difference from the siblings that prevents any profile.
     sibling_conflict: Option<String>,
 }
 

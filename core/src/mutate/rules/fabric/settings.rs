@@ -101,7 +101,7 @@ fn belongs_in_file(planner: &Planner<'_>, setting: &Setting<'_>, routes: &[Route
     is_needed
 }
 
-/// Plans the setting for the containers that get it by their environment.
+/// Plans the setting for the containers that get it from their environment.
 fn plan_env(planner: &mut Planner<'_>, setting: &Setting<'_>, routes: &[Route], applies: &[bool], in_file: bool) {
     let mut missing = Vec::new();
     let mut set_by_user = Vec::new();

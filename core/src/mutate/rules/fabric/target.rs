@@ -31,7 +31,7 @@ pub(super) struct Target<'a> {
     pub(super) container: Container<'a>,
     /// Number of accelerators that the container requests.
     pub(super) gpus: u64,
-    /// Set if they are AMD accelerators. RCCL reads its own configuration file.
+    /// True if they are AMD accelerators, whose RCCL reads its own configuration file.
     pub(super) amd: bool,
     path: PointerBuf,
 }

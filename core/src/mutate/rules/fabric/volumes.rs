@@ -181,7 +181,7 @@ pub(super) fn volume_of<'a>(planner: &Planner<'a>, name: &str) -> Option<&'a Val
     planner.spec_items("volumes").find(|volume| volume.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// Returns true if two paths are equal but for trailing slashes.
+/// Returns true if two paths are equal, ignoring trailing slashes.
 pub(super) fn is_same_path(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }

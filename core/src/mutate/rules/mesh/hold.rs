@@ -1,10 +1,10 @@
 //! Rule `mesh.hold`: delays the application until istio-proxy is ready, so that its first connections do not fail.
 //!
-//! Istio injects a pod again that arrives injected, such as a template copied from a running pod, and reads the
-//! annotation then. It no longer reads the annotation in the reinvocation that follows an injection. The object does
-//! not show which of both is the case, but the rule need not know: if Istio is called after this webhook, the
-//! annotation already requests the hold when the webhook is reinvoked. The reinvocation then finds nothing to add and
-//! reports what was rendered.
+//! A pod may already have a proxy for two reasons: the pod was created from an injected template, or Istio has injected
+//! it in this admission request. In the first case, Istio injects it again and reads the annotation; in the second, it
+//! has read the annotation already. The pod does not show which case applies. The rule works in both if
+//! Istio is called after this webhook: the first call adds the annotation, and a reinvocation finds it and only reports
+//! what Istio rendered.
 
 use std::time::Duration;
 
