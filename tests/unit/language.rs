@@ -19,6 +19,7 @@ const SKIPPED: &[&str] = &[
     "go.mod",
     "go.sum",
     "Cargo.lock",
+    "LICENSE",
     "schema.json",
     "values.schema.json",
     "language.rs",
@@ -222,6 +223,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("core/src/lifecycle/catalog.rs", "helper", "type of the configuration field"),
     ("tests/unit/config/termination.rs", "helpers", "the configuration field"),
     ("tests/unit/lifecycle/roles.rs", "helper", "type of the configuration field"),
+    ("docs/operations.md", "rehearsed", "code of a finding"),
     ("tests/cluster/tools/device-plugin/main.go", "registrations", "term of the device plugin API"),
 ];
 

@@ -54,7 +54,7 @@ async fn a_connection_serves_several_reviews(#[case] version: &'static Supported
 #[case::not_json("/mutate", b"{".to_vec(), 400, "the body is not an admission review", "malformed")]
 #[case::empty("/audit", Vec::new(), 400, "the body is not an admission review", "malformed")]
 #[case::no_object("/mutate", review_of("team-a", &Value::Null), 400, "has no object", "malformed")]
-#[case::too_large("/mutate", vec![b' '; 4 * MIB + 1], 413, "longer than 4194304 bytes", "too_large")]
+#[case::too_large("/mutate", vec![b' '; 4 * MIB + 1], 413, "the body exceeds 4194304 bytes", "too_large")]
 #[tokio::test]
 async fn failures_are_reported_by_status_and_metric(
     #[case] path: &str,

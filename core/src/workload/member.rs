@@ -1,4 +1,4 @@
-//! The identity of a pod within its workload, and helpers to read it from the pod.
+//! The identity of a pod within its workload, and functions that read it from the pod.
 
 use super::Kind;
 use crate::pod::Pod;

@@ -1,4 +1,4 @@
-//! Helpers shared by all kinds to render a pod from a pod template.
+//! Renders a pod from a pod template: functions that all kinds share.
 //!
 //! A kind reads its manifest through [`Field`], determines the [`Owner`] of its pods, creates a [`Draft`] from the pod
 //! template, and adds the operator's fields with the functions of [`edit`] and [`env`](mod@env). [`name`] contains the

@@ -1,4 +1,4 @@
-//! Test helpers for all kinds.
+//! Test fixtures for all kinds.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Test helpers for the frameworks.
+//! Test fixtures for the frameworks.
 
 use serde_json::{Value, json};
 
