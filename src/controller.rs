@@ -33,7 +33,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-pub use member::Member;
+pub use member::GangPod;
 pub use pod::WatchedPod;
 
 use gangs::Gangs;

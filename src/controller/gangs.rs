@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::runtime::watcher::Event;
 use tokio::sync::watch;
 
-use super::member::Member;
+use super::member::GangPod;
 use super::pod::WatchedPod;
 use crate::cluster::index::{Index, Objects};
 use crate::cluster::namespaces::{NamespaceCache, Namespaces as _};
@@ -15,7 +15,7 @@ use trainmesh_core::scope::{Installation, Mode};
 
 /// Index of the active pods of gangs with a fabric.
 pub(super) struct Gangs {
-    members: Index<Member>,
+    members: Index<GangPod>,
     changed: watch::Sender<()>,
     namespaces: Arc<NamespaceCache>,
     installation: Installation,
@@ -78,10 +78,10 @@ impl Changes {
 }
 
 /// Groups pods by gang, in the namespaces that are `opted_in`.
-fn active_pods(members: &Objects<Member>, opted_in: impl Fn(&str) -> bool) -> BTreeMap<GangId, Vec<AssignedPod>> {
+fn active_pods(members: &Objects<GangPod>, opted_in: impl Fn(&str) -> bool) -> BTreeMap<GangId, Vec<AssignedPod>> {
     let mut namespaces: HashMap<&str, bool> = HashMap::new();
     let mut active_pods: BTreeMap<GangId, Vec<AssignedPod>> = BTreeMap::new();
-    for Member { gang, assigned } in members.values() {
+    for GangPod { gang, assigned } in members.values() {
         if *namespaces.entry(&gang.namespace).or_insert_with_key(|namespace| opted_in(namespace)) {
             active_pods.entry(gang.clone()).or_default().push(assigned.clone());
         }
@@ -160,7 +160,7 @@ mod tests {
             let changed = reported.has_changed().unwrap();
             reported.mark_unchanged();
             let active_pods =
-                |members: &Objects<Member>| active_pods(members, |_| true).values().map(Vec::len).sum::<usize>();
+                |members: &Objects<GangPod>| active_pods(members, |_| true).values().map(Vec::len).sum::<usize>();
             (changed, gangs.members.read(|members| members.map(active_pods)))
         };
         let succeeded = json!({"status": {"phase": "Succeeded"}});

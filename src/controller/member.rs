@@ -8,12 +8,12 @@ use trainmesh_core::pod::Pod;
 
 /// A pod with a fabric and its gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct GangPod {
     pub(super) gang: GangId,
     pub(super) assigned: AssignedPod,
 }
 
-impl Member {
+impl GangPod {
     /// Returns the gang membership of `pod`; `None` once it is terminating or has completed, because it then no longer
     /// communicates.
     pub(super) fn read(pod: Pod<'_>, facts: &PodFacts) -> Option<Self> {

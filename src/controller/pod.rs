@@ -7,7 +7,7 @@ use kube::core::ObjectMeta;
 use kube::{Api, Resource};
 use serde::{Deserialize, Deserializer};
 
-use super::member::Member;
+use super::member::GangPod;
 use trainmesh_core::lifecycle::{PodFacts, schema};
 use trainmesh_core::{pod, sparse};
 
@@ -22,7 +22,7 @@ pub struct WatchedPod {
     /// Facts for decisions.
     pub facts: PodFacts,
     /// Its gang and fabric, if it has both.
-    pub member: Option<Box<Member>>,
+    pub member: Option<Box<GangPod>>,
 }
 
 impl<'de> Deserialize<'de> for WatchedPod {
@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for WatchedPod {
         };
         let pod = pod::Pod::new(&raw);
         let facts = PodFacts::read(pod);
-        let member = Member::read(pod, &facts).map(Box::new);
+        let member = GangPod::read(pod, &facts).map(Box::new);
         Ok(Self { metadata, facts, member })
     }
 }

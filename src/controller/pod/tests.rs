@@ -240,7 +240,7 @@ fn the_decoder_yields_the_same_facts_as_the_complete_pod() {
         let full = pod::Pod::new(&pod);
         let facts = PodFacts::read(full);
         assert_eq!(watched.facts, facts, "of {pod}");
-        assert_eq!(watched.member.as_deref(), Member::read(full, &facts).as_ref(), "of {pod}");
+        assert_eq!(watched.member.as_deref(), GangPod::read(full, &facts).as_ref(), "of {pod}");
         members += usize::from(watched.member.is_some());
     }
     assert!(members > 0, "some pods belong to a gang");

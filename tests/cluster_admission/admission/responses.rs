@@ -9,9 +9,9 @@ use trainmesh_testing::cluster::{Cluster, Namespace};
 use trainmesh_testing::pods::{creation, pod};
 use trainmesh_testing::webhook::{Scope, WebhookConfiguration, base64, failed_open};
 
-/// Outcome of creating the pod.
+/// Result of creating the pod.
 #[derive(Clone, Copy, Debug)]
-enum Outcome {
+enum Creation {
     /// Created unchanged; the audit log records a failed call.
     FailedOpen,
     /// Created unchanged; the apiserver records no failure.
@@ -20,9 +20,9 @@ enum Outcome {
     Rejected(&'static str),
 }
 
-use Outcome::{FailedOpen, Rejected, Unchanged};
+use Creation::{FailedOpen, Rejected, Unchanged};
 
-const FAILED: Outcome = Rejected("failed calling webhook");
+const FAILED: Creation = Rejected("failed calling webhook");
 
 #[rstest]
 #[case::http_500(Fault::Http(500, "{}"), FailedOpen, FAILED)]
@@ -70,8 +70,8 @@ const FAILED: Outcome = Rejected("failed calling webhook");
 #[case::connection_refused(Fault::ConnectionRefused, FailedOpen, FAILED)]
 fn the_pod_is_created_or_rejected_as_expected(
     #[case] fault: Fault,
-    #[case] with_ignore: Outcome,
-    #[case] with_fail: Outcome,
+    #[case] with_ignore: Creation,
+    #[case] with_fail: Creation,
 ) {
     for (policy, outcome) in [("Ignore", with_ignore), ("Fail", with_fail)] {
         let webhook_server = FaultyWebhook::start(fault);
@@ -87,7 +87,7 @@ fn the_pod_is_created_or_rejected_as_expected(
 }
 
 /// Creates a pod and compares the outcome.
-fn check(namespace: &Namespace, policy: &str, outcome: Outcome) {
+fn check(namespace: &Namespace, policy: &str, outcome: Creation) {
     let created = namespace.create(&pod("train"));
     if let Rejected(message) = outcome {
         assert!(!created.status.success(), "{policy}: the pod was created");
