@@ -83,8 +83,8 @@ fn exported() -> String {
     metrics.admission.outcome(&mutate(&json!({}), &snapshot(&BTreeMap::new(), &config)));
     metrics.connections.handshake_failure(HandshakeFailure::NotTls);
     metrics.connections.evicted(ServerKind::Admin, EvictionReason::Unread);
-    metrics.certificates.set_serving_expiry(1);
-    metrics.certificates.set_ca_expiry(1);
+    metrics.certificates.set_serving_validity(&(0..=1));
+    metrics.certificates.set_ca_validity(&(0..=1));
     metrics.lifecycle.attempt("exec", "sent");
     metrics.lifecycle.proxy_ended("exec", Some(Duration::ZERO));
     metrics.lifecycle.skipped("BeingDeleted");
