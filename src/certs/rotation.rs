@@ -125,11 +125,11 @@ impl<S: Store> Rotation<S> {
         }
         self.missing = missing;
         if let Some(certificate) = facts.serving_secret.as_ref().and_then(|secret| secret.certificate) {
-            self.metrics.certificates.set_serving_expiry(certificate.validity.not_after.as_second());
+            self.metrics.certificates.set_serving_validity(&certificate.validity.seconds());
         }
         let signing = facts.ca_secret.iter().flat_map(|set| &set.authorities).filter(|it| it.has_key);
-        if let Some(last) = signing.map(|it| it.validity.not_after).max() {
-            self.metrics.certificates.set_ca_expiry(last.as_second());
+        if let Some(last) = signing.map(|it| it.validity).max_by_key(|validity| validity.not_after) {
+            self.metrics.certificates.set_ca_validity(&last.seconds());
         }
     }
 }

@@ -107,8 +107,8 @@ mod tests {
         metrics.connections.handshake_failure(HandshakeFailure::NotTls);
         metrics.connections.evicted(ServerKind::Admin, EvictionReason::Unread);
         metrics.config_reload(ReloadResult::Refused);
-        metrics.certificates.set_serving_expiry(1_800_000_000);
-        metrics.certificates.set_ca_expiry(1_900_000_000);
+        metrics.certificates.set_serving_validity(&(1_790_000_000..=1_800_000_000));
+        metrics.certificates.set_ca_validity(&(1_780_000_000..=1_900_000_000));
         metrics.lifecycle.attempt("exec", "sent");
         metrics.lifecycle.proxy_ended("exec", Some(Duration::from_millis(1_100)));
         metrics.lifecycle.skipped("BeingDeleted");
@@ -131,6 +131,8 @@ mod tests {
             "trainmesh_tls_handshake_failures_total{reason=\"certificate_rejected\"} 0",
             "trainmesh_connection_evictions_total{server=\"admin\",reason=\"unread\"} 1",
             "trainmesh_config_reloads_total{result=\"refused\"} 1",
+            "trainmesh_certificate_not_before_timestamp_seconds{cert=\"leaf\"} 1790000000",
+            "trainmesh_certificate_not_before_timestamp_seconds{cert=\"ca\"} 1780000000",
             "trainmesh_certificate_expiry_timestamp_seconds{cert=\"leaf\"} 1800000000",
             "trainmesh_certificate_expiry_timestamp_seconds{cert=\"ca\"} 1900000000",
             "trainmesh_proxy_end_total{method=\"exec\",result=\"sent\"} 1",

@@ -3,6 +3,7 @@
 mod files;
 mod secret;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -22,9 +23,8 @@ pub use secret::CertificateSecret;
 #[derive(Debug)]
 pub struct Certificate {
     key: Arc<CertifiedKey>,
-    /// Start of the validity in seconds since the Unix epoch, inclusive.
-    not_before: i64,
-    not_after: i64,
+    /// In seconds since the Unix epoch. A timestamp cannot represent every date of a certificate.
+    validity: RangeInclusive<i64>,
 }
 
 /// The certificate served to new connections, if there is one. Open connections keep theirs.
@@ -59,23 +59,29 @@ impl Certificate {
         let serving = chain.first().ok_or(CertificateError::Empty)?;
         let (_, serving) = X509Certificate::from_der(serving).map_err(CertificateError::ServingCertificate)?;
         let validity = serving.validity();
-        let (not_before, not_after) = (validity.not_before.timestamp(), validity.not_after.timestamp());
+        let validity = validity.not_before.timestamp()..=validity.not_after.timestamp();
         let key = PrivateKeyDer::from_pem_slice(key).map_err(CertificateError::Key)?;
         let key = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(CertificateError::Pair)?;
-        Ok(Self { key: Arc::new(key), not_before, not_after })
+        Ok(Self { key: Arc::new(key), validity })
     }
 
     /// Returns true if the certificate is valid at `now`.
     #[must_use]
     pub fn is_valid_at(&self, now: SystemTime) -> bool {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        i64::try_from(now).is_ok_and(|now| (self.not_before..=self.not_after).contains(&now))
+        i64::try_from(now).is_ok_and(|now| self.validity.contains(&now))
+    }
+
+    /// Returns the validity period in seconds since the Unix epoch.
+    #[must_use]
+    pub fn validity(&self) -> &RangeInclusive<i64> {
+        &self.validity
     }
 
     /// Returns the expiry in seconds since the Unix epoch.
     #[must_use]
     pub fn expires(&self) -> i64 {
-        self.not_after
+        *self.validity.end()
     }
 }
 

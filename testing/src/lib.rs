@@ -24,6 +24,7 @@ pub mod mutations;
 pub mod operators;
 pub mod oracle;
 pub mod pods;
+pub mod prometheus;
 pub mod properties;
 pub mod release;
 pub mod review_invariants;

@@ -1,7 +1,7 @@
 //! The chart in a real cluster, installed by Helm.
 //!
 //! ```text
-//! tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
+//! tests/cluster/cluster exec -- tests/cluster/cluster with chart prometheus -- \
 //!   cargo test --locked --features cluster-tests --test cluster_install
 //! ```
 //!
@@ -20,6 +20,7 @@ mod certificates;
 mod clock;
 mod continuity;
 mod lifecycle;
+mod metrics;
 mod modes;
 mod namespace;
 mod operator;

@@ -83,8 +83,8 @@ fn exported() -> String {
     metrics.admission.outcome(&mutate(&json!({}), &snapshot(&BTreeMap::new(), &config)));
     metrics.connections.handshake_failure(HandshakeFailure::NotTls);
     metrics.connections.evicted(ServerKind::Admin, EvictionReason::Unread);
-    metrics.certificates.set_serving_expiry(1);
-    metrics.certificates.set_ca_expiry(1);
+    metrics.certificates.set_serving_validity(&(0..=1));
+    metrics.certificates.set_ca_validity(&(0..=1));
     metrics.lifecycle.attempt("exec", "sent");
     metrics.lifecycle.proxy_ended("exec", Some(Duration::ZERO));
     metrics.lifecycle.skipped("BeingDeleted");
@@ -96,8 +96,8 @@ fn exported() -> String {
 
 /// Returns the series that a text uses, each on its own and with each label that its selectors match on.
 fn used(text: &str) -> BTreeSet<(String, String)> {
-    // Prometheus adds these from the scrape target.
-    const TARGET_LABELS: [&str; 2] = ["pod", "namespace"];
+    // Prometheus adds these: the first for all its series, the others from the scrape target.
+    const TARGET_LABELS: [&str; 3] = ["cluster", "namespace", "pod"];
     let mut used = BTreeSet::new();
     for (at, _) in text.match_indices("trainmesh_") {
         let rest = &text[at..];

@@ -35,6 +35,23 @@ fn links_lead_to_existing_files_and_headings() {
     assert!(broken.is_empty(), "{} broken links:\n{}", broken.len(), broken.join("\n"));
 }
 
+#[test]
+fn every_alert_leads_to_its_section() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let alerts = fs::read_to_string(root.join("charts/trainmesh/files/alerts.yaml")).unwrap();
+    let alerts = trainmesh_core::yaml::parse(&alerts).unwrap();
+    let rules = alerts["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap());
+    let broken: Vec<String> = rules
+        .filter_map(|rule| {
+            let (name, url) = (rule["alert"].as_str().unwrap(), rule["annotations"]["runbook_url"].as_str());
+            let leads =
+                |url: &str| url.ends_with(&format!("#{}", name.to_lowercase())) && exists(&root.join("README.md"), url);
+            (!url.is_some_and(leads)).then(|| format!("{name}: {url:?}"))
+        })
+        .collect();
+    assert!(broken.is_empty(), "alerts without a section: {broken:?}");
+}
+
 /// Adds the page at `path`, or the pages below it.
 fn collect(path: &Path, pages: &mut Vec<PathBuf>) {
     if path.is_dir() {

@@ -1,5 +1,6 @@
 //! Validity period of a certificate, and when its renewal is due.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -33,6 +34,12 @@ impl Validity {
     #[must_use]
     pub fn contains(self, now: Timestamp) -> bool {
         self.not_before <= now && now < self.not_after
+    }
+
+    /// Returns the period in seconds since the Unix epoch.
+    #[must_use]
+    pub fn seconds(self) -> RangeInclusive<i64> {
+        self.not_before.as_second()..=self.not_after.as_second()
     }
 
     /// Returns true after two thirds of the period, or of `lifetime` if the configured lifetime has been shortened.

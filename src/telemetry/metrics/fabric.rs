@@ -38,7 +38,10 @@ impl FabricMetrics {
             "Gangs and profile revisions that are not pinned because of the size limit",
             dropped.clone(),
         );
-        Self { mixed, dropped }
+        let metrics = Self { mixed, dropped };
+        // Export both series from the start, not only after something has been dropped.
+        metrics.set_unpinned(0, 0);
+        metrics
     }
 }
 

@@ -43,7 +43,7 @@ impl CertificateFiles {
         let mut files = Files::new([chain, key]);
         let bytes = files.read().await.map_err(LoadError::Read)?;
         let certificate = parse(&files, &bytes)?;
-        metrics.certificates.set_serving_expiry(certificate.expires());
+        metrics.certificates.set_serving_validity(certificate.validity());
         Ok(Self { files, served: Arc::new(ServedCertificate::new(certificate)), metrics })
     }
 
@@ -66,7 +66,7 @@ impl CertificateFiles {
                 Ok(None) => {}
                 Ok(Some(certificate)) => {
                     tracing::info!(expires = certificate.expires(), "serving a new certificate");
-                    self.metrics.certificates.set_serving_expiry(certificate.expires());
+                    self.metrics.certificates.set_serving_validity(certificate.validity());
                     self.served.replace(certificate);
                 }
                 Err(error) => tracing::error!("certificate not reloaded, the current one is kept: {}", chain(&error)),

@@ -18,6 +18,7 @@ use crate::cluster::request::RequestError;
 use crate::cluster::secret::Secrets;
 use crate::telemetry::Metrics;
 use crate::webhook::Clock;
+use trainmesh_core::certs::Validity;
 use trainmesh_core::error::chain;
 use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{SERVING_SECRET, Secret};
@@ -66,10 +67,10 @@ enum RejectReason {
     Validity,
 }
 
-/// A validated certificate and the expiry of its CA.
+/// A validated certificate and the validity of its CA.
 struct ValidCertificate {
     certificate: Certificate,
-    authority_expires: Timestamp,
+    authority: Validity,
 }
 
 impl CertificateSecret {
@@ -139,10 +140,10 @@ impl Updater {
         }
     }
 
-    fn serve(&self, ValidCertificate { certificate, authority_expires }: ValidCertificate) {
+    fn serve(&self, ValidCertificate { certificate, authority }: ValidCertificate) {
         tracing::info!(expires = certificate.expires(), "serving a new certificate");
-        self.metrics.certificates.set_serving_expiry(certificate.expires());
-        self.metrics.certificates.set_ca_expiry(authority_expires.as_second());
+        self.metrics.certificates.set_serving_validity(certificate.validity());
+        self.metrics.certificates.set_ca_validity(&authority.seconds());
         self.served.replace(certificate);
     }
 }
@@ -165,7 +166,7 @@ fn validate(secret: &Secret, host: &str, now: std::time::SystemTime) -> Result<V
     if !serving.validity.contains(now) || !authority.validity.contains(now) {
         return Err(RejectReason::Validity);
     }
-    Ok(ValidCertificate { certificate, authority_expires: authority.validity.not_after })
+    Ok(ValidCertificate { certificate, authority: authority.validity })
 }
 
 #[cfg(test)]
@@ -178,7 +179,6 @@ mod tests {
     use super::*;
     use crate::certs::issue;
     use crate::certs::read::Authority;
-    use trainmesh_core::certs::Validity;
 
     const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
     const NOON: i64 = 1_800_000_000;
@@ -244,7 +244,14 @@ mod tests {
         check(Ok(Some(first)), before);
         check(Ok(Some(second)), after);
         let metrics = updater.metrics.encode();
-        let expiry = format!("{{cert=\"leaf\"}} {}\n", after.unwrap_or_default());
-        assert!(metrics.contains(&expiry), "{metrics}");
+        let [leaf, ca] = [-30, 0].map(|second| validity(second).seconds());
+        for (series, value) in [
+            ("not_before_timestamp_seconds{cert=\"leaf\"}", leaf.start()),
+            ("expiry_timestamp_seconds{cert=\"leaf\"}", leaf.end()),
+            ("not_before_timestamp_seconds{cert=\"ca\"}", ca.start()),
+            ("expiry_timestamp_seconds{cert=\"ca\"}", ca.end()),
+        ] {
+            assert!(metrics.contains(&format!("_{series} {value}\n")), "{series} {value}: {metrics}");
+        }
     }
 }

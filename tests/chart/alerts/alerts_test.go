@@ -76,6 +76,21 @@ var cases = []struct {
 		apiserver_admission_webhook_fail_open_count{name="other.example.com",type="admit"} 0+10x60
 		apiserver_admission_webhook_request_total{name="other.example.com",code="503"} 0+10x60`, 30 * time.Minute, ""},
 	{"TrainmeshFailsOpen", `apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+10x60`, 30 * time.Minute, ""},
+	{"TrainmeshApiserverUnmonitored", `trainmesh_admission_reviews_total{outcome="patched"} 1x60`, 40 * time.Minute, "Scrape the apiserver"},
+	{"TrainmeshApiserverUnmonitored", `
+		trainmesh_admission_reviews_total{outcome="patched"} 1x60
+		apiserver_admission_webhook_request_total{name="other.example.com",code="200"} 1x60`, 40 * time.Minute, "Scrape the apiserver"},
+	{"TrainmeshApiserverUnmonitored", `
+		trainmesh_admission_reviews_total{outcome="patched"} 1x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 1x60`, 40 * time.Minute, ""},
+	// Nothing was called yet.
+	{"TrainmeshApiserverUnmonitored", `other 0x60`, 40 * time.Minute, ""},
+	{"TrainmeshReplicaDown", `
+		up{pod="trainmesh-webhook-a"} 1x60
+		up{pod="trainmesh-webhook-b"} 0x60
+		up{pod="train-0"} 0x60`, 30 * time.Minute, "trainmesh-webhook-b"},
+	{"TrainmeshReplicaDown", `up{pod="trainmesh-controller-a"} 0x60`, 30 * time.Minute, "trainmesh-controller-a"},
+	{"TrainmeshReplicaDown", `up{pod="trainmesh-webhook-a"} 0x10 1x50`, 30 * time.Minute, ""},
 	{"TrainmeshWebhookDown", `other 0x60`, 20 * time.Minute, "metricsFrom"},
 	{"TrainmeshWebhookDown", `trainmesh_build_info{pod="trainmesh-controller-a"} 1x60`, 20 * time.Minute, "metricsFrom"},
 	{"TrainmeshWebhookDown", `trainmesh_build_info{pod="trainmesh-webhook-a"} 1x60`, 20 * time.Minute, ""},
@@ -87,7 +102,8 @@ var cases = []struct {
 		trainmesh_admission_duration_seconds_bucket{le="0.01"} 0+100x60
 		trainmesh_admission_duration_seconds_bucket{le="+Inf"} 0+100x60`, 30 * time.Minute, ""},
 	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 0x20 1x40`, 30 * time.Minute, "report"},
-	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 1x60`, 30 * time.Minute, ""},
+	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total _x20 1x40`, 30 * time.Minute, "report"},
+	{"TrainmeshPatchWithheld", `trainmesh_patch_verification_failures_total 1x120`, 90 * time.Minute, ""},
 	{"TrainmeshHandshakesFail", `
 		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0+60x60
 		trainmesh_admission_duration_seconds_count{pod="w"} 0x60`, 30 * time.Minute, "certificate of w on 100%"},
@@ -110,8 +126,24 @@ var cases = []struct {
 		trainmesh_build_info{pod="trainmesh-webhook-a"} 1x60
 		trainmesh_build_info{pod="trainmesh-controller-a"} 1x60
 		trainmesh_certificate_expiry_timestamp_seconds{pod="trainmesh-webhook-a",cert="leaf"} 864000x60`, 20 * time.Minute, ""},
-	{"TrainmeshCertificateExpires", `trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 864000x90`, 80 * time.Minute, "In 9.9"},
-	{"TrainmeshCertificateExpires", `trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 2592000x90`, 80 * time.Minute, ""},
+	// 90 days, with 14 and 16 left.
+	{"TrainmeshCertificateExpires", `
+		trainmesh_certificate_not_before_timestamp_seconds{cert="leaf"} -6566400x60
+		trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 1209600x60`, 30 * time.Minute, "15.53% of the lifetime of the serving certificate"},
+	{"TrainmeshCertificateExpires", `
+		trainmesh_certificate_not_before_timestamp_seconds{cert="leaf"} -6393600x60
+		trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 1382400x60`, 30 * time.Minute, ""},
+	// A year, with 50 days left.
+	{"TrainmeshCertificateExpires", `
+		trainmesh_certificate_not_before_timestamp_seconds{cert="ca"} -27216000x60
+		trainmesh_certificate_expiry_timestamp_seconds{cert="ca"} 4320000x60`, 30 * time.Minute, "of the lifetime of the CA"},
+	// A day: renewal is due with 8 hours left, which was less than any threshold in days.
+	{"TrainmeshCertificateExpires", `
+		trainmesh_certificate_not_before_timestamp_seconds{cert="leaf"} -57600x60
+		trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 28800x60`, 30 * time.Minute, ""},
+	{"TrainmeshCertificateExpires", `
+		trainmesh_certificate_not_before_timestamp_seconds{cert="leaf"} -75600x60
+		trainmesh_certificate_expiry_timestamp_seconds{cert="leaf"} 10800x60`, 30 * time.Minute, "of the serving certificate"},
 	{"TrainmeshNoLeader", `
 		trainmesh_leader{pod="a"} 0x60
 		trainmesh_leader{pod="b"} 0x60`, 10 * time.Minute, "Lease"},
@@ -126,9 +158,11 @@ var cases = []struct {
 	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="exec",result="forbidden"} _x20 1x40`, 30 * time.Minute, "exec"},
 	{"TrainmeshForbidden", `trainmesh_proxy_end_total{method="exec",result="forbidden"} 1x90`, 60 * time.Minute, ""},
 	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x20 1x40`, 30 * time.Minute, "events PrematureEnd"},
+	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total _x20 1x40`, 30 * time.Minute, "events PrematureEnd"},
 	{"TrainmeshPrematureEnd", `trainmesh_premature_end_total 0x60`, 30 * time.Minute, ""},
 	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 0x20 2x40`, 30 * time.Minute, "PodMissedByWebhook"},
-	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 2x60`, 30 * time.Minute, ""},
+	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total _x20 1x40`, 30 * time.Minute, "PodMissedByWebhook"},
+	{"TrainmeshPodsMissed", `trainmesh_missed_pods_total 2x120`, 90 * time.Minute, ""},
 	{"TrainmeshFabricMixed", `
 		trainmesh_fabric_mixed_gangs{pod="a"} 0x60
 		trainmesh_fabric_mixed_gangs{pod="b"} 2x60`, 30 * time.Minute, "2 jobs"},

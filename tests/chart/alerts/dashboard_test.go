@@ -1,0 +1,154 @@
+package alerts
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+const dashboardFile = "../../../charts/trainmesh/files/dashboard.json"
+
+// Rows of the dashboard, in order.
+var rows = []string{"Webhook", "Fabric", "Gangs", "Controller", "Findings"}
+
+type dashboard struct {
+	Panels     []panel `json:"panels"`
+	Templating struct {
+		List []struct {
+			Name     string `json:"name"`
+			AllValue string `json:"allValue"`
+		} `json:"list"`
+	} `json:"templating"`
+}
+
+type panel struct {
+	Type        string `json:"type"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Targets     []struct {
+		Expr         string `json:"expr"`
+		LegendFormat string `json:"legendFormat"`
+	} `json:"targets"`
+	FieldConfig struct {
+		Overrides []struct {
+			Matcher struct {
+				Options string `json:"options"`
+			} `json:"matcher"`
+		} `json:"overrides"`
+	} `json:"fieldConfig"`
+}
+
+// problems checks one panel.
+func (p panel) problems(documented string) []string {
+	var found []string
+	if p.Description == "" {
+		found = append(found, "no description")
+	}
+	for _, target := range p.Targets {
+		expression, err := parser.ParseExpr(withoutVariables.Replace(target.Expr))
+		if err != nil {
+			found = append(found, err.Error())
+			continue
+		}
+		grouping := groupedLabels(expression)
+		for _, name := range legendLabel.FindAllStringSubmatch(target.LegendFormat, -1) {
+			if !slices.Contains(grouping, name[1]) {
+				found = append(found, "the legend uses the label "+name[1]+", which the query does not group by")
+			}
+		}
+		if !legendWord.MatchString(target.LegendFormat) {
+			found = append(found, "the legend is not in words: "+target.LegendFormat)
+		}
+		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+			if selector, ok := node.(*parser.VectorSelector); ok && !slices.ContainsFunc(selector.LabelMatchers, isClusterVariable) {
+				found = append(found, "a selector ignores the variable cluster: "+selector.String())
+			}
+			return nil
+		})
+	}
+	// A name without documentation is probably misspelled, and then no series gets the display name.
+	for _, override := range p.FieldConfig.Overrides {
+		for _, name := range strings.Split(override.Matcher.Options, ": ") {
+			if !strings.Contains(documented, "`"+name+"`") && !strings.Contains(documented, "## "+name+"\n") {
+				found = append(found, "undocumented label value "+name)
+			}
+		}
+	}
+	return found
+}
+
+var (
+	withoutVariables = strings.NewReplacer("$__rate_interval", "1m", "$__range", "6h", "$cluster", "CLUSTER")
+	legendLabel      = regexp.MustCompile(`{{(\w+)}}`)
+	// A label, or a word that is not an abbreviation such as p99.
+	legendWord = regexp.MustCompile(`{{|\pL{3,}|CA`)
+)
+
+func isClusterVariable(matcher *labels.Matcher) bool {
+	return matcher.Name == "cluster" && matcher.Type == labels.MatchRegexp && matcher.Value == "CLUSTER"
+}
+
+func groupedLabels(expression parser.Expr) []string {
+	var grouping []string
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		if aggregate, ok := node.(*parser.AggregateExpr); ok {
+			grouping = append(grouping, aggregate.Grouping...)
+		}
+		return nil
+	})
+	return grouping
+}
+
+func TestDashboard(t *testing.T) {
+	board := readDashboard(t)
+	var documented string
+	for _, page := range []string{"operations", "rules", "termination"} {
+		text, err := os.ReadFile("../../../docs/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented += string(text)
+	}
+	var titles []string
+	for _, panel := range board.Panels {
+		if panel.Type == "row" {
+			titles = append(titles, panel.Title)
+			continue
+		}
+		if len(panel.Targets) == 0 {
+			t.Errorf("panel %q has no query", panel.Title)
+		}
+		for _, problem := range panel.problems(documented) {
+			t.Errorf("panel %q: %s", panel.Title, problem)
+		}
+	}
+	if !slices.Equal(titles, rows) {
+		t.Errorf("rows are %q, expected %q", titles, rows)
+	}
+	variables := map[string]string{}
+	for _, variable := range board.Templating.List {
+		variables[variable.Name] = variable.AllValue
+	}
+	// Unlike Grafana's own value, this also matches series without the label.
+	if all, ok := variables["cluster"]; !ok || all != ".*" {
+		t.Errorf("variables are %q, expected cluster with all values as .*", variables)
+	}
+}
+
+func readDashboard(t *testing.T) dashboard {
+	text, err := os.ReadFile(dashboardFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board dashboard
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	return board
+}
