@@ -98,7 +98,16 @@ fn each_example_defines_the_profile_of_its_file_name() {
         names.push(name);
     }
     names.sort();
-    assert_eq!(names, ["coreweave-roce-gb300", "gke-tcpxo", "oke-roce-hostnet"]);
+    let expected = [
+        "coreweave-roce-gb300",
+        "gke-tcpxo",
+        "nebius-ib",
+        "oke-hostnet-gb200",
+        "oke-hostnet-gb300",
+        "oke-hostnet-mi355x",
+        "oke-roce-hostnet",
+    ];
+    assert_eq!(names, expected);
 }
 
 #[test]
