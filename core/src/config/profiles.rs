@@ -1,5 +1,7 @@
 //! Profiles by name. Those of the configuration take precedence over the built-in ones.
 
+mod sources;
+
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,6 +11,8 @@ use std::sync::LazyLock;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::json;
+
+pub use sources::{ProfileSource, profile_sources};
 
 use super::fields::{Field, Fields, Section as _, no_list, read_root};
 use super::{Problem, Profile};
