@@ -36,7 +36,7 @@ pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};
 pub use problem::{Problem, render};
 pub use profile::Profile;
-pub use profiles::{Entry, Profiles, builtin_profiles, profile_source};
+pub use profiles::{Entry, ProfileSource, Profiles, builtin_profiles, profile_source, profile_sources};
 #[cfg(feature = "schema")]
 pub use schema::schema;
 pub(crate) use termination::MAX_SETTLE;

@@ -12,7 +12,13 @@ const DIGITS: usize = 12;
 /// The first 12 hexadecimal digits of SHA-256 over the compact JSON of `value` with sorted keys.
 #[must_use]
 pub fn of(value: &Value) -> String {
-    let digest = Sha256::digest(sorted(value).to_string().as_bytes());
+    of_bytes(sorted(value).to_string().as_bytes())
+}
+
+/// The first 12 hexadecimal digits of SHA-256 over `bytes`.
+#[must_use]
+pub fn of_bytes(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
     let mut text = String::with_capacity(2 * digest.len());
     for byte in digest {
         // Writing to a String cannot fail.

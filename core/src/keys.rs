@@ -59,6 +59,14 @@ pub const GKE_INTERFACES: &str = "networking.gke.io/interfaces";
 pub const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 /// Node label with the instance type.
 pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+/// Node labels that identify a machine, in order of precedence: the instance type, its former name, and the labels that
+/// the manifests of GKE and `CoreWeave` select instead.
+pub const MACHINES: [&str; 4] = [
+    INSTANCE_TYPE,
+    "beta.kubernetes.io/instance-type",
+    "cloud.google.com/gke-accelerator",
+    "node.coreweave.cloud/type",
+];
 
 /// Annotation of a mirror pod: the apiserver's copy of a static pod, whose source is a file on the node.
 pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";

@@ -1,7 +1,8 @@
-//! `trainmesh fabric list|show|render`.
+//! `trainmesh fabric list|show|render|sources`.
 
 mod list;
 mod render;
+mod sources;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -33,7 +34,11 @@ Examples:
   # The same with a custom profile
   trainmesh fabric render my-fabric --gpus 8 --config my-config.yaml
 
-Exit codes: 0 on success; 2 on an error.")]
+  # Find profiles whose vendor has changed the files that they were checked against
+  git clone https://github.com/coreweave/nccl-tests
+  trainmesh fabric sources --checkout nccl-tests
+
+Exit codes: 0 on success; 1 if a file of the checkout has changed; 2 on an error.")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -56,6 +61,8 @@ enum Command {
     },
     /// Show the patch of a profile for a generated pod, and why
     Render(render::Arguments),
+    /// List the files of vendors that profiles were checked against, and compare them with a checkout
+    Sources(sources::Arguments),
 }
 
 /// Source of custom profiles.
@@ -86,6 +93,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             Ok(Status::Success)
         }
         Command::Render(arguments) => render::run(arguments),
+        Command::Sources(arguments) => sources::run(arguments),
     }
 }
 

@@ -57,6 +57,10 @@ fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] std
 #[case::render_unknown(&["render", "gke-tcpxo"], 2, &[], "unknown fabric profile gke-tcpxo")]
 #[case::render_for_no_gpu(&["render", "tcp", "--gpus", "0"], 2, &[], "--gpus")]
 #[case::bad_configuration(&["list", "--config", "no/such/file"], 2, &[], "no/such/file")]
+#[case::sources(&["sources"], 0, &["PROFILE REPOSITORY COMMIT CHECKED FILE", "coreweave-ib coreweave/nccl-tests", "oke-hostnet-gb300 oracle-quickstart/oci-hpc-oke"], "")]
+#[case::sources_of_one(&["sources", "coreweave-ib-sharp"], 0, &["nccl-test-distributed-b300-64-sharp-mpijob.yaml"], "")]
+#[case::sources_of_none(&["sources", "tcp"], 2, &[], "no source is recorded for tcp")]
+#[case::sources_of_another_checkout(&["sources", "eks-efa", "--checkout", "examples"], 2, &[], "examples contains none of the files of awslabs/awsome-distributed-ai")]
 #[case::help(&["--help"], 0, &["Examples:", "trainmesh fabric show roce-sriov"], "")]
 #[case::no_command(&[], 2, &[], "Usage: trainmesh fabric")]
 fn commands(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {
@@ -83,6 +87,18 @@ fn shown_profiles_can_be_used_in_a_configuration() {
     }
 }
 
+#[test]
+fn changed_files_of_a_checkout_are_reported() {
+    let directory = std::env::temp_dir().join(format!("trainmesh-sources-{}", std::process::id()));
+    let file = directory.join("mpi-operator/nccl-test-distributed-gb200-nvl72-mpijob.yaml");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "kind: MPIJob\n").unwrap();
+    let run = trainmesh(&["fabric", "sources", "coreweave-ib-nvl72", "--checkout", directory.to_str().unwrap()], "");
+    fs::remove_dir_all(&directory).unwrap();
+    let states: Vec<&str> = run.stdout.lines().skip(1).filter_map(|line| line.split_whitespace().nth(4)).collect();
+    assert_eq!((run.code, states), (Some(1), vec!["changed", "missing"]), "{run:#?}");
+}
+
 /// Complete configurations with one profile each, for clusters whose values must be filled in manually.
 #[test]
 fn each_example_defines_the_profile_of_its_file_name() {
@@ -98,7 +114,16 @@ fn each_example_defines_the_profile_of_its_file_name() {
         names.push(name);
     }
     names.sort();
-    assert_eq!(names, ["coreweave-roce-gb300", "gke-tcpxo", "oke-roce-hostnet"]);
+    let expected = [
+        "coreweave-roce-gb300",
+        "gke-tcpxo",
+        "nebius-ib",
+        "oke-hostnet-gb200",
+        "oke-hostnet-gb300",
+        "oke-hostnet-mi355x",
+        "oke-roce-hostnet",
+    ];
+    assert_eq!(names, expected);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! settings or deny pods.
 
 mod container;
+mod machine;
 mod namespaces;
 mod network;
 mod placement;
@@ -31,10 +32,10 @@ pub use ratio::{Ratio, Ratios};
 pub use resource::{Amount, Resource, ResourceMode};
 pub use setting::{Condition, Delivery, DeliveryChannel, GpuCount, NcclDelivery, Setting};
 pub use text::{
-    AbsolutePath, Capability, DnsLabel, EnvName, EnvValue, Image, InterfaceName, LabelValue, MetadataKey,
-    NamespaceName, NetworkName, ObjectName, ProfileName, Quantity, ResourceName, ResourcePattern,
+    AbsolutePath, Capability, DnsLabel, EnvName, EnvValue, Image, InterfaceName, LabelValue, MachinePattern,
+    MetadataKey, NamespaceName, NetworkName, ObjectName, ProfileName, Quantity, ResourceName, ResourcePattern,
 };
-pub use volume::{ConfigMapVolume, HostPath, HostPathType, Medium, SharedMemory, Volumes};
+pub use volume::{ConfigMapVolume, HostPath, HostPathType, SharedMemory, Volumes};
 
 use super::LintSettings;
 use super::choice::choices;
@@ -52,9 +53,6 @@ item! {
         pub description: String,
         /// Transport that NCCL uses.
         pub transport: Transport => "ib, roce, efa, tcpx, tcpxo, gib or tcp",
-        /// Link layer of the adapters.
-        #[serde(default)]
-        pub link_layer: LinkLayer,
         /// Containers that the profile applies to.
         #[serde(default)]
         pub matches as "match": Match,
@@ -129,20 +127,6 @@ pub enum Transport {
     Tcp,
 }
 
-/// Link layer of the adapters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum LinkLayer {
-    /// InfiniBand.
-    Infiniband,
-    /// Ethernet.
-    Ethernet,
-    /// Not relevant.
-    #[default]
-    None,
-}
-
 impl Profile {
     /// Returns true if the transport is RDMA: pods need devices, and their settings must not select TCP.
     #[must_use]
@@ -158,8 +142,9 @@ impl Profile {
 
     /// Validates constraints between fields.
     fn check(&self, fields: &mut Fields<'_>) {
-        if let Some(name) = first_duplicate(self.env.iter().map(|setting| &setting.name)) {
-            fields.fault("env", format!("duplicate entry for {name}: expected unique names"));
+        if let Some(name) = first_ambiguous(&self.env) {
+            let expected = "expected unique names, or conditions on different machines";
+            fields.fault("env", format!("duplicate entry for {name}: {expected}"));
         }
         if let Some(name) = first_duplicate(self.resources.iter().map(|resource| &resource.name)) {
             fields.fault("resources", format!("duplicate entry for {name}: expected unique names"));
@@ -195,6 +180,15 @@ impl Profile {
     }
 }
 
+/// Returns the first name of two settings that may both apply to a pod.
+fn first_ambiguous(settings: &[Setting]) -> Option<&EnvName> {
+    let machines = |setting: &'_ Setting| setting.when.as_ref().map(|when| when.sku.clone()).unwrap_or_default();
+    settings.iter().enumerate().find_map(|(index, setting)| {
+        let mut earlier = settings.iter().take(index).filter(|earlier| earlier.name == setting.name);
+        earlier.any(|earlier| MachinePattern::overlap(&machines(earlier), &machines(setting))).then_some(&setting.name)
+    })
+}
+
 /// Returns the first item that occurs twice.
 fn first_duplicate<T: PartialEq>(items: impl Iterator<Item = T>) -> Option<T> {
     let mut seen = Vec::new();
@@ -213,4 +207,4 @@ impl fmt::Display for Transport {
     }
 }
 
-choices!(Transport, LinkLayer);
+choices!(Transport);

@@ -1,5 +1,7 @@
 //! Profiles by name. Those of the configuration take precedence over the built-in ones.
 
+mod sources;
+
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,6 +11,8 @@ use std::sync::LazyLock;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::json;
+
+pub use sources::{ProfileSource, profile_sources};
 
 use super::fields::{Field, Fields, Section as _, no_list, read_root};
 use super::{Problem, Profile};
@@ -40,16 +44,28 @@ static BUILTIN: LazyLock<Profiles> = LazyLock::new(|| {
 
 /// Built-in profiles: names and YAML sources.
 const SOURCES: &[(&str, &str)] = &[
+    ("aks-nd-gb300", include_str!("../../../config/fabric/aks-nd-gb300.yaml")),
     ("aks-nd-shared", include_str!("../../../config/fabric/aks-nd-shared.yaml")),
     ("aks-nd-sriov", include_str!("../../../config/fabric/aks-nd-sriov.yaml")),
     ("coreweave-ib", include_str!("../../../config/fabric/coreweave-ib.yaml")),
+    ("coreweave-ib-nvl72", include_str!("../../../config/fabric/coreweave-ib-nvl72.yaml")),
+    ("coreweave-ib-sharp", include_str!("../../../config/fabric/coreweave-ib-sharp.yaml")),
+    ("crusoe-ib", include_str!("../../../config/fabric/crusoe-ib.yaml")),
+    ("crusoe-ib-b300", include_str!("../../../config/fabric/crusoe-ib-b300.yaml")),
+    ("crusoe-ib-gb200", include_str!("../../../config/fabric/crusoe-ib-gb200.yaml")),
     ("eks-efa", include_str!("../../../config/fabric/eks-efa.yaml")),
     ("eks-efa-dra", include_str!("../../../config/fabric/eks-efa-dra.yaml")),
     ("gke-mrdma-dra", include_str!("../../../config/fabric/gke-mrdma-dra.yaml")),
+    ("gke-mrdma-dra-a4x-max", include_str!("../../../config/fabric/gke-mrdma-dra-a4x-max.yaml")),
     ("gke-rdma-gib-a3u", include_str!("../../../config/fabric/gke-rdma-gib-a3u.yaml")),
+    ("gke-rdma-gib-a4", include_str!("../../../config/fabric/gke-rdma-gib-a4.yaml")),
+    ("gke-rdma-gib-a4x", include_str!("../../../config/fabric/gke-rdma-gib-a4x.yaml")),
     ("ib-shared", include_str!("../../../config/fabric/ib-shared.yaml")),
     ("ib-sriov", include_str!("../../../config/fabric/ib-sriov.yaml")),
+    ("oke-roce-vf", include_str!("../../../config/fabric/oke-roce-vf.yaml")),
     ("oke-roce-vf-h100", include_str!("../../../config/fabric/oke-roce-vf-h100.yaml")),
+    ("oke-roce-vf-mi300x", include_str!("../../../config/fabric/oke-roce-vf-mi300x.yaml")),
+    ("oke-roce-vf-mi355x", include_str!("../../../config/fabric/oke-roce-vf-mi355x.yaml")),
     ("roce-shared-macvlan", include_str!("../../../config/fabric/roce-shared-macvlan.yaml")),
     ("roce-sriov", include_str!("../../../config/fabric/roce-sriov.yaml")),
     ("tcp", include_str!("../../../config/fabric/tcp.yaml")),

@@ -69,7 +69,7 @@ fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str])
 
 #[rstest]
 #[case::empty_body("", &[])]
-#[case::unknown_field("hostNetwork: true\n", &["line 7: hostNetwork: unknown field: expected name, description, transport, linkLayer, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
+#[case::unknown_field("hostNetwork: true\n", &["line 7: hostNetwork: unknown field: expected name, description, transport, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
 #[case::misspelled_field("resource: []\n", &["line 7: resource: unknown field: did you mean resources?"])]
 #[case::namespaces(
     "namespaces:\n  names: [team-a]\n  selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}, {key: e, operator: Exists}]}\n",
@@ -138,7 +138,7 @@ fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str])
 )]
 #[case::set_twice(
     "env: [{name: UCX_TLS, value: tcp}, {name: UCX_TLS, value: sm}]\n",
-    &["line 7: env: duplicate entry for UCX_TLS: expected unique names"]
+    &["line 7: env: duplicate entry for UCX_TLS: expected unique names, or conditions on different machines"]
 )]
 #[case::too_many_sockets(
     "env: [{name: NCCL_SOCKET_NTHREADS, value: \"16\"}, {name: NCCL_NSOCKS_PERTHREAD, value: \"8\"}]\n",

@@ -6,6 +6,7 @@ mod invariants;
 mod limits;
 mod parts;
 mod selection;
+mod vendors;
 
 use std::collections::BTreeMap;
 

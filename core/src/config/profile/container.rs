@@ -10,7 +10,7 @@ use serde_json::json;
 
 #[cfg(feature = "schema")]
 use super::schema::add_constant;
-use super::{Capability, DnsLabel, EnvName, EnvValue, HostPath, Image, ResourceName, ResourcePattern};
+use super::{Capability, DnsLabel, EnvName, EnvValue, HostPath, Image, MachinePattern, ResourceName, ResourcePattern};
 use crate::config::choice::choices;
 use crate::config::fields::Fields;
 use crate::config::section::{item, section};
@@ -29,6 +29,8 @@ section! {
         /// Minimum number of accelerators that a container must request.
         #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
         pub min_gpus: u64 = 1,
+        /// Machines that the profile is for; empty: all. A pod that selects another machine is left unchanged.
+        pub machines: Vec<MachinePattern>,
         /// Resources that must each be available on some node.
         pub node_resource_required: Vec<ResourceName>,
     }
@@ -117,6 +119,12 @@ fn add_native(schema: &mut Schema) {
 }
 
 impl Match {
+    /// Returns true if the profile is for `machine`.
+    #[must_use]
+    pub fn allows_machine(&self, machine: &str) -> bool {
+        self.machines.is_empty() || self.machines.iter().any(|pattern| pattern.matches(machine))
+    }
+
     fn check(&self, fields: &mut Fields<'_>) {
         if self.gpu_resources.is_empty() {
             // Otherwise all containers of a pod would get devices, including the proxy.

@@ -12,7 +12,7 @@ use serde_json::json;
 
 #[cfg(feature = "schema")]
 use super::schema::add_constant;
-use super::{AbsolutePath, EnvName, EnvValue};
+use super::{AbsolutePath, EnvName, EnvValue, MachinePattern, ResourceName};
 use crate::config::Scalar;
 use crate::config::choice::choices;
 use crate::config::fields::{Fields, Section};
@@ -60,9 +60,12 @@ section! {
         /// Number of accelerators that the container requests.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub gpu_count: Option<GpuCount>,
-        /// Instance types or families: values of the node label `node.kubernetes.io/instance-type`, or their parts
-        /// before the first `.`; empty: all.
-        pub sku: Vec<String>,
+        /// Machines, as in `match.machines`; empty: all.
+        pub sku: Vec<MachinePattern>,
+        /// Resource that the container must not request; null: no condition.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "ResourceName"))]
+        pub without_resource: Option<ResourceName>,
     }
 }
 
@@ -88,8 +91,6 @@ section! {
         /// Path of the configuration file; null: `/etc/nccl.conf`, or `/etc/rccl.conf` for AMD GPUs.
         #[cfg_attr(feature = "schema", schemars(with = "AbsolutePath"))]
         pub conf_path: Option<AbsolutePath>,
-        /// Source of the configuration file.
-        pub conf_source: ConfSource,
     }
 }
 
@@ -108,16 +109,6 @@ pub enum NcclDelivery {
     Env,
     /// Both.
     Both,
-}
-
-/// Source of the configuration file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum ConfSource {
-    /// An annotation of the pod, through the downward API. Requires no other object.
-    #[default]
-    DownwardAnnotation,
 }
 
 #[cfg(feature = "schema")]
@@ -154,19 +145,12 @@ enum IfUnset {
 }
 
 impl Condition {
-    /// Returns true if the condition matches a container with `gpus` accelerators on a node with `instance_type`, if
-    /// known.
+    /// Returns true if the condition matches a container with `gpus` accelerators on `machine`, if that is known.
     #[must_use]
-    pub fn matches(&self, gpus: u64, instance_type: Option<&str>) -> bool {
-        let sku_matches =
-            || instance_type.is_some_and(|instance_type| self.sku.iter().any(|sku| matches_sku(instance_type, sku)));
+    pub fn matches(&self, gpus: u64, machine: Option<&str>) -> bool {
+        let sku_matches = || machine.is_some_and(|machine| self.sku.iter().any(|sku| sku.matches(machine)));
         self.gpu_count.is_none_or(|bound| bound.contains(gpus)) && (self.sku.is_empty() || sku_matches())
     }
-}
-
-/// Returns true if `sku` is the instance type or its family.
-pub(crate) fn matches_sku(instance_type: &str, sku: &str) -> bool {
-    instance_type == sku || instance_type.split_once('.').is_some_and(|(family, _)| family == sku)
 }
 
 impl GpuCount {
@@ -227,4 +211,4 @@ impl JsonSchema for GpuCount {
 }
 
 mappings!(Setting);
-choices!(DeliveryChannel, NcclDelivery, ConfSource, IfUnset);
+choices!(DeliveryChannel, NcclDelivery, IfUnset);

@@ -126,6 +126,15 @@ string_types! {
             None => text.contains('/') && labels::is_key(text),
         }
     }
+    /// A machine such as `p5.48xlarge`, its family `p5`, or a prefix followed by `*`.
+    MachinePattern {
+        expected: "a machine such as p5.48xlarge, its family p5, or a prefix such as Standard_ND96*",
+        pattern: concat!("^(", pattern!(name), "|[A-Za-z0-9][-_.A-Za-z0-9]{0,61}[*])$"),
+        check: |text| match text.strip_suffix('*') {
+            Some(start) => !start.is_empty() && labels::is_value(&format!("{start}x")),
+            None => !text.is_empty() && labels::is_value(text),
+        }
+    }
     /// Name of an environment variable.
     EnvName {
         expected: "a name such as NCCL_IB_HCA",

@@ -32,22 +32,11 @@ section! {
     pub struct SharedMemory {
         /// Mount path.
         pub mount: AbsolutePath = AbsolutePath::literal("/dev/shm"),
-        /// Storage medium.
-        pub medium: Medium,
         /// Size limit; null: the memory limits of the containers apply.
         #[cfg_attr(feature = "schema", schemars(with = "Quantity"))]
         pub size_limit: Option<Quantity>,
     }
     check: Self::check
-}
-
-/// Storage medium of an `emptyDir`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Medium {
-    /// Memory.
-    #[default]
-    Memory,
 }
 
 item! {
@@ -110,4 +99,4 @@ impl SharedMemory {
     }
 }
 
-choices!(Medium, HostPathType);
+choices!(HostPathType);

@@ -29,7 +29,7 @@ const REFUSED: &str = "refused FabricContradicted";
 #[case::machines_with_different_ratios(
     "resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4, p5en: 2}}]",
     &[("/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms", json!([{"matchExpressions": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["p5.48xlarge", "p5en.48xlarge"]}]}]))],
-    REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "depends on the instance type"
+    REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "rdma/ib differs between p5.48xlarge and p5en.48xlarge"
 )]
 #[case::machine_unknown("resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4}}]", &[], REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "add a nodeSelector")]
 #[case::huge_pages("resources: [{name: hugepages-2Mi, quantity: 64Mi}]", &[], ADDED, ("/spec/containers/0/resources/requests/hugepages-2Mi", json!("64Mi")), "added hugepages-2Mi: 64Mi")]

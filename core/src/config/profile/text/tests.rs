@@ -39,6 +39,11 @@ const EDGES: &[&str] = &[
     "nvidia.com/**",
     "*",
     "nvidia.com/a*b",
+    "a*",
+    "a-*",
+    "a**",
+    "*a",
+    "p5.48xlarge",
     "hugepages-2Mi",
     "hugepages-1Gi",
     "hugepages-",
@@ -123,7 +128,7 @@ fn string_types() -> Vec<StringType> {
             json!($type::json_schema(&mut SchemaGenerator::default())),
         )),+] };
     }
-    list!(ProfileName ResourceName ResourcePattern EnvName EnvValue Quantity InterfaceName NetworkName ObjectName
+    list!(ProfileName ResourceName ResourcePattern MachinePattern EnvName EnvValue Quantity InterfaceName NetworkName ObjectName
         DnsLabel AbsolutePath MetadataKey LabelValue Capability Image)
 }
 

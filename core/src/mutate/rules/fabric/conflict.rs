@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::dra;
 use super::planner::Planner;
 use super::target::requests;
+use crate::config::Profile;
 use crate::config::profile::Transport;
 use crate::fabric::is_rdma_resource;
 use crate::fabric::nccl::parse_c_integer;
@@ -20,6 +22,8 @@ const TRANSPORTS: [(&str, &[Transport]); 7] = [
 ];
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
+    dra::check_claims(planner);
+    check_machines(planner);
     check_devices(planner);
     let profile = planner.profile;
     let mut found = Vec::new();
@@ -40,6 +44,28 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
     for (problem, fix) in found {
         planner.add_conflict(problem, fix);
     }
+}
+
+/// Reports a selected machine that the profile is not for, and a profile that is.
+fn check_machines(planner: &mut Planner<'_>) {
+    let profile = planner.profile;
+    let other = planner.machines().into_iter().find(|machine| !profile.matches.allows_machine(machine));
+    let Some(machine) = other else { return };
+    let profiles = planner.context.snapshot.config.fabric.profiles.all();
+    let suitable = profiles.into_values().map(|entry| &entry.profile).filter(|other| {
+        let matches = &other.matches;
+        !matches.machines.is_empty()
+            && matches.allows_machine(machine)
+            && matches.gpu_resources == profile.matches.gpu_resources
+    });
+    // Profiles of one platform and one way to attach devices have similar names.
+    let common = |other: &Profile| {
+        let bytes = other.name.as_str().bytes().zip(profile.name.as_str().bytes());
+        bytes.take_while(|(one, other)| one == other).count()
+    };
+    let suitable = suitable.max_by_key(|other| common(other));
+    let fix = suitable.map_or_else(|| "select another fabric".to_owned(), |other| format!("select {}", other.name));
+    planner.add_conflict(format!("the profile is not for {machine}"), fix);
 }
 
 /// Reports requested devices of another fabric.

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::planner::Planner;
+use super::target::requests;
 use crate::config::profile::{Attach, AttachCount, InterfaceName};
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
 
@@ -46,6 +47,12 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
         planner.add_conflict(format!("annotation {key} cannot be parsed"), "use ns/name@if,… or a JSON list");
         return;
     };
+    if has_own_fabric(planner, &listed, namespace) {
+        let names: Vec<&str> = listed.networks.iter().map(|network| network.name).collect();
+        let names = names.join(", ");
+        planner.note_kept(format!("networks {names} of the pod, which requests its own devices"));
+        return;
+    }
     let mut missing: Vec<&Attach> = Vec::new();
     let mut conflict = None;
     for attach in &multus.attach {
@@ -79,6 +86,21 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
     }
     let merged = if listed.is_json { append_as_json(text, &missing) } else { append_as_list(text, &missing) };
     planner.plan.set_annotation(key, merged);
+}
+
+/// Returns true if the pod requests the profile's devices itself and attaches only networks of its own: its author
+/// completed the fabric, and each network of the profile would be a second interface on an adapter.
+fn has_own_fabric(planner: &Planner<'_>, listed: &NetworkList<'_>, namespace: &str) -> bool {
+    let devices = planner.profile.resources.iter().find(|resource| !resource.opt_in);
+    let requests_devices =
+        devices.is_some_and(|device| requests(planner.pod).any(|(_, name)| name == device.name.as_str()));
+    let is_of_profile = |network: &Network<'_>| {
+        planner.profile.networks.multus.attach.iter().any(|attach| {
+            let (owner, name) = attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
+            network.namespace == owner && network.name == name
+        })
+    };
+    requests_devices && !listed.networks.is_empty() && !listed.networks.iter().any(is_of_profile)
 }
 
 /// Maximum number of networks to attach. Bounds the annotation; no node has as many adapters.

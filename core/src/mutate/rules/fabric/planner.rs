@@ -125,31 +125,32 @@ impl<'a> Planner<'a> {
         format!(" in {}", names.join(", "))
     }
 
-    /// Returns the instance types that the pod is restricted to. Empty if it may run on any.
-    pub(super) fn instance_types(&self) -> Vec<&'a str> {
-        let selected = self.spec_field("nodeSelector").and_then(|selector| selector.get(keys::INSTANCE_TYPE)?.as_str());
-        let from_profile = || {
-            let mut selector = self.profile.pod.node_selector.iter();
-            selector.find(|(key, _)| key.as_str() == keys::INSTANCE_TYPE).map(|(_, value)| value.as_str())
-        };
-        match selected.or_else(from_profile) {
-            Some(instance_type) => vec![instance_type],
-            None => self.instance_types_of_affinity().unwrap_or_default(),
-        }
+    /// Returns the machines that the pod is restricted to. Empty if it may run on any.
+    pub(super) fn machines(&self) -> Vec<&'a str> {
+        let machines = keys::MACHINES.iter().find_map(|label| self.selected_values(label));
+        let from_profile =
+            || self.profile.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
+        let machines = machines.or_else(|| from_profile().map(|(_, value)| vec![value.as_str()])).unwrap_or_default();
+        // SageMaker HyperPod labels a p5.48xlarge as ml.p5.48xlarge.
+        machines.into_iter().map(|machine| machine.strip_prefix("ml.").unwrap_or(machine)).collect()
     }
 
-    fn instance_types_of_affinity(&self) -> Option<Vec<&'a str>> {
+    /// Returns the values of a node label that the pod's node selector or required node affinity allows.
+    fn selected_values(&self, label: &str) -> Option<Vec<&'a str>> {
+        if let Some(value) = self.spec_field("nodeSelector").and_then(|selector| selector.get(label)?.as_str()) {
+            return Some(vec![value]);
+        }
         let required =
             self.spec_field("affinity")?.get("nodeAffinity")?.get("requiredDuringSchedulingIgnoredDuringExecution")?;
-        let mut instance_types = Vec::new();
+        let mut values = Vec::new();
         for term in required.get("nodeSelectorTerms")?.as_array()? {
             let named = term.get("matchExpressions")?.as_array()?.iter().find(|expression| {
                 let is = |field: &str, text: &str| expression.get(field).and_then(Value::as_str) == Some(text);
-                is("key", keys::INSTANCE_TYPE) && is("operator", "In")
+                is("key", label) && is("operator", "In")
             });
-            instance_types.extend(named?.get("values")?.as_array()?.iter().filter_map(Value::as_str));
+            values.extend(named?.get("values")?.as_array()?.iter().filter_map(Value::as_str));
         }
-        Some(instance_types)
+        (!values.is_empty()).then_some(values)
     }
 
     /// Returns a field of the pod's `spec`. `null` counts as absent.

@@ -2,7 +2,7 @@
 //! already requests.
 
 use super::planner::{Planner, ResourceDemand};
-use super::target::requests;
+use super::target::{Target, requests};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::quantity::whole_units;
 
@@ -41,7 +41,7 @@ fn device_counts(
     resource: &Resource,
     mode: ResourceMode,
     count: u64,
-    ratio: &Ratios,
+    ratios: &Ratios,
     max: Option<u64>,
 ) -> Option<Vec<u64>> {
     let name = resource.name.as_str();
@@ -52,42 +52,62 @@ fn device_counts(
             Some((0..planner.targets.len()).map(|index| if index == 0 { cap(count) } else { 0 }).collect())
         }
         ResourceMode::PerGpu => {
-            let Some(ratio) = ratio_for_pod(planner, ratio) else {
-                planner.add_conflict(
-                    format!("{name} depends on the instance type"),
-                    "add a nodeSelector for node.kubernetes.io/instance-type",
-                );
-                return None;
-            };
-            let mut counts = Vec::with_capacity(planner.targets.len());
-            for target in &planner.targets {
-                let Some(devices) = ratio.devices_for(target.gpus) else {
-                    let problem =
-                        format!("{ratio} {name} for each of {} accelerators is not a whole number", target.gpus);
-                    planner.add_conflict(problem, "request another number");
-                    return None;
+            let ratio = ratio_for_pod(planner, name, ratios);
+            let count = |target: &Target<'_>| {
+                let devices = match &ratio {
+                    Ok(ratio) => {
+                        ratio.devices_for(target.gpus).map(cap).ok_or_else(|| not_whole(*ratio, name, target.gpus))
+                    }
+                    Err(problem) => Err(problem.clone()),
                 };
-                counts.push(cap(devices));
+                // The ratio is only required where devices are added.
+                devices.or_else(|problem| target.requested(name).ok_or(problem))
+            };
+            match planner.targets.iter().map(count).collect() {
+                Ok(counts) => Some(counts),
+                Err((problem, fix)) => {
+                    planner.add_conflict(problem, fix);
+                    None
+                }
             }
-            Some(counts)
         }
     }
 }
 
-/// Returns the ratio, if it is the same for all instance types that the pod may run on.
-fn ratio_for_pod(planner: &Planner<'_>, ratios: &Ratios) -> Option<Ratio> {
-    match ratios {
-        Ratios::Fixed(ratio) => Some(*ratio),
-        Ratios::ByInstanceType(ratios) => {
-            let instance_types = planner.instance_types();
-            let ratio_of = |instance_type: &str| {
-                let family = instance_type.split_once('.').map_or(instance_type, |(family, _)| family);
-                ratios.get(instance_type).or_else(|| ratios.get(family)).copied()
-            };
-            let first = ratio_of(instance_types.first()?)?;
-            instance_types.iter().all(|instance_type| ratio_of(instance_type) == Some(first)).then_some(first)
+/// A problem and its fix.
+type Problem = (String, &'static str);
+
+fn not_whole(ratio: Ratio, name: &str, gpus: u64) -> Problem {
+    (format!("{ratio} {name} for each of {gpus} accelerators is not a whole number"), "request another number")
+}
+
+/// Returns the ratio, if it is the same for all machines that the pod may run on.
+fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<Ratio, Problem> {
+    let ratios = match ratios {
+        Ratios::Fixed(ratio) => return Ok(*ratio),
+        Ratios::ByInstanceType(ratios) => ratios,
+    };
+    let machines = planner.machines();
+    let Some(first) = machines.first() else {
+        let problem = format!("{name} depends on the instance type");
+        return Err((problem, "add a nodeSelector for node.kubernetes.io/instance-type"));
+    };
+    let ratio_of = |machine: &str| {
+        let family = machine.split_once('.').map_or(machine, |(family, _)| family);
+        ratios.get(machine).or_else(|| ratios.get(family)).copied()
+    };
+    let Some(ratio) = ratio_of(first) else { return Err(unknown_machine(name, first)) };
+    match machines.iter().find(|machine| ratio_of(machine) != Some(ratio)) {
+        None => Ok(ratio),
+        Some(other) if ratio_of(other).is_none() => Err(unknown_machine(name, other)),
+        Some(other) => {
+            Err((format!("{name} differs between {first} and {other}"), "add a nodeSelector for one of them"))
         }
     }
+}
+
+fn unknown_machine(name: &str, machine: &str) -> Problem {
+    (format!("the number of {name} on {machine} is unknown"), "add it to ratio in the profile")
 }
 
 /// Plans `counts` devices, one count for each target. Returns the number of devices that the patched pod has.

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::planner::Planner;
 use super::route::{Route, conf_path, has_conf_mount, has_env_from, routes};
+use super::target::Target;
 use super::volumes::{Mount, is_absent, plan_mount};
-use crate::config::profile::{Condition, DeliveryChannel, Profile};
+use crate::config::profile::{Condition, DeliveryChannel, Profile, ResourceName};
 use crate::fabric::conf;
 use crate::keys;
 
@@ -25,13 +26,13 @@ struct Setting<'a> {
 pub(super) fn plan(planner: &mut Planner<'_>) {
     let profile = planner.profile;
     let routes = routes(planner);
-    let instance_types = planner.instance_types();
+    let machines = planner.machines();
     let mut file: Vec<(&str, &str)> = Vec::new();
     for setting in settings(planner, profile) {
         let applies: Vec<bool> = planner
             .targets
             .iter()
-            .map(|target| setting.when.is_none_or(|when| holds_on_all(when, target.gpus, &instance_types)))
+            .map(|target| setting.when.is_none_or(|when| applies_to(when, target, &machines)))
             .collect();
         let in_file = setting.via == DeliveryChannel::Conf && belongs_in_file(planner, &setting, &routes, &applies);
         if in_file {
@@ -78,12 +79,14 @@ fn settings<'a>(planner: &Planner<'_>, profile: &'a Profile) -> Vec<Setting<'a>>
     settings
 }
 
-/// Returns true if a condition holds on every instance type that the pod may run on.
-fn holds_on_all(when: &Condition, gpus: u64, instance_types: &[&str]) -> bool {
-    match instance_types {
-        [] => when.matches(gpus, None),
-        instance_types => instance_types.iter().all(|instance_type| when.matches(gpus, Some(instance_type))),
-    }
+/// Returns true if a condition holds for a container, on every machine that the pod may run on.
+fn applies_to(when: &Condition, target: &Target<'_>, machines: &[&str]) -> bool {
+    let requests = |resource: &ResourceName| target.requested(resource.as_str()).is_some();
+    !when.without_resource.as_ref().is_some_and(requests)
+        && match machines {
+            [] => when.matches(target.gpus, None),
+            machines => machines.iter().all(|machine| when.matches(target.gpus, Some(machine))),
+        }
 }
 
 /// Returns true if the configuration file, which all containers of a pod share, must contain a setting. The setting
