@@ -81,7 +81,7 @@ impl<'a> Settings<'a> {
 
     /// Returns the value of `name` as the number that NCCL reads.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
-        self.value(name).map(parse_c_integer)
+        self.value(name).and_then(parse_c_integer)
     }
 
     /// Returns the JSON pointer of the setting `name`.

@@ -39,7 +39,7 @@ pub(super) fn non_numeric_switch(context: &CheckContext<'_>, findings: &mut Find
             let is_switch = setting.name.ends_with("_ENABLE") || setting.name.ends_with("_DISABLE");
             let Some(value) = setting.value.filter(|value| !value.is_empty()) else { continue };
             if is_switch && setting.name.starts_with("NCCL_") && !is_c_integer(value) {
-                let (name, number) = (setting.name, parse_c_integer(value));
+                let (name, number) = (setting.name, parse_c_integer(value).unwrap_or_default());
                 let message =
                     format!("{}: {name}={value} is not a number: NCCL reads {number}", container.display_name());
                 findings.push(container.settings.field(name), message);
