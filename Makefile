@@ -78,14 +78,21 @@ lint-core: ## Check that the core compiles to wasm32: no dependency uses files, 
 	$(CARGO) check --locked --package trainmesh-core --no-default-features --target wasm32-unknown-unknown
 
 # SC2317: functions are called by name, as in `check DESCRIPTION FUNCTION…`.
-SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas tests/same/run \
-  tests/cluster/cluster tests/cluster/selftest $(wildcard tests/cluster/lib/*.sh)
+SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas tests/nccl-table/run \
+  tests/same/run tests/cluster/cluster tests/cluster/selftest $(wildcard tests/cluster/lib/*.sh)
 GO_MODULES := benches/cluster tests/oracle tests/chart/tool $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh prometheus)
 
 .PHONY: lint-tools
 lint-tools: ## Check the shell scripts and Go programs (shellcheck, Go)
 	shellcheck --exclude=SC2317 $(SHELL_SCRIPTS)
 	for module in $(GO_MODULES); do (cd $$module && go vet ./...); done
+
+# Directory with a checkout of NCCL.
+NCCL ?=
+
+.PHONY: nccl-table
+nccl-table: ## List the differences between the table of NCCL's variables and the checkout NCCL=<directory>
+	tests/nccl-table/run $(NCCL)
 
 .PHONY: lint-fuzz
 lint-fuzz: ## Check that the fuzz targets compile (stable Rust; run them with `make fuzz`)

@@ -5,6 +5,7 @@
 //!
 //! Pure: no I/O, clock or client.
 
+mod compute_domain;
 pub mod conf;
 mod devices;
 pub mod nccl;
@@ -13,4 +14,5 @@ pub mod nccl;
 /// takes about 100 bytes, and no node has hundreds of adapters.
 pub(crate) const MAX_NETWORKS_ANNOTATION: usize = 32 * 1024;
 
+pub use compute_domain::{ComputeDomain, GROUP as COMPUTE_DOMAIN_GROUP};
 pub use devices::is_rdma_resource;

@@ -1,16 +1,20 @@
-//! Lint checks FP001 to FP035: settings of a pod that break RDMA or NCCL, or slow them down.
+//! Lint checks: settings of a pod that break RDMA or NCCL, or slow them down.
 //!
 //! [`checks`] lists every check with its documentation and its function; the functions are grouped by topic in the
 //! submodules. The checks are pure and report only what the pod and the known facts of the cluster prove: unknown facts
 //! produce no findings.
 
 mod admission;
+mod command;
+mod compute_domains;
 mod context;
 mod devices;
 mod input;
 mod interfaces;
 mod job;
+mod job_context;
 mod mesh;
+mod mpi;
 mod network;
 mod page;
 mod placement;
@@ -26,6 +30,7 @@ mod volumes;
 
 pub use admission::{warning_line, warnings};
 pub use input::LintInput;
+pub use job_context::JobContext;
 pub use page::reference_page;
 pub use sink::severity_letter;
 pub use table::{CAPTURED_TRAFFIC, Check, Example, checks, find_check};

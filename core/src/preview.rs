@@ -6,6 +6,7 @@ mod manifest_context;
 mod report;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ pub use report::PodReport;
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::finding::Finding;
-use crate::lint::lint;
+use crate::lint::{JobContext, LintInput, lint};
 use crate::manifest::Document;
 use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
@@ -97,12 +98,13 @@ impl Preview {
             ));
         }
         let labels = self.context.labels(&namespace);
+        let job = Arc::new(JobContext::from_pods(roles.iter().map(|role| (Pod::new(&role.pod), role.replicas))));
         let reports = roles.into_iter().map(|role| {
             let outcome = self.outcome(&role, &namespace, labels);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             let early = hints::early_network_use(&role, &outcome);
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
-            report(document, workload_kind, &namespace, role, outcome)
+            report(document, workload_kind, &namespace, role, outcome, Arc::clone(&job))
         });
         let reports = reports.collect();
         Ok(DocumentPreview::Pods { reports, notes })
@@ -120,6 +122,8 @@ impl Preview {
         let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
         let after = lint_input(original, patched, &snapshot);
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
+        let compute_domains = self.context.compute_domains(namespace);
+        let input = LintInput { job: Some(&report.job), compute_domains, ..input };
         lint(&input, &config.fabric.lint)
     }
 
@@ -174,7 +178,14 @@ fn name_of(document: &Document) -> &str {
     metadata("name").or_else(|| metadata("generateName")).unwrap_or_default()
 }
 
-fn report(document: &Document, workload_kind: &Kind, namespace: &str, role: Role, outcome: Outcome) -> PodReport {
+fn report(
+    document: &Document,
+    workload_kind: &Kind,
+    namespace: &str,
+    role: Role,
+    outcome: Outcome,
+    job: Arc<JobContext>,
+) -> PodReport {
     let mut pod = role.pod.clone();
     // The engine has verified that the patch applies to this pod.
     let applied = outcome.patch.apply(&mut pod);
@@ -199,6 +210,7 @@ fn report(document: &Document, workload_kind: &Kind, namespace: &str, role: Role
         original: role.pod,
         patch: outcome.patch,
         pod,
+        job,
         objects: Vec::new(),
     }
 }

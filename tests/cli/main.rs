@@ -20,4 +20,5 @@ mod fabric;
 mod golden;
 mod installation;
 mod lint;
+mod nccl_table;
 mod terminal;

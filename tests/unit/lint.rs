@@ -5,5 +5,7 @@ mod admission;
 mod catalogue;
 mod containers;
 mod environment;
+mod jobs;
 mod pods;
 mod scenario;
+mod severities;

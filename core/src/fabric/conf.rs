@@ -1,6 +1,7 @@
 //! NCCL's configuration file: one `NAME=value` per line, split at the first `=`. Spaces are part of name and value, and
-//! lines that start with `#` are comments (NCCL, `src/misc/param.cc`).
+//! lines that start with `#` are comments. NCCL truncates names and values (NCCL 2.30.7, `src/misc/param.cc`).
 
+use super::nccl::MAX_VALUE;
 use crate::keys;
 
 /// Path of the file that NCCL reads by default.
@@ -22,7 +23,12 @@ pub fn render<'a>(settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Str
 
 /// Parses a file in the same way as NCCL.
 pub fn parse(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='))
+    let settings = text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='));
+    settings.map(|(name, value)| (truncated(name), truncated(value)))
+}
+
+fn truncated(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_VALUE)]
 }
 
 #[cfg(test)]
@@ -36,5 +42,12 @@ mod tests {
         assert_eq!(text, "NCCL_IB_HCA==mlx5_0,mlx5_1\nNCCL_DEBUG=\nNCCL_NET= IB \n");
         assert!(parse(&text).eq(settings));
         assert!(parse("# NCCL_NET=IB\nno sign\n").next().is_none());
+    }
+
+    #[test]
+    fn truncates_long_values_like_nccl() {
+        let text = format!("NCCL_IB_HCA={}", "x".repeat(1024));
+        let (name, value) = parse(&text).next().unwrap();
+        assert_eq!((name, value.len()), ("NCCL_IB_HCA", 1023));
     }
 }

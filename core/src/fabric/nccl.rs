@@ -9,6 +9,8 @@
 mod debugging;
 mod list;
 mod number;
+mod removed;
+mod sources;
 mod system;
 mod undocumented;
 mod value;
@@ -18,6 +20,7 @@ use std::sync::LazyLock;
 
 pub use list::DeviceList;
 pub use number::{is_c_integer, parse_c_integer};
+pub use sources::Source;
 pub use value::{ValueKind, parse_strict_integer};
 
 use crate::hint::nearest;
@@ -42,6 +45,8 @@ pub struct Variable {
     pub group: Group,
     /// First NCCL release that reads it, if documented.
     pub since: Option<&'static str>,
+    /// Where NCCL reads or documents it.
+    pub source: Option<Source>,
     /// Deprecation note with the replacement; `None` if the variable is not deprecated.
     pub deprecated: Option<&'static str>,
 }
@@ -63,11 +68,21 @@ const PLUGIN_PREFIXES: &[&str] = &[
     "NCCL_FASTRAK_",
     "NCCL_SHIMNET_",
     "NCCL_GPUDIRECTTCPX_",
-    // HPC-X plugins.
+    // HPC-X plugins (SHARP, UCX, and the InfiniBand plugin IBext).
     "NCCL_SHARP_",
     "NCCL_UCX_",
-    // NCCL's profiler plugin.
+    "NCCL_IBEXT_",
+    // NCCL's own plugins: `plugins/profiler/{inspector,example}`, `plugins/tuner/example` (2.30.7).
     "NCCL_INSPECTOR_",
+    "NCCL_PROFILE_",
+    "NCCL_PROFILER_CE_",
+    "NCCL_TUNER_CONFIG_FILE",
+    // NCCL's contributed libraries: `contrib/{nccl_ep,nccl_m2n,nccl_checkpoint}` (2.30.7).
+    "NCCL_EP_",
+    "NCCL_RESHARD_",
+    "NCCL_CHECKPOINT_",
+    // NVIDIA/nccl-tests: `src/common.cu`.
+    "NCCL_TESTS_",
 ];
 
 /// Variables of gloo and TensorPipe with plain interface names: no prefix match, no `^`, no `=`.
@@ -76,9 +91,19 @@ const PLAIN_INTERFACE_VARIABLES: &[&str] = &["GLOO_SOCKET_IFNAME", "TP_SOCKET_IF
 /// Maximum number of sockets per connection.
 const MAX_SOCKETS: i64 = 64;
 
+/// Maximum length of a value in bytes: NCCL truncates longer ones in its file (2.30.7, `src/misc/param.cc`).
+pub(super) const MAX_VALUE: usize = 1023;
+
 static VARIABLES: LazyLock<BTreeMap<&'static str, Variable>> = LazyLock::new(|| {
     let tables = [system::VARIABLES, debugging::VARIABLES].into_iter().flatten().copied();
-    tables.chain(undocumented::variables()).map(|variable| (variable.name, variable)).collect()
+    let all = tables.chain(undocumented::variables()).chain(removed::variables());
+    let mut variables: BTreeMap<_, _> = all.map(|variable| (variable.name, variable)).collect();
+    for (name, source) in sources::sources() {
+        if let Some(variable) = variables.get_mut(name) {
+            variable.source = Some(source);
+        }
+    }
+    variables
 });
 
 /// Returns NCCL's variable `name`. Variables of plugins and other libraries are not included.
@@ -111,6 +136,9 @@ pub fn check(name: &str, value: &str) -> Result<(), InvalidSetting> {
         return list::check_plain_interfaces(value).map_err(InvalidSetting::Value);
     }
     match variable(name) {
+        Some(_) if value.len() > MAX_VALUE => {
+            Err(InvalidSetting::Value(format!("expected at most {MAX_VALUE} bytes, found {}", value.len())))
+        }
         Some(variable) => variable.kind.check(value).map_err(InvalidSetting::Value),
         None if name.starts_with("NCCL_") && !is_plugin_variable(name) => {
             let known: Vec<&str> = VARIABLES.keys().copied().collect();
@@ -135,7 +163,7 @@ pub fn check_combination<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Option<
 
 impl Variable {
     const fn new(name: &'static str, kind: ValueKind, group: Group) -> Self {
-        Self { name, kind, group, since: None, deprecated: None }
+        Self { name, kind, group, since: None, source: None, deprecated: None }
     }
 
     const fn since(self, release: &'static str) -> Self {

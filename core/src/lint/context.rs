@@ -9,9 +9,13 @@ use super::setting::{NcclConf, Settings};
 use super::{LintInput, rdma};
 use crate::pod::{Container, ContainerKind};
 use crate::quantity::whole_units;
+use crate::workload;
 
 /// Maximum number of containers that are checked, to bound the work. No pod that starts has as many.
 const MAX_CONTAINERS: usize = 256;
+/// Init container that KubeRay generates with the environment of the Ray container, in which nothing uses a GPU
+/// (ray-project/kuberay, `ray-operator/controllers/ray/common/pod.go`).
+const KUBERAY_INIT: &str = "wait-gcs-ready";
 
 /// The input, with the resources and settings of its containers.
 pub(super) struct CheckContext<'a> {
@@ -34,7 +38,10 @@ pub(super) struct ContainerFacts<'a> {
 
 impl<'a> CheckContext<'a> {
     pub(super) fn new(input: &'a LintInput<'a>) -> Self {
-        let containers = input.pod.containers().filter(|container| container.kind != ContainerKind::Ephemeral);
+        let containers = input.pod.containers().filter(|container| {
+            let is_generated = container.kind == ContainerKind::Init && container.name() == KUBERAY_INIT;
+            container.kind != ContainerKind::Ephemeral && !is_generated
+        });
         let conf = NcclConf::from_pod(input.pod);
         let containers = containers
             .take(MAX_CONTAINERS)
@@ -73,6 +80,25 @@ impl<'a> CheckContext<'a> {
             }
         }
         sums
+    }
+
+    /// Returns true if the job, as far as it is known, has several pods of this role.
+    pub(super) fn has_several_pods(&self) -> bool {
+        let by_labels = |member| workload::has_peers(self.input.pod, member);
+        self.input.replicas.is_some_and(|replicas| replicas > 1) || self.input.member.is_some_and(by_labels)
+    }
+
+    /// Returns true if `container` only starts ranks in other pods.
+    pub(super) fn is_launcher(&self, container: &ContainerFacts<'_>) -> bool {
+        let is_auxiliary = || self.input.member.is_some_and(workload::is_auxiliary_role);
+        container.gpus == 0 && (container.settings.runs_mpirun || is_auxiliary())
+    }
+
+    /// Returns the adapters for which the settings of `container` are: its own, or those of the job that it launches.
+    pub(super) fn target_adapters<'b>(&'b self, container: &'b ContainerFacts<'a>) -> impl Iterator<Item = &'b str> {
+        let launched = self.input.job.filter(|_| self.is_launcher(container));
+        let of_job = launched.into_iter().flat_map(|job| &job.adapters).map(String::as_str);
+        container.adapters.iter().map(|(name, _)| *name).chain(of_job)
     }
 
     /// Returns the field `key` of the pod's spec.
@@ -138,18 +164,12 @@ impl<'a> ContainerFacts<'a> {
 
 /// Returns true if `container` requests a resource that is an RDMA adapter by its name.
 pub(super) fn requests_adapter(container: Container<'_>) -> bool {
-    resources(container).any(|(name, _)| rdma::is_adapter(name, None))
-}
-
-/// Returns the limits and requests of `container`.
-fn resources(container: Container<'_>) -> impl Iterator<Item = (&String, &Value)> {
-    let list = move |kind: &str| container.raw().get("resources")?.get(kind)?.as_object();
-    ["limits", "requests"].into_iter().filter_map(list).flatten()
+    rdma::requested_adapters(container).next().is_some()
 }
 
 fn adapters<'a>(container: Container<'a>, input: &LintInput<'a>) -> Vec<(&'a str, u64)> {
     let mut adapters: Vec<(&str, u64)> = Vec::new();
-    for (name, quantity) in resources(container) {
+    for (name, quantity) in rdma::resources(container) {
         let count = whole_units(quantity).filter(|count| *count > 0);
         if let Some(count) = count
             && rdma::is_adapter(name, input.profile)

@@ -12,15 +12,19 @@ use crate::quantity::{is_whole, whole_units};
 const IMEX_CHANNELS: &str = "/dev/nvidia-caps-imex-channels";
 /// Prefix of MIG devices: partitions that work as accelerators.
 const MIG_PREFIX: &str = "nvidia.com/mig-";
+/// Prefix of the accelerators of AWS, which EFA connects like GPUs.
+const NEURON_PREFIX: &str = "aws.amazon.com/neuron";
+/// Variable by which the container toolkit injects IMEX channels without a claim.
+const IMEX_VARIABLE: &str = "NVIDIA_IMEX_CHANNELS";
 
 /// FP014: a device count is not a whole number, or request and limit differ.
 pub(super) fn invalid_device_count(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         let requests = container.resources("requests").into_iter().flatten();
-        for (name, request) in requests.filter(|(name, _)| is_extended_resource(name)) {
+        for (name, request) in requests.filter(|(name, request)| is_extended_resource(name) && !request.is_null()) {
             let field = || container.pointer(&format!("/resources/requests/{}", name.replace('/', "~1")));
             let container_name = container.display_name();
-            match container.resources("limits").and_then(|limits| limits.get(name)) {
+            match container.resources("limits").and_then(|limits| limits.get(name)).filter(|limit| !limit.is_null()) {
                 None => findings.push(field(), format!("{container_name}: {name} is requested without a limit")),
                 Some(limit) if whole_units(limit) != whole_units(request) => {
                     let message = format!("{container_name}: {name}: request {request} and limit {limit} differ");
@@ -49,6 +53,10 @@ fn is_extended_resource(resource: &str) -> bool {
 
 /// FP015: a container without an accelerator requests an adapter.
 pub(super) fn adapter_without_gpu(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    // A pod without any GPU uses the adapter itself, for example to measure the network.
+    if context.containers.iter().all(|container| container.gpus == 0) {
+        return;
+    }
     for container in &context.containers {
         let Some((adapter, _)) = container.adapters.first() else { continue };
         let problem = match container.spec.kind {
@@ -74,7 +82,7 @@ fn may_have_accelerator(container: &ContainerFacts<'_>, profile: Option<&Profile
     };
     container.gpus > 0
         || container.has_claims()
-        || limits.any(|name| name.starts_with(MIG_PREFIX) || is_gpu_resource(name))
+        || limits.any(|name| name.starts_with(MIG_PREFIX) || name.starts_with(NEURON_PREFIX) || is_gpu_resource(name))
 }
 
 /// FP016: the apiserver rejects containers that request huge pages but neither cpu nor memory.
@@ -94,11 +102,13 @@ pub(super) fn huge_pages_alone(context: &CheckContext<'_>, findings: &mut Findin
 
 /// FP030: `NVLink` between nodes is required, but no claim provides an IMEX channel.
 pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for container in context.containers.iter().filter(|container| !container.has_claims()) {
+    let needs_channel = |container: &&ContainerFacts<'_>| !container.has_claims() && !context.is_launcher(container);
+    for container in context.containers.iter().filter(needs_channel) {
         let mounted = container
             .mounts()
             .any(|(_, mount)| text(mount, "mountPath").is_some_and(|path| path.starts_with(IMEX_CHANNELS)));
-        if !mounted && container.settings.number("NCCL_MNNVL_ENABLE") == Some(1) {
+        let is_injected = container.settings.get(IMEX_VARIABLE).is_some();
+        if !mounted && !is_injected && container.settings.number("NCCL_MNNVL_ENABLE") == Some(1) {
             let message = format!("{}: NCCL_MNNVL_ENABLE=1 without a ComputeDomain claim", container.display_name());
             findings.push(container.settings.field("NCCL_MNNVL_ENABLE"), message);
         }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::JobContext;
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
+use crate::fabric::ComputeDomain;
 use crate::pod::{Injection, Pod};
 use crate::workload::Member;
 
@@ -24,6 +26,10 @@ pub struct LintInput<'a> {
     pub member: Option<Member<'a>>,
     /// Number of pods with the pod's role, if known.
     pub replicas: Option<u64>,
+    /// Facts of the pod's whole workload; `None` in an admission review.
+    pub job: Option<&'a JobContext>,
+    /// `ComputeDomains` of the pod's namespace that the manifests contain.
+    pub compute_domains: &'a [ComputeDomain],
     /// Sidecar injection that Istio performs for the pod.
     pub injection: Injection,
 }

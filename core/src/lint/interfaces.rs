@@ -1,12 +1,16 @@
-//! Network interface names in settings: FP006 to FP008.
+//! Network interface names in settings: FP006 to FP008, FP038.
 
-use super::context::CheckContext;
+use super::context::{CheckContext, ContainerFacts};
 use super::network::interfaces;
+use super::setting::Origin;
 use super::sink::FindingSink;
 use crate::fabric::nccl::{DeviceList, takes_plain_interfaces};
+use crate::finding::Severity;
 
-/// Variables with NCCL's syntax for interface lists.
-const NCCL_LISTS: [&str; 2] = ["NCCL_SOCKET_IFNAME", "NCCL_OOB_NET_IFNAME"];
+/// Variable with NCCL's syntax for interface lists. `NCCL_OOB_NET_IFNAME` contains names of adapters.
+const IFNAME: &str = "NCCL_SOCKET_IFNAME";
+/// Variable with the interface of gloo.
+const GLOO: &str = "GLOO_SOCKET_IFNAME";
 
 /// Maximum number of interfaces in a message.
 const MAX_LISTED: usize = 16;
@@ -14,23 +18,21 @@ const MAX_LISTED: usize = 16;
 /// FP006: NCCL does not read an interface list as intended.
 pub(super) fn interface_list_syntax(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
-        for name in NCCL_LISTS {
-            let Some(value) = container.settings.value(name) else { continue };
-            let list = DeviceList::parse(value);
-            let problem = if value.contains(char::is_whitespace) {
-                "contains a space"
-            } else if value.len() == 1 {
-                "has one character, so NCCL ignores it"
-            } else if list.names().any(|name| name.starts_with(['^', '='])) {
-                "has ^ or = inside the list"
-            } else if list.excludes && list.allows("lo") {
-                "does not exclude lo"
-            } else {
-                continue;
-            };
-            let message = format!("{}: {name}={value} {problem}", container.display_name());
-            findings.push(container.settings.field(name), message);
-        }
+        let Some(value) = container.settings.value(IFNAME) else { continue };
+        let list = DeviceList::parse(value);
+        let problem = if value.contains(char::is_whitespace) {
+            "contains a space"
+        } else if value.len() == 1 {
+            "has one character, so NCCL ignores it"
+        } else if list.names().any(|name| name.starts_with(['^', '='])) {
+            "has ^ or = inside the list"
+        } else if list.excludes && list.allows("lo") {
+            "does not exclude lo"
+        } else {
+            continue;
+        };
+        let message = format!("{}: {IFNAME}={value} {problem}", container.display_name());
+        findings.push(container.settings.field(IFNAME), message);
     }
 }
 
@@ -43,14 +45,14 @@ pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut Findi
     }
     let Some(interfaces) = interfaces(context) else { return };
     for container in &context.containers {
-        for name in NCCL_LISTS {
-            let Some(value) = container.settings.value(name).filter(|value| value.len() > 1) else { continue };
-            let list = DeviceList::parse(value);
-            if !list.excludes && !interfaces.iter().any(|interface| list.allows(interface)) {
-                let known = interfaces.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-                let message = format!("{}: {name}={value} matches none of {known}", container.display_name());
-                findings.push(container.settings.field(name), message);
-            }
+        // The ranks that mpirun starts run in other pods, with other interfaces.
+        let setting = container.settings.get(IFNAME).filter(|setting| !matches!(setting.origin, Origin::Mpirun(_)));
+        let Some(value) = setting.and_then(|setting| setting.value).filter(|value| value.len() > 1) else { continue };
+        let list = DeviceList::parse(value);
+        if !list.excludes && !interfaces.iter().any(|interface| list.allows(interface)) {
+            let known = interfaces.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let message = format!("{}: {IFNAME}={value} matches none of {known}", container.display_name());
+            findings.push(container.settings.field(IFNAME), message);
         }
     }
 }
@@ -66,4 +68,30 @@ pub(super) fn unsupported_modifier(context: &CheckContext<'_>, findings: &mut Fi
             }
         }
     }
+}
+
+/// FP038: gloo chooses its interface by the name of the node.
+pub(super) fn gloo_on_host_network(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    if !context.input.pod.host_network() || !context.has_several_pods() {
+        return;
+    }
+    for container in context.gpu_containers() {
+        let settings = &container.settings;
+        let is_hidden = container.spec.raw().get("envFrom").is_some();
+        if settings.get(GLOO).is_some() || is_hidden || !runs_torch(context, container) {
+            continue;
+        }
+        let message = format!("{}: hostNetwork without {GLOO}", container.display_name());
+        // Who has to choose the interface for NCCL has to for gloo.
+        let severity = if settings.get(IFNAME).is_some() { Severity::Warning } else { Severity::Info };
+        findings.push_as(severity, "/spec/hostNetwork", message);
+    }
+}
+
+/// Returns true if the container is known to run `PyTorch`, which uses gloo between its processes.
+fn runs_torch(context: &CheckContext<'_>, container: &ContainerFacts<'_>) -> bool {
+    let is_torch_kind = context.input.member.is_some_and(|member| member.kind.kind == "PyTorchJob");
+    let programs = ["torchrun", "torch.distributed", "accelerate launch", "deepspeed"];
+    let is_torch_program = |text: &str| programs.iter().any(|program| text.contains(program));
+    is_torch_kind || container.spec.command_line().any(is_torch_program)
 }

@@ -1,38 +1,14 @@
-//! The pod as a member of its job: FP023, FP029, FP031.
+//! The pod as a member of its job: FP029, FP031.
 
-use super::context::{CheckContext, ContainerFacts};
-use super::raw::text;
+use super::context::CheckContext;
 use super::sink::FindingSink;
-use crate::fabric::conf;
 use crate::keys;
-use crate::pod::{Container, ContainerKind};
-use crate::workload::has_ssh_ranks;
+use crate::pod::Container;
 
 /// Label that Kueue sets on the pods of a job whose template it admitted.
 const KUEUE_POD_SET: &str = "kueue.x-k8s.io/podset";
 /// Label that Kueue sets on pods that it admits individually, after admission webhooks have changed them.
 const KUEUE_MANAGED: &str = "kueue.x-k8s.io/managed";
-
-/// FP023: sshd sessions do not inherit the container's environment.
-pub(super) fn env_not_inherited(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for container in context.containers.iter().filter(|container| container.spec.kind == ContainerKind::App) {
-        if !has_ssh_ranks(container.spec, context.input.member) || mounts_conf(container) {
-            continue;
-        }
-        let is_nccl = |name: &str| name.starts_with("NCCL_");
-        let Some(setting) = container.settings.iter().find(|setting| is_nccl(setting.name)) else { continue };
-        let message = format!("{}: {} does not reach ranks that sshd starts", container.display_name(), setting.name);
-        findings.push(container.settings.field(setting.name), message);
-    }
-}
-
-/// Returns true if the container mounts a configuration file that every rank reads.
-fn mounts_conf(container: &ContainerFacts<'_>) -> bool {
-    container.mounts().any(|(_, mount)| {
-        let path = text(mount, "mountPath").unwrap_or_default();
-        [conf::NCCL_PATH, conf::RCCL_PATH].contains(&path) || path.ends_with("/.nccl.conf")
-    })
-}
 
 /// FP029: the pod requests an adapter that is not in the template, which is what Kueue admitted.
 pub(super) fn adapter_outside_quota(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {

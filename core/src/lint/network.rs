@@ -2,14 +2,16 @@
 
 use serde_json::Value;
 
-use super::context::CheckContext;
+use super::context::{CheckContext, ContainerFacts};
 use super::raw::text;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::{Amount, AttachCount, ResourceMode, Transport};
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
+use crate::fabric::nccl::{is_plugin_variable, variable};
 use crate::keys;
+use crate::pod::Pod;
 
 /// Annotation of Multus.
 const MULTUS: &str = "k8s.v1.cni.cncf.io/networks";
@@ -63,6 +65,14 @@ fn attachments(context: &CheckContext<'_>) -> Option<Vec<Attachment>> {
         Attachment { name: name.to_owned(), interface: interface.map(str::to_owned) }
     });
     Some(attachments.collect())
+}
+
+/// Returns true if the pod shares the address table of its adapters with other pods, so that indexes in it differ from
+/// pod to pod: by macvlan or ipvlan, or by a shared device plugin.
+pub(super) fn shares_addresses(pod: Pod<'_>) -> bool {
+    let networks = pod.annotation(MULTUS).unwrap_or_default();
+    let is_shared = |container| rdma::requested_adapters(container).any(|(name, _)| rdma::is_shared(name));
+    ["macvlan", "ipvlan"].iter().any(|plugin| networks.contains(plugin)) || pod.containers().any(is_shared)
 }
 
 /// FP017: a shared RoCE adapter has no address in the pod without a secondary network.
@@ -121,7 +131,13 @@ pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSi
 /// FP022: a pod in the node's network does not resolve cluster names, or has annotations that Istio ignores.
 pub(super) fn host_network(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let pod = context.input.pod;
-    if !pod.host_network() {
+    let is_nccl = |name: &str| variable(name).is_some() || is_plugin_variable(name);
+    let uses_fabric = |container: &ContainerFacts<'_>| {
+        container.gpus > 0
+            || !container.adapters.is_empty()
+            || container.settings.iter().any(|setting| is_nccl(setting.name))
+    };
+    if !pod.host_network() || !context.containers.iter().any(uses_fabric) {
         return;
     }
     let policy = context.spec("dnsPolicy").and_then(Value::as_str).unwrap_or("ClusterFirst");

@@ -6,7 +6,7 @@ use super::{Check, checks, severity_letter};
 use crate::finding::Severity;
 
 const HEAD: &str = "\
-# Lint: FP001 to FP035
+# Lint: FP001 to FP044
 
 These checks find settings that break RDMA or NCCL in a pod, or slow them down. Three commands report them:
 
@@ -15,6 +15,10 @@ These checks find settings that break RDMA or NCCL in a pod, or slow them down. 
 - `trainmesh lint -f FILE` checks any manifest. It exits with code 1 if a finding reaches the severity `--fail-on`.
 
 Checks that need facts of the cluster, such as nodes and quotas, report nothing if these are not available.
+
+Settings are read from the environment of a container, from the configuration file that trainmesh mounts, and from the
+command: `export NAME=VALUE` and `mpirun -x NAME=VALUE`. For a manifest, the checks also consider the other roles of the job.
+The table shows the default severity; checks document cases with another severity.
 
 | severity | meaning |
 |---|---|

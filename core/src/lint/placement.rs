@@ -1,4 +1,4 @@
-//! Nodes and quotas that the pod depends on, as far as they are known: FP028, FP033, FP034.
+//! Nodes and quotas that the pod depends on, as far as they are known: FP028, FP033, FP034, FP041.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ fn selects_nodes(context: &CheckContext<'_>) -> bool {
 /// FP034: Node Feature Discovery found no Mellanox or NVIDIA adapter on any node with the resource.
 pub(super) fn no_gpudirect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in context.containers.iter().filter(|container| container.gpus > 0) {
-        let Some((adapter, _)) = container.adapters.iter().find(|(adapter, _)| !rdma::is_efa(adapter)) else {
+        let Some((adapter, _)) = container.adapters.iter().find(|(adapter, _)| rdma::is_mellanox(adapter)) else {
             continue;
         };
         let mut shapes = shapes_with(context, adapter).peekable();
@@ -75,4 +75,29 @@ pub(super) fn no_gpudirect(context: &CheckContext<'_>, findings: &mut FindingSin
             findings.push(container.pointer("/resources"), message);
         }
     }
+}
+
+/// FP041: several pods of a job, each with a part of a node, may share a node.
+pub(super) fn parts_of_a_node(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some(nodes) = context.input.cluster.nodes.filter(|_| context.has_several_pods() && !spreads_pods(context))
+    else {
+        return;
+    };
+    for container in context.gpu_containers() {
+        let resource = container.spec.accelerators().map_or("", |accelerators| accelerators.resource);
+        // A node that holds two such pods is enough. The message must not disclose the size of the nodes.
+        if container.gpus > 1 && nodes.max_allocatable(resource) >= container.gpus.saturating_mul(2) {
+            let message =
+                format!("{}: pods of the job may share a node, without NVLink between them", container.display_name());
+            findings.push(container.pointer("/resources/limits"), message);
+        }
+    }
+}
+
+/// Returns true if the pod must not run beside others.
+fn spreads_pods(context: &CheckContext<'_>) -> bool {
+    let anti_affinity = context.spec("affinity").and_then(|affinity| {
+        affinity.get("podAntiAffinity")?.get("requiredDuringSchedulingIgnoredDuringExecution")?.as_array()
+    });
+    anti_affinity.is_some_and(|terms| !terms.is_empty())
 }

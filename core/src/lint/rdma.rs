@@ -1,8 +1,11 @@
 //! Classification of RDMA resources.
 
+use serde_json::Value;
+
 use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
 use crate::fabric::is_rdma_resource;
+use crate::pod::Container;
 
 /// The Elastic Fabric Adapter of AWS.
 const EFA: &str = "vpc.amazonaws.com/efa";
@@ -18,6 +21,31 @@ pub(super) fn is_adapter(resource: &str, profile: Option<&Profile>) -> bool {
 /// Returns true if `resource` is an EFA device. Only plugins drive these, not NCCL's internal transports.
 pub(super) fn is_efa(resource: &str) -> bool {
     resource == EFA || resource.ends_with("/efa.networking.k8s.aws")
+}
+
+/// Returns true if adapters of NVIDIA (Mellanox) provide `resource`: InfiniBand has no other vendor.
+pub(super) fn is_mellanox(resource: &str) -> bool {
+    let (domain, name) = resource.split_once('/').unwrap_or(("", resource));
+    let is_infiniband = name.split(['_', '-']).any(|part| matches!(part, "ib" | "hca" | "infiniband"));
+    matches!(domain, "nvidia.com" | "mellanox.com")
+        || is_infiniband
+        || ["mlnx", "mlx"].iter().any(|part| name.contains(part))
+}
+
+/// Returns true if pods share the adapter behind `resource`, so that its address table differs from pod to pod.
+pub(super) fn is_shared(resource: &str) -> bool {
+    resource.split_once('/').is_some_and(|(_, name)| name.contains("shared"))
+}
+
+/// Returns the RDMA adapters by name in the limits and requests of `container`.
+pub(super) fn requested_adapters(container: Container<'_>) -> impl Iterator<Item = (&String, &Value)> {
+    resources(container).filter(|(name, _)| is_adapter(name, None))
+}
+
+/// Returns the limits and requests of `container`.
+pub(super) fn resources(container: Container<'_>) -> impl Iterator<Item = (&String, &Value)> {
+    let list = move |kind: &str| container.raw().get("resources")?.get(kind)?.as_object();
+    ["limits", "requests"].into_iter().filter_map(list).flatten()
 }
 
 /// Returns true if one unit of `resource` is one virtual function.

@@ -4,9 +4,11 @@ use serde_json::Value;
 
 use super::context::{CheckContext, ContainerFacts};
 use super::raw::text;
+use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::MemoryLock;
+use crate::finding::Severity;
 use crate::pod::ContainerKind;
 
 /// Namespace label with the Pod Security level that the apiserver enforces.
@@ -29,7 +31,10 @@ pub(super) fn missing_ipc_lock(context: &CheckContext<'_>, findings: &mut Findin
         {
             let message =
                 format!("{}: {adapter} without IPC_LOCK: RDMA may fail to lock memory", container.display_name());
-            findings.push(container.pointer("/securityContext"), message);
+            // Without a profile the limit of the nodes is unknown; nodes for EFA set none.
+            let is_expected = context.input.profile.is_some() && !rdma::is_efa(adapter);
+            let severity = if is_expected { Severity::Warning } else { Severity::Info };
+            findings.push_as(severity, container.pointer("/securityContext"), message);
         }
     }
 }
@@ -63,13 +68,15 @@ pub(super) fn host_devices(context: &CheckContext<'_>, findings: &mut FindingSin
             if !path.is_some_and(|path| path == DEVICES || path.starts_with("/dev/infiniband/")) {
                 continue;
             }
-            let problem = match container.adapters.first() {
-                Some((adapter, _)) => format!("is redundant: {adapter} adds the devices"),
-                None if !container.is_privileged() => "has no effect: the container cannot open devices".to_owned(),
-                None => continue,
+            // A mount beside a device plugin's devices changes nothing; in a container that is not privileged and has no
+            // devices it is of no use.
+            let (severity, problem) = match container.adapters.first() {
+                Some((adapter, _)) => (Severity::Info, format!("is redundant: {adapter} adds the devices")),
+                None if container.is_privileged() => continue,
+                None => (Severity::Warning, "has no effect: the container cannot open devices".to_owned()),
             };
             let message = format!("{}: hostPath {DEVICES} {problem}", container.display_name());
-            findings.push(container.pointer(&format!("/volumeMounts/{index}")), message);
+            findings.push_as(severity, container.pointer(&format!("/volumeMounts/{index}")), message);
         }
     }
 }

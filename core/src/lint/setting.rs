@@ -1,10 +1,11 @@
-//! Settings that the processes of a container see, as far as the pod shows them: the environment, and the configuration
-//! file that trainmesh mounts for NCCL.
+//! Settings that the processes of a container see, as far as the pod shows them: the environment, the configuration file
+//! that trainmesh mounts for NCCL, and settings in the command.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::command::CommandSettings;
 use super::raw::{mounts, text};
 use crate::fabric::conf;
 use crate::fabric::nccl::parse_c_integer;
@@ -15,6 +16,12 @@ use crate::pod::{Container, Pod};
 pub(super) struct Settings<'a> {
     container: Container<'a>,
     all: Vec<Setting<'a>>,
+    /// True if the command of the container runs `mpirun`.
+    pub(super) runs_mpirun: bool,
+    /// Variables that `mpirun -x` in the command passes to the ranks.
+    pub(super) passed_variables: Vec<&'a str>,
+    /// True if `mpirun -x` passes variables that are not known.
+    pub(super) passes_unknown: bool,
 }
 
 /// One setting.
@@ -23,8 +30,20 @@ pub(super) struct Setting<'a> {
     pub(super) name: &'a str,
     /// The value; `None` if the pod does not show it.
     pub(super) value: Option<&'a str>,
-    /// Index in the environment; `None` if the setting comes from the configuration file.
-    pub(super) index: Option<usize>,
+    pub(super) origin: Origin,
+}
+
+/// Place that contains a setting.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The container's environment, with the index.
+    Env(usize),
+    /// The configuration file.
+    Conf,
+    /// The shell's `export` in the command line, with the index.
+    Export(usize),
+    /// `mpirun -x` in the command line, with the index: the setting is for the ranks, which run in other pods.
+    Mpirun(usize),
 }
 
 /// Maximum number of settings per container and per file. NCCL and related libraries have about 200.
@@ -38,7 +57,8 @@ pub(super) struct NcclConf<'a> {
 }
 
 /// Prefixes of the variables that checks need.
-const PREFIXES: [&str; 5] = ["NCCL_", "FI_", "RDMAV_", "GLOO_", "TP_"];
+const PREFIXES: [&str; 9] =
+    ["NCCL_", "FI_", "RDMAV_", "GLOO_", "TP_", "UCX_", "OMPI_MCA_", "PRTE_MCA_", "NVIDIA_IMEX_CHANNELS"];
 
 impl<'a> Settings<'a> {
     pub(super) fn new(conf: &NcclConf<'a>, container: Container<'a>) -> Self {
@@ -56,14 +76,33 @@ impl<'a> Settings<'a> {
             if all.len() == MAX_SETTINGS {
                 break;
             }
-            all.push(Setting { name, value, index: Some(index) });
+            all.push(Setting { name, value, origin: Origin::Env(index) });
         }
         if conf.is_mounted(container) {
             let in_env: HashSet<&str> = all.iter().map(|known| known.name).collect();
             let unset = conf.settings.iter().filter(|(name, _)| !in_env.contains(name));
-            all.extend(unset.map(|(name, value)| Setting { name, value: Some(value), index: None }));
+            all.extend(unset.map(|(name, value)| Setting { name, value: Some(value), origin: Origin::Conf }));
         }
-        Self { container, all }
+        let command = CommandSettings::parse(container);
+        for found in command.settings.iter().filter(|found| is_relevant(found.name)).take(MAX_SETTINGS) {
+            let origin = if found.passed { Origin::Mpirun(found.index) } else { Origin::Export(found.index) };
+            let known = all.iter().position(|known| known.name == found.name);
+            match (known, found.value) {
+                // `mpirun -x NAME` passes the value of its own environment.
+                (Some(_), None) if found.passed => {}
+                (Some(known), value) => all[known] = Setting { name: found.name, value, origin },
+                (None, value) => all.push(Setting { name: found.name, value, origin }),
+            }
+        }
+        let passed = command.settings.iter().filter(|found| found.passed);
+        let passed_variables = passed.map(|found| found.name).collect();
+        Self {
+            container,
+            all,
+            runs_mpirun: command.runs_mpirun,
+            passed_variables,
+            passes_unknown: command.passes_unknown,
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Setting<'a>> {
@@ -79,16 +118,24 @@ impl<'a> Settings<'a> {
         self.get(name)?.value.filter(|value| !value.is_empty())
     }
 
-    /// Returns the value of `name` as the number that NCCL reads.
+    /// Returns the value of `name` as the number that NCCL reads, or `None` if NCCL uses the default.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
-        self.value(name).map(parse_c_integer)
+        self.value(name).and_then(parse_c_integer)
     }
 
     /// Returns the JSON pointer of the setting `name`.
     pub(super) fn field(&self, name: &str) -> String {
-        match self.get(name).map(|setting| setting.index) {
-            Some(Some(index)) => format!("{}/env/{index}", self.container.pointer()),
-            _ => "/metadata/annotations/trainmesh.dev~1nccl-conf".to_owned(),
+        let pointer = self.container.pointer();
+        match self.get(name).map(|setting| setting.origin) {
+            Some(Origin::Env(index)) => format!("{pointer}/env/{index}"),
+            Some(Origin::Export(index) | Origin::Mpirun(index)) => {
+                let command = self.container.raw().get("command").and_then(Value::as_array).map_or(0, Vec::len);
+                match index.checked_sub(command) {
+                    None => format!("{pointer}/command/{index}"),
+                    Some(argument) => format!("{pointer}/args/{argument}"),
+                }
+            }
+            Some(Origin::Conf) | None => "/metadata/annotations/trainmesh.dev~1nccl-conf".to_owned(),
         }
     }
 }

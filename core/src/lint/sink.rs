@@ -6,6 +6,8 @@ use crate::finding::{Finding, Severity};
 pub(super) struct FindingSink<'a> {
     code: &'static str,
     severity: Severity,
+    /// Severity unless a configuration changes it.
+    default: Severity,
     fix: &'static str,
     findings: &'a mut Vec<Finding>,
     count: usize,
@@ -31,14 +33,21 @@ impl<'a> FindingSink<'a> {
     pub(super) fn new(
         code: &'static str,
         severity: Severity,
+        default: Severity,
         fix: &'static str,
         findings: &'a mut Vec<Finding>,
     ) -> Self {
-        Self { code, severity, fix, findings, count: 0 }
+        Self { code, severity, default, fix, findings, count: 0 }
     }
 
     /// Adds a finding about `field`, a JSON pointer into the pod.
     pub(super) fn push(&mut self, field: impl Into<String>, message: impl Into<String>) {
+        self.push_as(self.default, field, message);
+    }
+
+    /// Like [`Self::push`], for a finding whose severity differs from the check's default. A configured severity applies
+    /// to all findings of the check.
+    pub(super) fn push_as(&mut self, severity: Severity, field: impl Into<String>, message: impl Into<String>) {
         if self.count == MAX_FINDINGS {
             return;
         }
@@ -47,7 +56,7 @@ impl<'a> FindingSink<'a> {
         message.truncate(message.floor_char_boundary(MAX_MESSAGE));
         self.findings.push(Finding {
             code: self.code,
-            severity: self.severity,
+            severity: if self.severity == self.default { severity } else { self.severity },
             message: message.into(),
             evidence: String::new(),
             fix: Some(self.fix),

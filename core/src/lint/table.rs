@@ -1,8 +1,10 @@
 //! Table of all checks: documentation, an example with its fix, and the function. One submodule per topic.
 
+mod compute_domains;
 mod devices;
 mod interfaces;
 mod job;
+mod mpi;
 mod network;
 mod placement;
 mod security;
@@ -48,7 +50,7 @@ pub struct Example {
 pub const CAPTURED_TRAFFIC: CheckId = CheckId::new(21);
 
 /// All checks, grouped by topic.
-pub(super) static TOPICS: [&[Check]; 9] = [
+pub(super) static TOPICS: [&[Check]; 11] = [
     values::CHECKS,
     tuning::CHECKS,
     interfaces::CHECKS,
@@ -58,12 +60,14 @@ pub(super) static TOPICS: [&[Check]; 9] = [
     placement::CHECKS,
     volumes::CHECKS,
     job::CHECKS,
+    mpi::CHECKS,
+    compute_domains::CHECKS,
 ];
 
 impl Check {
     /// Creates the sink for the check's findings.
     pub(super) fn sink<'a>(&self, severity: Severity, findings: &'a mut Vec<Finding>) -> FindingSink<'a> {
-        FindingSink::new(self.id.code(), severity, self.fix, findings)
+        FindingSink::new(self.id.code(), severity, self.severity, self.fix, findings)
     }
 }
 

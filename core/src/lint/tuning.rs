@@ -2,9 +2,11 @@
 
 use super::context::CheckContext;
 use super::rdma;
+use super::setting::Origin;
 use super::sink::FindingSink;
 use crate::config::profile::Transport;
 use crate::fabric::nccl::variable;
+use crate::finding::Severity;
 
 /// FP024: deprecated variables.
 pub(super) fn deprecated(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -26,7 +28,7 @@ pub(super) fn obsolete_efa(context: &CheckContext<'_>, findings: &mut FindingSin
         let value_is =
             |name: &str, expected: &str| settings.value(name).is_some_and(|value| value.eq_ignore_ascii_case(expected));
         let is_efa_provider = value_is("FI_PROVIDER", "efa");
-        let uses_efa = by_profile || is_efa_provider || container.adapters.iter().any(|(name, _)| rdma::is_efa(name));
+        let uses_efa = by_profile || is_efa_provider || context.target_adapters(container).any(rdma::is_efa);
         let obsolete = [
             ("FI_PROVIDER", is_efa_provider),
             ("FI_EFA_FORK_SAFE", settings.get("FI_EFA_FORK_SAFE").is_some()),
@@ -48,17 +50,23 @@ pub(super) fn debugging(context: &CheckContext<'_>, findings: &mut FindingSink<'
         let is_one = |name: &'static str| (name, settings.number(name) == Some(1));
         let is_set = |name: &'static str| (name, settings.value(name).is_some());
         let is_trace = settings.value("NCCL_DEBUG").is_some_and(|level| level.eq_ignore_ascii_case("TRACE"));
+        // FP025 reports the protocol that EFA needed once.
+        let is_for_efa = settings.value("NCCL_PROTO").is_some_and(|value| value.eq_ignore_ascii_case("simple"))
+            && (context.target_adapters(container).any(rdma::is_efa) || settings.get("FI_PROVIDER").is_some());
         let set = [
             is_one("NCCL_P2P_DISABLE"),
             is_one("NCCL_SHM_DISABLE"),
             ("NCCL_DEBUG", is_trace),
             is_set("NCCL_ALGO"),
-            is_set("NCCL_PROTO"),
+            ("NCCL_PROTO", settings.value("NCCL_PROTO").is_some() && !is_for_efa),
         ];
         for (name, _) in set.into_iter().filter(|(_, set)| *set) {
             let value = settings.value(name).unwrap_or_default();
             let message = format!("{}: {name}={value} is for debugging only", container.display_name());
-            findings.push(settings.field(name), message);
+            // A command such as a benchmark's is run once; the documentation warns of settings that stay.
+            let is_passed = settings.get(name).is_some_and(|setting| matches!(setting.origin, Origin::Mpirun(_)));
+            let severity = if is_passed { Severity::Info } else { Severity::Warning };
+            findings.push_as(severity, settings.field(name), message);
         }
     }
 }

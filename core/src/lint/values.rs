@@ -1,30 +1,40 @@
-//! Values of NCCL variables: FP003 to FP005, FP009 to FP011.
+//! Values of NCCL variables: FP003 to FP005, FP009 to FP011, FP044.
 
 use super::context::CheckContext;
+use super::network::shares_addresses;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::fabric::nccl::{DeviceList, ValueKind, is_c_integer, parse_c_integer, variable};
+use crate::finding::Severity;
 
 /// Number of adapters above which a name with one digit can be the prefix of another: mlx5_1 and mlx5_10.
 const TWO_DIGIT_ADAPTERS: u64 = 10;
 /// Variables whose value NCCL passes to the adapter unchanged.
-const ADAPTER_NUMBERS: [&str; 3] = ["NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
+const ADAPTER_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
 /// Maximum number of sockets between two ranks.
 const MAX_SOCKETS: i64 = 64;
+/// Exponent of the time that an adapter waits for an acknowledgment.
+const TIMEOUT: &str = "NCCL_IB_TIMEOUT";
+/// Prefixes of adapter names: kernel names of the drivers, and the persistent names of rdma-core
+/// (`kernel-boot/rdma_rename.c`): `ibp…`, `ibs…`, `rocep…`, `roces…`, `rdmap…`.
+const ADAPTER_NAMES: [&str; 19] = [
+    "bnxt_re", "cxgb4_", "efa_", "erdma", "hfi1_", "hns_", "ib", "ionic_", "iwp", "irdma", "mana_", "mlx4_", "mlx5_",
+    "opap", "qedr", "rdma", "roce", "rxe", "siw",
+];
 /// Prefixes that all adapters of a driver share. Such an entry is meant to match all of them.
 const DRIVERS: [&str; 3] = ["mlx4", "mlx5", "hfi1"];
 
 /// FP003: the container requests an adapter, but its settings select TCP.
 pub(super) fn tcp_despite_rdma(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for container in context.containers.iter().filter(|container| !container.adapters.is_empty()) {
-        let Some((adapter, _)) = container.adapters.first() else { continue };
+    for container in &context.containers {
+        let Some(adapter) = context.target_adapters(container).next() else { continue };
         let settings = &container.settings;
         if settings.value("NCCL_NET").is_some_and(|net| net.eq_ignore_ascii_case("Socket")) {
             let message = format!("{}: NCCL_NET=Socket: NCCL does not use {adapter}", container.display_name());
             findings.push(settings.field("NCCL_NET"), message);
         }
         // The variable disables only the transport within NCCL; plugins such as that for EFA ignore it.
-        let is_internal = container.adapters.iter().any(|(adapter, _)| !rdma::is_efa(adapter));
+        let is_internal = context.target_adapters(container).any(|adapter| !rdma::is_efa(adapter));
         if is_internal && settings.number("NCCL_IB_DISABLE").is_some_and(|number| number != 0) {
             let message = format!("{}: NCCL_IB_DISABLE is set: NCCL does not use {adapter}", container.display_name());
             findings.push(settings.field("NCCL_IB_DISABLE"), message);
@@ -39,9 +49,10 @@ pub(super) fn non_numeric_switch(context: &CheckContext<'_>, findings: &mut Find
             let is_switch = setting.name.ends_with("_ENABLE") || setting.name.ends_with("_DISABLE");
             let Some(value) = setting.value.filter(|value| !value.is_empty()) else { continue };
             if is_switch && setting.name.starts_with("NCCL_") && !is_c_integer(value) {
-                let (name, number) = (setting.name, parse_c_integer(value));
+                let name = setting.name;
+                let read = parse_c_integer(value).map_or_else(|| "the default".to_owned(), |number| number.to_string());
                 let message =
-                    format!("{}: {name}={value} is not a number: NCCL reads {number}", container.display_name());
+                    format!("{}: {name}={value} is not a number: NCCL reads {read}", container.display_name());
                 findings.push(container.settings.field(name), message);
             }
         }
@@ -60,6 +71,12 @@ pub(super) fn out_of_range(context: &CheckContext<'_>, findings: &mut FindingSin
                 findings.push(settings.field(name), message);
             }
         }
+        // NCCL's documentation: 0 and everything from 32 on never time out.
+        if let Some(value) = settings.number(TIMEOUT).filter(|value| !(1..=31).contains(value)) {
+            let message =
+                format!("{}: {TIMEOUT} is {value}: a lost connection hangs forever", container.display_name());
+            findings.push_as(Severity::Warning, settings.field(TIMEOUT), message);
+        }
         let [threads, sockets_per_thread] =
             ["NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"].map(|name| settings.number(name));
         // If unset, each is at least 1.
@@ -70,7 +87,8 @@ pub(super) fn out_of_range(context: &CheckContext<'_>, findings: &mut FindingSin
                 "{}: {sockets} sockets (threads x sockets per thread) exceed the limit of {MAX_SOCKETS}",
                 container.display_name()
             );
-            findings.push(settings.field(name), message);
+            // NCCL reduces the number, and logs a warning.
+            findings.push_as(Severity::Warning, settings.field(name), message);
         }
     }
 }
@@ -99,7 +117,28 @@ pub(super) fn ambiguous_adapter(context: &CheckContext<'_>, findings: &mut Findi
 /// Returns true if `device` ends in exactly one digit other than 0. No adapter is called `mlx5_00`.
 fn ends_in_one_digit(device: &str) -> bool {
     let mut end = device.chars().rev();
-    end.next().is_some_and(|last| ('1'..='9').contains(&last)) && !end.next().is_some_and(|last| last.is_ascii_digit())
+    end.next().is_some_and(|last| ('1'..='3').contains(&last)) && !end.next().is_some_and(|last| last.is_ascii_digit())
+}
+
+/// FP044: no adapter has such a name.
+pub(super) fn unknown_adapter(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
+        let settings = &container.settings;
+        // A job without adapters may name one that does not exist to select TCP.
+        let selects_tcp = context.input.job.is_some()
+            && context.is_launcher(container)
+            && context.target_adapters(container).next().is_none();
+        let is_unused = selects_tcp || settings.number("NCCL_IB_DISABLE").is_some_and(|number| number != 0);
+        let Some(list) = settings.value("NCCL_IB_HCA").filter(|_| !is_unused) else { continue };
+        let matches_name = |entry: &str| {
+            let device = entry.split(':').next().unwrap_or_default();
+            ADAPTER_NAMES.iter().any(|name| device.starts_with(name) || name.starts_with(device))
+        };
+        if let Some(entry) = DeviceList::parse(list).names().find(|entry| !matches_name(entry)) {
+            let message = format!("{}: NCCL_IB_HCA {entry} is not the name of an adapter", container.display_name());
+            findings.push(container.settings.field("NCCL_IB_HCA"), message);
+        }
+    }
 }
 
 /// FP010: a fixed GID index, although the right one may differ from pod to pod.
@@ -107,7 +146,10 @@ pub(super) fn gid_index(context: &CheckContext<'_>, findings: &mut FindingSink<'
     for container in &context.containers {
         if let Some(index) = container.settings.number("NCCL_IB_GID_INDEX").filter(|index| *index >= 0) {
             let message = format!("{}: NCCL_IB_GID_INDEX={index} overrides NCCL's detection", container.display_name());
-            findings.push(container.settings.field("NCCL_IB_GID_INDEX"), message);
+            let by_job = context.input.job.is_some_and(|job| job.shares_addresses);
+            let severity =
+                if by_job || shares_addresses(context.input.pod) { Severity::Warning } else { Severity::Info };
+            findings.push_as(severity, container.settings.field("NCCL_IB_GID_INDEX"), message);
         }
     }
 }
@@ -119,9 +161,14 @@ pub(super) fn unknown_level(context: &CheckContext<'_>, findings: &mut FindingSi
             let Some(value) = container.settings.value(name).filter(|value| !ValueKind::LEVELS.contains(value)) else {
                 continue;
             };
-            let problem = if is_c_integer(value) { "is a legacy number" } else { "is unknown: NCCL ignores it" };
+            // NCCL takes everything that starts with a digit for a number.
+            let (severity, problem) = if value.starts_with(|first: char| first.is_ascii_digit()) {
+                (Severity::Info, "is a legacy number")
+            } else {
+                (Severity::Warning, "is unknown: NCCL ignores it")
+            };
             let message = format!("{}: {name}={value} {problem}", container.display_name());
-            findings.push(container.settings.field(name), message);
+            findings.push_as(severity, container.settings.field(name), message);
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use super::context::CheckContext;
+use super::context::{CheckContext, ContainerFacts};
 use super::raw::text;
 use super::sink::FindingSink;
 use crate::fabric::conf;
+use crate::finding::Severity;
 use crate::quantity::whole_units;
 
 /// Mount path of shared memory.
@@ -13,7 +14,7 @@ const SHM: &str = "/dev/shm";
 
 /// FP012: a setting refers to a file that no volume provides.
 pub(super) fn unmounted_file(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for container in &context.containers {
+    for container in context.containers.iter().filter(|container| !context.is_launcher(container)) {
         for name in ["NCCL_TOPO_FILE", "NCCL_TUNER_CONFIG_PATH"] {
             let Some(path) = container.settings.value(name) else { continue };
             let contains_path = |mount: &str| {
@@ -33,11 +34,17 @@ pub(super) fn shared_memory(context: &CheckContext<'_>, findings: &mut FindingSi
     if context.spec("hostIPC").and_then(Value::as_bool) == Some(true) {
         return;
     }
-    for container in context.gpu_containers() {
+    let runs_nccl = |container: &&ContainerFacts<'_>| {
+        let resource = container.spec.accelerators().map_or("", |accelerators| accelerators.resource);
+        !resource.starts_with("google.com/tpu")
+    };
+    for container in context.gpu_containers().filter(runs_nccl) {
         let is_shm = |mount: &Value| text(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);
         let Some((_, mount)) = container.mounts().find(|(_, mount)| is_shm(mount)) else {
             let message = format!("{}: no volume at {SHM}: only 64 MiB of shared memory", container.display_name());
-            findings.push(container.pointer("/volumeMounts"), message);
+            // GPUs of one container communicate through it; a single one needs it only for data loaders.
+            let severity = if container.gpus > 1 { Severity::Warning } else { Severity::Info };
+            findings.push_as(severity, container.pointer("/volumeMounts"), message);
             continue;
         };
         let Some((index, volume)) = text(mount, "name").and_then(|name| context.volume(name)) else { continue };

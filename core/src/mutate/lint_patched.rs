@@ -38,6 +38,8 @@ pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) 
         cluster,
         member: workload::identify(original),
         replicas,
+        job: None,
+        compute_domains: &[],
         injection: injection(pod, namespace, labels),
     }
 }

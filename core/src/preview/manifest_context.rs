@@ -1,17 +1,18 @@
-//! Context of a manifest in the input: namespace labels and training runtimes.
+//! Context of a manifest in the input: namespace labels, training runtimes and `ComputeDomains`.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::fabric::{COMPUTE_DOMAIN_GROUP, ComputeDomain};
 use crate::manifest::Document;
 use crate::workload::{RenderError, Runtimes};
 use crate::{keys, scope};
 
 /// Kinds that [`ManifestContext`] collects. Documents that do not contain any of these strings can be skipped.
-pub const CONTEXT_KINDS: [&str; 3] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime"];
+pub const CONTEXT_KINDS: [&str; 4] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime", "ComputeDomain"];
 
-/// Namespace labels and training runtimes of the input.
+/// Namespace labels, training runtimes and `ComputeDomains` of the input.
 #[derive(Debug)]
 pub struct ManifestContext {
     /// Labels of all namespaces, which override those of the input.
@@ -20,6 +21,7 @@ pub struct ManifestContext {
     /// Labels of namespaces that are not in the input: by default those of an injected namespace that is opted in.
     default_labels: BTreeMap<String, String>,
     runtimes: Runtimes,
+    compute_domains: BTreeMap<String, Vec<ComputeDomain>>,
     /// Labels that are added to every namespace.
     extra_labels: BTreeMap<String, String>,
 }
@@ -34,6 +36,7 @@ impl ManifestContext {
             by_namespace: BTreeMap::new(),
             default_labels: default_labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             runtimes: Runtimes::default(),
+            compute_domains: BTreeMap::new(),
             extra_labels: BTreeMap::new(),
         }
     }
@@ -65,6 +68,10 @@ impl ManifestContext {
             (Some("trainer.kubeflow.org"), Some("ClusterTrainingRuntime")) => {
                 self.runtimes.by_name.insert((None, name.to_owned()), document.value.clone());
             }
+            (Some(COMPUTE_DOMAIN_GROUP), Some("ComputeDomain")) => {
+                let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
+                self.compute_domains.entry(namespace).or_default().extend(ComputeDomain::parse(&document.value));
+            }
             _ => {}
         }
     }
@@ -86,6 +93,12 @@ impl ManifestContext {
     #[must_use]
     pub fn labels(&self, namespace: &str) -> &BTreeMap<String, String> {
         self.override_labels.as_ref().or_else(|| self.by_namespace.get(namespace)).unwrap_or(&self.default_labels)
+    }
+
+    /// Returns the `ComputeDomains` of `namespace` in the input.
+    #[must_use]
+    pub fn compute_domains(&self, namespace: &str) -> &[ComputeDomain] {
+        self.compute_domains.get(namespace).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns the training runtimes of the input.

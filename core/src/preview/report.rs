@@ -1,9 +1,12 @@
 //! The stable machine-readable form of a preview: one report for each role of a workload.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::finding::Finding;
+use crate::lint::JobContext;
 use crate::mutate::{Patch, RuleOutcome};
 
 /// Preview of the pods of a role.
@@ -43,6 +46,9 @@ pub struct PodReport {
     pub patch: Patch,
     /// `original` with `patch` applied.
     pub pod: Value,
+    /// Facts of the whole workload, for the lint.
+    #[serde(skip)]
+    pub job: Arc<JobContext>,
     /// Objects that the controller would create for the workload.
     pub objects: Vec<Value>,
 }

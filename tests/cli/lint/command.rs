@@ -25,7 +25,7 @@ spec:
             image: i
             resources: {limits: {nvidia.com/gpu: 8}}
             env:
-            - {name: NCCL_IB_TIMEOUT, value: \"100\"}
+            - {name: NCCL_IB_RETRY_CNT, value: \"100\"}
             - {name: NCCL_IB_GID_INDEX, value: \"3\"}
 ";
 
@@ -41,7 +41,7 @@ fn manifest_with(id: &str) -> String {
 }
 
 #[rstest]
-#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_TIMEOUT is 100", "why: ", "fix: set a value", "pods: 1; E: 1, W: 1, I: 1"], "")]
+#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_RETRY_CNT is 100", "why: ", "fix: set a value", "pods: 1; E: 1, W: 1, I: 1"], "")]
 #[case::below_the_threshold(&["lint", "-f", "-"], &manifest_with("W"), 0, &["FP004 W"], "")]
 #[case::warnings_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("W"), 1, &["FP004 W"], "")]
 #[case::notes_do_not_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("I"), 0, &["FP010 I"], "")]
@@ -98,7 +98,7 @@ fn json_output_names_the_pod_and_the_field() {
 #[test]
 fn a_preview_shows_each_finding_once() {
     let run = trainmesh(&["preview", "-f", "-"], JOB);
-    assert_eq!(run.stdout.matches("NCCL_IB_TIMEOUT is 100").count(), 1, "{run:#?}");
+    assert_eq!(run.stdout.matches("NCCL_IB_RETRY_CNT is 100").count(), 1, "{run:#?}");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn preview_json_has_findings_only_if_there_are_any() {
     assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010"]);
     let warnings: Vec<&str> =
         result["warnings"].as_array().unwrap().iter().map(|warning| warning.as_str().unwrap()).collect();
-    assert!(warnings.contains(&"FP005: container pytorch: NCCL_IB_TIMEOUT is 100, expected 0 to 31"), "{warnings:?}");
+    assert!(warnings.contains(&"FP005: container pytorch: NCCL_IB_RETRY_CNT is 100, expected 0 to 7"), "{warnings:?}");
     assert!(!warnings.iter().any(|warning| warning.starts_with("FP010")), "notes must not be warnings: {warnings:?}");
     let clean = json(&["preview", "-f", "-", "-o", "json"], &manifest_with(""));
     assert!(clean["results"][0].get("lint").is_none());

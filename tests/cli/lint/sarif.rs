@@ -7,7 +7,7 @@ use trainmesh_core::lint::checks;
 use trainmesh_testing::cli::trainmesh;
 
 const POD: &str = "# a comment\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: train\n    \
-                   image: i\n    env: [{name: NCCL_IB_TIMEOUT, value: \"100\"}, {name: NCCL_IB_GID_INDEX, value: \"3\"}]\n";
+                   image: i\n    env: [{name: NCCL_IB_RETRY_CNT, value: \"100\"}, {name: NCCL_IB_GID_INDEX, value: \"3\"}]\n";
 
 fn run(path: &str) -> Value {
     let run = trainmesh(&["lint", "-f", path, "-o", "sarif"], POD);

@@ -10,11 +10,10 @@ use trainmesh_core::scope::Mode;
 use trainmesh_core::yaml;
 use trainmesh_testing::snapshot::snapshot;
 
-const NCCL: &str = "{spec: {containers: [{name: train, env: [{name: NCCL_IB_TIMEOUT, value: '100'}, \
+const NCCL: &str = "{spec: {containers: [{name: train, env: [{name: NCCL_IB_RETRY_CNT, value: '100'}, \
                     {name: NCCL_IB_GID_INDEX, value: '3'}]}]}}";
-const TIMEOUT: &str = "FP005: container train: NCCL_IB_TIMEOUT is 100, expected 0 to 31";
-const ADAPTER: &str = "{spec: {volumes: [{name: shm, emptyDir: {medium: Memory}}], containers: [{name: train, \
-                       resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}, volumeMounts: [{name: shm, mountPath: /dev/shm}]}]}}";
+const RETRIES: &str = "FP005: container train: NCCL_IB_RETRY_CNT is 100, expected 0 to 7";
+const ADAPTER: &str = "{spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}}]}}";
 const GPU: &str = "{spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}";
 
 fn run(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &Value) -> Outcome {
@@ -30,10 +29,10 @@ fn check(mode: Mode, labels: &[(&str, &str)], config: &Configuration, pod: &str,
 }
 
 #[rstest]
-#[case::sets_nccl(Mode::Enabled, NCCL, &[TIMEOUT])]
-#[case::audit(Mode::Audit, NCCL, &[TIMEOUT])]
+#[case::sets_nccl(Mode::Enabled, NCCL, &[RETRIES])]
+#[case::audit(Mode::Audit, NCCL, &[RETRIES])]
 #[case::istio_aux(Mode::IstioAux, NCCL, &[])]
-#[case::requests_an_adapter(Mode::Enabled, ADAPTER, &["FP001: container train: rdma/ib without IPC_LOCK: RDMA may fail to lock memory"])]
+#[case::requests_an_adapter(Mode::Enabled, ADAPTER, &["FP013: container train: no volume at /dev/shm: only 64 MiB of shared memory"])]
 #[case::no_fabric_settings(Mode::Enabled, GPU, &[])]
 #[case::excluded(Mode::Enabled, &NCCL.replace("{spec: {", "{spec: {os: {name: windows}, "), &[])]
 fn only_pods_with_fabric_settings_get_warnings(#[case] mode: Mode, #[case] pod: &str, #[case] expected: &[&str]) {

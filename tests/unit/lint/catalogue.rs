@@ -27,6 +27,10 @@ fn with_context(id: &str, text: &str) -> Scenario {
         "FP032" => scenario.profile("transport: gib\nmatch: {minGpus: 8}"),
         "FP033" => scenario.nodes(&[("a", offer, None), ("b", offer, None)]),
         "FP034" => scenario.nodes(&[("a", offer, Some(false))]),
+        "FP038" => scenario.replicas(2),
+        "FP039" => scenario.replicas(4).compute_domain(2),
+        "FP040" => scenario.replicas(4).compute_domain(0),
+        "FP041" => scenario.replicas(2).nodes(&[("a", &[("nvidia.com/gpu", 8)], None)]),
         _ => scenario,
     }
 }
@@ -59,7 +63,7 @@ fn settings(disable: &[&str], severity: &[(&str, Severity)]) -> LintSettings {
 }
 
 fn suspicious() -> Scenario {
-    env(&[("NCCL_IB_TIMEOUT", "100"), ("NCCL_DEBUG", "TRACE"), ("NCCL_IB_GID_INDEX", "3")])
+    env(&[("NCCL_IB_RETRY_CNT", "100"), ("NCCL_DEBUG", "TRACE"), ("NCCL_IB_GID_INDEX", "3")])
 }
 
 #[rstest]

@@ -58,6 +58,10 @@ fn fp002_ipc_lock_without_root(#[case] scenario: Scenario, #[case] expected: Opt
     ),
     Some("container train: no volume provides NCCL_TOPO_FILE=/opt/topology/a.xml")
 )]
+#[case::launcher(
+    train("command: [sh, -c, 'mpirun -x NCCL_TOPO_FILE run'], env: [{name: NCCL_TOPO_FILE, value: /opt/a.xml}]"),
+    None
+)]
 fn fp012_file_outside_every_mount(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP012", scenario, expected);
 }
@@ -75,6 +79,7 @@ fn shm(source: &str, memory: &str) -> Scenario {
     Some("container train: no volume at /dev/shm: only 64 MiB of shared memory")
 )]
 #[case::present(shm("emptyDir: {medium: Memory}", ", memory: 8Gi"), None)]
+#[case::tpu(train("resources: {limits: {google.com/tpu: 4}}"), None)]
 #[case::host_ipc(
     pod("{spec: {hostIPC: true, containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}"),
     None
@@ -107,6 +112,11 @@ fn fp013_dev_shm(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     train("resources: {requests: {rdma/ib: 2}}"),
     Some("container train: rdma/ib is requested without a limit")
 )]
+#[case::limit_of_null(
+    train("resources: {requests: {rdma/ib: 2}, limits: {rdma/ib: null}}"),
+    Some("container train: rdma/ib is requested without a limit")
+)]
+#[case::request_of_null(train("resources: {requests: {rdma/ib: null}}"), None)]
 #[case::half(
     train("resources: {limits: {nvidia.com/gpu: 500m}}"),
     Some("container train: \"500m\" of nvidia.com/gpu is not a whole number")
@@ -120,9 +130,19 @@ fn fp014_device_requests_and_limits(#[case] scenario: Scenario, #[case] expected
 }
 
 #[rstest]
-#[case::without_a_gpu(
-    train("resources: {limits: {rdma/ib: 1}}"),
-    Some("container train: rdma/ib is requested without a GPU")
+#[case::beside_a_gpu(
+    pod(
+        "{spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}, {name: b, resources: {limits: {rdma/ib: 1}}}]}}"
+    ),
+    Some("container b: rdma/ib is requested without a GPU")
+)]
+#[case::pod_without_a_gpu(train("resources: {limits: {rdma/ib: 1}}"), None)]
+#[case::with_neuron(
+    pod(
+        "{spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}, \
+         {name: b, resources: {limits: {aws.amazon.com/neuron: 16, vpc.amazonaws.com/efa: 8}}}]}}"
+    ),
+    None
 )]
 #[case::with_a_gpu(train(RDMA), None)]
 #[case::with_a_mig_device(train("resources: {limits: {nvidia.com/mig-1g.5gb: 1, rdma/ib: 1}}"), None)]
@@ -136,8 +156,18 @@ fn fp014_device_requests_and_limits(#[case] scenario: Scenario, #[case] expected
     Some("init container probe: rdma/ib is requested in an init container")
 )]
 #[case::sidecar(
-    pod("{spec: {initContainers: [{name: log, restartPolicy: Always, resources: {limits: {rdma/ib: 1}}}]}}"),
+    pod(
+        "{spec: {initContainers: [{name: log, restartPolicy: Always, resources: {limits: {rdma/ib: 1}}}], \
+         containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}"
+    ),
     Some("init container log: rdma/ib is requested in a sidecar")
+)]
+#[case::generated_by_kuberay(
+    pod(
+        "{spec: {initContainers: [{name: wait-gcs-ready, resources: {limits: {rdma/ib: 1}}}], \
+         containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}"
+    ),
+    None
 )]
 fn fp015_rdma_without_gpu(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP015", scenario, expected);

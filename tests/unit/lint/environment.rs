@@ -8,7 +8,7 @@ const RDMA: &str = "nvidia.com/gpu: 8, rdma/ib: 1";
 const EFA: &str = "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 4";
 
 /// Returns a pod whose NCCL configuration file contains `conf`, through trainmesh's annotation.
-fn in_file(conf: &str, environment: &str) -> Scenario {
+pub fn in_file(conf: &str, environment: &str) -> Scenario {
     pod(&format!(
         "{{metadata: {{annotations: {{trainmesh.dev/nccl-conf: {conf:?}}}}}, spec: {{\
            volumes: [{{name: conf, downwardAPI: {{items: [\
@@ -54,7 +54,7 @@ fn fp004_not_a_number(#[case] scenario: Scenario, #[case] expected: Option<&str>
 }
 
 #[rstest]
-#[case::timeout(env(&[("NCCL_IB_TIMEOUT", "32")]), Some("container train: NCCL_IB_TIMEOUT is 32, expected 0 to 31"))]
+#[case::timeout(env(&[("NCCL_IB_TIMEOUT", "32")]), Some("container train: NCCL_IB_TIMEOUT is 32: a lost connection hangs forever"))]
 #[case::timeout_at_the_bound(env(&[("NCCL_IB_TIMEOUT", "31")]), None)]
 #[case::retries(env(&[("NCCL_IB_RETRY_CNT", "20")]), Some("container train: NCCL_IB_RETRY_CNT is 20, expected 0 to 7"))]
 #[case::octal(env(&[("NCCL_IB_RETRY_CNT", "010")]), Some("container train: NCCL_IB_RETRY_CNT is 8, expected 0 to 7"))]
@@ -66,6 +66,20 @@ fn fp004_not_a_number(#[case] scenario: Scenario, #[case] expected: Option<&str>
     Some("container train: 72 sockets (threads x sockets per thread) exceed the limit of 64")
 )]
 #[case::just_as_many_sockets(env(&[("NCCL_SOCKET_NTHREADS", "8"), ("NCCL_NSOCKS_PERTHREAD", "8")]), None)]
+#[case::timeout_zero(env(&[("NCCL_IB_TIMEOUT", "0")]), Some("container train: NCCL_IB_TIMEOUT is 0: a lost connection hangs forever"))]
+#[case::default_beyond_64_bits(env(&[("NCCL_IB_RETRY_CNT", "99999999999999999999")]), None)]
+#[case::for_the_ranks(
+    train("command: [sh, -c, 'mpirun -x NCCL_IB_RETRY_CNT=20 run']"),
+    Some("container train: NCCL_IB_RETRY_CNT is 20, expected 0 to 7")
+)]
+#[case::exported(
+    train("command: [bash, -c], args: ['export NCCL_IB_RETRY_CNT=\"20\"; python a.py']"),
+    Some("container train: NCCL_IB_RETRY_CNT is 20, expected 0 to 7")
+)]
+#[case::the_export_overrides_the_environment(
+    train("command: [bash, -c, 'export NCCL_IB_RETRY_CNT=7; run it'], env: [{name: NCCL_IB_RETRY_CNT, value: '20'}]"),
+    None
+)]
 fn fp005_out_of_range(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP005", scenario, expected);
 }
@@ -74,7 +88,8 @@ fn fp005_out_of_range(#[case] scenario: Scenario, #[case] expected: Option<&str>
 #[case::inside(env(&[("NCCL_SOCKET_IFNAME", "=eth0,=eth1")]), Some("container train: NCCL_SOCKET_IFNAME==eth0,=eth1 has ^ or = inside the list"))]
 #[case::wrong_order(env(&[("NCCL_SOCKET_IFNAME", "=^eth0")]), Some("container train: NCCL_SOCKET_IFNAME==^eth0 has ^ or = inside the list"))]
 #[case::right_order(env(&[("NCCL_SOCKET_IFNAME", "^=docker0,lo")]), None)]
-#[case::loopback(env(&[("NCCL_OOB_NET_IFNAME", "^docker")]), Some("container train: NCCL_OOB_NET_IFNAME=^docker does not exclude lo"))]
+#[case::loopback(env(&[("NCCL_SOCKET_IFNAME", "^docker")]), Some("container train: NCCL_SOCKET_IFNAME=^docker does not exclude lo"))]
+#[case::adapters_out_of_band(env(&[("NCCL_OOB_NET_IFNAME", "^mlx5_0")]), None)]
 #[case::without_loopback(env(&[("NCCL_SOCKET_IFNAME", "^docker,lo")]), None)]
 #[case::one_character(env(&[("NCCL_SOCKET_IFNAME", "e")]), Some("container train: NCCL_SOCKET_IFNAME=e has one character, so NCCL ignores it"))]
 #[case::blank(env(&[("NCCL_SOCKET_IFNAME", "eth0, eth1")]), Some("container train: NCCL_SOCKET_IFNAME=eth0, eth1 contains a space"))]
@@ -119,6 +134,8 @@ fn attached(annotation: &str, interface: &str) -> Scenario {
     ),
     None
 )]
+#[case::adapter_out_of_band(env(&[("NCCL_OOB_NET_IFNAME", "=mlx5_1")]), None)]
+#[case::for_other_pods(train("command: [sh, -c, 'mpirun -x NCCL_SOCKET_IFNAME=ens3 run']"), None)]
 fn fp007_unknown_interface(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP007", scenario, expected);
 }
@@ -140,6 +157,7 @@ fn fp008_interface_prefix_for_another_library(#[case] scenario: Scenario, #[case
 #[case::prefix_of_a_driver(env(&[("NCCL_IB_HCA", "mlx5")]), None)]
 #[case::no_adapter_starts_with_zero(env(&[("NCCL_IB_HCA", "mlx5_0")]), None)]
 #[case::two_digits(env(&[("NCCL_IB_HCA", "mlx5_12")]), None)]
+#[case::more_than_nccl_uses(env(&[("NCCL_IB_HCA", "mlx5_4,mlx5_9")]), None)]
 #[case::few_functions(with_env("nvidia.com/gpu: 8, nvidia.com/rdma-vf: 8", &[("NCCL_IB_HCA", "mlx5_1")]), None)]
 #[case::many_functions(
     with_env("nvidia.com/gpu: 8, nvidia.com/rdma-vf: 16", &[("NCCL_IB_HCA", "mlx5_1")]),
@@ -160,6 +178,7 @@ fn fp010_gid_index(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
 #[case::lower_case(env(&[("NCCL_NET_GDR_LEVEL", "sys")]), Some("container train: NCCL_NET_GDR_LEVEL=sys is unknown: NCCL ignores it"))]
 #[case::legacy_number(env(&[("NCCL_P2P_LEVEL", "2")]), Some("container train: NCCL_P2P_LEVEL=2 is a legacy number"))]
 #[case::known(env(&[("NCCL_NET_GDR_LEVEL", "PHB"), ("NCCL_P2P_LEVEL", "NVL")]), None)]
+#[case::undocumented(env(&[("NCCL_NET_GDR_LEVEL", "P2C"), ("NCCL_P2P_LEVEL", "NVB")]), None)]
 fn fp011_level_names(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP011", scenario, expected);
 }
@@ -188,6 +207,8 @@ fn fp025_obsolete_efa_settings(#[case] scenario: Scenario, #[case] expected: Opt
 #[case::p2p_disabled(env(&[("NCCL_P2P_DISABLE", "1")]), Some("container train: NCCL_P2P_DISABLE=1 is for debugging only"))]
 #[case::p2p_enabled(env(&[("NCCL_P2P_DISABLE", "0"), ("NCCL_SHM_DISABLE", "0")]), None)]
 #[case::algorithm(env(&[("NCCL_ALGO", "Ring")]), Some("container train: NCCL_ALGO=Ring is for debugging only"))]
+#[case::simple_for_efa(with_env(EFA, &[("NCCL_PROTO", "simple")]), None)]
+#[case::another_protocol_with_efa(with_env(EFA, &[("NCCL_PROTO", "LL")]), Some("container train: NCCL_PROTO=LL is for debugging only"))]
 fn fp026_debug_settings(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP026", scenario, expected);
 }
@@ -196,35 +217,8 @@ fn fp026_debug_settings(#[case] scenario: Scenario, #[case] expected: Option<&st
 #[case::required(env(&[("NCCL_MNNVL_ENABLE", "1")]), Some("container train: NCCL_MNNVL_ENABLE=1 without a ComputeDomain claim"))]
 #[case::where_possible(env(&[("NCCL_MNNVL_ENABLE", "2")]), None)]
 #[case::claimed(train("resources: {claims: [{name: domain}]}, env: [{name: NCCL_MNNVL_ENABLE, value: '1'}]"), None)]
+#[case::injected_channels(env(&[("NCCL_MNNVL_ENABLE", "1"), ("NVIDIA_IMEX_CHANNELS", "0")]), None)]
+#[case::launcher(train("command: [sh, -c, 'mpirun -x NCCL_MNNVL_ENABLE=1 run']"), None)]
 fn fp030_mnnvl_without_a_claim(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP030", scenario, expected);
-}
-
-const SSHD: &str = "command: [sh, -c, 'mkdir -p /run/sshd && exec /usr/sbin/sshd -De']";
-
-#[rstest]
-#[case::sshd(train(&format!("{SSHD}, env: [{{name: NCCL_NET, value: IB}}]")), Some("container train: NCCL_NET does not reach ranks that sshd starts"))]
-#[case::no_nccl_variables(train(&format!("{SSHD}, env: [{{name: UCX_TLS, value: tcp}}]")), None)]
-#[case::in_a_conf_file(in_file("NCCL_NET=IB\n", ""), None)]
-#[case::both(
-    pod(&format!("{{spec: {{containers: [{{name: train, {SSHD}, env: [{{name: NCCL_NET, value: IB}}], \
-                  volumeMounts: [{{name: c, mountPath: /etc/nccl.conf}}]}}]}}}}")),
-    None
-)]
-#[case::worker(
-    pod(
-        "{metadata: {labels: {training.kubeflow.org/operator-name: mpi-operator, training.kubeflow.org/job-name: a, \
-         training.kubeflow.org/job-role: worker}}, spec: {containers: [{name: train, env: [{name: NCCL_NET, value: IB}]}]}}"
-    ),
-    Some("container train: NCCL_NET does not reach ranks that sshd starts")
-)]
-#[case::launcher(
-    pod(
-        "{metadata: {labels: {training.kubeflow.org/operator-name: mpi-operator, training.kubeflow.org/job-name: a, \
-         training.kubeflow.org/job-role: launcher}}, spec: {containers: [{name: train, env: [{name: NCCL_NET, value: IB}]}]}}"
-    ),
-    None
-)]
-fn fp023_environment_behind_sshd(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
-    check("FP023", scenario, expected);
 }

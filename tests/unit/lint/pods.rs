@@ -74,21 +74,41 @@ fn fp021_training_through_envoy(#[case] scenario: Scenario, #[case] expected: Op
 
 #[rstest]
 #[case::default_policy(
-    pod("{spec: {hostNetwork: true, containers: []}}"),
+    pod("{spec: {hostNetwork: true, containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}"),
     Some("hostNetwork with dnsPolicy ClusterFirst: cluster names do not resolve")
 )]
 #[case::cluster_first_with_host_net(
-    pod("{spec: {hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet, containers: []}}"),
+    pod(
+        "{spec: {hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet, containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}"
+    ),
     None
 )]
-#[case::pod_network(pod("{spec: {dnsPolicy: Default, containers: []}}"), None)]
+#[case::pod_network(
+    pod("{spec: {dnsPolicy: Default, containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}"),
+    None
+)]
 #[case::istio_annotations(
-    annotated("sidecar.istio.io/nativeSidecar: 'true'", "hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet"),
+    annotated(
+        "sidecar.istio.io/nativeSidecar: 'true'",
+        &format!("hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet, containers: [{{name: train, {RDMA}}}]")
+    ),
     Some("hostNetwork: Istio does not inject the pod, sidecar.istio.io/nativeSidecar has no effect")
 )]
 #[case::opting_out(
-    annotated("sidecar.istio.io/inject: 'false'", "hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet"),
+    annotated(
+        "sidecar.istio.io/inject: 'false'",
+        &format!("hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet, containers: [{{name: train, {RDMA}}}]")
+    ),
     None
+)]
+#[case::no_fabric(pod("{spec: {hostNetwork: true, containers: [{name: agent}]}}"), None)]
+#[case::variable_of_an_installer(
+    pod("{spec: {hostNetwork: true, containers: [{name: a, env: [{name: NCCL_INSTALL_DIR, value: /x}]}]}}"),
+    None
+)]
+#[case::nccl_alone(
+    pod("{spec: {hostNetwork: true, containers: [{name: train, env: [{name: NCCL_DEBUG, value: INFO}]}]}}"),
+    Some("hostNetwork with dnsPolicy ClusterFirst: cluster names do not resolve")
 )]
 fn fp022_host_network(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP022", scenario, expected);
@@ -207,6 +227,10 @@ fn fp033_mixed_node_types(#[case] scenario: Scenario, #[case] expected: Option<&
 #[case::one_node_has_gpudirect(train(RDMA).nodes(&[("a", &[("rdma/ib", 8)], Some(false)), ("b", &[("rdma/ib", 8)], Some(true))]), None)]
 #[case::not_detected(train(RDMA).nodes(&[("a", &[("rdma/ib", 8)], None)]), None)]
 #[case::unknown_nodes(train(RDMA), None)]
+#[case::of_another_vendor(
+    train("resources: {limits: {nvidia.com/gpu: 8, rdma/roce: 1}}").nodes(&[("a", &[("rdma/roce", 8)], Some(false))]),
+    None
+)]
 fn fp034_no_gpudirect(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP034", scenario, expected);
 }

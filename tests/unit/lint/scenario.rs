@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
 use trainmesh_core::config::{Entry, LintSettings, Profile};
+use trainmesh_core::fabric::ComputeDomain;
 use trainmesh_core::finding::Finding;
 use trainmesh_core::gang::pins::Pin;
-use trainmesh_core::lint::{LintInput, lint, warning_line};
+use trainmesh_core::lint::{JobContext, LintInput, lint, warning_line};
 use trainmesh_core::pod::{Pod, injection};
 use trainmesh_core::workload;
 use trainmesh_core::yaml;
@@ -22,6 +23,9 @@ pub struct Scenario {
     nodes: Option<Nodes>,
     quotas: Option<Vec<Quota>>,
     pin: Option<&'static str>,
+    replicas: Option<u64>,
+    job: Option<JobContext>,
+    compute_domains: Vec<ComputeDomain>,
 }
 
 /// Returns a pod with one container, `train`, that has these fields (YAML flow style).
@@ -83,6 +87,26 @@ impl Scenario {
         Self { pin: Some(revision), ..self }
     }
 
+    /// Sets the number of pods of the role.
+    pub fn replicas(self, count: u64) -> Self {
+        Self { replicas: Some(count), ..self }
+    }
+
+    /// Adds another role to the pod's job, with one pod.
+    pub fn beside(self, text: &str) -> Self {
+        let other: Value = yaml::parse(text).unwrap();
+        let roles = [(Pod::new(&self.pod), self.replicas.unwrap_or(1)), (Pod::new(&other), 1)];
+        Self { job: Some(JobContext::from_pods(roles.into_iter())), ..self }
+    }
+
+    /// Adds a `ComputeDomain` with the claim template `channel` to the input.
+    pub fn compute_domain(mut self, nodes: u64) -> Self {
+        let job = JobContext::from_pods([(Pod::new(&self.pod), self.replicas.unwrap_or(1))].into_iter());
+        self.job.get_or_insert(job);
+        let domain = ComputeDomain { name: "domain".to_owned(), nodes, template: "channel".to_owned() };
+        Self { compute_domains: vec![domain], ..self }
+    }
+
     pub fn lint(&self, settings: &LintSettings) -> Vec<Finding> {
         let pod = Pod::new(&self.pod);
         let cluster = ClusterView {
@@ -98,7 +122,9 @@ impl Scenario {
             profile: self.profile.as_ref(),
             cluster,
             member: workload::identify(pod),
-            replicas: None,
+            replicas: self.replicas,
+            job: self.job.as_ref(),
+            compute_domains: &self.compute_domains,
             injection: injection(pod, "team-a", &self.labels),
         };
         lint(&input, settings)

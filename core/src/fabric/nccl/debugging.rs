@@ -11,8 +11,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     debugging("NCCL_SHM_DISABLE", ValueKind::FLAG),
     debugging("NCCL_BUFFSIZE", ValueKind::POSITIVE),
     debugging("NCCL_NTHREADS", ValueKind::Keyword(&["64", "128", "256", "512"])),
-    debugging("NCCL_MAX_NCHANNELS", CHANNELS).deprecated("deprecated since 2.17; use NCCL_MAX_CTAS"),
-    debugging("NCCL_MIN_NCHANNELS", CHANNELS).deprecated("deprecated since 2.17; use NCCL_MIN_CTAS"),
+    debugging("NCCL_MAX_NCHANNELS", ValueKind::POSITIVE).deprecated("deprecated since 2.17; use NCCL_MAX_CTAS"),
+    debugging("NCCL_MIN_NCHANNELS", ValueKind::SIZE).deprecated("deprecated since 2.17; use NCCL_MIN_CTAS"),
     debugging("NCCL_MAX_CTAS", CHANNELS).since("2.17"),
     debugging("NCCL_MIN_CTAS", CHANNELS).since("2.17"),
     debugging("NCCL_CHECKS_DISABLE", ValueKind::FLAG)
@@ -21,7 +21,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     debugging("NCCL_CHECK_POINTERS", ValueKind::FLAG)
         .since("2.2.12")
         .deprecated("deprecated since 2.29.7; use NCCL_CHECK_MODE"),
-    debugging("NCCL_CHECK_MODE", ValueKind::Keyword(&["DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"])).since("2.29.7"),
+    debugging("NCCL_CHECK_MODE", ValueKind::KeywordIgnoreCase(&["DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"]))
+        .since("2.29.7"),
     debugging("NCCL_LAUNCH_MODE", ValueKind::Keyword(&["PARALLEL", "GROUP"]))
         .since("2.1.0")
         .deprecated("deprecated since 2.9"),
@@ -49,12 +50,12 @@ pub(super) const VARIABLES: &[Variable] = &[
     debugging("NCCL_PXN_C2C", ValueKind::FLAG).since("2.27"),
     debugging("NCCL_RUNTIME_CONNECT", ValueKind::FLAG).since("2.22"),
     debugging("NCCL_GRAPH_REGISTER", ValueKind::FLAG).since("2.11"),
-    debugging("NCCL_LOCAL_REGISTER", THREE_WAY).since("2.19"),
+    debugging("NCCL_LOCAL_REGISTER", ValueKind::FLAG).since("2.19"),
     debugging("NCCL_LEGACY_CUDA_REGISTER", ValueKind::FLAG).since("2.24"),
     debugging("NCCL_WIN_ENABLE", ValueKind::FLAG).since("2.27"),
     debugging("NCCL_SET_STACK_SIZE", ValueKind::FLAG).since("2.9"),
-    debugging("NCCL_GRAPH_MIXING_SUPPORT", THREE_WAY).since("2.13"),
-    debugging("NCCL_GRAPH_STREAM_ORDERING", ValueKind::NUMBER).since("2.30"),
+    debugging("NCCL_GRAPH_MIXING_SUPPORT", ValueKind::FLAG).since("2.13"),
+    debugging("NCCL_GRAPH_STREAM_ORDERING", ValueKind::FLAG).since("2.30"),
     debugging("NCCL_P2P_NET_CHUNKSIZE", ValueKind::POSITIVE).since("2.14"),
     debugging("NCCL_P2P_LL_THRESHOLD", ValueKind::SIZE).since("2.14"),
     debugging("NCCL_ALLOC_P2P_NET_LL_BUFFERS", ValueKind::FLAG).since("2.14"),
@@ -64,6 +65,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     debugging("NCCL_LAUNCH_RACE_FATAL", ValueKind::FLAG).since("2.26"),
     debugging("NCCL_IPC_USE_ABSTRACT_SOCKET", ValueKind::FLAG).since("2.29"),
     debugging("NCCL_SYM_GIN_KERNELS_ENABLE", ValueKind::FLAG).since("2.29"),
+    debugging("NCCL_RMA_EAGER_INIT", ValueKind::FLAG),
+    debugging("NCCL_RUN_RAS_DIAGNOSTICS", ValueKind::FLAG),
     // Former names of PyTorch variables, which now start with TORCH_. NCCL never read them.
     debugging("NCCL_ASYNC_ERROR_HANDLING", ValueKind::Integer { min: 0, max: 3 })
         .deprecated("a PyTorch variable; use TORCH_NCCL_ASYNC_ERROR_HANDLING"),

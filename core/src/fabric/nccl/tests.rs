@@ -17,7 +17,7 @@ fn error(name: &str, value: &str) -> String {
 #[case::prefix("NCCL_SOCKET_IFNAME", "eth")]
 #[case::exact("NCCL_SOCKET_IFNAME", "=eth0,eth1")]
 #[case::excluded("NCCL_SOCKET_IFNAME", "^lo,docker,veth,eni,pod-id-link0")]
-#[case::exactly_excluded("NCCL_OOB_NET_IFNAME", "^=docker0")]
+#[case::exactly_excluded("NCCL_SOCKET_IFNAME", "^=docker0")]
 #[case::adapter("NCCL_IB_HCA", "mlx5")]
 #[case::port_rail_plane("NCCL_IB_HCA", "=mlx5_0:1:0:0,mlx5_1::0:1")]
 #[case::time_out("NCCL_IB_TIMEOUT", "22")]
@@ -26,6 +26,36 @@ fn error(name: &str, value: &str) -> String {
 #[case::addresses("NCCL_IB_ADDR_RANGE", "fd02::/16")]
 #[case::level("NCCL_NET_GDR_LEVEL", "PIX")]
 #[case::legacy_level("NCCL_P2P_LEVEL", "4")]
+#[case::level_number_above_five("NCCL_NET_GDR_LEVEL", "9")]
+#[case::nvlink_bridge("NCCL_P2P_LEVEL", "NVB")]
+#[case::c2c("NCCL_P2P_LEVEL", "C2C")]
+#[case::pci_and_c2c("NCCL_NET_GDR_LEVEL", "P2C")]
+#[case::through_another_gpu("NCCL_NET_GDR_LEVEL", "PXN")]
+#[case::port("NCCL_NET_MERGE_LEVEL", "PORT")]
+#[case::policy_in_any_case("NCCL_NETDEVS_POLICY", "max:2")]
+#[case::merge_policy_in_any_case("NCCL_NET_MERGE_POLICY", "rail")]
+#[case::check_mode_in_any_case("NCCL_CHECK_MODE", "debug_local")]
+#[case::many_channels("NCCL_MAX_NCHANNELS", "128")]
+#[case::zero_channels("NCCL_MIN_NCHANNELS", "0")]
+#[case::default_time_stamp("NCCL_DEBUG_TIMESTAMP_FORMAT", "[%F %T] ")]
+#[case::no_time_stamp("NCCL_DEBUG_TIMESTAMP_FORMAT", "")]
+#[case::adapter_out_of_band("NCCL_OOB_NET_IFNAME", "=mlx5_1:1")]
+#[case::boolean("NCCL_SET_THREAD_NAME", "true")]
+#[case::dump_all("NCCL_PARAM_DUMP_ALL", "TRUE")]
+#[case::no_cache("NCCL_NO_CACHE", "ALL")]
+#[case::debug_info("NCCL_WARN_ENABLE_DEBUG_INFO", "1")]
+#[case::pre_shared_key("NCCL_PSK", "0123456789abcdef0123456789abcdef")]
+#[case::rail_policy("NCCL_IB_RAIL_POLICY", "CX9:ALT")]
+#[case::partition_by_value("NCCL_IB_PKEY_VALUE", "0x8111")]
+#[case::removed("NCCL_SHM_USE_CUDA_MEMCPY", "1")]
+#[case::of_ibext("NCCL_IBEXT_DISABLE", "1")]
+#[case::of_the_example_profiler("NCCL_PROFILE_EVENT_MASK", "4095")]
+#[case::of_the_copy_engine_profiler("NCCL_PROFILER_CE_TIMING", "1")]
+#[case::of_the_example_tuner("NCCL_TUNER_CONFIG_FILE", "tuner.csv")]
+#[case::of_expert_parallelism("NCCL_EP_TIMEOUT_MS", "100")]
+#[case::of_resharding("NCCL_RESHARD_MAX_CTA", "4")]
+#[case::of_checkpoint("NCCL_CHECKPOINT_KVS_PATH", "/x")]
+#[case::of_nccl_tests("NCCL_TESTS_SPLIT_MASK", "0x7")]
 #[case::plugin_with_a_blank("NCCL_NET", "AWS Libfabric")]
 #[case::keyword_in_lower_case("NCCL_DEBUG", "warn")]
 #[case::protocols("NCCL_PROTO", "Simple,LL128")]
@@ -116,6 +146,9 @@ fn accepts(#[case] name: &str, #[case] value: &str) {
     "fd02::/129",
     "value: expected an address range such as fd02::/16, found \"fd02::/129\""
 )]
+#[case::graph_mixing("NCCL_GRAPH_MIXING_SUPPORT", "2", "value: expected 0 or 1, found \"2\"")]
+#[case::local_register("NCCL_LOCAL_REGISTER", "2", "value: expected 0 or 1, found \"2\"")]
+#[case::stream_ordering("NCCL_GRAPH_STREAM_ORDERING", "-1", "value: expected 0 or 1, found \"-1\"")]
 #[case::relative("NCCL_TOPO_FILE", "topo.xml", "value: expected an absolute path, found \"topo.xml\"")]
 #[case::no_port(
     "NCCL_COMM_ID",
@@ -145,25 +178,6 @@ fn rejects(#[case] name: &str, #[case] value: &str, #[case] expected: &str) {
 }
 
 #[rstest]
-#[case("1", Some(1))]
-#[case("-1", Some(-1))]
-#[case("010", Some(8))]
-#[case("0x10", Some(16))]
-#[case("-0X1f", Some(-31))]
-#[case("0", Some(0))]
-#[case::no_octal_digit("09", None)]
-#[case("true", None)]
-#[case("", None)]
-#[case("-", None)]
-#[case("0x", None)]
-#[case("--1", None)]
-#[case("+1", None)]
-#[case("0x-1", None)]
-fn parses_integers_strictly(#[case] text: &str, #[case] expected: Option<i64>) {
-    assert_eq!(parse_strict_integer(text), expected);
-}
-
-#[rstest]
 #[case::prefix("eth", "eth10", true)]
 #[case::other("eth", "net1", false)]
 #[case::exact("=mlx5_1", "mlx5_1", true)]
@@ -174,6 +188,12 @@ fn parses_integers_strictly(#[case] text: &str, #[case] expected: Option<i64>) {
 #[case::exactly_excluded("^=docker0", "docker1", true)]
 fn a_list_allows_devices(#[case] list: &str, #[case] device: &str, #[case] expected: bool) {
     assert_eq!(DeviceList::parse(list).allows(device), expected);
+}
+
+#[test]
+fn limits_values_to_what_the_file_holds() {
+    assert_eq!(error("NCCL_HOSTID", &"x".repeat(1023)), "");
+    assert_eq!(error("NCCL_HOSTID", &"x".repeat(1024)), "value: expected at most 1023 bytes, found 1024");
 }
 
 #[test]
@@ -201,6 +221,7 @@ fn limits_sockets_per_connection(#[case] settings: &[(&str, &str)], #[case] expe
 #[case::number("NCCL_IB_TIMEOUT", true, false, false)]
 #[case::list("NCCL_IB_HCA", false, false, false)]
 #[case::renamed("NCCL_IB_GDR_LEVEL", false, true, true)]
+#[case::removed("NCCL_WORK_FIFO_DEPTH", false, false, true)]
 #[case::pytorch("NCCL_ASYNC_ERROR_HANDLING", true, true, true)]
 fn classifies_variables(#[case] name: &str, #[case] integer: bool, #[case] debugging: bool, #[case] deprecated: bool) {
     let variable = variable(name).unwrap();
@@ -213,7 +234,8 @@ fn classifies_variables(#[case] name: &str, #[case] integer: bool, #[case] debug
 #[test]
 fn tables_do_not_overlap() {
     let tables = [system::VARIABLES, debugging::VARIABLES].into_iter().flatten().copied();
-    let names: Vec<&str> = tables.chain(undocumented::variables()).map(|variable| variable.name).collect();
+    let names: Vec<&str> =
+        tables.chain(undocumented::variables()).chain(removed::variables()).map(|variable| variable.name).collect();
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
     assert!(names.iter().all(|name| name.starts_with("NCCL_") && !is_plugin_variable(name)));
 }

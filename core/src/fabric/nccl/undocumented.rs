@@ -7,9 +7,15 @@ use super::{Group, ValueKind, Variable};
 pub(super) fn variables() -> impl Iterator<Item = Variable> {
     let numbers = NUMBERS.iter().map(|name| Variable::new(name, ValueKind::NUMBER, Group::Undocumented));
     let texts = TEXTS.iter().map(|name| Variable::new(name, ValueKind::Text, Group::Undocumented));
-    let level = Variable::new("NCCL_NET_MERGE_LEVEL", ValueKind::Level, Group::Undocumented);
-    numbers.chain(texts).chain([level])
+    let others = OTHERS.iter().map(|(name, kind)| Variable::new(name, *kind, Group::Undocumented));
+    numbers.chain(texts).chain(others)
 }
+
+const OTHERS: &[(&str, ValueKind)] = &[
+    ("NCCL_NET_MERGE_LEVEL", ValueKind::Keyword(&["LOC", "PORT", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"])),
+    ("NCCL_PARAM_DUMP_ALL", ValueKind::BOOLEAN),
+    ("NCCL_WARN_ENABLE_DEBUG_INFO", ValueKind::BOOLEAN),
+];
 
 const TEXTS: &[&str] = &[
     "NCCL_GIN_PLUGIN",
@@ -17,6 +23,7 @@ const TEXTS: &[&str] = &[
     "NCCL_GRAPH_FILE",
     "NCCL_IBVERBS_LIB",
     "NCCL_NET_FORCE_MERGE",
+    "NCCL_NO_CACHE",
     "NCCL_PROXY_CPUSET",
     "NCCL_RMA_PLUGIN",
     "NCCL_SYM_KERNEL",

@@ -26,10 +26,12 @@ pub enum ValueKind {
     Interfaces,
     /// Adapters: `[^][=]name[:port[:rail[:plane]]],…`.
     Hcas,
-    /// Maximum distance of two devices: one of [`ValueKind::LEVELS`], or a legacy number from 0 to 4.
+    /// Maximum distance of two devices: one of [`ValueKind::LEVELS`], or a legacy number.
     Level,
-    /// `AUTO`, `ALL`, or `MAX:` followed by a number.
-    NetworkDevices,
+    /// Devices of NCCL's network, adapters or interfaces: `[^][=]name[:port],…`.
+    NetDevices,
+    /// `AUTO`, `ALL`, or `MAX:` followed by a number, case-insensitive.
+    NetDevicesPolicy,
     /// An absolute path.
     Path,
     /// An address range such as `fd02::/16`.
@@ -38,10 +40,14 @@ pub enum ValueKind {
     Address,
     /// Text without leading or trailing spaces, which NCCL would keep.
     Text,
+    /// Any text, including the empty one and one with spaces around it.
+    AnyText,
 }
 
 /// Maximum number of adapters that NCCL uses.
 const MAX_HCAS: usize = 32;
+/// Maximum number of devices in `NCCL_OOB_NET_IFNAME` (2.30.7, `src/bootstrap.cc`).
+const MAX_OOB_DEVICES: usize = 16;
 
 impl ValueKind {
     /// 0 or 1.
@@ -52,8 +58,10 @@ impl ValueKind {
     pub(super) const POSITIVE: Self = Self::Integer { min: 1, max: i64::MAX };
     /// Any number.
     pub(super) const NUMBER: Self = Self::Integer { min: i64::MIN, max: i64::MAX };
-    /// Levels in the order of increasing distance. NCCL silently ignores any other word.
-    pub const LEVELS: &'static [&'static str] = &["LOC", "NVL", "PIX", "PXB", "PHB", "SYS"];
+    /// A boolean that NCCL parses by itself (2.30.7, `src/include/param/parser_default.h`).
+    pub(super) const BOOLEAN: Self = Self::KeywordIgnoreCase(&["0", "1", "FALSE", "TRUE", "F", "T"]);
+    /// Levels in the order of increasing distance (2.30.7, `src/graph/topo.cc`). NCCL silently ignores any other word.
+    pub const LEVELS: &'static [&'static str] = &["LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"];
 
     /// Returns the bounds of an integer, or `None` for other types.
     #[must_use]
@@ -76,18 +84,21 @@ impl ValueKind {
             Self::Interfaces => list::check_interfaces(value),
             Self::Hcas => list::check_hcas(value, MAX_HCAS),
             Self::Level => expect(
-                Self::LEVELS.contains(&value)
-                    || parse_strict_integer(value).is_some_and(|level| (0..=4).contains(&level)),
+                // NCCL treats numbers above 5 as 5.
+                Self::LEVELS.contains(&value) || parse_strict_integer(value).is_some_and(|level| level >= 0),
                 "LOC, NVL, PIX, PXB, PHB or SYS, in capitals",
             ),
-            Self::NetworkDevices => {
-                let max = value.strip_prefix("MAX:").and_then(parse_strict_integer);
-                expect(matches!(value, "AUTO" | "ALL") || max.is_some_and(|max| max > 0), "AUTO, ALL or MAX:4")
+            Self::NetDevices => list::check_hcas(value, MAX_OOB_DEVICES),
+            Self::NetDevicesPolicy => {
+                let upper = value.to_ascii_uppercase();
+                let max = upper.strip_prefix("MAX:").and_then(parse_strict_integer);
+                expect(matches!(&*upper, "AUTO" | "ALL") || max.is_some_and(|max| max > 0), "AUTO, ALL or MAX:4")
             }
             Self::Path => expect(value.starts_with('/') && value.trim() == value, "an absolute path"),
             Self::Cidr => expect(is_cidr(value), "an address range such as fd02::/16"),
             Self::Address => expect(is_address(value), "host:port, or [address]:port for IPv6"),
             Self::Text => expect(!value.is_empty() && value.trim() == value, "text without leading or trailing spaces"),
+            Self::AnyText => Ok(()),
         }
     }
 }
@@ -154,4 +165,30 @@ fn is_address(text: &str) -> bool {
         None => DeviceList::is_name(host) && !host.contains(':'),
     };
     is_host && port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse().is_ok_and(|port: u16| port > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("1", Some(1))]
+    #[case("-1", Some(-1))]
+    #[case("010", Some(8))]
+    #[case("0x10", Some(16))]
+    #[case("-0X1f", Some(-31))]
+    #[case("0", Some(0))]
+    #[case::no_octal_digit("09", None)]
+    #[case("true", None)]
+    #[case("", None)]
+    #[case("-", None)]
+    #[case("0x", None)]
+    #[case("--1", None)]
+    #[case("+1", None)]
+    #[case("0x-1", None)]
+    fn parses_integers_strictly(#[case] text: &str, #[case] expected: Option<i64>) {
+        assert_eq!(parse_strict_integer(text), expected);
+    }
 }

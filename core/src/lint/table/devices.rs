@@ -33,19 +33,22 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "an RDMA adapter in a container without a GPU",
         why: "A device belongs to one container. The ranks cannot use an adapter of an init container, a sidecar or a \
-              container without a GPU.",
+              container without a GPU. Pods without any GPU are not reported.",
         fix: "request the adapter in the container that requests the GPUs",
         example: Example {
             given: "",
             wrong: r"spec:
   containers:
   - name: train
+    resources: {limits: {nvidia.com/gpu: 8}}
+  - name: monitor
     resources: {limits: {rdma/ib: 1}}
 ",
             fixed: r"spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
+  - name: monitor
 ",
         },
         run: devices::adapter_without_gpu,
@@ -76,7 +79,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "NVLink between nodes without an IMEX channel",
         why: "NCCL_MNNVL_ENABLE=1 makes NCCL fail if the container has no IMEX channel. A ComputeDomain claim \
-              provides one.",
+              provides one, or NVIDIA_IMEX_CHANNELS where the nodes inject channels.",
         fix: "add the ComputeDomain's claim to the container, or set NCCL_MNNVL_ENABLE to 2",
         example: Example {
             given: "",

@@ -79,4 +79,38 @@ pub(super) const CHECKS: &[Check] = &[
         },
         run: interfaces::unsupported_modifier,
     },
+    Check {
+        id: CheckId::new(38),
+        severity: Severity::Warning,
+        title: "hostNetwork without an interface for gloo",
+        why: "Gloo, with which PyTorch coordinates its processes, listens on the address that the host's name resolves to. \
+              In the network of a node this may be the loopback or another network, and the processes do not find each \
+              other.",
+        fix: "set GLOO_SOCKET_IFNAME to the interface of NCCL_SOCKET_IFNAME, as one plain name",
+        example: Example {
+            given: "the job has several pods",
+            wrong: r#"spec:
+  hostNetwork: true
+  dnsPolicy: ClusterFirstWithHostNet
+  containers:
+  - name: train
+    command: [torchrun, train.py]
+    resources: {limits: {nvidia.com/gpu: 8}}
+    env:
+    - {name: NCCL_SOCKET_IFNAME, value: "=bond0"}
+"#,
+            fixed: r#"spec:
+  hostNetwork: true
+  dnsPolicy: ClusterFirstWithHostNet
+  containers:
+  - name: train
+    command: [torchrun, train.py]
+    resources: {limits: {nvidia.com/gpu: 8}}
+    env:
+    - {name: NCCL_SOCKET_IFNAME, value: "=bond0"}
+    - {name: GLOO_SOCKET_IFNAME, value: bond0}
+"#,
+        },
+        run: interfaces::gloo_on_host_network,
+    },
 ];

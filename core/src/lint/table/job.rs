@@ -40,41 +40,6 @@ spec:
         run: mesh::captured_traffic,
     },
     Check {
-        id: CheckId::new(23),
-        severity: Severity::Warning,
-        title: "settings in an MPI worker's environment",
-        why: "mpirun starts the ranks through sshd, and sshd sessions do not inherit the container's environment. \
-              NCCL in the ranks does not see the settings. A configuration file works because every process reads it.",
-        fix: "put the settings into /etc/nccl.conf, for example with delivery.nccl: confFile in the profile, or pass \
-              them with mpirun -x",
-        example: Example {
-            given: "",
-            wrong: r#"spec:
-  containers:
-  - name: train
-    command: [/usr/sbin/sshd, -De]
-    env:
-    - {name: NCCL_IB_HCA, value: "=mlx5_0"}
-"#,
-            fixed: r#"metadata:
-  annotations:
-    trainmesh.dev/nccl-conf: "NCCL_IB_HCA==mlx5_0"
-spec:
-  volumes:
-  - name: conf
-    downwardAPI:
-      items:
-      - {path: conf, fieldRef: {fieldPath: "metadata.annotations['trainmesh.dev/nccl-conf']"}}
-  containers:
-  - name: train
-    command: [/usr/sbin/sshd, -De]
-    volumeMounts:
-    - {name: conf, mountPath: /etc/nccl.conf, subPath: conf}
-"#,
-        },
-        run: job::env_not_inherited,
-    },
-    Check {
         id: CheckId::new(29),
         severity: Severity::Warning,
         title: "an adapter outside Kueue's quota",

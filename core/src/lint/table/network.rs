@@ -70,12 +70,14 @@ spec:
   hostNetwork: true
   containers:
   - name: train
+    resources: {limits: {nvidia.com/gpu: 8}}
 ",
             fixed: r"spec:
   hostNetwork: true
   dnsPolicy: ClusterFirstWithHostNet
   containers:
   - name: train
+    resources: {limits: {nvidia.com/gpu: 8}}
 ",
         },
         run: network::host_network,

@@ -11,7 +11,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "an RDMA adapter without IPC_LOCK",
         why: "RDMA locks the memory that it uses. The default limit of a container is too small, and ibv_reg_mr or \
-              ibv_create_qp fails. If the nodes set no limit, set memlock: nodeUnlimited in the profile.",
+              ibv_create_qp fails. If the nodes set no limit, set memlock: nodeUnlimited in the profile. Without a \
+              profile, and for EFA, whose nodes set no limit, this is information.",
         fix: "add IPC_LOCK to the container's capabilities, or raise the limit on the nodes",
         example: Example {
             given: "",
@@ -58,7 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "a mount of the node's /dev/infiniband",
         why: "A mount makes the device files visible, but does not permit access: only a privileged container, or one \
               with the devices of a device plugin, can open them. With a device plugin, the mount also exposes the \
-              devices of other pods.",
+              devices of other pods. Beside a device plugin's resource it is redundant (information).",
         fix: "request the device plugin's resource instead of mounting the hostPath",
         example: Example {
             given: "",

@@ -60,9 +60,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: CheckId::new(5),
         severity: Severity::Error,
         title: "a number out of range",
-        why: "The adapter or NCCL rejects the value on the first connection. NCCL_IB_TIMEOUT is an exponent from 0 to \
-              31, NCCL_IB_RETRY_CNT a count from 0 to 7, NCCL_IB_QPS_PER_CONNECTION is from 1 to 128, and the product \
-              of NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD is at most 64. A leading 0 makes a number octal.",
+        why: "NCCL_IB_RETRY_CNT is from 0 to 7, NCCL_IB_QPS_PER_CONNECTION from 1 to 128: the adapter or NCCL rejects \
+              other values on the first connection. A leading 0 makes a number octal. Two cases are warnings: \
+              NCCL_IB_TIMEOUT outside 1 to 31 never times out, and NCCL reduces a product of NCCL_SOCKET_NTHREADS and \
+              NCCL_NSOCKS_PERTHREAD above 64.",
         fix: "set a value within the range, or remove the variable",
         example: Example {
             given: "",
@@ -70,13 +71,13 @@ pub(super) const CHECKS: &[Check] = &[
   containers:
   - name: train
     env:
-    - {name: NCCL_IB_TIMEOUT, value: "100"}
+    - {name: NCCL_IB_RETRY_CNT, value: "100"}
 "#,
             fixed: r#"spec:
   containers:
   - name: train
     env:
-    - {name: NCCL_IB_TIMEOUT, value: "22"}
+    - {name: NCCL_IB_RETRY_CNT, value: "7"}
 "#,
         },
         run: values::out_of_range,
@@ -86,7 +87,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "an adapter name that is a prefix of other names",
         why: "Entries of NCCL_IB_HCA are prefixes unless the list starts with `=`. On a node with more than ten \
-              adapters, mlx5_1 also selects mlx5_10 to mlx5_19.",
+              adapters, mlx5_1 also selects mlx5_10 to mlx5_19. NCCL uses 32 adapters at most.",
         fix: "start the list with = and list the full names of all adapters",
         example: Example {
             given: "",
@@ -110,7 +111,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Info,
         title: "a fixed GID index",
         why: "Since 2.21 NCCL detects the GID index. With macvlan it differs from pod to pod, so a fixed index is \
-              wrong in some of them.",
+              wrong in some of them: with macvlan, ipvlan or a shared device plugin this is a warning.",
         fix: "remove NCCL_IB_GID_INDEX; to restrict the selection, use NCCL_IB_ADDR_FAMILY, NCCL_IB_ADDR_RANGE or \
               NCCL_IB_ROCE_VERSION_NUM",
         example: Example {
@@ -134,8 +135,9 @@ pub(super) const CHECKS: &[Check] = &[
         id: CheckId::new(11),
         severity: Severity::Warning,
         title: "an unknown distance level",
-        why: "NCCL_NET_GDR_LEVEL and NCCL_P2P_LEVEL accept LOC, NVL, PIX, PXB, PHB and SYS in capitals. NCCL silently \
-              ignores any other word. Numbers are a legacy form that NCCL discourages.",
+        why: "NCCL_NET_GDR_LEVEL and NCCL_P2P_LEVEL accept LOC, NVL, PIX, PXB, PHB and SYS in capitals, and NVB, C2C, P2C \
+              and PXN, which the documentation omits. NCCL silently ignores any other word. A number is a legacy form \
+              that NCCL discourages (information).",
         fix: "set LOC, NVL, PIX, PXB, PHB or SYS",
         example: Example {
             given: "",
@@ -153,5 +155,29 @@ pub(super) const CHECKS: &[Check] = &[
 "#,
         },
         run: values::unknown_level,
+    },
+    Check {
+        id: CheckId::new(44),
+        severity: Severity::Warning,
+        title: "a name that no adapter has",
+        why: "NCCL_IB_HCA contains names of RDMA devices, such as mlx5_0 or ibp0, not of network interfaces. If nothing \
+              matches, NCCL falls back to TCP.",
+        fix: "use the names in /sys/class/infiniband (ibv_devices lists them)",
+        example: Example {
+            given: "",
+            wrong: r#"spec:
+  containers:
+  - name: train
+    env:
+    - {name: NCCL_IB_HCA, value: "eth0"}
+"#,
+            fixed: r#"spec:
+  containers:
+  - name: train
+    env:
+    - {name: NCCL_IB_HCA, value: "=mlx5_0"}
+"#,
+        },
+        run: values::unknown_adapter,
     },
 ];

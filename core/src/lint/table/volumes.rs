@@ -8,7 +8,7 @@ use crate::finding::Severity;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(12),
-        severity: Severity::Warning,
+        severity: Severity::Info,
         title: "a configuration file that no volume provides",
         why: "NCCL ignores a topology or tuner file that does not exist. The file may be part of the image, which the \
               pod does not show.",
@@ -38,8 +38,9 @@ pub(super) const CHECKS: &[Check] = &[
         id: CheckId::new(13),
         severity: Severity::Warning,
         title: "too little shared memory, or more than the memory limit",
-        why: "The runtime's default /dev/shm has 64 MiB. NCCL needs about 33 MB per communicator, and data loaders \
-              need more. A volume with medium: Memory counts towards the containers' memory: if it is larger than \
+        why: "The runtime's default /dev/shm has 64 MiB. NCCL allocates segments of tens of megabytes \
+              there for the GPUs of a container, unless cuMem replaces them (from 2.24, where the driver supports it), \
+              and data loaders need more. With one GPU this is information. A volume with medium: Memory counts towards the containers' memory: if it is larger than \
               their limit, the container is OOM-killed instead of getting an error.",
         fix: "mount an emptyDir with medium: Memory at /dev/shm, no larger than the memory limits",
         example: Example {

@@ -52,7 +52,7 @@ fn variants(value: &Value) -> Vec<Value> {
         }
         Value::String(text) if text.parse::<u64>().is_ok() => vec![json!("3"), json!("0")],
         Value::String(text) if text.starts_with('/') => vec![json!("/own")],
-        Value::String(_) => vec![json!("own")],
+        Value::String(_) => vec![json!("ib-own")],
         _ => Vec::new(),
     }
 }

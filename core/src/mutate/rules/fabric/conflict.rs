@@ -37,7 +37,9 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
         }
         // NCCL_IB_DISABLE affects only NCCL's built-in transport. EFA and gIB replace it with plugins.
         let internal = matches!(profile.transport, Transport::Ib | Transport::Roce);
-        if let Some(value) = literal("NCCL_IB_DISABLE").filter(|value| internal && parse_c_integer(value) != 0) {
+        if let Some(value) = literal("NCCL_IB_DISABLE")
+            .filter(|value| internal && parse_c_integer(value).is_some_and(|number| number != 0))
+        {
             found.push((format!("NCCL_IB_DISABLE={value} in {container} disables InfiniBand"), "remove it"));
         }
     }

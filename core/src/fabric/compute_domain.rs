@@ -1,0 +1,28 @@
+//! `ComputeDomain` of NVIDIA's DRA driver: the nodes that share an IMEX domain for `NVLink` between nodes.
+
+use serde_json::Value;
+
+/// A `ComputeDomain`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComputeDomain {
+    /// Name of the object.
+    pub name: String,
+    /// Number of nodes that the domain waits for; 0 if it does not wait.
+    pub nodes: u64,
+    /// Name of the `ResourceClaimTemplate` of its channels.
+    pub template: String,
+}
+
+/// API group of the kind.
+pub const GROUP: &str = "resource.nvidia.com";
+
+impl ComputeDomain {
+    /// Parses the object, or returns `None` if it is incomplete.
+    #[must_use]
+    pub fn parse(object: &Value) -> Option<Self> {
+        let template = object.pointer("/spec/channel/resourceClaimTemplate/name")?.as_str()?.to_owned();
+        let nodes = object.pointer("/spec/numNodes").and_then(Value::as_u64).unwrap_or_default();
+        let name = object.pointer("/metadata/name")?.as_str()?.to_owned();
+        Some(Self { name, nodes, template })
+    }
+}

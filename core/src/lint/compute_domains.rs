@@ -1,0 +1,111 @@
+//! `NVLink` between nodes by `ComputeDomains`, and transports of other libraries: FP036, FP037, FP039, FP040.
+
+use serde_json::Value;
+
+use super::context::CheckContext;
+use super::job_context::claim_templates;
+use super::setting::Origin;
+use super::sink::FindingSink;
+use crate::fabric::ComputeDomain;
+use crate::keys;
+use crate::workload::has_ssh_ranks;
+
+/// GPUs of a node with `NVLink` between nodes: GB200 NVL72 and GB300 NVL72.
+const NODE_GPUS: u64 = 4;
+/// Annotations and labels by which schedulers keep a job within a topology domain.
+const TOPOLOGY_KEYS: [&str; 4] = [
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-preferred-topology",
+    "kueue.x-k8s.io/podset-slice-required-topology",
+    "alpha.jobset.sigs.k8s.io/exclusive-topology",
+];
+/// Node labels that do not narrow a job down to one `NVLink` domain.
+const COMMON_LABELS: [&str; 3] = [keys::INSTANCE_TYPE, "kubernetes.io/os", "kubernetes.io/arch"];
+
+/// FP036: NCCL needs cuMem for `NVLink` between nodes.
+pub(super) fn cumem_disabled(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in &context.containers {
+        let settings = &container.settings;
+        if settings.number("NCCL_CUMEM_ENABLE") != Some(0) {
+            continue;
+        }
+        let is_enabled = settings.number("NCCL_MNNVL_ENABLE").map(|number| number != 0);
+        let in_domain = context.is_launcher(container) || container.has_claims();
+        if is_enabled.unwrap_or_else(|| in_domain && domain(context).is_some()) {
+            let message = format!("{}: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes", container.display_name());
+            findings.push(settings.field("NCCL_CUMEM_ENABLE"), message);
+        }
+    }
+}
+
+/// FP037: UCX is restricted to transports that use neither the adapter nor the GPUs.
+pub(super) fn ucx_over_tcp(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in context.containers.iter().filter(|container| !container.adapters.is_empty()) {
+        // With `mpirun -x`, UCX carries MPI's own messages; ranks that sshd starts do not see the environment.
+        let setting = container.settings.get("UCX_TLS").filter(|setting| !matches!(setting.origin, Origin::Mpirun(_)));
+        let Some(value) = setting.and_then(|setting| setting.value).filter(|value| !value.is_empty()) else { continue };
+        if !uses_rdma_or_gpu(value) && !has_ssh_ranks(container.spec, context.input.member) {
+            let message = format!("{}: UCX_TLS={value}: UCX uses no RDMA adapter", container.display_name());
+            findings.push(container.settings.field("UCX_TLS"), message);
+        }
+    }
+}
+
+/// FP039: the domain waits for another number of nodes than the job has pods.
+pub(super) fn domain_size(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((domain, pods)) = domain(context).filter(|(domain, _)| domain.nodes > 0) else { return };
+    // Single pods share a domain across documents.
+    let is_job = context.input.member.is_some();
+    if is_job && domain.nodes != pods && is_claimed(context, domain) {
+        let message = format!("ComputeDomain {} has numNodes {}, but {pods} pods claim it", domain.name, domain.nodes);
+        findings.push("/spec/resourceClaims", message);
+    }
+}
+
+/// FP040: a domain without use, or one that may be split.
+pub(super) fn domain_placement(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let Some((domain, pods)) = domain(context).filter(|(domain, _)| is_claimed(context, domain)) else { return };
+    let name = &domain.name;
+    if context.input.member.is_some() && pods == 1 {
+        findings.push("/spec/resourceClaims", format!("ComputeDomain {name} for a single pod"));
+        return;
+    }
+    for container in context.gpu_containers().filter(|container| container.gpus < NODE_GPUS) {
+        let (display_name, gpus) = (container.display_name(), container.gpus);
+        let message = format!("{display_name}: ComputeDomain {name} with {gpus} of a node's {NODE_GPUS} GPUs");
+        findings.push(container.pointer("/resources/limits"), message);
+    }
+    if !has_topology(context) {
+        let message = format!("ComputeDomain {name}: nothing keeps the pods in one NVLink domain");
+        findings.push("/spec/resourceClaims", message);
+    }
+}
+
+/// Returns the first known domain that the job claims, with the number of pods that claim it.
+fn domain<'a>(context: &CheckContext<'a>) -> Option<(&'a ComputeDomain, u64)> {
+    let job = context.input.job?;
+    context.input.compute_domains.iter().find_map(|domain| Some((domain, *job.claim_templates.get(&domain.template)?)))
+}
+
+/// Returns true if the pod itself claims a channel of `domain`.
+fn is_claimed(context: &CheckContext<'_>, domain: &ComputeDomain) -> bool {
+    claim_templates(context.input.pod).any(|template| template == domain.template)
+}
+
+/// Returns true if `UCX_TLS` allows RDMA or direct GPU transports. A list with `^` excludes what it names.
+fn uses_rdma_or_gpu(value: &str) -> bool {
+    let rdma = ["rc", "dc", "ud", "ib", "cuda", "rocm", "gdr", "all", "srd"];
+    value.starts_with('^') || value.split(',').any(|transport| rdma.iter().any(|prefix| transport.starts_with(prefix)))
+}
+
+/// Returns true if something may keep the pods of the job together.
+fn has_topology(context: &CheckContext<'_>) -> bool {
+    let pod = context.input.pod;
+    let affinity = context.spec("affinity").and_then(Value::as_object);
+    let selector = context.spec("nodeSelector").and_then(Value::as_object);
+    let selects = selector.is_some_and(|labels| labels.keys().any(|key| !COMMON_LABELS.contains(&key.as_str())));
+    let by_scheduler = TOPOLOGY_KEYS.iter().any(|key| pod.annotation(key).or(pod.label(key)).is_some());
+    let has_affinity =
+        affinity.is_some_and(|kinds| kinds.contains_key("podAffinity") || kinds.contains_key("nodeAffinity"));
+    has_affinity || selects || by_scheduler
+}

@@ -1,0 +1,82 @@
+//! Settings that do not reach MPI ranks: FP023, FP042, FP043.
+
+use super::context::{CheckContext, ContainerFacts};
+use super::raw::text;
+use super::setting::Origin;
+use super::sink::FindingSink;
+use crate::fabric::conf;
+use crate::pod::ContainerKind;
+use crate::workload::has_ssh_ranks;
+
+/// Options of other launchers, or of Open MPI, that pass the environment in another way than `-x`.
+const OTHER_OPTIONS: [&str; 3] = ["-genv", "-envall", "env_list"];
+/// Prefixes of parameters of Open MPI 4's launcher, which PRRTE replaces in Open MPI 5.
+const LAUNCHER_PARAMETERS: [&str; 3] = ["OMPI_MCA_orte_", "OMPI_MCA_plm_rsh_", "OMPI_MCA_oob_tcp_"];
+/// Parameters that mpi-operator sets by itself (kubeflow/mpi-operator, `pkg/controller/mpi_job_controller.go`).
+const OPERATOR_PARAMETERS: [&str; 4] = [
+    "OMPI_MCA_orte_keep_fqdn_hostnames",
+    "OMPI_MCA_orte_default_hostfile",
+    "OMPI_MCA_orte_set_default_slots",
+    "OMPI_MCA_plm_rsh_args",
+];
+
+/// FP023: sshd sessions do not inherit the container's environment.
+pub(super) fn env_not_inherited(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in context.containers.iter().filter(|container| container.spec.kind == ContainerKind::App) {
+        if !has_ssh_ranks(container.spec, context.input.member) || mounts_conf(container) {
+            continue;
+        }
+        let settings = &container.settings;
+        let by_job =
+            |name: &str| context.input.job.is_some_and(|job| job.passes_unknown || job.passed_variables.contains(name));
+        // The container may run both sshd and, in one of the pods, mpirun.
+        let is_passed =
+            |name: &str| settings.passes_unknown || settings.passed_variables.contains(&name) || by_job(name);
+        let is_lost = |name: &str| name.starts_with("NCCL_") && !is_passed(name);
+        let Some(setting) = container.settings.iter().find(|setting| is_lost(setting.name)) else { continue };
+        let message = format!("{}: {} does not reach ranks that sshd starts", container.display_name(), setting.name);
+        findings.push(container.settings.field(setting.name), message);
+    }
+}
+
+/// FP042: `mpirun` passes only the variables that `-x` names to ranks in other pods.
+pub(super) fn not_passed(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in context.containers.iter().filter(|container| container.settings.runs_mpirun) {
+        let uses_option = |text: &str| OTHER_OPTIONS.iter().any(|option| text.contains(option));
+        let is_unknown = container.settings.passes_unknown;
+        if is_unknown || !context.is_launcher(container) || container.spec.command_line().any(uses_option) {
+            continue;
+        }
+        let settings = &container.settings;
+        let is_lost = |name: &str, origin| {
+            let is_local = matches!(origin, Origin::Env(_) | Origin::Export(_));
+            is_local && name.starts_with("NCCL_") && !settings.passed_variables.contains(&name)
+        };
+        let Some(setting) = settings.iter().find(|setting| is_lost(setting.name, setting.origin)) else { continue };
+        let message = format!("{}: mpirun does not pass {} to the ranks", container.display_name(), setting.name);
+        findings.push(settings.field(setting.name), message);
+    }
+}
+
+/// FP043: Open MPI 5 does not read parameters of the launcher in Open MPI 4.
+pub(super) fn old_launcher_parameter(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in context.containers.iter().filter(|container| container.settings.runs_mpirun) {
+        let settings = &container.settings;
+        let is_old = |name: &str| {
+            LAUNCHER_PARAMETERS.iter().any(|prefix| name.starts_with(prefix)) && !OPERATOR_PARAMETERS.contains(&name)
+        };
+        let has_new = settings.iter().any(|setting| setting.name.starts_with("PRTE_MCA_"));
+        if let Some(setting) = settings.iter().find(|setting| is_old(setting.name)).filter(|_| !has_new) {
+            let message = format!("{}: Open MPI 5 does not read {}", container.display_name(), setting.name);
+            findings.push(settings.field(setting.name), message);
+        }
+    }
+}
+
+/// Returns true if the container mounts a configuration file that every rank reads.
+fn mounts_conf(container: &ContainerFacts<'_>) -> bool {
+    container.mounts().any(|(_, mount)| {
+        let path = text(mount, "mountPath").unwrap_or_default();
+        [conf::NCCL_PATH, conf::RCCL_PATH].contains(&path) || path.ends_with("/.nccl.conf")
+    })
+}
