@@ -7,7 +7,7 @@ use super::sink::FindingSink;
 use crate::fabric::nccl::{DeviceList, ValueKind, is_c_integer, parse_c_integer, variable};
 use crate::finding::Severity;
 
-/// Number of adapters above which a name with one digit can be the prefix of another: mlx5_1 and mlx5_10.
+/// Number of adapters above which a name with one digit can be the prefix of another: `mlx5_1` and `mlx5_10`.
 const TWO_DIGIT_ADAPTERS: u64 = 10;
 /// Variables whose value NCCL passes to the adapter unchanged.
 const ADAPTER_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
