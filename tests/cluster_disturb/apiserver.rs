@@ -17,7 +17,7 @@ fn the_webhook_recovers_from_a_restart_of_the_apiserver() {
         wait_for_new_pods(&namespace);
         let stopped = Cluster::get().stop("apiserver");
         eventually(TIMEOUT, "the webhook has retried its watches", || {
-            if webhook.process.logged("watch of the namespaces failed").is_empty() { Err("not yet") } else { Ok(()) }
+            if webhook.process.logged("watch of namespaces failed").is_empty() { Err("not yet") } else { Ok(()) }
         });
         assert_eq!(webhook.process.get("/readyz").0, 200, "the cached state must suffice for reviews");
         drop(stopped);
