@@ -40,7 +40,7 @@ impl Prometheus {
         }
     }
 
-    /// Returns the rules of all alerts: `name`, `health`, `error`, `state`, and the annotations of each alert in `alerts`.
+    /// Returns the rules of all alerts: `name`, `health`, `error`, `state`; `alerts` has the annotations of each alert.
     pub fn rules(&mut self) -> Vec<Value> {
         self.send(&json!({"rules": true}))["rules"].as_array_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -75,7 +75,7 @@ fn queries() -> Vec<(String, String)> {
     queries.collect()
 }
 
-/// Waits until the rule of every alert has been evaluated, and exactly these alerts are pending or firing. Returns them.
+/// Waits until the rule of every alert has been evaluated and exactly these alerts are pending or firing. Returns them.
 fn wait_for_alerts(prometheus: &mut Prometheus, expected: &[&str]) -> Vec<Value> {
     eventually(TIMEOUT, "the expected alerts are active", || {
         let rules = prometheus.rules();

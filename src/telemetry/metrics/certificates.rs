@@ -7,8 +7,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-/// Validity periods of certificates, in seconds since the Unix epoch. With both ends, an alert on expiry can be relative to the
-/// lifetime.
+/// Validity periods of certificates, in seconds since the Unix epoch. With both ends, an alert on expiry can be
+/// relative to the lifetime.
 #[derive(Debug)]
 pub struct CertificateMetrics {
     not_before: Family<Labels, Gauge>,
