@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config_map;
 pub mod events;
 pub mod fabric;
+pub mod failure;
 pub(crate) mod index;
 pub mod lease;
 pub(crate) mod list;

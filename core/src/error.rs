@@ -2,13 +2,16 @@
 
 use std::error::Error;
 
-/// `error` with its causes, in one line.
+/// Returns `error` with its causes in one line. A cause that its error already repeats is omitted.
 #[must_use]
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
-        text = format!("{text}: {error}");
+        let cause = error.to_string();
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
         source = error.source();
     }
     text

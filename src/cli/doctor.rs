@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::installation::InstallationArguments;
-use super::live::runtime;
+use super::live::{described, runtime};
 use super::status_message::with_status;
 use super::{Status, colored_stdout, json_stdout};
 use crate::cluster::{checkup, client};
@@ -61,14 +61,14 @@ enum Format {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Arguments { namespace, installation, context, output } = arguments;
-    let facts = runtime()?.block_on(async {
+    let facts = runtime()?.block_on(described(context.as_deref(), async {
         let client = client::connect(None, context.as_deref()).await?;
         let installation = match namespace {
             Some(named) => named.clone(),
-            None => installation.discover(&client).await,
+            None => installation.discover(&client).await?,
         };
-        anyhow::Ok(with_status("checking the cluster", Box::pin(checkup::facts(&client, &installation))).await?)
-    })?;
+        Ok(with_status("checking the cluster", Box::pin(checkup::facts(&client, &installation))).await?)
+    }))?;
     let findings = examine(&facts);
     match output {
         Format::Text => print_text(&mut colored_stdout(ColorChoice::Auto), &findings)?,

@@ -10,10 +10,11 @@ use tokio::runtime::{Builder, Runtime};
 use super::installation::InstallationArguments;
 use super::{print_note, stderr};
 use crate::cluster::fabric::survey::survey;
+use crate::cluster::failure::{describe, is_unreachable};
+use crate::cluster::live::LiveError;
 use crate::cluster::{client, live};
 use trainmesh_core::cluster_facts::{ClusterFacts, ReferencedObjects};
 use trainmesh_core::config::Configuration;
-use trainmesh_core::error::chain;
 use trainmesh_core::preview::{Drift, PodReport, dry_run_pod, find_drift};
 use trainmesh_core::scope::Installation;
 
@@ -21,25 +22,32 @@ use trainmesh_core::scope::Installation;
 pub(super) struct LiveCluster {
     runtime: Runtime,
     client: Client,
+    /// Context of the kubeconfig, if it is not the current one.
+    context: Option<String>,
     installation: Installation,
 }
 
 impl InstallationArguments {
     /// Returns the installation given by the flag, or the one found in the cluster of `client`.
-    pub(super) async fn discover(&self, client: &Client) -> Installation {
+    pub(super) async fn discover(&self, client: &Client) -> anyhow::Result<Installation> {
         if self.is_given() {
-            return self.offline();
+            return Ok(self.offline());
         }
         match live::installation(client).await {
-            Ok(found) => found.map_or_else(|| self.offline(), Installation::from),
+            Ok(found) => Ok(found.map_or_else(|| self.offline(), Installation::from)),
+            Err(error) if is_unreachable(&error) => Err(error.into()),
             Err(error) => {
                 let default = self.offline();
                 let flag = "set --trainmesh-namespace to change it";
                 print_note(
                     &mut stderr(ColorChoice::Auto),
-                    format_args!("{}: assuming namespace {}; {flag}", chain(&error), default.namespace()),
+                    format_args!(
+                        "{}: assuming namespace {}; {flag}",
+                        describe(&error, None).await,
+                        default.namespace()
+                    ),
                 );
-                default
+                Ok(default)
             }
         }
     }
@@ -49,9 +57,12 @@ impl LiveCluster {
     /// Connects by the usual kubeconfig rules, to `context` or the current one.
     pub(super) fn connect(context: Option<&str>, installation: &InstallationArguments) -> anyhow::Result<Self> {
         let runtime = runtime()?;
-        let client = runtime.block_on(client::connect(None, context))?;
-        let installation = runtime.block_on(installation.discover(&client));
-        Ok(Self { runtime, client, installation })
+        let (client, installation) = runtime.block_on(described(context, async {
+            let client = client::connect(None, context).await?;
+            let installation = installation.discover(&client).await?;
+            Ok((client, installation))
+        }))?;
+        Ok(Self { runtime, client, context: context.map(str::to_owned), installation })
     }
 
     /// Returns the installation.
@@ -61,8 +72,7 @@ impl LiveCluster {
 
     /// Reads the configuration; the embedded one if the cluster has none.
     pub(super) fn configuration(&self) -> anyhow::Result<Configuration> {
-        let Some(text) = self.runtime.block_on(live::configuration(&self.client, self.installation.namespace()))?
-        else {
+        let Some(text) = self.request(live::configuration(&self.client, self.installation.namespace()))? else {
             return Ok(Configuration::embedded());
         };
         Configuration::parse(&text).map_err(|problems| {
@@ -73,7 +83,7 @@ impl LiveCluster {
 
     /// Reads the labels of `namespace`; `None` if it does not exist.
     pub(super) fn labels(&self, namespace: &str) -> anyhow::Result<Option<BTreeMap<String, String>>> {
-        Ok(self.runtime.block_on(live::labels(&self.client, namespace))?)
+        self.request(live::labels(&self.client, namespace))
     }
 
     /// Reads the cluster facts for fabrics, as far as permissions allow; none if fabrics are disabled.
@@ -88,8 +98,24 @@ impl LiveCluster {
     /// Returns the differences between the preview and the cluster's dry run of the pod of `report`.
     pub(super) fn compare(&self, report: &PodReport) -> anyhow::Result<Vec<Drift>> {
         let pod = dry_run_pod(&report.original);
-        let created = self.runtime.block_on(live::dry_run(&self.client, &report.namespace, &pod))?;
+        let created = self.request(live::dry_run(&self.client, &report.namespace, &pod))?;
         Ok(find_drift(report, &created))
+    }
+
+    fn request<T>(&self, request: impl Future<Output = Result<T, LiveError>>) -> anyhow::Result<T> {
+        let context = self.context.as_deref();
+        self.runtime.block_on(described(context, async { Ok(request.await?) }))
+    }
+}
+
+/// Runs `work`, which uses a client for `context` or the current context, and describes its error for people.
+pub(super) async fn described<T>(
+    context: Option<&str>,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    match work.await {
+        Ok(value) => Ok(value),
+        Err(error) => Err(anyhow::Error::msg(describe(error.as_ref(), context).await)),
     }
 }
 

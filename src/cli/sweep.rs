@@ -10,13 +10,13 @@ use kube::Client;
 
 use super::age::age;
 use super::installation::InstallationArguments;
-use super::live::runtime;
+use super::live::{described, runtime};
 use super::table::table;
 use super::{Status, buffered_stdout, print_note, stderr};
+use crate::cluster::failure::{self, is_unreachable};
 use crate::cluster::{client, live};
 use crate::controller::sweep::{StuckPod, SweepResult, Sweeper};
 use trainmesh_core::config::Configuration;
-use trainmesh_core::error::chain;
 use trainmesh_core::scope::Installation;
 
 /// Reason why an opted-out pod is left unchanged.
@@ -62,7 +62,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    runtime()?.block_on(sweep(arguments))
+    runtime()?.block_on(described(arguments.context.as_deref(), sweep(arguments)))
 }
 
 async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
@@ -73,8 +73,8 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
         Some(namespace) => Some(namespace.clone()),
         None => Some(client.default_namespace().to_owned()),
     };
-    let installation = installation.discover(&client).await;
-    let sweeper = Sweeper::new(client.clone(), configuration(&client, &installation).await.termination);
+    let installation = installation.discover(&client).await?;
+    let sweeper = Sweeper::new(client.clone(), configuration(&client, &installation).await?.termination);
     let stuck: Vec<StuckPod> = sweeper.stuck_pods(namespace.as_deref()).try_collect().await?;
     if stuck.is_empty() {
         let scope = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
@@ -89,17 +89,18 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
 
 /// Reads the configuration. Users without permission get the embedded one, whose container names and methods are the
 /// usual ones.
-async fn configuration(client: &Client, installation: &Installation) -> Configuration {
+async fn configuration(client: &Client, installation: &Installation) -> anyhow::Result<Configuration> {
     let reason = match live::configuration(client, installation.namespace()).await {
-        Ok(None) => return Configuration::embedded(),
+        Ok(None) => return Ok(Configuration::embedded()),
         Ok(Some(text)) => match Configuration::parse(&text) {
-            Ok(configuration) => return configuration,
+            Ok(configuration) => return Ok(configuration),
             Err(_) => "the cluster's configuration is invalid".to_owned(),
         },
-        Err(error) => chain(&error),
+        Err(error) if is_unreachable(&error) => return Err(error.into()),
+        Err(error) => failure::describe(&error, None).await,
     };
     print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));
-    Configuration::embedded()
+    Ok(Configuration::embedded())
 }
 
 /// Terminates the sidecars of all pods. The results are in the order of the pods, `None` for a pod that is opted out.

@@ -1,0 +1,94 @@
+//! Describes failed requests for people: each cause once, and the apiserver's address and the kubeconfig context if it
+//! cannot be reached.
+
+use std::error::Error;
+use std::io;
+
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use super::request::RequestError;
+
+/// Describes `error`, which a client for `context` or the current context returned.
+pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> String {
+    match connection_error(error) {
+        Some(cause) => format!("cannot reach {}: {cause}", apiserver(context).await),
+        None => causes(error),
+    }
+}
+
+/// Returns true if the apiserver was not reached.
+#[must_use]
+pub fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
+    connection_error(error).is_some()
+}
+
+/// Returns the address of the apiserver, and the context that contains it.
+async fn apiserver(context: Option<&str>) -> String {
+    let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let address = |config: Config| config.cluster_url.to_string().trim_end_matches('/').to_owned();
+    let Ok(config) = Config::from_kubeconfig(&options).await else {
+        return Config::infer().await.map_or_else(|_| "the apiserver".to_owned(), address);
+    };
+    let current = || Kubeconfig::read().ok().and_then(|kubeconfig| kubeconfig.current_context);
+    match context.map(str::to_owned).or_else(current) {
+        Some(name) => format!("{} (context {name})", address(config)),
+        None => address(config),
+    }
+}
+
+/// Returns the cause of a failed connection; `None` if the apiserver was reached.
+fn connection_error(error: &(dyn Error + 'static)) -> Option<String> {
+    let chain = chain(error);
+    if chain.iter().any(|cause| matches!(cause.downcast_ref(), Some(RequestError::TimedOut(_)))) {
+        return Some("no response in time".to_owned());
+    }
+    let is_transport = |error: &kube::Error| matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_));
+    let root = chain.last().filter(|_| chain.iter().any(|cause| kube_error(*cause).is_some_and(is_transport)))?;
+    Some(match root.downcast_ref::<io::Error>() {
+        // The text of the kind has no number, which depends on the platform.
+        Some(error) if is_descriptive(error.kind()) => error.kind().to_string(),
+        _ => root.to_string(),
+    })
+}
+
+/// Returns the messages of `error` and its causes, of a response only that of the apiserver.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = String::new();
+    for cause in chain(error) {
+        let status = match kube_error(cause) {
+            Some(kube::Error::Api(status)) => Some(status.message.as_str()).filter(|message| !message.is_empty()),
+            _ => None,
+        };
+        let message = status.map_or_else(|| cause.to_string(), str::to_owned);
+        if !text.ends_with(&message) {
+            text += if text.is_empty() { "" } else { ": " };
+            text += &message;
+        }
+        if status.is_some() {
+            break;
+        }
+    }
+    text
+}
+
+fn kube_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
+    error.downcast_ref().or_else(|| error.downcast_ref::<Box<kube::Error>>().map(|boxed| &**boxed))
+}
+
+/// Returns `error` and its causes.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
+    let mut chain = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        chain.push(error);
+        next = error.source();
+    }
+    chain
+}
+
+/// Returns true if the text of `kind` describes the error completely.
+fn is_descriptive(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, TimedOut};
+    matches!(kind, ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable | TimedOut)
+}
