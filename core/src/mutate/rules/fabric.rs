@@ -36,6 +36,9 @@ use target::{MAX_TARGETS, Targets, requests, targets};
 /// Profile that pods fall back to.
 const TCP: &str = "tcp";
 
+/// Maximum number of conflicts that a refusal lists. Pods have more only in several containers with the same settings.
+const MAX_CONFLICTS: usize = 8;
+
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
         return RuleDecision::skipped(Reason::IstioAuxNamespace);
@@ -70,7 +73,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         Some(conflict) if selection.profile.on_conflict == OnConflict::Tcp && !selection.pinned => {
             fall_back(context, &selection, &planner, plan, Some(conflict))
         }
-        Some(conflict) => refuse(selection.name, conflict, planner.conflicts.len()),
+        Some(conflict) => refuse(selection.name, conflict, &planner.conflicts),
     }
 }
 
@@ -132,7 +135,7 @@ fn fall_back(
     conflict: Option<&Conflict>,
 ) -> RuleDecision {
     let refused = |conflict: Option<&Conflict>| match conflict {
-        Some(conflict) => refuse(selection.name, conflict, planner.conflicts.len()),
+        Some(conflict) => refuse(selection.name, conflict, &planner.conflicts),
         None => selection.refuse_for_siblings(),
     };
     let is_allowed = |entry: &&Entry| entry.profile.allows(context.snapshot.namespace, context.snapshot.labels);
@@ -179,14 +182,18 @@ fn too_many_targets(name: &str) -> RuleDecision {
     RuleDecision::refused(Reason::FabricContradicted, format!("{name}: {conflict}"), warning)
 }
 
-fn refuse(name: &str, conflict: &Conflict, conflicts: usize) -> RuleDecision {
-    let reason = if conflict.is_guard { Reason::FabricGuarded } else { Reason::FabricContradicted };
-    let more = if conflicts > 1 { format!(" ({} more)", conflicts - 1) } else { String::new() };
-    RuleDecision::refused(
-        reason,
-        format!("{name}: {conflict}{more}"),
-        format!("fabric {name} not applied: {conflict}{more}"),
-    )
+/// Refuses a pod for `cause`, the first of `conflicts`. Every conflict is reported, because the user has to resolve all.
+fn refuse(name: &str, cause: &Conflict, conflicts: &[Conflict]) -> RuleDecision {
+    let reason = if cause.is_guard { Reason::FabricGuarded } else { Reason::FabricContradicted };
+    let warning = |conflict: &Conflict| format!("fabric {name} not applied: {conflict}");
+    if conflicts.len() < 2 {
+        return RuleDecision::refused(reason, format!("{name}: {cause}"), warning(cause));
+    }
+    let decision = RuleDecision::refused(reason, format!("{name}: {} conflicts", conflicts.len()), warning(cause));
+    let listed = conflicts.iter().take(MAX_CONFLICTS);
+    let others = listed.clone().skip(1).map(warning);
+    let parts = listed.map(ToString::to_string).collect();
+    others.fold(decision, RuleDecision::with_warning).with_parts(parts)
 }
 
 impl RuleDecision {
