@@ -9,6 +9,7 @@
 mod braces;
 pub mod encoding;
 mod json;
+mod lines;
 mod object;
 mod reader;
 mod split;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use lines::{LocatedDocument, locate};
 pub use reader::Documents;
 
 /// Maximum size of a document in bytes. It bounds memory, and only a `List` can come close to it: it is ten times

@@ -32,9 +32,10 @@ pub struct Documents<'inputs, S> {
     error_count: usize,
 }
 
-struct OpenSource<'source> {
+/// A source that is being read.
+pub(super) struct OpenSource<'source> {
     name: Arc<str>,
-    splitter: Splitter<Box<dyn Read + 'source>>,
+    pub(super) splitter: Splitter<Box<dyn Read + 'source>>,
 }
 
 impl<'inputs, S: Source> Documents<'inputs, S> {
@@ -129,7 +130,7 @@ impl<S: Source> Iterator for Documents<'_, S> {
 }
 
 impl<'source> OpenSource<'source> {
-    fn new(source: &'source impl Source) -> io::Result<Self> {
+    pub(super) fn new(source: &'source impl Source) -> io::Result<Self> {
         let mut splitter = Splitter::new(source.open()?);
         let bom = encoding::bom_length(splitter.head()?)?;
         splitter.skip(bom);
