@@ -15,10 +15,14 @@ use trainmesh_core::workload::RenderError;
 
 /// Manifests and their context.
 #[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("manifests").required(true).args(["filename", "kustomize"])))]
 pub(super) struct Input {
     /// Manifest, directory of manifests, or `-` for standard input; can be repeated
-    #[arg(short, long = "filename", value_name = "FILE", required = true)]
+    #[arg(short, long = "filename", value_name = "FILE")]
     filename: Vec<PathBuf>,
+    /// Directory of a kustomization, which kubectl or kustomize on the PATH renders; can be repeated
+    #[arg(short, long, value_name = "DIR", conflicts_with = "recursive")]
+    kustomize: Vec<PathBuf>,
     /// Process directories recursively
     #[arg(short = 'R', long)]
     recursive: bool,
@@ -44,7 +48,10 @@ impl Input {
 
     /// Opens the manifests.
     pub(super) fn open(&self) -> anyhow::Result<Inputs> {
-        Ok(Inputs::open(&self.filename, self.recursive, io::stdin())?)
+        if self.kustomize.is_empty() {
+            return Ok(Inputs::open(&self.filename, self.recursive, io::stdin())?);
+        }
+        Ok(Inputs::kustomize(&self.kustomize)?)
     }
 
     /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports

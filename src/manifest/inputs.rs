@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use trainmesh_core::manifest::{Document, DocumentError, Documents};
+use trainmesh_core::manifest::{Document, DocumentError, Documents, LocatedDocument, locate};
 
+use super::kustomize;
 use super::source::{NOT_A_FILE, Source};
 
 /// Path that denotes standard input.
@@ -49,6 +50,17 @@ pub enum InputError {
     /// The path cannot be read.
     #[error("cannot read `{0}`")]
     Unreadable(PathBuf, #[source] io::Error),
+    /// The kustomization cannot be rendered.
+    #[error("`{command}` failed: {cause}")]
+    Kustomize {
+        /// Command that renders it.
+        command: String,
+        /// Its error message.
+        cause: String,
+    },
+    /// No program renders kustomizations.
+    #[error("neither kubectl nor kustomize is on the PATH: install one of them, or pipe the manifests to `-f -`")]
+    NoKustomize,
     /// Standard input cannot be read.
     #[error("cannot read standard input")]
     Stdin(#[source] io::Error),
@@ -75,6 +87,12 @@ impl Inputs {
         if sources.is_empty() { Err(InputError::None) } else { Ok(Self { sources }) }
     }
 
+    /// Renders the kustomizations in `directories` with kubectl or kustomize.
+    pub fn kustomize(directories: &[PathBuf]) -> Result<Self, InputError> {
+        let sources = directories.iter().map(|directory| kustomize::render(directory));
+        Ok(Self { sources: sources.collect::<Result<_, _>>()? })
+    }
+
     /// Returns all objects, in the order of the input.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document, DocumentError>> + '_ {
         Documents::new(&self.sources, &[])
@@ -87,6 +105,11 @@ impl Inputs {
         filters: &[&'a [u8]],
     ) -> impl Iterator<Item = Result<Document, DocumentError>> + 'a {
         Documents::new(&self.sources, filters)
+    }
+
+    /// Reads the documents that `wanted` selects by source and index, with the lines of their fields.
+    pub fn locate(&self, wanted: impl Fn(&str, usize) -> bool, visit: impl FnMut(&str, usize, &LocatedDocument)) {
+        locate(&self.sources, wanted, visit);
     }
 }
 
