@@ -21,6 +21,7 @@ mod lint;
 #[cfg(feature = "cluster")]
 mod live;
 mod output;
+mod premise;
 mod preview;
 mod progress;
 #[cfg(feature = "cluster")]
@@ -32,8 +33,10 @@ mod status_message;
 #[cfg(feature = "cluster")]
 mod sweep;
 mod table;
+mod terminal;
 #[cfg(not(feature = "cluster"))]
 mod unavailable;
+mod usage;
 mod version;
 #[cfg(feature = "cluster")]
 mod webhook;
@@ -44,14 +47,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
+use anstyle::Style;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use trainmesh_core::error::chain;
 use trainmesh_core::printable::{JsonWriter, Printable};
 use trainmesh_core::render::style;
 #[cfg(not(feature = "cluster"))]
 use unavailable::{self as certs, self as controller, self as doctor, self as live, self as sweep, self as webhook};
 
-/// Exit code if `--exit-code` is given and some pod would change, and if lint reports findings.
+/// Exit code if lint reports findings, or a condition of `--fail-on` occurs.
 const EXIT_FINDINGS: u8 = 1;
 /// Exit code of an error.
 const EXIT_ERROR: u8 = 2;
@@ -97,9 +102,7 @@ enum Command {
 enum Status {
     /// Success.
     Success,
-    /// Success; with `--exit-code`, some pod would change.
-    Changed,
-    /// Success; the command reports findings.
+    /// Success; the command reports findings, or a condition of `--fail-on` occurs.
     Findings,
     /// Failure that has already been reported.
     Failed,
@@ -111,18 +114,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let parsed = match parse(&arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
-            print_usage_error(&arguments, &error);
+            usage::print(&arguments, &error);
             return if error.use_stderr() { ExitCode::from(EXIT_ERROR) } else { ExitCode::SUCCESS };
         }
     };
     match run(parsed.command) {
         Ok(Status::Success) => ExitCode::SUCCESS,
-        Ok(Status::Changed | Status::Findings) => ExitCode::from(EXIT_FINDINGS),
+        Ok(Status::Findings) => ExitCode::from(EXIT_FINDINGS),
         Ok(Status::Failed) => ExitCode::from(EXIT_ERROR),
         // The reader has closed the pipe.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            print_error(&mut stderr(ColorChoice::Auto), format_args!("{error:#}"));
+            print_error(&mut stderr(ColorChoice::Auto), format_args!("{}", chain(error.as_ref())));
             ExitCode::from(EXIT_ERROR)
         }
     }
@@ -131,17 +134,6 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn parse(arguments: &[OsString]) -> Result<Arguments, clap::Error> {
     let matches = command(arguments.first()).try_get_matches_from(arguments)?;
     Arguments::from_arg_matches(&matches)
-}
-
-/// Prints the help, or the usage error. The error repeats the arguments, so it is created from escaped ones.
-fn print_usage_error(arguments: &[OsString], error: &clap::Error) {
-    let escaped = |argument: &OsString| Printable(argument.to_string_lossy()).to_string().into();
-    let escaped: Vec<OsString> = arguments.iter().map(escaped).collect();
-    // Nothing to do if standard error is closed.
-    let _ = match parse(&escaped) {
-        Err(error) => error.print(),
-        Ok(_) => writeln!(io::stderr(), "{}", Printable(error)),
-    };
 }
 
 fn run(command: Command) -> anyhow::Result<Status> {
@@ -186,25 +178,26 @@ fn stderr(color: ColorChoice) -> impl Write {
     AutoStream::new(io::stderr(), color)
 }
 
-/// Prints an error in one line.
+/// Prints an error.
 fn print_error(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
-    let bad = style::ERROR;
-    // Nothing to do if standard error is closed.
-    let _ = writeln!(stderr, "{bad}error{bad:#}: {}", Printable(message));
+    print_line(stderr, style::ERROR, "error", message);
 }
 
-/// Prints a difference between a preview and a cluster in one line.
+/// Prints a difference between a preview and a cluster.
 fn print_difference(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
-    let caution = style::WARNING;
-    // As above.
-    let _ = writeln!(stderr, "{caution}difference{caution:#}: {}", Printable(message));
+    print_line(stderr, style::WARNING, "difference", message);
 }
 
-/// Prints a note in one line.
+/// Prints a note.
 fn print_note(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
-    let quiet = style::NOTE;
-    // As above.
-    let _ = writeln!(stderr, "{quiet}note{quiet:#}: {}", Printable(message));
+    print_line(stderr, style::NOTE, "note", message);
+}
+
+/// Prints a message in one line, or in several indented ones if the terminal is narrower.
+fn print_line(stderr: &mut impl Write, style: Style, name: &str, message: std::fmt::Arguments<'_>) {
+    let text = terminal::stderr_layout().wrap(&Printable(message).to_string(), name.len() + 2, 2);
+    // Nothing to do if standard error is closed.
+    let _ = writeln!(stderr, "{style}{name}{style:#}: {text}");
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -2,8 +2,10 @@
 
 mod drift;
 mod hints;
+mod invalid_field;
 mod manifest_context;
 mod report;
+mod summary;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +13,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use drift::{Drift, dry_run_pod, find_drift};
+pub use invalid_field::InvalidField;
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
 pub use report::PodReport;
+pub use summary::Summary;
 
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
@@ -77,6 +81,12 @@ impl Preview {
     #[must_use]
     pub fn config_hash(&self) -> &str {
         &self.config_hash
+    }
+
+    /// Returns the context of the manifests.
+    #[must_use]
+    pub fn context(&self) -> &ManifestContext {
+        &self.context
     }
 
     /// Previews the pods of `document`.
@@ -186,6 +196,8 @@ fn report(
     outcome: Outcome,
     job: Arc<JobContext>,
 ) -> PodReport {
+    // A patch is verified, which includes that the pod decodes.
+    let invalid = if outcome.patch.is_empty() { invalid_field::invalid_fields(&role.pod) } else { Vec::new() };
     let mut pod = role.pod.clone();
     // The engine has verified that the patch applies to this pod.
     let applied = outcome.patch.apply(&mut pod);
@@ -197,6 +209,7 @@ fn report(
         source: document.source.to_string(),
         document: document.document,
         item: document.item,
+        line: Some(document.line),
         api_version: document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
         kind: workload_kind.kind,
         namespace: namespace.to_owned(),
@@ -206,6 +219,7 @@ fn report(
         changed: !outcome.patch.is_empty(),
         rules: outcome.rules,
         warnings: outcome.warnings,
+        invalid,
         lint: outcome.findings,
         original: role.pod,
         patch: outcome.patch,

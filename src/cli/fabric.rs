@@ -11,6 +11,7 @@ use anyhow::bail;
 use clap::Subcommand;
 use serde_json::json;
 
+use super::terminal::stdout_layout;
 use super::{Status, config};
 use trainmesh_core::config::{Configuration, Profiles, profile_source};
 use trainmesh_core::yaml;
@@ -84,7 +85,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     match &arguments.command {
         Command::List { source } => {
             let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
-            write!(io::stdout(), "{}", list::text(&configuration.fabric.profiles))?;
+            write!(io::stdout(), "{}", list::text(&configuration.fabric.profiles, stdout_layout()))?;
             Ok(Status::Success)
         }
         Command::Show { name, source } => {

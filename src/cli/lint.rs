@@ -4,7 +4,7 @@ mod json;
 mod sarif;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use anstream::ColorChoice;
@@ -12,12 +12,14 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use super::input::{Input, document_error};
+use super::premise::{self, AssumedLabels, premise};
+use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, stderr};
 use crate::manifest::Inputs;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::keys;
-use trainmesh_core::manifest::{Document, DocumentError};
+use trainmesh_core::manifest::DocumentError;
 use trainmesh_core::preview::{DocumentPreview, PodReport, Preview};
 use trainmesh_core::workload::SOLE_ROLE;
 
@@ -86,6 +88,8 @@ struct PodFindings {
     line: u64,
     report: PodReport,
     findings: Vec<Finding>,
+    /// Lines of the findings' fields, if they have been located.
+    field_lines: Vec<u64>,
 }
 
 /// Result of linting the input.
@@ -97,6 +101,7 @@ struct LintReport {
     errors: Vec<DocumentError>,
     /// Pods that were not checked, with the reason.
     notes: BTreeSet<String>,
+    assumed: AssumedLabels,
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
@@ -107,17 +112,22 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(name) = &arguments.input.fabric {
         require_profile(&configuration, name)?;
     }
-    // Nothing is known about the mesh, so its rules are left out.
-    let context = arguments.input.read_context(&inputs).without_mesh();
+    let context = arguments.input.read_context(&inputs);
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
-    let lint_report = lint(&inputs, &preview);
+    let mut lint_report = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
     lint_report.notes.iter().for_each(|text| print_note(stderr, format_args!("{text}")));
     match arguments.output {
-        Format::Text => text::print(&mut colored_stdout(ColorChoice::Auto), &lint_report)?,
+        Format::Text => {
+            let premise = premise(preview.context(), false);
+            text::print(&mut colored_stdout(ColorChoice::Auto), &lint_report, &premise, stdout_layout())?;
+        }
         Format::Json => json::print(&mut json_stdout(), &lint_report, preview.config_hash())?,
-        Format::Sarif => sarif::print(&mut json_stdout(), &lint_report)?,
+        Format::Sarif => {
+            lint_report.locate_fields(&inputs);
+            sarif::print(&mut json_stdout(), &lint_report)?;
+        }
     }
     if lint_report.pods == 0 && lint_report.errors.is_empty() {
         print_note(stderr, format_args!("no document in the input creates pods"));
@@ -147,19 +157,22 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
         match previewed {
             Err(error) => lint_report.errors.push(error),
             Ok((document, DocumentPreview::Unsupported(what))) => {
-                let Document { source, document, .. } = document;
-                lint_report.notes.insert(format!("{source}: document {}: {what}", document + 1));
+                lint_report.notes.insert(format!("{}:{}: {what}", document.source, document.line));
             }
             Ok((_, DocumentPreview::Skipped(_))) => {}
             Ok((document, DocumentPreview::Pods { reports, .. })) => {
                 lint_report.pods += reports.len();
                 for report in &reports {
                     let warnings = report.warnings.iter().filter(|warning| warning.starts_with(MANAGED));
-                    lint_report.notes.extend(warnings.map(|warning| format!("{}: {warning}", pod_name(report))));
+                    let position = format!("{}:{}", document.source, document.line);
+                    lint_report
+                        .notes
+                        .extend(warnings.map(|warning| format!("{position}: {}: {warning}", pod_name(report))));
+                    premise::record(preview.context(), &report.namespace, &mut lint_report.assumed);
                 }
                 let pod = reports.into_iter().map(|report| {
                     let findings = preview.lint(&report);
-                    PodFindings { line: document.line, report, findings }
+                    PodFindings { line: document.line, report, findings, field_lines: Vec::new() }
                 });
                 lint_report.pod_findings.extend(pod.filter(|pod| !pod.findings.is_empty()));
             }
@@ -169,6 +182,23 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
 }
 
 impl LintReport {
+    /// Finds the lines of the findings' fields.
+    fn locate_fields(&mut self, inputs: &Inputs) {
+        let mut pods: BTreeMap<(String, usize), Vec<&mut PodFindings>> = BTreeMap::new();
+        for pod in &mut self.pod_findings {
+            pods.entry((pod.report.source.clone(), pod.report.document)).or_default().push(pod);
+        }
+        let keys: BTreeSet<(String, usize)> = pods.keys().cloned().collect();
+        let wanted = |source: &str, document| keys.contains(&(source.to_owned(), document));
+        inputs.locate(wanted, |source, document, located| {
+            for pod in pods.get_mut(&(source.to_owned(), document)).into_iter().flatten() {
+                let PodReport { item, role, pod: patched, .. } = &pod.report;
+                let line = |finding: &Finding| located.field_line(*item, role, patched, &finding.subject);
+                pod.field_lines = pod.findings.iter().map(line).collect();
+            }
+        });
+    }
+
     fn status(&self, fail_on: FailOn) -> Status {
         let bound = match fail_on {
             FailOn::E => Severity::Error,

@@ -1,5 +1,6 @@
 //! `trainmesh preview`: shows the patches of a manifest's pods, offline.
 
+mod fail_on;
 mod show;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use super::live::LiveCluster;
 use super::output::Format;
 use super::{Status, config};
 use crate::manifest::Inputs;
+use fail_on::Conditions;
 use show::show;
 use trainmesh_core::preview::{ManifestContext, Preview, namespace_of};
 
@@ -46,10 +48,17 @@ Examples:
   # Preview a fabric profile before labeling the namespace
   trainmesh preview -f pytorchjob.yaml --fabric ib-shared
 
+  # Fail a pipeline if a rule is refused or a kind or profile is unknown
+  trainmesh preview -f jobs/ -R --summary --fail-on refused,unknown
+
+  # Print the patch of one role
+  trainmesh preview -f pytorchjob.yaml --role Worker -o patch
+
   # Preview in a namespace that is injected by another revision of Istio
   trainmesh preview -f jobs/ -R --namespace-labels trainmesh.dev/inject=enabled,istio.io/rev=canary
 
-Exit codes: 0 on success; 1 if --exit-code is set and some pod would change; 2 on an error.")]
+Exit codes: 0 on success; 1 if a condition of --fail-on occurs, or --exit-code is set and some pod would change; 2 on
+an error.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     input: Input,
@@ -64,13 +73,18 @@ pub(super) struct Arguments {
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Diff)]
     output: Format,
-    /// Exit with code 1 if some pod would change
-    #[arg(long)]
-    exit_code: bool,
+    /// Show only the pods with this role, for example Worker
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// Print only the number of pods in each file and in total
+    #[arg(long, conflicts_with = "output")]
+    summary: bool,
+    #[command(flatten)]
+    conditions: Conditions,
     /// When to color the output
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     color: Color,
-    /// List the documents that create no pods
+    /// Show the messages of skipped rules, and list the documents that create no pods
     #[arg(short, long)]
     verbose: bool,
 }
@@ -107,7 +121,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let preview =
         Preview::new(configuration, context, namespace.to_owned()).with_facts(facts).with_installation(installation);
     let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
-    let summary = thread::scope(|scope| {
+    let shown = thread::scope(|scope| {
         let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));
         for document in inputs.documents() {
             if sender.send(document).is_err() {
@@ -118,10 +132,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         drop(sender);
         shown.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    Ok(match (summary.errors.is_empty() && !summary.comparison_failed, summary.changed && arguments.exit_code) {
-        (false, _) => Status::Failed,
-        (true, true) => Status::Changed,
-        (true, false) => Status::Success,
+    Ok(if !shown.errors.is_empty() || shown.comparison_failed {
+        Status::Failed
+    } else if arguments.conditions.occur(&shown.summary) {
+        Status::Findings
+    } else {
+        Status::Success
     })
 }
 

@@ -11,7 +11,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 
 #[rstest]
 #[case::diff(&["preview", "-f", "-"], POD, 0, &["Pod default/a", "+    proxy.istio.io/config", "mesh.hold           applied HoldAdded"], "")]
-#[case::explain(&["preview", "-f", "-", "-o", "explain"], POD, 0, &["RULE", "OUTCOME", "REASON", "FIELD", "/metadata/annotations/proxy.istio.io~1config"], "")]
+#[case::explain(&["preview", "-f", "-", "-o", "explain"], POD, 0, &["RULE", "OUTCOME", "REASON", "WHY", "  /metadata/annotations/proxy.istio.io~1config\n"], "")]
 #[case::yaml(&["preview", "-f", "-", "-o", "yaml"], POD, 0, &["trainmesh.dev/applied: mesh.hold"], "")]
 #[case::patch(&["preview", "-f", "-", "-o", "patch"], POD, 0, &["\"op\": \"add\""], "")]
 #[case::exit_code(&["preview", "-f", "-", "--exit-code"], POD, 1, &[], "")]
@@ -19,7 +19,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 #[case::audit_mode(&["preview", "-f", "-", "--exit-code", "--namespace-labels", "trainmesh.dev/inject=audit,istio-injection=enabled"], POD, 0, &["audit, not applied"], "")]
 #[case::namespace_flag(&["preview", "-f", "-", "-n", "team-a"], POD, 0, &["Pod team-a/a"], "")]
 #[case::job(&["preview", "-f", "-"], JOB, 0, &["Job default/x\n"], "")]
-#[case::patch_of_two_pods(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\n{POD}"), 2, &[], "use -o json")]
+#[case::patch_of_two_pods(&["preview", "-f", "-", "-o", "patch"], &format!("{POD}---\n{POD}"), 2, &[], "use -o json, or --role to select one")]
 #[case::other_kinds(&["preview", "-v", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &[], "v1 ConfigMap creates no pods")]
 #[case::nothing(&["preview", "-f", "-"], "", 2, &[], "error")]
 #[case::no_such_file(&["preview", "-f", "no/such/file.yaml"], "", 2, &[], "no/such/file.yaml")]
@@ -69,7 +69,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
     &[],
     "only called for CREATE"
 )]
-#[case::invalid_pod(&["preview", "-f", "-"], "apiVersion: v1\nkind: Pod\nspec: 5\n", 0, &["refused NotAPod"], "")]
+#[case::invalid_pod(&["preview", "-f", "-"], "apiVersion: v1\nkind: Pod\nspec: 5\n", 0, &["refused NotAPod", "invalid .spec is 5: expected a mapping"], "")]
 #[case::control_characters_in_names(
     &["preview", "-f", "-"],
     "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\\u001b[31m\\nPod x/y\"}\nspec: {containers: []}\n",
@@ -123,6 +123,8 @@ fn json_output_has_every_field_of_the_contract() {
     let (_, value) = json(&["-f", "-"], POD);
     assert_eq!(value["schemaVersion"], 1);
     assert_eq!(value["configHash"].as_str().unwrap().len(), 12);
+    let assumed = serde_json::json!({"default": {"istio-injection": "enabled", "trainmesh.dev/inject": "enabled"}});
+    assert_eq!(value["assumedNamespaceLabels"], assumed);
     let fields: Vec<&String> = value["results"][0].as_object().unwrap().keys().collect();
     assert_eq!(
         fields,

@@ -19,6 +19,8 @@ mod documentation;
 mod fabric;
 mod golden;
 mod installation;
+mod layout;
 mod lint;
 mod nccl_table;
+mod preview;
 mod terminal;

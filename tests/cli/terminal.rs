@@ -1,7 +1,7 @@
 //! Terminal output with hostile names, labels and files: it contains no control characters from them and no forged
 //! line.
 
-mod pty;
+pub mod pty;
 
 use std::fs;
 
@@ -112,7 +112,7 @@ fn check(output: &str, expected: &str) {
 #[case::fabric_show("fabric show lab --config config.yaml", "\\e[2K\\x9B31m\\u202E")]
 #[case::fabric_unknown("fabric show 'x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K")]
 fn offline_output_is_safe(#[case] command: &str, #[case] expected: &str) {
-    check(&in_terminal(&files(), command, &[]), expected);
+    check(&in_terminal(&files(), command, None, &[]), expected);
 }
 
 /// Starts an apiserver with hostile names and messages.
@@ -150,5 +150,5 @@ fn cluster_output_is_safe(#[case] command: &str, #[case] expected: &str) {
     let folder = files();
     let apiserver = hostile_apiserver();
     let kubeconfig = apiserver.kubeconfig(folder.path());
-    check(&in_terminal(&folder, command, &[("KUBECONFIG", &kubeconfig)]), expected);
+    check(&in_terminal(&folder, command, None, &[("KUBECONFIG", &kubeconfig)]), expected);
 }

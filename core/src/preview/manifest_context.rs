@@ -76,13 +76,6 @@ impl ManifestContext {
         }
     }
 
-    /// Assumes that namespaces that are not in the input are not injected.
-    #[must_use]
-    pub fn without_mesh(mut self) -> Self {
-        self.default_labels.remove(keys::ISTIO_INJECTION);
-        self
-    }
-
     /// Sets the labels of `namespace`.
     pub fn set_labels(&mut self, namespace: String, mut labels: BTreeMap<String, String>) {
         labels.extend(self.extra_labels.clone());
@@ -99,6 +92,24 @@ impl ManifestContext {
     #[must_use]
     pub fn compute_domains(&self, namespace: &str) -> &[ComputeDomain] {
         self.compute_domains.get(namespace).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the labels of all namespaces, if they do not depend on the input.
+    #[must_use]
+    pub fn override_labels(&self) -> Option<&BTreeMap<String, String>> {
+        self.override_labels.as_ref()
+    }
+
+    /// Returns the labels of namespaces that are not in the input.
+    #[must_use]
+    pub fn assumed_labels(&self) -> &BTreeMap<String, String> {
+        &self.default_labels
+    }
+
+    /// Returns true if the labels of `namespace` are not known but assumed.
+    #[must_use]
+    pub fn is_assumed(&self, namespace: &str) -> bool {
+        self.override_labels.is_none() && !self.by_namespace.contains_key(namespace)
     }
 
     /// Returns the training runtimes of the input.

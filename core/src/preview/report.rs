@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::InvalidField;
 use crate::finding::Finding;
 use crate::lint::JobContext;
 use crate::mutate::{Patch, RuleOutcome};
@@ -19,6 +20,9 @@ pub struct PodReport {
     pub document: usize,
     /// Index in a `List`.
     pub item: Option<usize>,
+    /// Line of the source at which the document starts; `None` if the manifest is not from a file.
+    #[serde(skip)]
+    pub line: Option<u64>,
     /// `apiVersion` of the manifest.
     pub api_version: String,
     /// `kind` of the manifest.
@@ -37,6 +41,9 @@ pub struct PodReport {
     pub rules: Vec<RuleOutcome>,
     /// Warnings that the webhook would return.
     pub warnings: Vec<String>,
+    /// Fields of `original` that do not decode.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_text")]
+    pub invalid: Vec<InvalidField>,
     /// Lint findings for the patched pod.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lint: Vec<Finding>,
@@ -51,4 +58,21 @@ pub struct PodReport {
     pub job: Arc<JobContext>,
     /// Objects that the controller would create for the workload.
     pub objects: Vec<Value>,
+}
+
+impl PodReport {
+    /// Returns true if `other` differs only by its role, so that both can be shown as one.
+    #[must_use]
+    pub fn has_same_outcome(&self, other: &Self) -> bool {
+        (&self.source, self.document, self.item) == (&other.source, other.document, other.item)
+            && self.patch == other.patch
+            && self.rules == other.rules
+            && self.warnings == other.warnings
+            && self.invalid == other.invalid
+            && self.lint == other.lint
+    }
+}
+
+fn as_text<S: Serializer>(fields: &[InvalidField], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(fields.iter().map(ToString::to_string))
 }

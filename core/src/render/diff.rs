@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use similar::{ChangeTag, TextDiff};
 
-use super::{Sink, style, write_heading, write_warnings};
-use crate::manifest::DocumentError;
+use super::text::{write_heading, write_separator, write_summary, write_warnings};
+use super::{Closing, Sink, TextOptions, style};
+use crate::mutate::{RuleOutcome, Verdict};
 use crate::preview::PodReport;
 use crate::printable::Printable;
 use crate::yaml;
@@ -13,45 +14,72 @@ use crate::yaml;
 /// Number of context lines around a change, as in `diff -u`.
 const CONTEXT: usize = 3;
 
-/// Writes a diff of each role and the outcomes of the rules.
+/// Columns of the continuation lines of a rule.
+const INDENT: usize = 4;
+
+/// Writes a diff of each role and the outcomes of the rules. Roles with the same outcome are shown as one.
 pub struct Diff<W> {
     out: W,
+    options: TextOptions,
     first: bool,
 }
 
 impl<W: Write> Diff<W> {
     /// Creates a sink that writes to `out`.
-    pub fn new(out: W) -> Self {
-        Self { out, first: true }
+    pub fn new(out: W, options: TextOptions) -> Self {
+        Self { out, options, first: true }
+    }
+
+    fn write_rules(&mut self, rules: &[RuleOutcome]) -> io::Result<()> {
+        let width = rules.iter().map(|rule| rule.rule.name().len()).max().unwrap_or_default();
+        let is_shown = |rule: &&RuleOutcome| self.options.verbose || rule.outcome != Verdict::Skipped;
+        for rule in rules.iter().filter(is_shown) {
+            let style = style::verdict(rule.outcome);
+            let (name, verdict) = (rule.rule.name(), rule.outcome.name());
+            let text = format!("{}: {}", rule.reason.code(), Printable(rule.summary()));
+            let text = self.options.layout.wrap(&text, width + 11, INDENT);
+            writeln!(self.out, "  {name:<width$} {style}{verdict:<7}{style:#} {text}")?;
+            for part in &rule.parts {
+                let part = self.options.layout.wrap(&Printable(part).to_string(), INDENT, INDENT + 2);
+                writeln!(self.out, "    {part}")?;
+            }
+        }
+        let skipped: Vec<&RuleOutcome> = rules.iter().filter(|rule| !is_shown(rule)).collect();
+        self.write_skipped(&skipped, rules.len())
+    }
+
+    /// Writes the rules that were skipped in one line.
+    fn write_skipped(&mut self, skipped: &[&RuleOutcome], rules: usize) -> io::Result<()> {
+        let Some(first) = skipped.first() else { return Ok(()) };
+        let text = if skipped.len() == rules && skipped.iter().all(|rule| rule.message == first.message) {
+            format!("all rules: {}: {}", first.reason.code(), Printable(&first.message))
+        } else {
+            let names = skipped.iter().map(|rule| format!("{} ({})", rule.rule.name(), rule.reason.code()));
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let dim = style::DIM;
+        writeln!(self.out, "  {dim}skipped{dim:#} {}", self.options.layout.wrap(&text, 10, INDENT))
     }
 }
 
 impl<W: Write> Sink for Diff<W> {
-    fn report(&mut self, report: &PodReport) -> io::Result<()> {
-        if !std::mem::take(&mut self.first) {
-            writeln!(self.out)?;
-        }
-        write_heading(&mut self.out, report)?;
-        if report.changed {
-            write_hunks(&mut self.out, report)?;
-        }
-        let width = report.rules.iter().map(|rule| rule.rule.name().len()).max().unwrap_or_default();
-        for rule in &report.rules {
-            let style = style::verdict(rule.outcome);
-            let (name, verdict, reason) = (rule.rule.name(), rule.outcome.name(), rule.reason.code());
-            writeln!(
-                self.out,
-                "  {name:<width$} {style}{verdict:<7}{style:#} {reason}: {}",
-                Printable(rule.summary())
-            )?;
-            for part in &rule.parts {
-                writeln!(self.out, "    {}", Printable(part))?;
+    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+        for roles in reports.chunk_by(PodReport::has_same_outcome) {
+            let Some(report) = roles.first() else { continue };
+            let first = std::mem::take(&mut self.first);
+            write_separator(&mut self.out, &mut self.options, first)?;
+            write_heading(&mut self.out, roles)?;
+            if report.changed {
+                write_hunks(&mut self.out, report)?;
             }
+            self.write_rules(&report.rules)?;
+            write_warnings(&mut self.out, report, self.options.layout)?;
         }
-        write_warnings(&mut self.out, report)
+        Ok(())
     }
 
-    fn finish(&mut self, _errors: &[DocumentError]) -> io::Result<()> {
+    fn finish(&mut self, closing: &Closing<'_>) -> io::Result<()> {
+        write_summary(&mut self.out, closing, self.options.layout)?;
         self.out.flush()
     }
 }

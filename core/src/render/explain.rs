@@ -1,65 +1,83 @@
-//! `-o explain`: a table of the rules with outcome, reason and field.
+//! `-o explain`: a table of the rules with outcome and reason, and the field of each rule in a line of its own.
 
 use std::io::{self, Write};
 
-use super::{Sink, style, write_heading, write_warnings};
-use crate::manifest::DocumentError;
+use super::text::{write_heading, write_separator, write_summary, write_warnings};
+use super::{Closing, Sink, TextOptions, style};
+use crate::mutate::RuleOutcome;
 use crate::preview::PodReport;
 use crate::printable::Printable;
 
-/// Writes a table of the rules for each role.
+/// Columns of the lines below a rule.
+const INDENT: usize = 4;
+
+/// Minimum width of the column WHY. In a narrower terminal, the reason is in the lines below the rule.
+const MIN_WHY: usize = 60;
+
+/// Writes a table of the rules for each role. Roles with the same outcome are shown as one.
 pub struct Explain<W> {
     out: W,
+    options: TextOptions,
     first: bool,
 }
 
 impl<W: Write> Explain<W> {
     /// Creates a sink that writes to `out`.
-    pub fn new(out: W) -> Self {
-        Self { out, first: true }
+    pub fn new(out: W, options: TextOptions) -> Self {
+        Self { out, options, first: true }
+    }
+
+    fn write_rules(&mut self, rules: &[RuleOutcome]) -> io::Result<()> {
+        let column_width = |header: &str, cells: &mut dyn Iterator<Item = usize>| {
+            cells.chain([header.len()]).max().unwrap_or_default()
+        };
+        let names = column_width("RULE", &mut rules.iter().map(|rule| rule.rule.name().len()));
+        let reasons = column_width("REASON", &mut rules.iter().map(|rule| rule.reason.code().len()));
+        let layout = self.options.layout;
+        let why = names + reasons + 15;
+        let has_column = layout.fits(why + MIN_WHY);
+        let (heading, dim) = (style::HEADING, style::DIM);
+        let header = if has_column { "WHY" } else { "" };
+        let row = format!("{:<names$}  {:<7}  {:<reasons$}  {header}", "RULE", "OUTCOME", "REASON");
+        writeln!(self.out, "  {heading}{}{heading:#}", row.trim_end())?;
+        for rule in rules {
+            let (style, code) = (style::verdict(rule.outcome), rule.reason.code());
+            let summary = Printable(rule.summary()).to_string();
+            write!(self.out, "  {:<names$}  {style}{:<7}{style:#}  ", rule.rule.name(), rule.outcome.name())?;
+            let indent = if has_column {
+                writeln!(self.out, "{code:<reasons$}  {}", layout.wrap(&summary, why, why))?;
+                why
+            } else {
+                writeln!(self.out, "{code}\n{:INDENT$}{}", "", layout.wrap(&summary, INDENT, INDENT))?;
+                INDENT
+            };
+            for part in &rule.parts {
+                let part = layout.wrap(&Printable(part).to_string(), indent, indent + 2);
+                writeln!(self.out, "{:indent$}{part}", "")?;
+            }
+            if let Some(field) = &rule.field {
+                writeln!(self.out, "{:indent$}{dim}{}{dim:#}", "", Printable(field))?;
+            }
+        }
+        Ok(())
     }
 }
 
 impl<W: Write> Sink for Explain<W> {
-    fn report(&mut self, report: &PodReport) -> io::Result<()> {
-        if !std::mem::take(&mut self.first) {
-            writeln!(self.out)?;
+    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+        for roles in reports.chunk_by(PodReport::has_same_outcome) {
+            let Some(report) = roles.first() else { continue };
+            let first = std::mem::take(&mut self.first);
+            write_separator(&mut self.out, &mut self.options, first)?;
+            write_heading(&mut self.out, roles)?;
+            self.write_rules(&report.rules)?;
+            write_warnings(&mut self.out, report, self.options.layout)?;
         }
-        write_heading(&mut self.out, report)?;
-        let field = |field: &Option<String>| {
-            field.as_ref().map_or_else(|| "-".to_owned(), |field| Printable(field).to_string())
-        };
-        let column_width = |header: &str, cells: &mut dyn Iterator<Item = usize>| {
-            cells.chain([header.len()]).max().unwrap_or_default()
-        };
-        let names = column_width("RULE", &mut report.rules.iter().map(|rule| rule.rule.name().len()));
-        let reasons = column_width("REASON", &mut report.rules.iter().map(|rule| rule.reason.code().len()));
-        let fields = column_width("FIELD", &mut report.rules.iter().map(|rule| field(&rule.field).len()));
-        let heading = style::HEADING;
-        writeln!(
-            self.out,
-            "  {heading}{:<names$}  {:<7}  {:<reasons$}  {:<fields$}  WHY{heading:#}",
-            "RULE", "OUTCOME", "REASON", "FIELD"
-        )?;
-        for rule in &report.rules {
-            let style = style::verdict(rule.outcome);
-            writeln!(
-                self.out,
-                "  {:<names$}  {style}{:<7}{style:#}  {:<reasons$}  {:<fields$}  {}",
-                rule.rule.name(),
-                rule.outcome.name(),
-                rule.reason.code(),
-                field(&rule.field),
-                Printable(rule.summary())
-            )?;
-            for part in &rule.parts {
-                writeln!(self.out, "    {}", Printable(part))?;
-            }
-        }
-        write_warnings(&mut self.out, report)
+        Ok(())
     }
 
-    fn finish(&mut self, _errors: &[DocumentError]) -> io::Result<()> {
+    fn finish(&mut self, closing: &Closing<'_>) -> io::Result<()> {
+        write_summary(&mut self.out, closing, self.options.layout)?;
         self.out.flush()
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::Sink;
+use super::{Closing, Sink};
 use crate::manifest::DocumentError;
 use crate::preview::PodReport;
 
@@ -33,25 +33,32 @@ impl<'a, W: Write> Json<'a, W> {
 }
 
 impl<W: Write> Sink for Json<'_, W> {
-    fn report(&mut self, report: &PodReport) -> io::Result<()> {
-        if self.results == 0 {
-            self.write_head()?;
-        } else {
-            writeln!(self.out, ",")?;
+    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+        for report in reports {
+            if self.results == 0 {
+                self.write_head()?;
+            } else {
+                writeln!(self.out, ",")?;
+            }
+            self.results += 1;
+            // Callers detect a closed pipe by the kind of the I/O error.
+            serde_json::to_writer(&mut self.out, report).map_err(io::Error::from)?;
         }
-        self.results += 1;
-        // Callers detect a closed pipe by the kind of the I/O error.
-        serde_json::to_writer(&mut self.out, report).map_err(io::Error::from)
+        Ok(())
     }
 
-    fn finish(&mut self, errors: &[DocumentError]) -> io::Result<()> {
+    fn finish(&mut self, closing: &Closing<'_>) -> io::Result<()> {
         if self.results == 0 {
             self.write_head()?;
         } else {
             writeln!(self.out)?;
         }
-        let errors: Vec<Value> = errors.iter().map(error_to_json).collect();
-        writeln!(self.out, r#"],"errors":{}}}"#, json!(errors))?;
+        let errors: Vec<Value> = closing.errors.iter().map(error_to_json).collect();
+        write!(self.out, r#"],"errors":{}"#, json!(errors))?;
+        if let Some(assumed) = closing.assumed {
+            write!(self.out, r#","assumedNamespaceLabels":{}"#, json!(assumed))?;
+        }
+        writeln!(self.out, "}}")?;
         self.out.flush()
     }
 }

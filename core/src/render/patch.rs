@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::Sink;
-use crate::manifest::DocumentError;
+use super::{Closing, Sink};
 use crate::mutate::Patch;
 use crate::preview::PodReport;
 
@@ -21,19 +20,21 @@ impl<W: Write> SinglePatch<W> {
 }
 
 impl<W: Write> Sink for SinglePatch<W> {
-    fn report(&mut self, report: &PodReport) -> io::Result<()> {
-        if self.patch.is_some() {
-            let message =
-                "-o patch supports only one pod, but the input creates more: use -o json, or specify a single role";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+        for report in reports {
+            if self.patch.is_some() {
+                let message =
+                    "-o patch supports only one pod, but the input creates more: use -o json, or --role to select one";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+            }
+            self.patch = Some(report.patch.clone());
         }
-        self.patch = Some(report.patch.clone());
         Ok(())
     }
 
-    fn finish(&mut self, errors: &[DocumentError]) -> io::Result<()> {
+    fn finish(&mut self, closing: &Closing<'_>) -> io::Result<()> {
         // An invalid document may contain another pod.
-        if let Some(patch) = self.patch.as_ref().filter(|_| errors.is_empty()) {
+        if let Some(patch) = self.patch.as_ref().filter(|_| closing.errors.is_empty()) {
             serde_json::to_writer_pretty(&mut self.out, patch).map_err(io::Error::from)?;
             writeln!(self.out)?;
         }

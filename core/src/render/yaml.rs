@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::Sink;
-use crate::manifest::DocumentError;
+use super::{Closing, Sink};
 use crate::preview::PodReport;
 use crate::yaml;
 
@@ -21,14 +20,17 @@ impl<W: Write> Yaml<W> {
 }
 
 impl<W: Write> Sink for Yaml<W> {
-    fn report(&mut self, report: &PodReport) -> io::Result<()> {
-        if !std::mem::take(&mut self.first) {
-            writeln!(self.out, "---")?;
+    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+        for report in reports {
+            if !std::mem::take(&mut self.first) {
+                writeln!(self.out, "---")?;
+            }
+            self.out.write_all(yaml::to_string(&report.pod).as_bytes())?;
         }
-        self.out.write_all(yaml::to_string(&report.pod).as_bytes())
+        Ok(())
     }
 
-    fn finish(&mut self, _errors: &[DocumentError]) -> io::Result<()> {
+    fn finish(&mut self, _closing: &Closing<'_>) -> io::Result<()> {
         self.out.flush()
     }
 }

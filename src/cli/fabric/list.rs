@@ -1,14 +1,25 @@
 //! The table of `trainmesh fabric list`.
 
+use std::iter::repeat_n;
+
 use crate::cli::table::table;
 use trainmesh_core::config::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
 use trainmesh_core::config::{Profile, Profiles};
+use trainmesh_core::printable::Printable;
+use trainmesh_core::render::Layout;
 
 /// Prefix of a device class that is requested as an extended resource (KEP-5004).
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
-/// Formats one line for each profile, with a column for namespaces if some profile is restricted to some.
-pub(super) fn text(profiles: &Profiles) -> String {
+/// Cell of a profile without devices.
+const NONE: &str = "-";
+
+/// Columns of the lines below a profile.
+const INDENT: usize = 4;
+
+/// Formats one line for each profile, with a column for namespaces if some profile is restricted to some. If a line
+/// does not fit, devices and descriptions are in lines of their own.
+pub(super) fn text(profiles: &Profiles, layout: Layout) -> String {
     let entries = profiles.all();
     let restricted = entries.values().any(|entry| entry.profile.namespaces.is_some());
     let rows: Vec<Vec<String>> = entries
@@ -25,7 +36,33 @@ pub(super) fn text(profiles: &Profiles) -> String {
         .collect();
     let namespaces = restricted.then_some("NAMESPACES");
     let head = ["NAME", "ORIGIN", "TRANSPORT", "DEVICES"].into_iter().chain(namespaces).chain(["DESCRIPTION"]);
-    table(&head.collect::<Vec<_>>(), &rows)
+    let complete = table(&head.collect::<Vec<_>>(), &rows);
+    let fits = complete.lines().all(|line| layout.fits(line.chars().count()));
+    if fits { complete } else { narrow(rows, namespaces, layout) }
+}
+
+/// Formats the devices and the description of each profile in lines below its name.
+fn narrow(rows: Vec<Vec<String>>, namespaces: Option<&str>, layout: Layout) -> String {
+    let head: Vec<&str> = ["NAME", "ORIGIN", "TRANSPORT"].into_iter().chain(namespaces).collect();
+    let split = rows.into_iter().map(|mut row| {
+        let details = [row.remove(3), row.pop().unwrap_or_default()];
+        (row, details)
+    });
+    let (rows, details): (Vec<Vec<String>>, Vec<[String; 2]>) = split.unzip();
+    let table = table(&head, &rows);
+    let mut lines = table.lines();
+    let mut text = lines.next().unwrap_or_default().to_owned() + "\n";
+    for (line, details) in lines.zip(&details) {
+        text += line;
+        text.push('\n');
+        for detail in details.iter().filter(|detail| !detail.is_empty() && *detail != NONE) {
+            let detail = layout.wrap(&Printable(detail).to_string(), INDENT, INDENT + 2);
+            text.extend(repeat_n(' ', INDENT));
+            text += &detail;
+            text.push('\n');
+        }
+    }
+    text
 }
 
 /// Formats the namespaces that may use a profile.
@@ -45,7 +82,7 @@ fn devices(profile: &Profile) -> String {
     if parts.is_empty() && fast > 0 {
         parts.push(format!("{fast} GKE networks"));
     }
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { NONE.to_owned() } else { parts.join(", ") }
 }
 
 fn resource(resource: &Resource) -> String {

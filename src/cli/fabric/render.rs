@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use anstream::ColorChoice;
 use serde_json::{Value, json};
 
 use super::{Source, unknown_profile};
-use crate::cli::Status;
 use crate::cli::output::Format;
+use crate::cli::terminal::stdout_layout;
+use crate::cli::{Status, print_note, stderr};
 use trainmesh_core::config::Profile;
-use trainmesh_core::config::profile::ResourcePattern;
+use trainmesh_core::config::profile::{Amount, Ratios, ResourcePattern};
 use trainmesh_core::manifest::Document;
 use trainmesh_core::preview::{DocumentPreview, ManifestContext, Preview};
+use trainmesh_core::render::{Closing, TextOptions};
 use trainmesh_core::{keys, scope};
 
 /// Show the patch of a profile for a generated pod with one container, and why
@@ -44,18 +47,37 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let profiles = &configuration.fabric.profiles;
     let Some(entry) = profiles.find(name) else { return unknown_profile(profiles, name) };
     let pod = pod(&entry.profile, *gpus, machine.as_deref());
+    let machine_hint = if machine.is_none() { known_machines(&entry.profile) } else { None };
     // Without a mesh, so that only the profile applies.
     let labels = BTreeMap::from([(keys::INJECT.to_owned(), scope::ENABLED.to_owned())]);
     let preview = Preview::new(configuration, ManifestContext::new(Some(labels)), namespace.clone());
     let document = Document { source: "render".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
-    let mut sink = output.sink(anstream::ColorChoice::Auto, &preview);
-    if let DocumentPreview::Pods { reports, .. } = preview.document(&document)? {
-        for report in &reports {
-            sink.report(report)?;
+    let options = TextOptions { layout: stdout_layout(), ..TextOptions::default() };
+    let mut sink = output.sink(ColorChoice::Auto, options, &preview);
+    if let DocumentPreview::Pods { mut reports, .. } = preview.document(&document)? {
+        // The pod has no manifest.
+        for report in &mut reports {
+            report.line = None;
         }
+        sink.workload(&reports)?;
     }
-    sink.finish(&[])?;
+    sink.finish(&Closing::default())?;
+    if let Some(machines) = machine_hint {
+        let stderr = &mut stderr(ColorChoice::Auto);
+        print_note(stderr, format_args!("the number of devices depends on the machine: set --machine; {machines}"));
+    }
     Ok(Status::Success)
+}
+
+/// Describes the instance types that the number of devices depends on, if it does.
+fn known_machines(profile: &Profile) -> Option<String> {
+    profile.resources.iter().find_map(|resource| match &resource.amount {
+        Amount::Devices { ratio: Ratios::ByInstanceType(ratios), .. } => {
+            let names: Vec<&str> = ratios.keys().map(String::as_str).collect();
+            Some(format!("the profile contains {}", names.join(", ")))
+        }
+        _ => None,
+    })
 }
 
 /// Returns a pod that requests `gpus` and selects the profile.

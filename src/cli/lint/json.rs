@@ -20,13 +20,14 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash:
         "pods": lint_report.pods,
         "results": results,
         "errors": errors,
+        "assumedNamespaceLabels": lint_report.assumed,
     });
     serde_json::to_writer(&mut *out, &whole).map_err(std::io::Error::from)?;
     finish(out)
 }
 
 fn result(pod: &PodFindings) -> Value {
-    let PodFindings { line, report, findings } = pod;
+    let PodFindings { line, report, findings, .. } = pod;
     json!({
         "source": report.source,
         "document": report.document,

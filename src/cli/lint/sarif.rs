@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::iter::repeat;
 
 use serde_json::{Value, json};
 
@@ -16,7 +17,11 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
     let checks = checks();
     let results = lint_report.pod_findings.iter().flat_map(|pod| {
         let checks = &checks;
-        pod.findings.iter().map(move |finding| result(pod, finding, checks))
+        let lines = pod.field_lines.iter().map(Some).chain(repeat(None));
+        pod.findings
+            .iter()
+            .zip(lines)
+            .map(move |(finding, line)| result(pod, finding, *line.unwrap_or(&pod.line), checks))
     });
     let errors: Vec<Value> = lint_report.errors.iter().map(notification).collect();
     let driver = json!({
@@ -52,8 +57,8 @@ fn rule(check: &Check) -> Value {
     })
 }
 
-fn result(pod: &PodFindings, finding: &Finding, checks: &[&Check]) -> Value {
-    let PodFindings { line, report, .. } = pod;
+fn result(pod: &PodFindings, finding: &Finding, line: u64, checks: &[&Check]) -> Value {
+    let report = &pod.report;
     let Finding { code, severity, message, evidence: _, fix, subject } = finding;
     let fix = fix.unwrap_or_default();
     let pod = pod_name(report);
@@ -63,7 +68,7 @@ fn result(pod: &PodFindings, finding: &Finding, checks: &[&Check]) -> Value {
         "level": level(*severity),
         "message": {"text": format!("{pod}: {message}. Fix: {fix}.")},
         "locations": [{
-            "physicalLocation": location(&report.source, Some(*line)),
+            "physicalLocation": location(&report.source, Some(line)),
             "logicalLocations": [{"fullyQualifiedName": format!("{pod} {subject}"), "kind": "object"}],
         }],
     })

@@ -4,16 +4,25 @@ use std::io::Write;
 
 use super::{LintReport, PodFindings, pod_name};
 use trainmesh_core::finding::Severity;
+use trainmesh_core::preview::PodReport;
 use trainmesh_core::printable::Printable;
-use trainmesh_core::render::{style, write_finding};
+use trainmesh_core::render::{Layout, style, write_finding};
+use trainmesh_core::workload::SOLE_ROLE;
 
-pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::Result<()> {
-    let strong = style::HEADING;
-    for PodFindings { line, report, findings } in &lint_report.pod_findings {
+pub(super) fn print(
+    out: &mut impl Write,
+    lint_report: &LintReport,
+    premise: &str,
+    layout: Layout,
+) -> anyhow::Result<()> {
+    let (strong, dim) = (style::HEADING, style::DIM);
+    writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&Printable(premise).to_string(), 0, 4))?;
+    for roles in lint_report.pod_findings.chunk_by(has_same_findings) {
+        let Some(PodFindings { line, report, findings, .. }) = roles.first() else { continue };
         let source = Printable(&report.source);
-        writeln!(out, "{strong}{source}:{line}: {}{strong:#}", Printable(pod_name(report)))?;
+        writeln!(out, "{strong}{source}:{line}: {}{strong:#}", Printable(names(roles)))?;
         for found in findings {
-            write_finding(out, found)?;
+            write_finding(out, found, layout)?;
         }
         writeln!(out)?;
     }
@@ -24,4 +33,17 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
     let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
     writeln!(out, "pods: {}; E: {errors}, W: {warnings}, I: {notes}", lint_report.pods)?;
     Ok(out.flush()?)
+}
+
+/// Returns true if two pods are roles of one workload with the same findings.
+fn has_same_findings(a: &PodFindings, b: &PodFindings) -> bool {
+    let key = |report: &PodReport| (report.document, report.item);
+    a.report.source == b.report.source && key(&a.report) == key(&b.report) && a.findings == b.findings
+}
+
+/// Returns the name of the pods: `PyTorchJob default/llama Master, Worker`.
+fn names(roles: &[PodFindings]) -> String {
+    let first = roles.first().map(|pod| pod_name(&pod.report)).unwrap_or_default();
+    let others = roles.iter().skip(1).map(|pod| pod.report.role.as_str()).filter(|role| *role != SOLE_ROLE);
+    others.fold(first, |names, role| format!("{names}, {role}"))
 }

@@ -1,27 +1,48 @@
 //! The second pass over the input: previews and prints every document, and compares it with the cluster on request.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::sync::mpsc;
 
+use anyhow::bail;
+
 use super::super::input::document_error;
 use super::super::live::LiveCluster;
+use super::super::premise::{self, AssumedLabels, premise};
 use super::super::progress::Progress;
-use super::super::{print_difference, print_error, print_note, stderr};
+use super::super::terminal::stdout_layout;
+use super::super::{colored_stdout, print_difference, print_error, print_note, stderr};
 use super::Arguments;
 use trainmesh_core::manifest::{Document, DocumentError};
-use trainmesh_core::preview::{DocumentPreview, Drift, PodReport, Preview};
+use trainmesh_core::preview::{DocumentPreview, Drift, PodReport, Preview, Summary};
+use trainmesh_core::printable::Printable;
+use trainmesh_core::render::{Closing, Sink, TextOptions};
 
 /// Result of a run.
 #[derive(Debug, Default)]
-pub(super) struct Summary {
-    pub(super) pods: usize,
-    pub(super) changed: bool,
+pub(super) struct Shown {
+    pub(super) summary: Summary,
     pub(super) errors: Vec<DocumentError>,
     /// Set if the dry run of some pod failed.
     pub(super) comparison_failed: bool,
-    /// Notes that have been printed: each is printed once.
-    printed_notes: BTreeSet<String>,
+    /// Counts of each file with `--summary`, in the order of the input.
+    by_file: Vec<(String, Summary)>,
+    assumed: AssumedLabels,
+    /// Notes in the order of the input, and their indexes by text: each is printed once.
+    notes: Vec<Note>,
+    notes_by_text: BTreeMap<String, usize>,
+    /// Roles of the input.
+    roles: BTreeSet<String>,
+}
+
+/// A note about one or several documents.
+#[derive(Debug)]
+struct Note {
+    text: String,
+    /// File and line of the first document.
+    position: String,
+    /// Number of other documents.
+    others: usize,
 }
 
 /// Prints every document in the order of the input.
@@ -30,11 +51,16 @@ pub(super) fn show(
     documents: mpsc::Receiver<Result<Document, DocumentError>>,
     preview: &Preview,
     live: Option<&LiveCluster>,
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<Shown> {
     let color = arguments.color.into();
     let stderr = &mut stderr(color);
-    let mut sink = arguments.output.sink(color, preview);
-    let mut summary = Summary::default();
+    let premise = premise(preview.context(), live.is_some());
+    if arguments.verbose && (arguments.summary || !arguments.output.is_text()) {
+        print_note(stderr, format_args!("{premise}"));
+    }
+    let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: Some(premise) };
+    let mut sink = (!arguments.summary).then(|| arguments.output.sink(color, options, preview));
+    let mut shown = Shown::default();
     let mut progress = Progress::new();
     for document in documents {
         let previewed = document.and_then(|document| {
@@ -44,59 +70,127 @@ pub(super) fn show(
         match previewed {
             Err(error) => {
                 print_error(stderr, format_args!("{error}"));
-                summary.errors.push(error);
+                shown.count(arguments, &error.source, |summary| summary.errors += 1);
+                shown.errors.push(error);
             }
             Ok((document, DocumentPreview::Skipped(kind))) => {
                 if arguments.verbose {
-                    let Document { source, document, .. } = &document;
-                    print_note(stderr, format_args!("{source}: document {}: {kind} creates no pods", document + 1));
+                    print_note(stderr, format_args!("{}: {kind} creates no pods", position(&document)));
                 }
             }
             Ok((document, DocumentPreview::Unsupported(what))) => {
-                let Document { source, document, .. } = &document;
-                print_note(stderr, format_args!("{source}: document {}: {what}", document + 1));
+                print_note(stderr, format_args!("{}: {what}", position(&document)));
+                shown.count(arguments, &document.source, |summary| summary.unsupported += 1);
             }
-            Ok((_, DocumentPreview::Pods { reports, notes })) => {
+            Ok((document, DocumentPreview::Pods { mut reports, mut notes })) => {
+                if arguments.summary {
+                    notes.clear();
+                }
+                if let Some(role) = &arguments.role {
+                    shown.roles.extend(reports.iter().map(|report| report.role.clone()));
+                    reports.retain(|report| report.role == *role);
+                }
                 for report in &reports {
                     progress.tick();
-                    sink.report(report)?;
-                    summary.pods += 1;
-                    summary.changed |= report.changed;
-                    summary.comparison_failed |= live.is_some_and(|live| !compare(live, report, stderr));
+                    shown.count(arguments, &document.source, |summary| summary.add(report));
+                    premise::record(preview.context(), &report.namespace, &mut shown.assumed);
+                }
+                sink.as_mut().map_or(Ok(()), |sink| sink.workload(&reports))?;
+                for report in &reports {
+                    shown.comparison_failed |= live.is_some_and(|live| !compare(live, report, stderr));
                 }
                 for text in notes {
-                    if !summary.printed_notes.contains(&text) {
-                        print_note(stderr, format_args!("{text}"));
-                        summary.printed_notes.insert(text);
-                    }
+                    shown.add_note(text, &document);
                 }
             }
         }
     }
-    sink.finish(&summary.errors)?;
-    if summary.pods == 0 && summary.errors.is_empty() {
-        print_note(stderr, format_args!("no document in the input creates pods"));
+    drop(progress);
+    shown.require_role(arguments.role.as_deref())?;
+    shown.finish(arguments, sink)?;
+    shown.print_notes(stderr);
+    Ok(shown)
+}
+
+impl Shown {
+    /// Counts a document or pod of `source`.
+    fn count(&mut self, arguments: &Arguments, source: &str, count: impl Fn(&mut Summary)) {
+        count(&mut self.summary);
+        if !arguments.summary {
+            return;
+        }
+        match self.by_file.last_mut() {
+            Some((file, summary)) if file == source => count(summary),
+            _ => count(&mut self.by_file.push_mut((source.to_owned(), Summary::default())).1),
+        }
     }
-    Ok(summary)
+
+    fn add_note(&mut self, text: String, document: &Document) {
+        if let Some(note) = self.notes_by_text.get(&text).and_then(|index| self.notes.get_mut(*index)) {
+            note.others += 1;
+            return;
+        }
+        self.notes_by_text.insert(text.clone(), self.notes.len());
+        self.notes.push(Note { text, position: position(document), others: 0 });
+    }
+
+    /// Fails if pods were found, but none with the requested role.
+    fn require_role(&self, role: Option<&str>) -> anyhow::Result<()> {
+        let Some(role) = role.filter(|role| !self.roles.is_empty() && !self.roles.contains(*role)) else {
+            return Ok(());
+        };
+        let roles: Vec<&str> = self.roles.iter().map(String::as_str).collect();
+        bail!("no pod has the role {role}: use {}", roles.join(" or "))
+    }
+
+    /// Completes the output.
+    fn finish(&self, arguments: &Arguments, sink: Option<Box<dyn Sink + '_>>) -> anyhow::Result<()> {
+        if let Some(mut sink) = sink {
+            let closing = Closing { errors: &self.errors, assumed: Some(&self.assumed), summary: Some(&self.summary) };
+            return Ok(sink.finish(&closing)?);
+        }
+        let mut out = colored_stdout(arguments.color.into());
+        let files = if self.by_file.len() > 1 { self.by_file.as_slice() } else { &[] };
+        for (file, summary) in files {
+            writeln!(out, "{}: {summary}", Printable(file))?;
+        }
+        writeln!(out, "{}", self.summary)?;
+        Ok(out.flush()?)
+    }
+
+    /// Prints the notes.
+    fn print_notes(&self, stderr: &mut impl Write) {
+        for Note { text, position, others } in &self.notes {
+            let others = if *others > 0 { format!(" (and {others} more)") } else { String::new() };
+            print_note(stderr, format_args!("{position}{others}: {text}"));
+        }
+        if self.summary.pods == 0 && self.errors.is_empty() {
+            print_note(stderr, format_args!("no document in the input creates pods"));
+        }
+    }
+}
+
+/// Returns the file and line of a document.
+fn position(document: &Document) -> String {
+    format!("{}:{}", document.source, document.line)
 }
 
 /// Prints the differences between `report` and the cluster; returns false if the dry run failed.
 fn compare(live: &LiveCluster, report: &PodReport, stderr: &mut impl Write) -> bool {
-    let PodReport { kind, namespace, name, role, .. } = report;
+    let PodReport { source, line, kind, namespace, name, role, .. } = report;
+    let subject = format!("{source}:{}: {kind} {namespace}/{name} {role}", line.unwrap_or_default());
     let text = |value: Option<String>| value.map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
     match live.compare(report) {
         Ok(differences) => {
             for Drift { field, shown, live } in differences {
                 let (shown, live) = (text(shown), text(live));
-                let what = format_args!(
-                    "{kind} {namespace}/{name} {role}: {field} is {shown} in the preview, {live} in the cluster"
-                );
+                let what = format_args!("{subject}: {field} is {shown} in the preview, {live} in the cluster");
                 print_difference(stderr, what);
             }
             true
         }
         Err(error) => {
-            print_error(stderr, format_args!("{kind} {namespace}/{name} {role}: {error:#}"));
+            print_error(stderr, format_args!("{subject}: {error:#}"));
             false
         }
     }

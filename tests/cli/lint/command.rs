@@ -41,7 +41,7 @@ fn manifest_with(id: &str) -> String {
 }
 
 #[rstest]
-#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_RETRY_CNT is 100", "why: ", "fix: set a value", "pods: 1; E: 1, W: 1, I: 1"], "")]
+#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_RETRY_CNT is 100", "why: ", "fix: set a value", "pods: 1; E: 1, W: 2, I: 1"], "")]
 #[case::below_the_threshold(&["lint", "-f", "-"], &manifest_with("W"), 0, &["FP004 W"], "")]
 #[case::warnings_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("W"), 1, &["FP004 W"], "")]
 #[case::notes_do_not_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("I"), 0, &["FP010 I"], "")]
@@ -58,11 +58,12 @@ fn manifest_with(id: &str) -> String {
     &["FP027 E profile ib-shared needs IPC_LOCK, which Pod Security baseline forbids"],
     ""
 )]
-#[case::no_mesh_by_default(&["lint", "-f", "-", "-o", "json"], JOB, 1, &["FP005"], "")]
-#[case::mesh(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and gloo"], "")]
+#[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 W NCCL and gloo"], "")]
+#[case::no_mesh(&["lint", "-f", "-", "--namespace-labels", "", "--fail-on", "E"], JOB, 1, &["namespace labels: none", "W: 1,"], "")]
+#[case::roles_are_folded(&["lint", "-f", "examples/pytorchjob.yaml"], "", 0, &["examples/pytorchjob.yaml:2: PyTorchJob research/llama-pretrain Master, Worker\n"], "")]
 #[case::help(&["lint", "--help"], "", 0, &["Examples:", "--fail-on", "Exit codes:"], "")]
 #[case::in_preview(&["preview", "-f", "-"], JOB, 0, &["FP010 I", "why: Since 2.21", "fix: remove NCCL_IB_GID_INDEX"], "")]
-#[case::in_preview_explain(&["preview", "-f", "-", "-o", "explain"], JOB, 0, &["FP005 E", "/spec/containers/0/env/"], "")]
+#[case::in_preview_explain(&["preview", "-f", "-", "-o", "explain"], JOB, 0, &["FP005 E", "\n    /spec/containers/0/env/"], "")]
 fn commands(
     #[case] arguments: &[&str],
     #[case] input: &str,
@@ -89,7 +90,7 @@ fn json_output_names_the_pod_and_the_field() {
     let result = &value["results"][0];
     assert_eq!((&result["document"], &result["line"]), (&1.into(), &5.into()));
     assert_eq!((&result["role"], &result["replicas"]), (&"Worker".into(), &3.into()));
-    assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010"]);
+    assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP021", "FP010"]);
     let fields: Vec<&String> = result["lint"][0].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["id", "severity", "message", "cure", "field"]);
     assert!(value["errors"].as_array().unwrap().is_empty());

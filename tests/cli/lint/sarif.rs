@@ -78,7 +78,7 @@ fn findings_have_rule_level_and_location() {
 }
 
 #[test]
-fn locations_have_the_file_uri_and_the_line_of_the_document() {
+fn locations_have_the_file_uri_and_the_line_of_the_field() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("my job #1.yaml");
     std::fs::write(&path, format!("---\nkind: [\n---\n{POD}")).unwrap();
@@ -87,7 +87,7 @@ fn locations_have_the_file_uri_and_the_line_of_the_document() {
     let run = &log["runs"][0];
     let physical = &run["results"][0]["locations"][0]["physicalLocation"];
     assert!(physical["artifactLocation"]["uri"].as_str().unwrap().ends_with("/my%20job%20%231.yaml"), "{physical}");
-    assert_eq!(physical["region"]["startLine"], 5, "{physical}");
+    assert_eq!(physical["region"]["startLine"], 12, "{physical}");
     let invocation = &run["invocations"][0];
     assert_eq!(invocation["executionSuccessful"], false);
     assert_eq!(invocation["toolExecutionNotifications"].as_array().unwrap().len(), 1);

@@ -4,9 +4,11 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Runs `trainmesh COMMAND` in `folder` and returns what it writes to the terminal. The shell splits the command.
-pub fn in_terminal(folder: &TempDir, command: &str, variables: &[(&str, &str)]) -> String {
-    let line = format!("{} {command}", env!("CARGO_BIN_EXE_trainmesh"));
+/// Runs `trainmesh COMMAND` in `folder` and returns what it writes to the terminal. The shell splits the command. The
+/// terminal has no size unless `columns` is set.
+pub fn in_terminal(folder: &TempDir, command: &str, columns: Option<usize>, variables: &[(&str, &str)]) -> String {
+    let size = columns.map(|columns| format!("stty rows 24 columns {columns}; ")).unwrap_or_default();
+    let line = format!("{size}{} {command}", env!("CARGO_BIN_EXE_trainmesh"));
     let mut child = Command::new("script")
         .args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"])
         .current_dir(folder)

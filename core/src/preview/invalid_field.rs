@@ -1,0 +1,173 @@
+//! Finds the fields of a pod that do not decode, which the error of the decoder does not name.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::Pod;
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+
+/// A field of a pod whose value has the wrong type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidField {
+    /// Path in the pod, as `kubectl explain` writes it.
+    pub path: String,
+    /// Value found: a scalar, or the type of any other value.
+    pub found: String,
+    /// Expected type.
+    pub expected: String,
+    /// True if quotes make the value valid.
+    pub needs_quotes: bool,
+}
+
+/// Maximum number of fields. More only repeat the same mistake.
+const MAX_FIELDS: usize = 10;
+
+/// Returns the fields of `pod` that do not decode, in the order of the pod; none if `pod` is a valid Pod.
+///
+/// Every value is decoded in a pod that contains only its own path, so that one invalid field does not hide the others.
+pub(super) fn invalid_fields(pod: &Value) -> Vec<InvalidField> {
+    let mut found = Vec::new();
+    if Pod::deserialize(pod).is_err() {
+        collect(pod, &mut Vec::new(), &mut found);
+    }
+    found
+}
+
+/// A step of a path.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+fn collect<'a>(value: &'a Value, path: &mut Vec<Step<'a>>, found: &mut Vec<InvalidField>) {
+    if found.len() == MAX_FIELDS {
+        return;
+    }
+    if let Err(error) = Pod::deserialize(skeleton(path, shallow(value))) {
+        return found.push(invalid_field(path, value, &error));
+    }
+    match value {
+        Value::Object(fields) => {
+            for (key, item) in fields {
+                path.push(Step::Key(key));
+                collect(item, path, found);
+                path.pop();
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                path.push(Step::Index(index));
+                collect(item, path, found);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns `value` without its items and fields.
+fn shallow(value: &Value) -> Value {
+    match value {
+        Value::Array(_) => Value::Array(Vec::new()),
+        Value::Object(_) => Value::Object(Map::new()),
+        scalar => scalar.clone(),
+    }
+}
+
+/// Returns `value` at `path`, with nothing else around it.
+fn skeleton(path: &[Step<'_>], value: Value) -> Value {
+    path.iter().rev().fold(value, |value, step| match step {
+        Step::Key(key) => Value::Object(Map::from_iter([((*key).to_owned(), value)])),
+        Step::Index(_) => Value::Array(vec![value]),
+    })
+}
+
+fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) -> InvalidField {
+    let message = error.to_string();
+    let expected = message.rsplit_once(", expected ").map_or(message.as_str(), |(_, expected)| expected);
+    let expected = match expected {
+        "a sequence" => "a list",
+        "a map" => "a mapping",
+        // The name of a type of the API.
+        expected if expected.starts_with(char::is_uppercase) && !expected.contains(' ') => "a mapping",
+        expected if expected.starts_with(['i', 'u']) && expected[1..].parse::<u8>().is_ok() => "an integer",
+        expected => expected,
+    };
+    let as_string = skeleton(path, Value::String(value.to_string()));
+    InvalidField {
+        path: path.iter().map(Step::to_string).collect(),
+        found: match value {
+            Value::Array(_) => "a list".to_owned(),
+            Value::Object(_) => "a mapping".to_owned(),
+            scalar => scalar.to_string(),
+        },
+        expected: expected.to_owned(),
+        needs_quotes: matches!(value, Value::Bool(_) | Value::Number(_)) && Pod::deserialize(as_string).is_ok(),
+    }
+}
+
+impl fmt::Display for Step<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(key) if key.contains(['.', '/']) => write!(formatter, "[{key}]"),
+            Self::Key(key) => write!(formatter, ".{key}"),
+            Self::Index(index) => write!(formatter, "[{index}]"),
+        }
+    }
+}
+
+impl fmt::Display for InvalidField {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, found, expected, needs_quotes } = self;
+        write!(formatter, "{path} is {found}: expected {expected}")?;
+        if *needs_quotes { formatter.write_str("; quote it") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn container(fields: &Value) -> Value {
+        json!({"spec": {"containers": [{"name": "a"}, fields]}})
+    }
+
+    #[rstest]
+    #[case::valid(container(&json!({"env": [{"name": "A", "value": "5"}], "future": 5})), &[])]
+    #[case::integer(
+        container(&json!({"env": [{"name": "A"}, {"name": "B", "value": 5}]})),
+        &[".spec.containers[1].env[1].value is 5: expected a string; quote it"]
+    )]
+    #[case::each(
+        container(&json!({"env": [{"name": "A", "value": true}, {"name": "B", "value": true}]})),
+        &[
+            ".spec.containers[1].env[0].value is true: expected a string; quote it",
+            ".spec.containers[1].env[1].value is true: expected a string; quote it",
+        ]
+    )]
+    #[case::mapping_for_a_list(container(&json!({"env": {"A": "b"}})), &[".spec.containers[1].env is a mapping: expected a list"])]
+    #[case::list_for_a_string(container(&json!({"image": []})), &[".spec.containers[1].image is a list: expected a string"])]
+    #[case::string_for_an_integer(
+        json!({"spec": {"activeDeadlineSeconds": "x"}}),
+        &[".spec.activeDeadlineSeconds is \"x\": expected an integer"]
+    )]
+    #[case::label(
+        json!({"metadata": {"labels": {"trainmesh.dev/inject": true}}}),
+        &[".metadata.labels[trainmesh.dev/inject] is true: expected a string; quote it"]
+    )]
+    #[case::spec(json!({"spec": 5}), &[".spec is 5: expected a mapping"])]
+    fn each_field_is_named_with_the_expected_type(#[case] pod: Value, #[case] expected: &[&str]) {
+        let found: Vec<String> = invalid_fields(&pod).iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn their_number_is_limited() {
+        let env: Vec<Value> = (0..100).map(|value| json!({"name": "A", "value": value})).collect();
+        assert_eq!(invalid_fields(&container(&json!({"env": env}))).len(), MAX_FIELDS);
+    }
+}

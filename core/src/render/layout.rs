@@ -1,0 +1,66 @@
+//! Breaks lines between words, so that a terminal does not break them within.
+
+/// Width of the output.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layout {
+    /// Columns of the terminal; `None` if the output is not a terminal, whose lines are not broken.
+    pub width: Option<usize>,
+}
+
+impl Layout {
+    /// Returns `text` with line breaks, each followed by `indent` blanks. The first line starts at column `column`. A
+    /// word that is wider than a line, such as a JSON pointer, is not broken and gets its own line.
+    #[must_use]
+    pub fn wrap(self, text: &str, column: usize, indent: usize) -> String {
+        let Some(width) = self.width else { return text.to_owned() };
+        let mut wrapped = String::with_capacity(text.len());
+        // Column of the next character.
+        let mut at = column;
+        for (index, word) in text.split(' ').enumerate() {
+            let length = word.chars().count();
+            if index > 0 {
+                if at + 1 + length > width && at > indent {
+                    wrapped.push('\n');
+                    wrapped.extend(std::iter::repeat_n(' ', indent));
+                    at = indent;
+                } else {
+                    wrapped.push(' ');
+                    at += 1;
+                }
+            }
+            wrapped.push_str(word);
+            at += length;
+        }
+        wrapped
+    }
+
+    /// Returns true if a line of `length` characters fits.
+    #[must_use]
+    pub fn fits(self, length: usize) -> bool {
+        self.width.is_none_or(|width| length <= width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::no_terminal(None, "aaa bbb ccc", 0, "aaa bbb ccc")]
+    #[case::fits(Some(11), "aaa bbb ccc", 0, "aaa bbb ccc")]
+    #[case::breaks(Some(10), "aaa bbb ccc", 0, "aaa bbb\n  ccc")]
+    #[case::indented(Some(9), "aaa bbb ccc ddd", 0, "aaa bbb\n  ccc ddd")]
+    #[case::starts_later(Some(10), "aaa bbb", 5, "aaa\n  bbb")]
+    #[case::long_word(Some(8), "aaa /spec/containers/0 bbb", 0, "aaa\n  /spec/containers/0\n  bbb")]
+    #[case::characters(Some(7), "üüü ééé", 0, "üüü ééé")]
+    fn lines_break_between_words(
+        #[case] width: Option<usize>,
+        #[case] text: &str,
+        #[case] column: usize,
+        #[case] expected: &str,
+    ) {
+        assert_eq!(Layout { width }.wrap(text, column, 2), expected);
+    }
+}

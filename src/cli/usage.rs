@@ -1,0 +1,37 @@
+//! Prints the help and usage errors.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::parse;
+use trainmesh_core::printable::Printable;
+
+/// Commands that read manifests with `-f`.
+const MANIFEST_COMMANDS: [&str; 2] = ["preview", "lint"];
+
+/// Prints the help, or the usage error. The error repeats the arguments, so it is created from escaped ones.
+pub(super) fn print(arguments: &[OsString], error: &clap::Error) {
+    let escaped = |argument: &OsString| Printable(argument.to_string_lossy()).to_string().into();
+    let escaped: Vec<OsString> = arguments.iter().map(escaped).collect();
+    // Nothing to do if standard error is closed.
+    let _ = match parse(&escaped) {
+        Err(error) => with_suggestion(&escaped, error).print(),
+        Ok(_) => writeln!(io::stderr(), "{}", Printable(error)),
+    };
+}
+
+/// Suggests `-f` for a manifest that is specified without it.
+fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Error {
+    let reads_manifests = arguments.get(1).is_some_and(|name| MANIFEST_COMMANDS.iter().any(|known| name == known));
+    let path = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(path)) if !path.starts_with('-') => path.clone(),
+        _ => return error,
+    };
+    if reads_manifests && error.kind() == ErrorKind::UnknownArgument {
+        let suggestion = format!("to read the manifest '{path}', use '-f {path}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
+    }
+    error
+}

@@ -1,0 +1,67 @@
+//! Output in terminals of 80 and 160 columns. `make golden` updates the files in `tests/cli/layout`.
+
+use std::fs;
+
+use rstest::rstest;
+use tempfile::TempDir;
+
+use crate::terminal::pty::in_terminal;
+
+/// A job with a finding, a refused profile with two conflicts, and an invalid pod.
+const MANIFESTS: &str = "\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama, labels: {sidecar.istio.io/inject: \"false\"}}
+spec:
+  pytorchReplicaSpecs:
+    Master: &role
+      template:
+        metadata: {labels: {trainmesh.dev/fabric: eks-efa}}
+        spec:
+          containers:
+          - name: pytorch
+            image: i
+            resources: {limits: {nvidia.com/gpu: 8}}
+            env:
+            - {name: NCCL_NET, value: Socket}
+            - {name: NCCL_IB_RETRY_CNT, value: \"100\"}
+    Worker: *role
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: invalid}
+spec: {containers: [{name: a, image: i, env: [{name: A, value: 1}]}]}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: a}
+spec: {template: {spec: {containers: []}}}
+";
+
+#[rstest]
+fn lines_fit_the_terminal(
+    #[values("preview -f jobs.yaml", "preview -f jobs.yaml -o explain", "lint -f jobs.yaml", "fabric list")]
+    command: &str,
+    #[values(80, 160)] columns: usize,
+) {
+    let folder = files();
+    let output = in_terminal(&folder, command, Some(columns), &[]);
+    let styles = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
+    let shown = styles.replace_all(&output, "").replace("\r\n", "\n");
+    for line in shown.lines() {
+        let is_one_word = !line.trim().contains(' ');
+        assert!(line.chars().count() <= columns || is_one_word, "{line:?} is wider than {columns}");
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/layout"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let name = format!("{}-{columns}", command.replace(" -f jobs.yaml", "").replace(" -o ", "-").replace(' ', "-"));
+    settings.bind(|| insta::assert_snapshot!(name, shown));
+}
+
+fn files() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("jobs.yaml"), MANIFESTS).unwrap();
+    folder
+}

@@ -1,0 +1,163 @@
+//! `trainmesh preview`: conditions of exit code 1, the summary, the roles, and suggestions for incomplete commands.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use rstest::rstest;
+use trainmesh_testing::cli::{assert_exit, trainmesh};
+
+const POD: &str =
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: train\n    image: i\n";
+const GPU_POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: i\n    env: [{name: NCCL_DEBUG, \
+                       value: \"8\"}]\n    resources: {limits: {nvidia.com/gpu: 8}}\n";
+
+#[rstest]
+#[case::fail_on_changed(&["preview", "-f", "-", "--fail-on", "changed"], POD, 1, &["1 pod: 1 changed\n"], "")]
+#[case::fail_on_others(&["preview", "-f", "-", "--fail-on", "refused,unknown,warning"], POD, 0, &[], "")]
+#[case::fail_on_repeated(&["preview", "-f", "-", "--fail-on", "refused", "--fail-on", "changed"], POD, 1, &[], "")]
+#[case::fail_on_refused(&["preview", "-f", "-", "--fail-on", "refused", "--fabric", "eks-efa"], GPU_POD, 1, &["1 pod: 1 changed, 1 refused"], "")]
+#[case::fail_on_warning(&["preview", "-f", "-", "--fail-on", "warning", "--fabric", "eks-efa"], GPU_POD, 1, &["warning fabric eks-efa not applied"], "")]
+#[case::fail_on_unknown_fabric(&["preview", "-f", "-", "--fail-on", "unknown", "--fabric", "tpc"], GPU_POD, 1, &["UnknownFabric"], "")]
+#[case::fail_on_invalid_pod(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    &GPU_POD.replace("\"8\"", "8"),
+    1,
+    &["invalid .spec.containers[0].env[0].value is 8: expected a string; quote it", "1 refused, 1 unknown or invalid"],
+    ""
+)]
+#[case::fail_on_unknown_kind(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: a}\nspec: {template: {spec: {containers: []}}}\n",
+    1,
+    &[],
+    "note: stdin:1: argoproj.io/v1alpha1 Rollout is not supported"
+)]
+#[case::fail_on_does_not_hide_errors(&["preview", "-f", "-", "--fail-on", "changed"], &format!("{POD}---\na: [\n"), 2, &[], "document 2")]
+#[case::every_conflict(
+    &["preview", "-f", "-", "--fabric", "eks-efa"],
+    &GPU_POD.replace("NCCL_DEBUG", "NCCL_NET").replace("\"8\"", "Socket"),
+    0,
+    &["eks-efa: 2 conflicts\n    NCCL_NET=Socket in a selects another transport: remove it\n    vpc.amazonaws.com/efa depends on"],
+    ""
+)]
+#[case::position(&["preview", "-f", "-"], &format!("# comment\n---\n{POD}---\n{POD}"), 0, &["stdin:3: Pod default/a\n", "stdin:12: Pod default/a\n", "2 pods: 2 changed\n"], "")]
+#[case::skips_are_collapsed(
+    &["preview", "-f", "-"],
+    POD,
+    0,
+    &["skipped mesh.native (NativeLeft), mesh.traffic (TrafficLeft), fabric (FabricNotNamed), termination.managed (NoHelpers)\n"],
+    ""
+)]
+#[case::skips_are_shown(&["preview", "-f", "-", "-v"], POD, 0, &["fabric              skipped FabricNotNamed: neither"], "")]
+#[case::summary(&["preview", "-f", "-", "--summary"], POD, 0, &["1 pod: 1 changed\n"], "")]
+#[case::summary_of_files(
+    &["preview", "-f", "-", "-f", "examples/pytorchjob.yaml", "--summary"],
+    &format!("{POD}---\na: [\n"),
+    2,
+    &["stdin: 1 pod: 1 changed; 1 error\nexamples/pytorchjob.yaml: 2 pods: 2 changed\n3 pods: 3 changed; 1 error\n"],
+    "document 2"
+)]
+#[case::summary_is_text(&["preview", "-f", "-", "--summary", "-o", "json"], POD, 2, &[], "cannot be used with")]
+#[case::roles_are_folded(&["preview", "-f", "examples/pytorchjob.yaml"], "", 0, &["PyTorchJob research/llama-pretrain · Master, Worker ×3\n"], "")]
+#[case::role(&["preview", "-f", "examples/pytorchjob.yaml", "--role", "Worker", "-o", "patch"], "", 0, &["\"op\": \"add\""], "")]
+#[case::no_such_role(&["preview", "-f", "examples/pytorchjob.yaml", "--role", "worker"], "", 2, &[], "no pod has the role worker: use Master or Worker")]
+#[case::premise(
+    &["preview", "-f", "-"],
+    POD,
+    0,
+    &["namespace labels: those of the input's Namespaces; assumed for other namespaces: istio-injection=enabled,trainmesh.dev/inject=enabled\n\n"],
+    ""
+)]
+#[case::premise_as_a_note(&["preview", "-f", "-", "-o", "yaml", "-v"], POD, 0, &["kind: Pod"], "note: namespace labels: those of the input's")]
+#[case::premise_of_a_flag(&["preview", "-f", "-", "--namespace-labels", "a=b"], POD, 0, &["namespace labels: a=b (--namespace-labels)\n"], "")]
+#[case::manifest_without_flag(&["preview", "job.yaml"], "", 2, &[], "use '-f job.yaml'")]
+#[case::lint_without_flag(&["lint", "-R", "jobs/"], "", 2, &[], "use '-f jobs/'")]
+#[case::no_manifest(&["preview"], "", 2, &[], "--filename <FILE>|--kustomize <DIR>")]
+#[case::machine_hint(&["fabric", "render", "eks-efa"], "", 0, &["depends on the instance type"], "set --machine; the profile contains p4d, ")]
+#[case::machine(&["fabric", "render", "eks-efa", "--machine", "p5.48xlarge"], "", 0, &["applied FabricAdded"], "")]
+fn commands(
+    #[case] arguments: &[&str],
+    #[case] input: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    assert_exit(&trainmesh(arguments, input), code, stdout, stderr);
+}
+
+/// Runs `trainmesh COMMAND` in an empty folder with the executable scripts `tools` on the PATH. Returns its exit code and
+/// its output.
+fn run_with_tools(command: &str, tools: &[(&str, &str)], kubeconfig: &str) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, script) in tools {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(folder.path().join("pod.yaml"), POD).unwrap();
+    fs::write(folder.path().join("kubeconfig"), kubeconfig).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_trainmesh"))
+        .args(command.split_whitespace())
+        .current_dir(&folder)
+        .env_remove("TRAINMESH_CONFIG")
+        .env_remove("TRAINMESH_NAMESPACE")
+        .env("PATH", folder.path())
+        .env("KUBECONFIG", folder.path().join("kubeconfig"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    (output.status.code(), text)
+}
+
+const PRINT_POD: &str = "echo 'apiVersion: v1'; echo 'kind: Pod'; echo \"metadata: {name: $1-$2}\"; \
+                         echo 'spec: {containers: []}'";
+
+#[rstest]
+#[case::kubectl("preview -k overlay", &[("kubectl", PRINT_POD), ("kustomize", "exit 1")], 0, "overlay:1: Pod default/kustomize-overlay")]
+#[case::kustomize("lint -k overlay", &[("kustomize", PRINT_POD)], 0, "pods: 1;")]
+#[case::several("preview -k a -k b", &[("kubectl", PRINT_POD)], 0, "2 pods: 2 changed")]
+#[case::failure(
+    "preview -k overlay",
+    &[("kubectl", "echo warning: x >&2; echo 'error: no kustomization.yaml in overlay' >&2; exit 1")],
+    2,
+    "error: `kubectl kustomize overlay` failed: no kustomization.yaml in overlay"
+)]
+#[case::no_tool("preview -k overlay", &[], 2, "error: neither kubectl nor kustomize is on the PATH")]
+#[case::both("preview -k overlay -f pod.yaml", &[], 2, "cannot be used with")]
+fn kustomizations_are_rendered_by_the_users_tool(
+    #[case] command: &str,
+    #[case] tools: &[(&str, &str)],
+    #[case] code: i32,
+    #[case] expected: &str,
+) {
+    let (actual, text) = run_with_tools(command, tools, "");
+    assert_eq!(actual, Some(code), "{text}");
+    assert!(text.contains(expected), "{text}");
+}
+
+const UNREACHABLE: &str = "\
+apiVersion: v1
+kind: Config
+clusters:
+- {name: c, cluster: {server: \"https://127.0.0.1:1\"}}
+contexts:
+- {name: kind-x, context: {cluster: c, user: u}}
+- {name: other, context: {cluster: c, user: u}}
+users:
+- {name: u, user: {}}
+current-context: kind-x
+";
+
+#[rstest]
+#[case::preview("preview -f pod.yaml --cluster", "kind-x")]
+#[case::context("preview -f pod.yaml --cluster --context other", "other")]
+#[case::doctor("doctor", "kind-x")]
+#[case::sweep("sweep -A --trainmesh-namespace mesh", "kind-x")]
+fn an_unreachable_cluster_is_named_once(#[case] command: &str, #[case] context: &str) {
+    let (code, text) = run_with_tools(command, &[], UNREACHABLE);
+    let expected = format!("error: cannot reach https://127.0.0.1:1 (context {context}): connection refused\n");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.ends_with(&expected), "{text}");
+    assert_eq!(text.matches("refused").count(), 1, "{text}");
+}
