@@ -8,6 +8,7 @@ mod background;
 mod certificates;
 #[cfg(feature = "cluster")]
 mod certs;
+mod checkpoint_interval;
 mod completion;
 mod config;
 #[cfg(feature = "cluster")]
@@ -93,6 +94,7 @@ enum Command {
     Certs(certs::Arguments),
     Config(config::Arguments),
     Fabric(fabric::Arguments),
+    CheckpointInterval(checkpoint_interval::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
 }
@@ -147,6 +149,7 @@ fn run(command: Command) -> anyhow::Result<Status> {
         Command::Certs(arguments) => certs::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),
+        Command::CheckpointInterval(arguments) => checkpoint_interval::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),
     }

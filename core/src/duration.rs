@@ -16,6 +16,24 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     Duration::try_from(duration).map_err(|_| expected())
 }
 
+/// Seconds of a day.
+const DAY: f64 = 86400.0;
+
+/// Like [`parse`], and also accepts days, as in `264d` and `1d12h`. The result is rounded to whole milliseconds.
+///
+/// # Errors
+///
+/// The error is the expected format.
+pub fn parse_with_days(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a duration such as 264d, 36h or 1m30s, found {text:?}");
+    let Some((days, rest)) = text.split_once('d') else { return parse(text).map_err(|_| expected()) };
+    let digits = days.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let days: f64 = days.parse().ok().filter(|_| digits).ok_or_else(expected)?;
+    let rest = if rest.is_empty() { Duration::ZERO } else { parse(rest).map_err(|_| expected())? };
+    let milliseconds = Duration::try_from_secs_f64((days * DAY * 1000.0).round() / 1000.0).map_err(|_| expected())?;
+    milliseconds.checked_add(rest).ok_or_else(expected)
+}
+
 /// Writes a duration so that [`parse`] reads it back: whole seconds where it has them, else milliseconds.
 #[must_use]
 pub fn format(duration: Duration) -> String {
@@ -31,6 +49,21 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[rstest]
+    #[case("264d", Some(264 * 86_400_000))]
+    #[case("1d12h", Some(129_600_000))]
+    #[case("0.5d", Some(43_200_000))]
+    #[case("90s", Some(90_000))]
+    #[case("1d2d", None)]
+    #[case("d", None)]
+    #[case("-1d", None)]
+    #[case("1e3d", None)]
+    #[case("12h1d", None)]
+    #[case(&("9".repeat(400) + "d"), None)]
+    fn durations_with_days(#[case] text: &str, #[case] milliseconds: Option<u64>) {
+        assert_eq!(parse_with_days(text).ok(), milliseconds.map(Duration::from_millis));
+    }
 
     #[rstest]
     #[case("90s", Some(90_000))]

@@ -6,6 +6,7 @@
 //! `docs/architecture.md` for an overview.
 
 pub mod certs;
+pub mod checkpoint;
 pub mod cluster_facts;
 mod codes;
 pub mod config;

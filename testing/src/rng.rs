@@ -21,6 +21,11 @@ impl SeededRng {
         self.0.usize(..limit)
     }
 
+    /// Returns a random number of at least 0 and below 1.
+    pub fn fraction(&mut self) -> f64 {
+        self.0.f64()
+    }
+
     /// Returns true with probability 1/`times`.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0

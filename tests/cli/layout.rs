@@ -40,7 +40,13 @@ spec: {template: {spec: {containers: []}}}
 
 #[rstest]
 fn lines_fit_the_terminal(
-    #[values("preview -f jobs.yaml", "preview -f jobs.yaml -o explain", "lint -f jobs.yaml", "fabric list")]
+    #[values(
+        "preview -f jobs.yaml",
+        "preview -f jobs.yaml -o explain",
+        "lint -f jobs.yaml",
+        "fabric list",
+        "checkpoint-interval --write-time 5m --mtbf 4m"
+    )]
     command: &str,
     #[values(80, 160)] columns: usize,
 ) {
@@ -56,7 +62,14 @@ fn lines_fit_the_terminal(
     settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/layout"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    let name = format!("{}-{columns}", command.replace(" -f jobs.yaml", "").replace(" -o ", "-").replace(' ', "-"));
+    let name = format!(
+        "{}-{columns}",
+        command
+            .replace(" -f jobs.yaml", "")
+            .replace(" --write-time 5m --mtbf 4m", "")
+            .replace(" -o ", "-")
+            .replace(' ', "-")
+    );
     settings.bind(|| insta::assert_snapshot!(name, shown));
 }
 

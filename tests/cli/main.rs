@@ -14,6 +14,7 @@
 )]
 
 mod certs;
+mod checkpoint_interval;
 mod commands;
 mod documentation;
 mod fabric;

@@ -13,6 +13,7 @@
     reason = "tests fail by panicking, case tables own their values, and the modules belong to no library"
 )]
 
+mod checkpoint;
 mod config;
 mod corrupted_inputs;
 mod corrupted_reviews;

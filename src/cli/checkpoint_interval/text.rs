@@ -1,0 +1,116 @@
+//! The tables and the plot.
+
+use std::io::Write;
+
+use crate::cli::table::table;
+use trainmesh_core::checkpoint::{Interval, Model, curve, intervals, sensitivity};
+use trainmesh_core::render::{Layout, style};
+
+/// Maximum columns of a bar of the plot.
+const MAX_BAR: usize = 60;
+/// Waste above which another interval is not the remedy.
+const HIGH_WASTE: f64 = 0.5;
+const HIGH_WASTE_ADVICE: &str = " No interval helps this job: write checkpoints faster, for example asynchronously or to \
+                                 local disks, or find the cause of the failures.";
+/// Columns of a line of the plot without its bar.
+const PLOT_COLUMNS: usize = 25;
+
+pub(super) fn print(out: &mut impl Write, model: &Model, step_time: Option<f64>, layout: Layout) -> anyhow::Result<()> {
+    let intervals = intervals(model);
+    writeln!(
+        out,
+        "MTBF of the job {}, write time {}, restart time {}\n",
+        duration(model.mtbf()),
+        duration(model.write_time()),
+        duration(model.restart_time())
+    )?;
+    write!(out, "{}", methods(&intervals, step_time))?;
+    for Interval { method, out_of_domain, .. } in &intervals {
+        if let Some(limit) = out_of_domain {
+            let text = layout.wrap(&format!("{}: {limit}", method.name()), 5, 5);
+            writeln!(out, "{}note{:#} {text}", style::NOTE, style::NOTE)?;
+        }
+    }
+    let optimum = model.optimal_interval();
+    let waste = model.waste(optimum);
+    let text = format!(
+        "Write a checkpoint after every {} of computing. Checkpoints, repeated work and restarts then take {} of the time.",
+        duration(optimum),
+        percent(waste)
+    );
+    let advice = if waste > HIGH_WASTE { HIGH_WASTE_ADVICE } else { "" };
+    writeln!(out, "\n{}", layout.wrap(&(text + advice), 0, 0))?;
+    writeln!(out, "\nWaste of this interval if the MTBF is wrong:\n")?;
+    write!(out, "{}", wrong_mtbf(model))?;
+    writeln!(out, "\nWaste of other intervals:\n")?;
+    plot(out, model, layout)?;
+    Ok(out.flush()?)
+}
+
+/// Returns the number of whole steps in an interval, at least one.
+pub(super) fn steps(seconds: f64, step_time: f64) -> f64 {
+    (seconds / step_time).floor().max(1.0)
+}
+
+fn methods(intervals: &[Interval], step_time: Option<f64>) -> String {
+    let row = |interval: &Interval| {
+        let Interval { method, seconds, waste, .. } = interval;
+        let cell = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let mut row = vec![method.name().to_owned(), cell(seconds.map(duration))];
+        row.extend(step_time.map(|step_time| cell(seconds.map(|seconds| steps(seconds, step_time).to_string()))));
+        row.push(cell(waste.map(percent)));
+        row
+    };
+    let mut header = vec!["FORMULA", "INTERVAL"];
+    header.extend(step_time.map(|_| "STEPS"));
+    header.push("WASTE");
+    table(&header, &intervals.iter().map(row).collect::<Vec<_>>())
+}
+
+fn wrong_mtbf(model: &Model) -> String {
+    let rows: Vec<Vec<String>> = sensitivity(model)
+        .iter()
+        .map(|outcome| {
+            let actual = duration(model.mtbf() * outcome.mtbf_factor);
+            vec![actual, percent(outcome.waste), percent(outcome.optimal_waste)]
+        })
+        .collect();
+    table(&["ACTUAL MTBF", "WASTE", "MINIMUM"], &rows)
+}
+
+/// Prints one bar for each interval, scaled so that the longest fills the line.
+fn plot(out: &mut impl Write, model: &Model, layout: Layout) -> std::io::Result<()> {
+    let width = layout.width.map_or(MAX_BAR, |columns| columns.saturating_sub(PLOT_COLUMNS).clamp(1, MAX_BAR));
+    let curve = curve(model);
+    let longest = curve.iter().map(|(_, waste)| *waste).fold(f64::MIN_POSITIVE, f64::max);
+    let optimum = model.optimal_interval();
+    for (seconds, waste) in curve {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the width")]
+        #[expect(clippy::cast_precision_loss, reason = "a width is far below 2^52")]
+        let bar = "█".repeat((waste / longest * width as f64).round() as usize);
+        let is_optimum = (seconds / optimum - 1.0).abs() < 1e-9;
+        let style = if is_optimum { style::SUCCESS } else { style::DIM };
+        writeln!(out, "{:>11}   {:>8}  {style}{bar}{style:#}", duration(seconds), percent(waste))?;
+    }
+    Ok(())
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.2} %", part * 100.0)
+}
+
+/// Formats seconds: with a fraction below a minute, and to the hour above a day.
+fn duration(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "durations are bounded and positive")]
+    let whole = seconds.round() as u64;
+    let pair = |large: u64, unit: &str, small: u64, part: &str| {
+        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{part}") }
+    };
+    let seconds_part = |small: u64| if small == 0 { String::new() } else { format!("{small}s") };
+    match whole {
+        0..60 => format!("{}s", (seconds * 1000.0).round() / 1000.0),
+        60..3600 => pair(whole / 60, "m", whole % 60, "s"),
+        3600..86_400 => pair(whole / 3600, "h", whole % 3600 / 60, "m") + &seconds_part(whole % 60),
+        _ => pair(whole / 86_400, "d", whole % 86_400 / 3600, "h"),
+    }
+}
