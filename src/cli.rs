@@ -186,6 +186,11 @@ fn print_error(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
     print_line(stderr, style::ERROR, "error", message);
 }
 
+/// Prints a warning.
+fn print_warning(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
+    print_line(stderr, style::WARNING, "warning", message);
+}
+
 /// Prints a difference between a preview and a cluster.
 fn print_difference(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
     print_line(stderr, style::WARNING, "difference", message);

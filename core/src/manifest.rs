@@ -13,6 +13,7 @@ mod lines;
 mod object;
 mod reader;
 mod split;
+mod warning;
 mod window;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 pub use lines::{LocatedDocument, locate};
 pub use reader::Documents;
+pub use warning::DocumentWarning;
 
 /// Maximum size of a document in bytes. It bounds memory, and only a `List` can come close to it: it is ten times
 /// etcd's default limit for an object (1.5 MiB).
@@ -52,6 +54,8 @@ pub struct Document {
     pub namespace: Option<String>,
     /// Object as JSON.
     pub value: Value,
+    /// Warnings about the text of the document; only its first object has them.
+    pub warnings: Vec<DocumentWarning>,
 }
 
 /// An invalid document.
@@ -69,12 +73,18 @@ pub struct DocumentError {
 
 impl fmt::Display for DocumentError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: document {}", self.source, self.document + 1)?;
-        if let Some(line) = self.line {
-            write!(formatter, ", line {line}")?;
-        }
-        write!(formatter, ": {}", self.message)
+        write_position(formatter, &self.source, self.document, self.line)?;
+        formatter.write_str(&self.message)
     }
 }
 
 impl std::error::Error for DocumentError {}
+
+/// Writes where a problem is: `jobs/llama.yaml: document 2, line 14: `.
+fn write_position(formatter: &mut fmt::Formatter<'_>, source: &str, document: usize, line: Option<u64>) -> fmt::Result {
+    write!(formatter, "{source}: document {}", document + 1)?;
+    if let Some(line) = line {
+        write!(formatter, ", line {line}")?;
+    }
+    formatter.write_str(": ")
+}

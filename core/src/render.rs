@@ -14,13 +14,13 @@ use std::io;
 
 pub use diff::Diff;
 pub use explain::Explain;
-pub use json::Json;
+pub use json::{Json, error_to_json, warning_to_json};
 pub use layout::Layout;
 pub use patch::SinglePatch;
 pub use text::write_finding;
 pub use yaml::Yaml;
 
-use crate::manifest::DocumentError;
+use crate::manifest::{DocumentError, DocumentWarning};
 use crate::preview::{PodReport, Summary};
 
 /// Writes reports one workload at a time, so that input of any size can be streamed.
@@ -38,6 +38,8 @@ pub trait Sink {
 pub struct Closing<'a> {
     /// Invalid documents, for the machine-readable formats; for other formats, the caller prints them.
     pub errors: &'a [DocumentError],
+    /// Warnings about the text of documents, likewise.
+    pub warnings: &'a [DocumentWarning],
     /// Labels of the namespaces whose labels were assumed, for the machine-readable formats.
     pub assumed: Option<&'a BTreeMap<String, BTreeMap<String, String>>>,
     /// Counts, for the formats for people.

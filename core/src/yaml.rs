@@ -1,11 +1,10 @@
 //! Reads and writes YAML. Only this module and `mutate::proxy_config`, which edits YAML text, use the YAML libraries.
 //!
-//! [`parse`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2) and [`to_string`] writes one as
-//! kubectl prints it; `tests/unit/yaml_output.rs` compares both with the original. `tree` reads a configuration in the
-//! same way and records the line of every value.
+//! [`parse_manifest`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2), [`parse`] also rejects
+//! duplicate keys, and [`to_string`] writes a document as kubectl prints it; `tests/unit/yaml_output.rs` compares all with
+//! the original. `tree` reads in the same way and records the line of every value.
 //!
 //! Known differences from Kubernetes; all but the last are stricter:
-//! - a duplicate key is an error; Kubernetes keeps the last one and drops the others,
 //! - a second document after `...` is an error; Kubernetes drops it,
 //! - `!!binary` is an error; Kubernetes stores the decoded bytes as text, which no field expects,
 //! - more than [`MAX_DEPTH`] levels or [`MAX_NODES`] nodes are errors; Kubernetes has wider limits,
@@ -17,15 +16,18 @@
 //! breaks there.
 
 mod compose;
+mod duplicates;
 mod emit;
 mod error;
 mod parse;
 mod scalar;
 mod tree;
 
+pub use duplicates::DuplicateKey;
+pub(crate) use duplicates::{DuplicateKeys, MAX_DUPLICATES};
 pub use emit::to_string;
 pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
-pub use parse::parse;
 pub(crate) use parse::tree;
+pub use parse::{parse, parse_manifest};
 pub use scalar::number;
 pub(crate) use tree::{Node, Tree, noun};

@@ -6,6 +6,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::mem;
 
 use anstream::ColorChoice;
 use anyhow::bail;
@@ -14,12 +15,12 @@ use clap::ValueEnum;
 use super::input::{Input, document_error};
 use super::premise::{self, AssumedLabels, premise};
 use super::terminal::stdout_layout;
-use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, stderr};
+use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, print_warning, stderr};
 use crate::manifest::Inputs;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::keys;
-use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, PodReport, Preview};
 use trainmesh_core::workload::SOLE_ROLE;
 
@@ -99,6 +100,7 @@ struct LintReport {
     /// Pods with findings.
     pod_findings: Vec<PodFindings>,
     errors: Vec<DocumentError>,
+    warnings: Vec<DocumentWarning>,
     /// Pods that were not checked, with the reason.
     notes: BTreeSet<String>,
     assumed: AssumedLabels,
@@ -117,6 +119,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut lint_report = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
+    lint_report.warnings.iter().for_each(|warning| print_warning(stderr, format_args!("{warning}")));
     lint_report.notes.iter().for_each(|text| print_note(stderr, format_args!("{text}")));
     match arguments.output {
         Format::Text => {
@@ -149,7 +152,8 @@ fn require_profile(configuration: &Configuration, name: &str) -> anyhow::Result<
 
 fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
     let mut lint_report = LintReport::default();
-    for document in inputs.documents() {
+    for mut document in inputs.documents() {
+        lint_report.warnings.extend(document.iter_mut().flat_map(|document| mem::take(&mut document.warnings)));
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
             previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))
@@ -205,10 +209,11 @@ impl LintReport {
             FailOn::W => Severity::Warning,
             FailOn::I => Severity::Info,
         };
-        let mut findings = self.pod_findings.iter().flat_map(|pod| &pod.findings);
+        let findings = self.pod_findings.iter().flat_map(|pod| &pod.findings).map(|finding| finding.severity);
+        let warnings = self.warnings.iter().map(|_| Severity::Warning);
         if !self.errors.is_empty() {
             Status::Failed
-        } else if findings.any(|finding| finding.severity <= bound) {
+        } else if findings.chain(warnings).any(|severity| severity <= bound) {
             Status::Findings
         } else {
             Status::Success

@@ -22,6 +22,7 @@ mod golden;
 mod installation;
 mod layout;
 mod lint;
+mod manifest_text;
 mod nccl_table;
 mod preview;
 mod terminal;

@@ -53,7 +53,7 @@ fn files() -> TempDir {
         ("job.json", job.to_string()),
         ("unknown.json", unknown.to_string()),
         ("none.json", json!({"apiVersion": HOSTILE, "kind": "X\u{1b}[2K"}).to_string()),
-        ("twice.yaml", format!("{quoted}: 1\n{quoted}: 2\n")),
+        ("twice.yaml", format!("apiVersion: v1\nkind: X\n{quoted}: 1\n{quoted}: 2\n")),
         (
             "labels.json",
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"labels": {HOSTILE: 1}}}).to_string(),
@@ -96,14 +96,14 @@ fn check(output: &str, expected: &str) {
 #[case::job("preview -f job.json", "\\u{1b}[2K")]
 #[case::unknown_kind("preview -f unknown.json", "\\u{1b}[2K")]
 #[case::no_pods("preview -v -f none.json", "creates no pods")]
-#[case::duplicate_key("preview -f twice.yaml", "twice.yaml: document 1, line 2")]
+#[case::duplicate_key("preview -f twice.yaml", "twice.yaml: document 1, line 4: key \"a\\u{1b}[2K")]
 #[case::namespace_label("preview -f labels.json", "metadata.labels[a\\u{1b}[2K")]
 #[case::file_name("preview -f 'file\u{1b}[2K\nerror: forged.yaml'", "file\\u{1b}[2K\\nerror: forged.yaml: document 1")]
 #[case::missing_file("preview -f 'x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K\\nerror: forged")]
 #[case::flag("preview -f x '--x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K")]
 #[case::labels_flag("preview -f x --namespace-labels 'x\u{1b}[2K\nerror: forged'", "KEY=VALUE")]
 #[case::lint("lint -f pod.json --fail-on I", "\\u{1b}[2K")]
-#[case::lint_errors("lint -f twice.yaml -f unknown.json", "twice.yaml: document 1, line 2")]
+#[case::lint_warnings("lint -f twice.yaml -f unknown.json", "twice.yaml: document 1, line 4")]
 #[case::sarif("lint -f pod.json -o sarif", "\\u009b31m\\u202e")]
 #[case::configuration("config validate bad-config.yaml", "unknown field")]
 #[case::configuration_name("config validate 'x\u{1b}[2K\nerror: forged'", "x\\u{1b}[2K\\nerror: forged")]

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
 use super::{Configuration, Problem};
-use crate::yaml::{self, Node, Tree, noun};
+use crate::yaml::{self, DuplicateKeys, Node, Tree, noun};
 
 /// `apiVersion` of a configuration.
 pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
@@ -77,7 +77,7 @@ fn tree(text: &str) -> Result<Tree, Vec<Problem>> {
         let message = format!("exceeds the limit of {} MiB", MAX_TEXT >> 20);
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
-    yaml::tree(text).map_err(|error| vec![error.into()])
+    yaml::tree(text, DuplicateKeys::Reject).map_err(|error| vec![error.into()])
 }
 
 /// Maps `line` of the scalar `inner` to a line of `outer`. `start` is the line of `outer` with the scalar's first line

@@ -17,7 +17,7 @@ pub use sources::{ProfileSource, profile_sources};
 use super::fields::{Field, Fields, Section as _, no_list, read_root};
 use super::{Problem, Profile};
 use crate::hint::{MAX_COMPARED, nearest};
-use crate::yaml::Node;
+use crate::yaml::{DuplicateKeys, Node};
 use crate::{hash, yaml};
 
 /// Version of the code that renders profiles into patches. It is part of the revision, because the pods of one job must
@@ -91,7 +91,7 @@ impl Entry {
 
     /// Parses a profile in YAML or JSON.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        let tree = yaml::tree(text).map_err(|error| vec![error.into()])?;
+        let tree = yaml::tree(text, DuplicateKeys::Reject).map_err(|error| vec![error.into()])?;
         read_root(tree.root(), Profile::read).map(Self::new)
     }
 }

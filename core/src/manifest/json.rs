@@ -1,19 +1,30 @@
-//! Parses JSON documents with the same limits, number conversion and duplicate key check as YAML.
+//! Parses JSON documents with the same limits, number conversion and treatment of duplicate keys as YAML.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::yaml::{self, MAX_NODES};
+use crate::yaml::{self, DuplicateKey, DuplicateKeys, MAX_DUPLICATES, MAX_NODES};
 
-/// Parses a JSON value. `serde_json` limits the depth to 128 levels.
-pub(super) fn parse(text: &str) -> Result<Value, yaml::Error> {
-    let nodes = Cell::new(0);
+/// Parses a JSON value. `serde_json` limits the depth to 128 levels. Also returns the keys that replace equal ones in
+/// their object, up to a limit.
+pub(super) fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
+    let state = State::default();
     let mut json = serde_json::Deserializer::from_str(text);
-    let value = ValueSeed { nodes: &nodes }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
-    value.map_err(|error| yaml::Error { line: error.line() as u64, message: message(&error) })
+    let value = ValueSeed { state: &state }.deserialize(&mut json).and_then(|value| json.end().map(|()| value));
+    let value = value.map_err(|error| yaml::Error { line: error.line() as u64, message: message(&error) })?;
+    let keys = state.duplicates.into_inner();
+    Ok((value, if keys.is_empty() { Vec::new() } else { located(text, keys) }))
+}
+
+/// Finds the lines of `keys`. The YAML reader, which records lines, reads most JSON in the same way, but not all.
+fn located(text: &str, keys: Vec<String>) -> Vec<DuplicateKey> {
+    match yaml::tree(text, DuplicateKeys::LastWins) {
+        Ok(tree) => tree.into_duplicates(),
+        Err(_) => keys.into_iter().map(|key| DuplicateKey { key, lines: None }).collect(),
+    }
 }
 
 /// Returns the message of an error without the position.
@@ -26,18 +37,35 @@ fn message(error: &serde_json::Error) -> String {
     }
 }
 
-/// Deserializes a value; all values of a document share the node count.
-struct ValueSeed<'count> {
-    nodes: &'count Cell<usize>,
+/// Counts of a document, which all its values share.
+#[derive(Default)]
+struct State {
+    nodes: Cell<usize>,
+    /// Duplicate keys.
+    duplicates: RefCell<Vec<String>>,
+}
+
+/// Deserializes a value.
+#[derive(Clone, Copy)]
+struct ValueSeed<'state> {
+    state: &'state State,
 }
 
 impl ValueSeed<'_> {
-    fn count_node<E: serde::de::Error>(&self) -> Result<(), E> {
-        self.nodes.set(self.nodes.get() + 1);
-        if self.nodes.get() > MAX_NODES {
+    fn count_node<E: serde::de::Error>(self) -> Result<(), E> {
+        let nodes = &self.state.nodes;
+        nodes.set(nodes.get() + 1);
+        if nodes.get() > MAX_NODES {
             return Err(E::custom(format_args!("more than the limit of {MAX_NODES} nodes")));
         }
         Ok(())
+    }
+
+    fn add_duplicate(self, key: &str) {
+        let mut duplicates = self.state.duplicates.borrow_mut();
+        if duplicates.len() < MAX_DUPLICATES {
+            duplicates.push(key.to_owned());
+        }
     }
 }
 
@@ -87,7 +115,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = access.next_element_seed(ValueSeed { nodes: self.nodes })? {
+        while let Some(item) = access.next_element_seed(self)? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -98,9 +126,9 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         while let Some(key) = access.next_key::<String>()? {
             self.count_node()?;
             if entries.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("duplicate key {key:?}")));
+                self.add_duplicate(&key);
             }
-            let value = access.next_value_seed(ValueSeed { nodes: self.nodes })?;
+            let value = access.next_value_seed(self)?;
             entries.insert(key, value);
         }
         Ok(Value::Object(entries))

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Source;
 use super::reader::OpenSource;
-use crate::yaml::{Node, Tree, tree};
+use crate::yaml::{DuplicateKeys, Node, Tree, tree};
 
 /// A document with the lines of its fields.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub fn locate<S: Source>(
                 continue;
             }
             let text = raw.text.ok().and_then(|bytes| str::from_utf8(bytes).ok());
-            if let Some(Ok(tree)) = text.map(tree) {
+            if let Some(Ok(tree)) = text.map(|text| tree(text, DuplicateKeys::LastWins)) {
                 visit(source.name(), raw.document, &LocatedDocument { tree, line: raw.line });
             }
         }
@@ -116,6 +116,10 @@ mod tests {
 
     use super::*;
 
+    fn read(text: &str) -> Tree {
+        tree(text, DuplicateKeys::LastWins).unwrap()
+    }
+
     const JOB: &str = "kind: PyTorchJob
 spec:
   pytorchReplicaSpecs:
@@ -149,7 +153,7 @@ spec:
     fn a_field_is_found_in_the_template_of_its_role(#[case] role: &str, #[case] pointer: &str, #[case] line: u64) {
         let env = json!([{"name": "RANK", "value": "0"}, {"name": "A", "value": "a"}, {"name": "B", "value": "b"}]);
         let pod = json!({"metadata": {}, "spec": {"containers": [{"name": "a", "env": env}]}});
-        let document = LocatedDocument { tree: tree(JOB).unwrap(), line: 3 };
+        let document = LocatedDocument { tree: read(JOB), line: 3 };
         assert_eq!(document.field_line(None, role, &pod, pointer), line);
     }
 
@@ -177,7 +181,7 @@ spec:
         #[case] line: u64,
     ) {
         let pod = json!({"spec": {"containers": [{"name": "a"}]}});
-        let document = LocatedDocument { tree: tree(text).unwrap(), line: 1 };
+        let document = LocatedDocument { tree: read(text), line: 1 };
         assert_eq!(document.field_line(item, role, &pod, "/spec/containers/0/image"), line);
     }
 }

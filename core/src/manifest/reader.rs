@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::iter;
+use std::mem;
 use std::slice;
 use std::str;
 use std::sync::Arc;
@@ -12,11 +12,13 @@ use serde_json::Value;
 
 use super::object::extract_objects;
 use super::split::{RawDocument, Splitter};
-use super::{Document, DocumentError, Source, encoding, json};
-use crate::yaml;
+use super::{Document, DocumentError, DocumentWarning, Source, encoding, json};
+use crate::yaml::{self, DuplicateKey};
 
 /// Maximum number of invalid documents in all sources. It bounds memory, because callers store the errors.
 const MAX_ERRORS: usize = 10_000;
+/// Maximum number of warnings in all sources, which callers store too. Further ones are dropped.
+const MAX_WARNINGS: usize = 10_000;
 
 /// Iterator over the objects of all sources, in order.
 pub struct Documents<'inputs, S> {
@@ -30,6 +32,7 @@ pub struct Documents<'inputs, S> {
     /// False if an empty input still has to be reported.
     has_content: bool,
     error_count: usize,
+    warning_count: usize,
 }
 
 /// A source that is being read.
@@ -52,6 +55,7 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
             filters,
             has_content,
             error_count: 0,
+            warning_count: 0,
         }
     }
 
@@ -101,6 +105,13 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
         DocumentError { message, ..error }
     }
 
+    /// Counts the warnings of `document`, and drops those beyond the limit.
+    fn count_warnings(&mut self, mut document: Document) -> Document {
+        document.warnings.truncate(MAX_WARNINGS - self.warning_count);
+        self.warning_count += document.warnings.len();
+        document
+    }
+
     /// Returns the error for empty input; `None` if there are no sources.
     fn empty_input_error(&self) -> Option<DocumentError> {
         let source = self.sources.first()?;
@@ -118,7 +129,10 @@ impl<S: Source> Iterator for Documents<'_, S> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(result) = self.pending.pop_front() {
-                return Some(result.map_err(|error| self.count_error(error)));
+                return Some(match result {
+                    Ok(document) => Ok(self.count_warnings(document)),
+                    Err(error) => Err(self.count_error(error)),
+                });
             }
             if !self.advance() {
                 let is_empty = !self.has_content;
@@ -147,31 +161,33 @@ fn matches_filters(filters: &[memmem::Finder<'_>], document: &RawDocument<'_>) -
 fn parse_objects(source: &Arc<str>, raw: &RawDocument<'_>) -> Vec<Result<Document, DocumentError>> {
     let RawDocument { document, line, .. } = *raw;
     let error = |line, message| DocumentError { source: source.clone(), document, line: Some(line), message };
-    match parse(raw) {
-        Ok(value) => extract_objects(value)
-            .into_iter()
-            .map(|object| {
-                let object = object.map_err(|message| error(line, message))?;
-                let (item, namespace, value) = (object.item, object.namespace, object.value);
-                Ok(Document { source: source.clone(), document, item, line, namespace, value })
-            })
-            .collect(),
-        Err(found) => iter::once(Err(error(line + found.line.saturating_sub(1), found.message))).collect(),
-    }
+    let (value, duplicates) = match parse(raw) {
+        Ok(parsed) => parsed,
+        Err(found) => return vec![Err(error(line + found.line.saturating_sub(1), found.message))],
+    };
+    let warning = |duplicate: &DuplicateKey| DocumentWarning::from_duplicate(source, document, line, duplicate);
+    let mut warnings: Vec<_> = duplicates.iter().map(warning).collect();
+    let objects = extract_objects(value).into_iter().map(|object| {
+        let object = object.map_err(|message| error(line, message))?;
+        let (item, namespace, value) = (object.item, object.namespace, object.value);
+        let (source, warnings) = (source.clone(), mem::take(&mut warnings));
+        Ok(Document { source, document, item, line, namespace, value, warnings })
+    });
+    objects.collect()
 }
 
-/// Parses a document. The line of an error is relative to the document.
-fn parse(raw: &RawDocument<'_>) -> Result<Value, yaml::Error> {
+/// Parses a document. The lines of an error and of duplicate keys are relative to the document.
+fn parse(raw: &RawDocument<'_>) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
     let bytes = raw.text.map_err(|error| yaml::Error { line: 1, message: error.to_string() })?;
     let text = str::from_utf8(bytes).map_err(|error| {
         let line = 1 + memchr_iter(b'\n', &bytes[..error.valid_up_to()]).count() as u64;
         yaml::Error { line, message: "not valid UTF-8: save it as UTF-8".to_owned() }
     })?;
-    let Some(inner) = text.trim_start().strip_prefix('{') else { return yaml::parse(text) };
+    let Some(inner) = text.trim_start().strip_prefix('{') else { return yaml::parse_manifest(text) };
     json::parse(text).or_else(|json_error| {
         // A brace can also start a YAML flow mapping.
         let is_json = inner.trim_start().starts_with(['"', '}']);
-        yaml::parse(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
+        yaml::parse_manifest(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
     })
 }
 

@@ -73,7 +73,8 @@ mod tests {
         let injected = ("istio-injection".to_owned(), "enabled".to_owned());
         let context = ManifestContext::new(Some(labels.into_iter().chain([injected]).collect()));
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}});
-        let document = Document { source: "a".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
+        let (source, warnings) = ("a".into(), Vec::new());
+        let document = Document { source, document: 0, item: None, line: 1, namespace: None, value: pod, warnings };
         match Preview::new(Configuration::embedded(), context, "team".to_owned()).document(&document).unwrap() {
             DocumentPreview::Pods { mut reports, .. } => reports.remove(0),
             other => panic!("{other:?}"),

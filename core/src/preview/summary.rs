@@ -24,6 +24,8 @@ pub struct Summary {
     pub unknown: usize,
     /// Pods with warnings.
     pub warned: usize,
+    /// Warnings about the text of documents.
+    pub manifest_warnings: usize,
     /// Documents that may create pods, but whose kind is not supported.
     pub unsupported: usize,
     /// Invalid documents.
@@ -69,7 +71,11 @@ impl fmt::Display for Summary {
             separator = ", ";
         }
         separator = "; ";
-        for (count, name) in [(self.errors, "error"), (self.unsupported, "unsupported object")] {
+        for (count, name) in [
+            (self.errors, "error"),
+            (self.manifest_warnings, "manifest warning"),
+            (self.unsupported, "unsupported object"),
+        ] {
             if count > 0 {
                 write!(formatter, "{separator}{}", plural(count, name))?;
                 separator = ", ";
@@ -94,10 +100,11 @@ mod tests {
     #[case::one(Summary { pods: 1, changed: 1, errors: 1, ..Summary::default() }, "1 pod: 1 changed; 1 error")]
     #[case::all(
         Summary {
-            pods: 9, changed: 2, audited: 1, refused: 3, not_opted_in: 1, unchanged: 2, unknown: 1, warned: 9, unsupported: 1, errors: 28
+            pods: 9, changed: 2, audited: 1, refused: 3, not_opted_in: 1, unchanged: 2, unknown: 1, warned: 9, manifest_warnings: 2,
+            unsupported: 1, errors: 28
         },
         "9 pods: 2 changed, 1 would change (audit), 3 refused, 1 unknown or invalid, 1 not opted in, 2 unchanged; \
-         28 errors, 1 unsupported object"
+         28 errors, 2 manifest warnings, 1 unsupported object"
     )]
     fn counts_are_listed_in_one_line(#[case] summary: Summary, #[case] expected: &str) {
         assert_eq!(summary.to_string(), expected);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::{Closing, Sink};
-use crate::manifest::DocumentError;
+use crate::manifest::{DocumentError, DocumentWarning};
 use crate::preview::PodReport;
 
 /// Version of the schema, incremented only if a field changes its meaning or is removed.
@@ -54,7 +54,8 @@ impl<W: Write> Sink for Json<'_, W> {
             writeln!(self.out)?;
         }
         let errors: Vec<Value> = closing.errors.iter().map(error_to_json).collect();
-        write!(self.out, r#"],"errors":{}"#, json!(errors))?;
+        let warnings: Vec<Value> = closing.warnings.iter().map(warning_to_json).collect();
+        write!(self.out, r#"],"errors":{},"warnings":{}"#, json!(errors), json!(warnings))?;
         if let Some(assumed) = closing.assumed {
             write!(self.out, r#","assumedNamespaceLabels":{}"#, json!(assumed))?;
         }
@@ -63,7 +64,16 @@ impl<W: Write> Sink for Json<'_, W> {
     }
 }
 
-fn error_to_json(error: &DocumentError) -> Value {
+/// Returns an invalid document as JSON.
+#[must_use]
+pub fn error_to_json(error: &DocumentError) -> Value {
     let DocumentError { source, document, line, message } = error;
+    json!({"source": **source, "document": document, "line": line, "message": message})
+}
+
+/// Returns a warning about the text of a document as JSON.
+#[must_use]
+pub fn warning_to_json(warning: &DocumentWarning) -> Value {
+    let DocumentWarning { source, document, line, message } = warning;
     json!({"source": **source, "document": document, "line": line, "message": message})
 }

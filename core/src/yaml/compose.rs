@@ -1,15 +1,20 @@
 //! Composes a JSON value and its lines from the events of the scanner: anchors, merge keys, duplicate keys and limits.
 
+mod budget;
+mod entries;
+
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
-use serde_json::map::Entry;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
+use super::duplicates::{DuplicateKey, DuplicateKeys, Duplicates};
+use super::error::{Error, MAX_DEPTH};
 use super::scalar::Scalar;
 use super::tree::Lines;
+use budget::Budget;
+use entries::Entries;
 
 /// The namespace of the tags that are written with `!!`.
 const CORE_TAGS: &str = "tag:yaml.org,2002:";
@@ -19,35 +24,25 @@ pub(super) struct Composer<'text> {
     events: Parser<'text, StrInput<'text>>,
     /// Line of the last event.
     line: usize,
-    nodes: usize,
-    /// Bytes of text that anchors and aliases have copied.
-    copied: usize,
+    budget: Budget,
+    duplicates: Duplicates,
     anchors: HashMap<usize, Value>,
 }
 
-/// The entries of a mapping that is being read.
-#[derive(Default)]
-struct Entries {
-    map: Map<String, Value>,
-    /// Keys set only by a merge, which the mapping may still set itself.
-    merged: HashSet<String>,
-}
-
-/// The size of a value that is copied.
-#[derive(Default)]
-struct Extent {
-    nodes: usize,
-    bytes: usize,
-    depth: usize,
-}
-
 impl<'text> Composer<'text> {
-    pub(super) fn new(events: Parser<'text, StrInput<'text>>) -> Self {
-        Self { events, line: 1, nodes: 0, copied: 0, anchors: HashMap::new() }
+    pub(super) fn new(events: Parser<'text, StrInput<'text>>, treatment: DuplicateKeys) -> Self {
+        let (budget, duplicates) = (Budget::default(), Duplicates::new(treatment));
+        Self { events, line: 1, budget, duplicates, anchors: HashMap::new() }
     }
 
-    /// Returns the only document, and records its lines in `lines` as an item.
-    pub(super) fn document(mut self, mut lines: Option<&mut Lines>) -> Result<Value, Error> {
+    /// Returns the only document and its duplicate keys, and records its lines in `lines` as an item. The lines of the
+    /// duplicate keys are unknown without `lines`.
+    pub(super) fn document(mut self, lines: Option<&mut Lines>) -> Result<(Value, Vec<DuplicateKey>), Error> {
+        let value = self.only_value(lines)?;
+        Ok((value, self.duplicates.into_found()))
+    }
+
+    fn only_value(&mut self, mut lines: Option<&mut Lines>) -> Result<Value, Error> {
         let mut document = None;
         loop {
             match self.next()? {
@@ -75,7 +70,7 @@ impl<'text> Composer<'text> {
     }
 
     fn value(&mut self, event: Event<'text>, depth: usize, lines: Option<&mut Lines>) -> Result<Value, Error> {
-        self.count(1)?;
+        self.budget.count(1, self.line)?;
         let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let scalar = self.scalar(&text, style, tag.as_deref())?;
@@ -117,22 +112,25 @@ impl<'text> Composer<'text> {
         loop {
             let event = self.next()?;
             match event {
-                Event::MappingEnd => return Ok(Value::Object(entries.map)),
+                Event::MappingEnd => return Ok(Value::Object(entries.into_map())),
                 event if is_merge(&event) => self.merge(&mut entries, depth, lines.as_deref_mut())?,
                 event => {
                     let key = self.key(event)?;
                     let line = self.line;
                     let event = self.next()?;
+                    let replaced = lines.as_deref().and_then(|lines| lines.line_of(&key));
                     let lines = lines.as_deref_mut().map(|lines| lines.entry(&key, line, self.line));
                     let value = self.value(event, depth, lines)?;
-                    entries.set(key, value).map_err(|key| Error::new(line, format!("duplicate key \"{key}\"")))?;
+                    if let Some(key) = entries.set(key, value) {
+                        self.duplicates.add(key, replaced, line)?;
+                    }
                 }
             }
         }
     }
 
     fn key(&mut self, event: Event<'text>) -> Result<String, Error> {
-        self.count(1)?;
+        self.budget.count(1, self.line)?;
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let scalar = self.scalar(&text, style, tag.as_deref())?;
@@ -194,13 +192,10 @@ impl<'text> Composer<'text> {
                 return Err(self.error("`<<` takes a mapping or a list of mappings"));
             };
             for (key, value) in source {
-                if !entries.map.contains_key(&key) {
-                    entries.merged.insert(key.clone());
-                }
                 if let Some(lines) = &mut lines {
                     lines.entry(&key, line, line);
                 }
-                entries.map.insert(key, value);
+                entries.merge(key, value);
             }
         }
         Ok(())
@@ -208,69 +203,15 @@ impl<'text> Composer<'text> {
 
     /// Clones `value`, and counts the clone as if the text were repeated at `depth`.
     fn copy(&mut self, value: &Value, depth: usize) -> Result<Value, Error> {
-        let mut extent = Extent::default();
-        extent.add(value, depth);
-        self.count(extent.nodes)?;
-        if extent.depth > MAX_DEPTH {
-            return Err(Error::too_deep(self.line));
-        }
-        self.copied += extent.bytes;
-        if self.copied > MAX_EXPANSION {
-            return Err(self.error(format!("aliases repeat more than the limit of {} MiB", MAX_EXPANSION >> 20)));
-        }
-        Ok(value.clone())
+        self.budget.copy(value, depth, self.line)
     }
 
     fn below(&self, depth: usize) -> Result<usize, Error> {
         if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(Error::too_deep(self.line)) }
     }
 
-    fn count(&mut self, nodes: usize) -> Result<(), Error> {
-        self.nodes += nodes;
-        if self.nodes > MAX_NODES {
-            return Err(self.error(format!("more than the limit of {MAX_NODES} nodes, with aliases expanded")));
-        }
-        Ok(())
-    }
-
     fn error(&self, message: impl Into<Cow<'static, str>>) -> Error {
         Error::new(self.line, message.into())
-    }
-}
-
-impl Entries {
-    /// Sets a key of the mapping itself. Returns it as the error if it is a duplicate.
-    fn set(&mut self, key: String, value: Value) -> Result<(), String> {
-        match self.map.entry(key) {
-            Entry::Vacant(entry) => _ = entry.insert(value),
-            Entry::Occupied(mut entry) if self.merged.remove(entry.key()) => _ = entry.insert(value),
-            Entry::Occupied(entry) => return Err(entry.key().clone()),
-        }
-        Ok(())
-    }
-}
-
-impl Extent {
-    fn add(&mut self, value: &Value, depth: usize) {
-        self.nodes += 1;
-        match value {
-            Value::String(text) => self.bytes += text.len(),
-            Value::Array(items) => {
-                self.depth = self.depth.max(depth + 1);
-                for item in items {
-                    self.add(item, depth + 1);
-                }
-            }
-            Value::Object(entries) => {
-                self.depth = self.depth.max(depth + 1);
-                for (key, value) in entries {
-                    self.nodes += 1;
-                    self.bytes += key.len();
-                    self.add(value, depth + 1);
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
     }
 }
 

@@ -5,27 +5,43 @@ use memchr::{memchr, memchr_iter};
 use serde_json::Value;
 
 use super::compose::Composer;
+use super::duplicates::{DuplicateKey, DuplicateKeys};
 use super::error::{Error, MAX_DEPTH};
 use super::tree::{Lines, Tree};
 
-/// Reads one YAML document as Kubernetes would; an empty text is `null`.
+/// Reads one YAML document as Kubernetes would, except that a duplicate key is an error. An empty text is `null`.
 pub fn parse(text: &str) -> Result<Value, Error> {
-    compose(text, None)
+    Ok(compose(text, DuplicateKeys::Reject, None)?.0)
 }
 
-/// Reads one YAML document as [`parse`] does, and records its lines.
-pub(crate) fn tree(text: &str) -> Result<Tree, Error> {
+/// Reads one YAML document as kubectl does: the last of several equal keys in a mapping takes effect. Also returns the keys
+/// that replace others, up to a limit.
+pub fn parse_manifest(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
+    let (value, duplicates) = compose(text, DuplicateKeys::LastWins, None)?;
+    if duplicates.is_empty() {
+        return Ok((value, duplicates));
+    }
+    // Few documents have duplicates, and recording lines takes time.
+    tree(text, DuplicateKeys::LastWins).map(|tree| (tree.value, tree.duplicates))
+}
+
+/// Reads one YAML document and records its lines.
+pub(crate) fn tree(text: &str, treatment: DuplicateKeys) -> Result<Tree, Error> {
     let mut lines = Lines::default();
-    compose(text, Some(&mut lines)).map(|value| Tree { value, lines })
+    compose(text, treatment, Some(&mut lines)).map(|(value, duplicates)| Tree { value, duplicates, lines })
 }
 
-fn compose(text: &str, lines: Option<&mut Lines>) -> Result<Value, Error> {
+fn compose(
+    text: &str,
+    treatment: DuplicateKeys,
+    lines: Option<&mut Lines>,
+) -> Result<(Value, Vec<DuplicateKey>), Error> {
     if let Some(offset) = memchr(0, text.as_bytes()) {
         // The scanner treats a NUL byte as the end of the text.
         let line = 1 + memchr_iter(b'\n', &text.as_bytes()[..offset]).count();
         return Err(Error::new(line, "contains a NUL byte: not text"));
     }
-    Composer::new(Parser::new_from_str_with_options(text, options())).document(lines)
+    Composer::new(Parser::new_from_str_with_options(text, options()), treatment).document(lines)
 }
 
 /// Returns the scanner's options for every document.
@@ -42,13 +58,17 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
+    use super::super::duplicates::MAX_DUPLICATES;
     use super::super::error::MAX_NODES;
     use super::*;
 
     /// Reads `text` as a manifest, and checks that it is read as a configuration in the same way.
     fn check(text: &str) -> Result<Value, Error> {
         let value = parse(text);
-        assert_eq!(tree(text).map(|tree| tree.value), value);
+        assert_eq!(tree(text, DuplicateKeys::Reject).map(|tree| tree.value), value);
+        if value.is_ok() {
+            assert_eq!(parse_manifest(text), value.clone().map(|value| (value, Vec::new())));
+        }
         value
     }
 
@@ -107,6 +127,35 @@ mod tests {
         let error = check(text).unwrap_err();
         assert_eq!(error.line, line, "{error}");
         assert!(error.message.contains(message), "{error}");
+    }
+
+    #[rstest]
+    #[case::twice("a: 1\nb: 2\na: 3", json!({"a": 3, "b": 2}), &[("a", 1, 3)])]
+    #[case::three_times("a: 1\na: 2\na: 3", json!({"a": 3}), &[("a", 1, 2), ("a", 2, 3)])]
+    #[case::mappings_are_not_merged("a: {x: 1}\na: {z: 2}", json!({"a": {"z": 2}}), &[("a", 1, 2)])]
+    #[case::null("a: 1\na:", json!({"a": null}), &[("a", 1, 2)])]
+    #[case::nested("a:\n- {x: 1,\n   x: 2}", json!({"a": [{"x": 2}]}), &[("x", 2, 3)])]
+    #[case::inside_a_replaced_value("a: {x: 1, x: 2}\na: 3", json!({"a": 3}), &[("x", 1, 1), ("a", 1, 2)])]
+    #[case::by_value("1: a\n0x1: b", json!({"1": "b"}), &[("1", 1, 2)])]
+    #[case::by_alias("a: &a b\nb: 1\n*a : 2", json!({"a": "b", "b": 2}), &[("b", 2, 3)])]
+    #[case::behind_merge("<<: {a: 1}\na: 2\na: 3", json!({"a": 3}), &[("a", 2, 3)])]
+    #[case::json("{\"a\": 1,\n\"a\": 2}", json!({"a": 2}), &[("a", 1, 2)])]
+    fn the_last_duplicate_wins_in_manifests(
+        #[case] text: &str,
+        #[case] expected: Value,
+        #[case] duplicates: &[(&str, u64, u64)],
+    ) {
+        let duplicates = duplicates
+            .iter()
+            .map(|(key, replaced, line)| DuplicateKey { key: (*key).to_owned(), lines: Some([*replaced, *line]) });
+        assert_eq!(parse_manifest(text), Ok((expected, duplicates.collect())));
+        assert!(parse(text).is_err());
+    }
+
+    #[test]
+    fn the_number_of_reported_duplicates_is_limited() {
+        let (value, duplicates) = parse_manifest(&"a: 1\n".repeat(1_000)).unwrap();
+        assert_eq!((value, duplicates.len()), (json!({"a": 1}), MAX_DUPLICATES));
     }
 
     #[rstest]

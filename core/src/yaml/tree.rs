@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::duplicates::DuplicateKey;
+
 /// A document and its lines.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(super) value: Value,
+    /// Keys that replace earlier ones.
+    pub(super) duplicates: Vec<DuplicateKey>,
     /// The lines of the text; its only item is the document.
     pub(super) lines: Lines,
 }
@@ -33,6 +37,11 @@ pub(super) struct Lines {
 }
 
 impl Tree {
+    /// Returns the duplicate keys.
+    pub(crate) fn into_duplicates(self) -> Vec<DuplicateKey> {
+        self.duplicates
+    }
+
     pub(crate) fn root(&self) -> Node<'_> {
         Node { line: 1, start: 1, value: &self.value, lines: None }.below(&self.value, self.lines.items.first())
     }
@@ -77,6 +86,11 @@ impl Lines {
         let entry = self.entries.entry(key.to_owned()).or_default();
         *entry = Self::new(line, start);
         entry
+    }
+
+    /// Returns the line of an entry's key.
+    pub(super) fn line_of(&self, key: &str) -> Option<u64> {
+        self.entries.get(key).map(|entry| entry.line)
     }
 
     fn new(line: usize, start: usize) -> Self {

@@ -51,7 +51,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     // Without a mesh, so that only the profile applies.
     let labels = BTreeMap::from([(keys::INJECT.to_owned(), scope::ENABLED.to_owned())]);
     let preview = Preview::new(configuration, ManifestContext::new(Some(labels)), namespace.clone());
-    let document = Document { source: "render".into(), document: 0, item: None, line: 1, namespace: None, value: pod };
+    let (source, warnings) = ("render".into(), Vec::new());
+    let document = Document { source, document: 0, item: None, line: 1, namespace: None, value: pod, warnings };
     let options = TextOptions { layout: stdout_layout(), ..TextOptions::default() };
     let mut sink = output.sink(ColorChoice::Auto, options, &preview);
     if let DocumentPreview::Pods { mut reports, .. } = preview.document(&document)? {

@@ -5,14 +5,15 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::{LintReport, PodFindings, finish};
-use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::render::{error_to_json, warning_to_json};
 
 /// Incremented only when a field is removed or changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
 
 pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash: &str) -> anyhow::Result<()> {
     let results: Vec<Value> = lint_report.pod_findings.iter().map(result).collect();
-    let errors: Vec<Value> = lint_report.errors.iter().map(error).collect();
+    let errors: Vec<Value> = lint_report.errors.iter().map(error_to_json).collect();
+    let warnings: Vec<Value> = lint_report.warnings.iter().map(warning_to_json).collect();
     let whole = json!({
         "schemaVersion": SCHEMA_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
@@ -20,6 +21,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash:
         "pods": lint_report.pods,
         "results": results,
         "errors": errors,
+        "warnings": warnings,
         "assumedNamespaceLabels": lint_report.assumed,
     });
     serde_json::to_writer(&mut *out, &whole).map_err(std::io::Error::from)?;
@@ -41,9 +43,4 @@ fn result(pod: &PodFindings) -> Value {
         "replicas": report.replicas,
         "lint": findings,
     })
-}
-
-fn error(error: &DocumentError) -> Value {
-    let DocumentError { source, document, line, message } = error;
-    json!({"source": **source, "document": document, "line": line, "message": message})
 }

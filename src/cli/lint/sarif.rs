@@ -9,9 +9,12 @@ use serde_json::{Value, json};
 use super::{LintReport, PodFindings, finish, pod_name};
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::lint::{Check, checks};
-use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// Rule ID of warnings about the text of a manifest.
+const MANIFEST_RULE: &str = "manifest";
 
 pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::Result<()> {
     let checks = checks();
@@ -23,11 +26,12 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
             .zip(lines)
             .map(move |(finding, line)| result(pod, finding, *line.unwrap_or(&pod.line), checks))
     });
+    let manifest_results = lint_report.warnings.iter().map(|warning| manifest_result(warning, checks.len()));
     let errors: Vec<Value> = lint_report.errors.iter().map(notification).collect();
     let driver = json!({
         "name": "trainmesh lint",
         "version": env!("CARGO_PKG_VERSION"),
-        "rules": checks.iter().map(|check| rule(check)).collect::<Vec<_>>(),
+        "rules": checks.iter().map(|check| rule(check)).chain([manifest_rule()]).collect::<Vec<_>>(),
     });
     let whole = json!({
         "$schema": SCHEMA,
@@ -39,7 +43,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
                 "toolExecutionNotifications": errors,
             }],
             "columnKind": "unicodeCodePoints",
-            "results": results.collect::<Vec<_>>(),
+            "results": results.chain(manifest_results).collect::<Vec<_>>(),
         }],
     });
     serde_json::to_writer(&mut *out, &whole).map_err(std::io::Error::from)?;
@@ -54,6 +58,29 @@ fn rule(check: &Check) -> Value {
         "fullDescription": {"text": why},
         "help": {"text": format!("{why} Fix: {fix}."), "markdown": format!("{why}\n\n**Fix:** {fix}.")},
         "defaultConfiguration": {"level": level(*severity)},
+    })
+}
+
+/// Returns the rule of warnings about the text of a manifest, which is the last one.
+fn manifest_rule() -> Value {
+    let text = "A mapping of the manifest sets a key more than once: kubectl keeps only the last value.";
+    json!({
+        "id": MANIFEST_RULE,
+        "shortDescription": {"text": "a duplicate key in a manifest"},
+        "fullDescription": {"text": text},
+        "help": {"text": format!("{text} Fix: remove the others.")},
+        "defaultConfiguration": {"level": level(Severity::Warning)},
+    })
+}
+
+fn manifest_result(warning: &DocumentWarning, rule_index: usize) -> Value {
+    let DocumentWarning { source, line, message, .. } = warning;
+    json!({
+        "ruleId": MANIFEST_RULE,
+        "ruleIndex": rule_index,
+        "level": level(Severity::Warning),
+        "message": {"text": format!("{message}.")},
+        "locations": [{"physicalLocation": location(source, Some(*line))}],
     })
 }
 

@@ -23,7 +23,7 @@ enum FailOn {
     Refused,
     /// An unknown kind with pods, an unknown fabric profile or traffic mode, or an invalid pod
     Unknown,
-    /// Some pod gets a warning
+    /// Some pod or manifest gets a warning
     Warning,
 }
 
@@ -35,7 +35,7 @@ impl Conditions {
             FailOn::Changed => summary.changed > 0,
             FailOn::Refused => summary.refused > 0,
             FailOn::Unknown => summary.unknown + summary.unsupported > 0,
-            FailOn::Warning => summary.warned > 0,
+            FailOn::Warning => summary.warned + summary.manifest_warnings > 0,
         })
     }
 }

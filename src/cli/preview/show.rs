@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::mem;
 use std::sync::mpsc;
 
 use anyhow::bail;
@@ -11,9 +12,9 @@ use super::super::live::LiveCluster;
 use super::super::premise::{self, AssumedLabels, premise};
 use super::super::progress::Progress;
 use super::super::terminal::stdout_layout;
-use super::super::{colored_stdout, print_difference, print_error, print_note, stderr};
+use super::super::{colored_stdout, print_difference, print_error, print_note, print_warning, stderr};
 use super::Arguments;
-use trainmesh_core::manifest::{Document, DocumentError};
+use trainmesh_core::manifest::{Document, DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, Drift, PodReport, Preview, Summary};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::{Closing, Sink, TextOptions};
@@ -23,6 +24,7 @@ use trainmesh_core::render::{Closing, Sink, TextOptions};
 pub(super) struct Shown {
     pub(super) summary: Summary,
     pub(super) errors: Vec<DocumentError>,
+    warnings: Vec<DocumentWarning>,
     /// Set if the dry run of some pod failed.
     pub(super) comparison_failed: bool,
     /// Counts of each file with `--summary`, in the order of the input.
@@ -62,7 +64,12 @@ pub(super) fn show(
     let mut sink = (!arguments.summary).then(|| arguments.output.sink(color, options, preview));
     let mut shown = Shown::default();
     let mut progress = Progress::new();
-    for document in documents {
+    for mut document in documents {
+        for warning in document.iter_mut().flat_map(|document| mem::take(&mut document.warnings)) {
+            print_warning(stderr, format_args!("{warning}"));
+            shown.count(arguments, &warning.source, |summary| summary.manifest_warnings += 1);
+            shown.warnings.push(warning);
+        }
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
             previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))
@@ -146,7 +153,8 @@ impl Shown {
     /// Completes the output.
     fn finish(&self, arguments: &Arguments, sink: Option<Box<dyn Sink + '_>>) -> anyhow::Result<()> {
         if let Some(mut sink) = sink {
-            let closing = Closing { errors: &self.errors, assumed: Some(&self.assumed), summary: Some(&self.summary) };
+            let (errors, warnings) = (self.errors.as_slice(), self.warnings.as_slice());
+            let closing = Closing { errors, warnings, assumed: Some(&self.assumed), summary: Some(&self.summary) };
             return Ok(sink.finish(&closing)?);
         }
         let mut out = colored_stdout(arguments.color.into());

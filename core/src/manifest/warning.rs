@@ -1,0 +1,69 @@
+//! Warnings about the text of a document.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::write_position;
+use crate::yaml::DuplicateKey;
+
+/// A warning about the text of a document, which is read nevertheless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentWarning {
+    /// Path of the file, or `stdin`.
+    pub source: Arc<str>,
+    /// Zero-based index of the document in its source, including empty documents.
+    pub document: usize,
+    /// One-based line of the source.
+    pub line: u64,
+    /// Warning message.
+    pub message: String,
+}
+
+/// Maximum number of characters of a key that a warning quotes: enough to recognize it on a single line.
+const MAX_QUOTED_CHARS: usize = 60;
+
+impl DocumentWarning {
+    /// Creates the warning about a duplicate key of the document at `source` and `document`, which starts on `line`.
+    pub(super) fn from_duplicate(source: &Arc<str>, document: usize, line: u64, duplicate: &DuplicateKey) -> Self {
+        let DuplicateKey { key, lines } = duplicate;
+        let mut quoted = key.clone();
+        if let Some((end, _)) = key.char_indices().nth(MAX_QUOTED_CHARS) {
+            quoted.truncate(end);
+            quoted.push('…');
+        }
+        let (at, place) = match lines.map(|lines| lines.map(|found| line + found.saturating_sub(1))) {
+            Some([replaced, at]) => (at, format!("is already set on line {replaced}")),
+            None => (line, "is set more than once in a mapping".to_owned()),
+        };
+        let message = format!("key \"{quoted}\" {place}: kubectl keeps only the last value; remove the others");
+        Self { source: Arc::clone(source), document, line: at, message }
+    }
+}
+
+impl fmt::Display for DocumentWarning {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_position(formatter, &self.source, self.document, Some(self.line))?;
+        formatter.write_str(&self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::lines("env", Some([3, 5]), "a.yaml: document 2, line 14: key \"env\" is already set on line 12: kubectl")]
+    #[case::no_lines(
+        "env",
+        None,
+        "a.yaml: document 2, line 10: key \"env\" is set more than once in a mapping: kubectl"
+    )]
+    #[case::long_key(&"é".repeat(61), Some([1, 1]), &format!("a.yaml: document 2, line 10: key \"{}…\" is", "é".repeat(60)))]
+    fn both_lines_are_those_of_the_source(#[case] key: &str, #[case] lines: Option<[u64; 2]>, #[case] expected: &str) {
+        let duplicate = DuplicateKey { key: key.to_owned(), lines };
+        let warning = DocumentWarning::from_duplicate(&"a.yaml".into(), 1, 10, &duplicate).to_string();
+        assert!(warning.starts_with(expected), "{warning}");
+    }
+}
