@@ -57,6 +57,8 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
     } = facts;
     let namespace = installation.namespace();
     let unused = unused_permissions.known().map_or(&[][..], Vec::as_slice);
+    let configured = configuration.known().and_then(|update| update.configuration().ok());
+    let profiles = configured.as_ref().map(|configured| &configured.fabric.profiles);
     let visible = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
     let checks = [
         (Check::Kubernetes, kubernetes::check(version)),
@@ -78,7 +80,7 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         (Check::Istio, webhook_configurations.evaluate(|all| istio::check(all, istiods))),
         (
             Check::Namespaces,
-            namespaces.evaluate(|all| namespaces::check(all, webhook_configurations.known(), installation)),
+            namespaces.evaluate(|all| namespaces::check(all, webhook_configurations.known(), profiles, installation)),
         ),
         (Check::PodSecurity, pod_security.evaluate(pod_security::check)),
     ];

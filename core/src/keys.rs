@@ -1,5 +1,7 @@
 //! Keys of the labels and annotations that trainmesh reads or writes.
 
+/// Prefix of the labels and annotations of trainmesh.
+pub const OWN_PREFIX: &str = "trainmesh.dev/";
 /// Namespace label that opts in (`enabled`, `audit`), and pod label that opts out (`disabled`).
 pub const INJECT: &str = "trainmesh.dev/inject";
 /// Namespace label of datastrophic/istio-aux, for which trainmesh is a drop-in replacement.
@@ -24,6 +26,8 @@ pub const NCCL_CONF: &str = "trainmesh.dev/nccl-conf";
 pub const MANAGED: &str = "trainmesh.dev/managed";
 /// Pod annotation, written by trainmesh, that lists the rules that changed the pod.
 pub const APPLIED: &str = "trainmesh.dev/applied";
+/// Pod annotation, written by trainmesh, that lists the rules that were refused, each with the code of its reason.
+pub const REFUSED: &str = "trainmesh.dev/refused";
 
 /// Pod annotation with YAML that the injector merges into the proxy's configuration.
 pub const PROXY_CONFIG: &str = "proxy.istio.io/config";

@@ -26,6 +26,7 @@ pub mod lint;
 pub mod manifest;
 pub mod mutate;
 pub mod objects;
+pub mod own_keys;
 pub mod pod;
 pub mod preview;
 pub mod printable;

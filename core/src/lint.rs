@@ -16,10 +16,12 @@ mod job_context;
 mod mesh;
 mod mpi;
 mod network;
+mod own_keys;
 mod page;
 mod placement;
 mod raw;
 mod rdma;
+mod refused;
 mod security;
 mod setting;
 mod sink;
@@ -27,6 +29,8 @@ mod table;
 mod tuning;
 mod values;
 mod volumes;
+
+use std::collections::BTreeMap;
 
 pub use admission::{warning_line, warnings};
 pub use input::LintInput;
@@ -37,6 +41,8 @@ pub use table::{CAPTURED_TRAFFIC, Check, Example, checks, find_check};
 
 use context::{CheckContext, requests_adapter};
 use setting::sets_nccl;
+use sink::FindingSink;
+use table::OWN_KEYS;
 
 use crate::config::{CheckId, LintSettings, Profile};
 use crate::finding::{Finding, Severity};
@@ -80,9 +86,25 @@ pub fn lint_selected(
 
 /// Runs FP021 alone, for the rule `mesh.traffic`. Returns `None` if the check is disabled or only informational.
 pub(crate) fn captured_traffic(input: &LintInput<'_>, settings: &LintSettings) -> Option<Finding> {
-    let check = find_check(CAPTURED_TRAFFIC.code())?;
-    let severity = settings.severity_of(check.id, check.severity).filter(|severity| *severity != Severity::Info)?;
+    let mut findings = run_alone(CAPTURED_TRAFFIC, settings, |findings| mesh::check_input(input, findings));
+    findings.pop().filter(|finding| finding.severity != Severity::Info)
+}
+
+/// Runs FP045 alone, for pods without a fabric. `labels` are those of the pod's namespace.
+pub(crate) fn keys_without_effect(
+    pod: Pod<'_>,
+    labels: &BTreeMap<String, String>,
+    settings: &LintSettings,
+) -> Vec<Finding> {
+    run_alone(OWN_KEYS, settings, |findings| own_keys::check(pod, labels, findings))
+}
+
+/// Runs `check`, the function of the check `id`. Returns no findings if the check is disabled.
+fn run_alone(id: CheckId, settings: &LintSettings, check: impl FnOnce(&mut FindingSink<'_>)) -> Vec<Finding> {
     let mut findings = Vec::new();
-    mesh::check_input(input, &mut check.sink(severity, &mut findings));
-    findings.pop()
+    let listed = find_check(id.code()).and_then(|check| Some((check, settings.severity_of(id, check.severity)?)));
+    if let Some((listed, severity)) = listed {
+        check(&mut listed.sink(severity, &mut findings));
+    }
+    findings
 }

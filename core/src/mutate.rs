@@ -30,6 +30,7 @@ pub use rule_id::RuleId;
 pub use snapshot::{ProfileChoice, Snapshot};
 pub use verify::{VerifyError, verify};
 
+use crate::config::LintSettings;
 use crate::error::chain;
 use crate::keys;
 use crate::lint;
@@ -111,11 +112,13 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
     draft
 }
 
-/// Returns the outcome for a pod that the apiserver does not send to the webhook.
+/// Returns the outcome for a pod that the apiserver does not send to the webhook, for the reason `why`. `labels` are
+/// those of its namespace: a misspelled one is often the cause.
 #[must_use]
-pub fn excluded(why: Exclusion) -> Outcome {
+pub fn excluded(pod: Pod<'_>, why: Exclusion, labels: &BTreeMap<String, String>, settings: &LintSettings) -> Outcome {
     let Draft { rules, warnings, .. } = skip_all(why.into());
-    Outcome { rules, warnings, findings: Vec::new(), audit: BTreeMap::new(), patch: Patch::default(), failure: None }
+    let findings = lint::keys_without_effect(pod, labels, settings);
+    Outcome { rules, warnings, findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }
 
 fn skip_all(reason: Reason) -> Draft {

@@ -133,13 +133,14 @@ impl Preview {
         let after = lint_input(original, patched, &snapshot);
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
         let compute_domains = self.context.compute_domains(namespace);
-        let input = LintInput { job: Some(&report.job), compute_domains, ..input };
+        let input = LintInput { job: Some(&report.job), compute_domains, rules: &report.rules, ..input };
         lint(&input, &config.fabric.lint)
     }
 
     fn outcome(&self, role: &Role, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
-        match self.installation.pod_mode(Pod::new(&role.pod), namespace, labels) {
-            Err(exclusion) => excluded(exclusion),
+        let pod = Pod::new(&role.pod);
+        match self.installation.pod_mode(pod, namespace, labels) {
+            Err(exclusion) => excluded(pod, exclusion, labels, &self.config.fabric.lint),
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
                 let replicas = Some(role.replicas);

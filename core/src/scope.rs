@@ -14,7 +14,7 @@ pub const LABELS: [&str; 2] = [keys::INJECT, keys::ISTIO_AUX];
 /// Value of [`keys::INJECT`] or [`keys::ISTIO_AUX`] with which a namespace opts in.
 pub const ENABLED: &str = "enabled";
 /// Value of [`keys::INJECT`] with which a namespace opts in to [`Mode::Audit`].
-const AUDIT: &str = "audit";
+pub const AUDIT: &str = "audit";
 /// Value of [`keys::INJECT`] with which a pod opts out.
 pub const DISABLED: &str = "disabled";
 /// Always excluded: no training runs there, and the cluster depends on its pods.

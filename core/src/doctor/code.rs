@@ -170,6 +170,8 @@ findings! {
     Info NotInjected => "opted in, but Istio does not inject pods by default";
     /// Neither `enabled` nor `audit`.
     Warning UnknownOptIn => "label trainmesh.dev/inject has an unknown value, so the namespace has not opted in", fix "use enabled or audit";
+    /// Misspelled keys and values.
+    Warning LabelsWithoutEffect => "labels under trainmesh.dev/ have no effect", fix "correct or remove them";
 
     /// All have a label of their own, or fabrics are disabled.
     Ok PodSecurityUnused => "no opted-in namespace depends on the cluster's default level";

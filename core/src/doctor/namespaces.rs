@@ -6,7 +6,10 @@ use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use serde_json::json;
 
 use super::{Code, Found, istio, join_names};
+use crate::config::Profiles;
+use crate::keys;
 use crate::mutate::Reason;
+use crate::own_keys::{Location, fabric_problem, problem};
 use crate::pod::{Injection, Pod, injection};
 use crate::scope::{Installation, Mode, unknown_inject_value};
 
@@ -15,8 +18,13 @@ type Labels = BTreeMap<String, String>;
 pub(super) fn check(
     namespaces: &BTreeMap<String, Labels>,
     webhook_configurations: Option<&Vec<MutatingWebhookConfiguration>>,
+    profiles: Option<&Profiles>,
     installation: &Installation,
 ) -> Vec<Found> {
+    let without_effect = namespaces.iter().flat_map(|(name, labels)| {
+        labels_without_effect(labels, profiles).map(move |problem| format!("{name} ({problem})"))
+    });
+    let without_effect = join_names(without_effect);
     let (mut enabled, mut aux) = (0, 0);
     let (mut audited, mut unknown, mut not_injected) = (Vec::new(), Vec::new(), Vec::new());
     for (name, labels) in namespaces {
@@ -42,8 +50,21 @@ pub(super) fn check(
         (Code::Rehearsed, join_names(audited)),
         (Code::NotInjected, join_names(not_injected)),
         (Code::UnknownOptIn, join_names(unknown)),
+        (Code::LabelsWithoutEffect, without_effect),
     ];
     [opted_in].into_iter().chain(rest.into_iter().filter(|(_, names)| !names.is_empty())).collect()
+}
+
+/// Returns what is wrong with each label of trainmesh. [`Code::UnknownOptIn`] reports the value of the opt-in label.
+fn labels_without_effect<'a>(
+    labels: &'a Labels,
+    profiles: Option<&'a Profiles>,
+) -> impl Iterator<Item = String> + use<'a> {
+    let own = labels.iter().filter(|(key, _)| *key != keys::INJECT);
+    own.filter_map(move |(key, value)| match profiles {
+        Some(profiles) if key == keys::FABRIC => fabric_problem(value, profiles),
+        _ => problem(Location::NamespaceLabel, key, value),
+    })
 }
 
 /// Returns why Istio does not inject a pod without labels in the namespace; `None` if it does.
@@ -67,6 +88,7 @@ mod tests {
 
     use super::super::testing::{injector, webhook_configurations};
     use super::*;
+    use crate::config::Configuration;
 
     const NOT_REQUESTED: &str = "neither the namespace nor the pod requests sidecar injection";
 
@@ -94,16 +116,34 @@ mod tests {
         json!({"a": {"trainmesh.dev/inject": "true"}, "b": {"trainmesh.dev/inject": "disabled"}}),
         &[(Code::NoneOptedIn, String::new()), (Code::UnknownOptIn, "a (true)".to_owned())]
     )]
+    #[case::labels_without_effect(
+        json!({
+            "a": {"trainmesh.dev/injct": "enabled", "trainmesh.dev/mesh-traffic": "off"},
+            "b": {"trainmesh.dev/fabric": "eks-efaa", "app": "x"},
+            "c": {"trainmesh.dev/fabric": "none", "trainmesh.dev/mesh-traffic": "leave"},
+        }),
+        &[
+            (Code::NoneOptedIn, String::new()),
+            (
+                Code::LabelsWithoutEffect,
+                "a (trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?), \
+                 a (trainmesh.dev/mesh-traffic=off has no effect: expected leave, disableCapture or disableInjection), \
+                 b (trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?)"
+                    .to_owned()
+            ),
+        ]
+    )]
     fn checks_the_opt_in_of_each_namespace(#[case] namespaces: Value, #[case] expected: &[Found]) {
         let namespaces: BTreeMap<String, Labels> = serde_json::from_value(namespaces).unwrap();
         let all = webhook_configurations(&[injector("istio-sidecar-injector")]);
-        assert_eq!(check(&namespaces, Some(&all), &Installation::default()), expected);
+        let profiles = Configuration::embedded().fabric.profiles;
+        assert_eq!(check(&namespaces, Some(&all), Some(&profiles), &Installation::default()), expected);
     }
 
     #[test]
     fn without_webhook_configurations_the_labels_decide() {
         let labels = json!({"a": {"trainmesh.dev/inject": "enabled", "istio.io/rev": "canary"}});
-        let found = check(&serde_json::from_value(labels).unwrap(), None, &Installation::default());
+        let found = check(&serde_json::from_value(labels).unwrap(), None, None, &Installation::default());
         assert!(found.iter().all(|(code, _)| *code == Code::OptedIn), "{found:?}");
     }
 }

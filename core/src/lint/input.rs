@@ -6,6 +6,7 @@ use super::JobContext;
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
 use crate::fabric::ComputeDomain;
+use crate::mutate::RuleOutcome;
 use crate::pod::{Injection, Pod};
 use crate::workload::Member;
 
@@ -30,6 +31,8 @@ pub struct LintInput<'a> {
     pub job: Option<&'a JobContext>,
     /// `ComputeDomains` of the pod's namespace that the manifests contain.
     pub compute_domains: &'a [ComputeDomain],
+    /// Decisions of the rules about the pod; empty if the rules themselves report their refusals, as in admission.
+    pub rules: &'a [RuleOutcome],
     /// Sidecar injection that Istio performs for the pod.
     pub injection: Injection,
 }

@@ -6,11 +6,12 @@ use super::{Check, checks, severity_letter};
 use crate::finding::Severity;
 
 const HEAD: &str = "\
-# Lint: FP001 to FP044
+# Lint: FP001 to FP046
 
 These checks find settings that break RDMA or NCCL in a pod, or slow them down. Three commands report them:
 
-- The webhook returns errors and warnings, five at most, as admission warnings for pods that use a fabric.
+- The webhook returns errors and warnings, five at most, as admission warnings for pods that use a fabric, and
+  FP045 for every pod.
 - `trainmesh preview` shows all findings.
 - `trainmesh lint -f FILE` checks any manifest. It exits with code 1 if a finding reaches the severity `--fail-on`.
 

@@ -6,6 +6,7 @@ mod interfaces;
 mod job;
 mod mpi;
 mod network;
+mod own_keys;
 mod placement;
 mod security;
 mod tuning;
@@ -49,8 +50,11 @@ pub struct Example {
 /// The check that the rule `mesh.traffic` also runs.
 pub const CAPTURED_TRAFFIC: CheckId = CheckId::new(21);
 
+/// The check that also runs for pods without a fabric.
+pub(super) const OWN_KEYS: CheckId = CheckId::new(45);
+
 /// All checks, grouped by topic.
-pub(super) static TOPICS: [&[Check]; 11] = [
+pub(super) static TOPICS: [&[Check]; 12] = [
     values::CHECKS,
     tuning::CHECKS,
     interfaces::CHECKS,
@@ -62,6 +66,7 @@ pub(super) static TOPICS: [&[Check]; 11] = [
     job::CHECKS,
     mpi::CHECKS,
     compute_domains::CHECKS,
+    own_keys::CHECKS,
 ];
 
 impl Check {

@@ -11,16 +11,18 @@ use crate::pod::{Pod, injection};
 use crate::scope::Mode;
 use crate::workload;
 
-/// Lints `pod`, or `after` if it was patched. Returns no findings if fabrics are disabled or do not concern the pod.
+/// Lints `pod`, or `after` if it was patched. If fabrics are disabled or do not concern the pod, only the
+/// labels and annotations of trainmesh are checked.
 pub(super) fn lint_patched_pod(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
     let original = Pod::new(pod);
     let fabric = &snapshot.config.fabric;
-    if snapshot.mode == Mode::IstioAux || !fabric.enabled || exemption(original).is_some() {
+    if exemption(original).is_some() {
         return Vec::new();
     }
     let pod = after.map_or(original, Pod::new);
-    if !lint::uses_fabric(pod, selected(original, snapshot)) {
-        return Vec::new();
+    let is_checked = snapshot.mode != Mode::IstioAux && fabric.enabled;
+    if !is_checked || !lint::uses_fabric(pod, selected(original, snapshot)) {
+        return lint::keys_without_effect(original, snapshot.labels, &fabric.lint);
     }
     // The rule mesh.traffic already reports this check for every training pod.
     lint::lint_selected(&lint_input(original, pod, snapshot), &fabric.lint, |check| check != lint::CAPTURED_TRAFFIC)
@@ -40,6 +42,7 @@ pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) 
         replicas,
         job: None,
         compute_domains: &[],
+        rules: &[],
         injection: injection(pod, namespace, labels),
     }
 }

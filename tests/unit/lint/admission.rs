@@ -57,6 +57,29 @@ fn pods_are_not_linted_when_fabric_is_disabled() {
     check(Mode::Enabled, &[], &config, NCCL, &[]);
 }
 
+const MISSPELLED: &str = "{metadata: {labels: {trainmesh.dev/fabrik: tcp}}, spec: {containers: [{name: train}]}}";
+const DID_YOU_MEAN: &str = "FP045: label trainmesh.dev/fabrik has no effect: did you mean trainmesh.dev/fabric?";
+
+#[rstest]
+#[case::pod(Mode::Enabled, &[], MISSPELLED, &[DID_YOU_MEAN])]
+#[case::audit(Mode::Audit, &[], MISSPELLED, &[DID_YOU_MEAN])]
+#[case::istio_aux(Mode::IstioAux, &[], MISSPELLED, &[DID_YOU_MEAN])]
+#[case::namespace(
+    Mode::Enabled,
+    &[("trainmesh.dev/gangs", "auto")],
+    "{spec: {containers: [{name: train}]}}",
+    &["FP045: namespace label trainmesh.dev/gangs has no effect: expected inject, fabric or mesh-traffic"]
+)]
+#[case::exempt(Mode::Enabled, &[], &MISSPELLED.replace("spec: {", "spec: {os: {name: windows}, "), &[])]
+fn keys_without_effect_are_reported_for_every_pod(
+    #[case] mode: Mode,
+    #[case] labels: &[(&str, &str)],
+    #[case] pod: &str,
+    #[case] expected: &[&str],
+) {
+    check(mode, labels, &Configuration::embedded(), pod, expected);
+}
+
 #[test]
 fn lists_five_findings_and_counts_the_rest() {
     let entries: Vec<String> = ["NVLS", "MNNVL", "CUMEM", "RAS", "DMABUF", "COLLNET", "IB_ECE", "OOB_NET"]

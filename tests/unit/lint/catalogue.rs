@@ -4,6 +4,7 @@ use rstest::rstest;
 use trainmesh_core::config::{CheckId, LintSettings};
 use trainmesh_core::finding::Severity;
 use trainmesh_core::lint::{Check, checks, severity_letter};
+use trainmesh_core::mutate::{Reason, RuleId};
 
 use super::scenario::{Scenario, env, pod};
 
@@ -31,6 +32,9 @@ fn with_context(id: &str, text: &str) -> Scenario {
         "FP039" => scenario.replicas(4).compute_domain(2),
         "FP040" => scenario.replicas(4).compute_domain(0),
         "FP041" => scenario.replicas(2).nodes(&[("a", &[("nvidia.com/gpu", 8)], None)]),
+        "FP046" if text.contains("eks-efaa") => {
+            scenario.refused(RuleId::Fabric, Reason::UnknownFabric, "did you mean eks-efa?")
+        }
         _ => scenario,
     }
 }

@@ -9,6 +9,7 @@ use trainmesh_core::fabric::ComputeDomain;
 use trainmesh_core::finding::Finding;
 use trainmesh_core::gang::pins::Pin;
 use trainmesh_core::lint::{JobContext, LintInput, lint, warning_line};
+use trainmesh_core::mutate::{Reason, RuleId, RuleOutcome, Verdict};
 use trainmesh_core::pod::{Pod, injection};
 use trainmesh_core::workload;
 use trainmesh_core::yaml;
@@ -26,6 +27,7 @@ pub struct Scenario {
     replicas: Option<u64>,
     job: Option<JobContext>,
     compute_domains: Vec<ComputeDomain>,
+    rules: Vec<RuleOutcome>,
 }
 
 /// Returns a pod with one container, `train`, that has these fields (YAML flow style).
@@ -107,6 +109,13 @@ impl Scenario {
         Self { compute_domains: vec![domain], ..self }
     }
 
+    /// Adds a rule that was refused.
+    pub fn refused(mut self, rule: RuleId, reason: Reason, message: &str) -> Self {
+        let (outcome, message) = (Verdict::Refused, message.to_owned());
+        self.rules.push(RuleOutcome { rule, outcome, reason, message, field: None, parts: Vec::new() });
+        self
+    }
+
     pub fn lint(&self, settings: &LintSettings) -> Vec<Finding> {
         let pod = Pod::new(&self.pod);
         let cluster = ClusterView {
@@ -125,6 +134,7 @@ impl Scenario {
             replicas: self.replicas,
             job: self.job.as_ref(),
             compute_domains: &self.compute_domains,
+            rules: &self.rules,
             injection: injection(pod, "team-a", &self.labels),
         };
         lint(&input, settings)

@@ -1,0 +1,53 @@
+//! Labels and annotations of trainmesh itself, and its refusals.
+
+use super::super::{own_keys, refused};
+use super::{Check, Example, OWN_KEYS};
+use crate::config::CheckId;
+use crate::finding::Severity;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: OWN_KEYS,
+        severity: Severity::Warning,
+        title: "a label or annotation under trainmesh.dev/ that has no effect",
+        why: "Kubernetes accepts any key and value. trainmesh ignores a misspelled key, a value that it does not know, and \
+          a label that is written as an annotation: the pod or namespace is treated as if it were absent.",
+        fix: "correct or remove it",
+        example: Example {
+            given: "",
+            wrong: r#"metadata:
+  labels: {trainmesh.dev/inject: "false"}
+"#,
+            fixed: r"metadata:
+  labels: {trainmesh.dev/inject: disabled}
+",
+        },
+        run: own_keys::without_effect,
+    },
+    Check {
+        id: CheckId::new(46),
+        severity: Severity::Warning,
+        title: "a rule of trainmesh that is refused",
+        why: "A setting of the pod, or a guard, excludes what the namespace or the pod requests. The pod starts without it: \
+          for example over TCP instead of RDMA, or before its proxy is ready.",
+        fix: "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons",
+        example: Example {
+            given: "no profile is named `eks-efaa`",
+            wrong: r"metadata:
+  labels: {trainmesh.dev/fabric: eks-efaa}
+spec:
+  containers:
+  - name: train
+    resources: {limits: {nvidia.com/gpu: 8}}
+",
+            fixed: r"metadata:
+  labels: {trainmesh.dev/fabric: eks-efa}
+spec:
+  containers:
+  - name: train
+    resources: {limits: {nvidia.com/gpu: 8}}
+",
+        },
+        run: refused::refused_rules,
+    },
+];

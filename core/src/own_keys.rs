@@ -1,0 +1,232 @@
+//! The labels and annotations of trainmesh, where each has an effect, and with which values.
+//!
+//! Kubernetes accepts any key and value, so a misspelled one has no effect and nothing reports it. Lint, admission
+//! warnings and doctor do.
+
+use crate::config::{Profiles, Traffic};
+use crate::hint::{nearest, one_of};
+use crate::{duration, keys, scope};
+
+/// Kind of object, and its map of metadata, that contains an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Labels of a namespace.
+    NamespaceLabel,
+    /// Labels of a pod.
+    PodLabel,
+    /// Annotations of a pod.
+    PodAnnotation,
+}
+
+use Location::{NamespaceLabel, PodAnnotation, PodLabel};
+
+/// The keys, with the locations where each has an effect. Those that trainmesh writes come last: they are valid in a pod,
+/// because templates are copied from running pods, but nobody sets them on purpose.
+const KNOWN: [(&str, &[Location]); 11] = [
+    (keys::INJECT, &[NamespaceLabel, PodLabel]),
+    (keys::FABRIC, &[NamespaceLabel, PodLabel]),
+    (keys::MESH_TRAFFIC, &[NamespaceLabel, PodLabel]),
+    (keys::PAYLOAD_CONTAINERS, &[PodAnnotation]),
+    (keys::HELPER_CONTAINERS, &[PodAnnotation]),
+    (keys::SETTLE, &[PodAnnotation]),
+    (keys::NCCL_CONF, &[PodAnnotation]),
+    (keys::APPLIED, &[PodAnnotation]),
+    (keys::FABRIC_REVISION, &[PodAnnotation]),
+    (keys::REFUSED, &[PodAnnotation]),
+    (keys::MANAGED, &[PodLabel]),
+];
+/// Number of keys in [`KNOWN`] that users set.
+const SET_BY_USERS: usize = 6;
+
+/// Returns why the entry `key`=`value` at `location` has no effect, and how to fix it. Returns `None` if it has, and for
+/// keys of others. The names of fabric profiles are not checked: [`fabric_problem`].
+#[must_use]
+pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
+    let name = key.strip_prefix(keys::OWN_PREFIX)?;
+    let Some((_, locations)) = KNOWN.iter().find(|(known, _)| *known == key) else {
+        return Some(unknown_key(location, key, name));
+    };
+    if !locations.contains(&location) {
+        return Some(format!("{key} has no effect here: it is {}", described(locations)));
+    }
+    let expected: &[&str] = match (key, location) {
+        (keys::INJECT, NamespaceLabel) => &[scope::ENABLED, scope::AUDIT],
+        (keys::INJECT, _) => &[scope::DISABLED],
+        (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => &["leave", "disableCapture", "disableInjection"],
+        (keys::SETTLE, _) if duration::parse(value).is_err() => {
+            return Some(format!("{key}={} has no effect: expected a duration such as 90s", excerpt(value)));
+        }
+        _ => return None,
+    };
+    // `disabled` on a namespace is redundant, but its intent is clear.
+    if expected.contains(&value) || (location, key, value) == (NamespaceLabel, keys::INJECT, scope::DISABLED) {
+        return None;
+    }
+    let fix = nearest(value, expected)
+        .map_or_else(|| format!("expected {}", one_of(expected)), |near| format!("did you mean {near}?"));
+    Some(format!("{key}={} has no effect: {fix}", excerpt(value)))
+}
+
+/// Returns why the label [`keys::FABRIC`] with this value selects no profile, and how to fix it.
+#[must_use]
+pub fn fabric_problem(value: &str, profiles: &Profiles) -> Option<String> {
+    if value == keys::NO_FABRIC || profiles.find(value).is_some() {
+        return None;
+    }
+    let fix = profiles
+        .nearest(value)
+        .map_or_else(|| "trainmesh fabric list shows all".to_owned(), |near| format!("did you mean {near}?"));
+    Some(format!("{}={}: no fabric profile has this name: {fix}", keys::FABRIC, excerpt(value)))
+}
+
+fn unknown_key(location: Location, key: &str, name: &str) -> String {
+    let short = |key: &'static str| key.strip_prefix(keys::OWN_PREFIX).unwrap_or(key);
+    let names = |known: &[(&'static str, &[Location])]| -> Vec<&str> {
+        known.iter().filter(|(_, locations)| locations.contains(&location)).map(|(key, _)| short(key)).collect()
+    };
+    match nearest(name, &names(&KNOWN)) {
+        Some(near) => format!("{} has no effect: did you mean {}{near}?", excerpt(key), keys::OWN_PREFIX),
+        None => format!("{} has no effect: expected {}", excerpt(key), one_of(&names(&KNOWN[..SET_BY_USERS]))),
+    }
+}
+
+fn described(locations: &[Location]) -> &'static str {
+    match locations {
+        [PodAnnotation] => "an annotation of pods",
+        [PodLabel] => "a label of pods",
+        _ => "a label",
+    }
+}
+
+/// Truncates text of a user: annotations may be long, and the rest of the message is what helps.
+fn excerpt(text: &str) -> &str {
+    /// Bytes, as many as the longest valid label value.
+    const MAX: usize = 63;
+    &text[..text.floor_char_boundary(MAX)]
+}
+
+impl Location {
+    /// Name of the location for messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            NamespaceLabel => "namespace label",
+            PodLabel => "label",
+            PodAnnotation => "annotation",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::config::Configuration;
+
+    #[rstest]
+    #[case::opt_in(NamespaceLabel, "trainmesh.dev/inject", "enabled", None)]
+    #[case::explicit_opt_out(NamespaceLabel, "trainmesh.dev/inject", "disabled", None)]
+    #[case::value(
+        NamespaceLabel,
+        "trainmesh.dev/inject",
+        "Enabled",
+        Some("trainmesh.dev/inject=Enabled has no effect: did you mean enabled?")
+    )]
+    #[case::distant_value(
+        NamespaceLabel,
+        "trainmesh.dev/inject",
+        "true",
+        Some("trainmesh.dev/inject=true has no effect: expected enabled or audit")
+    )]
+    #[case::key(
+        NamespaceLabel,
+        "trainmesh.dev/injct",
+        "enabled",
+        Some("trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?")
+    )]
+    #[case::distant_key(
+        NamespaceLabel,
+        "trainmesh.dev/color",
+        "",
+        Some("trainmesh.dev/color has no effect: expected inject, fabric or mesh-traffic")
+    )]
+    #[case::annotation_of_pods(
+        NamespaceLabel,
+        "trainmesh.dev/settle",
+        "1s",
+        Some("trainmesh.dev/settle has no effect here: it is an annotation of pods")
+    )]
+    #[case::traffic(
+        NamespaceLabel,
+        "trainmesh.dev/mesh-traffic",
+        "disablecapture",
+        Some("trainmesh.dev/mesh-traffic=disablecapture has no effect: did you mean disableCapture?")
+    )]
+    #[case::pod_opt_out(PodLabel, "trainmesh.dev/inject", "disabled", None)]
+    #[case::pod_opt_out_by_false(
+        PodLabel,
+        "trainmesh.dev/inject",
+        "false",
+        Some("trainmesh.dev/inject=false has no effect: expected disabled")
+    )]
+    #[case::pods_cannot_opt_in(
+        PodLabel,
+        "trainmesh.dev/inject",
+        "enabled",
+        Some("trainmesh.dev/inject=enabled has no effect: expected disabled")
+    )]
+    #[case::any_fabric(PodLabel, "trainmesh.dev/fabric", "x", None)]
+    #[case::written_label(PodLabel, "trainmesh.dev/managed", "true", None)]
+    #[case::label_as_annotation(
+        PodAnnotation,
+        "trainmesh.dev/fabric",
+        "tcp",
+        Some("trainmesh.dev/fabric has no effect here: it is a label")
+    )]
+    #[case::written_annotation(PodAnnotation, "trainmesh.dev/refused", "fabric=FabricGuarded", None)]
+    #[case::duration(PodAnnotation, "trainmesh.dev/settle", "90s", None)]
+    #[case::no_duration(
+        PodAnnotation,
+        "trainmesh.dev/settle",
+        "90",
+        Some("trainmesh.dev/settle=90 has no effect: expected a duration such as 90s")
+    )]
+    #[case::annotation_key(
+        PodAnnotation,
+        "trainmesh.dev/settled",
+        "",
+        Some("trainmesh.dev/settled has no effect: did you mean trainmesh.dev/settle?")
+    )]
+    #[case::key_of_others(PodLabel, "sidecar.istio.io/inject", "x", None)]
+    fn entries_without_effect_are_reported(
+        #[case] location: Location,
+        #[case] key: &str,
+        #[case] value: &str,
+        #[case] expected: Option<&str>,
+    ) {
+        assert_eq!(problem(location, key, value).as_deref(), expected);
+    }
+
+    #[rstest]
+    #[case::none("none", None)]
+    #[case::known("eks-efa", None)]
+    #[case::near(
+        "eks-efaa",
+        Some("trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?")
+    )]
+    #[case::distant(
+        "x",
+        Some("trainmesh.dev/fabric=x: no fabric profile has this name: trainmesh fabric list shows all")
+    )]
+    fn unknown_profiles_are_reported(#[case] value: &str, #[case] expected: Option<&str>) {
+        let profiles = Configuration::embedded().fabric.profiles;
+        assert_eq!(fabric_problem(value, &profiles).as_deref(), expected);
+    }
+
+    #[test]
+    fn long_text_is_truncated() {
+        let message = problem(PodAnnotation, &format!("trainmesh.dev/{}", "é".repeat(99)), "").unwrap();
+        assert!(message.len() < 160, "{message}");
+    }
+}
