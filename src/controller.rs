@@ -17,6 +17,7 @@ mod pins;
 mod pod;
 mod publish;
 mod reconcile;
+mod refused;
 mod rejected;
 mod supervise;
 pub mod sweep;
@@ -166,6 +167,7 @@ impl Controller {
             metrics: Arc::clone(&metrics),
             publisher,
             limiter: ActionLimiter::new(),
+            refusal_events: refused::events(),
             webhook_checks: Bucket::new(WEBHOOK_CHECKS.0, WEBHOOK_CHECKS.1),
             reads: Semaphore::new(READS),
             stop: shutdown.clone(),

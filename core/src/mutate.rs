@@ -7,6 +7,7 @@
 mod audit;
 mod exemption;
 mod lint_patched;
+mod marks;
 mod outcome;
 mod patch;
 mod plan;
@@ -22,6 +23,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 pub use lint_patched::lint_input;
+pub use marks::Refusal;
 pub use outcome::{Outcome, RuleOutcome, Verdict};
 pub use patch::Patch;
 pub use plan::Plan;
@@ -32,7 +34,6 @@ pub use verify::{VerifyError, verify};
 
 use crate::config::LintSettings;
 use crate::error::chain;
-use crate::keys;
 use crate::lint;
 use crate::pod::Pod;
 use crate::scope::{Exclusion, Mode};
@@ -105,10 +106,8 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
     // Rules run in the order of their dependencies but are reported in the documented order.
     draft.rules.sort_by_key(|rule| rule.rule);
     markers.sort_by_key(|(rule, _)| *rule);
-    if draft.rules.iter().any(|rule| rule.outcome == Verdict::Applied) {
-        let markers: Vec<&str> = markers.iter().map(|(_, marker)| marker.as_ref()).collect();
-        draft.plan.set_annotation(keys::APPLIED, markers.join(","));
-    }
+    let markers: Vec<&str> = markers.iter().map(|(_, marker)| marker.as_ref()).collect();
+    marks::plan(view, snapshot.mode, &markers, &mut draft);
     draft
 }
 

@@ -27,10 +27,19 @@ struct Entry {
     state: Option<&'static str>,
     /// The reason that was counted last.
     skipped: Option<SkipReason>,
-    /// Set once the pod has been checked for missed rules.
-    checked: bool,
+    /// Steps that are done.
+    done: [bool; 2],
     /// Set once the entry is removed from the map and no longer counted.
     removed: bool,
+}
+
+/// A step that is taken once per pod.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    /// The check for missed rules.
+    WebhookCheck,
+    /// The event about refused rules.
+    RefusalEvent,
 }
 
 impl PodHistories {
@@ -77,14 +86,14 @@ impl PodHistories {
         }
     }
 
-    /// Returns true if the pod has not been checked for missed rules.
-    pub(super) fn is_check_due(&self, uid: &str) -> bool {
-        self.find(uid).is_some_and(|entry| !lock(&entry).checked)
+    /// Returns true if `step` has not been taken for the pod.
+    pub(super) fn is_due(&self, uid: &str, step: Step) -> bool {
+        self.find(uid).is_some_and(|entry| !lock(&entry).done[step as usize])
     }
 
-    /// Marks the pod as checked; returns false if it already was.
-    pub(super) fn mark_checked(&self, uid: &str) -> bool {
-        self.find(uid).is_some_and(|entry| !std::mem::replace(&mut lock(&entry).checked, true))
+    /// Marks `step` as taken for the pod; returns false if it already was.
+    pub(super) fn mark_done(&self, uid: &str, step: Step) -> bool {
+        self.find(uid).is_some_and(|entry| !std::mem::replace(&mut lock(&entry).done[step as usize], true))
     }
 
     /// Removes a deleted pod.
@@ -252,12 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_checked_once() {
+    fn each_step_is_taken_once() {
         let histories = PodHistories::new(Arc::default());
-        assert!(!histories.is_check_due("1"), "unknown pod");
+        assert!(!histories.is_due("1", Step::WebhookCheck), "unknown pod");
         histories.decide("1", second(0), None, |_| Decision::Skip(SkipReason::Ended));
-        assert!(histories.is_check_due("1"));
-        assert!(histories.mark_checked("1"));
-        assert!(!histories.mark_checked("1") && !histories.is_check_due("1"));
+        for step in [Step::WebhookCheck, Step::RefusalEvent] {
+            assert!(histories.is_due("1", step));
+            assert!(histories.mark_done("1", step));
+            assert!(!histories.mark_done("1", step) && !histories.is_due("1", step));
+        }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::member::GangPod;
 use trainmesh_core::lifecycle::{PodFacts, schema};
+use trainmesh_core::mutate::Refusal;
 use trainmesh_core::{pod, sparse};
 
 /// API of cached pods.
@@ -23,6 +24,8 @@ pub struct WatchedPod {
     pub facts: PodFacts,
     /// Its gang and fabric, if it has both.
     pub member: Option<Box<GangPod>>,
+    /// Rules that the webhook refused, according to the pod's annotation.
+    pub refusals: Box<[Refusal]>,
 }
 
 impl<'de> Deserialize<'de> for WatchedPod {
@@ -39,7 +42,8 @@ impl<'de> Deserialize<'de> for WatchedPod {
         let pod = pod::Pod::new(&raw);
         let facts = PodFacts::read(pod);
         let member = GangPod::read(pod, &facts).map(Box::new);
-        Ok(Self { metadata, facts, member })
+        let refusals = Refusal::read(pod).into();
+        Ok(Self { metadata, facts, member, refusals })
     }
 }
 

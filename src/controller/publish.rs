@@ -25,6 +25,8 @@ pub(super) enum Code {
     Report(ReportCode),
     /// A new pod that the webhook should have changed.
     PodMissedByWebhook,
+    /// A new pod for which the webhook refused rules.
+    RuleRefused,
     /// A pod whose fabric differs from that of its gang.
     FabricMixed,
     /// A configuration that was rejected.
@@ -83,6 +85,7 @@ impl Code {
     fn event(self) -> Option<&'static str> {
         let report = match self {
             Self::PodMissedByWebhook => return Some("PodMissedByWebhook"),
+            Self::RuleRefused => return Some("RuleRefused"),
             Self::FabricMixed => return Some("FabricMixed"),
             Self::ConfigRejected => return Some("ConfigRejected"),
             Self::Report(report) => report,
@@ -108,7 +111,7 @@ impl Code {
     fn action(self) -> &'static str {
         match self {
             Self::Report(_) => "EndPod",
-            Self::PodMissedByWebhook | Self::FabricMixed => "Create",
+            Self::PodMissedByWebhook | Self::RuleRefused | Self::FabricMixed => "Create",
             Self::ConfigRejected => "Reload",
         }
     }

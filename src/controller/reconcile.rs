@@ -18,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::action;
 use super::gangs::Gangs;
-use super::histories::PodHistories;
+use super::histories::{PodHistories, Step};
 use super::limiter::{ActionLimiter, Permit};
 use super::missed;
 use super::pod::{Pods, WatchedPod};
 use super::publish::{Code, Publisher};
+use super::refused;
 use crate::bucket::Bucket;
 use crate::cluster::events;
 use crate::cluster::namespaces::{Labels, NamespaceCache};
@@ -57,6 +58,8 @@ pub(super) struct Context {
     /// Pods with a fabric.
     pub(super) gangs: Arc<Gangs>,
     pub(super) limiter: ActionLimiter,
+    /// Rate limit of events about refused rules.
+    pub(super) refusal_events: Bucket,
     /// Rate limit of checks for pods that the webhook missed.
     pub(super) webhook_checks: Bucket,
     /// Limits concurrent reads of pods to [`READS`].
@@ -90,6 +93,9 @@ pub(super) async fn reconcile(pod: Arc<WatchedPod>, context: Arc<Context>) -> Re
     let action = run_decisions(&pod, &context).await;
     if let Some(check) = pending_check(&pod.facts, &context) {
         Box::pin(check_webhook(&pod.facts, check, &context)).await;
+    }
+    if refused::take_due(&pod, &context) {
+        Box::pin(refused::publish(&pod, &context.publisher)).await;
     }
     Ok(action)
 }
@@ -187,7 +193,7 @@ fn pending_check(facts: &PodFacts, context: &Context) -> Option<WebhookCheck> {
     let (labels, since) = context.namespaces.known_since(&facts.namespace)?;
     let mode = context.installation.namespace_mode(&facts.namespace, &labels).ok()?;
     let due = missed::is_candidate(facts, mode, since)
-        && context.histories.is_check_due(&facts.uid)
+        && context.histories.is_due(&facts.uid, Step::WebhookCheck)
         && context.webhook_checks.try_take();
     due.then_some(WebhookCheck { active, labels, mode })
 }
@@ -197,7 +203,7 @@ async fn check_webhook(facts: &PodFacts, check: WebhookCheck, context: &Context)
     let WebhookCheck { active, labels, mode } = check;
     let fetch = missed::fetch(&context.client, &facts.namespace, &facts.name);
     let Ok(Ok(pod)) = context.read(fetch).await else { return };
-    if !context.histories.mark_checked(&facts.uid) {
+    if !context.histories.mark_done(&facts.uid, Step::WebhookCheck) {
         return;
     }
     let Some(pod) = pod else { return };

@@ -20,6 +20,7 @@ pub mod cluster;
 pub mod controller;
 pub mod example_pods;
 pub mod load;
+pub mod marks;
 pub mod mutations;
 pub mod operators;
 pub mod oracle;

@@ -2,6 +2,7 @@
 
 mod fabric;
 mod managed;
+mod marks;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::config::{ConfigDuration, Configuration, NativeSidecar, Traffic};
-use trainmesh_core::mutate::{Outcome, RuleId, Snapshot, mutate};
+use trainmesh_core::mutate::{Outcome, Reason, RuleId, RuleOutcome, Snapshot, Verdict, mutate};
 use trainmesh_core::scope::Mode;
 use trainmesh_testing::snapshot::snapshot;
 
@@ -106,9 +107,22 @@ fn check(scenario: &Scenario, pod: &Value, rule: RuleId, expected: &str, written
     }
     let mut patched = pod.clone();
     outcome.patch.apply(&mut patched).unwrap();
-    assert_eq!(differences(pod, &patched), written);
+    assert_eq!(without_refusal_marks(&outcome, differences(pod, &patched)), written);
     let again = scenario.run(&patched);
     assert!(again.patch.is_empty(), "not idempotent: {:#?}", again.patch);
+}
+
+/// Removes the marks of a refusal from `written`, and checks them.
+fn without_refusal_marks(outcome: &Outcome, mut written: Value) -> Value {
+    let is_recorded = |rule: &&RuleOutcome| rule.outcome == Verdict::Refused && rule.reason != Reason::HoldNotRendered;
+    let refused = outcome.rules.iter().filter(is_recorded);
+    let refused: Vec<String> = refused.map(|rule| format!("{}={}", rule.rule.name(), rule.reason.code())).collect();
+    let marks = written.as_object_mut().unwrap();
+    if let Some(found) = marks.remove("trainmesh.dev/refused") {
+        assert_eq!(found, refused.join(","));
+        assert_eq!(marks.remove("trainmesh.dev/managed"), Some(json!("true")));
+    }
+    written
 }
 
 /// Returns the annotations and labels that the patch wrote, except trainmesh's own record of applied rules.

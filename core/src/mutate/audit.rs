@@ -9,7 +9,7 @@ use crate::pod::Pod;
 /// Returns the audit annotations of a review. The apiserver prefixes each key with the name of the webhook.
 ///
 /// The apiserver accepts each key once per request and logs a warning about a different value. The decisions therefore
-/// use a separate key if the pod already has the annotation `trainmesh.dev/applied`, because the webhook is reinvoked
+/// use a separate key if the pod already has an annotation of this webhook, because the webhook is reinvoked
 /// or the pod template was copied.
 pub(super) fn annotations(
     pod: Pod<'_>,
@@ -20,7 +20,8 @@ pub(super) fn annotations(
         .iter()
         .map(|rule| format!("{}={}:{}", rule.rule.name(), rule.outcome.name(), rule.reason.code()))
         .collect();
-    let key = if pod.annotation(keys::APPLIED).is_some() { "rules-again" } else { "rules" };
+    let is_marked = [keys::APPLIED, keys::REFUSED].iter().any(|key| pod.annotation(key).is_some());
+    let key = if is_marked { "rules-again" } else { "rules" };
     BTreeMap::from([
         ("mode", snapshot.mode.name().to_owned()),
         ("config", snapshot.config_hash.to_owned()),

@@ -113,17 +113,17 @@ codes! {
         /// The configuration has no profile of this name.
         UnknownFabric => "no fabric profile has this name",
         /// The profile's `namespaces` exclude the pod's namespace.
-        FabricNotAllowed => "the fabric profile is not available in this namespace; the pod is left unchanged",
+        FabricNotAllowed => "the fabric profile is not available in this namespace",
         /// For example, a launcher.
         NoAccelerator => "no container requests an accelerator that the fabric profile matches",
         /// The pod is below `minGpus` or `fullNodeGpus` of the profile.
         TooFewAccelerators => "the fabric profile requires more accelerators",
         /// The user's settings and the profile exclude each other.
-        FabricContradicted => "the pod conflicts with its fabric profile and is left unchanged",
+        FabricContradicted => "the pod conflicts with its fabric profile, which is not applied",
         /// The cluster would reject the pod or never start it.
-        FabricGuarded => "a guard of the fabric profile failed; the pod is left unchanged",
+        FabricGuarded => "a guard of the fabric profile failed; the profile is not applied",
         /// The profile changed while a job is running.
-        FabricOfSiblings => "running pods of the job use another fabric profile or revision; the pod is left unchanged",
+        FabricOfSiblings => "running pods of the job use another fabric profile or revision; the profile is not applied",
 
         /// The label `trainmesh.dev/managed` was written.
         HelpersManaged => "the controller terminates the pod's sidecars after its main containers complete",

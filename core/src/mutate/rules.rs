@@ -1,7 +1,7 @@
 //! The mutation rules, their context and their decisions.
 
 mod fabric;
-mod managed;
+pub(super) mod managed;
 mod mesh;
 
 use std::borrow::Cow;
@@ -110,7 +110,7 @@ fn annotation_pointer(key: &str) -> String {
 }
 
 /// Returns the JSON pointer of label `key`.
-fn label_pointer(key: &str) -> String {
+pub(super) fn label_pointer(key: &str) -> String {
     label(key).to_string()
 }
 

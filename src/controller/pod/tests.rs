@@ -27,8 +27,9 @@ const WORDS: [&str; 16] = [
     "15020",
 ];
 
-const ANNOTATIONS: [&str; 10] = [
+const ANNOTATIONS: [&str; 11] = [
     keys::APPLIED,
+    keys::REFUSED,
     keys::FABRIC_REVISION,
     keys::PAYLOAD_CONTAINERS,
     keys::HELPER_CONTAINERS,
@@ -57,7 +58,7 @@ impl Random {
 
     fn annotation(&mut self) -> Value {
         let long = || "x".repeat(5_000);
-        match self.0.u32(..9) {
+        match self.0.u32(..10) {
             0 => json!(json!({"containers": ["istio-proxy", "a"]}).to_string()),
             1 => json!(json!({"containers": vec!["istio-proxy"; 70]}).to_string()),
             2 => json!("mesh.hold,fabric=ib"),
@@ -66,6 +67,7 @@ impl Random {
             5 => json!(format!("grpc-agent,{}", long())),
             6 => json!(format!("\u{1}é{}", long())),
             7 => json!("grpc-agent, b=daprd"),
+            8 => json!("mesh.hold=ProxyConfigRefused,fabric=FabricGuarded"),
             _ => self.word(),
         }
     }
@@ -240,6 +242,7 @@ fn the_decoder_yields_the_same_facts_as_the_complete_pod() {
         let full = pod::Pod::new(&pod);
         let facts = PodFacts::read(full);
         assert_eq!(watched.facts, facts, "of {pod}");
+        assert_eq!(*watched.refusals, *Refusal::read(full), "of {pod}");
         assert_eq!(watched.member.as_deref(), GangPod::read(full, &facts).as_ref(), "of {pod}");
         members += usize::from(watched.member.is_some());
     }

@@ -27,8 +27,12 @@ fn restricted(name: &str) -> Value {
 }
 
 fn applied(namespace: &Namespace, pod: &str) -> Option<String> {
+    annotation(namespace, pod, "trainmesh.dev/applied")
+}
+
+fn annotation(namespace: &Namespace, pod: &str, key: &str) -> Option<String> {
     let pod = namespace.get("pod", pod).expect("the pod exists");
-    pod["metadata"]["annotations"]["trainmesh.dev/applied"].as_str().map(str::to_owned)
+    pod["metadata"]["annotations"][key].as_str().map(str::to_owned)
 }
 
 /// The pod runs unchanged, and the user gets a warning.
@@ -43,6 +47,7 @@ fn a_fabric_forbidden_by_pod_security_is_not_applied(#[case] level: &str, #[case
     let expected = format!("Pod Security {level} forbids capability IPC_LOCK");
     assert!(created.warnings().any(|warning| warning.contains(&expected)), "{}", created.stderr);
     assert_eq!(applied(&namespace, "train"), None);
+    assert_eq!(annotation(&namespace, "train", "trainmesh.dev/refused").as_deref(), Some("fabric=FabricGuarded"));
     assert_eq!(inspect(&namespace, "train", "train").devices("TEST_RDMA_HCA_SHARED_DEVICES_A"), 0);
 }
 

@@ -43,7 +43,8 @@ impl PodFacts {
             host_network: pod.host_network(),
             shared_processes: shared_processes(pod),
             opted_out: scope::is_opted_out(pod),
-            has_webhook_mark: pod.annotation(keys::APPLIED).is_some() || pod.label(keys::MANAGED).is_some(),
+            has_webhook_mark: [keys::APPLIED, keys::REFUSED].iter().any(|key| pod.annotation(key).is_some())
+                || pod.label(keys::MANAGED).is_some(),
             restarting: RESTARTING.iter().any(|condition| pod.has_condition(condition)),
             ambient: pod.annotation(keys::AMBIENT_REDIRECTION) == Some("enabled")
                 || pod.label(keys::DATAPLANE_MODE) == Some("ambient"),

@@ -53,8 +53,9 @@ pub const METADATA: Schema = Schema::Object(&[
 
 const LABELS: [&str; 4] = [keys::INJECT, keys::MANAGED, keys::DATAPLANE_MODE, keys::FABRIC];
 
-const ANNOTATIONS: [&str; 9] = [
+const ANNOTATIONS: [&str; 10] = [
     keys::APPLIED,
+    keys::REFUSED,
     keys::FABRIC_REVISION,
     keys::PAYLOAD_CONTAINERS,
     keys::HELPER_CONTAINERS,

@@ -7,7 +7,7 @@ use crate::lifecycle::{PodSidecars, pod_sidecars};
 use crate::mutate::{Plan, Reason};
 
 /// Value of the label [`keys::MANAGED`].
-pub(super) const MANAGED: &str = "true";
+pub(in crate::mutate) const MANAGED: &str = "true";
 /// Prefix of warnings.
 const NAME: &str = "termination.managed";
 /// Reason why a sidecar with an HTTP termination method is not terminated.

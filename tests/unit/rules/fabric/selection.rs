@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::{Configuration, DefaultProfile, Entry};
 use trainmesh_core::gang::pins::Pin;
+use trainmesh_testing::marks::changes_more_than_marks;
 
 use super::{Scenario, decision, fabric, patched, pod, with};
 
@@ -63,7 +64,7 @@ fn selects_a_profile(#[case] scenario: Scenario, #[case] pod: Value, #[case] exp
     let outcome = scenario.run(&pod);
     assert_eq!(decision(&outcome), expected, "{:?}", outcome.warnings);
     assert_eq!(outcome.warnings.is_empty(), !expected.starts_with("refused"), "{:?}", outcome.warnings);
-    assert_eq!(outcome.patch.is_empty(), !expected.starts_with("applied"));
+    assert_eq!(changes_more_than_marks(&outcome.patch), expected.starts_with("applied"));
 }
 
 fn limited_to(namespaces: &str) -> Scenario {
@@ -108,7 +109,7 @@ fn a_profile_applies_only_in_its_namespaces(
     let outcome = scenario.run(&pod);
     let expected = if allowed { "applied FabricAdded" } else { "refused FabricNotAllowed" };
     assert_eq!(decision(&outcome), expected, "{:?}", outcome.warnings);
-    assert_eq!(outcome.patch.is_empty(), !allowed);
+    assert_eq!(changes_more_than_marks(&outcome.patch), allowed);
     let warned = outcome
         .warnings
         .iter()
@@ -158,7 +159,7 @@ fn the_tcp_fallback_is_limited_to_its_namespaces() {
 #[case::no_similar_name("nonsense", "the closest is ")]
 fn the_warning_about_an_unknown_profile_suggests_a_name(#[case] name: &str, #[case] expected: &str) {
     let outcome = ib().run(&labelled(name));
-    assert!(outcome.patch.is_empty());
+    assert!(!changes_more_than_marks(&outcome.patch));
     assert!(outcome.warnings[0].contains(expected), "{:?}", outcome.warnings);
 }
 
@@ -225,7 +226,8 @@ fn a_job_keeps_one_revision(
     let written = after["spec"]["containers"][0]["env"][0]["value"].as_str().unwrap_or_default();
     assert_eq!(written, value);
     if value.is_empty() {
-        assert!(outcome.patch.is_empty() && outcome.warnings[0].contains("restart the job"), "{:?}", outcome.warnings);
+        assert!(!changes_more_than_marks(&outcome.patch));
+        assert!(outcome.warnings[0].contains("restart the job"), "{:?}", outcome.warnings);
     } else {
         assert_eq!(after["metadata"]["annotations"]["trainmesh.dev/fabric-revision"].as_str(), Some(revision.as_str()));
     }

@@ -1,0 +1,109 @@
+//! Marks that the webhook leaves in a pod: the rules that were applied, those that were refused, and the label by which
+//! the controller finds the pod.
+//!
+//! Templates are copied from running pods, so marks that arrive in a new pod are overwritten, never read.
+
+use super::rules::{label_pointer, managed::MANAGED};
+use super::{Draft, Reason, RuleId, RuleOutcome, Verdict};
+use crate::keys;
+use crate::pod::Pod;
+use crate::scope::Mode;
+
+/// Maximum length of the annotation [`keys::REFUSED`] in bytes: each rule occurs once.
+const MAX_REFUSED: usize = 4 * 1024;
+
+/// A refused rule, as the annotation [`keys::REFUSED`] records it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Rule that was refused.
+    pub rule: RuleId,
+    /// Reason of the refusal.
+    pub reason: Reason,
+}
+
+impl Refusal {
+    /// Returns the refusals in the annotation of `pod`. Entries that the webhook cannot have written are left out: users
+    /// can set the annotation, too.
+    #[must_use]
+    pub fn read(pod: Pod<'_>) -> Vec<Self> {
+        let text = pod.annotation(keys::REFUSED).filter(|text| text.len() <= MAX_REFUSED).unwrap_or_default();
+        let entry = |rule: RuleId| {
+            let code = text.split(',').find_map(|entry| entry.strip_prefix(rule.name())?.strip_prefix('='))?;
+            let reason = Reason::ALL.iter().copied().find(|reason| reason.code() == code)?;
+            Some(Self { rule, reason })
+        };
+        RuleId::ALL.into_iter().filter_map(entry).collect()
+    }
+}
+
+/// Adds the marks to the plan. `applied` are the entries for [`keys::APPLIED`].
+pub(super) fn plan(pod: Pod<'_>, mode: Mode, applied: &[&str], draft: &mut Draft) {
+    let Draft { rules, plan, .. } = draft;
+    if rules.iter().any(|rule| rule.outcome == Verdict::Applied) {
+        plan.set_annotation(keys::APPLIED, applied.join(","));
+    }
+    let mut label_purpose = plan.label(keys::MANAGED).map(|_| "lets the controller watch the pod's fabric");
+    // Namespaces labeled for istio-aux get nothing beyond what istio-aux does.
+    if mode == Mode::Enabled {
+        // What Istio rendered is an observation: with it, the webhook would change its own output.
+        let is_recorded =
+            |rule: &&RuleOutcome| rule.outcome == Verdict::Refused && rule.reason != Reason::HoldNotRendered;
+        let refused = rules.iter().filter(is_recorded);
+        let refused: Vec<String> = refused.map(|rule| format!("{}={}", rule.rule.name(), rule.reason.code())).collect();
+        let refused = refused.join(",");
+        // A patch never removes a field, so a copied annotation is emptied.
+        if pod.annotation(keys::REFUSED).unwrap_or_default() != refused {
+            plan.set_annotation(keys::REFUSED, &*refused);
+        }
+        if !refused.is_empty() && plan.label(keys::MANAGED).is_none() && pod.label(keys::MANAGED) != Some(MANAGED) {
+            plan.set_label(keys::MANAGED, MANAGED);
+            label_purpose = Some("lets the controller report the refusal");
+        }
+    }
+    if let Some(purpose) = label_purpose {
+        rules.iter_mut().for_each(|rule| explain_label(rule, purpose));
+    }
+}
+
+/// Explains the label [`keys::MANAGED`] in a decision of the rule `termination.managed` that did not write it.
+fn explain_label(rule: &mut RuleOutcome, purpose: &str) {
+    if rule.rule == RuleId::TerminationManaged && rule.outcome == Verdict::Skipped {
+        rule.message = format!("{}: the label {} {purpose}", rule.message, keys::MANAGED);
+        rule.field.get_or_insert_with(|| label_pointer(keys::MANAGED));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    const FABRIC: (RuleId, Reason) = (RuleId::Fabric, Reason::FabricGuarded);
+
+    #[rstest]
+    #[case::none(None, &[])]
+    #[case::empty(Some(""), &[])]
+    #[case::one(Some("fabric=FabricGuarded"), &[FABRIC])]
+    #[case::several(Some("mesh.hold=ProxyConfigRefused,fabric=FabricGuarded"), &[(RuleId::MeshHold, Reason::ProxyConfigRefused), FABRIC])]
+    #[case::repeated(Some("fabric=FabricGuarded,fabric=FabricGuarded"), &[FABRIC])]
+    #[case::unknown_rule(Some("gang=FabricGuarded"), &[])]
+    #[case::unknown_reason(Some("fabric=\u{1b}[31m"), &[])]
+    #[case::no_reason(Some("fabric"), &[])]
+    fn reads_what_the_webhook_can_have_written(
+        #[case] annotation: Option<&str>,
+        #[case] expected: &[(RuleId, Reason)],
+    ) {
+        let pod = json!({"metadata": {"annotations": {"trainmesh.dev/refused": annotation}}});
+        let read = Refusal::read(Pod::new(&pod));
+        assert_eq!(read.iter().map(|refusal| (refusal.rule, refusal.reason)).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn long_annotations_are_not_read() {
+        let text = format!("fabric=FabricGuarded,{}", "x".repeat(MAX_REFUSED));
+        let pod = json!({"metadata": {"annotations": {"trainmesh.dev/refused": text}}});
+        assert!(Refusal::read(Pod::new(&pod)).is_empty());
+    }
+}
