@@ -43,8 +43,9 @@ pub(crate) use termination::MAX_SETTLE;
 pub use termination::Termination;
 pub use update::ConfigUpdate;
 
-pub use document::{API_VERSION, MAX_TEXT};
-use document::{Document, KIND};
+pub use document::{API_VERSION, KIND, MAX_TEXT};
+
+use document::Document;
 use scalar::Scalar;
 use section::section;
 

@@ -2,6 +2,7 @@
 
 mod list;
 mod render;
+mod show;
 mod sources;
 
 use std::io::{self, Write as _};
@@ -9,12 +10,10 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Subcommand;
-use serde_json::json;
 
 use super::terminal::stdout_layout;
 use super::{Status, config};
-use trainmesh_core::config::{Configuration, Profiles, profile_source};
-use trainmesh_core::yaml;
+use trainmesh_core::config::{Configuration, Profiles};
 
 /// List, show and render fabric profiles.
 ///
@@ -27,7 +26,10 @@ Examples:
   trainmesh fabric list
 
   # Start a custom profile from a built-in one, which cites a source for every value
-  trainmesh fabric show roce-sriov > my-fabric.yaml
+  trainmesh fabric show roce-sriov --as config > my-config.yaml
+
+  # The same as Helm values, to apply with helm upgrade -f
+  trainmesh fabric show roce-sriov --as values > my-values.yaml
 
   # Show the patch for a pod with 8 GPUs on a p5 instance
   trainmesh fabric render eks-efa --gpus 8 --machine p5.48xlarge
@@ -52,14 +54,7 @@ enum Command {
         #[command(flatten)]
         source: Source,
     },
-    /// Print a profile as YAML; built-in ones include comments
-    Show {
-        /// Name of the profile
-        #[arg(value_name = "NAME")]
-        name: String,
-        #[command(flatten)]
-        source: Source,
-    },
+    Show(show::Arguments),
     /// Show the patch of a profile for a generated pod, and why
     Render(render::Arguments),
     /// List the files of vendors that profiles were checked against, and compare them with a checkout
@@ -88,21 +83,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             write!(io::stdout(), "{}", list::text(&configuration.fabric.profiles, stdout_layout()))?;
             Ok(Status::Success)
         }
-        Command::Show { name, source } => {
-            let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
-            write!(io::stdout(), "{}", profile_yaml(&configuration.fabric.profiles, name)?)?;
-            Ok(Status::Success)
-        }
+        Command::Show(arguments) => show::run(arguments),
         Command::Render(arguments) => render::run(arguments),
         Command::Sources(arguments) => sources::run(arguments),
     }
-}
-
-/// Returns the YAML of profile `name`: the commented source if it is built in, else the profile with its defaults.
-fn profile_yaml(profiles: &Profiles, name: &str) -> anyhow::Result<String> {
-    let Some(entry) = profiles.find(name) else { return unknown_profile(profiles, name) };
-    let built_in = profile_source(name).filter(|_| !profiles.is_own(name));
-    Ok(built_in.map_or_else(|| yaml::to_string(&json!(entry.profile)), str::to_owned))
 }
 
 /// Returns the error for an unknown profile name.

@@ -4,6 +4,7 @@ use std::fs;
 
 use rstest::rstest;
 use trainmesh_core::config::{Configuration, builtin_profiles, profile_source};
+use trainmesh_core::yaml;
 use trainmesh_testing::cli::{assert_exit, trainmesh};
 
 const OWN_PROFILES: &str = "\
@@ -46,6 +47,10 @@ fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] std
 #[case::list(&["list"], 0, &["NAME", "ib-shared built-in ib 1 rdma/hca_shared_devices_a per pod InfiniBand", "claim fabric-mrdma", "8 GKE networks", "2 nvidia.com/rdma-vf per GPU", "vpc.amazonaws.com/efa per GPU, by machine", "device class efa.networking.k8s.aws per GPU", "tcp built-in tcp - NCCL"], "")]
 #[case::own_profiles(&["list", "--config", "-"], 0, &["lab custom roce 2 rdma/lab per container", "tcp custom tcp - another tcp", "eks-efa built-in"], "")]
 #[case::show_with_comments(&["show", "eks-efa"], 0, &["# Amazon EKS", "optIn: true"], "")]
+#[case::show_as_profile(&["show", "tcp", "--as", "profile"], 0, &["# Plain TCP", "name: tcp"], "")]
+#[case::show_own_as_configuration(&["show", "lab", "--as", "config", "--config", "-"], 0, &["kind: TrainmeshConfiguration\nfabric:\nprofiles:\n- name: lab\n"], "")]
+#[case::show_as_values(&["show", "tcp", "--as", "values"], 0, &["# Apply: helm upgrade trainmesh charts/trainmesh", "config:\nfabric:\nprofiles:\n#", "\n- name: tcp\n"], "")]
+#[case::show_as_another_form(&["show", "tcp", "--as", "helm"], 2, &[], "possible values: profile, config, values")]
 #[case::show_own(&["show", "lab", "--config", "-"], 0, &["name: lab\ndescription: the cluster in the basement\n", "count: 2", "onConflict: skip"], "")]
 #[case::show_replaced_built_in(&["show", "tcp", "--config", "-"], 0, &["another tcp"], "")]
 #[case::show_misspelled(&["show", "ib-shred"], 2, &[], "unknown fabric profile ib-shred: did you mean ib-shared?")]
@@ -76,12 +81,13 @@ fn shown_profiles_can_be_used_in_a_configuration() {
     for name in builtin_profiles().all().keys() {
         let shown = trainmesh(&["fabric", "show", name], "");
         assert_eq!(Some(shown.stdout.as_str()), profile_source(name));
-        let item = shown.stdout.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
-        let text = format!(
-            "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric:\n  profiles:\n  -\n{item}"
-        );
-        let configuration = Configuration::parse(&text).unwrap();
+        let shown = trainmesh(&["fabric", "show", name, "--as", "config"], "");
+        let configuration = Configuration::parse(&shown.stdout).unwrap();
+        assert!(configuration.fabric.profiles.is_own(name));
         assert_eq!(configuration.fabric.profiles.find(name), builtin_profiles().find(name));
+        let values = trainmesh(&["fabric", "show", name, "--as", "values"], "");
+        let values = yaml::parse(&values.stdout).unwrap();
+        assert_eq!(values["config"]["fabric"]["profiles"][0], yaml::parse(profile_source(name).unwrap()).unwrap());
         let rendered = trainmesh(&["fabric", "render", name], "");
         assert_eq!(rendered.code, Some(0), "{rendered:#?}");
     }

@@ -121,6 +121,10 @@ fn odd_texts_are_read_as_in_a_manifest(#[case] body: &str, #[case] expected: &[&
     check(body, expected);
 }
 
+const PROFILE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
+    `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
+const HELM_VALUES: &str = "Helm values, not a configuration: apply them with `helm upgrade trainmesh charts/trainmesh \
+    -n trainmesh-system --reset-then-reuse-values -f FILE`; a configuration has apiVersion, kind and the fields below config";
 const EMPTY: &str =
     "empty: a configuration has at least apiVersion: config.trainmesh.dev/v1alpha1 and kind: TrainmeshConfiguration";
 
@@ -128,6 +132,13 @@ const EMPTY: &str =
 #[case::empty("", &[EMPTY])]
 #[case::comment_only("# later\n", &[EMPTY])]
 #[case::not_a_mapping("- a\n", &["line 1: expected a mapping, found a list"])]
+#[case::profile("name: a\ntransport: ib\n", &[PROFILE])]
+#[case::malformed_profile(
+    "name: a\ntransport: rdma\n",
+    &[PROFILE, r#"line 2: transport: unknown value "rdma": expected ib, roce, efa, tcpx, tcpxo, gib or tcp"#]
+)]
+#[case::helm_values("webhook: {replicas: 3}\nconfig: {mesh: {hold: false}}\n", &[HELM_VALUES])]
+#[case::malformed_helm_values("config:\n  mesh:\n    hold: 1\n", &[HELM_VALUES, "line 3: config.mesh.hold: expected a boolean, found a number"])]
 #[case::neither(
     "# mine\nmesh: {}\n",
     &[

@@ -4,15 +4,22 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
-use super::{Configuration, Problem};
+use super::{Configuration, Problem, Profile};
 use crate::yaml::{self, DuplicateKeys, Node, Tree, noun};
 
 /// `apiVersion` of a configuration.
 pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 /// `kind` of a configuration.
-pub(super) const KIND: &str = "TrainmeshConfiguration";
+pub const KIND: &str = "TrainmeshConfiguration";
 /// Maximum size of the text in bytes. A `ConfigMap` has at most 1 MiB, and its manifest indents every line.
 pub const MAX_TEXT: usize = 2 << 20;
+/// What to do with a profile.
+const PROFILE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
+                       `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
+/// What to do with Helm values.
+const HELM_VALUES: &str = "Helm values, not a configuration: apply them with `helm upgrade trainmesh charts/trainmesh \
+                           -n trainmesh-system --reset-then-reuse-values -f FILE`; a configuration has apiVersion, kind \
+                           and the fields below config";
 /// Key of the configuration in the `ConfigMap`.
 const CONFIG_MAP_KEY: &str = "config.yaml";
 
@@ -46,11 +53,33 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
         let message = format!("empty: a configuration has at least apiVersion: {API_VERSION} and kind: {KIND}");
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
+    if let Some(problems) = other_file(root) {
+        return Err(problems);
+    }
     read_root(root, |fields| {
         fields.constant("apiVersion", API_VERSION);
         fields.constant("kind", KIND);
         Configuration::read(fields)
     })
+}
+
+/// Returns how to use `root` if it is a fabric profile or Helm values, followed by the problems in it.
+fn other_file(root: Node<'_>) -> Option<Vec<Problem>> {
+    if ["apiVersion", "kind"].iter().any(|field| root.get(field).is_some()) {
+        return None;
+    }
+    let (message, problems) = if root.get("transport").is_some() {
+        (PROFILE, read_root(root, Profile::read).err())
+    } else {
+        let mut problems =
+            read_root(root.get("config").filter(|section| section.value.is_object())?, Configuration::read).err();
+        for problem in problems.iter_mut().flatten() {
+            problem.field = format!("config.{}", problem.field);
+        }
+        (HELM_VALUES, problems)
+    };
+    let advice = Problem { line: None, field: String::new(), message: message.to_owned() };
+    Some([advice].into_iter().chain(problems.into_iter().flatten()).collect())
 }
 
 fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {

@@ -1,0 +1,95 @@
+//! `trainmesh fabric show`: prints a profile, alone or in the file that it belongs in.
+
+use std::io::{self, Write as _};
+
+use clap::ValueEnum;
+use serde_json::json;
+
+use super::{Source, unknown_profile};
+use crate::cli::Status;
+use trainmesh_core::config::{API_VERSION, KIND, Profiles, profile_source};
+use trainmesh_core::yaml;
+
+/// Print a profile as YAML; built-in ones include comments
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Name of the profile
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    source: Source,
+    /// Print the profile alone, or in a file to start from
+    #[arg(long = "as", value_name = "FORM", value_enum, default_value_t = Form::Profile)]
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Form {
+    /// The profile alone
+    Profile,
+    /// A configuration, for --config and `config validate`
+    Config,
+    /// Helm values, for helm upgrade
+    Values,
+}
+
+/// Indentation of one level.
+const INDENT: &str = "  ";
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let Arguments { name, source, form } = arguments;
+    let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
+    let profile = profile_yaml(&configuration.fabric.profiles, name)?;
+    write!(io::stdout(), "{}", form.text(&profile))?;
+    Ok(Status::Success)
+}
+
+/// Returns the YAML of profile `name`: the commented source if it is built in, else the profile with its defaults.
+fn profile_yaml(profiles: &Profiles, name: &str) -> anyhow::Result<String> {
+    let Some(entry) = profiles.find(name) else { return unknown_profile(profiles, name) };
+    let built_in = profile_source(name).filter(|_| !profiles.is_own(name));
+    Ok(built_in.map_or_else(|| yaml::to_string(&json!(entry.profile)), str::to_owned))
+}
+
+impl Form {
+    /// Returns the file that contains `profile`, the YAML of a mapping. Its first line says how to use it.
+    fn text(self, profile: &str) -> String {
+        let (head, level) = match self {
+            Self::Profile => return profile.to_owned(),
+            Self::Config => (
+                format!(
+                    "# Check: trainmesh config validate FILE\napiVersion: {API_VERSION}\nkind: {KIND}\n\
+                     fabric:\n  profiles:\n"
+                ),
+                1,
+            ),
+            Self::Values => (
+                "# Apply: helm upgrade trainmesh charts/trainmesh -n trainmesh-system --reset-then-reuse-values -f FILE\n\
+                 config:\n  fabric:\n    profiles:\n"
+                    .to_owned(),
+                2,
+            ),
+        };
+        head + &list_item(profile, &INDENT.repeat(level))
+    }
+}
+
+/// Indents the YAML of a mapping as an item of a list at `indent`. Comments before the first key precede the item.
+fn list_item(mapping: &str, indent: &str) -> String {
+    let mut in_item = false;
+    let mut text = String::new();
+    for line in mapping.lines() {
+        let is_key = !line.is_empty() && !line.starts_with('#');
+        let marker = match (in_item, is_key) {
+            (false, true) => "- ",
+            (false, false) => "",
+            (true, _) => INDENT,
+        };
+        in_item |= is_key;
+        text += if line.is_empty() { "" } else { indent };
+        text += if line.is_empty() { "" } else { marker };
+        text += line;
+        text.push('\n');
+    }
+    text
+}
