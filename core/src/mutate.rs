@@ -60,7 +60,7 @@ pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
     let patch = patch::build(pod, &plan);
     let checked = if patch.is_empty() { Ok(None) } else { verify(pod, &patch, &plan).map(Some) };
     let findings =
-        checked.as_ref().map_or_else(|_| Vec::new(), |after| lint_patched_pod(pod, after.as_ref(), snapshot));
+        checked.as_ref().map_or_else(|_| Vec::new(), |after| lint_patched_pod(pod, after.as_ref(), &rules, snapshot));
     let (patch, failure) = match checked {
         Ok(_) => (patch, None),
         Err(failure) => {

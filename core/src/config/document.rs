@@ -13,10 +13,10 @@ pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
 pub const KIND: &str = "TrainmeshConfiguration";
 /// Maximum size of the text in bytes. A `ConfigMap` has at most 1 MiB, and its manifest indents every line.
 pub const MAX_TEXT: usize = 2 << 20;
-/// What to do with a profile.
+/// Advice for a profile in place of a configuration.
 const PROFILE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
                        `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
-/// What to do with Helm values.
+/// Advice for Helm values in place of a configuration.
 const HELM_VALUES: &str = "Helm values, not a configuration: apply them with `helm upgrade trainmesh charts/trainmesh \
                            -n trainmesh-system --reset-then-reuse-values -f FILE`; a configuration has apiVersion, kind \
                            and the fields below config";

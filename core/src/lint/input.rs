@@ -31,7 +31,7 @@ pub struct LintInput<'a> {
     pub job: Option<&'a JobContext>,
     /// `ComputeDomains` of the pod's namespace that the manifests contain.
     pub compute_domains: &'a [ComputeDomain],
-    /// Decisions of the rules about the pod; empty if the rules themselves report their refusals, as in admission.
+    /// Decisions of the rules about the pod; empty if unknown.
     pub rules: &'a [RuleOutcome],
     /// Sidecar injection that Istio performs for the pod.
     pub injection: Injection,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::exemption::exemption;
-use super::{ProfileChoice, Snapshot};
+use super::{ProfileChoice, RuleOutcome, Snapshot};
 use crate::config::Profile;
 use crate::finding::Finding;
 use crate::lint::{self, LintInput};
@@ -13,7 +13,12 @@ use crate::workload;
 
 /// Lints `pod`, or `after` if it was patched. If fabrics are disabled or do not concern the pod, only the
 /// labels and annotations of trainmesh are checked.
-pub(super) fn lint_patched_pod(pod: &Value, after: Option<&Value>, snapshot: &Snapshot<'_>) -> Vec<Finding> {
+pub(super) fn lint_patched_pod(
+    pod: &Value,
+    after: Option<&Value>,
+    rules: &[RuleOutcome],
+    snapshot: &Snapshot<'_>,
+) -> Vec<Finding> {
     let original = Pod::new(pod);
     let fabric = &snapshot.config.fabric;
     if exemption(original).is_some() {
@@ -24,8 +29,10 @@ pub(super) fn lint_patched_pod(pod: &Value, after: Option<&Value>, snapshot: &Sn
     if !is_checked || !lint::uses_fabric(pod, selected(original, snapshot)) {
         return lint::keys_without_effect(original, snapshot.labels, &fabric.lint);
     }
-    // The rule mesh.traffic already reports this check for every training pod.
-    lint::lint_selected(&lint_input(original, pod, snapshot), &fabric.lint, |check| check != lint::CAPTURED_TRAFFIC)
+    let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
+    // The rules themselves report these checks as warnings, the first one for every training pod.
+    let is_selected = |check| ![lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES].contains(&check);
+    lint::lint_selected(&input, &fabric.lint, is_selected)
 }
 
 /// Returns the lint input for a pod: `original` as its owner created it, `pod` after the patch.

@@ -79,6 +79,12 @@ impl RuleOutcome {
         self
     }
 
+    /// Returns the details that are specific to this pod, if the rule gave any.
+    #[must_use]
+    pub fn detail(&self) -> Option<&str> {
+        self.message.strip_prefix(self.reason.text())?.strip_prefix(": ")
+    }
+
     /// Returns the message without the notes about the parts.
     #[must_use]
     pub fn summary(&self) -> &str {

@@ -56,8 +56,8 @@ fn check_profile(body: &str, expected: &[&str]) {
 )]
 #[case::mapping_for_a_list("fabric: {profiles: {a: 1}}\n", &["line 3: fabric.profiles: expected a list, found a mapping"])]
 #[case::unknown_check(
-    "fabric: {lint: {disable: [FP047]}}\n",
-    &[r#"line 3: fabric.lint.disable: item 1: expected a check from FP001 to FP046, found "FP047""#]
+    "fabric: {lint: {disable: [FP048]}}\n",
+    &[r#"line 3: fabric.lint.disable: item 1: expected a check from FP001 to FP047, found "FP048""#]
 )]
 #[case::unknown_severity(
     "fabric: {lint: {severity: {FP021: deny}}}\n",

@@ -80,6 +80,17 @@ fn keys_without_effect_are_reported_for_every_pod(
     check(mode, labels, &Configuration::embedded(), pod, expected);
 }
 
+/// The suggestion is no warning: nothing is wrong with the pod.
+#[test]
+fn a_profile_is_suggested_in_previews_only() {
+    let lock = "securityContext: {capabilities: {add: [IPC_LOCK]}}, resources";
+    let pod = ADAPTER.replace("resources", lock).replace("rdma/ib: 1", "vpc.amazonaws.com/efa: 32");
+    let outcome = run(Mode::Enabled, &[], &Configuration::embedded(), &yaml::parse(&pod).unwrap());
+    let found: Vec<&str> = outcome.findings.iter().map(|finding| finding.code).collect();
+    assert!(found.contains(&"FP047"), "{:#?}", outcome.findings);
+    assert!(outcome.warnings.iter().all(|warning| !warning.contains("FP047")), "{:?}", outcome.warnings);
+}
+
 #[test]
 fn lists_five_findings_and_counts_the_rest() {
     let entries: Vec<String> = ["NVLS", "MNNVL", "CUMEM", "RAS", "DMABUF", "COLLNET", "IB_ECE", "OOB_NET"]

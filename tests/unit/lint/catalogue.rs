@@ -6,6 +6,7 @@ use trainmesh_core::finding::Severity;
 use trainmesh_core::lint::{Check, checks, severity_letter};
 use trainmesh_core::mutate::{Reason, RuleId};
 
+use super::pods::without_profile;
 use super::scenario::{Scenario, env, pod};
 
 #[test]
@@ -35,6 +36,7 @@ fn with_context(id: &str, text: &str) -> Scenario {
         "FP046" if text.contains("eks-efaa") => {
             scenario.refused(RuleId::Fabric, Reason::UnknownFabric, "did you mean eks-efa?")
         }
+        "FP047" if !text.contains("trainmesh.dev/fabric") => without_profile(scenario),
         _ => scenario,
     }
 }

@@ -1,7 +1,7 @@
 //! Checks of the pod's networks, namespace and job, and of what is known about the cluster.
 
 use rstest::rstest;
-use trainmesh_core::mutate::{Reason, RuleId};
+use trainmesh_core::mutate::{Reason, RuleId, Verdict};
 
 use super::scenario::{Scenario, check, pod, train};
 
@@ -275,4 +275,25 @@ fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Optio
 #[case::not_refused(labeled("app: a"), None)]
 fn fp046_refused_rules(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP046", scenario, expected);
+}
+
+/// Adds the decision of the rule `fabric` about a pod that requests EFA devices and selects no profile.
+pub fn without_profile(scenario: Scenario) -> Scenario {
+    let reason = Reason::FabricNotNamed;
+    let message = format!("{}: the pod requests vpc.amazonaws.com/efa: profile eks-efa fits", reason.text());
+    scenario.decided(RuleId::Fabric, Verdict::Skipped, reason, &message)
+}
+
+#[rstest]
+#[case::a_profile_fits(
+    without_profile(labeled("app: a")),
+    Some("no fabric profile is selected, but the pod requests vpc.amazonaws.com/efa: profile eks-efa fits")
+)]
+#[case::none_fits(
+    labeled("app: a").decided(RuleId::Fabric, Verdict::Skipped, Reason::FabricNotNamed, Reason::FabricNotNamed.text()),
+    None
+)]
+#[case::another_rule(labeled("app: a").decided(RuleId::MeshHold, Verdict::Skipped, Reason::Ambient, "a: b"), None)]
+fn fp047_profile_not_selected(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP047", scenario, expected);
 }

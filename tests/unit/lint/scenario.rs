@@ -110,8 +110,13 @@ impl Scenario {
     }
 
     /// Adds a rule that was refused.
-    pub fn refused(mut self, rule: RuleId, reason: Reason, message: &str) -> Self {
-        let (outcome, message) = (Verdict::Refused, message.to_owned());
+    pub fn refused(self, rule: RuleId, reason: Reason, message: &str) -> Self {
+        self.decided(rule, Verdict::Refused, reason, message)
+    }
+
+    /// Adds the decision of a rule.
+    pub fn decided(mut self, rule: RuleId, outcome: Verdict, reason: Reason, message: &str) -> Self {
+        let message = message.to_owned();
         self.rules.push(RuleOutcome { rule, outcome, reason, message, field: None, parts: Vec::new() });
         self
     }

@@ -69,7 +69,7 @@ impl Scenario {
         let indented = indented.join("\n");
         let header = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
         // The lint has its own tests; FP021 depends on this rule.
-        let checks = (1..=46).filter(|number| *number != 21).map(|number| format!("FP{number:03}"));
+        let checks = (1..=47).filter(|number| *number != 21).map(|number| format!("FP{number:03}"));
         let disabled = checks.collect::<Vec<_>>().join(", ");
         let text = format!(
             "{header}fabric:\n  {field}\n  lint: {{disable: [{disabled}]}}\n  profiles:\n    - name: f\n{indented}"

@@ -1,7 +1,7 @@
-//! Labels and annotations of trainmesh itself, and its refusals.
+//! Labels and annotations of trainmesh itself, and decisions of its rules.
 
-use super::super::{own_keys, refused};
-use super::{Check, Example, OWN_KEYS};
+use super::super::{decisions, own_keys};
+use super::{Check, Example, OWN_KEYS, REFUSED_RULES};
 use crate::config::CheckId;
 use crate::finding::Severity;
 
@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
         run: own_keys::without_effect,
     },
     Check {
-        id: CheckId::new(46),
+        id: REFUSED_RULES,
         severity: Severity::Warning,
         title: "a rule of trainmesh that is refused",
         why: "A setting of the pod, or a guard, excludes what the namespace or the pod requests. The pod starts without it: \
@@ -48,6 +48,31 @@ spec:
     resources: {limits: {nvidia.com/gpu: 8}}
 ",
         },
-        run: refused::refused_rules,
+        run: decisions::refused_rules,
+    },
+    Check {
+        id: CheckId::new(47),
+        severity: Severity::Info,
+        title: "an adapter without a fabric profile",
+        why: "The pod requests an RDMA adapter itself. A profile also adds what the adapter needs: NCCL settings, locked \
+              memory, shared memory, networks.",
+        fix: "preview the profile with --fabric PROFILE, then label the pod or its namespace trainmesh.dev/fabric; the \
+              value none declines",
+        example: Example {
+            given: "neither the pod nor its namespace selects a profile",
+            wrong: r"spec:
+  containers:
+  - name: train
+    resources: {limits: {nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32}}
+",
+            fixed: r"metadata:
+  labels: {trainmesh.dev/fabric: eks-efa}
+spec:
+  containers:
+  - name: train
+    resources: {limits: {nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32}}
+",
+        },
+        run: decisions::profile_not_selected,
     },
 ];

@@ -19,6 +19,7 @@ mod selection;
 mod settings;
 mod sidecars;
 mod spread;
+mod suggestion;
 mod target;
 mod volumes;
 

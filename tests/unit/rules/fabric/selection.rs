@@ -268,3 +268,42 @@ fn falls_back_to_tcp(#[case] pod: Value, #[case] siblings: Option<&str>, #[case]
     assert_eq!(container["resources"], pod["spec"]["containers"][0]["resources"]);
     assert!(scenario.run_at(&after, cluster).patch.is_empty());
 }
+
+fn requesting(adapter: &str, gpus: &str) -> Value {
+    let adapter = format!("/spec/containers/0/resources/limits/{}", adapter.replace('/', "~1"));
+    with(with(pod(), &adapter, json!("1")), "/spec/containers/0/resources/limits/nvidia.com~1gpu", json!(gpus))
+}
+
+const NOT_NAMED: &str = "neither the pod nor the namespace selects a fabric profile";
+
+#[rstest]
+#[case::no_adapter(ib(), pod(), "")]
+#[case::efa(
+    ib(),
+    requesting("vpc.amazonaws.com/efa", "8"),
+    ": the pod requests vpc.amazonaws.com/efa: profile eks-efa fits"
+)]
+#[case::unknown_adapter(ib(), requesting("rdma/unknown", "8"), "")]
+#[case::no_accelerator(ib(), requesting("vpc.amazonaws.com/efa", "0"), "")]
+#[case::own_profile(
+    Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod}]"),
+    requesting("rdma/own", "8"),
+    ": the pod requests rdma/own: profile f fits"
+)]
+#[case::not_in_this_namespace(
+    Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod}]\nnamespaces: {names: [team-b]}"),
+    requesting("rdma/own", "8"),
+    ""
+)]
+#[case::too_few_accelerators(
+    Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod, fullNodeGpus: 8}]"),
+    requesting("rdma/own", "4"),
+    ""
+)]
+fn pods_with_adapters_get_a_suggestion(#[case] mut scenario: Scenario, #[case] pod: Value, #[case] expected: &str) {
+    scenario.labels.clear();
+    let outcome = scenario.run(&pod);
+    assert_eq!(fabric(&outcome).message, format!("{NOT_NAMED}{expected}"));
+    let declined = scenario.label("trainmesh.dev/fabric", "none").run(&pod);
+    assert_eq!(fabric(&declined).message, "the label trainmesh.dev/fabric is set to none");
+}

@@ -6,6 +6,7 @@
 
 use super::super::{RuleContext, RuleDecision};
 use super::TCP;
+use super::suggestion::suggestion;
 use crate::config::Profile;
 use crate::config::profile::OnConflict;
 use crate::labels;
@@ -30,7 +31,7 @@ pub(super) fn select<'a>(context: &RuleContext<'a>) -> Result<Selection<'a>, Box
     let name = match context.snapshot.fabric_profile(context.pod) {
         ProfileChoice::Profile(name) => name,
         ProfileChoice::None => return Err(Box::new(RuleDecision::skipped(Reason::FabricOptedOut))),
-        ProfileChoice::Unset => return Err(Box::new(RuleDecision::skipped(Reason::FabricNotNamed))),
+        ProfileChoice::Unset => return Err(Box::new(unset(context))),
     };
     let current = config.profiles.find(name);
     let pin = context.snapshot.cluster.pin;
@@ -94,6 +95,15 @@ impl Selection<'_> {
             self.name
         );
         RuleDecision::refused(Reason::FabricOfSiblings, format!("{}: {problem}", self.name), warning)
+    }
+}
+
+/// Returns the decision for a pod that selects no profile.
+fn unset(context: &RuleContext<'_>) -> RuleDecision {
+    let decision = RuleDecision::skipped(Reason::FabricNotNamed);
+    match suggestion(context) {
+        Some(suggestion) => decision.with_detail(suggestion),
+        None => decision,
     }
 }
 

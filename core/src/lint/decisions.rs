@@ -1,0 +1,26 @@
+//! Decisions of the rules that need attention: FP046, FP047.
+
+use super::context::CheckContext;
+use super::sink::FindingSink;
+use crate::mutate::{Reason, Verdict};
+
+/// Field for refusals that concern the pod as a whole.
+const POD: &str = "/spec";
+/// Field for profiles, which a label selects.
+const LABELS: &str = "/metadata/labels";
+
+/// FP046: a rule was refused.
+pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for rule in context.input.rules.iter().filter(|rule| rule.outcome == Verdict::Refused) {
+        let field = rule.field.as_deref().unwrap_or(POD);
+        findings.push(field, format!("{} is refused: {}: {}", rule.rule.name(), rule.reason.code(), rule.summary()));
+    }
+}
+
+/// FP047: the pod requests an adapter for which there is a profile, but selects none.
+pub(super) fn profile_not_selected(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let unset = context.input.rules.iter().find(|rule| rule.reason == Reason::FabricNotNamed);
+    if let Some(suggestion) = unset.and_then(|rule| rule.detail()) {
+        findings.push(LABELS, format!("no fabric profile is selected, but {suggestion}"));
+    }
+}
