@@ -7,6 +7,7 @@ mod manifest_context;
 mod report;
 mod summary;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::config::Configuration;
 use crate::finding::Finding;
 use crate::lint::{JobContext, LintInput, lint};
 use crate::manifest::Document;
-use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
+use crate::mutate::{Outcome, Reason, RuleOutcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
 use crate::scope::{Installation, Mode};
 use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role, SOLE_ROLE};
@@ -133,7 +134,8 @@ impl Preview {
         let after = lint_input(original, patched, &snapshot);
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
         let compute_domains = self.context.compute_domains(namespace);
-        let input = LintInput { job: Some(&report.job), compute_domains, rules: &report.rules, ..input };
+        let rules = &with_invalid_fields(report);
+        let input = LintInput { job: Some(&report.job), compute_domains, rules, ..input };
         lint(&input, &config.fabric.lint)
     }
 
@@ -150,6 +152,18 @@ impl Preview {
             }
         }
     }
+}
+
+/// Returns the decisions about the pod of `report`. Those about an invalid pod name its fields, which the decoder's error
+/// does not.
+fn with_invalid_fields(report: &PodReport) -> Cow<'_, [RuleOutcome]> {
+    let mut rules = Cow::Borrowed(report.rules.as_slice());
+    if !report.invalid.is_empty() {
+        for rule in rules.to_mut().iter_mut().filter(|rule| rule.reason == Reason::NotAPod) {
+            rule.parts = report.invalid.iter().map(ToString::to_string).collect();
+        }
+    }
+    rules
 }
 
 /// Classifies a document whose kind is not in [`workload::KINDS`].

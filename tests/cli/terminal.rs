@@ -92,7 +92,7 @@ fn check(output: &str, expected: &str) {
 #[case::explain("preview -f pod.json -o explain", "\\u{1b}[2K")]
 #[case::yaml("preview -f pod.json -o yaml", "\\e[2K\\x9B31m\\u202E")]
 #[case::json("preview -f pod.json -o json", "\\u001b[2K\\u009b31m\\u202e")]
-#[case::patch("preview -f pod.json -o patch", "[]")]
+#[case::patch("preview -f pod.json -o patch", "fabric=UnknownFabric")]
 #[case::job("preview -f job.json", "\\u{1b}[2K")]
 #[case::unknown_kind("preview -f unknown.json", "\\u{1b}[2K")]
 #[case::no_pods("preview -v -f none.json", "creates no pods")]

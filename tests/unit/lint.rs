@@ -4,6 +4,7 @@
 mod admission;
 mod catalogue;
 mod containers;
+mod decisions;
 mod environment;
 mod jobs;
 mod pods;

@@ -13,7 +13,13 @@ const LABELS: &str = "/metadata/labels";
 pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for rule in context.input.rules.iter().filter(|rule| rule.outcome == Verdict::Refused) {
         let field = rule.field.as_deref().unwrap_or(POD);
-        findings.push(field, format!("{} is refused: {}: {}", rule.rule.name(), rule.reason.code(), rule.summary()));
+        let (name, reason) = (rule.rule.name(), rule.reason.code());
+        if rule.parts.is_empty() {
+            findings.push(field, format!("{name} is refused: {reason}: {}", rule.message));
+        }
+        for part in &rule.parts {
+            findings.push(field, format!("{name} is refused: {reason}: {part}"));
+        }
     }
 }
 

@@ -61,7 +61,9 @@ pub(super) fn plan(pod: Pod<'_>, mode: Mode, applied: &[&str], draft: &mut Draft
         }
     }
     if let Some(purpose) = label_purpose {
-        rules.iter_mut().for_each(|rule| explain_label(rule, purpose));
+        for rule in rules {
+            explain_label(rule, purpose);
+        }
     }
 }
 

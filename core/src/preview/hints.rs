@@ -9,8 +9,6 @@ use crate::workload::Role;
 
 /// Labels and annotations that affect pods and have no effect on the workload itself.
 const POD_KEYS: [&str; 3] = [keys::SIDECAR_INJECT, keys::PROXY_CONFIG, keys::NATIVE_SIDECAR];
-/// Prefix of trainmesh's labels and annotations, which affect pods and namespaces.
-const OWN_PREFIX: &str = "trainmesh.dev/";
 /// Init containers with which operators wait for another pod over the network.
 const NETWORK_INIT_CONTAINERS: [&str; 4] = ["init-pytorch", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];
 
@@ -24,7 +22,7 @@ pub(super) fn misplaced_keys(manifest: &Value) -> Vec<String> {
             let entries = manifest.get("metadata").and_then(|metadata| metadata.get(map)).and_then(Value::as_object);
             entries.into_iter().flat_map(|entries| entries.keys()).map(move |key| (map, key))
         })
-        .filter(|(_, key)| POD_KEYS.contains(&key.as_str()) || key.starts_with(OWN_PREFIX))
+        .filter(|(_, key)| POD_KEYS.contains(&key.as_str()) || key.starts_with(keys::OWN_PREFIX))
         .map(|(map, key)| {
             let others = if templates.len() > 1 { " (and of the other pod templates)" } else { "" };
             format!("{key} has no effect in .metadata.{map}: move it to {first}.metadata.{map}{others}")

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use json_patch::PatchOperation;
 use similar::{ChangeTag, TextDiff};
 
 use super::text::{write_heading, write_separator, write_summary, write_warnings};
@@ -30,9 +31,12 @@ impl<W: Write> Diff<W> {
         Self { out, options, first: true }
     }
 
-    fn write_rules(&mut self, rules: &[RuleOutcome]) -> io::Result<()> {
+    fn write_rules(&mut self, report: &PodReport) -> io::Result<()> {
+        let rules = &report.rules;
         let width = rules.iter().map(|rule| rule.rule.name().len()).max().unwrap_or_default();
-        let is_shown = |rule: &&RuleOutcome| self.options.verbose || rule.outcome != Verdict::Skipped;
+        let is_shown = |rule: &&RuleOutcome| {
+            self.options.verbose || rule.outcome != Verdict::Skipped || explains_change(report, rule)
+        };
         for rule in rules.iter().filter(is_shown) {
             let style = style::verdict(rule.outcome);
             let (name, verdict) = (rule.rule.name(), rule.outcome.name());
@@ -72,7 +76,7 @@ impl<W: Write> Sink for Diff<W> {
             if report.changed {
                 write_hunks(&mut self.out, report)?;
             }
-            self.write_rules(&report.rules)?;
+            self.write_rules(report)?;
             write_warnings(&mut self.out, report, self.options.layout)?;
         }
         Ok(())
@@ -82,6 +86,12 @@ impl<W: Write> Sink for Diff<W> {
         write_summary(&mut self.out, closing, self.options.layout)?;
         self.out.flush()
     }
+}
+
+/// Returns true if the patch changes the field of `rule`: the message of a rule that was skipped then explains the change.
+fn explains_change(report: &PodReport, rule: &RuleOutcome) -> bool {
+    let is_field = |operation: &PatchOperation| Some(operation.path().as_str()) == rule.field.as_deref();
+    report.patch.operations().iter().any(is_field)
 }
 
 fn write_hunks(out: &mut impl Write, report: &PodReport) -> io::Result<()> {

@@ -61,6 +61,13 @@ fn manifest_with(id: &str) -> String {
 #[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 W NCCL and gloo"], "")]
 #[case::no_mesh(&["lint", "-f", "-", "--namespace-labels", "", "--fail-on", "E"], JOB, 1, &["namespace labels: none", "W: 1,"], "")]
 #[case::roles_are_folded(&["lint", "-f", "examples/pytorchjob.yaml"], "", 0, &["examples/pytorchjob.yaml:2: PyTorchJob research/llama-pretrain Master, Worker\n"], "")]
+#[case::invalid_pod(
+    &["lint", "-f", "-", "--fail-on", "W"],
+    &manifest_with("").replace("INFO", "8"),
+    1,
+    &["FP046 W mesh.hold is refused: NotAPod: .spec.containers[0].env[0].value is 8: expected a string; quote it"],
+    ""
+)]
 #[case::help(&["lint", "--help"], "", 0, &["Examples:", "--fail-on", "Exit codes:"], "")]
 #[case::in_preview(&["preview", "-f", "-"], JOB, 0, &["FP010 I", "why: Since 2.21", "fix: remove NCCL_IB_GID_INDEX"], "")]
 #[case::in_preview_explain(&["preview", "-f", "-", "-o", "explain"], JOB, 0, &["FP005 E", "\n    /spec/containers/0/env/"], "")]

@@ -6,7 +6,7 @@ use trainmesh_core::finding::Severity;
 use trainmesh_core::lint::{Check, checks, severity_letter};
 use trainmesh_core::mutate::{Reason, RuleId};
 
-use super::pods::without_profile;
+use super::decisions::without_profile;
 use super::scenario::{Scenario, env, pod};
 
 #[test]

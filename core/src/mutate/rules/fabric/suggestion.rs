@@ -7,8 +7,8 @@ use crate::config::profile::{Amount, ResourceName};
 use crate::fabric::is_rdma_resource;
 use crate::pod::Pod;
 
-/// Maximum number of profiles that are named. More are no help in choosing one.
-const MAX_PROFILES: usize = 3;
+/// Maximum number of profiles that are named: all built-in ones for the most common adapter, `rdma/ib`.
+const MAX_PROFILES: usize = 6;
 
 /// Returns which profiles fit the adapters that the pod requests, if any: they add the same adapter, apply to the pod's
 /// accelerators, and are available in its namespace.

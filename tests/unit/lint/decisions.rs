@@ -1,0 +1,72 @@
+//! Checks of the labels and annotations of trainmesh itself, and of the decisions of its rules.
+
+use rstest::rstest;
+use trainmesh_core::mutate::{Reason, RuleId, Verdict};
+
+use super::scenario::{Scenario, check, pod};
+
+fn annotated(annotation: &str) -> Scenario {
+    pod(&format!("{{metadata: {{annotations: {{{annotation}}}}}, spec: {{containers: []}}}}"))
+}
+
+fn labeled(labels: &str) -> Scenario {
+    pod(&format!("{{metadata: {{labels: {{{labels}}}}}, spec: {{containers: [{{name: train}}]}}}}"))
+}
+
+#[rstest]
+#[case::misspelled_key(
+    labeled("trainmesh.dev/injct: disabled"),
+    Some("label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?")
+)]
+#[case::unknown_value(
+    labeled("trainmesh.dev/inject: 'false'"),
+    Some("label trainmesh.dev/inject=false has no effect: expected disabled")
+)]
+#[case::label_as_annotation(
+    annotated("trainmesh.dev/fabric: tcp"),
+    Some("annotation trainmesh.dev/fabric has no effect here: it is a label")
+)]
+#[case::unknown_annotation(
+    annotated("trainmesh.dev/color: red"),
+    Some("annotation trainmesh.dev/color has no effect: expected payload-containers, helper-containers or settle")
+)]
+#[case::namespace(
+    labeled("app: a").labelled("trainmesh.dev/injct", "enabled"),
+    Some("namespace label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?")
+)]
+#[case::the_rule_reports_it(labeled("trainmesh.dev/mesh-traffic: 'off'"), None)]
+#[case::known(labeled("trainmesh.dev/inject: disabled, trainmesh.dev/fabric: x").labelled("trainmesh.dev/inject", "audit"), None)]
+fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP045", scenario, expected);
+}
+
+#[rstest]
+#[case::refused(
+    labeled("app: a").refused(RuleId::Fabric, Reason::FabricGuarded, "a guard failed"),
+    Some("fabric is refused: FabricGuarded: a guard failed")
+)]
+#[case::not_refused(labeled("app: a"), None)]
+fn fp046_refused_rules(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP046", scenario, expected);
+}
+
+/// Adds the decision of the rule `fabric` about a pod that requests EFA devices and selects no profile.
+pub fn without_profile(scenario: Scenario) -> Scenario {
+    let reason = Reason::FabricNotNamed;
+    let message = format!("{}: the pod requests vpc.amazonaws.com/efa: profile eks-efa fits", reason.text());
+    scenario.decided(RuleId::Fabric, Verdict::Skipped, reason, &message)
+}
+
+#[rstest]
+#[case::a_profile_fits(
+    without_profile(labeled("app: a")),
+    Some("no fabric profile is selected, but the pod requests vpc.amazonaws.com/efa: profile eks-efa fits")
+)]
+#[case::none_fits(
+    labeled("app: a").decided(RuleId::Fabric, Verdict::Skipped, Reason::FabricNotNamed, Reason::FabricNotNamed.text()),
+    None
+)]
+#[case::another_rule(labeled("app: a").decided(RuleId::MeshHold, Verdict::Skipped, Reason::Ambient, "a: b"), None)]
+fn fp047_profile_not_selected(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP047", scenario, expected);
+}
