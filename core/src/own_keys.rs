@@ -224,6 +224,18 @@ mod tests {
         assert_eq!(fabric_problem(value, &profiles).as_deref(), expected);
     }
 
+    /// A key that is missing here would be reported as unknown.
+    #[test]
+    fn every_key_is_known() {
+        let literals = include_str!("keys.rs").lines().filter_map(|line| line.split('"').nth(1));
+        let own: Vec<&str> =
+            literals.filter(|key| key.len() > keys::OWN_PREFIX.len() && key.starts_with(keys::OWN_PREFIX)).collect();
+        assert!(own.len() >= KNOWN.len(), "{own:?}");
+        for key in own {
+            assert!(KNOWN.iter().any(|(known, _)| *known == key), "{key} is not in KNOWN");
+        }
+    }
+
     #[test]
     fn long_text_is_truncated() {
         let message = problem(PodAnnotation, &format!("trainmesh.dev/{}", "é".repeat(99)), "").unwrap();
