@@ -11,8 +11,10 @@ pub mod encoding;
 mod json;
 mod lines;
 mod object;
+pub(crate) mod placeholder;
 mod reader;
 mod split;
+mod substitutions;
 mod warning;
 mod window;
 
@@ -24,6 +26,7 @@ use serde_json::Value;
 
 pub use lines::{LocatedDocument, locate};
 pub use reader::Documents;
+pub use substitutions::{Substitutions, Variable, VariableError};
 pub use warning::DocumentWarning;
 
 /// Maximum size of a document in bytes. It bounds memory, and only a `List` can come close to it: it is ten times

@@ -4,6 +4,7 @@ mod drift;
 mod hints;
 mod invalid_field;
 mod manifest_context;
+mod placeholders;
 mod report;
 mod summary;
 
@@ -97,6 +98,7 @@ impl Preview {
         let Some(workload_kind) = workload::find(api_version, kind) else {
             return classify_unknown_kind(document, api_version, kind);
         };
+        placeholders::reject(&document.value)?;
         let namespace = namespace_of(document, &self.namespace).to_owned();
         let runtimes = self.context.runtimes();
         let roles = (workload_kind.render)(&Manifest { raw: &document.value, namespace: &namespace, runtimes })?;

@@ -115,6 +115,16 @@ pub enum RenderError {
         /// Supported ones.
         supported: String,
     },
+    /// The manifest is a template of a script: a field contains a shell placeholder.
+    #[error("{path} contains the shell placeholder {placeholder}: {advice}")]
+    Placeholder {
+        /// Path in the manifest, as `kubectl explain` writes it.
+        path: String,
+        /// Placeholder, as in the manifest.
+        placeholder: String,
+        /// How to replace all placeholders of the manifest.
+        advice: String,
+    },
     /// The manifest refers to another manifest that is not in the input.
     #[error("{0}")]
     Unresolved(String),

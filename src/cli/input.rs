@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
+use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use crate::manifest::Inputs;
 use trainmesh_core::keys;
 use trainmesh_core::labels;
-use trainmesh_core::manifest::{Document, DocumentError};
+use trainmesh_core::manifest::{Document, DocumentError, Substitutions, Variable};
 use trainmesh_core::preview::{CONTEXT_KINDS, ManifestContext};
 use trainmesh_core::workload::RenderError;
 
@@ -26,6 +27,9 @@ pub(super) struct Input {
     /// Process directories recursively
     #[arg(short = 'R', long)]
     recursive: bool,
+    /// Replace ${NAME} and $NAME in the manifests, as envsubst does for this name only; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Variable::parse)]
+    set: Vec<Variable>,
     /// Namespace of documents without one
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
@@ -48,15 +52,18 @@ impl Input {
 
     /// Opens the manifests.
     pub(super) fn open(&self) -> anyhow::Result<Inputs> {
-        if self.kustomize.is_empty() {
-            return Ok(Inputs::open(&self.filename, self.recursive, io::stdin())?);
-        }
-        Ok(Inputs::kustomize(&self.kustomize)?)
+        let substitutions = Substitutions::new(self.set.iter().cloned()).context("--set")?;
+        let inputs = if self.kustomize.is_empty() {
+            Inputs::open(&self.filename, self.recursive, io::stdin())?
+        } else {
+            Inputs::kustomize(&self.kustomize)?
+        };
+        Ok(inputs.with_substitutions(substitutions))
     }
 
     /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports
-    /// errors.
-    pub(super) fn read_context(&self, inputs: &Inputs) -> ManifestContext {
+    /// errors. Fails if `--set` names a variable that no document contains, because it is probably misspelled.
+    pub(super) fn read_context(&self, inputs: &Inputs) -> anyhow::Result<ManifestContext> {
         let mut context = ManifestContext::new(self.namespace_labels.clone());
         if let Some(fabric) = &self.fabric {
             context = context.with_label(keys::FABRIC, fabric);
@@ -65,7 +72,11 @@ impl Input {
         for document in inputs.documents_containing(&words).flatten() {
             context.add(&document, self.namespace());
         }
-        context
+        let unused: Vec<&str> = inputs.substitutions().unused().collect();
+        if let Some(first) = unused.first() {
+            bail!("--set {}: no manifest contains ${{{first}}} or ${first}", unused.join(", "));
+        }
+        Ok(context)
     }
 }
 

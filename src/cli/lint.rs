@@ -41,6 +41,9 @@ Examples:
   # Check the pods as patched for a fabric profile
   trainmesh lint -f pytorchjob.yaml --fabric ib-shared
 
+  # Check a manifest with placeholders, which a script passes through envsubst
+  trainmesh lint -f nccl-tests.yaml --set NUM_NODES=2 --set GPU_PER_NODE=8
+
   # Write SARIF, for annotations in code reviews
   trainmesh lint -f jobs/ -R -o sarif > lint.sarif
 
@@ -114,7 +117,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     if let Some(name) = &arguments.input.fabric {
         require_profile(&configuration, name)?;
     }
-    let context = arguments.input.read_context(&inputs);
+    let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
     let mut lint_report = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);

@@ -51,6 +51,9 @@ Examples:
   # Fail a pipeline if a rule is refused or a kind or profile is unknown
   trainmesh preview -f jobs/ -R --summary --fail-on refused,unknown
 
+  # Replace placeholders such as ${NUM_NODES}, which a script passes through envsubst
+  trainmesh preview -f nccl-tests.yaml --set NUM_NODES=2 --set GPU_PER_NODE=8
+
   # Print the patch of one role
   trainmesh preview -f pytorchjob.yaml --role Worker -o patch
 
@@ -111,7 +114,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Some(configuration) = configuration else { return Ok(Status::Failed) };
     let namespace = arguments.input.namespace();
     let inputs = arguments.input.open()?;
-    let mut context = arguments.input.read_context(&inputs);
+    let mut context = arguments.input.read_context(&inputs)?;
     if let Some(live) = &live {
         read_namespace_labels(live, &inputs, namespace, &mut context)?;
     }

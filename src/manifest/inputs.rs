@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use trainmesh_core::manifest::{Document, DocumentError, Documents, LocatedDocument, locate};
+use trainmesh_core::manifest::{Document, DocumentError, Documents, LocatedDocument, Substitutions, locate};
 
 use super::kustomize;
 use super::source::{NOT_A_FILE, Source};
@@ -24,6 +24,7 @@ const MAX_FILES: usize = 100_000;
 /// Manifest sources of a command.
 pub struct Inputs {
     sources: Vec<Source>,
+    substitutions: Substitutions,
 }
 
 /// Errors that prevent the inputs from being opened.
@@ -84,18 +85,30 @@ impl Inputs {
                 add(&mut sources, path, recursive)?;
             }
         }
-        if sources.is_empty() { Err(InputError::None) } else { Ok(Self { sources }) }
+        if sources.is_empty() { Err(InputError::None) } else { Ok(Self::new(sources)) }
     }
 
     /// Renders the kustomizations in `directories` with kubectl or kustomize.
     pub fn kustomize(directories: &[PathBuf]) -> Result<Self, InputError> {
         let sources = directories.iter().map(|directory| kustomize::render(directory));
-        Ok(Self { sources: sources.collect::<Result<_, _>>()? })
+        Ok(Self::new(sources.collect::<Result<_, _>>()?))
+    }
+
+    /// Sets the values that replace placeholders in the text.
+    #[must_use]
+    pub fn with_substitutions(self, substitutions: Substitutions) -> Self {
+        Self { substitutions, ..self }
+    }
+
+    /// Returns the values that replace placeholders in the text.
+    #[must_use]
+    pub fn substitutions(&self) -> &Substitutions {
+        &self.substitutions
     }
 
     /// Returns all objects, in the order of the input.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document, DocumentError>> + '_ {
-        Documents::new(&self.sources, &[])
+        Documents::new(&self.sources, &[], &self.substitutions)
     }
 
     /// Returns the objects of documents whose text contains one of `filters`. Other documents are not parsed, which
@@ -104,12 +117,16 @@ impl Inputs {
         &'a self,
         filters: &[&'a [u8]],
     ) -> impl Iterator<Item = Result<Document, DocumentError>> + 'a {
-        Documents::new(&self.sources, filters)
+        Documents::new(&self.sources, filters, &self.substitutions)
     }
 
     /// Reads the documents that `wanted` selects by source and index, with the lines of their fields.
     pub fn locate(&self, wanted: impl Fn(&str, usize) -> bool, visit: impl FnMut(&str, usize, &LocatedDocument)) {
-        locate(&self.sources, wanted, visit);
+        locate(&self.sources, &self.substitutions, wanted, visit);
+    }
+
+    fn new(sources: Vec<Source>) -> Self {
+        Self { sources, substitutions: Substitutions::default() }
     }
 }
 

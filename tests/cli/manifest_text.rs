@@ -46,3 +46,77 @@ fn duplicate_keys_in_a_configuration_are_errors() {
     assert_eq!(run.code, Some(2), "{run:#?}");
     assert!(run.stderr.contains("/dev/stdin:2: duplicate key \"mesh\""), "{run:#?}");
 }
+
+/// A manifest for envsubst, with placeholders where vendors have them.
+const TEMPLATE: &str = "\
+apiVersion: kubeflow.org/v2beta1
+kind: MPIJob
+metadata:
+  name: nccl-$SIZE
+spec:
+  mpiReplicaSpecs:
+    Launcher:
+      template:
+        spec:
+          containers:
+          - name: launcher
+            image: ${IMAGE_URI}
+            command: [sh, -c, 'mpirun -np $NUM_RANKS echo ${HOSTNAME}']
+    Worker:
+      replicas: $NUM_NODES
+      template:
+        spec:
+          containers:
+          - name: worker
+            image: ${IMAGE_URI}
+            resources: {limits: {nvidia.com/gpu: $GPU_PER_NODE, vpc.amazonaws.com/efa: $EFA_PER_NODE}}
+";
+
+const ALL: [&str; 10] = [
+    "--set",
+    "SIZE=small",
+    "--set",
+    "IMAGE_URI=i:1",
+    "--set",
+    "NUM_NODES=2",
+    "--set",
+    "GPU_PER_NODE=8",
+    "--set",
+    "EFA_PER_NODE=4",
+];
+
+#[rstest]
+#[case::preview(
+    &["preview", "-f", "-"],
+    TEMPLATE,
+    2,
+    &[],
+    "error: stdin: document 1, line 1: MPIJob: metadata.name contains the shell placeholder $SIZE: render the manifest with envsubst, \
+     or use --set SIZE=VALUE --set IMAGE_URI=VALUE --set NUM_NODES=VALUE --set GPU_PER_NODE=VALUE --set EFA_PER_NODE=VALUE\n"
+)]
+#[case::lint(&["lint", "-f", "-", "--set", "SIZE=a"], TEMPLATE, 2, &["pods: 0"], "or use --set IMAGE_URI=VALUE --set NUM_NODES=VALUE")]
+#[case::all_set(&[&["preview", "-f", "-", "-o", "json"][..], &ALL].concat(), TEMPLATE, 0, &[r#""name":"nccl-small","role":"Worker","replicas":2"#], "")]
+#[case::shell_text_stays(&[&["preview", "-f", "-", "-o", "yaml"][..], &ALL].concat(), TEMPLATE, 0, &["- mpirun -np $NUM_RANKS echo ${HOSTNAME}\n", "nvidia.com/gpu: 8\n"], "")]
+#[case::lines_stay(&[&["lint", "-f", "-", "-o", "sarif"][..], &ALL].concat(), TEMPLATE, 0, &[r#""level":"#], "")]
+#[case::unused(&["preview", "-f", "-", "--set", "NUM_NODE=2", "--set", "X=1"], TEMPLATE, 2, &[], "error: --set NUM_NODE, X: no manifest contains ${NUM_NODE} or $NUM_NODE\n")]
+#[case::twice(&["lint", "-f", "-", "--set", "SIZE=2", "--set", "SIZE=3"], TEMPLATE, 2, &[], "error: --set: SIZE is set twice\n")]
+#[case::no_value(&["preview", "-f", "-", "--set", "SIZE"], TEMPLATE, 2, &[], "expected NAME=VALUE")]
+#[case::invalid_yaml(
+    &["preview", "-f", "-"],
+    "apiVersion: v1\nkind: Pod\nspec:\n  x: [${A}, b]\n",
+    2,
+    &[],
+    "; the line contains the shell placeholder ${A}: render the manifest with envsubst, or use --set A=VALUE\n"
+)]
+#[case::invalid_json(&["lint", "-f", "-"], "{\"apiVersion\": \"v1\",\n\"x\": ${A}}", 2, &[], "document 1, line 2: expected value; the line contains")]
+#[case::set_in_json(&["preview", "-f", "-", "--set", "A=1"], "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": ${A}}", 0, &["1 pod"], "")]
+#[case::other_kinds(&["preview", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${A}'}\n", 0, &[], "creates pods")]
+fn placeholders_are_errors_unless_they_are_set(
+    #[case] arguments: &[&str],
+    #[case] input: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    assert_exit(&trainmesh(arguments, input), code, stdout, stderr);
+}

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Source;
-use super::reader::OpenSource;
+use super::reader::{OpenSource, text};
+use super::{Source, Substitutions};
 use crate::yaml::{DuplicateKeys, Node, Tree, tree};
 
 /// A document with the lines of its fields.
@@ -21,10 +21,12 @@ struct Template<'tree> {
     names: Vec<&'tree str>,
 }
 
-/// Reads the documents that `wanted` selects by source and index, and passes each to `visit`. Documents and sources that
+/// Reads the documents that `wanted` selects by source and index, applies `substitutions` to their text, and passes each to
+/// `visit`. Documents and sources that
 /// cannot be read are passed over, because the first pass over the input reports their errors.
 pub fn locate<S: Source>(
     sources: &[S],
+    substitutions: &Substitutions,
     wanted: impl Fn(&str, usize) -> bool,
     mut visit: impl FnMut(&str, usize, &LocatedDocument),
 ) {
@@ -34,8 +36,8 @@ pub fn locate<S: Source>(
             if !wanted(source.name(), raw.document) {
                 continue;
             }
-            let text = raw.text.ok().and_then(|bytes| str::from_utf8(bytes).ok());
-            if let Some(Ok(tree)) = text.map(|text| tree(text, DuplicateKeys::LastWins)) {
+            let tree = text(&raw, substitutions).and_then(|text| tree(&text, DuplicateKeys::LastWins));
+            if let Ok(tree) = tree {
                 visit(source.name(), raw.document, &LocatedDocument { tree, line: raw.line });
             }
         }

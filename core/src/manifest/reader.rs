@@ -1,5 +1,6 @@
 //! Reads the objects of all sources.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::mem;
@@ -11,8 +12,9 @@ use memchr::{memchr_iter, memmem};
 use serde_json::Value;
 
 use super::object::extract_objects;
+use super::placeholder::{advice, placeholders};
 use super::split::{RawDocument, Splitter};
-use super::{Document, DocumentError, DocumentWarning, Source, encoding, json};
+use super::{Document, DocumentError, DocumentWarning, Source, Substitutions, encoding, json};
 use crate::yaml::{self, DuplicateKey};
 
 /// Maximum number of invalid documents in all sources. It bounds memory, because callers store the errors.
@@ -29,6 +31,7 @@ pub struct Documents<'inputs, S> {
     pending: VecDeque<Result<Document, DocumentError>>,
     /// Only documents that contain one of these texts are parsed; all documents if empty.
     filters: Vec<memmem::Finder<'inputs>>,
+    substitutions: &'inputs Substitutions,
     /// False if an empty input still has to be reported.
     has_content: bool,
     error_count: usize,
@@ -43,8 +46,8 @@ pub(super) struct OpenSource<'source> {
 
 impl<'inputs, S: Source> Documents<'inputs, S> {
     /// Reads the objects of `sources` from documents whose text contains one of `filters`; other documents are not
-    /// parsed. Without filters, reads all documents.
-    pub fn new(sources: &'inputs [S], filters: &[&'inputs [u8]]) -> Self {
+    /// parsed. Without filters, reads all documents. `substitutions` are applied to the text first.
+    pub fn new(sources: &'inputs [S], filters: &[&'inputs [u8]], substitutions: &'inputs Substitutions) -> Self {
         let filters = filters.iter().map(|text| memmem::Finder::new(*text)).collect::<Vec<_>>();
         let has_content = !filters.is_empty();
         Self {
@@ -53,6 +56,7 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
             current: None,
             pending: VecDeque::new(),
             filters,
+            substitutions,
             has_content,
             error_count: 0,
             warning_count: 0,
@@ -72,8 +76,9 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
         match current.splitter.next() {
             Ok(Some(document)) => {
                 self.has_content = true;
-                if matches_filters(&self.filters, &document) {
-                    self.pending.extend(parse_objects(&current.name, &document));
+                let text = text(&document, self.substitutions);
+                if matches_filters(&self.filters, &text) {
+                    self.pending.extend(parse_objects(&current.name, document.document, document.line, text));
                 }
             }
             Ok(None) => self.current = None,
@@ -152,16 +157,33 @@ impl<'source> OpenSource<'source> {
     }
 }
 
-fn matches_filters(filters: &[memmem::Finder<'_>], document: &RawDocument<'_>) -> bool {
-    let Ok(text) = document.text else { return true };
-    filters.is_empty() || filters.iter().any(|filter| filter.find(text).is_some())
+/// Returns the text of a document with its placeholders replaced. The line of an error is relative to the document.
+pub(super) fn text<'text>(
+    raw: &RawDocument<'text>,
+    substitutions: &Substitutions,
+) -> Result<Cow<'text, str>, yaml::Error> {
+    let bytes = raw.text.map_err(|error| yaml::Error { line: 1, message: error.to_string() })?;
+    let text = str::from_utf8(bytes).map_err(|error| {
+        let line = 1 + memchr_iter(b'\n', &bytes[..error.valid_up_to()]).count() as u64;
+        yaml::Error { line, message: "not valid UTF-8: save it as UTF-8".to_owned() }
+    })?;
+    substitutions.apply(text).map_err(|error| yaml::Error { line: 1, message: error.to_string() })
 }
 
-/// Parses a document and extracts its objects.
-fn parse_objects(source: &Arc<str>, raw: &RawDocument<'_>) -> Vec<Result<Document, DocumentError>> {
-    let RawDocument { document, line, .. } = *raw;
+fn matches_filters(filters: &[memmem::Finder<'_>], text: &Result<Cow<'_, str>, yaml::Error>) -> bool {
+    let Ok(text) = text else { return true };
+    filters.is_empty() || filters.iter().any(|filter| filter.find(text.as_bytes()).is_some())
+}
+
+/// Parses the text of a document, which starts on `line`, and extracts its objects.
+fn parse_objects(
+    source: &Arc<str>,
+    document: usize,
+    line: u64,
+    text: Result<Cow<'_, str>, yaml::Error>,
+) -> Vec<Result<Document, DocumentError>> {
     let error = |line, message| DocumentError { source: source.clone(), document, line: Some(line), message };
-    let (value, duplicates) = match parse(raw) {
+    let (value, duplicates) = match text.and_then(|text| parse(&text)) {
         Ok(parsed) => parsed,
         Err(found) => return vec![Err(error(line + found.line.saturating_sub(1), found.message))],
     };
@@ -176,19 +198,34 @@ fn parse_objects(source: &Arc<str>, raw: &RawDocument<'_>) -> Vec<Result<Documen
     objects.collect()
 }
 
-/// Parses a document. The lines of an error and of duplicate keys are relative to the document.
-fn parse(raw: &RawDocument<'_>) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
-    let bytes = raw.text.map_err(|error| yaml::Error { line: 1, message: error.to_string() })?;
-    let text = str::from_utf8(bytes).map_err(|error| {
-        let line = 1 + memchr_iter(b'\n', &bytes[..error.valid_up_to()]).count() as u64;
-        yaml::Error { line, message: "not valid UTF-8: save it as UTF-8".to_owned() }
-    })?;
-    let Some(inner) = text.trim_start().strip_prefix('{') else { return yaml::parse_manifest(text) };
-    json::parse(text).or_else(|json_error| {
-        // A brace can also start a YAML flow mapping.
-        let is_json = inner.trim_start().starts_with(['"', '}']);
-        yaml::parse_manifest(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
-    })
+/// Parses the text of a document. The lines of an error and of duplicate keys are relative to the document.
+fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
+    let inner = text.trim_start().strip_prefix('{');
+    let parsed = inner.map_or_else(
+        || yaml::parse_manifest(text),
+        |inner| {
+            json::parse(text).or_else(|json_error| {
+                // A brace can also start a YAML flow mapping.
+                let is_json = inner.trim_start().starts_with(['"', '}']);
+                yaml::parse_manifest(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
+            })
+        },
+    );
+    parsed.map_err(|error| explain_placeholder(text, error))
+}
+
+/// Adds to a syntax error that its line contains a placeholder: `[${NAME}]` and JSON with `${NAME}` are not valid.
+fn explain_placeholder(text: &str, error: yaml::Error) -> yaml::Error {
+    let index = usize::try_from(error.line).unwrap_or(usize::MAX).saturating_sub(1);
+    let found = text.lines().nth(index).and_then(|line| placeholders(line).find(|found| found.braced));
+    match found {
+        None => error,
+        Some(found) => {
+            let (name, advice) = (found.name, advice([found.name].into_iter()));
+            let message = format!("{}; the line contains the shell placeholder ${{{name}}}: {advice}", error.message);
+            yaml::Error { message, ..error }
+        }
+    }
 }
 
 fn read_error(source: &Arc<str>, document: usize, error: &io::Error) -> DocumentError {

@@ -1,0 +1,141 @@
+//! Shell placeholders that are left in fields where the API expects a number or a name.
+//!
+//! Such a manifest is a template of a script, which passes it through envsubst. Text that a shell or a program of the pod
+//! reads may contain placeholders of its own, so it is not considered.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::manifest::placeholder::{advice, placeholders};
+use crate::workload::RenderError;
+
+/// Fields whose text a shell or a program reads, and fields that do not affect pods.
+const FREE_TEXT: [&str; 15] = [
+    "annotations",
+    "args",
+    "binaryData",
+    "command",
+    "data",
+    "entrypoint",
+    "managedFields",
+    "rayStartParams",
+    "runtimeEnvYAML",
+    "script",
+    "serveConfigV2",
+    "source",
+    "status",
+    "stringData",
+    "value",
+];
+
+/// Fields that contain a name, in which `$NAME` can also be a part.
+const NAMES: [&str; 4] = ["generateName", "image", "name", "namespace"];
+
+/// Placeholders of a manifest.
+#[derive(Default)]
+struct Found<'manifest> {
+    /// Path of the first one, and its text.
+    first: Option<(String, &'manifest str)>,
+    /// Their names, in order.
+    names: Vec<&'manifest str>,
+}
+
+/// Fails if `manifest` contains placeholders where a number or a name is expected.
+pub(super) fn reject(manifest: &Value) -> Result<(), RenderError> {
+    let mut found = Found::default();
+    found.collect(manifest, "", &mut String::new());
+    match found.first {
+        None => Ok(()),
+        Some((path, text)) => Err(RenderError::Placeholder {
+            path,
+            placeholder: text.to_owned(),
+            advice: advice(found.names.into_iter()),
+        }),
+    }
+}
+
+impl<'manifest> Found<'manifest> {
+    /// Adds the placeholders in `value`, the field `key` at `path`.
+    fn collect(&mut self, value: &'manifest Value, key: &str, path: &mut String) {
+        let length = path.len();
+        match value {
+            Value::String(text) => self.add(text, NAMES.contains(&key), path),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    // Writing to a string cannot fail.
+                    let _ = write!(path, "[{index}]");
+                    self.collect(item, key, path);
+                    path.truncate(length);
+                }
+            }
+            Value::Object(fields) => {
+                for (key, field) in fields.iter().filter(|(key, _)| !FREE_TEXT.contains(&key.as_str())) {
+                    if length > 0 {
+                        path.push('.');
+                    }
+                    path.push_str(key);
+                    self.add(key, false, path);
+                    self.collect(field, key, path);
+                    path.truncate(length);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Adds the placeholders in `text`. A dollar without braces is a placeholder at the start, or in a name.
+    fn add(&mut self, text: &'manifest str, is_name: bool, path: &str) {
+        for placeholder in placeholders(text) {
+            if !placeholder.braced && placeholder.range.start > 0 && !is_name {
+                continue;
+            }
+            if self.first.is_none() {
+                self.first = Some((path.to_owned(), &text[placeholder.range]));
+            }
+            if !self.names.contains(&placeholder.name) {
+                self.names.push(placeholder.name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    #[rstest]
+    #[case::none(json!({"spec": {"replicas": 2}}), None)]
+    #[case::number(
+        json!({"spec": {"tasks": [{"replicas": "${NUM_NODES}"}]}}),
+        Some("spec.tasks[0].replicas contains the shell placeholder ${NUM_NODES}: render the manifest with envsubst, or use --set NUM_NODES=VALUE")
+    )]
+    #[case::several(
+        json!({"metadata": {"name": "a-$USER"}, "spec": {"replicas": "$N", "containers": [{"image": "$A.dkr.${R}/x:$N"}]}}),
+        Some("metadata.name contains the shell placeholder $USER: render the manifest with envsubst, or use --set USER=VALUE --set N=VALUE --set A=VALUE --set R=VALUE")
+    )]
+    #[case::quantity(
+        json!({"limits": {"nvidia.com/gpu": "$GPUS"}}),
+        Some("limits.nvidia.com/gpu contains the shell placeholder $GPUS: render the manifest with envsubst, or use --set GPUS=VALUE")
+    )]
+    #[case::key(
+        json!({"limits": {"vpc.amazonaws.com/${ADAPTER}": 1}}),
+        Some("limits.vpc.amazonaws.com/${ADAPTER} contains the shell placeholder ${ADAPTER}: render the manifest with envsubst, or use --set ADAPTER=VALUE")
+    )]
+    #[case::shell_text(
+        json!({"command": ["sh", "-c", "echo ${RANK}"], "args": ["$A"], "env": [{"name": "A", "value": "${B}"}],
+            "metadata": {"annotations": {"a": "${A}"}}, "rayStartParams": {"node-ip-address": "$MY_POD_IP"}}),
+        None
+    )]
+    #[case::reference_of_kubernetes(json!({"subPathExpr": "$(POD_NAME)"}), None)]
+    #[case::part_of_other_text(json!({"path": "/home/$USER", "pattern": "a$b"}), None)]
+    fn placeholders_are_rejected_with_the_command_that_sets_them(
+        #[case] manifest: Value,
+        #[case] expected: Option<&str>,
+    ) {
+        assert_eq!(reject(&manifest).err().map(|error| error.to_string()).as_deref(), expected);
+    }
+}
