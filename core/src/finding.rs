@@ -45,6 +45,8 @@ pub struct Finding {
     /// Affected part of the checked object: the JSON pointer of a field, or a container; empty for the whole object.
     #[serde(rename = "field")]
     pub subject: String,
+    /// Documentation of the code: the path of a page in the repository, with an anchor.
+    pub link: &'static str,
 }
 
 impl fmt::Display for Finding {

@@ -4,6 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use trainmesh_core::lifecycle::{Report, ReportCode};
+use trainmesh_core::{doctor, lint};
+
 /// Pages and folders of pages.
 const PAGES: &[&str] = &[
     "README.md",
@@ -50,6 +53,18 @@ fn every_alert_leads_to_its_section() {
         })
         .collect();
     assert!(broken.is_empty(), "alerts without a section: {broken:?}");
+}
+
+#[test]
+fn every_finding_leads_to_its_section() {
+    let checks = lint::checks().into_iter().map(|check| check.id.link());
+    let report = Report { code: ReportCode::ProxyEnded, container: None, detail: String::new(), termination: None };
+    let others = [doctor::Code::VersionServed.finding(String::new()).link, report.finding().link];
+    let links: BTreeSet<&str> = checks.chain(others).collect();
+    assert_eq!(links.len(), lint::checks().len() + others.len(), "each check has its own section");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let broken: Vec<&str> = links.into_iter().filter(|link| !link.contains('#') || !exists(&page, link)).collect();
+    assert!(broken.is_empty(), "findings without a section: {broken:?}");
 }
 
 /// Adds the page at `path`, or the pages below it.

@@ -30,13 +30,19 @@ section! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckId(&'static str);
 
-/// All IDs.
-const IDS: [&str; 47] = [
-    "FP001", "FP002", "FP003", "FP004", "FP005", "FP006", "FP007", "FP008", "FP009", "FP010", "FP011", "FP012",
-    "FP013", "FP014", "FP015", "FP016", "FP017", "FP018", "FP019", "FP020", "FP021", "FP022", "FP023", "FP024",
-    "FP025", "FP026", "FP027", "FP028", "FP029", "FP030", "FP031", "FP032", "FP033", "FP034", "FP035", "FP036",
-    "FP037", "FP038", "FP039", "FP040", "FP041", "FP042", "FP043", "FP044", "FP045", "FP046", "FP047",
-];
+/// Declares the IDs, each with its section of the documentation.
+macro_rules! ids {
+    ($($number:literal)+) => {
+        /// All IDs, and the section of the documentation of each.
+        const IDS: &[(&str, &str)] = &[$((concat!("FP", $number), concat!("docs/lint.md#fp", $number)),)+];
+    };
+}
+
+ids! {
+    "001" "002" "003" "004" "005" "006" "007" "008" "009" "010" "011" "012" "013" "014" "015" "016" "017" "018"
+    "019" "020" "021" "022" "023" "024" "025" "026" "027" "028" "029" "030" "031" "032" "033" "034" "035" "036"
+    "037" "038" "039" "040" "041" "042" "043" "044" "045" "046" "047"
+}
 
 impl LintSettings {
     /// Returns the severity of check `id` with the default `severity`, or `None` if the check is disabled.
@@ -50,13 +56,19 @@ impl LintSettings {
 impl CheckId {
     /// Returns the ID with this number.
     pub(crate) const fn new(number: usize) -> Self {
-        Self(IDS[number - 1])
+        Self(IDS[number - 1].0)
     }
 
     /// Parses an ID such as `FP001`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        IDS.into_iter().find(|id| *id == text).map(Self)
+        IDS.iter().find(|(id, _)| *id == text).map(|(id, _)| Self(id))
+    }
+
+    /// Returns the section of the documentation: a page and an anchor.
+    #[must_use]
+    pub fn link(self) -> &'static str {
+        IDS.iter().find(|(id, _)| *id == self.0).map_or("docs/lint.md", |(_, link)| link)
     }
 
     /// Returns the ID as text.

@@ -198,6 +198,7 @@ impl Code {
             evidence,
             fix: self.fix(),
             subject: String::new(),
+            link: "docs/operations.md#doctor",
         }
     }
 }

@@ -229,6 +229,7 @@ impl Report {
             evidence,
             fix: None,
             subject: container.as_deref().unwrap_or_default().to_owned(),
+            link: "docs/termination.md#events",
         }
     }
 

@@ -45,6 +45,7 @@ mod tests {
             evidence: String::new(),
             fix: None,
             subject: String::new(),
+            link: "docs/lint.md#fp007",
         }
     }
 

@@ -1,10 +1,11 @@
 //! Collection of findings, with limits.
 
+use crate::config::CheckId;
 use crate::finding::{Finding, Severity};
 
 /// Collects the findings of one check.
 pub(super) struct FindingSink<'a> {
-    code: &'static str,
+    id: CheckId,
     severity: Severity,
     /// Severity unless a configuration changes it.
     default: Severity,
@@ -31,13 +32,13 @@ pub fn severity_letter(severity: Severity) -> char {
 
 impl<'a> FindingSink<'a> {
     pub(super) fn new(
-        code: &'static str,
+        id: CheckId,
         severity: Severity,
         default: Severity,
         fix: &'static str,
         findings: &'a mut Vec<Finding>,
     ) -> Self {
-        Self { code, severity, default, fix, findings, count: 0 }
+        Self { id, severity, default, fix, findings, count: 0 }
     }
 
     /// Adds a finding about `field`, a JSON pointer into the pod.
@@ -55,12 +56,13 @@ impl<'a> FindingSink<'a> {
         let mut message = message.into();
         message.truncate(message.floor_char_boundary(MAX_MESSAGE));
         self.findings.push(Finding {
-            code: self.code,
+            code: self.id.code(),
             severity: if self.severity == self.default { severity } else { self.severity },
             message: message.into(),
             evidence: String::new(),
             fix: Some(self.fix),
             subject: field.into(),
+            link: self.id.link(),
         });
     }
 }

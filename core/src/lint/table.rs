@@ -75,7 +75,7 @@ pub(super) static TOPICS: [&[Check]; 12] = [
 impl Check {
     /// Creates the sink for the check's findings.
     pub(super) fn sink<'a>(&self, severity: Severity, findings: &'a mut Vec<Finding>) -> FindingSink<'a> {
-        FindingSink::new(self.id.code(), severity, self.severity, self.fix, findings)
+        FindingSink::new(self.id, severity, self.severity, self.fix, findings)
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn write_warnings(out: &mut impl Write, report: &PodReport, layout: L
 
 /// Writes a lint finding: the problem, its location, the reason, and the fix.
 pub fn write_finding(out: &mut impl Write, finding: &Finding, layout: Layout) -> io::Result<()> {
-    let Finding { code, severity, message, evidence: _, fix, subject } = finding;
+    let Finding { code, severity, message, evidence: _, fix, subject, link: _ } = finding;
     let (style, dim) = (style::severity(*severity), style::DIM);
     let problem = layout.wrap(&Printable(message).to_string(), code.len() + 5, INDENT);
     writeln!(out, "  {style}{code} {}{style:#} {problem}", lint::severity_letter(*severity))?;

@@ -86,7 +86,7 @@ fn manifest_result(warning: &DocumentWarning, rule_index: usize) -> Value {
 
 fn result(pod: &PodFindings, finding: &Finding, line: u64, checks: &[&Check]) -> Value {
     let report = &pod.report;
-    let Finding { code, severity, message, evidence: _, fix, subject } = finding;
+    let Finding { code, severity, message, evidence: _, fix, subject, link: _ } = finding;
     let fix = fix.unwrap_or_default();
     let pod = pod_name(report);
     json!({

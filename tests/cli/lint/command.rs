@@ -99,7 +99,7 @@ fn json_output_names_the_pod_and_the_field() {
     assert_eq!((&result["role"], &result["replicas"]), (&"Worker".into(), &3.into()));
     assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP021", "FP010"]);
     let fields: Vec<&String> = result["lint"][0].as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["id", "severity", "message", "cure", "field"]);
+    assert_eq!(fields, ["id", "severity", "message", "cure", "field", "link"]);
     assert!(value["errors"].as_array().unwrap().is_empty());
 }
 
