@@ -7,6 +7,7 @@ mod manifest_context;
 mod placeholders;
 mod report;
 mod summary;
+mod unknown_kind;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,7 +29,10 @@ use crate::manifest::Document;
 use crate::mutate::{Outcome, Reason, RuleOutcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
 use crate::scope::{Installation, Mode};
-use crate::workload::{self, Fidelity, Kind, Manifest, RenderError, Role, SOLE_ROLE};
+use crate::workload::{self, Fidelity, Manifest, RenderError, Role, SOLE_ROLE};
+
+/// Note about pods of a kind that is not supported.
+pub const GENERIC_NOTE: &str = "generic: the labels and the environment that its operator adds are not shown";
 
 /// Preview of the documents of one input with one configuration.
 #[derive(Debug)]
@@ -46,7 +50,7 @@ pub struct Preview {
 /// Preview of a document.
 #[derive(Debug)]
 pub enum DocumentPreview {
-    /// The document is a workload.
+    /// The document is a workload, or an object of another kind that contains pod templates.
     Pods {
         /// One report for each role, in the order of the manifest.
         reports: Vec<PodReport>,
@@ -55,7 +59,7 @@ pub enum DocumentPreview {
     },
     /// The document creates no pods; contains its `apiVersion` and `kind`.
     Skipped(String),
-    /// The document may create pods, but its kind is not supported; contains the message.
+    /// The document may create pods, but its kind is not supported, and its pods cannot be shown; contains the message.
     Unsupported(String),
 }
 
@@ -96,19 +100,26 @@ impl Preview {
         let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let Some(workload_kind) = workload::find(api_version, kind) else {
-            return classify_unknown_kind(document, api_version, kind);
+            return self.unknown_kind(document, api_version, kind);
         };
-        placeholders::reject(&document.value)?;
+        placeholders::reject([(String::new(), &document.value)])?;
+        let (namespace, runtimes) = (namespace_of(document, &self.namespace), self.context.runtimes());
+        let roles = (workload_kind.render)(&Manifest { raw: &document.value, namespace, runtimes })?;
+        let note = (workload_kind.fidelity == Fidelity::Documented).then(|| {
+            format!("{kind}: the pods contain the fields that the operator is documented to set; it may set more")
+        });
+        Ok(self.pods(document, kind, roles, note.into_iter().collect()))
+    }
+
+    /// Previews the pods of the roles of `document`.
+    fn pods(&self, document: &Document, kind: &str, roles: Vec<Role>, kind_notes: Vec<String>) -> DocumentPreview {
         let namespace = namespace_of(document, &self.namespace).to_owned();
-        let runtimes = self.context.runtimes();
-        let roles = (workload_kind.render)(&Manifest { raw: &document.value, namespace: &namespace, runtimes })?;
         let name = name_of(document);
         let misplaced = hints::misplaced_keys(&document.value).into_iter();
         let mut notes: Vec<String> = misplaced.map(|note| format!("{kind} {namespace}/{name}: {note}")).collect();
-        if workload_kind.fidelity == Fidelity::Documented {
-            notes.push(format!(
-                "{kind}: the pods contain the fields that the operator is documented to set; it may set more"
-            ));
+        notes.extend(kind_notes);
+        if roles.iter().any(|role| role.generic) {
+            notes.push(format!("{kind}: {GENERIC_NOTE}"));
         }
         let labels = self.context.labels(&namespace);
         let job = Arc::new(JobContext::from_pods(roles.iter().map(|role| (Pod::new(&role.pod), role.replicas))));
@@ -117,10 +128,10 @@ impl Preview {
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             let early = hints::early_network_use(&role, &outcome);
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
-            report(document, workload_kind, &namespace, role, outcome, Arc::clone(&job))
+            report(document, kind, &namespace, role, outcome, Arc::clone(&job))
         });
         let reports = reports.collect();
-        Ok(DocumentPreview::Pods { reports, notes })
+        DocumentPreview::Pods { reports, notes }
     }
 
     /// Returns the lint findings for the pod of `report`: for the patched pod if a fabric profile applies, else for the
@@ -129,7 +140,7 @@ impl Preview {
     pub fn lint(&self, report: &PodReport) -> Vec<Finding> {
         let (config, config_hash) = (&self.config, self.config_hash.as_str());
         let (namespace, labels) = (report.namespace.as_str(), self.context.labels(&report.namespace));
-        let (mode, replicas) = (Mode::Enabled, Some(report.replicas));
+        let (mode, replicas) = (Mode::Enabled, report.replicas);
         let cluster = self.facts.view(namespace, None);
         let snapshot = Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster };
         let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
@@ -147,7 +158,7 @@ impl Preview {
             Err(exclusion) => excluded(pod, exclusion, labels, &self.config.fabric.lint),
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
-                let replicas = Some(role.replicas);
+                let replicas = role.replicas;
                 // The pods belong to a new job.
                 let cluster = self.facts.view(namespace, None);
                 mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster })
@@ -168,29 +179,6 @@ fn with_invalid_fields(report: &PodReport) -> Cow<'_, [RuleOutcome]> {
     rules
 }
 
-/// Classifies a document whose kind is not in [`workload::KINDS`].
-fn classify_unknown_kind(document: &Document, api_version: &str, kind: &str) -> Result<DocumentPreview, RenderError> {
-    let name = format!("{api_version} {kind}");
-    let group = |api_version: &str| api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
-    let same_kind = || workload::KINDS.iter().filter(|workload_kind| workload_kind.kind.eq_ignore_ascii_case(kind));
-    if let Some(workload_kind) = same_kind().find(|workload_kind| workload_kind.group == group(api_version)) {
-        return Err(RenderError::Version { found: name, supported: workload_kind.name() });
-    }
-    if (api_version, kind) == ("v1", "Namespace") {
-        manifest_context::validate(&document.value)?;
-    }
-    if let Some(workload_kind) = same_kind().next() {
-        return Ok(DocumentPreview::Unsupported(format!(
-            "{name} is not supported: did you mean {}?",
-            workload_kind.name()
-        )));
-    }
-    if !CONTEXT_KINDS.contains(&kind) && hints::has_pod_template(&document.value) {
-        return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: its pods are not shown")));
-    }
-    Ok(DocumentPreview::Skipped(name))
-}
-
 /// Returns the namespace in which `document` is created: its own, that of its admission review, or else `default`.
 #[must_use]
 pub fn namespace_of<'a>(document: &'a Document, default: &'a str) -> &'a str {
@@ -207,7 +195,7 @@ fn name_of(document: &Document) -> &str {
 
 fn report(
     document: &Document,
-    workload_kind: &Kind,
+    kind: &str,
     namespace: &str,
     role: Role,
     outcome: Outcome,
@@ -228,11 +216,12 @@ fn report(
         item: document.item,
         line: Some(document.line),
         api_version: document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        kind: workload_kind.kind,
+        kind: kind.to_owned(),
         namespace: namespace.to_owned(),
         name: name_of(document).to_owned(),
         role: role.name,
         replicas: role.replicas,
+        generic: role.generic,
         changed: !outcome.patch.is_empty(),
         rules: outcome.rules,
         warnings: outcome.warnings,

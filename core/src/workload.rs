@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod examples;
 mod gang;
+pub(crate) mod generic;
 mod kinds;
 mod lookup;
 mod member;
@@ -81,10 +82,12 @@ pub struct Runtimes {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Role {
     /// Role name from the manifest, such as `Master`, `Worker` or `head`; [`SOLE_ROLE`] if the workload has only one
-    /// role.
+    /// role; the path of the pod template if the kind is not supported.
     pub name: String,
-    /// Number of pods of this role; 1 for a `DaemonSet`, which runs one pod per node.
-    pub replicas: u64,
+    /// Number of pods of this role; 1 for a `DaemonSet`, which runs one pod per node. `None` if unknown.
+    pub replicas: Option<u64>,
+    /// True if the kind is not supported: the pod is that of its template, without the changes of its operator.
+    pub generic: bool,
     /// Pod of replica 0, as submitted to the apiserver.
     pub pod: Value,
     /// Notes about this pod for the user, one lowercase clause each.

@@ -21,7 +21,7 @@ use trainmesh_core::config::Configuration;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::keys;
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
-use trainmesh_core::preview::{DocumentPreview, PodReport, Preview};
+use trainmesh_core::preview::{DocumentPreview, GENERIC_NOTE, PodReport, Preview};
 use trainmesh_core::workload::SOLE_ROLE;
 
 /// Check manifests for NCCL and RDMA problems.
@@ -175,6 +175,9 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
                     lint_report
                         .notes
                         .extend(warnings.map(|warning| format!("{position}: {}: {warning}", pod_name(report))));
+                    if report.generic {
+                        lint_report.notes.insert(format!("{} {}: {GENERIC_NOTE}", report.api_version, report.kind));
+                    }
                     premise::record(preview.context(), &report.namespace, &mut lint_report.assumed);
                 }
                 let pod = reports.into_iter().map(|report| {

@@ -18,6 +18,7 @@ mod checkpoint_interval;
 mod commands;
 mod documentation;
 mod fabric;
+mod generic;
 mod golden;
 mod installation;
 mod layout;

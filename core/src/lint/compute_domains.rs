@@ -56,6 +56,7 @@ pub(super) fn domain_size(context: &CheckContext<'_>, findings: &mut FindingSink
     let Some((domain, pods)) = domain(context).filter(|(domain, _)| domain.nodes > 0) else { return };
     // Single pods share a domain across documents.
     let is_job = context.input.member.is_some();
+    let Some(pods) = pods else { return };
     if is_job && domain.nodes != pods && is_claimed(context, domain) {
         let message = format!("ComputeDomain {} has numNodes {}, but {pods} pods claim it", domain.name, domain.nodes);
         findings.push("/spec/resourceClaims", message);
@@ -66,7 +67,7 @@ pub(super) fn domain_size(context: &CheckContext<'_>, findings: &mut FindingSink
 pub(super) fn domain_placement(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((domain, pods)) = domain(context).filter(|(domain, _)| is_claimed(context, domain)) else { return };
     let name = &domain.name;
-    if context.input.member.is_some() && pods == 1 {
+    if context.input.member.is_some() && pods == Some(1) {
         findings.push("/spec/resourceClaims", format!("ComputeDomain {name} for a single pod"));
         return;
     }
@@ -81,8 +82,8 @@ pub(super) fn domain_placement(context: &CheckContext<'_>, findings: &mut Findin
     }
 }
 
-/// Returns the first known domain that the job claims, with the number of pods that claim it.
-fn domain<'a>(context: &CheckContext<'a>) -> Option<(&'a ComputeDomain, u64)> {
+/// Returns the first known domain that the job claims, with the number of pods that claim it, if that is known.
+fn domain<'a>(context: &CheckContext<'a>) -> Option<(&'a ComputeDomain, Option<u64>)> {
     let job = context.input.job?;
     context.input.compute_domains.iter().find_map(|domain| Some((domain, *job.claim_templates.get(&domain.template)?)))
 }

@@ -20,16 +20,16 @@ pub struct JobContext {
     pub(super) passes_unknown: bool,
     /// RDMA adapters that any role requests.
     pub(super) adapters: BTreeSet<String>,
-    /// Claim templates, with the number of pods that use them.
-    pub(super) claim_templates: BTreeMap<String, u64>,
+    /// Claim templates, with the number of pods that use them; `None` if unknown.
+    pub(super) claim_templates: BTreeMap<String, Option<u64>>,
     /// True if pods of a role share their adapters' address tables with others.
     pub(super) shares_addresses: bool,
 }
 
 impl JobContext {
-    /// Collects the facts of the workload with these pods, each with the number of its replicas.
+    /// Collects the facts of the workload with these pods, each with the number of its replicas, if known.
     #[must_use]
-    pub fn from_pods<'a>(pods: impl Iterator<Item = (Pod<'a>, u64)>) -> Self {
+    pub fn from_pods<'a>(pods: impl Iterator<Item = (Pod<'a>, Option<u64>)>) -> Self {
         let mut job = Self::default();
         for (pod, replicas) in pods {
             job.shares_addresses |= shares_addresses(pod);
@@ -41,7 +41,8 @@ impl JobContext {
                 job.adapters.extend(rdma::requested_adapters(container).map(|(name, _)| name.clone()));
             }
             for template in claim_templates(pod) {
-                *job.claim_templates.entry(template.to_owned()).or_default() += replicas;
+                let pods = job.claim_templates.entry(template.to_owned()).or_insert(Some(0));
+                *pods = pods.zip(replicas).map(|(pods, replicas)| pods.saturating_add(replicas));
             }
         }
         job

@@ -1,5 +1,7 @@
 //! Finds the line of a pod's field in the manifest that creates the pod.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 use super::reader::{OpenSource, text};
@@ -17,6 +19,8 @@ pub struct LocatedDocument {
 /// A pod template of a document.
 struct Template<'tree> {
     node: Node<'tree>,
+    /// Path in the object, as `kubectl explain` writes it.
+    path: String,
     /// Names that may be that of its role: keys and names of the mappings that contain it.
     names: Vec<&'tree str>,
 }
@@ -56,26 +60,36 @@ impl LocatedDocument {
         };
         let object = object.unwrap_or(root);
         let mut templates = Vec::new();
-        collect(object, &mut Vec::new(), &mut templates);
-        let of_role = templates.iter().find(|template| template.names.iter().any(|name| is_role(name, role)));
+        collect(object, &mut String::new(), &mut Vec::new(), &mut templates);
+        let by_path = templates.iter().find(|template| template.path == role);
+        let by_name = || templates.iter().find(|template| template.names.iter().any(|name| is_role(name, role)));
+        let of_role = by_path.or_else(by_name);
         let node = of_role.or(templates.first()).map_or(object, |template| deepest(template.node, pod, pointer));
         self.line + node.line.saturating_sub(1)
     }
 }
 
-/// Adds the pod templates in `node` to `found`.
-fn collect<'tree>(node: Node<'tree>, names: &mut Vec<&'tree str>, found: &mut Vec<Template<'tree>>) {
+/// Adds the pod templates in `node`, which is at `path`, to `found`.
+fn collect<'tree>(node: Node<'tree>, path: &mut String, names: &mut Vec<&'tree str>, found: &mut Vec<Template<'tree>>) {
     if node.get("spec").is_some_and(|spec| spec.get("containers").is_some()) {
-        return found.push(Template { node, names: names.clone() });
+        return found.push(Template { node, path: path.clone(), names: names.clone() });
     }
-    let depth = names.len();
+    let (depth, length) = (names.len(), path.len());
     names.extend(["name", "groupName"].into_iter().filter_map(|key| node.get(key)?.value.as_str()));
     for (key, entry) in node.entries() {
         names.push(key);
-        collect(entry, names, found);
+        path.push_str(if length > 0 { "." } else { "" });
+        path.push_str(key);
+        collect(entry, path, names, found);
+        path.truncate(length);
         names.pop();
     }
-    node.items().for_each(|item| collect(item, names, found));
+    for (index, item) in node.items().enumerate() {
+        // Writing to a string cannot fail.
+        let _ = write!(path, "[{index}]");
+        collect(item, path, names, found);
+        path.truncate(length);
+    }
     names.truncate(depth);
 }
 
@@ -174,6 +188,12 @@ spec:
         None,
         "gpu",
         9
+    )]
+    #[case::path(
+        "spec:\n  a:\n  - template: {spec: {containers: []}}\n  - template:\n      spec:\n        containers:\n        - name: a\n",
+        None,
+        "spec.a[1].template",
+        7
     )]
     #[case::no_template("kind: TrainJob\nspec: {}\n", None, "node", 1)]
     fn objects_are_found_in_any_document(

@@ -41,10 +41,15 @@ struct Found<'manifest> {
     names: Vec<&'manifest str>,
 }
 
-/// Fails if `manifest` contains placeholders where a number or a name is expected.
-pub(super) fn reject(manifest: &Value) -> Result<(), RenderError> {
+/// Fails if one of `fields`, each with its path in the manifest, contains placeholders where a number or a name is
+/// expected.
+pub(super) fn reject<'manifest>(
+    fields: impl IntoIterator<Item = (String, &'manifest Value)>,
+) -> Result<(), RenderError> {
     let mut found = Found::default();
-    found.collect(manifest, "", &mut String::new());
+    for (mut path, field) in fields {
+        found.collect(field, "", &mut path);
+    }
     match found.first {
         None => Ok(()),
         Some((path, text)) => Err(RenderError::Placeholder {
@@ -136,6 +141,6 @@ mod tests {
         #[case] manifest: Value,
         #[case] expected: Option<&str>,
     ) {
-        assert_eq!(reject(&manifest).err().map(|error| error.to_string()).as_deref(), expected);
+        assert_eq!(reject([(String::new(), &manifest)]).err().map(|error| error.to_string()).as_deref(), expected);
     }
 }

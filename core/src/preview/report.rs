@@ -26,15 +26,18 @@ pub struct PodReport {
     /// `apiVersion` of the manifest.
     pub api_version: String,
     /// `kind` of the manifest.
-    pub kind: &'static str,
+    pub kind: String,
     /// Namespace of the pods.
     pub namespace: String,
     /// `name` or `generateName` of the workload.
     pub name: String,
     /// Name of the role.
     pub role: String,
-    /// Number of pods of the role.
-    pub replicas: u64,
+    /// Number of pods of the role; `None` if unknown.
+    pub replicas: Option<u64>,
+    /// True if the kind is not supported: the pod is that of its template, without the changes of its operator.
+    #[serde(skip_serializing_if = "is_false")]
+    pub generic: bool,
     /// True if the patch is not empty.
     pub changed: bool,
     /// Outcomes of the rules.
@@ -71,6 +74,11 @@ impl PodReport {
             && self.invalid == other.invalid
             && self.lint == other.lint
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn as_text<S: Serializer>(fields: &[InvalidField], serializer: S) -> Result<S::Ok, S::Error> {

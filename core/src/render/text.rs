@@ -38,8 +38,10 @@ pub(super) fn write_heading(out: &mut impl Write, roles: &[PodReport]) -> io::Re
         if role != SOLE_ROLE {
             write!(out, "{} {}", if index == 0 { " ·" } else { "," }, Printable(role))?;
         }
-        if *replicas != 1 {
-            write!(out, " ×{replicas}")?;
+        match replicas {
+            Some(1) => {}
+            Some(replicas) => write!(out, " ×{replicas}")?,
+            None => write!(out, " ×?")?,
         }
     }
     writeln!(out, "{heading:#}")

@@ -85,7 +85,7 @@ fn every_example_renders(#[files("../examples/*.yaml")] path: PathBuf) {
             let labeled = member.and_then(|member| member.role).unwrap_or(&role.name);
             assert!(labeled.eq_ignore_ascii_case(&role.name), "{labeled} is {}", role.name);
             let workload = member.map(|member| format!("{}/{}", member.kind.kind, member.job)).unwrap_or_default();
-            found.push((role.name.clone(), role.replicas, workload));
+            found.push((role.name.clone(), role.replicas.unwrap(), workload));
         }
     }
     let found: Vec<_> = found.iter().map(|(role, replicas, job)| (role.as_str(), *replicas, job.as_str())).collect();

@@ -21,7 +21,7 @@ enum FailOn {
     Changed,
     /// A rule is refused for some pod
     Refused,
-    /// An unknown kind with pods, an unknown fabric profile or traffic mode, or an invalid pod
+    /// An unknown kind whose pods cannot be shown, an unknown fabric profile or traffic mode, or an invalid pod
     Unknown,
     /// Some pod or manifest gets a warning
     Warning,

@@ -97,13 +97,13 @@ impl Scenario {
     /// Adds another role to the pod's job, with one pod.
     pub fn beside(self, text: &str) -> Self {
         let other: Value = yaml::parse(text).unwrap();
-        let roles = [(Pod::new(&self.pod), self.replicas.unwrap_or(1)), (Pod::new(&other), 1)];
+        let roles = [(Pod::new(&self.pod), self.replicas.or(Some(1))), (Pod::new(&other), Some(1))];
         Self { job: Some(JobContext::from_pods(roles.into_iter())), ..self }
     }
 
     /// Adds a `ComputeDomain` with the claim template `channel` to the input.
     pub fn compute_domain(mut self, nodes: u64) -> Self {
-        let job = JobContext::from_pods([(Pod::new(&self.pod), self.replicas.unwrap_or(1))].into_iter());
+        let job = JobContext::from_pods([(Pod::new(&self.pod), self.replicas.or(Some(1)))].into_iter());
         self.job.get_or_insert(job);
         let domain = ComputeDomain { name: "domain".to_owned(), nodes, template: "channel".to_owned() };
         Self { compute_domains: vec![domain], ..self }

@@ -10,7 +10,8 @@ pub(super) static KIND: Kind = Kind {
     resource: "pods",
     fidelity: Fidelity::Exact,
     render: |manifest| {
-        Ok(vec![Role { name: SOLE_ROLE.to_owned(), replicas: 1, pod: manifest.raw.clone(), notes: Vec::new() }])
+        let (name, pod) = (SOLE_ROLE.to_owned(), manifest.raw.clone());
+        Ok(vec![Role { name, replicas: Some(1), generic: false, pod, notes: Vec::new() }])
     },
     identify: |_| None,
     gang: GangTraits::NONE,

@@ -113,7 +113,7 @@ impl Draft {
         let metadata: Map<String, Value> =
             fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": self.spec});
-        Role { name: name.into(), replicas, pod, notes: self.notes }
+        Role { name: name.into(), replicas: Some(replicas), generic: false, pod, notes: self.notes }
     }
 }
 

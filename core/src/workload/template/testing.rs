@@ -34,7 +34,7 @@ pub(in crate::workload) fn error(raw: &Value) -> String {
 pub(in crate::workload) fn check(raw: &Value, role: &str, replicas: u64, expected: &Value) {
     let roles = render(raw).unwrap();
     let role = roles.iter().find(|found| found.name == role).expect("a role of this name");
-    assert_eq!(role.replicas, replicas);
+    assert_eq!(role.replicas, Some(replicas));
     for (pointer, value) in expected.as_object().unwrap() {
         let found = role.pod.pointer(pointer).unwrap_or(&Value::Null);
         assert_eq!(found, value, "{pointer} in {:#}", role.pod);

@@ -85,7 +85,7 @@ fn replicas_and_restart_policy_have_defaults(#[case] spec: Value, #[case] expect
     let mut spec = spec;
     spec["template"] = json!({"spec": {"containers": [{"name": "pytorch"}]}});
     let roles = render(&job(&json!({"Worker": spec}))).unwrap();
-    assert_eq!((roles[0].replicas, roles[0].pod["spec"]["restartPolicy"].as_str().unwrap()), expected);
+    assert_eq!((roles[0].replicas.unwrap(), roles[0].pod["spec"]["restartPolicy"].as_str().unwrap()), expected);
 }
 
 #[test]

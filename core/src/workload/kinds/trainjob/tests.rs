@@ -88,7 +88,7 @@ fn the_pod_has_the_metadata_of_job_and_job_set() {
     let job = json!({"trainer": {"numNodes": 2, "image": "i", "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}}});
     let roles = render(&json!({"torch": {}}), &node, &job);
     let pod = &roles[0].pod;
-    assert_eq!(roles[0].replicas, 2);
+    assert_eq!(roles[0].replicas, Some(2));
     assert_eq!(pod["metadata"]["generateName"], "j-node-0-0-");
     let labels = &pod["metadata"]["labels"];
     for (key, value) in [

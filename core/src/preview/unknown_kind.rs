@@ -1,0 +1,58 @@
+//! Previews of documents whose kind is not supported.
+
+use serde_json::Value;
+
+use super::{CONTEXT_KINDS, DocumentPreview, Preview, hints, manifest_context, namespace_of, placeholders};
+use crate::manifest::Document;
+use crate::workload::{self, Manifest, RenderError, generic};
+
+impl Preview {
+    /// Previews a document whose kind is not in [`workload::KINDS`]: shows the pod templates that it contains, if any.
+    pub(super) fn unknown_kind(
+        &self,
+        document: &Document,
+        api_version: &str,
+        kind: &str,
+    ) -> Result<DocumentPreview, RenderError> {
+        let name = format!("{api_version} {kind}");
+        let group = |api_version: &str| api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
+        let same_kind = || workload::KINDS.iter().filter(|workload_kind| workload_kind.kind.eq_ignore_ascii_case(kind));
+        if let Some(workload_kind) = same_kind().find(|workload_kind| workload_kind.group == group(api_version)) {
+            return Err(RenderError::Version { found: name, supported: workload_kind.name() });
+        }
+        if (api_version, kind) == ("v1", "Namespace") {
+            manifest_context::validate(&document.value)?;
+        }
+        if generic::is_copy(api_version, kind) {
+            return Ok(DocumentPreview::Skipped(name));
+        }
+        let templates = generic::templates(&document.value);
+        let hint = same_kind().next().map(|workload_kind| format!("did you mean {}?", workload_kind.name()));
+        if !templates.is_empty() {
+            let names = ["name", "generateName", "namespace"].into_iter();
+            let names =
+                names.filter_map(|key| Some((format!("metadata.{key}"), document.value.get("metadata")?.get(key)?)));
+            placeholders::reject(names.chain(templates.into_iter().flat_map(fields)))?;
+            let namespace = namespace_of(document, &self.namespace);
+            let runtimes = self.context.runtimes();
+            let roles = generic::roles(&Manifest { raw: &document.value, namespace, runtimes });
+            let hint = hint.map(|hint| format!("{name} is not supported: {hint}"));
+            return Ok(self.pods(document, kind, roles, hint.into_iter().collect()));
+        }
+        if let Some(hint) = hint {
+            return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: {hint}")));
+        }
+        if !CONTEXT_KINDS.contains(&kind) && hints::has_pod_template(&document.value) {
+            return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: its pods are not shown")));
+        }
+        Ok(DocumentPreview::Skipped(name))
+    }
+}
+
+/// Returns the fields that belong to `template`, with their paths. Other fields of an unknown kind may contain any text.
+fn fields(template: generic::Template<'_>) -> impl Iterator<Item = (String, &Value)> {
+    let generic::Template { path, value, replicas } = template;
+    let parent = path.rsplit_once('.').map(|(parent, _)| format!("{parent}."));
+    let replicas = replicas.map(|replicas| (format!("{}replicas", parent.unwrap_or_default()), replicas));
+    replicas.into_iter().chain([(path, value)])
+}

@@ -1,0 +1,124 @@
+//! Objects of kinds that are not supported.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh_testing::cli::{assert_exit, trainmesh};
+
+/// An object of a kind that no operator has, with two roles.
+const JOB: &str = "\
+apiVersion: example.com/v1
+kind: SwarmJob
+metadata: {name: swarm, namespace: team}
+spec:
+  roles:
+  - name: coordinator
+    replicas: 1
+    podTemplate:
+      spec:
+        containers:
+        - {name: main, image: i}
+  - name: trainer
+    podTemplate:
+      metadata: {labels: {app: swarm}}
+      spec:
+        containers:
+        - name: main
+          image: i
+          env:
+          - {name: NCCL_IB_RETRY_CNT, value: \"100\"}
+";
+
+/// Returns an object that contains a complete pod template.
+fn copy(api_version: &str, kind: &str) -> String {
+    let template = json!({"spec": {"containers": [{"name": "a", "image": "i"}]}});
+    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "spec": {"podSets": [{"template": template}]},
+        "data": {"spec": {"template": template}}, "template": template})
+    .to_string()
+}
+
+#[rstest]
+#[case::preview(
+    &["preview", "-f", "-"],
+    JOB,
+    0,
+    &[
+        "stdin:1: SwarmJob team/swarm · spec.roles[0].podTemplate\n",
+        "stdin:1: SwarmJob team/swarm · spec.roles[1].podTemplate ×?\n",
+        "+    trainmesh.dev/applied: mesh.hold\n",
+        "2 pods: 2 changed\n",
+    ],
+    "note: stdin:1: SwarmJob: generic: the labels and the environment that its operator adds are not shown\n"
+)]
+#[case::exit_code(&["preview", "-f", "-", "--exit-code"], JOB, 1, &[], "")]
+#[case::unknown_no_longer(&["preview", "-f", "-", "--fail-on", "unknown"], JOB, 0, &[], "")]
+#[case::role(&["preview", "-f", "-", "--role", "spec.roles[1].podTemplate", "-o", "patch"], JOB, 0, &["\"op\": \"add\""], "")]
+#[case::lint(
+    &["lint", "-f", "-"],
+    JOB,
+    1,
+    &["stdin:1: SwarmJob team/swarm spec.roles[1].podTemplate\n", "FP005 E container main: NCCL_IB_RETRY_CNT is 100", "pods: 2;"],
+    "note: example.com/v1 SwarmJob: generic: the labels and the environment"
+)]
+#[case::placeholder(
+    &["preview", "-f", "-"],
+    &JOB.replace("replicas: 1", "replicas: $N"),
+    2,
+    &[],
+    "SwarmJob: spec.roles[0].replicas contains the shell placeholder $N: render the manifest with envsubst, or use --set N=VALUE\n"
+)]
+#[case::text_of_the_operator(&["preview", "-f", "-"], &JOB.replace("name: trainer", "setup: ${HOME}/x"), 0, &["2 pods"], "")]
+#[case::a_supported_kind_of_another_group(
+    &["preview", "-f", "-"],
+    &JOB.replace("SwarmJob", "PyTorchJob"),
+    0,
+    &["2 pods: 2 changed"],
+    "example.com/v1 PyTorchJob is not supported: did you mean kubeflow.org/v1 PyTorchJob?"
+)]
+#[case::overlay(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    &JOB.replace(", image: i}", "}").replace("          image: i\n", ""),
+    1,
+    &[],
+    "example.com/v1 SwarmJob is not supported: its pods are not shown"
+)]
+#[case::kueue(&["preview", "-v", "-f", "-"], &copy("kueue.x-k8s.io/v1beta1", "Workload"), 0, &[], "kueue.x-k8s.io/v1beta1 Workload creates no pods")]
+#[case::revision(&["preview", "-v", "-f", "-"], &copy("apps/v1", "ControllerRevision"), 0, &[], "apps/v1 ControllerRevision creates no pods")]
+#[case::pod_template(&["lint", "-f", "-"], &copy("v1", "PodTemplate"), 0, &["pods: 0;"], "")]
+#[case::runtime(&["preview", "-v", "-f", "-"], &copy("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"), 0, &[], "creates no pods")]
+#[case::cluster_runtime(&["preview", "-v", "-f", "-"], &copy("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"), 0, &[], "creates no pods")]
+fn pod_templates_are_shown_as_roles(
+    #[case] arguments: &[&str],
+    #[case] input: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    assert_exit(&trainmesh(arguments, input), code, stdout, stderr);
+}
+
+fn parse(arguments: &[&str]) -> Value {
+    let run = trainmesh(arguments, JOB);
+    serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"))
+}
+
+#[test]
+fn json_marks_generic_pods() {
+    let value = parse(&["preview", "-f", "-", "-o", "json"]);
+    let shown = |index: usize| {
+        let result = &value["results"][index];
+        ["kind", "name", "role", "replicas", "generic"].map(|key| result[key].clone())
+    };
+    assert_eq!(
+        shown(0),
+        [json!("SwarmJob"), json!("swarm"), json!("spec.roles[0].podTemplate"), json!(1), json!(true)]
+    );
+    assert_eq!(shown(1)[2..], [json!("spec.roles[1].podTemplate"), json!(null), json!(true)]);
+    assert_eq!(value["results"][1]["original"]["metadata"], json!({"namespace": "team", "labels": {"app": "swarm"}}));
+}
+
+#[test]
+fn sarif_locates_findings_in_their_template() {
+    let value = parse(&["lint", "-f", "-", "-o", "sarif"]);
+    let region = &value["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(region["startLine"], 20, "{value}");
+}
