@@ -37,14 +37,13 @@ pub use input::LintInput;
 pub use job_context::JobContext;
 pub use page::reference_page;
 pub use sink::severity_letter;
-pub use table::{CAPTURED_TRAFFIC, Check, Example, REFUSED_RULES, checks, find_check};
+pub use table::{CAPTURED_TRAFFIC, Check, Example, OWN_KEYS, REFUSED_RULES, checks, find_check};
 
 use context::{CheckContext, requests_adapter};
 use setting::sets_nccl;
 use sink::FindingSink;
-use table::OWN_KEYS;
 
-use crate::config::{CheckId, LintSettings, Profile};
+use crate::config::{CheckId, Fabric, LintSettings, Profile};
 use crate::finding::{Finding, Severity};
 use crate::pod::Pod;
 
@@ -97,6 +96,12 @@ pub(crate) fn keys_without_effect(
     settings: &LintSettings,
 ) -> Vec<Finding> {
     run_alone(OWN_KEYS, settings, |findings| own_keys::check(pod, labels, findings))
+}
+
+/// Runs FP045 for the labels of a namespace, without a pod.
+#[must_use]
+pub(crate) fn namespace_labels_without_effect(labels: &BTreeMap<String, String>, fabric: &Fabric) -> Vec<Finding> {
+    run_alone(OWN_KEYS, &fabric.lint, |findings| own_keys::check_namespace(labels, &fabric.profiles, findings))
 }
 
 /// Runs `check`, the function of the check `id`. Returns no findings if the check is disabled.

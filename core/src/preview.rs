@@ -4,6 +4,7 @@ mod drift;
 mod hints;
 mod invalid_field;
 mod manifest_context;
+mod namespace;
 mod placeholders;
 mod report;
 mod summary;
@@ -25,7 +26,7 @@ use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::finding::Finding;
 use crate::lint::{JobContext, LintInput, lint};
-use crate::manifest::Document;
+use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::{Outcome, Reason, RuleOutcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
 use crate::scope::{Installation, Mode};
@@ -57,6 +58,8 @@ pub enum DocumentPreview {
         /// Notes for the user, one sentence each.
         notes: Vec<String>,
     },
+    /// The document is a Namespace; contains warnings about its labels.
+    Namespace(Vec<DocumentWarning>),
     /// The document creates no pods; contains its `apiVersion` and `kind`.
     Skipped(String),
     /// The document may create pods, but its kind is not supported, and its pods cannot be shown; contains the message.

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
+use super::fabric::unknown_profile;
 use crate::manifest::Inputs;
+use trainmesh_core::config::Configuration;
 use trainmesh_core::keys;
 use trainmesh_core::labels;
 use trainmesh_core::manifest::{Document, DocumentError, Substitutions, Variable};
@@ -59,6 +61,14 @@ impl Input {
             Inputs::kustomize(&self.kustomize)?
         };
         Ok(inputs.with_substitutions(substitutions))
+    }
+
+    /// Fails if `configuration` has no profile of the name in `--fabric`. With an unknown one, all pods would be shown as if
+    /// they had none.
+    pub(super) fn require_profile(&self, configuration: &Configuration) -> anyhow::Result<()> {
+        let profiles = &configuration.fabric.profiles;
+        let unknown = |name: &&String| *name != keys::NO_FABRIC && profiles.find(name).is_none();
+        self.fabric.as_ref().filter(unknown).map_or(Ok(()), |name| unknown_profile(profiles, name))
     }
 
     /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports

@@ -9,7 +9,6 @@ use std::io::Write;
 use std::mem;
 
 use anstream::ColorChoice;
-use anyhow::bail;
 use clap::ValueEnum;
 
 use super::input::{Input, document_error};
@@ -17,9 +16,7 @@ use super::premise::{self, AssumedLabels, premise};
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, print_warning, stderr};
 use crate::manifest::Inputs;
-use trainmesh_core::config::Configuration;
 use trainmesh_core::finding::{Finding, Severity};
-use trainmesh_core::keys;
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, GENERIC_NOTE, PodReport, Preview};
 use trainmesh_core::workload::SOLE_ROLE;
@@ -114,9 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         return Ok(Status::Failed);
     };
     let inputs = arguments.input.open()?;
-    if let Some(name) = &arguments.input.fabric {
-        require_profile(&configuration, name)?;
-    }
+    arguments.input.require_profile(&configuration)?;
     let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
     let mut lint_report = lint(&inputs, &preview);
@@ -141,18 +136,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     Ok(lint_report.status(arguments.fail_on))
 }
 
-/// Rejects an unknown profile: without it, the wrong pods would be checked.
-fn require_profile(configuration: &Configuration, name: &str) -> anyhow::Result<()> {
-    let profiles = &configuration.fabric.profiles;
-    if name == keys::NO_FABRIC || profiles.find(name).is_some() {
-        return Ok(());
-    }
-    match profiles.nearest(name) {
-        Some(near) => bail!("unknown fabric profile {name}: did you mean {near}?"),
-        None => bail!("unknown fabric profile {name}"),
-    }
-}
-
 fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
     let mut lint_report = LintReport::default();
     for mut document in inputs.documents() {
@@ -166,6 +149,7 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
             Ok((document, DocumentPreview::Unsupported(what))) => {
                 lint_report.notes.insert(format!("{}:{}: {what}", document.source, document.line));
             }
+            Ok((_, DocumentPreview::Namespace(warnings))) => lint_report.warnings.extend(warnings),
             Ok((_, DocumentPreview::Skipped(_))) => {}
             Ok((document, DocumentPreview::Pods { reports, .. })) => {
                 lint_report.pods += reports.len();

@@ -112,6 +112,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         None => config::load_or_default(arguments.input.config.as_deref())?,
     };
     let Some(configuration) = configuration else { return Ok(Status::Failed) };
+    arguments.input.require_profile(&configuration)?;
     let namespace = arguments.input.namespace();
     let inputs = arguments.input.open()?;
     let mut context = arguments.input.read_context(&inputs)?;

@@ -11,6 +11,9 @@ const POD: &str =
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: train\n    image: i\n";
 const GPU_POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: i\n    env: [{name: NCCL_DEBUG, \
                        value: \"8\"}]\n    resources: {limits: {nvidia.com/gpu: 8}}\n";
+/// A namespace with an unknown key, an unknown profile and an unknown mode.
+const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: team-a\n  labels: {trainmesh.dev/injct: enabled, \
+                         trainmesh.dev/fabric: tpc, trainmesh.dev/mesh-traffic: \"off\"}\n";
 
 #[rstest]
 #[case::fail_on_changed(&["preview", "-f", "-", "--fail-on", "changed"], POD, 1, &["1 pod: 1 changed\n"], "")]
@@ -18,7 +21,51 @@ const GPU_POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  
 #[case::fail_on_repeated(&["preview", "-f", "-", "--fail-on", "refused", "--fail-on", "changed"], POD, 1, &[], "")]
 #[case::fail_on_refused(&["preview", "-f", "-", "--fail-on", "refused", "--fabric", "eks-efa"], GPU_POD, 1, &["1 pod: 1 changed, 1 refused"], "")]
 #[case::fail_on_warning(&["preview", "-f", "-", "--fail-on", "warning", "--fabric", "eks-efa"], GPU_POD, 1, &["warning fabric eks-efa not applied"], "")]
-#[case::fail_on_unknown_fabric(&["preview", "-f", "-", "--fail-on", "unknown", "--fabric", "tpc"], GPU_POD, 1, &["UnknownFabric"], "")]
+#[case::fail_on_unknown_fabric(
+    &["preview", "-f", "-", "--fail-on", "unknown", "--namespace-labels", "trainmesh.dev/inject=enabled,trainmesh.dev/fabric=tpc"],
+    GPU_POD,
+    1,
+    &["UnknownFabric"],
+    ""
+)]
+#[case::unknown_fabric_flag(&["preview", "-f", "-", "--fabric", "tpc"], GPU_POD, 2, &[], "error: unknown fabric profile tpc: did you mean tcp?")]
+#[case::no_fabric_flag(&["preview", "-f", "-", "--fabric", "none"], GPU_POD, 0, &["fabric (FabricOptedOut)"], "")]
+#[case::fail_on_unknown_label(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    &POD.replace("name: a\n", "name: a\n  labels: {trainmesh.dev/inject: \"false\"}\n"),
+    1,
+    &["FP045 W label trainmesh.dev/inject=false has no effect: expected disabled", "1 pod: 1 changed, 1 unknown or invalid"],
+    ""
+)]
+#[case::fail_on_unknown_annotation(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    &POD.replace("name: a\n", "name: a\n  annotations: {trainmesh.dev/setle: 1s}\n"),
+    1,
+    &["FP045 W annotation trainmesh.dev/setle has no effect: did you mean trainmesh.dev/settle?"],
+    ""
+)]
+#[case::fail_on_unknown_label_of_a_namespace(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    NAMESPACE,
+    1,
+    &[],
+    "warning: stdin: document 1, line 1: FP045: Namespace team-a: label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?"
+)]
+#[case::unknown_labels_of_a_namespace(
+    &["lint", "-f", "-", "--fail-on", "W"],
+    NAMESPACE,
+    1,
+    &["pods: 0"],
+    "FP045: Namespace team-a: label trainmesh.dev/fabric=tpc: no fabric profile has this name: did you mean tcp?"
+)]
+#[case::unknown_labels_of_a_namespace_as_json(
+    &["lint", "-f", "-", "-o", "json"],
+    NAMESPACE,
+    0,
+    &[r#""message":"Namespace team-a: label trainmesh.dev/mesh-traffic=off has no effect: expected leave, "#, r#""id":"FP045""#],
+    ""
+)]
+#[case::unknown_labels_of_a_namespace_as_sarif(&["lint", "-f", "-", "-o", "sarif"], NAMESPACE, 0, &[r#""ruleId":"FP045""#], "")]
 #[case::fail_on_invalid_pod(
     &["preview", "-f", "-", "--fail-on", "unknown"],
     &GPU_POD.replace("\"8\"", "8"),

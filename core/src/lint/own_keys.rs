@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use super::context::CheckContext;
 use super::sink::FindingSink;
+use crate::config::Profiles;
 use crate::keys;
-use crate::own_keys::{Location, problem};
+use crate::own_keys::{Location, fabric_problem, problem};
 use crate::pod::Pod;
 
 /// Field for findings about the labels of the pod's namespace.
@@ -31,6 +32,17 @@ pub(super) fn check(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, f
     for (key, value) in namespace_labels {
         if let Some(problem) = reported(Location::NamespaceLabel, key, value) {
             findings.push(NAMESPACE, problem);
+        }
+    }
+}
+
+/// Runs FP045 for the labels of a namespace. Unlike [`check`], it also checks what the rules would report for each pod.
+pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Profiles, findings: &mut FindingSink<'_>) {
+    for (key, value) in labels {
+        let unknown_profile = (key == keys::FABRIC).then(|| fabric_problem(value, profiles)).flatten();
+        if let Some(problem) = unknown_profile.or_else(|| problem(Location::NamespaceLabel, key, value)) {
+            let field = PointerBuf::from_tokens(["metadata", "labels", key]).to_string();
+            findings.push(field, format!("{} {problem}", Location::PodLabel.name()));
         }
     }
 }

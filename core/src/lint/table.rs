@@ -51,7 +51,7 @@ pub struct Example {
 pub const CAPTURED_TRAFFIC: CheckId = CheckId::new(21);
 
 /// The check that also runs for pods without a fabric.
-pub(super) const OWN_KEYS: CheckId = CheckId::new(45);
+pub const OWN_KEYS: CheckId = CheckId::new(45);
 
 /// The check that admission leaves to the warnings of the rules.
 pub const REFUSED_RULES: CheckId = CheckId::new(46);

@@ -1,4 +1,4 @@
-//! Warnings about the text of a document.
+//! Warnings about a document that are not about one of its pods.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::write_position;
 use crate::yaml::DuplicateKey;
 
-/// A warning about the text of a document, which is read nevertheless.
+/// A warning about a document, which is read nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentWarning {
     /// Path of the file, or `stdin`.
@@ -15,6 +15,8 @@ pub struct DocumentWarning {
     pub document: usize,
     /// One-based line of the source.
     pub line: u64,
+    /// Code of the lint check; `None` for a warning about the text.
+    pub check: Option<&'static str>,
     /// Warning message.
     pub message: String,
 }
@@ -36,13 +38,16 @@ impl DocumentWarning {
             None => (line, "is set more than once in a mapping".to_owned()),
         };
         let message = format!("key \"{quoted}\" {place}: kubectl keeps only the last value; remove the others");
-        Self { source: Arc::clone(source), document, line: at, message }
+        Self { source: Arc::clone(source), document, line: at, check: None, message }
     }
 }
 
 impl fmt::Display for DocumentWarning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_position(formatter, &self.source, self.document, Some(self.line))?;
+        if let Some(check) = self.check {
+            write!(formatter, "{check}: ")?;
+        }
         formatter.write_str(&self.message)
     }
 }

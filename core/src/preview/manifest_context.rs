@@ -133,7 +133,8 @@ pub(super) fn validate(namespace: &Value) -> Result<(), RenderError> {
     }
 }
 
-fn labels(namespace: &Value) -> BTreeMap<String, String> {
+/// Returns the labels of a `Namespace` that are strings.
+pub(super) fn labels(namespace: &Value) -> BTreeMap<String, String> {
     let labels = namespace.pointer("/metadata/labels").and_then(Value::as_object);
     labels.into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }

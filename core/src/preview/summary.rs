@@ -3,6 +3,8 @@
 use std::fmt;
 
 use super::PodReport;
+use crate::lint::OWN_KEYS;
+use crate::manifest::DocumentWarning;
 use crate::mutate::{Reason, Verdict};
 
 /// Counts of a preview.
@@ -20,12 +22,15 @@ pub struct Summary {
     pub not_opted_in: usize,
     /// Pods that need no change.
     pub unchanged: usize,
-    /// Pods that do not decode, and pods that select a profile or mode that does not exist.
+    /// Pods that do not decode, that select a profile or mode that does not exist, or that have an unknown label or
+    /// annotation of trainmesh.
     pub unknown: usize,
     /// Pods with warnings.
     pub warned: usize,
-    /// Warnings about the text of documents.
+    /// Warnings about documents.
     pub manifest_warnings: usize,
+    /// Warnings about unknown labels of trainmesh on Namespaces; they are among `manifest_warnings`.
+    pub unknown_labels: usize,
     /// Documents that may create pods, but whose kind is not supported.
     pub unsupported: usize,
     /// Invalid documents.
@@ -41,7 +46,9 @@ impl Summary {
             matches!(rule.reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace)
         });
         let is_unknown = |reason| matches!(reason, Reason::UnknownFabric | Reason::UnknownTrafficMode);
-        let unknown = !report.invalid.is_empty() || report.rules.iter().any(|rule| is_unknown(rule.reason));
+        let unknown = !report.invalid.is_empty()
+            || report.rules.iter().any(|rule| is_unknown(rule.reason))
+            || report.lint.iter().any(|finding| finding.code == OWN_KEYS.code());
         self.pods += 1;
         self.changed += usize::from(report.changed);
         self.audited += usize::from(audited);
@@ -50,6 +57,12 @@ impl Summary {
         self.unchanged += usize::from(!report.changed && !audited && !refused && !not_opted_in);
         self.unknown += usize::from(unknown);
         self.warned += usize::from(!report.warnings.is_empty());
+    }
+
+    /// Counts a warning about a document.
+    pub fn add_warning(&mut self, warning: &DocumentWarning) {
+        self.manifest_warnings += 1;
+        self.unknown_labels += usize::from(warning.check == Some(OWN_KEYS.code()));
     }
 }
 
@@ -101,7 +114,7 @@ mod tests {
     #[case::all(
         Summary {
             pods: 9, changed: 2, audited: 1, refused: 3, not_opted_in: 1, unchanged: 2, unknown: 1, warned: 9, manifest_warnings: 2,
-            unsupported: 1, errors: 28
+            unknown_labels: 1, unsupported: 1, errors: 28
         },
         "9 pods: 2 changed, 1 would change (audit), 3 refused, 1 unknown or invalid, 1 not opted in, 2 unchanged; \
          28 errors, 2 manifest warnings, 1 unsupported object"

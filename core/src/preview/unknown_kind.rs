@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{CONTEXT_KINDS, DocumentPreview, Preview, hints, manifest_context, namespace_of, placeholders};
+use super::{CONTEXT_KINDS, DocumentPreview, Preview, hints, manifest_context, namespace, namespace_of, placeholders};
 use crate::manifest::Document;
 use crate::workload::{self, Manifest, RenderError, generic};
 
@@ -22,6 +22,7 @@ impl Preview {
         }
         if (api_version, kind) == ("v1", "Namespace") {
             manifest_context::validate(&document.value)?;
+            return Ok(DocumentPreview::Namespace(namespace::label_warnings(document, &self.config.fabric)));
         }
         if generic::is_copy(api_version, kind) {
             return Ok(DocumentPreview::Skipped(name));

@@ -71,9 +71,13 @@ pub fn error_to_json(error: &DocumentError) -> Value {
     json!({"source": **source, "document": document, "line": line, "message": message})
 }
 
-/// Returns a warning about the text of a document as JSON.
+/// Returns a warning about a document as JSON. Only those of a lint check have an `id`.
 #[must_use]
 pub fn warning_to_json(warning: &DocumentWarning) -> Value {
-    let DocumentWarning { source, document, line, message } = warning;
-    json!({"source": **source, "document": document, "line": line, "message": message})
+    let DocumentWarning { source, document, line, check, message } = warning;
+    let mut json = json!({"source": **source, "document": document, "line": line, "message": message});
+    if let Some(check) = check {
+        json["id"] = json!(check);
+    }
+    json
 }

@@ -26,7 +26,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
             .zip(lines)
             .map(move |(finding, line)| result(pod, finding, *line.unwrap_or(&pod.line), checks))
     });
-    let manifest_results = lint_report.warnings.iter().map(|warning| manifest_result(warning, checks.len()));
+    let manifest_results = lint_report.warnings.iter().map(|warning| manifest_result(warning, &checks));
     let errors: Vec<Value> = lint_report.errors.iter().map(notification).collect();
     let driver = json!({
         "name": "trainmesh lint",
@@ -73,11 +73,12 @@ fn manifest_rule() -> Value {
     })
 }
 
-fn manifest_result(warning: &DocumentWarning, rule_index: usize) -> Value {
-    let DocumentWarning { source, line, message, .. } = warning;
+fn manifest_result(warning: &DocumentWarning, checks: &[&Check]) -> Value {
+    let DocumentWarning { source, document: _, line, check, message } = warning;
+    let index = check.and_then(|code| checks.iter().position(|check| check.id.code() == code));
     json!({
-        "ruleId": MANIFEST_RULE,
-        "ruleIndex": rule_index,
+        "ruleId": check.unwrap_or(MANIFEST_RULE),
+        "ruleIndex": index.unwrap_or(checks.len()),
         "level": level(Severity::Warning),
         "message": {"text": format!("{message}.")},
         "locations": [{"physicalLocation": location(source, Some(*line))}],

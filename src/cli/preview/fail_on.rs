@@ -21,7 +21,8 @@ enum FailOn {
     Changed,
     /// A rule is refused for some pod
     Refused,
-    /// An unknown kind whose pods cannot be shown, an unknown fabric profile or traffic mode, or an invalid pod
+    /// An unknown kind whose pods cannot be shown, an unknown fabric profile, label or annotation of trainmesh, or an invalid
+    /// pod
     Unknown,
     /// Some pod or manifest gets a warning
     Warning,
@@ -34,7 +35,7 @@ impl Conditions {
         exit_code.iter().chain(&self.fail_on).any(|condition| match condition {
             FailOn::Changed => summary.changed > 0,
             FailOn::Refused => summary.refused > 0,
-            FailOn::Unknown => summary.unknown + summary.unsupported > 0,
+            FailOn::Unknown => summary.unknown + summary.unsupported + summary.unknown_labels > 0,
             FailOn::Warning => summary.warned + summary.manifest_warnings > 0,
         })
     }

@@ -66,9 +66,7 @@ pub(super) fn show(
     let mut progress = Progress::new();
     for mut document in documents {
         for warning in document.iter_mut().flat_map(|document| mem::take(&mut document.warnings)) {
-            print_warning(stderr, format_args!("{warning}"));
-            shown.count(arguments, &warning.source, |summary| summary.manifest_warnings += 1);
-            shown.warnings.push(warning);
+            shown.add_warning(arguments, warning, stderr);
         }
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
@@ -79,6 +77,11 @@ pub(super) fn show(
                 print_error(stderr, format_args!("{error}"));
                 shown.count(arguments, &error.source, |summary| summary.errors += 1);
                 shown.errors.push(error);
+            }
+            Ok((_, DocumentPreview::Namespace(warnings))) => {
+                for warning in warnings {
+                    shown.add_warning(arguments, warning, stderr);
+                }
             }
             Ok((document, DocumentPreview::Skipped(kind))) => {
                 if arguments.verbose {
@@ -130,6 +133,13 @@ impl Shown {
             Some((file, summary)) if file == source => count(summary),
             _ => count(&mut self.by_file.push_mut((source.to_owned(), Summary::default())).1),
         }
+    }
+
+    /// Prints and counts a warning about a document.
+    fn add_warning(&mut self, arguments: &Arguments, warning: DocumentWarning, stderr: &mut impl Write) {
+        print_warning(stderr, format_args!("{warning}"));
+        self.count(arguments, &warning.source, |summary| summary.add_warning(&warning));
+        self.warnings.push(warning);
     }
 
     fn add_note(&mut self, text: String, document: &Document) {

@@ -1,0 +1,23 @@
+//! Labels of Namespaces in the input.
+
+use super::manifest_context;
+use crate::config::Fabric;
+use crate::finding::{Finding, Severity};
+use crate::lint::namespace_labels_without_effect;
+use crate::manifest::{Document, DocumentWarning};
+
+/// Returns warnings about the labels of a Namespace that have no effect. They would otherwise show only on its pods, which
+/// are often in other files.
+pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<DocumentWarning> {
+    let labels = manifest_context::labels(&namespace.value);
+    let findings = namespace_labels_without_effect(&labels, fabric).into_iter();
+    let shown = findings.filter(|finding| finding.severity <= Severity::Warning);
+    let warning = |finding: Finding| DocumentWarning {
+        source: namespace.source.clone(),
+        document: namespace.document,
+        line: namespace.line,
+        check: Some(finding.code),
+        message: format!("Namespace {}: {}", super::name_of(namespace), finding.message),
+    };
+    shown.map(warning).collect()
+}
