@@ -22,7 +22,7 @@ use thiserror::Error;
 
 pub use gang::{GangTraits, SizeSource, has_ssh_ranks};
 pub use kinds::KINDS;
-pub use lookup::{IDENTITY_LABELS, find, has_peers, identify, is_auxiliary_role};
+pub use lookup::{IDENTITY_LABELS, find, find_other_version, has_peers, identify, is_auxiliary_role};
 pub use member::Member;
 
 use crate::pod::Pod;

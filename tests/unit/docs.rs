@@ -10,6 +10,7 @@ use trainmesh_core::config::Configuration;
 use trainmesh_core::doctor::{Code, Permission, Server, Servers, level_name, required_permissions};
 use trainmesh_core::lint::reference_page;
 use trainmesh_core::mutate::{Reason, mutate};
+use trainmesh_core::workload::KINDS;
 use trainmesh_testing::snapshot::snapshot;
 
 /// To update the table, copy it from this test's failure message.
@@ -32,6 +33,17 @@ fn every_lint_check_is_documented() {
     }
     let documented = std::fs::read_to_string(path).unwrap_or_default();
     assert!(documented == reference_page(), "update docs/lint.md: UPDATE_DOCS=1 cargo test --test unit docs::");
+}
+
+#[test]
+fn every_kind_is_listed_in_the_readme() {
+    let readme = include_str!("../../README.md");
+    let (before, list) = readme.split_once(" supported kinds: ").unwrap();
+    let (_, count) = before.rsplit_once("The ").unwrap();
+    let (list, _) = list.split_once("\n\n").unwrap();
+    assert_eq!(count, KINDS.len().to_string());
+    let missing: Vec<&str> = KINDS.iter().map(|kind| kind.kind).filter(|kind| !list.contains(kind)).collect();
+    assert!(missing.is_empty(), "README.md does not list {missing:?}");
 }
 
 /// To update the table, copy it from this test's failure message.

@@ -71,7 +71,7 @@ impl LocatedDocument {
 
 /// Adds the pod templates in `node`, which is at `path`, to `found`.
 fn collect<'tree>(node: Node<'tree>, path: &mut String, names: &mut Vec<&'tree str>, found: &mut Vec<Template<'tree>>) {
-    if node.get("spec").is_some_and(|spec| spec.get("containers").is_some()) {
+    if pod_spec(node).is_some_and(|spec| spec.get("containers").is_some()) {
         return found.push(Template { node, path: path.clone(), names: names.clone() });
     }
     let (depth, length) = (names.len(), path.len());
@@ -93,6 +93,11 @@ fn collect<'tree>(node: Node<'tree>, path: &mut String, names: &mut Vec<&'tree s
     names.truncate(depth);
 }
 
+/// Returns the spec of the pod in `node`, a template; cliques of Grove contain it as `podSpec`.
+fn pod_spec(node: Node<'_>) -> Option<Node<'_>> {
+    node.get("podSpec").or_else(|| node.get("spec"))
+}
+
 /// Returns true if `name` is `role`, or a key such as `headGroupSpec` or `leaderTemplate` that starts with it.
 fn is_role(name: &str, role: &str) -> bool {
     name.get(..role.len()).is_some_and(|start| start.eq_ignore_ascii_case(role))
@@ -110,6 +115,7 @@ fn deepest<'tree>(mut node: Node<'tree>, mut pod: &Value, pointer: &str) -> Node
         let Some(value) = value else { break };
         let next = match pod {
             Value::Array(_) => node.items().find(|item| is_same_item(item.value, value)),
+            _ if key == "spec" => pod_spec(node),
             _ => node.get(&key),
         };
         let Some(next) = next else { break };
@@ -194,6 +200,12 @@ spec:
         None,
         "spec.a[1].template",
         7
+    )]
+    #[case::clique(
+        "spec:\n  template:\n    cliques:\n    - name: a\n    - name: b\n      spec:\n        podSpec:\n          containers:\n          - name: a\n",
+        None,
+        "b",
+        9
     )]
     #[case::no_template("kind: TrainJob\nspec: {}\n", None, "node", 1)]
     fn objects_are_found_in_any_document(

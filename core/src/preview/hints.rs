@@ -10,7 +10,8 @@ use crate::workload::Role;
 /// Labels and annotations that affect pods and have no effect on the workload itself.
 const POD_KEYS: [&str; 3] = [keys::SIDECAR_INJECT, keys::PROXY_CONFIG, keys::NATIVE_SIDECAR];
 /// Init containers with which operators wait for another pod over the network.
-const NETWORK_INIT_CONTAINERS: [&str; 4] = ["init-pytorch", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];
+const NETWORK_INIT_CONTAINERS: [&str; 5] =
+    ["grove-initc", "init-pytorch", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];
 
 /// Returns a note for each label and annotation of the workload that belongs in its pod templates.
 pub(super) fn misplaced_keys(manifest: &Value) -> Vec<String> {

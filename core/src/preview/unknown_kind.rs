@@ -15,9 +15,8 @@ impl Preview {
         kind: &str,
     ) -> Result<DocumentPreview, RenderError> {
         let name = format!("{api_version} {kind}");
-        let group = |api_version: &str| api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
         let same_kind = || workload::KINDS.iter().filter(|workload_kind| workload_kind.kind.eq_ignore_ascii_case(kind));
-        if let Some(workload_kind) = same_kind().find(|workload_kind| workload_kind.group == group(api_version)) {
+        if let Some(workload_kind) = workload::find_other_version(api_version, kind) {
             return Err(RenderError::Version { found: name, supported: workload_kind.name() });
         }
         if (api_version, kind) == ("v1", "Namespace") {

@@ -20,9 +20,12 @@ type Expected = (&'static str, u64, &'static str);
 const NO_WORKLOAD: &str = "";
 
 const EXAMPLES: &[(&str, &[Expected])] = &[
+    ("appwrapper.yaml", &[("Master", 1, "PyTorchJob/qwen-sft"), ("Worker", 3, "PyTorchJob/qwen-sft")]),
     ("cronjob.yaml", &[("Pod", 1, "Job/nightly-eval-00000000")]),
     ("daemonset.yaml", &[("Pod", 1, "DaemonSet/dcgm-exporter")]),
     ("deployment.yaml", &[("Pod", 2, "Deployment/reranker")]),
+    ("elasticjob.yaml", &[("dlrover-master", 1, "ElasticJob/glm-pretrain"), ("worker", 4, "ElasticJob/glm-pretrain")]),
+    ("hyperpodpytorchjob.yaml", &[("workers", 4, "HyperPodPyTorchJob/llama-fsdp")]),
     ("jaxjob.yaml", &[("Worker", 2, "JAXJob/gemma-tune")]),
     ("job-cloud-sql-proxy.yaml", &[("Pod", 1, "Job/llama-sft-eval")]),
     ("job.yaml", &[("Pod", 4, "Job/llama-sft")]),
@@ -37,6 +40,14 @@ const EXAMPLES: &[(&str, &[Expected])] = &[
     ("paddlejob.yaml", &[("Worker", 3, "PaddleJob/ppocr-rec")]),
     ("pod-proxy-config.yaml", &[("Pod", 1, NO_WORKLOAD)]),
     ("pod.yaml", &[("Pod", 1, NO_WORKLOAD)]),
+    (
+        "podcliqueset.yaml",
+        &[
+            ("router", 1, "PodCliqueSet/llama"),
+            ("leader", 2, "PodCliqueSet/llama"),
+            ("worker", 6, "PodCliqueSet/llama"),
+        ],
+    ),
     ("pytorchjob-elastic.yaml", &[("Worker", 4, "PyTorchJob/resnet-elastic-00000")]),
     ("pytorchjob.yaml", &[("Master", 1, "PyTorchJob/llama-pretrain"), ("Worker", 3, "PyTorchJob/llama-pretrain")]),
     (

@@ -2,9 +2,12 @@
 
 use super::Kind;
 
+mod appwrapper;
 mod cronjob;
 mod daemonset;
 pub(super) mod deployment;
+pub(super) mod elasticjob;
+pub(super) mod hyperpodpytorchjob;
 mod jaxjob;
 pub(super) mod job;
 pub(super) mod jobset;
@@ -14,6 +17,7 @@ mod mpijob_v1;
 mod mpijob_v2beta1;
 mod paddlejob;
 mod pod;
+pub(super) mod podcliqueset;
 mod pytorchjob;
 pub(super) mod raycluster;
 pub(super) mod rayjob;
@@ -30,6 +34,7 @@ mod xgboostjob;
 /// Supported workload kinds. Owners precede the kinds that they create, so that a pod is identified as part of the
 /// outermost workload (`TrainJob` before `JobSet` before `Job`).
 pub static KINDS: &[&Kind] = &[
+    &appwrapper::KIND,
     &trainjob::KIND,
     &pytorchjob::KIND,
     &tfjob::KIND,
@@ -38,6 +43,9 @@ pub static KINDS: &[&Kind] = &[
     &jaxjob::KIND,
     &mpijob_v1::KIND,
     &mpijob_v2beta1::KIND,
+    &hyperpodpytorchjob::KIND,
+    &elasticjob::KIND,
+    &podcliqueset::KIND,
     &jobset::KIND,
     &leaderworkerset::KIND,
     &rayservice::KIND,

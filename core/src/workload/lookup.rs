@@ -3,14 +3,19 @@
 use std::sync::LazyLock;
 
 use super::kinds::{
-    deployment, job, jobset, leaderworkerset, raycluster, rayjob, statefulset, training_operator, trainjob, volcano,
+    deployment, elasticjob, hyperpodpytorchjob, job, jobset, leaderworkerset, podcliqueset, raycluster, rayjob,
+    statefulset, training_operator, trainjob, volcano,
 };
 use super::{KINDS, Kind, Member, SizeSource};
 use crate::pod::Pod;
 
 /// Labels that [`identify`] and [`GangTraits::id`](super::GangTraits::id) read.
-pub const IDENTITY_LABELS: [&str; 29] = [
+pub const IDENTITY_LABELS: [&str; 40] = [
     deployment::TEMPLATE_HASH,
+    elasticjob::JOB,
+    elasticjob::ROLE,
+    elasticjob::RANK,
+    hyperpodpytorchjob::JOB,
     job::COMPLETION_INDEX,
     job::JOB_NAME,
     jobset::NAME,
@@ -20,6 +25,13 @@ pub const IDENTITY_LABELS: [&str; 29] = [
     leaderworkerset::NAME,
     leaderworkerset::GROUP_INDEX,
     leaderworkerset::WORKER_INDEX,
+    podcliqueset::SET,
+    podcliqueset::SET_REPLICA,
+    podcliqueset::CLIQUE,
+    podcliqueset::GANG,
+    podcliqueset::POD_INDEX,
+    podcliqueset::SCALING_GROUP,
+    podcliqueset::SCALING_GROUP_REPLICA,
     raycluster::IS_RAY_NODE,
     raycluster::CLUSTER,
     raycluster::NODE_TYPE,
@@ -50,6 +62,13 @@ static SIZE_SOURCES: LazyLock<Vec<SizeSource>> =
 pub fn find(api_version: &str, kind: &str) -> Option<&'static Kind> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
+}
+
+/// Returns the kind of the same name in the same API group, regardless of the version and of case.
+#[must_use]
+pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static Kind> {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    KINDS.iter().copied().find(|known| known.kind.eq_ignore_ascii_case(kind) && known.group == group)
 }
 
 /// Returns the workload that `pod` belongs to. If workloads own each other (`TrainJob`, `JobSet`, Job), returns the

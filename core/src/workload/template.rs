@@ -13,7 +13,7 @@ mod owner;
 #[cfg(test)]
 pub(super) mod testing;
 
-pub(super) use draft::{Draft, require_containers};
+pub(super) use draft::{Draft, require_containers, require_pod_spec};
 pub(super) use edit::{
     all_containers, append, container_named, containers, has_entry, init_containers, is_list_empty, list_mut,
     object_mut, objects, text, upsert,

@@ -121,8 +121,12 @@ impl Draft {
 /// operators that inspect the containers before they create a pod.
 pub(in crate::workload) fn require_containers(template: &Field<'_>) -> Result<(), RenderError> {
     template.object()?;
-    let spec = template.get("spec");
     template.get("metadata").object()?;
+    require_pod_spec(&template.get("spec"))
+}
+
+/// Validates the spec of a template in the same way.
+pub(in crate::workload) fn require_pod_spec(spec: &Field<'_>) -> Result<(), RenderError> {
     spec.object()?;
     let containers = spec.get("containers");
     if containers.items()?.is_empty() {

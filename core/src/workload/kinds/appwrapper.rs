@@ -1,0 +1,117 @@
+//! `workload.codeflare.dev` `AppWrapper`: a workload that contains the manifests of others.
+//!
+//! Follows the controller of AppWrapper 1.2.1 (project-codeflare/appwrapper at b47a99e, 2026-05-03:
+//! `internal/controller/appwrapper/resource_management.go` and `pkg/utils/utils.go`). It labels the pod templates of each
+//! component and creates it; the component's own operator creates the pods. The node affinity that its Autopilot support
+//! adds to pods with GPUs is not rendered.
+
+mod inject;
+mod pod_sets;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use crate::workload::template::Field;
+use crate::workload::{
+    Fidelity, GangTraits, Kind, Manifest, RenderError, Role, SOLE_ROLE, find, find_other_version, generic,
+};
+
+/// An `AppWrapper`. Its pods are identified as part of the workloads in it, each of which is a gang of its own.
+pub(super) static KIND: Kind = Kind {
+    group: "workload.codeflare.dev",
+    versions: &["v1beta2"],
+    kind: "AppWrapper",
+    resource: "appwrappers",
+    fidelity: Fidelity::Documented,
+    render,
+    identify: |_| None,
+    gang: GangTraits::NONE,
+};
+
+/// Label of the components and their pod templates with the name of the `AppWrapper`.
+const LABEL: &str = "workload.codeflare.dev/appwrapper";
+
+/// The roles of a component and its name.
+struct Component {
+    name: String,
+    roles: Vec<Role>,
+}
+
+fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+    let root = Field::root(manifest.raw);
+    let metadata = root.get("metadata");
+    let name = match metadata.get("name").text()? {
+        Some(name) => name,
+        // The label's value is not known before the apiserver generates the name.
+        None => metadata.get("generateName").required_text()?,
+    };
+    let spec = root.get("spec");
+    let mut components = Vec::new();
+    for component in spec.get("components").required_items()? {
+        let component = component_roles(&component, manifest, name)?;
+        if !component.roles.is_empty() {
+            components.push(component);
+        }
+    }
+    let is_suspended = spec.get("suspend").is_true()?;
+    let has_several = components.len() > 1;
+    let mut roles = Vec::new();
+    for component in components {
+        for mut role in component.roles {
+            if has_several {
+                role.name = role_name(&component.name, &role.name);
+            }
+            if is_suspended {
+                role.notes.push("the AppWrapper is suspended: its pods are created when it is resumed".to_owned());
+            }
+            roles.push(role);
+        }
+    }
+    Ok(roles)
+}
+
+/// Returns the name of a role among those of several components.
+fn role_name(component: &str, role: &str) -> String {
+    if role == SOLE_ROLE { component.to_owned() } else { format!("{component}/{role}") }
+}
+
+fn component_roles(component: &Field<'_>, manifest: &Manifest<'_>, name: &str) -> Result<Component, RenderError> {
+    let template = component.get("template");
+    let mut object = Value::Object(template.required_object()?.clone());
+    let (api_version, kind) = (template.get("apiVersion").required_text()?, template.get("kind").required_text()?);
+    if kind == KIND.kind && find(api_version, kind).is_some() {
+        return Err(template.get("kind").invalid("another kind: AppWrappers cannot contain AppWrappers"));
+    }
+    let metadata = template.get("metadata");
+    let namespace = metadata.get("namespace");
+    if namespace.text()?.is_some_and(|namespace| namespace != manifest.namespace) {
+        return Err(namespace.invalid("the namespace of the AppWrapper"));
+    }
+    inject::inject(&mut object, component, name)?;
+    let own_name = metadata.get("name").text()?.or(metadata.get("generateName").text()?);
+    let manifest = Manifest { raw: &object, ..*manifest };
+    let roles = match find(api_version, kind) {
+        Some(kind) => (kind.render)(&manifest).map_err(|error| below(error, template.path()))?,
+        None => match find_other_version(api_version, kind) {
+            Some(supported) => {
+                let found = format!("{api_version} {kind}");
+                return Err(RenderError::Version { found, supported: supported.name() });
+            }
+            None if generic::is_copy(api_version, kind) => Vec::new(),
+            None => generic::roles(&manifest),
+        },
+    };
+    Ok(Component { name: own_name.unwrap_or(kind).to_owned(), roles })
+}
+
+/// Returns an error of a component with its path in the `AppWrapper`.
+fn below(error: RenderError, path: &str) -> RenderError {
+    match error {
+        RenderError::Missing(field) => RenderError::Missing(format!("{path}.{field}")),
+        RenderError::Invalid { path: field, found, expected } => {
+            RenderError::Invalid { path: format!("{path}.{field}"), found, expected }
+        }
+        other => other,
+    }
+}
