@@ -27,4 +27,4 @@ pub use store::{Store, StoreWrite, StoredCertificates};
 mod tests;
 
 /// Prefix of the common name of every CA issued by trainmesh.
-const COMMON_NAME: &str = "trainmesh CA ";
+const COMMON_NAME_PREFIX: &str = "trainmesh CA ";

@@ -44,13 +44,13 @@ use limiter::ActionLimiter;
 use mixed::MixedGangDetector;
 use pins::PinWriter;
 use publish::Publisher;
-use reconcile::{Context, READS};
+use reconcile::{Context, MAX_CONCURRENT_READS};
 use supervise::supervise;
 
 use crate::bucket::Bucket;
 use crate::certs::Rotation;
 use crate::cluster::CertificateStore;
-use crate::cluster::events::Events;
+use crate::cluster::events::EventRecorder;
 use crate::cluster::fabric::pins::PinStore;
 use crate::cluster::lease::{Candidate, LeadershipLost};
 use crate::cluster::namespaces::NamespaceCache;
@@ -64,7 +64,7 @@ use trainmesh_core::scope::Installation;
 const WEBHOOK_CHECKS: (u32, u32) = (5, 20);
 
 /// Dependencies of a [`Controller`].
-pub struct Parts {
+pub struct Dependencies {
     /// Listener for health, readiness and metrics.
     pub admin: TcpListener,
     /// Client for the apiserver.
@@ -78,7 +78,7 @@ pub struct Parts {
     /// Readiness checks in addition to the controller's own.
     pub readiness: Readiness,
     /// Recorder of events.
-    pub events: Events,
+    pub events: EventRecorder,
     /// Rotation of the webhook's certificates, if the leader manages them.
     pub certificates: Option<Rotation<CertificateStore>>,
     /// Store of the fabric pins of running gangs.
@@ -88,7 +88,7 @@ pub struct Parts {
     /// The installation, whose own pods are exempt.
     pub installation: Installation,
     /// Namespace of the `ConfigMap`, if the configuration is read from one.
-    pub configured_in: Option<String>,
+    pub config_map_namespace: Option<String>,
     /// Time that actions in flight have to complete on shutdown.
     pub grace: Duration,
 }
@@ -111,8 +111,8 @@ pub struct BuildError(#[source] std::io::Error);
 
 impl Controller {
     /// Creates the controller and logs the bound address. Cancel `shutdown` to stop [`Self::run`].
-    pub fn new(parts: Parts, shutdown: CancellationToken) -> Result<Self, BuildError> {
-        let Parts {
+    pub fn new(parts: Dependencies, shutdown: CancellationToken) -> Result<Self, BuildError> {
+        let Dependencies {
             admin,
             client,
             namespaces,
@@ -124,7 +124,7 @@ impl Controller {
             pins,
             candidate,
             installation,
-            configured_in,
+            config_map_namespace: configured_in,
             grace,
         } = parts;
         let address = admin.local_addr().map_err(BuildError)?;
@@ -169,7 +169,7 @@ impl Controller {
             limiter: ActionLimiter::new(),
             refusal_events: refused::events(),
             webhook_checks: Bucket::new(WEBHOOK_CHECKS.0, WEBHOOK_CHECKS.1),
-            reads: Semaphore::new(READS),
+            reads: Semaphore::new(MAX_CONCURRENT_READS),
             stop: shutdown.clone(),
         };
         let tasks = [

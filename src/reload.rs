@@ -70,13 +70,13 @@ impl Settings {
 
     /// Applies `update` from the source called `source_name`, or rejects it and keeps the active configuration.
     pub fn apply(&self, update: &ConfigUpdate, source_name: &str) -> Result<(), RejectedConfiguration> {
-        match update.configuration() {
+        match update.parse() {
             Ok(config) => {
                 let hash = config.hash();
                 tracing::info!(source = source_name, hash, "configuration applied");
                 let catalog = SidecarCatalog::new(&config.termination);
                 self.active.store(Some(Arc::new(Active { config, hash, catalog })));
-                self.metrics.config_reload(ReloadResult::Applied);
+                self.metrics.record_config_reload(ReloadResult::Applied);
                 self.outcome.send_replace(None);
                 Ok(())
             }
@@ -89,7 +89,7 @@ impl Settings {
                         text
                     }),
                 };
-                self.metrics.config_reload(ReloadResult::Refused);
+                self.metrics.record_config_reload(ReloadResult::Rejected);
                 self.outcome.send_replace(Some(Arc::new(rejected.clone())));
                 Err(rejected)
             }

@@ -28,7 +28,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use connection::Connections;
+use connection::ConnectionContext;
 pub use shutdown::Shutdown;
 use slots::{Slot, Slots};
 
@@ -51,7 +51,7 @@ const SOCKET_BUFFER_SIZE: u32 = 32 * 1024;
 /// A server; [`Server::run`] starts it.
 pub struct Server {
     listener: TcpListener,
-    connections: Connections,
+    connections: ConnectionContext,
     slots: Arc<Slots>,
 }
 
@@ -89,7 +89,7 @@ impl Server {
         metrics: Arc<Metrics>,
         slots: Arc<Slots>,
     ) -> Self {
-        let connections = Connections { tls, service: TowerToHyperService::new(router), metrics };
+        let connections = ConnectionContext { tls, service: TowerToHyperService::new(router), metrics };
         Self { listener, connections, slots }
     }
 

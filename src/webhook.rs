@@ -15,8 +15,8 @@ mod client_ca;
 mod deadline;
 mod excerpt;
 mod failure;
+mod limiter;
 mod limits;
-mod pool;
 mod routes;
 mod tls;
 
@@ -29,9 +29,9 @@ use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use admission::{Admission, Reviewer};
+use admission::{AdmissionHandler, Reviewer};
 pub use certificate::{
-    Certificate, CertificateError, CertificateFiles, CertificateSecret, LoadError, ServedCertificate,
+    Certificate, CertificateError, CertificateFileError, CertificateFiles, CertificateResolver, CertificateSecret,
 };
 pub use client_ca::{ClientCaError, ClientCaFile, ClientCaFileError, ClientVerifier};
 
@@ -45,15 +45,15 @@ use crate::telemetry::{self, LISTENING, Metrics, Readiness};
 pub type Clock = fn() -> SystemTime;
 
 /// Dependencies of a [`Webhook`].
-pub struct Parts {
+pub struct Dependencies {
     /// Listener for the apiserver's calls.
     pub listener: TcpListener,
     /// Listener for health, readiness and metrics.
     pub admin: TcpListener,
     /// The serving certificate. Without one every handshake fails.
-    pub served: Arc<ServedCertificate>,
+    pub certificate: Arc<CertificateResolver>,
     /// Verifier of client certificates; `None` accepts every client.
-    pub clients: Option<Arc<ClientVerifier>>,
+    pub client_verifier: Option<Arc<ClientVerifier>>,
     /// Namespace labels.
     pub namespaces: Arc<dyn Namespaces>,
     /// Cluster facts for fabrics.
@@ -103,12 +103,12 @@ pub enum BuildError {
 
 impl Webhook {
     /// Creates the server and logs the bound addresses. Cancel `shutdown` to stop [`Self::run`].
-    pub fn new(parts: Parts, shutdown: CancellationToken) -> Result<Self, BuildError> {
-        let Parts {
+    pub fn new(parts: Dependencies, shutdown: CancellationToken) -> Result<Self, BuildError> {
+        let Dependencies {
             listener,
             admin,
-            served,
-            clients,
+            certificate: served,
+            client_verifier: clients,
             namespaces,
             facts,
             settings,
@@ -131,7 +131,7 @@ impl Webhook {
                 .with("shutting down", move || !shutdown.is_cancelled())
         };
         let reviewer = Reviewer { namespaces, facts, settings, max_nodes: max_review_nodes };
-        let admission = Arc::new(Admission::new(reviewer, Arc::clone(&metrics)));
+        let admission = Arc::new(AdmissionHandler::new(reviewer, Arc::clone(&metrics)));
         let routes = routes::router(&admission);
         Ok(Self {
             calls: Server::tls(listener, tls, routes, Arc::clone(&metrics)),
@@ -145,7 +145,7 @@ impl Webhook {
     pub async fn run(self) {
         let Self { calls, admin, shutdown, drain: Drain { wait, grace } } = self;
         let stop = Shutdown::default();
-        let leave = async {
+        let drain_and_close = async {
             shutdown.cancelled().await;
             tracing::info!(?wait, ?grace, "draining: no longer ready, still serving");
             sleep(wait / 2).await;
@@ -157,7 +157,7 @@ impl Webhook {
         // The admin port is served until all calls have completed.
         let stop_admin = Shutdown::default();
         let calls = async {
-            tokio::join!(calls.run(stop.clone(), grace), leave);
+            tokio::join!(calls.run(stop.clone(), grace), drain_and_close);
             stop_admin.close();
         };
         tokio::join!(calls, admin.run(stop_admin.clone(), Duration::ZERO));

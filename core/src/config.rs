@@ -11,7 +11,6 @@ mod document;
 mod duration;
 mod fabric;
 mod fields;
-mod helpers;
 mod lint;
 mod mesh;
 mod names;
@@ -23,6 +22,7 @@ mod scalar;
 mod schema;
 mod section;
 mod selector;
+mod sidecars;
 mod termination;
 mod update;
 
@@ -30,15 +30,15 @@ use serde_json::json;
 
 pub use duration::ConfigDuration;
 pub use fabric::{DefaultProfile, Fabric, PodSecurityDefault};
-pub use helpers::{Argv, Helper, HelperMethod, HttpPost};
 pub use lint::{CheckId, LintSettings};
 pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};
 pub use problem::{Problem, render};
 pub use profile::Profile;
-pub use profiles::{Entry, ProfileSource, Profiles, builtin_profiles, profile_source, profile_sources};
+pub use profiles::{ProfileEntry, ProfileSource, Profiles, builtin_profiles, profile_source, profile_sources};
 #[cfg(feature = "schema")]
 pub use schema::schema;
+pub use sidecars::{Argv, HttpPost, SidecarEntry, SidecarMethod};
 pub(crate) use termination::MAX_SETTLE;
 pub use termination::Termination;
 pub use update::ConfigUpdate;

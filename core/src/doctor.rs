@@ -57,7 +57,7 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
     } = facts;
     let namespace = installation.namespace();
     let unused = unused_permissions.known().map_or(&[][..], Vec::as_slice);
-    let configured = configuration.known().and_then(|update| update.configuration().ok());
+    let configured = configuration.known().and_then(|update| update.parse().ok());
     let profiles = configured.as_ref().map(|configured| &configured.fabric.profiles);
     let visible = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
     let checks = [

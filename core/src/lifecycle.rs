@@ -11,14 +11,16 @@ mod decision;
 mod facts;
 mod history;
 mod proxy_methods;
-mod restart_outlook;
+mod restart_prediction;
 mod roles;
 mod sidecars;
 
 pub use action::{Action, Attempt, AttemptOutcome, AttemptResult, Method};
 pub use catalog::SidecarCatalog;
 pub use decide::{DecisionInput, decide};
-pub use decision::{Decision, Report, ReportCode, Role, SkipReason, Target, TerminationDetails, WaitReason};
+pub use decision::{
+    Decision, PodFinding, PodFindingCode, Role, SkipReason, TerminationDetails, TerminationTarget, WaitReason,
+};
 pub use facts::schema;
 pub use facts::{
     AgentConfig, ContainerFacts, ContainerState, LimitExceeded, PodAnnotations, PodFacts, PodPhase, RestartRule,

@@ -58,13 +58,13 @@ pub struct Draft {
 pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
     let Draft { mut rules, mut warnings, plan } = draft(pod, snapshot);
     let patch = patch::build(pod, &plan);
-    let checked = if patch.is_empty() { Ok(None) } else { verify(pod, &patch, &plan).map(Some) };
+    let verified = if patch.is_empty() { Ok(None) } else { verify(pod, &patch, &plan).map(Some) };
     let findings =
-        checked.as_ref().map_or_else(|_| Vec::new(), |after| lint_patched_pod(pod, after.as_ref(), &rules, snapshot));
-    let (patch, failure) = match checked {
+        verified.as_ref().map_or_else(|_| Vec::new(), |after| lint_patched_pod(pod, after.as_ref(), &rules, snapshot));
+    let (patch, failure) = match verified {
         Ok(_) => (patch, None),
         Err(failure) => {
-            outcome::withdraw(&mut rules, &failure);
+            outcome::refuse_applied(&mut rules, &failure);
             warnings.push(format!("patch withheld: {}", chain(&failure)));
             (Patch::default(), Some(failure))
         }
@@ -114,8 +114,13 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
 /// Returns the outcome for a pod that the apiserver does not send to the webhook, for the reason `why`. `labels` are
 /// those of its namespace: a misspelled one is often the cause.
 #[must_use]
-pub fn excluded(pod: Pod<'_>, why: Exclusion, labels: &BTreeMap<String, String>, settings: &LintSettings) -> Outcome {
-    let Draft { rules, warnings, .. } = skip_all(why.into());
+pub fn excluded(
+    pod: Pod<'_>,
+    exclusion: Exclusion,
+    labels: &BTreeMap<String, String>,
+    settings: &LintSettings,
+) -> Outcome {
+    let Draft { rules, warnings, .. } = skip_all(exclusion.into());
     let findings = lint::keys_without_effect(pod, labels, settings);
     Outcome { rules, warnings, findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }

@@ -74,7 +74,7 @@ pub fn fabric_problem(value: &str, profiles: &Profiles) -> Option<String> {
         return None;
     }
     let fix = profiles
-        .nearest(value)
+        .suggestion(value)
         .map_or_else(|| "trainmesh fabric list shows all".to_owned(), |near| format!("did you mean {near}?"));
     Some(format!("{}={}: no fabric profile has this name: {fix}", keys::FABRIC, excerpt(value)))
 }

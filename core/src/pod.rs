@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 pub use accelerator::{Accelerators, is_accelerator};
 pub use container::{Container, ContainerKind, RestartPolicy};
-pub use injection::{Injection, NotInjected, injection};
+pub use injection::{Injection, NotInjected, predict_injection};
 pub use proxy::{Proxy, ProxyKind};
 
 /// A borrowed pod. Cheap to copy.

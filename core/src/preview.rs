@@ -30,7 +30,7 @@ use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::{Outcome, Reason, RuleOutcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
 use crate::scope::{Installation, Mode};
-use crate::workload::{self, Fidelity, Manifest, RenderError, Role, SOLE_ROLE};
+use crate::workload::{self, Fidelity, Manifest, RenderError, RolePod, SOLE_ROLE};
 
 /// Note about pods of a kind that is not supported.
 pub const GENERIC_NOTE: &str = "generic: the labels and the environment that its operator adds are not shown";
@@ -115,7 +115,7 @@ impl Preview {
     }
 
     /// Previews the pods of the roles of `document`.
-    fn pods(&self, document: &Document, kind: &str, roles: Vec<Role>, kind_notes: Vec<String>) -> DocumentPreview {
+    fn pods(&self, document: &Document, kind: &str, roles: Vec<RolePod>, kind_notes: Vec<String>) -> DocumentPreview {
         let namespace = namespace_of(document, &self.namespace).to_owned();
         let name = name_of(document);
         let misplaced = hints::misplaced_keys(&document.value).into_iter();
@@ -145,7 +145,7 @@ impl Preview {
         let (namespace, labels) = (report.namespace.as_str(), self.context.labels(&report.namespace));
         let (mode, replicas) = (Mode::Enabled, report.replicas);
         let cluster = self.facts.view(namespace, None);
-        let snapshot = Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster };
+        let snapshot = Snapshot { mode, namespace, namespace_labels: labels, config, config_hash, replicas, cluster };
         let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
         let after = lint_input(original, patched, &snapshot);
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
@@ -155,7 +155,7 @@ impl Preview {
         lint(&input, &config.fabric.lint)
     }
 
-    fn outcome(&self, role: &Role, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
+    fn outcome(&self, role: &RolePod, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
         let pod = Pod::new(&role.pod);
         match self.installation.pod_mode(pod, namespace, labels) {
             Err(exclusion) => excluded(pod, exclusion, labels, &self.config.fabric.lint),
@@ -164,7 +164,10 @@ impl Preview {
                 let replicas = role.replicas;
                 // The pods belong to a new job.
                 let cluster = self.facts.view(namespace, None);
-                mutate(&role.pod, &Snapshot { mode, namespace, labels, config, config_hash, replicas, cluster })
+                mutate(
+                    &role.pod,
+                    &Snapshot { mode, namespace, namespace_labels: labels, config, config_hash, replicas, cluster },
+                )
             }
         }
     }
@@ -176,7 +179,7 @@ fn with_invalid_fields(report: &PodReport) -> Cow<'_, [RuleOutcome]> {
     let mut rules = Cow::Borrowed(report.rules.as_slice());
     if !report.invalid.is_empty() {
         for rule in rules.to_mut().iter_mut().filter(|rule| rule.reason == Reason::NotAPod) {
-            rule.parts = report.invalid.iter().map(ToString::to_string).collect();
+            rule.notes = report.invalid.iter().map(ToString::to_string).collect();
         }
     }
     rules
@@ -200,7 +203,7 @@ fn report(
     document: &Document,
     kind: &str,
     namespace: &str,
-    role: Role,
+    role: RolePod,
     outcome: Outcome,
     job: Arc<JobContext>,
 ) -> PodReport {

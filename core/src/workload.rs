@@ -23,7 +23,7 @@ use thiserror::Error;
 pub use gang::{GangTraits, SizeSource, has_ssh_ranks};
 pub use kinds::KINDS;
 pub use lookup::{IDENTITY_LABELS, find, find_other_version, has_peers, identify, is_auxiliary_role};
-pub use member::Member;
+pub use member::PodIdentity;
 
 use crate::pod::Pod;
 
@@ -32,7 +32,7 @@ pub const SOLE_ROLE: &str = "Pod";
 
 /// A kind of workload.
 #[derive(Debug)]
-pub struct Kind {
+pub struct WorkloadKind {
     /// API group; empty for the core group.
     pub group: &'static str,
     /// Supported versions of the group.
@@ -44,9 +44,9 @@ pub struct Kind {
     /// Accuracy of the rendered pods.
     pub fidelity: Fidelity,
     /// Renders the pods of a manifest, one for each role.
-    pub render: fn(&Manifest<'_>) -> Result<Vec<Role>, RenderError>,
+    pub render: fn(&Manifest<'_>) -> Result<Vec<RolePod>, RenderError>,
     /// Identifies a pod that was created by this kind's operator.
-    pub identify: for<'a> fn(Pod<'a>) -> Option<Member<'a>>,
+    pub identify: for<'a> fn(Pod<'a>) -> Option<PodIdentity<'a>>,
     /// Gang properties of its pods.
     pub gang: GangTraits,
 }
@@ -80,7 +80,7 @@ pub struct Runtimes {
 
 /// A role of a workload, with the pod that its operator would create for replica 0.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Role {
+pub struct RolePod {
     /// Role name from the manifest, such as `Master`, `Worker` or `head`; [`SOLE_ROLE`] if the workload has only one
     /// role; the path of the pod template if the kind is not supported.
     pub name: String,
@@ -133,7 +133,7 @@ pub enum RenderError {
     Unresolved(String),
 }
 
-impl Kind {
+impl WorkloadKind {
     /// Returns the supported `apiVersion`s and the kind, as in a manifest.
     #[must_use]
     pub fn name(&self) -> String {
@@ -147,10 +147,10 @@ impl Kind {
 }
 
 /// Compares by identity, because every kind is an entry of [`KINDS`].
-impl PartialEq for Kind {
+impl PartialEq for WorkloadKind {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-impl Eq for Kind {}
+impl Eq for WorkloadKind {}

@@ -2,7 +2,7 @@
 //!
 //! [`parse_manifest`] reads a document as Kubernetes does (`sigs.k8s.io/yaml` over go-yaml v2), [`parse`] also rejects
 //! duplicate keys, and [`to_string`] writes a document as kubectl prints it; `tests/unit/yaml_output.rs` compares all with
-//! the original. `tree` reads in the same way and records the line of every value.
+//! the original. `parse_tree` reads in the same way and records the line of every value.
 //!
 //! Known differences from Kubernetes; all but the last are stricter:
 //! - a second document after `...` is an error; Kubernetes drops it,
@@ -10,9 +10,9 @@
 //! - more than [`MAX_DEPTH`] levels or [`MAX_NODES`] nodes are errors; Kubernetes has wider limits,
 //! - `!!timestamp` is read as text without a check of its form.
 //!
-//! The scanner follows YAML 1.2, Kubernetes' libyaml 1.1. They differ in a few odd texts: `[a:]` is a mapping here and
-//! the text `a:` there, `[-]` is an error here and a text there, anchors may hold any character here, an escaped pair
-//! of surrogates is a character here and an error there, and U+0085, U+2028 and U+2029 are characters here and line
+//! The scanner follows YAML 1.2, Kubernetes' libyaml 1.1. They differ for a few unusual inputs: `[a:]` is a mapping here and
+//! the text `a:` there, `[-]` is an error here and a text there, anchors may contain any character here, an escaped
+//! surrogate pair is a character here and an error there, and U+0085, U+2028 and U+2029 are characters here and line
 //! breaks there.
 
 mod compose;
@@ -27,7 +27,7 @@ pub use duplicates::DuplicateKey;
 pub(crate) use duplicates::{DuplicateKeys, MAX_DUPLICATES};
 pub use emit::to_string;
 pub use error::{Error, MAX_DEPTH, MAX_EXPANSION, MAX_NODES};
-pub(crate) use parse::tree;
+pub(crate) use parse::parse_tree;
 pub use parse::{parse, parse_manifest};
-pub use scalar::number;
-pub(crate) use tree::{Node, Tree, noun};
+pub use scalar::json_number;
+pub(crate) use tree::{Node, Tree, type_name};

@@ -12,9 +12,9 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use time::OffsetDateTime;
 
-use super::COMMON_NAME;
+use super::COMMON_NAME_PREFIX;
 use super::key::PrivateKey;
-use super::read::Authority;
+use super::read::CertificateAuthority;
 use trainmesh_core::certs::{CertificateId, Validity};
 
 /// Common name of serving certificates; clients ignore it.
@@ -47,10 +47,10 @@ pub enum IssueError {
 }
 
 /// Issues a CA.
-pub fn authority(validity: Validity) -> Result<Authority, IssueError> {
+pub fn ca(validity: Validity) -> Result<CertificateAuthority, IssueError> {
     let key = KeyPair::generate()?;
     // Unique names, because clients look up the issuer of a certificate by its name.
-    let mut name = COMMON_NAME.to_owned();
+    let mut name = COMMON_NAME_PREFIX.to_owned();
     for byte in &Sha256::digest(key.subject_public_key_info())[..8] {
         // Writing to a String cannot fail.
         let _ = write!(name, "{byte:02x}");
@@ -59,19 +59,19 @@ pub fn authority(validity: Validity) -> Result<Authority, IssueError> {
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     let certificate = params.self_signed(&key)?;
-    let mut authority = Authority::read(&certificate.pem()).ok_or(IssueError::Parse)?;
-    authority.key = Some(PrivateKey::new(key.serialize_pem()));
-    Ok(authority)
+    let mut ca = CertificateAuthority::read(&certificate.pem()).ok_or(IssueError::Parse)?;
+    ca.key = Some(PrivateKey::new(key.serialize_pem()));
+    Ok(ca)
 }
 
 /// Issues a serving certificate for `host`, signed by `signer`. It expires with its signer at the latest.
 pub fn serving_certificate(
-    signer: &Authority,
+    signer: &CertificateAuthority,
     host: &str,
     validity: Validity,
 ) -> Result<CertificateKeyPair, IssueError> {
-    let signing = signer.key.as_ref().and_then(PrivateKey::pair).ok_or(IssueError::Key(signer.id))?;
-    let issuer = Issuer::from_ca_cert_pem(&signer.pem, signing)?;
+    let signing_key = signer.key.as_ref().and_then(PrivateKey::to_key_pair).ok_or(IssueError::Key(signer.id))?;
+    let issuer = Issuer::from_ca_cert_pem(&signer.pem, signing_key)?;
     let key = KeyPair::generate()?;
     let mut params = params(validity.clamp_to(signer.validity), SERVING_NAME)?;
     params.subject_alt_names = vec![rcgen::SanType::DnsName(host.try_into()?)];

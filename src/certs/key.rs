@@ -20,7 +20,7 @@ impl PrivateKey {
     }
 
     /// Parses the key; `None` if the text is not a valid key.
-    pub(super) fn pair(&self) -> Option<KeyPair> {
+    pub(super) fn to_key_pair(&self) -> Option<KeyPair> {
         KeyPair::from_pem(&self.0).ok()
     }
 }

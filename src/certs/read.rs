@@ -11,15 +11,15 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
 
-use super::COMMON_NAME;
+use super::COMMON_NAME_PREFIX;
 use super::key::PrivateKey;
 use super::pem::{CERTIFICATE, PRIVATE_KEY, sections};
 use trainmesh_core::certs::Validity;
 use trainmesh_core::certs::step::{self, CertificateId};
 
-/// A CA issued by trainmesh: a CA certificate whose common name starts with `COMMON_NAME`.
+/// A CA issued by trainmesh: a CA certificate whose common name starts with `COMMON_NAME_PREFIX`.
 #[derive(Clone)]
-pub struct Authority {
+pub struct CertificateAuthority {
     /// ID of the certificate.
     pub id: CertificateId,
     /// Validity period.
@@ -33,9 +33,9 @@ pub struct Authority {
 
 /// The CAs of one Secret or `caBundle`.
 #[derive(Clone, Debug, Default)]
-pub struct Authorities {
+pub struct CaSet {
     /// CAs issued by trainmesh, without duplicates.
-    pub found: Vec<Authority>,
+    pub cas: Vec<CertificateAuthority>,
     /// True if the text contains anything else.
     pub foreign: bool,
 }
@@ -50,7 +50,7 @@ pub struct ServingCertificate {
     der: CertificateDer<'static>,
 }
 
-impl Authority {
+impl CertificateAuthority {
     /// Parses one PEM section; `None` if it is not a CA issued by trainmesh.
     pub(super) fn read(pem: &str) -> Option<Self> {
         let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
@@ -66,53 +66,52 @@ impl Authority {
 
     /// Returns the facts that decisions need.
     #[must_use]
-    pub fn facts(&self) -> step::AuthorityFacts {
-        step::AuthorityFacts { id: self.id, validity: self.validity, has_key: self.key.is_some() }
+    pub fn facts(&self) -> step::CaFacts {
+        step::CaFacts { id: self.id, validity: self.validity, has_key: self.key.is_some() }
     }
 
     /// Returns true if this CA signed `certificate`.
     #[must_use]
     pub fn has_signed(&self, certificate: &ServingCertificate) -> bool {
         let read = |der| X509Certificate::from_der(der).ok().map(|(_, parsed)| parsed);
-        read(&self.der).zip(read(&certificate.der)).is_some_and(|(authority, certificate)| {
-            certificate.issuer() == authority.subject()
-                && certificate.verify_signature(Some(authority.public_key())).is_ok()
+        read(&self.der).zip(read(&certificate.der)).is_some_and(|(ca, certificate)| {
+            certificate.issuer() == ca.subject() && certificate.verify_signature(Some(ca.public_key())).is_ok()
         })
     }
 }
 
-impl fmt::Debug for Authority {
+impl fmt::Debug for CertificateAuthority {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.facts().fmt(formatter)
     }
 }
 
-impl Authorities {
+impl CaSet {
     /// Parses certificates and the keys that match them.
     #[must_use]
     pub fn read(certificates: &[u8], keys: &[u8]) -> Self {
         // Data that is not UTF-8 is not PEM either: it counts as foreign.
         let (certificates, keys) = (str::from_utf8(certificates).unwrap_or("?"), str::from_utf8(keys).unwrap_or("?"));
-        let mut found: Vec<Authority> = Vec::new();
-        for authority in sections(certificates, CERTIFICATE).filter_map(Authority::read) {
-            if found.iter().all(|it| it.id != authority.id) {
-                found.push(authority);
+        let mut found: Vec<CertificateAuthority> = Vec::new();
+        for ca in sections(certificates, CERTIFICATE).filter_map(CertificateAuthority::read) {
+            if found.iter().all(|known| known.id != ca.id) {
+                found.push(ca);
             }
         }
         for key in sections(keys, PRIVATE_KEY).map(PrivateKey::new) {
-            let Some(public) = key.pair().map(|pair| pair.subject_public_key_info()) else { continue };
-            if let Some(authority) = found.iter_mut().find(|it| public_key(&it.der).as_deref() == Some(&public)) {
-                authority.key = Some(key);
+            let Some(public) = key.to_key_pair().map(|pair| pair.subject_public_key_info()) else { continue };
+            if let Some(ca) = found.iter_mut().find(|known| public_key(&known.der).as_deref() == Some(&public)) {
+                ca.key = Some(key);
             }
         }
         let foreign = bundle(&found) != certificates || self::keys(&found) != keys;
-        Self { found, foreign }
+        Self { cas: found, foreign }
     }
 
     /// Returns the facts that decisions need.
     #[must_use]
     pub fn facts(&self) -> step::CertificateSet {
-        step::CertificateSet { authorities: self.found.iter().map(Authority::facts).collect(), foreign: self.foreign }
+        step::CertificateSet { cas: self.cas.iter().map(CertificateAuthority::facts).collect(), foreign: self.foreign }
     }
 }
 
@@ -121,7 +120,7 @@ impl ServingCertificate {
     #[must_use]
     pub fn read(chain: &[u8], key: &[u8]) -> Option<Self> {
         let der = CertificateDer::from_pem_slice(chain).ok()?;
-        let pair = PrivateKey::new(str::from_utf8(key).ok()?).pair()?;
+        let pair = PrivateKey::new(str::from_utf8(key).ok()?).to_key_pair()?;
         if public_key(&der)? != pair.subject_public_key_info() {
             return None;
         }
@@ -143,18 +142,18 @@ impl ServingCertificate {
     }
 }
 
-/// Returns the certificates of `authorities` in the stored form.
-pub(super) fn bundle<'a>(authorities: impl IntoIterator<Item = &'a Authority>) -> String {
-    authorities.into_iter().map(|authority| authority.pem.as_str()).collect()
+/// Returns the certificates of `cas` in the stored form.
+pub(super) fn bundle<'a>(cas: impl IntoIterator<Item = &'a CertificateAuthority>) -> String {
+    cas.into_iter().map(|ca| ca.pem.as_str()).collect()
 }
 
-/// Returns the keys of `authorities` in the stored form.
-pub(super) fn keys<'a>(authorities: impl IntoIterator<Item = &'a Authority>) -> String {
-    authorities.into_iter().filter_map(|authority| authority.key.as_ref()).map(PrivateKey::pem).collect()
+/// Returns the keys of `cas` in the stored form.
+pub(super) fn keys<'a>(cas: impl IntoIterator<Item = &'a CertificateAuthority>) -> String {
+    cas.into_iter().filter_map(|ca| ca.key.as_ref()).map(PrivateKey::pem).collect()
 }
 
 fn is_own_name(name: &str) -> bool {
-    name.starts_with(COMMON_NAME)
+    name.starts_with(COMMON_NAME_PREFIX)
 }
 
 fn public_key(der: &CertificateDer<'_>) -> Option<Vec<u8>> {

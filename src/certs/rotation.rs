@@ -58,7 +58,7 @@ impl<S: Store> Rotation<S> {
         Self { store, schedule, host, metrics, trusted_since: BTreeMap::new(), missing: Vec::new() }
     }
 
-    /// Reconciles after every change and every [`Schedule::resync_interval`] until `stop` is cancelled. The future may
+    /// Reconciles after every change and every [`Schedule::resync_interval`] until `stop` is canceled. The future may
     /// be dropped at any time: the next leader continues.
     pub async fn run(mut self, stop: CancellationToken) {
         let changes = self.store.changes();
@@ -92,7 +92,7 @@ impl<S: Store> Rotation<S> {
             let established = self.observe_trusted(state.facts(), started);
             let step = state.next(established, &self.schedule);
             self.report(state.facts());
-            let Some(write) = state.write(&step, &self.schedule, &self.host)? else { return Ok(()) };
+            let Some(write) = state.plan_write(&step, &self.schedule, &self.host)? else { return Ok(()) };
             match self.store.write(&stored, write).await.map_err(StepError::Store)? {
                 WriteOutcome::Written => log_step(&step),
                 WriteOutcome::Conflict => tracing::info!("write conflict: reading the certificates again"),
@@ -127,7 +127,7 @@ impl<S: Store> Rotation<S> {
         if let Some(certificate) = facts.serving_secret.as_ref().and_then(|secret| secret.certificate) {
             self.metrics.certificates.set_serving_validity(&certificate.validity.seconds());
         }
-        let signing = facts.ca_secret.iter().flat_map(|set| &set.authorities).filter(|it| it.has_key);
+        let signing = facts.ca_secret.iter().flat_map(|set| &set.cas).filter(|it| it.has_key);
         if let Some(last) = signing.map(|it| it.validity).max_by_key(|validity| validity.not_after) {
             self.metrics.certificates.set_ca_validity(&last.seconds());
         }
@@ -153,10 +153,10 @@ impl Missing {
 
 fn log_step(step: &RotationStep) {
     match step {
-        RotationStep::StoreAuthorities { keep, generate: true } => {
+        RotationStep::StoreCas { keep, generate: true } => {
             tracing::info!(beside = ?ids(keep), "created a new CA");
         }
-        RotationStep::StoreAuthorities { keep, generate: false } => {
+        RotationStep::StoreCas { keep, generate: false } => {
             tracing::info!(left = ?ids(keep), "updated the CA Secret");
         }
         RotationStep::UpdateCaBundle(ids) => tracing::info!(?ids, "updated the caBundle"),
@@ -168,6 +168,6 @@ fn log_step(step: &RotationStep) {
     }
 }
 
-fn ids(authorities: &[trainmesh_core::certs::step::AuthorityFacts]) -> Vec<CertificateId> {
-    authorities.iter().map(|authority| authority.id).collect()
+fn ids(cas: &[trainmesh_core::certs::step::CaFacts]) -> Vec<CertificateId> {
+    cas.iter().map(|ca| ca.id).collect()
 }

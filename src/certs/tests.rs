@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 
-use super::read::{Authorities, ServingCertificate};
+use super::read::{CaSet, ServingCertificate};
 use super::state::State;
 use super::*;
 use trainmesh_core::certs::Schedule;
@@ -40,7 +40,7 @@ impl MemoryStore {
     }
 
     /// Returns a store after the first issuance.
-    fn settled() -> Self {
+    fn issued() -> Self {
         let mut store = Self::installed();
         assert_eq!(store.run(false), 3);
         store
@@ -70,7 +70,7 @@ impl MemoryStore {
             let mut state = self.state();
             let established_ids = if established { state.facts().trusted_ids().collect() } else { BTreeSet::new() };
             let step = state.next(established_ids, &schedule);
-            match state.write(&step, &schedule, HOST).unwrap() {
+            match state.plan_write(&step, &schedule, HOST).unwrap() {
                 None => return count,
                 Some(write) => self.write(write),
             }
@@ -82,7 +82,7 @@ impl MemoryStore {
     fn write(&mut self, write: StoreWrite) {
         let bytes = |key: &str, text: &str| (key.to_owned(), text.as_bytes().to_vec());
         match write {
-            StoreWrite::Authorities { certificates, keys } => {
+            StoreWrite::Cas { certificates, keys } => {
                 self.ca_secret.extend([bytes(CA_CRT, &certificates), bytes(CA_KEY, keys.pem())]);
             }
             StoreWrite::CaBundle { certificates } => {
@@ -98,8 +98,8 @@ impl MemoryStore {
         }
     }
 
-    fn authorities(&self) -> Authorities {
-        Authorities::read(&self.ca_secret[CA_CRT], &self.ca_secret[CA_KEY])
+    fn cas(&self) -> CaSet {
+        CaSet::read(&self.ca_secret[CA_CRT], &self.ca_secret[CA_KEY])
     }
 
     /// Verifies `certificate` as a client that trusts `bundle`.
@@ -125,24 +125,24 @@ impl MemoryStore {
 
 #[test]
 fn the_first_certificate_is_trusted_by_clients() {
-    let store = MemoryStore::settled();
+    let store = MemoryStore::issued();
     let certificate = &store.serving_secret[TLS_CRT];
     store.check_trusted(certificate);
-    store.verify(certificate, &MemoryStore::settled().bundles[0], HOST).unwrap_err();
+    store.verify(certificate, &MemoryStore::issued().bundles[0], HOST).unwrap_err();
     store.verify(certificate, &store.bundles[0], "trainmesh-webhook.another.svc").unwrap_err();
     let read = ServingCertificate::read(certificate, &store.serving_secret[TLS_KEY]).unwrap();
     assert!(read.matches_host(HOST) && !read.matches_host("trainmesh-webhook.another.svc"));
-    assert!(Authorities::read(&store.serving_secret[CA_CRT], b"").found[0].has_signed(&read));
+    assert!(CaSet::read(&store.serving_secret[CA_CRT], b"").cas[0].has_signed(&read));
 }
 
 #[test]
 fn a_rotation_keeps_the_old_ca_until_it_expires() {
-    let mut store = MemoryStore::settled();
+    let mut store = MemoryStore::issued();
     let old = store.bundles[0].clone();
     let check = |store: &MemoryStore, by_old: bool, keys: &[bool]| {
         store.check_trusted(&store.serving_secret[TLS_CRT]);
         assert_eq!(store.verify(&store.serving_secret[TLS_CRT], &old, HOST).is_ok(), by_old);
-        let has_key: Vec<bool> = store.authorities().found.iter().map(|it| it.key.is_some()).collect();
+        let has_key: Vec<bool> = store.cas().cas.iter().map(|it| it.key.is_some()).collect();
         assert_eq!(has_key, keys);
     };
     store.second += 61 * DAY;
@@ -187,7 +187,7 @@ fn foreign_ca_secret(store: &mut MemoryStore) {
 }
 
 fn ca_secret_of_another_cluster(store: &mut MemoryStore) {
-    store.ca_secret = MemoryStore::settled().ca_secret;
+    store.ca_secret = MemoryStore::issued().ca_secret;
 }
 
 fn wipe_serving_secret(store: &mut MemoryStore) {
@@ -231,7 +231,7 @@ fn foreign_bundle(store: &mut MemoryStore) {
 #[case::wipe_one_bundle(wipe_one_bundle)]
 #[case::foreign_bundle(foreign_bundle)]
 fn replaces_invalid_data(#[case] damage: fn(&mut MemoryStore)) {
-    let mut store = MemoryStore::settled();
+    let mut store = MemoryStore::issued();
     let served = store.serving_secret[TLS_CRT].clone();
     damage(&mut store);
     for established in [false, true] {
@@ -240,17 +240,17 @@ fn replaces_invalid_data(#[case] damage: fn(&mut MemoryStore)) {
         store.check_trusted(&served);
     }
     store.check_trusted(&store.serving_secret[TLS_CRT]);
-    let authorities = store.authorities();
-    assert!(!authorities.foreign && authorities.found.iter().any(|it| it.key.is_some()), "{authorities:?}");
+    let cas = store.cas();
+    assert!(!cas.foreign && cas.cas.iter().any(|it| it.key.is_some()), "{cas:?}");
 }
 
 #[test]
 fn debug_output_contains_no_key() {
-    let store = MemoryStore::settled();
-    let authorities = store.authorities();
+    let store = MemoryStore::issued();
+    let cas = store.cas();
     let secret = Secret::new("1", store.serving_secret.clone());
-    let pair = issue::serving_certificate(&authorities.found[0], HOST, authorities.found[0].validity).unwrap();
-    let printed = format!("{authorities:?} {secret:?} {pair:?} {:?}", store.state());
+    let pair = issue::serving_certificate(&cas.cas[0], HOST, cas.cas[0].validity).unwrap();
+    let printed = format!("{cas:?} {secret:?} {pair:?} {:?}", store.state());
     for pem in [&store.ca_secret[CA_KEY], &store.serving_secret[TLS_KEY], &pair.key.pem().as_bytes().to_vec()] {
         let line = str::from_utf8(pem).unwrap().lines().nth(1).unwrap().to_owned();
         assert!(!printed.contains(&line), "{printed}");

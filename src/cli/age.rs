@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 /// Formats the one or two largest relevant units: `45s`, `5m12s`, `47m`, `3h20m`, `3d4h`, `40d`.
-pub(super) fn age(age: SignedDuration) -> String {
+pub(super) fn format_age(age: SignedDuration) -> String {
     let seconds = age.as_secs().max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     let pair = |large: i64, unit: &str, small: i64, part: &str| {
@@ -37,6 +37,6 @@ mod tests {
     #[case(76 * 3600, "3d4h")]
     #[case(40 * 86400, "40d")]
     fn formats_ages_as_kubectl_does(#[case] seconds: i64, #[case] expected: &str) {
-        assert_eq!(age(SignedDuration::from_secs(seconds)), expected);
+        assert_eq!(format_age(SignedDuration::from_secs(seconds)), expected);
     }
 }

@@ -3,14 +3,14 @@
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Named tasks that must not exit on their own. Dropping it aborts them.
+/// Named tasks that must not exit on their own. Dropping the value aborts the tasks.
 #[derive(Debug, Default)]
-pub(super) struct Background {
+pub(super) struct BackgroundTasks {
     tasks: JoinSet<&'static str>,
     stop: CancellationToken,
 }
 
-impl Background {
+impl BackgroundTasks {
     /// Spawns `task`, which must run until the token that it receives is canceled.
     pub(super) fn spawn<F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
     where

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use kube::Client;
 
-use super::server::duration;
+use super::server::parse_duration;
 use crate::certs::Rotation;
 use crate::cluster::CertificateStore;
 use crate::telemetry::Metrics;
@@ -17,20 +17,20 @@ use trainmesh_core::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 #[derive(Debug, Args)]
 pub(super) struct CertificateArguments {
     /// Issuer of the webhook's certificates
-    #[arg(long, value_enum, value_name = "WHO", default_value_t = Mode::SelfManaged, env = "TRAINMESH_CERTIFICATES")]
-    certificates: Mode,
+    #[arg(long, value_enum, value_name = "WHO", default_value_t = Issuer::SelfManaged, env = "TRAINMESH_CERTIFICATES")]
+    certificates: Issuer,
     /// Name of the Service that the apiserver calls
     #[arg(long, value_name = "NAME", default_value = SERVICE, env = "TRAINMESH_SERVICE")]
     service: String,
     /// Lifetime of a CA, which is renewed after two thirds of it
-    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration, env = "TRAINMESH_CA_LIFETIME")]
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_duration, env = "TRAINMESH_CA_LIFETIME")]
     ca_lifetime: Duration,
     /// Lifetime of a serving certificate, which is renewed after two thirds of it
     #[arg(
         long,
         value_name = "DURATION",
         default_value = "2160h",
-        value_parser = duration,
+        value_parser = parse_duration,
         env = "TRAINMESH_CERTIFICATE_LIFETIME"
     )]
     certificate_lifetime: Duration,
@@ -38,7 +38,7 @@ pub(super) struct CertificateArguments {
 
 /// Issuer of the webhook's certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Mode {
+enum Issuer {
     /// The leader, in the existing Secrets trainmesh-ca and trainmesh-webhook-tls
     #[value(name = "self")]
     SelfManaged,
@@ -65,6 +65,6 @@ impl CertificateArguments {
             let store = CertificateStore::new(client, namespace, WEBHOOK_CONFIGURATION);
             Rotation::new(store, service_host(&self.service, namespace), schedule, metrics)
         };
-        (self.certificates == Mode::SelfManaged).then(rotation)
+        (self.certificates == Issuer::SelfManaged).then(rotation)
     }
 }

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 
 use super::Status;
-use super::server::duration;
+use super::server::parse_duration;
 use crate::certs::issue;
 use trainmesh_core::certs::{Schedule, Validity};
 use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
@@ -52,10 +52,10 @@ struct Generate {
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
     /// Lifetime of the CA
-    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_duration)]
     ca_lifetime: Duration,
     /// Lifetime of the serving certificate
-    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = parse_duration)]
     lifetime: Duration,
     /// Overwrite existing files
     #[arg(long)]
@@ -73,12 +73,12 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     Schedule::new(*ca_lifetime, *lifetime)?;
     let host = service_host(service, namespace);
     let now = Timestamp::now();
-    let authority = issue::authority(Validity::from_lifetime(now, *ca_lifetime))?;
-    let pair = issue::serving_certificate(&authority, &host, Validity::from_lifetime(now, *lifetime))
+    let ca = issue::ca(Validity::from_lifetime(now, *ca_lifetime))?;
+    let pair = issue::serving_certificate(&ca, &host, Validity::from_lifetime(now, *lifetime))
         .with_context(|| format!("could not issue a certificate for {host}"))?;
 
     fs::create_dir_all(out).with_context(|| format!("could not create directory {}", out.display()))?;
-    let files = [(CA_CRT, authority.pem.as_str(), 0o644), (TLS_CRT, &pair.certificate, 0o644)];
+    let files = [(CA_CRT, ca.pem.as_str(), 0o644), (TLS_CRT, &pair.certificate, 0o644)];
     let files = files.into_iter().chain([(TLS_KEY, pair.key.pem(), OWNER_ONLY)]);
     let files: Vec<_> = files.map(|(name, text, mode)| (out.join(name), text, mode)).collect();
     if let Some((path, ..)) = files.iter().find(|(path, ..)| !force && path.exists()) {
@@ -88,7 +88,7 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
         write(path, text, *mode).with_context(|| format!("could not write {}", path.display()))?;
     }
 
-    let bundle = serde_json::to_value(ByteString(authority.pem.as_bytes().to_vec()))?;
+    let bundle = serde_json::to_value(ByteString(ca.pem.as_bytes().to_vec()))?;
     let mut stdout = io::stdout();
     writeln!(stdout, "caBundle: {}", bundle.as_str().unwrap_or_default())?;
     let mut stderr = super::stderr(anstream::ColorChoice::Auto);

@@ -8,16 +8,16 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::Status;
-use super::background::Background;
+use super::background::BackgroundTasks;
 use super::certificates::CertificateArguments;
-use super::server::{ServerArguments, bind, duration};
+use super::server::{ServerArguments, bind, parse_duration};
 use super::signals::Signals;
 use crate::cluster::client;
-use crate::cluster::events::Events;
+use crate::cluster::events::EventRecorder;
 use crate::cluster::fabric::pins::PinStore;
 use crate::cluster::lease::{self, Candidate, Timing};
 use crate::cluster::namespaces::NamespaceCache;
-use crate::controller::{Controller, Parts};
+use crate::controller::{Controller, Dependencies};
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
 
@@ -30,7 +30,7 @@ const FALLBACK_HOST_NAME: &str = "trainmesh";
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Time that actions in flight have to complete after a termination signal
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, env = "TRAINMESH_GRACE")]
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = parse_duration, env = "TRAINMESH_GRACE")]
     grace: Duration,
     #[command(flatten)]
     certificates: CertificateArguments,
@@ -61,24 +61,24 @@ async fn run_controller(arguments: &Arguments) -> anyhow::Result<()> {
     let identity = lease::identity(&host_name());
     let shutdown = CancellationToken::new();
     let synced = Arc::clone(&namespaces);
-    let parts = Parts {
+    let parts = Dependencies {
         admin: bind(server.admin_listen)?,
         client: client.clone(),
         namespaces: Arc::clone(&namespaces),
         settings: Arc::clone(&settings),
         metrics,
         readiness: Readiness::default().with("namespaces", move || synced.is_synced()),
-        events: Events::new(client.clone(), identity.clone()),
+        events: EventRecorder::new(client.clone(), identity.clone()),
         certificates,
         pins: PinStore::new(client.clone(), namespace),
         candidate: Candidate::new(client.clone(), namespace, identity, Timing::default()),
         installation: server.installation.clone(),
-        configured_in: server.config.is_none().then(|| namespace.to_owned()),
+        config_map_namespace: server.config.is_none().then(|| namespace.to_owned()),
         grace: *grace,
     };
     let controller = Controller::new(parts, shutdown.clone())?;
 
-    let mut background = Background::default();
+    let mut background = BackgroundTasks::default();
     background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });
     server.watch_configuration(client, &settings, &mut background).await?;
 

@@ -80,10 +80,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 
 fn print_text(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
     for (check, finding) in findings {
-        let (word, style) = label(finding.severity);
+        let (label, style) = label(finding.severity);
         // Evidence contains names from the cluster, which may not be printable.
         let line = Printable(finding);
-        writeln!(out, "{style}{word:<7}{style:#}  {}: {line}", check.text())?;
+        writeln!(out, "{style}{label:<7}{style:#}  {}: {line}", check.text())?;
         if let Some(fix) = finding.fix {
             writeln!(out, "{:9}{fix}", "")?;
         }

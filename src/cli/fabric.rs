@@ -91,7 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 
 /// Returns the error for an unknown profile name.
 pub(super) fn unknown_profile<T>(profiles: &Profiles, name: &str) -> anyhow::Result<T> {
-    let hint = profiles.nearest(name).map_or_else(
+    let hint = profiles.suggestion(name).map_or_else(
         || "run `trainmesh fabric list` to list the profiles".to_owned(),
         |near| format!("did you mean {near}?"),
     );

@@ -19,7 +19,7 @@ use trainmesh_core::workload::RenderError;
 /// Manifests and their context.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("manifests").required(true).args(["filename", "kustomize"])))]
-pub(super) struct Input {
+pub(super) struct InputArguments {
     /// Manifest, directory of manifests, or `-` for standard input; can be repeated
     #[arg(short, long = "filename", value_name = "FILE")]
     filename: Vec<PathBuf>,
@@ -39,14 +39,14 @@ pub(super) struct Input {
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     pub(super) config: Option<PathBuf>,
     /// Labels of every namespace, replacing all others; empty for none
-    #[arg(long, value_name = "KEY=VALUE,…", value_parser = read_labels)]
+    #[arg(long, value_name = "KEY=VALUE,…", value_parser = parse_labels)]
     namespace_labels: Option<BTreeMap<String, String>>,
     /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label takes precedence
     #[arg(long, value_name = "PROFILE")]
     pub(super) fabric: Option<String>,
 }
 
-impl Input {
+impl InputArguments {
     /// Returns the namespace of documents without one.
     pub(super) fn namespace(&self) -> &str {
         if self.namespace.is_empty() { "default" } else { &self.namespace }
@@ -78,8 +78,8 @@ impl Input {
         if let Some(fabric) = &self.fabric {
             context = context.with_label(keys::FABRIC, fabric);
         }
-        let words = CONTEXT_KINDS.map(str::as_bytes);
-        for document in inputs.documents_containing(&words).flatten() {
+        let kinds = CONTEXT_KINDS.map(str::as_bytes);
+        for document in inputs.documents_containing(&kinds).flatten() {
             context.add(&document, self.namespace());
         }
         let unused: Vec<&str> = inputs.substitutions().unused().collect();
@@ -105,7 +105,7 @@ pub(super) fn document_error(document: &Document, error: &RenderError) -> Docume
     }
 }
 
-fn read_labels(text: &str) -> Result<BTreeMap<String, String>, String> {
+fn parse_labels(text: &str) -> Result<BTreeMap<String, String>, String> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     entries
         .map(|entry| match entry.split_once('=') {

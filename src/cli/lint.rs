@@ -11,7 +11,7 @@ use std::mem;
 use anstream::ColorChoice;
 use clap::ValueEnum;
 
-use super::input::{Input, document_error};
+use super::input::{InputArguments, document_error};
 use super::premise::{self, AssumedLabels, premise};
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, print_warning, stderr};
@@ -47,7 +47,7 @@ Examples:
 Exit codes: 0 on success; 1 if there are findings of severity --fail-on or above; 2 on an error.")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    input: Input,
+    input: InputArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -146,8 +146,8 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
         });
         match previewed {
             Err(error) => lint_report.errors.push(error),
-            Ok((document, DocumentPreview::Unsupported(what))) => {
-                lint_report.notes.insert(format!("{}:{}: {what}", document.source, document.line));
+            Ok((document, DocumentPreview::Unsupported(reason))) => {
+                lint_report.notes.insert(format!("{}:{}: {reason}", document.source, document.line));
             }
             Ok((_, DocumentPreview::Namespace(warnings))) => lint_report.warnings.extend(warnings),
             Ok((_, DocumentPreview::Skipped(_))) => {}
@@ -164,11 +164,11 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
                     }
                     premise::record(preview.context(), &report.namespace, &mut lint_report.assumed);
                 }
-                let pod = reports.into_iter().map(|report| {
+                let pods = reports.into_iter().map(|report| {
                     let findings = preview.lint(&report);
                     PodFindings { line: document.line, report, findings, field_lines: Vec::new() }
                 });
-                lint_report.pod_findings.extend(pod.filter(|pod| !pod.findings.is_empty()));
+                lint_report.pod_findings.extend(pods.filter(|pod| !pod.findings.is_empty()));
             }
         }
     }

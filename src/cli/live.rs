@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::installation::InstallationArguments;
 use super::{print_note, stderr};
-use crate::cluster::fabric::survey::survey;
+use crate::cluster::fabric::survey::read_facts;
 use crate::cluster::failure::{describe, is_unreachable};
 use crate::cluster::live::LiveError;
 use crate::cluster::{client, live};
@@ -33,7 +33,7 @@ impl InstallationArguments {
         if self.is_given() {
             return Ok(self.offline());
         }
-        match live::installation(client).await {
+        match live::installation_namespace(client).await {
             Ok(found) => Ok(found.map_or_else(|| self.offline(), Installation::from)),
             Err(error) if is_unreachable(&error) => Err(error.into()),
             Err(error) => {
@@ -92,7 +92,7 @@ impl LiveCluster {
         if !fabric.enabled {
             return ClusterFacts::default();
         }
-        self.runtime.block_on(survey(&self.client, &ReferencedObjects::from_profiles(&fabric.profiles)))
+        self.runtime.block_on(read_facts(&self.client, &ReferencedObjects::from_profiles(&fabric.profiles)))
     }
 
     /// Returns the differences between the preview and the cluster's dry run of the pod of `report`.

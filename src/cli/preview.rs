@@ -9,7 +9,7 @@ use std::thread;
 
 use clap::ValueEnum;
 
-use super::input::Input;
+use super::input::InputArguments;
 use super::installation::InstallationArguments;
 use super::live::LiveCluster;
 use super::output::Format;
@@ -64,7 +64,7 @@ Exit codes: 0 on success; 1 if a condition of --fail-on occurs, or --exit-code i
 an error.")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    input: Input,
+    input: InputArguments,
     /// Read labels and configuration from the cluster, and compare each pod with a server-side dry run
     #[arg(long, conflicts_with_all = ["namespace_labels", "config"])]
     cluster: bool,

@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use kube::Client;
 use tokio::net::TcpListener;
 
-use super::background::Background;
+use super::background::BackgroundTasks;
 use crate::cluster::config_map;
 use crate::files;
 use crate::reload::{self, Settings};
@@ -54,7 +54,7 @@ impl ServerArguments {
         &self,
         client: Client,
         settings: &Arc<Settings>,
-        background: &mut Background,
+        background: &mut BackgroundTasks,
     ) -> anyhow::Result<()> {
         let settings = Arc::clone(settings);
         if let Some(path) = &self.config {
@@ -81,6 +81,6 @@ pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// Parses a duration: `10s`, `1m30s`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     trainmesh_core::duration::parse(text)
 }

@@ -8,10 +8,10 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 use kube::Client;
 
-use super::age::age;
+use super::age::format_age;
 use super::installation::InstallationArguments;
 use super::live::{described, runtime};
-use super::table::table;
+use super::table::format_table;
 use super::{Status, buffered_stdout, print_note, stderr};
 use crate::cluster::failure::{self, is_unreachable};
 use crate::cluster::{client, live};
@@ -116,7 +116,7 @@ fn show(stuck: &[StuckPod], results: Option<&[Option<SweepResult>]>) -> anyhow::
     let now = Timestamp::now();
     let header = ["NAMESPACE", "NAME", "SINCE", if results.is_some() { "RESULT" } else { "REASON" }];
     let rows = stuck.iter().enumerate().map(|(index, pod)| {
-        let since = pod.since.map_or_else(|| "<unknown>".to_owned(), |since| age(now.duration_since(since)));
+        let since = pod.since.map_or_else(|| "<unknown>".to_owned(), |since| format_age(now.duration_since(since)));
         let reason = match results {
             Some(results) => describe(results.get(index).and_then(Option::as_ref)),
             None if pod.opted_out => format!("{}; {OPTED_OUT}", pod.reason),
@@ -124,7 +124,7 @@ fn show(stuck: &[StuckPod], results: Option<&[Option<SweepResult>]>) -> anyhow::
         };
         vec![pod.namespace.to_string(), pod.name.to_string(), since, reason]
     });
-    let text = table(&header, &rows.collect::<Vec<_>>());
+    let text = format_table(&header, &rows.collect::<Vec<_>>());
     let mut stdout = buffered_stdout();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;

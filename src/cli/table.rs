@@ -3,7 +3,7 @@
 use trainmesh_core::printable::Printable;
 
 /// Formats columns that are as wide as their widest cell, three spaces apart. Each cell is printed in one line.
-pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(super) fn format_table(header: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| Printable(cell).to_string()).collect()).collect();
     let width = |column: usize| {
@@ -30,6 +30,6 @@ mod tests {
     fn columns_are_aligned() {
         let rows = [["team-a", "llama-0", "x"], ["b", "y", "long words"]].map(|row| row.map(str::to_owned).to_vec());
         let expected = "NAMESPACE   NAME      REASON\nteam-a      llama-0   x\nb           y         long words\n";
-        assert_eq!(table(&["NAMESPACE", "NAME", "REASON"], &rows), expected);
+        assert_eq!(format_table(&["NAMESPACE", "NAME", "REASON"], &rows), expected);
     }
 }

@@ -10,8 +10,8 @@ use clap::Args;
 use tokio_util::sync::CancellationToken;
 
 use super::Status;
-use super::background::Background;
-use super::server::{ServerArguments, bind, duration};
+use super::background::BackgroundTasks;
+use super::server::{ServerArguments, bind, parse_duration};
 use super::signals::Signals;
 use crate::cluster::client;
 use crate::cluster::fabric::FactCache;
@@ -20,7 +20,9 @@ use crate::cluster::secret::Secrets;
 use crate::files;
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
-use crate::webhook::{CertificateFiles, CertificateSecret, ClientCaFile, Drain, Parts, ServedCertificate, Webhook};
+use crate::webhook::{
+    CertificateFiles, CertificateResolver, CertificateSecret, ClientCaFile, Dependencies, Drain, Webhook,
+};
 use trainmesh_core::objects::{SERVICE, service_host};
 use trainmesh_core::webhook::review;
 
@@ -53,10 +55,10 @@ pub(super) struct Arguments {
     max_review_nodes: u32,
     /// Time to keep serving, while not ready, after a termination signal, so that the apiserver stops calling this
     /// replica
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration, env = "TRAINMESH_DRAIN")]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, env = "TRAINMESH_DRAIN")]
     drain: Duration,
     /// Time that calls in flight then have to complete
-    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, env = "TRAINMESH_GRACE")]
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = parse_duration, env = "TRAINMESH_GRACE")]
     grace: Duration,
     #[command(flatten)]
     server: ServerArguments,
@@ -71,17 +73,17 @@ enum Source {
 }
 
 impl Source {
-    fn served(&self) -> Arc<ServedCertificate> {
+    fn served(&self) -> Arc<CertificateResolver> {
         match self {
             Self::Files(files) => files.served(),
             Self::Secret(secret) => secret.served(),
         }
     }
 
-    async fn follow(self, stop: CancellationToken) {
+    async fn run(self, stop: CancellationToken) {
         match self {
-            Self::Files(files) => files.follow(files::INTERVAL, stop).await,
-            Self::Secret(secret) => secret.follow(stop).await,
+            Self::Files(files) => files.run(files::INTERVAL, stop).await,
+            Self::Secret(secret) => secret.run(stop).await,
         }
     }
 }
@@ -117,11 +119,11 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();
     let synced = Arc::clone(&namespaces);
-    let parts = Parts {
+    let parts = Dependencies {
         listener: bind(*listen)?,
         admin: bind(server.admin_listen)?,
-        served: certificate.served(),
-        clients: client_ca.as_ref().map(ClientCaFile::verifier),
+        certificate: certificate.served(),
+        client_verifier: client_ca.as_ref().map(ClientCaFile::verifier),
         namespaces: Arc::clone(&namespaces) as _,
         facts: facts.facts(),
         settings: Arc::clone(&settings),
@@ -133,10 +135,10 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let webhook = Webhook::new(parts, shutdown.clone())?;
 
-    let mut background = Background::default();
-    background.spawn("certificate", |stop| certificate.follow(stop));
+    let mut background = BackgroundTasks::default();
+    background.spawn("certificate", |stop| certificate.run(stop));
     if let Some(client_ca) = client_ca {
-        background.spawn("client CA", |stop| client_ca.follow(files::INTERVAL, stop));
+        background.spawn("client CA", |stop| client_ca.run(files::INTERVAL, stop));
     }
     background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });
     background.spawn("fabric", {

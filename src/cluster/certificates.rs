@@ -13,9 +13,9 @@ use crate::certs::{CertificateKeyPair, Store, StoreWrite, StoredCertificates};
 use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 
-/// Changes within this interval are handled together. It also bounds the rate of writes when another client keeps
+/// Time for which changes are collected before they are handled. It also bounds the rate of writes when another client keeps
 /// reverting a field.
-const GATHER: Duration = Duration::from_millis(200);
+const DEBOUNCE: Duration = Duration::from_millis(200);
 
 /// [`Store`] backed by the apiserver.
 pub struct CertificateStore {
@@ -48,11 +48,11 @@ impl Store for CertificateStore {
 
     async fn write(&self, stored: &StoredCertificates, write: StoreWrite) -> Result<WriteOutcome, RequestError> {
         match (write, stored) {
-            (StoreWrite::Authorities { certificates, keys }, StoredCertificates { ca_secret: Some(secret), .. }) => {
+            (StoreWrite::Cas { certificates, keys }, StoredCertificates { ca_secret: Some(secret), .. }) => {
                 self.secrets.write(CA_SECRET, secret, &[(CA_CRT, &certificates), (CA_KEY, keys.pem())]).await
             }
             (StoreWrite::CaBundle { certificates }, StoredCertificates { webhook_configuration: Some(read), .. }) => {
-                self.webhook_configurations.trust(read, &certificates).await
+                self.webhook_configurations.write_ca_bundle(read, &certificates).await
             }
             (
                 StoreWrite::Serving { certificates, pair: None },
@@ -77,6 +77,6 @@ impl Store for CertificateStore {
             self.secrets.changes(CA_SECRET).boxed(),
             self.secrets.changes(SERVING_SECRET).boxed(),
         ];
-        stream::select_all(all).ready_chunks(64).then(async |_| tokio::time::sleep(GATHER).await)
+        stream::select_all(all).ready_chunks(64).then(async |_| tokio::time::sleep(DEBOUNCE).await)
     }
 }

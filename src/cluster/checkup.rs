@@ -41,7 +41,7 @@ pub async fn facts(client: &Client, installation: &Installation) -> Result<Insta
     let (webhook_configurations, certificate, endpoints, lease) = try_join!(
         readable(webhook_configurations(client)),
         readable(secrets.read(&servers.secret)),
-        readable(installed::ready(client, namespace)),
+        readable(installed::count_ready_replicas(client, namespace)),
         readable(read_lease(client, namespace)),
     )?;
     let (metrics, configuration, istiods, namespaces) = try_join!(
@@ -55,7 +55,7 @@ pub async fn facts(client: &Client, installation: &Installation) -> Result<Insta
     // missing.
     servers.controller |= servers.own_certificate || effective.termination.enabled;
     let needed = doctor::required_permissions(&effective, &servers, namespace);
-    let served = served(namespaces.known(), installation);
+    let served = opted_in_namespaces(namespaces.known(), installation);
     let denied = readable(reviews::denied(client, &servers, namespace, needed, &served)).await?;
     let pod_security = pod_security::probe(client, &effective.fabric, &namespaces, installation).await;
     let unused_permissions = doctor::unused_permissions(&effective, &servers);
@@ -67,7 +67,8 @@ pub async fn facts(client: &Client, installation: &Installation) -> Result<Insta
         now,
         version,
         servers,
-        certificate: certificate.map(|secret| certificate::serving(secret.as_ref(), configurations, &host, now)),
+        certificate: certificate
+            .map(|secret| certificate::certificate_status(secret.as_ref(), configurations, &host, now)),
         webhook_configurations,
         endpoints,
         lease: lease.map(|lease| lease.map(|lease| lease.spec.unwrap_or_default())),
@@ -84,7 +85,7 @@ pub async fn facts(client: &Client, installation: &Installation) -> Result<Insta
 /// Returns the response, or [`Readable::Forbidden`] if the apiserver forbids the request.
 async fn readable<T>(request: impl Future<Output = Result<T, RequestError>>) -> Result<Readable<T>, RequestError> {
     match request.await {
-        Ok(answer) => Ok(Readable::Known(answer)),
+        Ok(response) => Ok(Readable::Known(response)),
         Err(error) => error.forbidden_step().map(Readable::Forbidden),
     }
 }
@@ -109,16 +110,16 @@ async fn read_lease(client: &Client, namespace: &str) -> Result<Option<Lease>, R
 async fn namespaces(client: &Client) -> Result<Namespaces, RequestError> {
     let api: Api<Namespace> = Api::all(client.clone());
     let all = list_metadata("list namespaces", &api, ListParams::default()).await?;
-    Ok(all.into_iter().map(|it| (it.name_any(), it.labels().clone())).collect())
+    Ok(all.into_iter().map(|namespace| (namespace.name_any(), namespace.labels().clone())).collect())
 }
 
 /// Returns the configuration in effect: the embedded one if the cluster's is not readable or is rejected.
 fn effective(update: Option<&ConfigUpdate>) -> Configuration {
-    update.and_then(|update| update.configuration().ok()).unwrap_or_default()
+    update.and_then(|update| update.parse().ok()).unwrap_or_default()
 }
 
 /// Returns the namespaces in which the controller of `installation` acts on pods.
-fn served(namespaces: Option<&Namespaces>, installation: &Installation) -> Vec<String> {
+fn opted_in_namespaces(namespaces: Option<&Namespaces>, installation: &Installation) -> Vec<String> {
     let served = |(name, labels): &(&String, &BTreeMap<String, String>)| {
         matches!(installation.namespace_mode(name, labels), Ok(Mode::Enabled | Mode::IstioAux))
     };

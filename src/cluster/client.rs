@@ -43,7 +43,7 @@ pub enum ConnectError {
 pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, ConnectError> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let mut config = match (kubeconfig, context) {
-        (Some(path), _) => named(path, &options)
+        (Some(path), _) => from_kubeconfig(path, &options)
             .await
             .map_err(|source| ConnectError::Kubeconfig { path: path.to_owned(), source: Box::new(source) })?,
         (None, Some(context)) => Config::from_kubeconfig(&options)
@@ -56,6 +56,6 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
 }
 
-async fn named(path: &Path, options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
+async fn from_kubeconfig(path: &Path, options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
     Config::from_custom_kubeconfig(Kubeconfig::read_from(path)?, options).await
 }

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Publishes events. Use one per process: it counts repetitions instead of publishing them again.
 #[derive(Clone)]
-pub struct Events {
+pub struct EventRecorder {
     recorder: Recorder,
 }
 
@@ -35,7 +35,7 @@ pub struct EventRecord {
     pub note: String,
 }
 
-impl Events {
+impl EventRecorder {
     /// Creates a recorder for the process called `instance`.
     #[must_use]
     pub fn new(client: Client, instance: String) -> Self {
@@ -83,10 +83,10 @@ pub fn pod(namespace: &str, name: &str, uid: &str) -> ObjectReference {
 
 /// Truncates `text` to the maximum length of a note.
 fn truncate_note(mut text: String) -> String {
-    const MORE: &str = " …";
+    const ELLIPSIS: &str = " …";
     if text.len() > MAX_NOTE_BYTES {
-        text.truncate(text.floor_char_boundary(MAX_NOTE_BYTES - MORE.len()));
-        text.push_str(MORE);
+        text.truncate(text.floor_char_boundary(MAX_NOTE_BYTES - ELLIPSIS.len()));
+        text.push_str(ELLIPSIS);
     }
     text
 }

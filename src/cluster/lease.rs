@@ -20,7 +20,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use thiserror::Error;
 
-use claim::claim;
+use claim::with_holder;
 use trainmesh_core::error::chain;
 use trainmesh_core::objects::LEASE;
 use transition::{Observed, Step, next};
@@ -235,7 +235,7 @@ impl Candidate {
 
     /// Writes this candidate's identity into the lease, unless it has changed since it was read.
     async fn write(&mut self) -> Result<(), CallError> {
-        let claimed = claim(self.lease.clone(), &self.identity, self.timing.lease_duration);
+        let claimed = with_holder(self.lease.clone(), &self.identity, self.timing.lease_duration);
         let params = PostParams::default();
         let sent = Instant::now();
         let written = if claimed.metadata.resource_version.is_some() {
@@ -267,7 +267,7 @@ impl Candidate {
         // Two attempts fit into the renew deadline.
         let limit = self.timing.renew_deadline / 2;
         match tokio::time::timeout(limit, call).await {
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => Err(CallError::Rejected(Box::new(error))),
             Err(_) => Err(CallError::TimedOut(limit)),
         }

@@ -30,7 +30,7 @@ pub async fn labels(client: &Client, namespace: &str) -> Result<Option<BTreeMap<
 
 /// Returns the namespace that trainmesh is installed in: that of the Service in its `MutatingWebhookConfiguration`.
 /// `None` if there is no such object, or if it uses a URL.
-pub async fn installation(client: &Client) -> Result<Option<String>, LiveError> {
+pub async fn installation_namespace(client: &Client) -> Result<Option<String>, LiveError> {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     let step = || format!("read MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}");
     let found = api.get_opt(WEBHOOK_CONFIGURATION).await.map_err(failed(step))?;
@@ -38,11 +38,10 @@ pub async fn installation(client: &Client) -> Result<Option<String>, LiveError> 
     Ok(webhooks.into_iter().find_map(|webhook| webhook.client_config.service).map(|service| service.namespace))
 }
 
-/// Returns the text of the configuration of the installation in namespace `installation`; `None` if there is none.
-pub async fn configuration(client: &Client, installation: &str) -> Result<Option<String>, LiveError> {
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), installation);
-    let found =
-        api.get_opt(CONFIG_MAP).await.map_err(failed(|| format!("read ConfigMap {installation}/{CONFIG_MAP}")))?;
+/// Returns the text of the configuration of the installation in `namespace`; `None` if there is none.
+pub async fn configuration(client: &Client, namespace: &str) -> Result<Option<String>, LiveError> {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let found = api.get_opt(CONFIG_MAP).await.map_err(failed(|| format!("read ConfigMap {namespace}/{CONFIG_MAP}")))?;
     Ok(found.and_then(|map| map.data?.remove(CONFIG_KEY)))
 }
 

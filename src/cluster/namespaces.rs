@@ -34,7 +34,7 @@ pub type Labels = BTreeMap<String, String>;
 /// Source of namespace labels.
 pub trait Namespaces: Send + Sync {
     /// Returns the labels if they are cached.
-    fn known(&self, namespace: &str) -> Option<Arc<Labels>>;
+    fn cached(&self, namespace: &str) -> Option<Arc<Labels>>;
 
     /// Reads the labels with one bounded call.
     fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>>;
@@ -104,17 +104,17 @@ impl NamespaceCache {
 
     /// Returns the cached labels of `namespace`, and the time at which this process first observed them.
     #[must_use]
-    pub fn known_since(&self, namespace: &str) -> Option<(Arc<Labels>, Timestamp)> {
+    pub fn cached_since(&self, namespace: &str) -> Option<(Arc<Labels>, Timestamp)> {
         self.index.get(namespace).map(|CachedLabels { labels, since }| (labels, since))
     }
 
     /// Maintains the cache until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
-        let known = |found: &PartialObjectMeta<Namespace>, before: Option<&CachedLabels>| {
+        let reduce = |found: &PartialObjectMeta<Namespace>, before: Option<&CachedLabels>| {
             Some(CachedLabels::new(found.labels(), before, Timestamp::now()))
         };
         let (all, options) = (watcher::Config::default(), Options::required("namespaces"));
-        let changes = index::watch(self.api.clone(), all, Arc::clone(&self.index), options, known);
+        let changes = index::watch(self.api.clone(), all, Arc::clone(&self.index), options, reduce);
         let report = |()| {
             self.changed.send_replace(());
             future::ready(())
@@ -124,8 +124,8 @@ impl NamespaceCache {
 }
 
 impl Namespaces for NamespaceCache {
-    fn known(&self, namespace: &str) -> Option<Arc<Labels>> {
-        self.index.get(namespace).map(|known| known.labels)
+    fn cached(&self, namespace: &str) -> Option<Arc<Labels>> {
+        self.index.get(namespace).map(|cached| cached.labels)
     }
 
     fn look_up<'a>(&'a self, namespace: &'a str) -> BoxFuture<'a, Result<Arc<Labels>, LookupError>> {
@@ -134,8 +134,8 @@ impl Namespaces for NamespaceCache {
             if !self.rate.try_take() {
                 return Err(LookupError::Limited);
             }
-            let answer = tokio::time::timeout(LOOKUP_TIMEOUT, self.api.get(namespace)).await;
-            match answer {
+            let response = tokio::time::timeout(LOOKUP_TIMEOUT, self.api.get(namespace)).await;
+            match response {
                 Ok(Ok(found)) => Ok(Arc::new(found.metadata.labels.unwrap_or_default())),
                 Ok(Err(error)) => Err(LookupError::Failed { namespace: namespace.to_owned(), source: Box::new(error) }),
                 Err(_) => Err(LookupError::TimedOut(namespace.to_owned())),

@@ -32,7 +32,7 @@ pub enum RequestError {
 impl RequestError {
     /// Returns true if the apiserver forbids the request.
     pub(super) fn is_forbidden(&self) -> bool {
-        self.is(Status::is_forbidden)
+        self.has_status(Status::is_forbidden)
     }
 
     /// Returns the description of the request if the apiserver forbids it.
@@ -44,7 +44,7 @@ impl RequestError {
         }
     }
 
-    fn is(&self, status: impl Fn(&Status) -> bool) -> bool {
+    fn has_status(&self, status: impl Fn(&Status) -> bool) -> bool {
         matches!(self, Self::Failed { source, .. } if matches!(&**source, kube::Error::Api(found) if status(found)))
     }
 }
@@ -52,7 +52,7 @@ impl RequestError {
 /// Sends a request and waits for the response.
 pub(super) async fn send<T>(step: &str, request: impl Future<Output = kube::Result<T>>) -> Result<T, RequestError> {
     match tokio::time::timeout(TIMEOUT, request).await {
-        Ok(Ok(answer)) => Ok(answer),
+        Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(RequestError::Failed { step: step.to_owned(), source: Box::new(error) }),
         Err(_) => Err(RequestError::TimedOut(step.to_owned())),
     }
@@ -65,7 +65,7 @@ pub(super) async fn find<T>(
 ) -> Result<Option<T>, RequestError> {
     match send(step, request).await {
         Ok(found) => Ok(Some(found)),
-        Err(error) if error.is(Status::is_not_found) => Ok(None),
+        Err(error) if error.has_status(Status::is_not_found) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -78,7 +78,7 @@ pub(super) async fn write<T>(
     let outdated = |status: &Status| status.is_conflict() || status.is_not_found();
     match send(step, request).await {
         Ok(_) => Ok(WriteOutcome::Written),
-        Err(error) if error.is(outdated) => Ok(WriteOutcome::Conflict),
+        Err(error) if error.has_status(outdated) => Ok(WriteOutcome::Conflict),
         Err(error) => Err(error),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::Stream;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret as Object;
+use k8s_openapi::api::core::v1::Secret as ApiSecret;
 use kube::api::{GetParams, Patch, PatchParams, Request};
 use kube::core::ObjectMeta;
 use kube::{Api, Client, Resource as _};
@@ -24,7 +24,7 @@ pub struct Secrets {
 
 /// The fields that are read. Not k8s-openapi's type, because kube logs a response that it fails to decode.
 #[derive(Deserialize)]
-struct Answer {
+struct SecretFields {
     metadata: ObjectMeta,
     #[serde(default)]
     data: BTreeMap<String, ByteString>,
@@ -41,11 +41,11 @@ impl Secrets {
     pub async fn read(&self, name: &str) -> Result<Option<Secret>, RequestError> {
         let step = format!("read Secret {}/{name}", self.namespace);
         let request =
-            Request::new(Object::url_path(&(), Some(&self.namespace))).get(name, &GetParams::default()).map_err(
+            Request::new(ApiSecret::url_path(&(), Some(&self.namespace))).get(name, &GetParams::default()).map_err(
                 |error| RequestError::Failed { step: step.clone(), source: Box::new(kube::Error::BuildRequest(error)) },
             )?;
         let Some(text) = find(&step, self.client.request_text(request)).await? else { return Ok(None) };
-        let answer: Answer = serde_json::from_str(&text).map_err(|_| RequestError::Malformed(step))?;
+        let answer: SecretFields = serde_json::from_str(&text).map_err(|_| RequestError::Malformed(step))?;
         let data = answer.data.into_iter().map(|(key, bytes)| (key, bytes.0)).collect();
         Ok(Some(Secret::new(answer.metadata.resource_version.unwrap_or_default(), data)))
     }
@@ -63,10 +63,10 @@ impl Secrets {
 
     /// Yields whenever the Secret called `name` changes.
     pub fn changes(&self, name: &str) -> impl Stream<Item = ()> + Send + use<> {
-        changes::<Object>(Api::namespaced(self.client.clone(), &self.namespace), name)
+        changes::<ApiSecret>(Api::namespaced(self.client.clone(), &self.namespace), name)
     }
 
-    fn api(&self) -> Api<Object> {
+    fn api(&self) -> Api<ApiSecret> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 }

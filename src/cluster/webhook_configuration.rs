@@ -42,7 +42,7 @@ impl WebhookConfigurations {
     ///
     /// Not a server-side apply: applying a field of a list item also claims ownership of the item, so a chart upgrade
     /// that removes a webhook would fail on the leftover item with a name and a `caBundle`.
-    pub(super) async fn trust(
+    pub(super) async fn write_ca_bundle(
         &self,
         read: &WebhookConfiguration,
         certificates: &str,

@@ -50,17 +50,17 @@ pub async fn perform(client: Client, target: ContainerRef<'_>, action: &Action, 
 #[error("the response exceeds {} KiB", MAX_RESPONSE / 1024)]
 struct ResponseTooLong;
 
-fn attempt(result: AttemptResult, detail: impl AsRef<str>) -> AttemptOutcome {
+fn outcome(result: AttemptResult, detail: impl AsRef<str>) -> AttemptOutcome {
     AttemptOutcome { result, detail: printable(detail.as_ref().trim_end(), MAX_DETAIL) }
 }
 
 /// Returns the outcome of a truncated response. It does not show whether the container terminates, so the next method
 /// is due immediately; unlike a timeout, the action does not count as slow.
 fn response_too_long(what: &str) -> AttemptOutcome {
-    attempt(AttemptResult::Failed, format!("{what}: {ResponseTooLong}"))
+    outcome(AttemptResult::Failed, format!("{what}: {ResponseTooLong}"))
 }
 
 /// Returns the outcome of a connection that timed out. The apiserver's own timeout for a kubelet is much longer.
-fn unreachable() -> AttemptOutcome {
-    attempt(AttemptResult::Unreachable, "the node's kubelet did not respond in time")
+fn connect_timeout() -> AttemptOutcome {
+    outcome(AttemptResult::Unreachable, "the node's kubelet did not respond in time")
 }

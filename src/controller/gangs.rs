@@ -44,7 +44,7 @@ impl Gangs {
     /// synced. In other namespaces the webhook never assigns a fabric: such annotations were copied from elsewhere.
     pub(super) fn active_pods(&self) -> Option<BTreeMap<GangId, Vec<AssignedPod>>> {
         let opted_in = |namespace: &str| {
-            let labels = self.namespaces.known(namespace);
+            let labels = self.namespaces.cached(namespace);
             labels.is_some_and(|labels| self.installation.namespace_mode(namespace, &labels) == Ok(Mode::Enabled))
         };
         if self.namespaces.is_synced() {

@@ -1,4 +1,4 @@
-//! Per-pod state that is not in the pod: its history of actions and reports, and its state in the metrics.
+//! Per-pod state that is not in the pod: its history of actions and findings, and its state in the metrics.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 
 use crate::telemetry::Metrics;
-use trainmesh_core::lifecycle::{Attempt, AttemptOutcome, Decision, History, SkipReason, Target, WaitReason};
+use trainmesh_core::lifecycle::{
+    Attempt, AttemptOutcome, Decision, History, SkipReason, TerminationTarget, WaitReason,
+};
 
 /// Histories of all pods, by uid. Losing them, as on a restart, is harmless.
 ///
@@ -48,21 +50,21 @@ impl PodHistories {
     }
 
     /// Decides about the pod `uid` and records the decision atomically, so that of concurrent callers only one acts or
-    /// reports. `claim` is the time until which an action counts as in flight; without it none is started.
+    /// findings. `in_flight_until` is the time until which an action counts as in flight; with `None`, no start is recorded.
     pub(super) fn decide(
         &self,
         uid: &str,
         now: Timestamp,
-        claim: Option<Timestamp>,
+        in_flight_until: Option<Timestamp>,
         decide: impl FnOnce(&History) -> Decision,
     ) -> Decision {
         let entry = Arc::clone(self.pods().entry(uid.into()).or_default());
         let entry = &mut *lock(&entry);
         entry.decided_at = now;
         let decision = decide(&entry.history);
-        match (&decision, claim) {
+        match (&decision, in_flight_until) {
             (Decision::Terminate { .. }, Some(until)) => entry.history.begin(until),
-            (Decision::Report(report), _) => entry.history.record_report(report),
+            (Decision::Publish(finding), _) => entry.history.record_finding(finding),
             _ => {}
         }
         if !entry.removed {
@@ -75,7 +77,7 @@ impl PodHistories {
     pub(super) fn record(
         &self,
         uid: &str,
-        target: &Target,
+        target: &TerminationTarget,
         attempt: &Attempt,
         outcome: AttemptOutcome,
         now: Timestamp,
@@ -104,12 +106,12 @@ impl PodHistories {
         }
     }
 
-    /// Removes the pods without a decision since `then`: they were deleted while no watch was open.
-    pub(super) fn remove_idle(&self, then: Timestamp) {
+    /// Removes the pods without a decision since `cutoff`: they were deleted while no watch was open.
+    pub(super) fn remove_idle(&self, cutoff: Timestamp) {
         self.pods().retain(|_, entry| {
             // A locked entry is in use.
             let Ok(mut entry) = entry.try_lock() else { return true };
-            let is_recent = entry.decided_at >= then;
+            let is_recent = entry.decided_at >= cutoff;
             if !is_recent {
                 self.discard(&mut entry);
             }
@@ -119,17 +121,17 @@ impl PodHistories {
 
     fn discard(&self, entry: &mut Entry) {
         entry.removed = true;
-        self.metrics.lifecycle.state_changed(entry.state.take(), None);
+        self.metrics.lifecycle.move_pod(entry.state.take(), None);
     }
 
     fn count(&self, entry: &mut Entry, decision: &Decision) {
         if let Some(state) = state(decision) {
-            self.metrics.lifecycle.state_changed(entry.state, Some(state));
+            self.metrics.lifecycle.move_pod(entry.state, Some(state));
             entry.state = Some(state);
         }
         let skip = if let Decision::Skip(skip) = decision { Some(*skip) } else { None };
         if let Some(skip) = skip.filter(|skip| entry.skipped != Some(*skip)) {
-            self.metrics.lifecycle.skipped(skip.code());
+            self.metrics.lifecycle.record_skip(skip.code());
         }
         entry.skipped = skip;
     }
@@ -147,7 +149,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the state in which a pod is counted; `None` for a report, which does not change it.
+/// Returns the state in which a pod is counted; `None` for a finding, which does not change it.
 fn state(decision: &Decision) -> Option<&'static str> {
     Some(match decision {
         Decision::Wait { reason: WaitReason::GivenUp, .. } => "given-up",
@@ -156,7 +158,7 @@ fn state(decision: &Decision) -> Option<&'static str> {
         Decision::Wait { .. } => "waiting",
         Decision::Skip(SkipReason::Ended | SkipReason::Finished) => "ended",
         Decision::Skip(_) => "skipped",
-        Decision::Report(_) => return None,
+        Decision::Publish(_) => return None,
     })
 }
 
@@ -179,7 +181,7 @@ mod tests {
                 action,
                 exit_timeout: Duration::ZERO,
             },
-            target: Target { role: Role::Proxy, container: "a".into(), id: "1".into(), main_restarts: 0 },
+            target: TerminationTarget { role: Role::Proxy, container: "a".into(), id: "1".into(), main_restarts: 0 },
         }
     }
 

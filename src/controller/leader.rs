@@ -35,7 +35,7 @@ pub(super) async fn run(
 ) -> Result<(), LeadershipLost> {
     let mut running = JoinSet::new();
     let names = tasks.into_iter().map(|Task { name, work }| (running.spawn(work).id(), name)).collect();
-    let out_of_time = async {
+    let grace_expired = async {
         stop.cancelled().await;
         tokio::time::sleep(grace).await;
     };
@@ -43,7 +43,7 @@ pub(super) async fn run(
         biased;
         lost = candidate.hold() => Err(lost),
         () = join_all(&mut running, &names) => Ok(()),
-        () = out_of_time => {
+        () = grace_expired => {
             tracing::warn!(?grace, "actions did not complete in time and are aborted");
             Ok(())
         }

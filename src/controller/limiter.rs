@@ -52,18 +52,18 @@ struct Shared {
 struct State {
     schedule: Schedule<oneshot::Sender<Result<Turn, Duration>>>,
     /// Set while a task waits for the next token.
-    timer: bool,
+    timer_running: bool,
 }
 
 impl ActionLimiter {
     pub(super) fn new() -> Self {
-        let state = State { schedule: Schedule::new(), timer: false };
+        let state = State { schedule: Schedule::new(), timer_running: false };
         Self { shared: Arc::new(Shared { state: Mutex::new(state) }) }
     }
 
     /// Waits in the queue for an action in a pod of `namespace` on `node`. Returns the delay before a retry if the node
     /// does not respond or the queue is full.
-    pub(super) async fn turn(&self, namespace: &str, node: &str) -> Result<Turn, Duration> {
+    pub(super) async fn wait_for_turn(&self, namespace: &str, node: &str) -> Result<Turn, Duration> {
         let (sender, receiver) = oneshot::channel();
         self.shared.lock().schedule.enqueue(namespace, node, sender, Instant::now())?;
         dispatch(&self.shared);
@@ -115,9 +115,9 @@ fn dispatch(shared: &Arc<Shared>) {
         let next = state.schedule.next(Instant::now());
         let wait = match next {
             Next::Idle => return,
-            Next::WaitUntil(_) if state.timer => return,
+            Next::WaitUntil(_) if state.timer_running => return,
             Next::WaitUntil(time) => {
-                state.timer = true;
+                state.timer_running = true;
                 time
             }
             Next::Grant(waiter, claim) => {
@@ -146,7 +146,7 @@ fn dispatch(shared: &Arc<Shared>) {
 async fn dispatch_at(shared: Weak<Shared>, time: Instant) {
     tokio::time::sleep_until(time.into()).await;
     if let Some(shared) = shared.upgrade() {
-        shared.lock().timer = false;
+        shared.lock().timer_running = false;
         dispatch(&shared);
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     async fn slots_are_released() {
         let limiter = ActionLimiter::new();
         for round in 0..20 {
-            let turn = limiter.turn("team-a", "a").await.expect("a turn");
+            let turn = limiter.wait_for_turn("team-a", "a").await.expect("a turn");
             let permit = turn.acquire().expect("a slot");
             // Finished, or dropped with a canceled task.
             if round % 2 == 0 { permit.finish(AttemptResult::Sent, LIMIT) } else { drop(permit) }
@@ -191,12 +191,12 @@ mod tests {
     async fn a_dropped_waiter_leaves_its_turn_to_the_next() {
         let limiter = ActionLimiter::new();
         // A new namespace has one slot per node.
-        let first = limiter.turn("team-a", "a").await.expect("a turn");
+        let first = limiter.wait_for_turn("team-a", "a").await.expect("a turn");
         {
-            let mut gone = std::pin::pin!(limiter.turn("team-a", "a"));
+            let mut gone = std::pin::pin!(limiter.wait_for_turn("team-a", "a"));
             assert!(futures::poll!(gone.as_mut()).is_pending(), "queued");
         }
-        let mut next = std::pin::pin!(limiter.turn("team-a", "a"));
+        let mut next = std::pin::pin!(limiter.wait_for_turn("team-a", "a"));
         assert!(futures::poll!(next.as_mut()).is_pending(), "queued");
         drop(first);
         assert!(next.await.is_ok());
@@ -211,7 +211,7 @@ mod tests {
         for pod in 0..120 {
             let limiter = Arc::clone(&limiter);
             all.spawn(async move {
-                let turn = limiter.turn(&format!("team-{}", pod % 10), "a").await.expect("a turn");
+                let turn = limiter.wait_for_turn(&format!("team-{}", pod % 10), "a").await.expect("a turn");
                 // Another pod may have the slot; only the turn matters here.
                 if let Ok(permit) = turn.acquire() {
                     permit.finish(AttemptResult::Sent, LIMIT);

@@ -55,8 +55,9 @@ pub(super) fn missed_rules(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<&'static
     let native = pod.proxy().is_some_and(|proxy| proxy.kind == ProxyKind::Native);
     let held = native || pod.is_gateway() || pod.proxy().is_some_and(Proxy::holds_application);
     let is_satisfied = |rule: RuleId| (rule == RuleId::MeshHold && held) || (rule == RuleId::MeshNative && native);
-    let applied = before.rules.iter().filter(|rule| rule.outcome == Verdict::Applied && !is_satisfied(rule.rule));
-    applied.map(|rule| rule.rule.name()).collect()
+    let applied =
+        before.rules.iter().filter(|decision| decision.outcome == Verdict::Applied && !is_satisfied(decision.rule));
+    applied.map(|decision| decision.rule.name()).collect()
 }
 
 /// Returns `pod` without what the injector's status annotation lists as added. Without a valid annotation it is
@@ -170,7 +171,7 @@ mod tests {
         let snapshot = Snapshot {
             mode: Mode::Enabled,
             namespace: "team-a",
-            labels: &labels,
+            namespace_labels: &labels,
             config: &config,
             config_hash: "",
             replicas: None,

@@ -20,7 +20,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
-use super::publish::{Code, Publisher};
+use super::publish::{FindingCode, Publisher};
 use crate::cluster::events;
 use crate::cluster::list::pages;
 use crate::cluster::request::RequestError;
@@ -143,7 +143,7 @@ impl MixedGangDetector {
                 continue;
             }
             let pod = events::pod(&gang.namespace, &deviation.member.name, &deviation.member.uid);
-            self.publisher.publish(&pod, Code::FabricMixed, deviation.message()).await;
+            self.publisher.publish(&pod, FindingCode::FabricMixed, deviation.message()).await;
         }
     }
 }

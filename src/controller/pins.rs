@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::gangs::Gangs;
-use crate::cluster::fabric::pins::{PinStore, Stored};
+use crate::cluster::fabric::pins::{PinStore, StoredPins};
 use crate::cluster::request::RequestError;
 use crate::reload::{Active, Settings};
 use crate::telemetry::Metrics;
@@ -32,7 +32,7 @@ pub(super) struct PinWriter {
     /// The active configuration and the previous one.
     configured: Vec<Arc<Active>>,
     /// The stored pins; `None` if another version may have been written since.
-    stored: Option<Stored>,
+    stored: Option<StoredPins>,
     dropped: Dropped,
 }
 

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::text::printable;
-use crate::cluster::events::{self, EventRecord, Events};
+use crate::cluster::events::{self, EventRecord, EventRecorder};
 use crate::telemetry::Metrics;
 use trainmesh_core::finding::{Finding, Severity};
-use trainmesh_core::lifecycle::{PodFacts, Report, ReportCode, TerminationDetails};
+use trainmesh_core::lifecycle::{PodFacts, PodFinding, PodFindingCode, TerminationDetails};
 
 /// Publishes the controller's findings.
 pub(super) struct Publisher {
-    events: Events,
+    events: EventRecorder,
     metrics: Arc<Metrics>,
 }
 
 /// A finding of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
-    /// A report from a decision about a pod.
-    Report(ReportCode),
+pub(super) enum FindingCode {
+    /// A finding about a pod from a decision.
+    Pod(PodFindingCode),
     /// A new pod that the webhook should have changed.
     PodMissedByWebhook,
     /// A new pod for which the webhook refused rules.
@@ -34,32 +34,33 @@ pub(super) enum Code {
 }
 
 impl Publisher {
-    pub(super) fn new(events: Events, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(events: EventRecorder, metrics: Arc<Metrics>) -> Self {
         Self { events, metrics }
     }
 
-    /// Publishes a report from a decision about the pod of `facts`.
-    pub(super) async fn report(&self, facts: &PodFacts, report: &Report) {
-        if let (ReportCode::ProxyEnded, Some(TerminationDetails { method, delay })) = (report.code, report.termination)
+    /// Publishes a finding about the pod of `facts`.
+    pub(super) async fn publish_pod_finding(&self, facts: &PodFacts, finding: &PodFinding) {
+        if let (PodFindingCode::ProxyEnded, Some(TerminationDetails { method, delay })) =
+            (finding.code, finding.termination)
         {
-            self.metrics.lifecycle.proxy_ended(method.name(), delay);
+            self.metrics.lifecycle.record_termination(method.name(), delay);
         }
         let pod = events::pod(&facts.namespace, &facts.name, &facts.uid);
-        self.publish(&pod, Code::Report(report.code), event_note(&report.finding())).await;
+        self.publish(&pod, FindingCode::Pod(finding.code), event_note(&finding.to_finding())).await;
     }
 
     /// Publishes a finding about `object` with the text `note`.
-    pub(super) async fn publish(&self, object: &ObjectReference, code: Code, note: String) {
+    pub(super) async fn publish(&self, object: &ObjectReference, code: FindingCode, note: String) {
         match code {
-            Code::Report(ReportCode::PrematureEnd) => self.metrics.lifecycle.premature_end(),
-            Code::PodMissedByWebhook => self.metrics.lifecycle.pod_missed(),
+            FindingCode::Pod(PodFindingCode::PrematureEnd) => self.metrics.lifecycle.record_premature_end(),
+            FindingCode::PodMissedByWebhook => self.metrics.lifecycle.record_missed_pod(),
             _ => {}
         }
         let warning = code.severity() <= Severity::Warning;
         // Every replica logs a rejected configuration itself.
-        if code != Code::ConfigRejected {
-            let [namespace, pod] = [&object.namespace, &object.name].map(|it| it.as_deref().unwrap_or_default());
-            let code = code.report().map(ReportCode::code);
+        if code != FindingCode::ConfigRejected {
+            let [namespace, pod] = [&object.namespace, &object.name].map(|field| field.as_deref().unwrap_or_default());
+            let code = code.pod_code().map(PodFindingCode::code);
             if warning {
                 tracing::warn!(%namespace, %pod, code, "{note}");
             } else {
@@ -72,45 +73,45 @@ impl Publisher {
     }
 }
 
-impl Code {
-    fn report(self) -> Option<ReportCode> {
-        if let Self::Report(code) = self { Some(code) } else { None }
+impl FindingCode {
+    fn pod_code(self) -> Option<PodFindingCode> {
+        if let Self::Pod(code) = self { Some(code) } else { None }
     }
 
     fn severity(self) -> Severity {
-        self.report().map_or(Severity::Warning, ReportCode::severity)
+        self.pod_code().map_or(Severity::Warning, PodFindingCode::severity)
     }
 
     /// Returns the reason of the event; `None` for a finding that is only logged.
     fn event(self) -> Option<&'static str> {
-        let report = match self {
+        let finding = match self {
             Self::PodMissedByWebhook => return Some("PodMissedByWebhook"),
             Self::RuleRefused => return Some("RuleRefused"),
             Self::FabricMixed => return Some("FabricMixed"),
             Self::ConfigRejected => return Some("ConfigRejected"),
-            Self::Report(report) => report,
+            Self::Pod(finding) => finding,
         };
-        match report {
-            ReportCode::ProxyEnded | ReportCode::WouldEnd => Some("ProxyEnded"),
-            ReportCode::ProxyEndFailed
-            | ReportCode::ProxyRestarted
-            | ReportCode::ProxyCrashLoop
-            | ReportCode::HelperEndFailed
-            | ReportCode::PayloadUnknown
-            | ReportCode::Forbidden => Some("ProxyEndFailed"),
-            ReportCode::ProxyDiedEarly => Some("ProxyDiedEarly"),
+        match finding {
+            PodFindingCode::ProxyEnded | PodFindingCode::WouldEnd => Some("ProxyEnded"),
+            PodFindingCode::ProxyEndFailed
+            | PodFindingCode::ProxyRestarted
+            | PodFindingCode::ProxyCrashLoop
+            | PodFindingCode::HelperEndFailed
+            | PodFindingCode::PayloadUnknown
+            | PodFindingCode::Forbidden => Some("ProxyEndFailed"),
+            PodFindingCode::ProxyDiedEarly => Some("ProxyDiedEarly"),
             // A defect of the controller: its event must not suggest one of the proxy.
-            ReportCode::PrematureEnd => Some("PrematureEnd"),
-            ReportCode::HelperEnded => Some("HelperEnded"),
-            ReportCode::HelperHasNoMethod | ReportCode::HelperUnknown => Some("HelperHasNoMethod"),
-            ReportCode::SettleUnreadable => None,
+            PodFindingCode::PrematureEnd => Some("PrematureEnd"),
+            PodFindingCode::HelperEnded => Some("HelperEnded"),
+            PodFindingCode::HelperHasNoMethod | PodFindingCode::HelperUnknown => Some("HelperHasNoMethod"),
+            PodFindingCode::SettleUnreadable => None,
         }
     }
 
     /// Returns the action of the event.
     fn action(self) -> &'static str {
         match self {
-            Self::Report(_) => "EndPod",
+            Self::Pod(_) => "EndPod",
             Self::PodMissedByWebhook | Self::RuleRefused | Self::FabricMixed => "Create",
             Self::ConfigRejected => "Reload",
         }
@@ -133,29 +134,29 @@ mod tests {
 
     #[rstest]
     #[case::terminated(
-        ReportCode::ProxyEnded, Some("istio-proxy"), "", Some((Method::EnvoyAdmin, Some(2_000))),
+        PodFindingCode::ProxyEnded, Some("istio-proxy"), "", Some((Method::EnvoyAdmin, Some(2_000))),
         "istio-proxy: terminated the proxy after the main containers completed (by envoy-admin, 2 s later)"
     )]
     #[case::no_delay(
-        ReportCode::HelperEnded, Some("vault-agent"), "", Some((Method::SidecarPost, None)),
+        PodFindingCode::HelperEnded, Some("vault-agent"), "", Some((Method::SidecarPost, None)),
         "vault-agent: terminated the sidecar after the main containers completed (by helper-post)"
     )]
     #[case::detail(
-        ReportCode::ProxyEndFailed,
+        PodFindingCode::ProxyEndFailed,
         Some("istio-proxy"),
         "status-forward: HTTP 403 Forbidden",
         None,
         "istio-proxy: the main containers have completed, but the proxy could not be terminated: status-forward: HTTP 403 Forbidden"
     )]
     #[case::no_container(
-        ReportCode::SettleUnreadable,
+        PodFindingCode::SettleUnreadable,
         None,
         "",
         None,
         "trainmesh.dev/settle is not a valid duration: the configured value is used"
     )]
     fn notes_name_container_and_detail(
-        #[case] code: ReportCode,
+        #[case] code: PodFindingCode,
         #[case] container: Option<&str>,
         #[case] detail: &str,
         #[case] termination: Option<(Method, Option<u64>)>,
@@ -163,8 +164,8 @@ mod tests {
     ) {
         let termination =
             termination.map(|(method, delay)| TerminationDetails { method, delay: delay.map(Duration::from_millis) });
-        let report = Report { code, container: container.map(Into::into), detail: detail.to_owned(), termination };
-        assert_eq!(event_note(&report.finding()), expected);
+        let finding = PodFinding { code, container: container.map(Into::into), detail: detail.to_owned(), termination };
+        assert_eq!(event_note(&finding.to_finding()), expected);
     }
 
     /// Output of a container reaches events, logs and terminals.
@@ -173,17 +174,22 @@ mod tests {
     #[case::rows("a\r\nteam-b  llama", "a  team-b  llama")]
     #[case::reordered("a\u{202e}b\u{2028}c", "a\u{fffd}b\u{fffd}c")]
     fn notes_are_printable(#[case] detail: &str, #[case] expected: &str) {
-        let report =
-            Report { code: ReportCode::ProxyEndFailed, container: None, detail: detail.to_owned(), termination: None };
-        assert_eq!(event_note(&report.finding()), format!("{}: {expected}", ReportCode::ProxyEndFailed.text()));
+        let finding = PodFinding {
+            code: PodFindingCode::ProxyEndFailed,
+            container: None,
+            detail: detail.to_owned(),
+            termination: None,
+        };
+        assert_eq!(event_note(&finding.to_finding()), format!("{}: {expected}", PodFindingCode::ProxyEndFailed.text()));
     }
 
     #[test]
     fn notes_fit_into_an_event() {
         for character in ["x", "é", "\n", "\u{1b}"] {
             let detail = character.repeat(256 * 1024);
-            let report = Report { code: ReportCode::HelperUnknown, container: None, detail, termination: None };
-            let note = event_note(&report.finding());
+            let finding =
+                PodFinding { code: PodFindingCode::HelperUnknown, container: None, detail, termination: None };
+            let note = event_note(&finding.to_finding());
             assert!((1000..=1024).contains(&note.len()), "{character:?}: {} bytes", note.len());
         }
     }
@@ -191,10 +197,10 @@ mod tests {
     /// A defect of the controller must not look like a crash of the proxy.
     #[test]
     fn a_premature_end_has_its_own_event() {
-        let event = |code: ReportCode| Code::Report(code).event();
-        assert_eq!(event(ReportCode::PrematureEnd), Some("PrematureEnd"));
-        let same = ReportCode::ALL.iter().copied().filter(|code| event(*code) == Some("PrematureEnd"));
-        assert_eq!(same.collect::<Vec<_>>(), [ReportCode::PrematureEnd]);
-        assert_eq!(ReportCode::PrematureEnd.severity(), Severity::Warning);
+        let event = |code: PodFindingCode| FindingCode::Pod(code).event();
+        assert_eq!(event(PodFindingCode::PrematureEnd), Some("PrematureEnd"));
+        let same = PodFindingCode::ALL.iter().copied().filter(|code| event(*code) == Some("PrematureEnd"));
+        assert_eq!(same.collect::<Vec<_>>(), [PodFindingCode::PrematureEnd]);
+        assert_eq!(PodFindingCode::PrematureEnd.severity(), Severity::Warning);
     }
 }

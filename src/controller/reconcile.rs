@@ -22,7 +22,7 @@ use super::histories::{PodHistories, Step};
 use super::limiter::{ActionLimiter, Permit};
 use super::missed;
 use super::pod::{Pods, WatchedPod};
-use super::publish::{Code, Publisher};
+use super::publish::{FindingCode, Publisher};
 use super::refused;
 use crate::bucket::Bucket;
 use crate::cluster::events;
@@ -31,7 +31,7 @@ use crate::reload::{Active, Settings};
 use crate::telemetry::Metrics;
 use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::error::chain;
-use trainmesh_core::lifecycle::{self, Attempt, Decision, DecisionInput, History, PodFacts, Target};
+use trainmesh_core::lifecycle::{self, Attempt, Decision, DecisionInput, History, PodFacts, TerminationTarget};
 use trainmesh_core::mutate::Snapshot;
 use trainmesh_core::scope::{Installation, Mode};
 
@@ -42,9 +42,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of concurrent reads of pods. The JSON of a pod has up to 9 MiB: etcd stores 1.5 MiB, and control
 /// characters are escaped with six bytes each. A read takes milliseconds, so a few at a time exceed the rate of
 /// actions.
-pub(super) const READS: usize = 8;
+pub(super) const MAX_CONCURRENT_READS: usize = 8;
 /// Time beyond its timeout for which an action counts as in flight.
-const CLAIM_MARGIN: Duration = Duration::from_secs(5);
+const IN_FLIGHT_MARGIN: Duration = Duration::from_secs(5);
 
 /// Shared context of all reconciliations.
 pub(super) struct Context {
@@ -62,7 +62,7 @@ pub(super) struct Context {
     pub(super) refusal_events: Bucket,
     /// Rate limit of checks for pods that the webhook missed.
     pub(super) webhook_checks: Bucket,
-    /// Limits concurrent reads of pods to [`READS`].
+    /// Limits concurrent reads of pods to [`MAX_CONCURRENT_READS`].
     pub(super) reads: Semaphore,
     /// No new action starts once this token is canceled.
     pub(super) stop: CancellationToken,
@@ -70,14 +70,14 @@ pub(super) struct Context {
 
 impl Context {
     /// Decides about the pod of `facts` now; `None` if its namespace is not known yet. See [`PodHistories::decide`].
-    fn decide(&self, facts: &PodFacts, active: &Active, claim: Option<Timestamp>) -> Option<Decision> {
-        let (labels, _) = self.namespaces.known_since(&facts.namespace)?;
+    fn decide(&self, facts: &PodFacts, active: &Active, in_flight_until: Option<Timestamp>) -> Option<Decision> {
+        let (labels, _) = self.namespaces.cached_since(&facts.namespace)?;
         let settings = &active.config.termination;
         let (mode, now) = (self.installation.namespace_mode(&facts.namespace, &labels), Timestamp::now());
         let decide = |history: &History| {
             lifecycle::decide(&DecisionInput { facts, mode, settings, catalog: &active.catalog, history, now })
         };
-        Some(self.histories.decide(&facts.uid, now, claim, decide))
+        Some(self.histories.decide(&facts.uid, now, in_flight_until, decide))
     }
 
     /// Waits for a permit and runs `read` within [`READ_TIMEOUT`].
@@ -111,14 +111,14 @@ async fn run_decisions(pod: &WatchedPod, context: &Context) -> Action {
         let facts = current.as_ref().map_or(&pod.facts, |current| &current.facts);
         let Some(active) = context.settings.active() else { break };
         let limit = active.config.termination.attempt_timeout.0;
-        let claim = permit.is_some().then(|| Timestamp::now() + limit + CLAIM_MARGIN);
+        let claim = permit.is_some().then(|| Timestamp::now() + limit + IN_FLIGHT_MARGIN);
         match context.decide(facts, &active, claim) {
             None => return Action::requeue(RETRY_DELAY),
             Some(Decision::Wait { until, .. }) => return requeue_at(until),
             Some(Decision::Skip(_)) => return Action::await_change(),
-            Some(Decision::Report(report)) => {
+            Some(Decision::Publish(finding)) => {
                 permit = None;
-                Box::pin(context.publisher.report(facts, &report)).await;
+                Box::pin(context.publisher.publish_pod_finding(facts, &finding)).await;
             }
             Some(Decision::Terminate { attempt, target }) => match permit.take() {
                 Some(permit) => Box::pin(perform(facts, &attempt, &target, limit, permit, context)).await,
@@ -144,7 +144,7 @@ async fn acquire(facts: &PodFacts, context: &Context) -> Result<(Permit, Watched
     let turn = tokio::select! {
         biased;
         () = context.stop.cancelled() => return Err(Action::await_change()),
-        turn = context.limiter.turn(&facts.namespace, node) => turn.map_err(requeue_after)?,
+        turn = context.limiter.wait_for_turn(&facts.namespace, node) => turn.map_err(requeue_after)?,
     };
     let pods: Pods = Api::namespaced(context.client.clone(), &facts.namespace);
     match context.read(pods.get_opt(&facts.name)).await {
@@ -162,7 +162,7 @@ async fn acquire(facts: &PodFacts, context: &Context) -> Result<(Permit, Watched
 async fn perform(
     facts: &PodFacts,
     attempt: &Attempt,
-    target: &Target,
+    target: &TerminationTarget,
     limit: Duration,
     permit: Permit,
     context: &Context,
@@ -176,7 +176,7 @@ async fn perform(
         namespace = %facts.namespace, pod = %facts.name, container = %target.container, method, result,
         detail = outcome.detail, "attempted"
     );
-    context.metrics.lifecycle.attempt(method, result);
+    context.metrics.lifecycle.record_attempt(method, result);
     context.histories.record(&facts.uid, target, attempt, outcome, Timestamp::now());
 }
 
@@ -190,7 +190,7 @@ struct WebhookCheck {
 /// Returns the check that is due for a pod, if the rate limit allows it; otherwise it stays due.
 fn pending_check(facts: &PodFacts, context: &Context) -> Option<WebhookCheck> {
     let active = context.settings.active()?;
-    let (labels, since) = context.namespaces.known_since(&facts.namespace)?;
+    let (labels, since) = context.namespaces.cached_since(&facts.namespace)?;
     let mode = context.installation.namespace_mode(&facts.namespace, &labels).ok()?;
     let due = missed::is_candidate(facts, mode, since)
         && context.histories.is_due(&facts.uid, Step::WebhookCheck)
@@ -211,7 +211,7 @@ async fn check_webhook(facts: &PodFacts, check: WebhookCheck, context: &Context)
     let snapshot = Snapshot {
         mode,
         namespace: &facts.namespace,
-        labels: &labels,
+        namespace_labels: &labels,
         config,
         config_hash: hash,
         replicas: None,
@@ -226,7 +226,7 @@ async fn check_webhook(facts: &PodFacts, check: WebhookCheck, context: &Context)
         missed.join(", ")
     );
     let pod = events::pod(&facts.namespace, &facts.name, &facts.uid);
-    context.publisher.publish(&pod, Code::PodMissedByWebhook, note).await;
+    context.publisher.publish(&pod, FindingCode::PodMissedByWebhook, note).await;
 }
 
 fn requeue_at(until: Option<Timestamp>) -> Action {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::histories::Step;
 use super::pod::WatchedPod;
-use super::publish::{Code, Publisher};
+use super::publish::{FindingCode, Publisher};
 use super::reconcile::Context;
 use crate::bucket::Bucket;
 use crate::cluster::events;
@@ -34,7 +34,7 @@ pub(super) fn take_due(pod: &WatchedPod, context: &Context) -> bool {
     if refusals.is_empty() {
         return false;
     }
-    let labels = context.namespaces.known(&facts.namespace);
+    let labels = context.namespaces.cached(&facts.namespace);
     let mode = labels.and_then(|labels| context.installation.namespace_mode(&facts.namespace, &labels).ok());
     is_candidate(facts, mode, Timestamp::now())
         && context.histories.is_due(&facts.uid, Step::RefusalEvent)
@@ -46,7 +46,7 @@ pub(super) fn take_due(pod: &WatchedPod, context: &Context) -> bool {
 pub(super) async fn publish(pod: &WatchedPod, publisher: &Publisher) {
     let WatchedPod { facts, refusals, .. } = pod;
     let object = events::pod(&facts.namespace, &facts.name, &facts.uid);
-    publisher.publish(&object, Code::RuleRefused, note(refusals)).await;
+    publisher.publish(&object, FindingCode::RuleRefused, note(refusals)).await;
 }
 
 /// Returns true if the webhook can have written the refusals of a pod, in a namespace with this mode, and they are recent.

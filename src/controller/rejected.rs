@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use super::publish::{Code, Publisher};
+use super::publish::{FindingCode, Publisher};
 use crate::cluster::config_map;
 use crate::reload::Settings;
 
@@ -23,7 +23,7 @@ pub(super) async fn publish(
         if let Some(rejected) = rejected {
             let note = format!("{rejected}\nthe active configuration is kept");
             let object = config_map::reference(&client, &namespace).await;
-            publisher.publish(&object, Code::ConfigRejected, note).await;
+            publisher.publish(&object, FindingCode::ConfigRejected, note).await;
         }
         tokio::select! {
             biased;

@@ -18,8 +18,8 @@ use crate::cluster::list::pages;
 use crate::cluster::request::RequestError;
 use trainmesh_core::config::Termination;
 use trainmesh_core::lifecycle::{
-    Attempt, ContainerState, Decision, DecisionInput, History, PodFacts, ReportCode, Role, SidecarCatalog, SkipReason,
-    Target, WaitReason, decide,
+    Attempt, ContainerState, Decision, DecisionInput, History, PodFacts, PodFindingCode, Role, SidecarCatalog,
+    SkipReason, TerminationTarget, WaitReason, decide,
 };
 use trainmesh_core::pod::ContainerKind;
 use trainmesh_core::scope::Mode;
@@ -109,11 +109,13 @@ impl Sweeper {
                 Decision::Terminate { attempt, target } => {
                     last = self.perform(&facts, &attempt, &target, &mut history).await;
                 }
-                Decision::Report(report) => {
-                    history.record_report(&report);
-                    match report.code {
-                        ReportCode::ProxyEndFailed | ReportCode::HelperEndFailed | ReportCode::Forbidden => {
-                            return SweepResult::Failed(event_note(&report.finding()));
+                Decision::Publish(finding) => {
+                    history.record_finding(&finding);
+                    match finding.code {
+                        PodFindingCode::ProxyEndFailed
+                        | PodFindingCode::HelperEndFailed
+                        | PodFindingCode::Forbidden => {
+                            return SweepResult::Failed(event_note(&finding.to_finding()));
                         }
                         _ => {}
                     }
@@ -137,7 +139,13 @@ impl Sweeper {
         SweepResult::Failed(last)
     }
 
-    async fn perform(&self, facts: &PodFacts, attempt: &Attempt, target: &Target, history: &mut History) -> String {
+    async fn perform(
+        &self,
+        facts: &PodFacts,
+        attempt: &Attempt,
+        target: &TerminationTarget,
+        history: &mut History,
+    ) -> String {
         let container =
             action::ContainerRef { namespace: &facts.namespace, pod: &facts.name, container: &target.container };
         let limit = self.settings.attempt_timeout.0;
@@ -154,15 +162,15 @@ impl Sweeper {
         let mut history = History::default();
         let decision = loop {
             match self.decide(facts, &history, now) {
-                Decision::Report(report) => history.record_report(&report),
+                Decision::Publish(finding) => history.record_finding(&finding),
                 decision => break decision,
             }
         };
         let reason = match decision {
-            Decision::Terminate { target: Target { role: Role::Proxy, container, .. }, .. } => {
+            Decision::Terminate { target: TerminationTarget { role: Role::Proxy, container, .. }, .. } => {
                 format!("the main containers have completed, but proxy {container} is still running")
             }
-            Decision::Terminate { target: Target { role: Role::Sidecar, container, .. }, .. } => {
+            Decision::Terminate { target: TerminationTarget { role: Role::Sidecar, container, .. }, .. } => {
                 format!("the main containers have completed, but sidecar {container} is still running")
             }
             Decision::Wait { reason: reason @ (WaitReason::HelperStarting | WaitReason::ProxyStarting), .. } => {

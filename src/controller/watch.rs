@@ -123,7 +123,7 @@ fn requeues(context: &Arc<Context>, store: Store<WatchedPod>) -> impl Stream<Ite
     let mut opt_in_labels = OptInLabels::default();
     let namespaces = Arc::clone(&context.namespaces);
     let opted = changes(namespaces.changes()).flat_map(move |()| {
-        let known = |namespace: &str| namespaces.known(namespace);
+        let known = |namespace: &str| namespaces.cached(namespace);
         stream::iter(opt_in_labels.affected(store.state(), known))
     });
     stream::select(all, opted).map(|pod| Ok(ObjectRef::from_obj(&*pod).into()))

@@ -17,7 +17,7 @@ pub(super) struct TrackedBody {
 impl TrackedBody {
     pub(super) fn new(body: Incoming, slot: Arc<Slot>) -> Self {
         if body.is_end_stream() {
-            slot.request_complete();
+            slot.record_request();
         }
         Self { body, slot }
     }
@@ -33,7 +33,7 @@ impl Body for TrackedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if matches!(polled, Poll::Ready(None)) {
-            self.slot.request_complete();
+            self.slot.record_request();
         }
         polled
     }

@@ -31,13 +31,13 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
 const BUFFER_SIZE: usize = 16 * 1024;
 
 /// State shared by all connections of a server.
-pub(super) struct Connections {
+pub(super) struct ConnectionContext {
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) service: TowerToHyperService<Router>,
     pub(super) metrics: Arc<Metrics>,
 }
 
-impl Connections {
+impl ConnectionContext {
     /// Serves `stream` until it closes or its slot is evicted.
     pub(super) async fn serve(&self, stream: TcpStream, slot: Slot, shutdown: Shutdown) {
         let slot = Arc::new(slot);
@@ -57,13 +57,13 @@ impl Connections {
         let Some(tls) = &self.tls else { return self.serve_http(stream, slot, shutdown).await };
         match handshake(tls, stream, &shutdown).await {
             Ok(stream) => {
-                slot.handshake_complete(stream.get_ref().1.peer_certificates().is_some());
+                slot.record_handshake(stream.get_ref().1.peer_certificates().is_some());
                 self.serve_http(stream, slot, shutdown).await;
             }
             Err(HandshakeError::NotAttempted) => {}
             Err(HandshakeError::Failed(error)) => {
                 let reason = classify(&error);
-                self.metrics.connections.handshake_failure(reason);
+                self.metrics.connections.record_handshake_failure(reason);
                 tracing::debug!(reason = reason.name(), "TLS handshake failed: {error}");
             }
         }
@@ -71,12 +71,12 @@ impl Connections {
 
     async fn serve_http(&self, stream: impl AsyncRead + AsyncWrite + Unpin, slot: &Arc<Slot>, shutdown: Shutdown) {
         let service = service_fn(|request: Request<Incoming>| {
-            slot.header_complete();
+            slot.record_header();
             let response = self.service.call(request.map(|body| TrackedBody::new(body, Arc::clone(slot))));
             let shutdown = &shutdown;
             async move {
                 let mut response = response.await?;
-                slot.response_started();
+                slot.record_response_start();
                 if shutdown.is_draining() {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }

@@ -35,7 +35,7 @@ impl<S> HeaderTimeout<S> {
 
     fn limit_write<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if polled.is_pending() {
-            self.slot.write_blocked();
+            self.slot.record_blocked_write();
         }
         self.write_deadline.limit(polled, context)
     }
@@ -59,7 +59,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeaderTimeout<S> {
             self.header = None;
         }
         if buffer.filled().len() > before {
-            self.slot.received();
+            self.slot.record_received();
             self.header.get_or_insert_with(|| Box::pin(sleep(HEADER_TIMEOUT)));
         }
         let expired = |limit: &mut Pin<Box<Sleep>>| limit.as_mut().poll(context).is_ready();
@@ -96,7 +96,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for HeaderTimeout<S> {
         let polled = Pin::new(&mut self.stream).poll_flush(context);
         if polled.is_ready() {
             self.write_deadline.clear();
-            self.slot.flushed();
+            self.slot.record_flush();
         }
         self.limit_write(polled, context)
     }

@@ -1,4 +1,4 @@
-//! Connection slots of a server: the shared [`Table`], and the tasks that wait for a slot.
+//! Connection slots of a server: the shared [`ConnectionTable`], and the tasks that wait for a slot.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::table::{AdmitResult, ConnectionId, ConnectionPhase, Table};
+use super::table::{AdmitResult, ConnectionId, ConnectionPhase, ConnectionTable};
 use crate::telemetry::{EvictionReason, Metrics, ServerKind};
 
 /// Interval at which a waiting connection retries: an unread response becomes evictable as time passes.
@@ -19,7 +19,7 @@ const LOG_INTERVAL: Duration = Duration::from_mins(1);
 /// All slots of a server.
 pub(super) struct Slots {
     kind: ServerKind,
-    table: Mutex<Table<Arc<Notify>>>,
+    table: Mutex<ConnectionTable<Arc<Notify>>>,
     /// Notified when a connection has closed or changed its phase.
     changed: Notify,
     log: Mutex<EvictionLog>,
@@ -61,7 +61,7 @@ struct EvictionLog {
 
 impl Slots {
     pub(super) fn new(kind: ServerKind, limit: usize, metrics: Arc<Metrics>) -> Arc<Self> {
-        let (table, log) = (Mutex::new(Table::new(limit)), Mutex::default());
+        let (table, log) = (Mutex::new(ConnectionTable::new(limit)), Mutex::default());
         Arc::new(Self { kind, table, changed: Notify::new(), log, metrics })
     }
 
@@ -92,13 +92,13 @@ impl Slots {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table<Arc<Notify>>> {
+    fn table(&self) -> MutexGuard<'_, ConnectionTable<Arc<Notify>>> {
         // The table's methods do not panic with an inconsistent state.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn record_eviction(&self, reason: EvictionReason) {
-        self.metrics.connections.evicted(self.kind, reason);
+        self.metrics.connections.record_eviction(self.kind, reason);
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.evictions += 1;
         if log.written.is_none_or(|written| written.elapsed() >= LOG_INTERVAL) {
@@ -135,22 +135,22 @@ impl Slot {
     /// Records that the handshake is complete; `verified` is true if a client certificate was verified. The connection
     /// stays incomplete until its first request is complete: an apiserver sends one at once, and must not lose idle
     /// connections to other connections from its address that never send one.
-    pub(super) fn handshake_complete(&self, verified: bool) {
+    pub(super) fn record_handshake(&self, verified: bool) {
         self.set(RequestState::Idle);
         if verified {
-            self.slots.table().verify(self.id);
+            self.slots.table().mark_verified(self.id);
         }
     }
 
     /// Records that bytes of a request have arrived.
-    pub(super) fn received(&self) {
+    pub(super) fn record_received(&self) {
         if self.state() == RequestState::Idle {
             self.enter(RequestState::Header, ConnectionPhase::Incomplete);
         }
     }
 
     /// Records that the header of a request is complete.
-    pub(super) fn header_complete(&self) {
+    pub(super) fn record_header(&self) {
         if self.state() == RequestState::Header {
             // Phase and time are unchanged: a request is incomplete from its first byte.
             self.set(RequestState::Body);
@@ -160,26 +160,26 @@ impl Slot {
     }
 
     /// Records that the body of a request is complete.
-    pub(super) fn request_complete(&self) {
+    pub(super) fn record_request(&self) {
         if self.state() == RequestState::Body {
             self.enter(RequestState::Serving, self.protected_phase(ConnectionPhase::Serving));
         }
     }
 
     /// Records that the response is being written.
-    pub(super) fn response_started(&self) {
+    pub(super) fn record_response_start(&self) {
         self.set(RequestState::Responding);
     }
 
     /// Records that all data was written.
-    pub(super) fn flushed(&self) {
+    pub(super) fn record_flush(&self) {
         if matches!(self.state(), RequestState::Responding | RequestState::Unread) {
             self.enter(RequestState::Idle, ConnectionPhase::Idle);
         }
     }
 
     /// Records that the client does not read.
-    pub(super) fn write_blocked(&self) {
+    pub(super) fn record_blocked_write(&self) {
         if self.state() == RequestState::Responding {
             self.enter(RequestState::Unread, self.protected_phase(ConnectionPhase::Unread));
         }

@@ -28,7 +28,7 @@ const FEW_CONNECTIONS: usize = 4;
 
 /// The connections of a server, each with a handle of type `H`.
 #[derive(Debug)]
-pub(super) struct Table<H> {
+pub(super) struct ConnectionTable<H> {
     limit: usize,
     entries: HashMap<ConnectionId, Entry<H>>,
     next: u64,
@@ -72,7 +72,7 @@ struct Entry<H> {
     evicted: bool,
 }
 
-impl<H: Clone> Table<H> {
+impl<H: Clone> ConnectionTable<H> {
     /// Creates an empty table for at most `limit` connections.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, entries: HashMap::with_capacity(limit), next: 0 }
@@ -110,7 +110,7 @@ impl<H: Clone> Table<H> {
     }
 
     /// Records that the client certificate of a connection was verified, which cancels a pending eviction.
-    pub(super) fn verify(&mut self, id: ConnectionId) {
+    pub(super) fn mark_verified(&mut self, id: ConnectionId) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.verified = true;
             entry.evicted = false;
@@ -173,15 +173,15 @@ mod tests {
     }
 
     /// Returns a full table of `rows` at second 100.
-    fn full(rows: &[Row]) -> (Table<usize>, Vec<ConnectionId>, Instant) {
+    fn full(rows: &[Row]) -> (ConnectionTable<usize>, Vec<ConnectionId>, Instant) {
         let start = Instant::now();
-        let mut table = Table::new(rows.len());
+        let mut table = ConnectionTable::new(rows.len());
         let mut ids = Vec::new();
         for (number, (last, phase, seconds, verified)) in rows.iter().enumerate() {
             let AdmitResult::Admitted(id) = table.admit(peer(*last), &number, start) else { panic!("a slot is free") };
             table.enter(id, *phase, start + Duration::from_secs(100 - seconds));
             if *verified {
-                table.verify(id);
+                table.mark_verified(id);
             }
             ids.push(id);
         }

@@ -13,10 +13,10 @@ use super::{Metrics, Readiness};
 
 /// Media type of the text from `Metrics::encode`.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// How often `/metrics` is encoded within [`INTERVAL`]; further requests get the last text. Scrapers need one text
+/// Maximum number of encodings of `/metrics` within [`INTERVAL`]; further requests get the last text. Scrapers need one text
 /// every few seconds, but anyone who reaches the port can send requests of 20 bytes, each of which costs tens of
 /// kilobytes.
-const ENCODINGS: u32 = 20;
+const MAX_ENCODINGS: u32 = 20;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The cached text of `/metrics`, with a limit on the encoding rate.
@@ -50,7 +50,7 @@ impl MetricsCache {
         if self.interval_start.is_none_or(|start| now.duration_since(start) >= INTERVAL) {
             (self.interval_start, self.encodings) = (Some(now), 0);
         }
-        if self.encodings < ENCODINGS {
+        if self.encodings < MAX_ENCODINGS {
             self.encodings += 1;
             self.encoded = Bytes::from(encode());
         }

@@ -44,7 +44,7 @@ pub enum ReloadResult {
     /// The new configuration is in use.
     Applied,
     /// The new configuration is invalid; the current one stays in use.
-    Refused,
+    Rejected,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -54,7 +54,7 @@ struct ReloadLabels {
 
 impl Metrics {
     /// Counts a configuration update.
-    pub fn config_reload(&self, result: ReloadResult) {
+    pub fn record_config_reload(&self, result: ReloadResult) {
         self.config_reloads.get_or_create(&ReloadLabels { result }).inc();
     }
 
@@ -88,7 +88,7 @@ impl EncodeLabelValue for ReloadResult {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
         let name = match self {
             Self::Applied => "applied",
-            Self::Refused => "refused",
+            Self::Rejected => "refused",
         };
         name.encode(encoder)
     }
@@ -103,22 +103,22 @@ mod tests {
     #[test]
     fn exports_the_documented_series() {
         let metrics = Metrics::default();
-        metrics.admission.review(ReviewResult("patched"), Duration::from_micros(120));
-        metrics.connections.handshake_failure(HandshakeFailure::NotTls);
-        metrics.connections.evicted(ServerKind::Admin, EvictionReason::Unread);
-        metrics.config_reload(ReloadResult::Refused);
+        metrics.admission.record_review(ReviewResult("patched"), Duration::from_micros(120));
+        metrics.connections.record_handshake_failure(HandshakeFailure::NotTls);
+        metrics.connections.record_eviction(ServerKind::Admin, EvictionReason::Unread);
+        metrics.record_config_reload(ReloadResult::Rejected);
         metrics.certificates.set_serving_validity(&(1_790_000_000..=1_800_000_000));
         metrics.certificates.set_ca_validity(&(1_780_000_000..=1_900_000_000));
-        metrics.lifecycle.attempt("exec", "sent");
-        metrics.lifecycle.proxy_ended("exec", Some(Duration::from_millis(1_100)));
-        metrics.lifecycle.skipped("BeingDeleted");
-        metrics.lifecycle.premature_end();
-        metrics.lifecycle.pod_missed();
+        metrics.lifecycle.record_attempt("exec", "sent");
+        metrics.lifecycle.record_termination("exec", Some(Duration::from_millis(1_100)));
+        metrics.lifecycle.record_skip("BeingDeleted");
+        metrics.lifecycle.record_premature_end();
+        metrics.lifecycle.record_missed_pod();
         metrics.lifecycle.set_leader(true);
         metrics.fabric.set_mixed_gangs(2);
         metrics.fabric.set_unpinned(3, 1);
-        metrics.lifecycle.state_changed(None, Some("waiting"));
-        metrics.lifecycle.state_changed(Some("waiting"), Some("ending"));
+        metrics.lifecycle.move_pod(None, Some("waiting"));
+        metrics.lifecycle.move_pod(Some("waiting"), Some("ending"));
         let text = metrics.encode();
         for line in [
             concat!("trainmesh_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),

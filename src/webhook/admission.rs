@@ -15,7 +15,7 @@ use super::body::BufferedBody;
 use super::budget::Budget;
 use super::excerpt::excerpt;
 use super::failure::Failure;
-use super::pool::Pool;
+use super::limiter::ReviewLimiter;
 use super::{body, deadline};
 use crate::bucket::Bucket;
 use crate::cluster::fabric::SharedFacts;
@@ -37,11 +37,11 @@ use trainmesh_core::workload;
 const WARNING_RATE: (u32, u32) = (5, 50);
 
 /// Handler of admission calls.
-pub(super) struct Admission {
+pub(super) struct AdmissionHandler {
     reviewer: Arc<Reviewer>,
     metrics: Arc<Metrics>,
     budget: Budget,
-    pool: Pool,
+    pool: ReviewLimiter,
     warnings: Bucket,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Reviewer {
 }
 
 /// Result of an attempt to review a body.
-enum Progress {
+enum ReviewAttempt {
     Complete(ReviewResponse),
     /// The labels of the namespace are not cached. The body is parsed again once they are known; keeping the parsed
     /// object meanwhile would take too much memory.
@@ -65,13 +65,13 @@ enum Progress {
     },
 }
 
-impl Admission {
+impl AdmissionHandler {
     pub(super) fn new(reviewer: Reviewer, metrics: Arc<Metrics>) -> Self {
         Self {
             reviewer: Arc::new(reviewer),
             metrics,
             budget: Budget::new(),
-            pool: Pool::new(),
+            pool: ReviewLimiter::new(),
             warnings: Bucket::new(WARNING_RATE.0, WARNING_RATE.1),
         }
     }
@@ -79,24 +79,24 @@ impl Admission {
     /// Responds to a call in `mode`, whatever happens.
     pub(super) async fn call(&self, mode: Mode, request: Request) -> Response {
         let started = Instant::now();
-        let time = deadline::of(request.uri());
+        let time_limit = deadline::time_limit(request.uri());
         // Unwind-safe: the shared state is swapped as a whole, so a panic cannot leave it inconsistent.
-        let review = AssertUnwindSafe(self.review(mode, request.into_body(), started, time)).catch_unwind();
-        let result = match timeout(time, review).await {
+        let review = AssertUnwindSafe(self.review(mode, request.into_body(), started, time_limit)).catch_unwind();
+        let result = match timeout(time_limit, review).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(Failure::Panicked),
-            Err(_) => Err(Failure::Deadline),
+            Err(_) => Err(Failure::DeadlineExceeded),
         };
         match result {
             Ok(response) => {
-                if let Some(outcome) = &response.outcome {
-                    self.metrics.admission.outcome(outcome);
+                if let Some(outcome) = &response.mutation {
+                    self.metrics.admission.record_rules(outcome);
                 }
-                self.metrics.admission.review(ReviewResult(response.result.name()), started.elapsed());
+                self.metrics.admission.record_review(ReviewResult(response.outcome.name()), started.elapsed());
                 ([(header::CONTENT_TYPE, "application/json")], response.body).into_response()
             }
             Err(failure) => {
-                self.metrics.admission.review(ReviewResult(failure.name()), started.elapsed());
+                self.metrics.admission.record_review(ReviewResult(failure.name()), started.elapsed());
                 if self.warnings.try_take() {
                     tracing::warn!(mode = mode.name(), "review failed: {}", excerpt(&chain(&failure)));
                 }
@@ -110,17 +110,17 @@ impl Admission {
         mode: Mode,
         body: Body,
         started: Instant,
-        time: Duration,
+        time_limit: Duration,
     ) -> Result<ReviewResponse, Failure> {
-        let mut body = body::read(body, &self.budget, time).await?;
+        let mut body = body::read(body, &self.budget, time_limit).await?;
         let mut labels = None;
         // The second attempt has the labels and therefore completes.
         loop {
             let (reviewer, length) = (Arc::clone(&self.reviewer), body.bytes.len());
             let attempt = move || reviewer.try_review(mode, body, labels, started);
             match self.pool.run(length, attempt).await?? {
-                Progress::Complete(response) => return Ok(response),
-                Progress::NamespaceUnknown { namespace, body: returned } => {
+                ReviewAttempt::Complete(response) => return Ok(response),
+                ReviewAttempt::NamespaceUnknown { namespace, body: returned } => {
                     labels = Some(self.reviewer.namespaces.look_up(&namespace).await?);
                     body = returned;
                 }
@@ -138,18 +138,18 @@ impl Reviewer {
         body: BufferedBody,
         labels: Option<Arc<Labels>>,
         started: Instant,
-    ) -> Result<Progress, Failure> {
+    ) -> Result<ReviewAttempt, Failure> {
         let review = Review::parse_with_limit(&body.bytes, self.max_nodes)?;
         let Some(namespace) = review.new_pod()?.map(|new| new.namespace) else {
-            return Ok(Progress::Complete(admit_unchanged(&review)?));
+            return Ok(ReviewAttempt::Complete(admit_unchanged(&review)?));
         };
         let active = self.settings.active().ok_or(Failure::NoConfiguration)?;
-        let Some(labels) = labels.or_else(|| self.namespaces.known(namespace)) else {
-            return Ok(Progress::NamespaceUnknown { namespace: namespace.to_owned(), body });
+        let Some(labels) = labels.or_else(|| self.namespaces.cached(namespace)) else {
+            return Ok(ReviewAttempt::NamespaceUnknown { namespace: namespace.to_owned(), body });
         };
         // Only the parsed object is needed from here on: release the body and its share of the memory budget.
         drop(body);
-        evaluate(mode, &review, &labels, &self.facts.load_full(), &active, started).map(Progress::Complete)
+        evaluate(mode, &review, &labels, &self.facts.load_full(), &active, started).map(ReviewAttempt::Complete)
     }
 }
 
@@ -164,9 +164,10 @@ fn evaluate(
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
     let Active { config, hash, catalog: _ } = active;
     let cluster = facts.view(namespace, gang(facts, Pod::new(pod), namespace).as_ref());
-    let snapshot = Snapshot { mode, namespace, labels, config, config_hash: hash, replicas: None, cluster };
+    let snapshot =
+        Snapshot { mode, namespace, namespace_labels: labels, config, config_hash: hash, replicas: None, cluster };
     let response = respond(review, pod, &snapshot)?;
-    if let Some(outcome) = &response.outcome {
+    if let Some(outcome) = &response.mutation {
         log(review, Pod::new(pod), namespace, outcome, started.elapsed());
     }
     Ok(response)
@@ -201,7 +202,7 @@ fn log(review: &Review, pod: Pod<'_>, namespace: &str, outcome: &Outcome, elapse
 /// Returns the workload of `pod`, or the object that controls it, or the pod itself.
 fn owner(pod: Pod<'_>) -> String {
     if let Some(member) = workload::identify(pod) {
-        return excerpt(&format!("{}/{}", member.kind.kind, member.job));
+        return excerpt(&format!("{}/{}", member.kind.kind, member.workload));
     }
     excerpt(&match pod.controller() {
         Some(controller) => format!("{}/{}", controller.kind, controller.name),

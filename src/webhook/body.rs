@@ -58,8 +58,8 @@ pub(super) async fn read(mut body: Body, budget: &Budget, time: Duration) -> Res
 }
 
 impl From<ReserveError> for Failure {
-    fn from(why: ReserveError) -> Self {
-        match why {
+    fn from(error: ReserveError) -> Self {
+        match error {
             ReserveError::Evicted => Self::Evicted,
             ReserveError::Timeout => Self::Overloaded,
         }

@@ -16,7 +16,7 @@ use rustls::sign::CertifiedKey;
 use thiserror::Error;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-pub use files::{CertificateFiles, LoadError};
+pub use files::{CertificateFileError, CertificateFiles};
 pub use secret::CertificateSecret;
 
 /// A certificate with its chain and key.
@@ -29,7 +29,7 @@ pub struct Certificate {
 
 /// The certificate served to new connections, if there is one. Open connections keep theirs.
 #[derive(Debug, Default)]
-pub struct ServedCertificate(ArcSwapOption<Certificate>);
+pub struct CertificateResolver(ArcSwapOption<Certificate>);
 
 /// An error in a certificate and key.
 #[derive(Debug, Error)]
@@ -80,12 +80,12 @@ impl Certificate {
 
     /// Returns the expiry in seconds since the Unix epoch.
     #[must_use]
-    pub fn expires(&self) -> i64 {
+    pub fn not_after(&self) -> i64 {
         *self.validity.end()
     }
 }
 
-impl ServedCertificate {
+impl CertificateResolver {
     /// Creates a resolver that serves `certificate`.
     #[must_use]
     pub fn new(certificate: Certificate) -> Self {
@@ -104,7 +104,7 @@ impl ServedCertificate {
     }
 }
 
-impl ResolvesServerCert for ServedCertificate {
+impl ResolvesServerCert for CertificateResolver {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.0.load().as_ref().map(|certificate| Arc::clone(&certificate.key))
     }
@@ -137,7 +137,7 @@ mod tests {
         let (chain, key) = pair();
         let certificate = Certificate::parse(chain.as_bytes(), key.as_bytes()).unwrap();
         assert_eq!(certificate.is_valid_at(SystemTime::UNIX_EPOCH + Duration::from_secs(now)), expected);
-        assert_eq!(certificate.expires(), 1_767_312_000);
+        assert_eq!(certificate.not_after(), 1_767_312_000);
     }
 
     #[test]

@@ -91,7 +91,7 @@ impl ClientCaFile {
 
     /// Reads the file every `interval` until `stop`. A file without a usable CA is logged, and the current CAs are
     /// kept.
-    pub async fn follow(mut self, interval: Duration, stop: CancellationToken) {
+    pub async fn run(mut self, interval: Duration, stop: CancellationToken) {
         loop {
             tokio::select! {
                 biased;

@@ -15,11 +15,11 @@ const MAX: Duration = Duration::from_secs(30);
 const MARGIN_PERCENT: u32 = 10;
 
 /// Returns the time limit of a call to `uri`, whose parameter `timeout` is the apiserver's remaining time.
-pub(super) fn of(uri: &Uri) -> Duration {
+pub(super) fn time_limit(uri: &Uri) -> Duration {
     let parameters = uri.query().unwrap_or_default().split('&');
     let given = parameters.filter_map(|parameter| parameter.strip_prefix("timeout=")).find_map(parse);
-    let time = given.unwrap_or(DEFAULT).min(MAX);
-    time * (100 - MARGIN_PERCENT) / 100
+    let timeout = given.unwrap_or(DEFAULT).min(MAX);
+    timeout * (100 - MARGIN_PERCENT) / 100
 }
 
 /// Parses a Go duration: `5s`, `1m30s`.
@@ -44,6 +44,6 @@ mod tests {
     #[case::zero("/mutate?timeout=0s", 9000)]
     #[case::negative("/mutate?timeout=-5s", 9000)]
     fn deadline_leaves_a_margin(#[case] uri: &str, #[case] milliseconds: u64) {
-        assert_eq!(of(&uri.parse().unwrap()), Duration::from_millis(milliseconds));
+        assert_eq!(time_limit(&uri.parse().unwrap()), Duration::from_millis(milliseconds));
     }
 }

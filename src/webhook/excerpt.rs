@@ -5,7 +5,7 @@ const MAX_CHARACTERS: usize = 256;
 
 /// Returns the beginning of `text` without control characters. Characters that reorder text are kept.
 pub(super) fn excerpt(text: &str) -> String {
-    let printable = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
+    let printable = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
     let mut start: String = text.chars().take(MAX_CHARACTERS).map(printable).collect();
     if start.len() < text.len() && text.chars().nth(MAX_CHARACTERS).is_some() {
         start.push('…');

@@ -34,7 +34,7 @@ pub(super) enum Failure {
     Body(#[source] axum::Error),
     /// The apiserver's timeout is about to expire.
     #[error("no response in time")]
-    Deadline,
+    DeadlineExceeded,
     /// The labels of the namespace could not be read.
     #[error("could not read the labels of the namespace")]
     Namespace(#[from] LookupError),
@@ -43,7 +43,7 @@ pub(super) enum Failure {
     NoConfiguration,
     /// The response could not be encoded.
     #[error(transparent)]
-    Write(#[from] EncodeError),
+    Encode(#[from] EncodeError),
     /// The review panicked.
     #[error("the review panicked")]
     Panicked,
@@ -60,11 +60,11 @@ impl Failure {
             Self::Evicted => "body_evicted",
             Self::Overloaded => "overloaded",
             Self::Body(_) => "body_failed",
-            Self::Deadline => "deadline",
+            Self::DeadlineExceeded => "deadline",
             Self::Namespace(LookupError::Limited) => "lookup_limited",
             Self::Namespace(_) => "namespace_failed",
             Self::NoConfiguration => "no_configuration",
-            Self::Write(_) => "failed",
+            Self::Encode(_) => "failed",
             Self::Panicked => "panicked",
         }
     }
@@ -82,7 +82,12 @@ impl Failure {
     fn closes_connection(&self) -> bool {
         matches!(
             self,
-            Self::TooLarge | Self::BodyTimeout | Self::Evicted | Self::Overloaded | Self::Body(_) | Self::Deadline
+            Self::TooLarge
+                | Self::BodyTimeout
+                | Self::Evicted
+                | Self::Overloaded
+                | Self::Body(_)
+                | Self::DeadlineExceeded
         )
     }
 
@@ -93,7 +98,7 @@ impl Failure {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::Evicted | Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Deadline | Self::Namespace(_) | Self::NoConfiguration | Self::Write(_) | Self::Panicked => {
+            Self::DeadlineExceeded | Self::Namespace(_) | Self::NoConfiguration | Self::Encode(_) | Self::Panicked => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         }

@@ -6,12 +6,12 @@ use axum::Router;
 use axum::extract::Request;
 use axum::routing::{MethodRouter, post};
 
-use super::admission::Admission;
+use super::admission::AdmissionHandler;
 use trainmesh_core::scope::Mode;
 
 /// Returns the router, with one path for each mode: the selectors of the webhook configuration decide which one the
 /// apiserver calls.
-pub(super) fn router(admission: &Arc<Admission>) -> Router {
+pub(super) fn router(admission: &Arc<AdmissionHandler>) -> Router {
     let call = |mode| -> MethodRouter {
         let admission = Arc::clone(admission);
         post(move |request: Request| async move { admission.call(mode, request).await })

@@ -7,21 +7,21 @@ use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{Error, ServerConfig};
 
-use super::{ClientVerifier, ServedCertificate};
+use super::{CertificateResolver, ClientVerifier};
 
-/// Returns a TLS configuration that serves the current certificate of `served`, and requires a client certificate if
+/// Returns a TLS configuration that serves the current certificate of `resolver`, and requires a client certificate if
 /// there is a verifier.
 pub(super) fn server_config(
-    served: Arc<ServedCertificate>,
-    clients: Option<Arc<ClientVerifier>>,
+    resolver: Arc<CertificateResolver>,
+    client_verifier: Option<Arc<ClientVerifier>>,
 ) -> Result<Arc<ServerConfig>, Error> {
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13, &TLS12])?;
-    let config = match clients {
+    let config = match client_verifier {
         Some(verifier) => config.with_client_cert_verifier(verifier),
         None => config.with_no_client_auth(),
     };
-    let mut config = config.with_cert_resolver(served);
+    let mut config = config.with_cert_resolver(resolver);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // The apiserver does not resume sessions: tickets would cost two writes per connection, and a resumed session would
     // not present a renewed certificate.

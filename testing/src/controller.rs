@@ -18,7 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use account::Account;
+pub use account::ServiceAccount;
 pub use event::{Event, events, wait_for_event};
 pub use manifest::{PodManifest, container, container_with_memory_limit};
 pub use observed::{ContainerState, ObservedPod, PROXY, observe, wait_for_pod};
@@ -79,8 +79,13 @@ impl Group {
     }
 
     /// Creates a service account with these rules of a `ClusterRole`, for [`Group::start_as`].
-    pub fn account(&self, rules: &Value) -> Account {
-        Account::new(&self.lease_namespace, &format!("{LABEL}-{}", self.name).replace('/', "-"), rules, &self.folder)
+    pub fn account(&self, rules: &Value) -> ServiceAccount {
+        ServiceAccount::new(
+            &self.lease_namespace,
+            &format!("{LABEL}-{}", self.name).replace('/', "-"),
+            rules,
+            &self.folder,
+        )
     }
 
     /// Starts a controller and waits until it is ready, though not until it leads.
@@ -102,7 +107,7 @@ impl Group {
     }
 
     /// As [`Group::start`], with the permissions of `account`.
-    pub fn start_as(&self, account: &Account) -> Controller {
+    pub fn start_as(&self, account: &ServiceAccount) -> Controller {
         self.start_with_arguments(&["--kubeconfig", account.kubeconfig.to_str().expect("the path is UTF-8")])
     }
 }

@@ -46,8 +46,8 @@ pub fn check(body: &[u8]) -> ReviewOutcome {
             (respond(&review, new.pod, &snapshot), Some(new.pod))
         }
     };
-    let ReviewResponse { body, outcome, .. } = answer.expect("the response serializes");
-    let failure = outcome.and_then(|outcome| outcome.failure);
+    let ReviewResponse { body, mutation, .. } = answer.expect("the response serializes");
+    let failure = mutation.and_then(|outcome| outcome.failure);
     assert!(
         failure.iter().all(trainmesh_core::mutate::VerifyError::is_invalid_input),
         "a patch failed verification: {failure:?}"

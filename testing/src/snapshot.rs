@@ -12,7 +12,7 @@ pub fn snapshot<'a>(labels: &'a BTreeMap<String, String>, config: &'a Configurat
     Snapshot {
         mode: Mode::Enabled,
         namespace: "team-a",
-        labels,
+        namespace_labels: labels,
         config,
         config_hash: "0123456789ab",
         replicas: None,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 pub use call::{Call, calls, failed_open};
-pub use certificate::{Authority, Certificate, base64};
+pub use certificate::{Certificate, CertificateAuthority, base64};
 pub use configuration::{Scope, WebhookConfiguration};
 pub use process::Process;
 

@@ -83,7 +83,7 @@ fn shown_profiles_can_be_used_in_a_configuration() {
         assert_eq!(Some(shown.stdout.as_str()), profile_source(name));
         let shown = trainmesh(&["fabric", "show", name, "--as", "config"], "");
         let configuration = Configuration::parse(&shown.stdout).unwrap();
-        assert!(configuration.fabric.profiles.is_own(name));
+        assert!(configuration.fabric.profiles.is_custom(name));
         assert_eq!(configuration.fabric.profiles.find(name), builtin_profiles().find(name));
         let values = trainmesh(&["fabric", "show", name, "--as", "values"], "");
         let values = yaml::parse(&values.stdout).unwrap();
@@ -115,7 +115,7 @@ fn each_example_defines_the_profile_of_its_file_name() {
         let run = trainmesh(&["config", "validate", path.to_str().unwrap()], "");
         assert_eq!(run.code, Some(0), "{run:#?}");
         let configuration = Configuration::parse(&fs::read_to_string(&path).unwrap()).unwrap();
-        assert!(configuration.fabric.profiles.is_own(&name), "{name}");
+        assert!(configuration.fabric.profiles.is_custom(&name), "{name}");
         assert_eq!(builtin_profiles().find(&name), None, "{name} must not be built in");
         names.push(name);
     }
@@ -141,5 +141,5 @@ fn the_documentation_lists_every_profile_and_its_example_loads() {
     let (_, rest) = page.split_once("```yaml\n").unwrap();
     let (block, _) = rest.split_once("```").unwrap();
     let configuration = Configuration::parse(block).unwrap();
-    assert!(configuration.fabric.profiles.is_own("basement"), "{block}");
+    assert!(configuration.fabric.profiles.is_custom("basement"), "{block}");
 }

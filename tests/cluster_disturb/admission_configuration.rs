@@ -18,7 +18,7 @@ fn client_certificate(folder: &Path) -> String {
     params.distinguished_name.push(DnType::CommonName, "clients of webhooks");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap().pem();
+    let ca = params.self_signed(&key).unwrap().pem();
     let issuer = Issuer::new(params, key);
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, "apiserver");
@@ -26,7 +26,7 @@ fn client_certificate(folder: &Path) -> String {
     let key = KeyPair::generate().unwrap();
     fs::write(folder.join("client.crt"), params.signed_by(&key, &issuer).unwrap().pem()).unwrap();
     fs::write(folder.join("client.key"), key.serialize_pem()).unwrap();
-    authority
+    ca
 }
 
 fn wait_patched(namespace: &Namespace) {
@@ -37,13 +37,13 @@ fn wait_patched(namespace: &Namespace) {
 #[test]
 fn the_apiserver_presents_a_client_certificate() {
     let folder = tempfile::tempdir().unwrap();
-    let authority = client_certificate(folder.path());
+    let ca = client_certificate(folder.path());
     let release = Release::start(&[]);
     let namespace = Cluster::get().namespace(&OPTED_IN);
     wait_patched(&namespace);
 
     let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "webhook-client-ca"},
-        "data": {"ca.crt": authority}});
+        "data": {"ca.crt": ca}});
     let _ = release.namespace.create(&config_map).success();
     release.upgrade(&["webhook.clientCA.configMapName=webhook-client-ca"]);
     release.wait_until_rolled_out();

@@ -38,11 +38,10 @@ fn renewals_by_cert_manager_miss_no_pod() {
             let bundle = secret(&release, CERT_MANAGER_SECRET, "ca.crt").unwrap();
             renew(&release, "trainmesh-ca");
             renew(&release, "trainmesh-webhook");
-            let [authority, serving] =
-                ["ca.crt", "tls.crt"].map(|key| secret(&release, CERT_MANAGER_SECRET, key).unwrap());
-            assert_ne!(authority, bundle, "the CA must be replaced");
+            let [ca, serving] = ["ca.crt", "tls.crt"].map(|key| secret(&release, CERT_MANAGER_SECRET, key).unwrap());
+            assert_ne!(ca, bundle, "the CA must be replaced");
             eventually(KUBELET_SYNC_TIMEOUT, "the replicas present the new certificate", || {
-                let presented = presented_certificates(&release, &authority);
+                let presented = presented_certificates(&release, &ca);
                 let new = presented.iter().filter(|presented| presented.as_ref() == Ok(&der(&serving))).count();
                 if new == 2 { Ok(()) } else { Err(format!("{new} of {}", presented.len())) }
             });

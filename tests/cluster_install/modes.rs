@@ -10,7 +10,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 use trainmesh::certs::issue;
-use trainmesh::certs::read::Authority;
+use trainmesh::certs::read::CertificateAuthority;
 use trainmesh_core::certs::Validity;
 use trainmesh_core::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
 
@@ -137,28 +137,27 @@ fn foreign_pair(release: &Release) -> (String, Value) {
     params.distinguished_name.push(DnType::CommonName, "a foreign CA");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&key).unwrap().pem();
+    let ca = params.self_signed(&key).unwrap().pem();
     let issuer = Issuer::new(params, key);
     let key = KeyPair::generate().unwrap();
     let serving =
         CertificateParams::new([service_host(SERVICE, &release.namespace.name)]).unwrap().signed_by(&key, &issuer);
-    let data = json!({"ca.crt": bytes(&authority), "tls.crt": bytes(&serving.unwrap().pem()),
+    let data = json!({"ca.crt": bytes(&ca), "tls.crt": bytes(&serving.unwrap().pem()),
         "tls.key": bytes(&key.serialize_pem())});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": {"name": FOREIGN_SECRET},
         "data": data});
-    (authority, secret)
+    (ca, secret)
 }
 
-/// Writes like cert-manager and its CA injector: a new certificate of `authority`, and `caBundle`.
-fn renew(release: &Release, authority: &Authority) {
+/// Writes like cert-manager and its CA injector: a new certificate of `ca`, and `caBundle`.
+fn renew(release: &Release, ca: &CertificateAuthority) {
     let dates = Validity::from_lifetime(Timestamp::now(), Duration::from_hours(24));
-    let serving =
-        issue::serving_certificate(authority, &service_host(SERVICE, &release.namespace.name), dates).unwrap();
+    let serving = issue::serving_certificate(ca, &service_host(SERVICE, &release.namespace.name), dates).unwrap();
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
         "metadata": {"name": CERT_MANAGER_SECRET, "annotations": {"cert-manager.io/certificate-name": SERVICE}},
-        "data": {"ca.crt": bytes(&authority.pem), "tls.crt": bytes(&serving.certificate), "tls.key": bytes(serving.key.pem())}});
+        "data": {"ca.crt": bytes(&ca.pem), "tls.crt": bytes(&serving.certificate), "tls.key": bytes(serving.key.pem())}});
     let _ = release.namespace.kubectl(&["apply", "--server-side", "-f", "-"], &secret).success();
-    set_ca_bundle(&bytes(&authority.pem));
+    set_ca_bundle(&bytes(&ca.pem));
 }
 
 fn set_ca_bundle(bundle: &Value) {
@@ -177,18 +176,18 @@ fn certificates_renewed_by_cert_manager_are_served_without_a_restart() {
     let established = ["wait", "--for=condition=Established", "--timeout=120s", "-f", "-"];
     let _ = Cluster::get().kubectl(&established, definitions).success();
     let release = Release::start_without_waiting(&["certificates.mode=certManager"]);
-    let authority = issue::authority(Validity::from_lifetime(Timestamp::now(), Duration::from_hours(24))).unwrap();
-    renew(&release, &authority);
+    let ca = issue::ca(Validity::from_lifetime(Timestamp::now(), Duration::from_hours(24))).unwrap();
+    renew(&release, &ca);
     release.wait_until_ready();
     wait_presented(&release, CERT_MANAGER_SECRET);
 
     let uids = || release.pods("webhook").into_iter().map(|mut pod| pod["metadata"]["uid"].take()).collect::<Vec<_>>();
     let before = uids();
     no_pod_is_missed("a certificate renewed by cert-manager", || {
-        renew(&release, &authority);
+        renew(&release, &ca);
         let renewed = der(&secret(&release, CERT_MANAGER_SECRET, "tls.crt").unwrap());
         eventually(KUBELET_SYNC_TIMEOUT, "the replicas present the new certificate", || {
-            let presented = presented_certificates(&release, &authority.pem);
+            let presented = presented_certificates(&release, &ca.pem);
             let new = presented.iter().filter(|presented| presented.as_ref() == Ok(&renewed)).count();
             if new == 2 { Ok(()) } else { Err(format!("{new} of {}", presented.len())) }
         });
@@ -199,7 +198,7 @@ fn certificates_renewed_by_cert_manager_are_served_without_a_restart() {
     assert_healthy(&run_doctor(&release));
 
     // In this mode trainmesh does not repair `caBundle`.
-    let other = issue::authority(Validity::from_lifetime(Timestamp::now(), Duration::from_hours(24))).unwrap();
+    let other = issue::ca(Validity::from_lifetime(Timestamp::now(), Duration::from_hours(24))).unwrap();
     for (bundle, expected) in [(Value::from(""), "BundleMissing"), (bytes(&other.pem), "BundleForeign")] {
         set_ca_bundle(&bundle);
         let report = run_doctor(&release);

@@ -133,12 +133,12 @@ fn reports_an_empty_cluster_and_an_installation_next_to_istio_aux() {
 /// Creates a CA, and a Secret with a serving certificate that it signed.
 fn certificate_pair(home: &str) -> (String, Value) {
     let dates = Validity::from_lifetime(Timestamp::now(), Duration::from_hours(24));
-    let authority = issue::authority(dates).unwrap();
-    let serving = issue::serving_certificate(&authority, &service_host(SERVICE, home), dates).unwrap();
+    let ca = issue::ca(dates).unwrap();
+    let serving = issue::serving_certificate(&ca, &service_host(SERVICE, home), dates).unwrap();
     let bytes = |text: &str| json!(ByteString(text.as_bytes().to_vec()));
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SERVING_SECRET},
         "data": {"tls.crt": bytes(&serving.certificate), "tls.key": bytes(serving.key.pem())}});
-    (authority.pem, secret)
+    (ca.pem, secret)
 }
 
 /// Returns `config/webhook_configuration.yaml` with the `caBundle` that the controller writes.

@@ -89,18 +89,18 @@ fn alerts_dashboard_and_docs_use_exported_series_and_labels() {
 /// Returns the text of `/metrics` after every family has recorded a sample: a family without a series is left out.
 fn exported() -> String {
     let metrics = Metrics::default();
-    metrics.config_reload(ReloadResult::Refused);
-    metrics.admission.review(ReviewResult("patched"), Duration::ZERO);
+    metrics.record_config_reload(ReloadResult::Rejected);
+    metrics.admission.record_review(ReviewResult("patched"), Duration::ZERO);
     let config = Configuration::embedded();
-    metrics.admission.outcome(&mutate(&json!({}), &snapshot(&BTreeMap::new(), &config)));
-    metrics.connections.handshake_failure(HandshakeFailure::NotTls);
-    metrics.connections.evicted(ServerKind::Admin, EvictionReason::Unread);
+    metrics.admission.record_rules(&mutate(&json!({}), &snapshot(&BTreeMap::new(), &config)));
+    metrics.connections.record_handshake_failure(HandshakeFailure::NotTls);
+    metrics.connections.record_eviction(ServerKind::Admin, EvictionReason::Unread);
     metrics.certificates.set_serving_validity(&(0..=1));
     metrics.certificates.set_ca_validity(&(0..=1));
-    metrics.lifecycle.attempt("exec", "sent");
-    metrics.lifecycle.proxy_ended("exec", Some(Duration::ZERO));
-    metrics.lifecycle.skipped("BeingDeleted");
-    metrics.lifecycle.state_changed(None, Some("waiting"));
+    metrics.lifecycle.record_attempt("exec", "sent");
+    metrics.lifecycle.record_termination("exec", Some(Duration::ZERO));
+    metrics.lifecycle.record_skip("BeingDeleted");
+    metrics.lifecycle.move_pod(None, Some("waiting"));
     metrics.fabric.set_mixed_gangs(1);
     metrics.fabric.set_unpinned(1, 1);
     metrics.encode()

@@ -216,7 +216,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("docs/comparison.md", "*", "quotes the documentation of other projects"),
     ("core/src/config.rs", "helper", "type of the configuration field"),
     ("core/src/config.rs", "helpers", "module of the configuration field"),
-    ("core/src/config/helpers.rs", "helper", "type of the configuration field"),
+    ("core/src/config/sidecars.rs", "helper", "type of the configuration field"),
     ("core/src/config/termination.rs", "helper", "type of the configuration field"),
     ("core/src/config/termination.rs", "helpers", "the configuration field"),
     ("tests/unit/config/termination.rs", "helper", "type of the configuration field"),

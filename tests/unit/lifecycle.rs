@@ -61,14 +61,14 @@ impl Scenario {
         decide(&DecisionInput { facts: &facts, mode: *mode, settings, catalog: &catalog, history, now: *now })
     }
 
-    /// Decides until an action, a wait or a skip, recording each report, and returns all decisions.
+    /// Decides until an action, a wait or a skip, recording each finding, and returns all decisions.
     fn decisions(&mut self, pod: &Value) -> Vec<String> {
         let mut all = Vec::new();
         loop {
             let decision = self.decide(pod);
             all.push(summary(&decision));
             match decision {
-                Decision::Report(report) => self.history.record_report(&report),
+                Decision::Publish(finding) => self.history.record_finding(&finding),
                 _ => return all,
             }
         }
@@ -85,9 +85,9 @@ fn summary(decision: &Decision) -> String {
         }
         Decision::Skip(skip) => format!("skip {}", skip.code()),
         Decision::Terminate { attempt, target } => format!("end {} {}", target.container, attempt.method.name()),
-        Decision::Report(report) => match &report.container {
-            Some(container) => format!("report {} {container}", report.code.code()),
-            None => format!("report {}", report.code.code()),
+        Decision::Publish(finding) => match &finding.container {
+            Some(container) => format!("publish {} {container}", finding.code.code()),
+            None => format!("publish {}", finding.code.code()),
         },
     }
 }

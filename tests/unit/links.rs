@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use trainmesh_core::lifecycle::{Report, ReportCode};
+use trainmesh_core::lifecycle::{PodFinding, PodFindingCode};
 use trainmesh_core::{doctor, lint};
 
 /// Pages and folders of pages.
@@ -58,8 +58,9 @@ fn every_alert_leads_to_its_section() {
 #[test]
 fn every_finding_leads_to_its_section() {
     let checks = lint::checks().into_iter().map(|check| check.id.link());
-    let report = Report { code: ReportCode::ProxyEnded, container: None, detail: String::new(), termination: None };
-    let others = [doctor::Code::VersionServed.finding(String::new()).link, report.finding().link];
+    let finding =
+        PodFinding { code: PodFindingCode::ProxyEnded, container: None, detail: String::new(), termination: None };
+    let others = [doctor::Code::VersionServed.finding(String::new()).link, finding.to_finding().link];
     let links: BTreeSet<&str> = checks.chain(others).collect();
     assert_eq!(links.len(), lint::checks().len() + others.len(), "each check has its own section");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");

@@ -95,7 +95,7 @@ async fn the_file_is_reloaded_when_it_changes() {
     let stream = TcpStream::connect(server.address).await.unwrap();
     let mut open = client::secure(stream, &server.root, &[&TLS13], Some(old.client())).await.unwrap();
     assert_eq!(post(&mut open, "/mutate", &review("team-a")).await.status, 200);
-    tokio::spawn(file.follow(Duration::from_millis(1), CancellationToken::new()));
+    tokio::spawn(file.run(Duration::from_millis(1), CancellationToken::new()));
 
     fs::write(&path, format!("{}{}", old.pem, new.pem)).unwrap();
     wait_until("the bundle's new CA is trusted", || is_accepted(&server, &TLS13, Some(new.client()))).await;

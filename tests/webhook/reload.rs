@@ -31,7 +31,7 @@ async fn the_certificate_is_reloaded_when_its_files_change() {
     let server = TestServer::start(&first, files.served(), IMMEDIATE).await;
     server.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
     let stop = CancellationToken::new();
-    let following = tokio::spawn(files.follow(POLL_INTERVAL, stop.clone()));
+    let following = tokio::spawn(files.run(POLL_INTERVAL, stop.clone()));
     let mut old = server.connect().await;
 
     // Only half of the pair is new: the server keeps the old pair.
@@ -44,8 +44,10 @@ async fn the_certificate_is_reloaded_when_its_files_change() {
     .await;
     assert!(client::connect(server.address, &first.der, &[&TLS13]).await.is_err());
     assert_eq!(post(&mut old, "/mutate", &review("team-a")).await.status, 200, "open connections must survive");
-    let expiry =
-        format!("trainmesh_certificate_expiry_timestamp_seconds{{cert=\"leaf\"}} {}\n", second.certificate().expires());
+    let expiry = format!(
+        "trainmesh_certificate_expiry_timestamp_seconds{{cert=\"leaf\"}} {}\n",
+        second.certificate().not_after()
+    );
     assert!(metrics.encode().contains(&expiry), "{}", metrics.encode());
     stop.cancel();
     following.await.unwrap();
@@ -54,7 +56,7 @@ async fn the_certificate_is_reloaded_when_its_files_change() {
 #[tokio::test]
 async fn readiness_lists_unmet_conditions() {
     let expired = CertificatePair::valid_for_days(-1);
-    let certificate = Arc::new(trainmesh::webhook::ServedCertificate::new(expired.certificate()));
+    let certificate = Arc::new(trainmesh::webhook::CertificateResolver::new(expired.certificate()));
     let server = TestServer::start(&expired, certificate, Drain { wait: crate::TIMEOUT, ..IMMEDIATE }).await;
     let check = async |missing: &str| {
         let expected = match missing {

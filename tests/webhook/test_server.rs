@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use trainmesh::cluster::namespaces::{Labels, LookupError, Namespaces};
 use trainmesh::reload::Settings;
 use trainmesh::telemetry::{Metrics, Readiness};
-use trainmesh::webhook::{Certificate, ClientVerifier, Drain, Parts, ServedCertificate, Webhook};
+use trainmesh::webhook::{Certificate, CertificateResolver, ClientVerifier, Dependencies, Drain, Webhook};
 use trainmesh_core::config::ConfigUpdate;
 use trainmesh_core::webhook::review::DEFAULT_NODES;
 
@@ -32,14 +32,14 @@ pub(crate) struct TestServer {
     pub(crate) root: CertificateDer<'static>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) served: Arc<ServedCertificate>,
+    pub(crate) served: Arc<CertificateResolver>,
     pub(crate) namespaces: Arc<FakeNamespaces>,
     pub(crate) namespaces_synced: Arc<AtomicBool>,
     pub(crate) shutdown: CancellationToken,
     pub(crate) task: JoinHandle<()>,
 }
 
-/// Fake namespace cache: `team-a` is known, `slow` waits for [`Self::answers`], `broken` fails, `panic` panics.
+/// Fake namespace cache: `team-a` is cached, `slow` waits for [`Self::answers`], `broken` fails, `panic` panics.
 pub(crate) struct FakeNamespaces {
     /// Number of lookups.
     pub(crate) lookups: AtomicUsize,
@@ -88,7 +88,7 @@ impl TestServer {
     pub(crate) async fn with_clients(clients: Option<Arc<ClientVerifier>>) -> Self {
         let drain = Drain { wait: Duration::ZERO, grace: Duration::from_secs(10) };
         let pair = CertificatePair::valid_for_days(1);
-        let server = Self::build(&pair, Arc::new(ServedCertificate::new(pair.certificate())), clients, drain).await;
+        let server = Self::build(&pair, Arc::new(CertificateResolver::new(pair.certificate())), clients, drain).await;
         server.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
         server.namespaces_synced.store(true, Ordering::Relaxed);
         server
@@ -97,20 +97,20 @@ impl TestServer {
     /// Starts a ready server that drains according to `drain`.
     pub(crate) async fn draining(drain: Drain) -> Self {
         let pair = CertificatePair::valid_for_days(1);
-        let server = Self::start(&pair, Arc::new(ServedCertificate::new(pair.certificate())), drain).await;
+        let server = Self::start(&pair, Arc::new(CertificateResolver::new(pair.certificate())), drain).await;
         server.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
         server.namespaces_synced.store(true, Ordering::Relaxed);
         server
     }
 
     /// Starts a server without configuration and namespaces.
-    pub(crate) async fn start(pair: &CertificatePair, served: Arc<ServedCertificate>, drain: Drain) -> Self {
+    pub(crate) async fn start(pair: &CertificatePair, served: Arc<CertificateResolver>, drain: Drain) -> Self {
         Self::build(pair, served, None, drain).await
     }
 
     async fn build(
         pair: &CertificatePair,
-        served: Arc<ServedCertificate>,
+        served: Arc<CertificateResolver>,
         clients: Option<Arc<ClientVerifier>>,
         drain: Drain,
     ) -> Self {
@@ -127,11 +127,11 @@ impl TestServer {
         let namespaces_synced = Arc::new(AtomicBool::new(false));
         let shutdown = CancellationToken::new();
         let condition = Arc::clone(&namespaces_synced);
-        let parts = Parts {
+        let parts = Dependencies {
             listener,
             admin: admin_listener,
-            served: Arc::clone(&served),
-            clients,
+            certificate: Arc::clone(&served),
+            client_verifier: clients,
             namespaces: Arc::clone(&namespaces) as _,
             facts: Arc::default(),
             settings: Arc::clone(&settings),
@@ -163,7 +163,7 @@ impl TestServer {
 }
 
 impl Namespaces for FakeNamespaces {
-    fn known(&self, namespace: &str) -> Option<Arc<Labels>> {
+    fn cached(&self, namespace: &str) -> Option<Arc<Labels>> {
         assert_ne!(namespace, "panic", "requested by the test");
         (namespace == "team-a").then(labels)
     }

@@ -26,7 +26,7 @@ pub struct CertificateId(pub [u8; 32]);
 
 /// The facts about a CA that decisions need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AuthorityFacts {
+pub struct CaFacts {
     /// ID of its certificate.
     pub id: CertificateId,
     /// Validity period.
@@ -39,7 +39,7 @@ pub struct AuthorityFacts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CertificateSet {
     /// CAs issued by trainmesh.
-    pub authorities: Vec<AuthorityFacts>,
+    pub cas: Vec<CaFacts>,
     /// True if the object contains anything else.
     pub foreign: bool,
 }
@@ -83,9 +83,9 @@ pub struct RotationFacts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RotationStep {
     /// Replace the content of the CA Secret.
-    StoreAuthorities {
+    StoreCas {
         /// CAs to keep, with their keys where `has_key` is set.
-        keep: Vec<AuthorityFacts>,
+        keep: Vec<CaFacts>,
         /// True to generate and add a new CA.
         generate: bool,
     },
@@ -106,21 +106,21 @@ pub enum RotationStep {
 
 /// Returns the next step.
 #[must_use]
-pub fn next(facts: &RotationFacts, schedule: &Schedule) -> RotationStep {
+pub fn next_step(facts: &RotationFacts, schedule: &Schedule) -> RotationStep {
     let RotationFacts { now, ca_secret, serving_secret, ca_bundle, established } = facts;
     let certificate = serving_secret.as_ref().and_then(|secret| secret.certificate);
-    let known = known_authorities(facts, certificate);
-    let ids: Vec<CertificateId> = known.iter().map(|authority| authority.id).collect();
+    let known = known_cas(facts, certificate);
+    let ids: Vec<CertificateId> = known.iter().map(|ca| ca.id).collect();
 
     if let Some(ca_secret) = ca_secret {
-        let generate = !known.iter().any(|it| it.has_key && !it.validity.renewal_due(*now, schedule.ca_lifetime));
-        if generate || ca_secret.foreign || sorted(&ca_secret.authorities) != known {
-            return RotationStep::StoreAuthorities { keep: known, generate };
+        let generate = !known.iter().any(|it| it.has_key && !it.validity.is_renewal_due(*now, schedule.ca_lifetime));
+        if generate || ca_secret.foreign || sorted(&ca_secret.cas) != known {
+            return RotationStep::StoreCas { keep: known, generate };
         }
     }
     if let Some(ca_bundle) = ca_bundle
         && !ids.is_empty()
-        && !ca_bundle.equals(&ids)
+        && !ca_bundle.contains_exactly(&ids)
     {
         return RotationStep::UpdateCaBundle(ids);
     }
@@ -131,13 +131,13 @@ pub fn next(facts: &RotationFacts, schedule: &Schedule) -> RotationStep {
         // The issuer of the current certificate is trusted already, and the only CA has no predecessor to wait for.
         established.contains(&it.id) || certificate.and_then(|it| it.issuer) == Some(it.id) || known.len() == 1
     });
-    let due = usable.is_none_or(|it| it.validity.renewal_due(*now, schedule.certificate_lifetime));
+    let due = usable.is_none_or(|it| it.validity.is_renewal_due(*now, schedule.certificate_lifetime));
     if let Some(signer) = signer
         && (due || issuer.is_none_or(|issuer| issuer.validity.not_before < signer.validity.not_before))
     {
         return RotationStep::IssueCertificate { signer: signer.id, bundle: ids };
     }
-    if issuer.is_some() && !serving_secret.bundle.equals(&ids) {
+    if issuer.is_some() && !serving_secret.bundle.contains_exactly(&ids) {
         RotationStep::UpdateServingBundle(ids)
     } else {
         RotationStep::Idle
@@ -145,38 +145,38 @@ pub fn next(facts: &RotationFacts, schedule: &Schedule) -> RotationStep {
 }
 
 /// Returns all valid CAs of all places, newest first. `has_key` is set where the key is stored and still needed.
-fn known_authorities(facts: &RotationFacts, certificate: Option<CertificateFacts>) -> Vec<AuthorityFacts> {
-    let stored = facts.ca_secret.iter().flat_map(|set| &set.authorities).copied();
+fn known_cas(facts: &RotationFacts, certificate: Option<CertificateFacts>) -> Vec<CaFacts> {
+    let stored = facts.ca_secret.iter().flat_map(|set| &set.cas).copied();
     // Only a key in the CA Secret counts.
     let elsewhere = facts.serving_secret.iter().map(|secret| &secret.bundle).chain(&facts.ca_bundle);
-    let elsewhere = elsewhere.flat_map(|set| &set.authorities).map(|it| AuthorityFacts { has_key: false, ..*it });
-    let mut known: Vec<AuthorityFacts> = Vec::new();
-    for authority in stored.chain(elsewhere).filter(|it| it.validity.contains(facts.now)) {
-        if known.iter().all(|it| it.id != authority.id) {
-            known.push(authority);
+    let elsewhere = elsewhere.flat_map(|set| &set.cas).map(|it| CaFacts { has_key: false, ..*it });
+    let mut known: Vec<CaFacts> = Vec::new();
+    for ca in stored.chain(elsewhere).filter(|it| it.validity.contains(facts.now)) {
+        if known.iter().all(|it| it.id != ca.id) {
+            known.push(ca);
         }
     }
     let signing = certificate
         .and_then(|certificate| known.iter().find(|it| it.has_key && Some(it.id) == certificate.issuer).copied());
     if let Some(signing) = signing {
-        for authority in &mut known {
-            authority.has_key &= authority.validity.not_before >= signing.validity.not_before;
+        for ca in &mut known {
+            ca.has_key &= ca.validity.not_before >= signing.validity.not_before;
         }
     }
     sorted(&known)
 }
 
 /// Sorts CAs, newest first.
-fn sorted(authorities: &[AuthorityFacts]) -> Vec<AuthorityFacts> {
-    let mut sorted = authorities.to_vec();
+fn sorted(cas: &[CaFacts]) -> Vec<CaFacts> {
+    let mut sorted = cas.to_vec();
     sorted.sort_by_key(|it| (std::cmp::Reverse(it.validity.not_before), it.id));
     sorted
 }
 
 impl CertificateSet {
-    /// Returns true if the place contains exactly these CAs.
-    fn equals(&self, ids: &[CertificateId]) -> bool {
-        let found: BTreeSet<CertificateId> = self.authorities.iter().map(|it| it.id).collect();
+    /// Returns true if the object contains exactly these CAs.
+    fn contains_exactly(&self, ids: &[CertificateId]) -> bool {
+        let found: BTreeSet<CertificateId> = self.cas.iter().map(|it| it.id).collect();
         !self.foreign && found == ids.iter().copied().collect()
     }
 }
@@ -184,7 +184,7 @@ impl CertificateSet {
 impl RotationFacts {
     /// Returns the IDs of the CAs that every webhook's `caBundle` contains.
     pub fn trusted_ids(&self) -> impl Iterator<Item = CertificateId> {
-        self.ca_bundle.iter().flat_map(|CertificateSet { authorities, .. }| authorities).map(|authority| authority.id)
+        self.ca_bundle.iter().flat_map(|CertificateSet { cas, .. }| cas).map(|ca| ca.id)
     }
 }
 

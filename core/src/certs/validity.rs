@@ -44,10 +44,10 @@ impl Validity {
 
     /// Returns true after two thirds of the period, or of `lifetime` if the configured lifetime has been shortened.
     #[must_use]
-    pub fn renewal_due(self, now: Timestamp, lifetime: Duration) -> bool {
+    pub fn is_renewal_due(self, now: Timestamp, lifetime: Duration) -> bool {
         let issued = later(self.not_before, BACK_DATE);
-        let life = Duration::try_from(self.not_after.duration_since(issued)).unwrap_or_default().min(lifetime);
-        now >= later(issued, life * 2 / 3)
+        let effective = Duration::try_from(self.not_after.duration_since(issued)).unwrap_or_default().min(lifetime);
+        now >= later(issued, effective * 2 / 3)
     }
 }
 
@@ -81,14 +81,14 @@ mod tests {
     #[case::last_second(90, false, true)]
     fn validity_and_renewal(#[case] second: i64, #[case] valid: bool, #[case] due: bool) {
         let validity = Validity::from_lifetime(at(0), LIFE);
-        assert_eq!((validity.contains(at(second)), validity.renewal_due(at(second), LIFE)), (valid, due));
+        assert_eq!((validity.contains(at(second)), validity.is_renewal_due(at(second), LIFE)), (valid, due));
     }
 
     #[test]
     fn a_shortened_lifetime_applies_at_once() {
         let validity = Validity::from_lifetime(at(0), LIFE);
-        assert!(!validity.renewal_due(at(19), LIFE / 3) && validity.renewal_due(at(20), LIFE / 3));
-        assert!(!validity.renewal_due(at(59), LIFE * 3), "a longer lifetime applies to the next certificate");
+        assert!(!validity.is_renewal_due(at(19), LIFE / 3) && validity.is_renewal_due(at(20), LIFE / 3));
+        assert!(!validity.is_renewal_due(at(59), LIFE * 3), "a longer lifetime applies to the next certificate");
     }
 
     #[test]

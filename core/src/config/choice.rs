@@ -7,7 +7,7 @@ use serde::de::{self, Deserialize, IntoDeserializer as _};
 use serde_json::Value;
 
 use crate::hint::one_of;
-use crate::yaml::noun;
+use crate::yaml::type_name;
 
 /// Implements `Scalar` for enums, with the names that serde uses.
 macro_rules! choices {
@@ -24,11 +24,11 @@ pub(crate) use choices;
 
 /// Error of [`parse`] with the valid names.
 #[derive(Debug)]
-pub(crate) struct Expected(&'static [&'static str]);
+pub(crate) struct UnknownVariant(&'static [&'static str]);
 
 /// Parses the variant of `T` with this name.
-pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, Expected> {
-    let deserializer: StrDeserializer<'_, Expected> = name.into_deserializer();
+pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, UnknownVariant> {
+    let deserializer: StrDeserializer<'_, UnknownVariant> = name.into_deserializer();
     T::deserialize(deserializer)
 }
 
@@ -38,19 +38,19 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, Str
     let name = if let Value::String(name) = value { name } else { "" };
     parse(name).map_err(|expected| match value {
         Value::String(_) => format!("unknown value {name:?}: {expected}"),
-        other => format!("{expected}, found {}", noun(other)),
+        other => format!("{expected}, found {}", type_name(other)),
     })
 }
 
-impl fmt::Display for Expected {
+impl fmt::Display for UnknownVariant {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "expected {}", one_of(self.0))
     }
 }
 
-impl std::error::Error for Expected {}
+impl std::error::Error for UnknownVariant {}
 
-impl de::Error for Expected {
+impl de::Error for UnknownVariant {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self(&[])
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
 use super::{Configuration, Problem, Profile};
-use crate::yaml::{self, DuplicateKeys, Node, Tree, noun};
+use crate::yaml::{self, DuplicateKeys, Node, Tree, type_name};
 
 /// `apiVersion` of a configuration.
 pub const API_VERSION: &str = "config.trainmesh.dev/v1alpha1";
@@ -90,7 +90,7 @@ fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Pro
     };
     let line = value.start;
     let Value::String(inner) = value.value else {
-        let found = noun(value.value);
+        let found = type_name(value.value);
         return Err(problem(line, format!("expected the text of a configuration, found {found}: write it after |")));
     };
     tree(inner).and_then(|tree| parse_root(tree.root())).map_err(|mut problems| {
@@ -106,7 +106,7 @@ fn tree(text: &str) -> Result<Tree, Vec<Problem>> {
         let message = format!("exceeds the limit of {} MiB", MAX_TEXT >> 20);
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
-    yaml::tree(text, DuplicateKeys::Reject).map_err(|error| vec![error.into()])
+    yaml::parse_tree(text, DuplicateKeys::Reject).map_err(|error| vec![error.into()])
 }
 
 /// Maps `line` of the scalar `inner` to a line of `outer`. `start` is the line of `outer` with the scalar's first line

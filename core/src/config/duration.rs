@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Scalar;
 use crate::duration;
-use crate::yaml::noun;
+use crate::yaml::type_name;
 
 /// A duration field, such as `1m30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Scalar for ConfigDuration {
     fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::String(text) => duration::parse(text).map(Self),
-            other => Err(format!("expected a duration such as 90s or 1m30s, found {}", noun(other))),
+            other => Err(format!("expected a duration such as 90s or 1m30s, found {}", type_name(other))),
         }
     }
 }

@@ -56,8 +56,8 @@ impl Fabric {
     fn check(&self, fields: &mut Fields<'_>) {
         let DefaultProfile(Some(name)) = &self.default else { return };
         if self.profiles.find(name.as_str()).is_none() {
-            let hint = self.profiles.nearest(name.as_str()).map(|near| format!(": did you mean {near}?"));
-            fields.fault("default", format!("unknown fabric profile {name}{}", hint.unwrap_or_default()));
+            let hint = self.profiles.suggestion(name.as_str()).map(|near| format!(": did you mean {near}?"));
+            fields.report_problem("default", format!("unknown fabric profile {name}{}", hint.unwrap_or_default()));
         }
     }
 }

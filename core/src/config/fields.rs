@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Problem, Scalar};
 use crate::hint::{nearest, one_of};
-use crate::yaml::{Node, noun};
+use crate::yaml::{Node, type_name};
 
 /// A mapping whose fields are being read.
 pub(crate) struct Fields<'a> {
@@ -40,7 +40,7 @@ pub(crate) trait Section: Sized {
 pub(crate) fn read_root<T>(root: Node<'_>, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Result<T, Vec<Problem>> {
     let mut problems = Vec::new();
     if !root.value.is_object() {
-        let message = no_mapping(root.value);
+        let message = expected_mapping(root.value);
         return Err(vec![Problem { line: Some(root.line), field: String::new(), message }]);
     }
     let mut fields = Fields { path: String::new(), node: root, known: Vec::new(), problems: &mut problems };
@@ -51,13 +51,13 @@ pub(crate) fn read_root<T>(root: Node<'_>, read: impl FnOnce(&mut Fields<'_>) ->
 }
 
 /// Returns the error for `value` in place of a list.
-pub(crate) fn no_list(value: &Value) -> String {
-    format!("expected a list, found {}", noun(value))
+pub(crate) fn expected_list(value: &Value) -> String {
+    format!("expected a list, found {}", type_name(value))
 }
 
 /// Returns the error for `value` in place of a mapping.
-pub(super) fn no_mapping(value: &Value) -> String {
-    format!("expected a mapping, found {}", noun(value))
+pub(super) fn expected_mapping(value: &Value) -> String {
+    format!("expected a mapping, found {}", type_name(value))
 }
 
 impl Fields<'_> {
@@ -68,12 +68,12 @@ impl Fields<'_> {
     }
 
     /// Returns the value of field `name`; `default` if it is absent, null or invalid.
-    pub(crate) fn or<T: Field>(&mut self, name: &str, default: T) -> T {
+    pub(crate) fn get_or<T: Field>(&mut self, name: &str, default: T) -> T {
         self.get(name).unwrap_or(default)
     }
 
     /// Returns the value of field `name`. If it is absent, records that `expected` is missing.
-    pub(crate) fn required<T: Field>(&mut self, name: &str, expected: &str) -> Option<T> {
+    pub(crate) fn require<T: Field>(&mut self, name: &str, expected: &str) -> Option<T> {
         if !self.has(name) {
             self.known.push(name.to_owned());
             self.report(self.node.line, name, format!("missing: expected {expected}"));
@@ -87,13 +87,13 @@ impl Fields<'_> {
     }
 
     /// Records a problem with field `name`, at its line, or at the line of the mapping if the field is absent.
-    pub(crate) fn fault(&mut self, name: &str, message: String) {
+    pub(crate) fn report_problem(&mut self, name: &str, message: String) {
         let node = self.node.get(name).unwrap_or(self.node);
         self.report(node.line, name, message);
     }
 
     /// Returns the value at `name`; `None` for an error, which is recorded.
-    pub(crate) fn checked<T>(&mut self, name: &str, line: u64, read: Result<T, String>) -> Option<T> {
+    pub(crate) fn record_error<T>(&mut self, name: &str, line: u64, read: Result<T, String>) -> Option<T> {
         read.map_err(|message| self.report(line, name, message)).ok()
     }
 
@@ -105,7 +105,7 @@ impl Fields<'_> {
         match node.value {
             Value::String(found) if found == expected => {}
             Value::String(found) => self.report(node.line, name, format!("expected {expected}, found {found:?}")),
-            other => self.report(node.line, name, format!("expected {expected}, found {}", noun(other))),
+            other => self.report(node.line, name, format!("expected {expected}, found {}", type_name(other))),
         }
     }
 }
@@ -126,7 +126,7 @@ impl<'a> Fields<'a> {
         read: impl FnOnce(&mut Fields<'_>) -> T,
     ) -> Option<T> {
         if !node.value.is_object() {
-            self.report(node.line, name, no_mapping(node.value));
+            self.report(node.line, name, expected_mapping(node.value));
             return None;
         }
         let path = self.path_of(name);
@@ -174,14 +174,14 @@ impl<'a> Fields<'a> {
 
 impl<T: Scalar> Field for T {
     fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self> {
-        fields.checked(name, node.line, T::read(node.value))
+        fields.record_error(name, node.line, T::read(node.value))
     }
 
     fn read_items(fields: &mut Fields<'_>, name: &str, list: Node<'_>) -> Option<Vec<Self>> {
         let item = |(index, item): (usize, Node<'_>)| {
             T::read(item.value).map_err(|problem| format!("item {}: {problem}", index + 1))
         };
-        fields.checked(name, list.line, list.items().enumerate().map(item).collect())
+        fields.record_error(name, list.line, list.items().enumerate().map(item).collect())
     }
 }
 
@@ -195,7 +195,7 @@ impl<T: Field> Field for Vec<T> {
     fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self> {
         match node.value {
             Value::Array(_) => T::read_items(fields, name, node),
-            other => fields.checked(name, node.line, Err(no_list(other))),
+            other => fields.record_error(name, node.line, Err(expected_list(other))),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::Scalar;
 use super::choice::choices;
 use super::section::section;
 use crate::finding::Severity;
-use crate::yaml::noun;
+use crate::yaml::type_name;
 
 section! {
     /// Disabled lint checks and changed severities.
@@ -95,7 +95,7 @@ impl Scalar for CheckId {
         let expected = "expected a check from FP001 to FP047";
         match value {
             Value::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
-            other => Err(format!("{expected}, found {}", noun(other))),
+            other => Err(format!("{expected}, found {}", type_name(other))),
         }
     }
 }

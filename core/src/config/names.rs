@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Scalar, selector};
 use crate::dns;
-use crate::yaml::noun;
+use crate::yaml::type_name;
 
 /// Name of a container, a DNS label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,7 +31,7 @@ impl ContainerName {
     }
 
     /// Creates a name from a constant. Tests validate the constants.
-    pub(super) fn literal(text: &'static str) -> Self {
+    pub(super) fn from_static(text: &'static str) -> Self {
         Self(text.into())
     }
 
@@ -52,7 +52,7 @@ impl LabelSelector {
     }
 
     /// Creates a selector from a constant. Tests validate the constants.
-    pub(super) fn literal(text: &'static str) -> Self {
+    pub(super) fn from_static(text: &'static str) -> Self {
         Self(text.into())
     }
 
@@ -74,7 +74,7 @@ impl Scalar for ContainerName {
         let expected = "expected the name of a container such as istio-proxy";
         match value {
             Value::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
-            other => Err(format!("{expected}, found {}", noun(other))),
+            other => Err(format!("{expected}, found {}", type_name(other))),
         }
     }
 }
@@ -83,7 +83,7 @@ impl Scalar for LabelSelector {
     fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::String(text) => Self::parse(text),
-            other => Err(format!("expected a label selector such as app=a,!canary, found {}", noun(other))),
+            other => Err(format!("expected a label selector such as app=a,!canary, found {}", type_name(other))),
         }
     }
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use container::{Capabilities, InitContainers, Match, MemoryLock, SecurityContext, Sidecar};
 pub use namespaces::{NamespaceSelector, Namespaces, Requirement, SelectorOperator};
-pub use network::{Attach, AttachCount, Gke, GkeInterface, IstioBypass, MeshBypass, Multus, Networks};
+pub use network::{AttachCount, Gke, GkeInterface, IstioBypass, MeshBypass, Multus, NetworkAttachment, Networks};
 pub use placement::{
     AntiAffinity, Claim, DnsPolicy, Dra, FailClosed, Guard, Guards, OnConflict, PodSettings, TaintEffect, Toleration,
     TolerationOperator,
@@ -144,34 +144,34 @@ impl Profile {
     fn check(&self, fields: &mut Fields<'_>) {
         if let Some(name) = first_ambiguous(&self.env) {
             let expected = "expected unique names, or conditions on different machines";
-            fields.fault("env", format!("duplicate entry for {name}: {expected}"));
+            fields.report_problem("env", format!("duplicate entry for {name}: {expected}"));
         }
         if let Some(name) = first_duplicate(self.resources.iter().map(|resource| &resource.name)) {
-            fields.fault("resources", format!("duplicate entry for {name}: expected unique names"));
+            fields.report_problem("resources", format!("duplicate entry for {name}: expected unique names"));
         }
         if let Some(name) = first_duplicate(self.sidecars.iter().map(|sidecar| &sidecar.name)) {
-            fields.fault("sidecars", format!("duplicate entry for {name}: expected unique names"));
+            fields.report_problem("sidecars", format!("duplicate entry for {name}: expected unique names"));
         }
         let mounts = self.volumes.host_paths.iter().map(|path| &path.mount_path);
         let mounts = mounts.chain(self.volumes.config_maps.iter().map(|map| &map.mount_path));
         let mounts = mounts.chain(self.volumes.shm.iter().map(|shm| &shm.mount));
         if let Some(path) = first_duplicate(mounts.map(|path| path.as_str().trim_end_matches('/'))) {
-            fields.fault("volumes", format!("duplicate mount path {path}: expected unique paths"));
+            fields.report_problem("volumes", format!("duplicate mount path {path}: expected unique paths"));
         }
         if self.pod.pod_anti_affinity.is_some() && self.pod.labels.is_empty() {
-            fields.fault("pod", "podAntiAffinity requires at least one label".to_owned());
+            fields.report_problem("pod", "podAntiAffinity requires at least one label".to_owned());
         }
         if self.namespaces.as_ref().is_some_and(Namespaces::is_empty) {
             let problem = "expected names, a selector, or both";
-            fields.fault("namespaces", problem.to_owned());
+            fields.report_problem("namespaces", problem.to_owned());
         }
         if let Some(problem) = nccl::check_combination(|name| self.value(name)) {
-            fields.fault("env", problem);
+            fields.report_problem("env", problem);
         }
         let counted = self.resources.iter().any(|resource| matches!(resource.amount, Amount::Devices { .. }));
         let per_resource = self.networks.multus.attach.iter().any(|attach| attach.count == AttachCount::PerResource);
         if per_resource && !counted {
-            fields.fault("networks", "count: perResource requires a device in resources".to_owned());
+            fields.report_problem("networks", "count: perResource requires a device in resources".to_owned());
         }
     }
 

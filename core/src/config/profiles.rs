@@ -14,7 +14,7 @@ use serde_json::json;
 
 pub use sources::{ProfileSource, profile_sources};
 
-use super::fields::{Field, Fields, Section as _, no_list, read_root};
+use super::fields::{Field, Fields, Section as _, expected_list, read_root};
 use super::{Problem, Profile};
 use crate::hint::{MAX_COMPARED, nearest};
 use crate::yaml::{DuplicateKeys, Node};
@@ -22,15 +22,15 @@ use crate::{hash, yaml};
 
 /// Version of the code that renders profiles into patches. It is part of the revision, because the pods of one job must
 /// be rendered in the same way.
-const RENDERER: u32 = 1;
+const RENDERER_VERSION: u32 = 1;
 
 /// The profiles of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Profiles(BTreeMap<String, Entry>);
+pub struct Profiles(BTreeMap<String, ProfileEntry>);
 
 /// A profile and its revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ProfileEntry {
     /// The profile.
     pub profile: Profile,
     /// Revision: twelve hexadecimal digits, the value of the annotation `trainmesh.dev/fabric-revision`.
@@ -38,7 +38,7 @@ pub struct Entry {
 }
 
 static BUILTIN: LazyLock<Profiles> = LazyLock::new(|| {
-    let entries = SOURCES.iter().filter_map(|(_, text)| Entry::parse(text).ok());
+    let entries = SOURCES.iter().filter_map(|(_, text)| ProfileEntry::parse(text).ok());
     Profiles(entries.map(|entry| (entry.profile.name.as_str().to_owned(), entry)).collect())
 });
 
@@ -83,15 +83,15 @@ pub fn profile_source(name: &str) -> Option<&'static str> {
     SOURCES.iter().find(|(found, _)| *found == name).map(|(_, text)| *text)
 }
 
-impl Entry {
+impl ProfileEntry {
     fn new(profile: Profile) -> Self {
-        let revision = hash::of(&json!({"renderer": RENDERER, "profile": profile}));
+        let revision = hash::of(&json!({"renderer": RENDERER_VERSION, "profile": profile}));
         Self { profile, revision }
     }
 
     /// Parses a profile in YAML or JSON.
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
-        let tree = yaml::tree(text, DuplicateKeys::Reject).map_err(|error| vec![error.into()])?;
+        let tree = yaml::parse_tree(text, DuplicateKeys::Reject).map_err(|error| vec![error.into()])?;
         read_root(tree.root(), Profile::read).map(Self::new)
     }
 }
@@ -99,33 +99,33 @@ impl Entry {
 impl Profiles {
     /// Returns the profile `name` of the configuration, or else the built-in one.
     #[must_use]
-    pub fn find(&self, name: &str) -> Option<&Entry> {
+    pub fn find(&self, name: &str) -> Option<&ProfileEntry> {
         self.0.get(name).or_else(|| builtin_profiles().0.get(name))
     }
 
     /// Returns all profiles, including the built-in ones, sorted by name.
     #[must_use]
-    pub fn all(&self) -> BTreeMap<&str, &Entry> {
+    pub fn all(&self) -> BTreeMap<&str, &ProfileEntry> {
         let entries = builtin_profiles().0.iter().chain(&self.0);
         entries.map(|(name, entry)| (name.as_str(), entry)).collect()
     }
 
     /// Returns true if the configuration contains profile `name`.
     #[must_use]
-    pub fn is_own(&self, name: &str) -> bool {
+    pub fn is_custom(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     /// Returns the profile name that is similar to `typed`, if any.
     #[must_use]
-    pub fn nearest(&self, typed: &str) -> Option<&str> {
+    pub fn suggestion(&self, typed: &str) -> Option<&str> {
         let names: Vec<&str> = self.all().into_keys().collect();
         nearest(typed, &names)
     }
 
     /// Returns the profile name that is most similar to `typed`.
     #[must_use]
-    pub fn closest(&self, typed: &str) -> Option<&str> {
+    pub fn most_similar(&self, typed: &str) -> Option<&str> {
         if typed.len() > MAX_COMPARED {
             return None;
         }
@@ -136,15 +136,15 @@ impl Profiles {
 impl Field for Profiles {
     fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self> {
         if !node.value.is_array() {
-            return fields.checked(name, node.line, Err(no_list(node.value)));
+            return fields.record_error(name, node.line, Err(expected_list(node.value)));
         }
         let mut entries = BTreeMap::new();
         fields.items(name, node, |fields| {
             let profile = Profile::read(fields)?;
             if entries.contains_key(profile.name.as_str()) {
-                fields.fault("name", format!("a second profile {}: the names differ", profile.name));
+                fields.report_problem("name", format!("a second profile {}: the names differ", profile.name));
             }
-            entries.insert(profile.name.as_str().to_owned(), Entry::new(profile));
+            entries.insert(profile.name.as_str().to_owned(), ProfileEntry::new(profile));
             Some(())
         });
         Some(Self(entries))

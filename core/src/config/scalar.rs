@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::fields::no_mapping;
-use crate::yaml::noun;
+use super::fields::expected_mapping;
+use crate::yaml::type_name;
 
 /// A type that is parsed from a single YAML value.
 pub(crate) trait Scalar: Sized {
@@ -23,7 +23,7 @@ impl Scalar for bool {
             Value::String(text) if matches!(text.as_str(), "true" | "false") => {
                 Err(format!("expected a boolean, found a string: write {text} without quotes"))
             }
-            other => Err(format!("expected a boolean, found {}", noun(other))),
+            other => Err(format!("expected a boolean, found {}", type_name(other))),
         }
     }
 }
@@ -33,9 +33,9 @@ impl Scalar for String {
         match value {
             Value::String(text) => Ok(text.clone()),
             Value::Number(_) | Value::Bool(_) => {
-                Err(format!("expected a string, found {}: write it in quotes", noun(value)))
+                Err(format!("expected a string, found {}: write it in quotes", type_name(value)))
             }
-            other => Err(format!("expected a string, found {}", noun(other))),
+            other => Err(format!("expected a string, found {}", type_name(other))),
         }
     }
 }
@@ -46,14 +46,14 @@ impl Scalar for u64 {
             Value::Number(number) => {
                 number.as_u64().ok_or_else(|| format!("expected a whole number from 0, found {number}"))
             }
-            other => Err(format!("expected a whole number, found {}", noun(other))),
+            other => Err(format!("expected a whole number, found {}", type_name(other))),
         }
     }
 }
 
 impl<K: Scalar + Ord, V: Scalar> Scalar for BTreeMap<K, V> {
     fn read(value: &Value) -> Result<Self, String> {
-        let Value::Object(entries) = value else { return Err(no_mapping(value)) };
+        let Value::Object(entries) = value else { return Err(expected_mapping(value)) };
         let read = |(key, value): (&String, &Value)| {
             let name = K::read(&Value::String(key.clone()))?;
             let value = V::read(value).map_err(|problem| format!("{key}: {problem}"))?;

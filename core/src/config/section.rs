@@ -27,9 +27,9 @@ macro_rules! section {
                 let Self { $($field),+ } = Self::default();
                 $(
                     let name = $crate::config::section::camel_case(stringify!($field));
-                    let $field: $of = fields.or(&name, $field);
+                    let $field: $of = fields.get_or(&name, $field);
                     $(if let Err(message) = $valid(&$field) {
-                        fields.fault(&name, message);
+                        fields.report_problem(&name, message);
                     })?
                 )+
                 let read = Self { $($field),+ };
@@ -80,8 +80,8 @@ macro_rules! item {
     };
     (@name $field:ident) => { $crate::config::section::camel_case(stringify!($field)) };
     (@name $field:ident $name:literal) => { $name };
-    (@read $fields:ident, $name:expr, $of:ty) => { $fields.or::<$of>($name, Default::default()) };
-    (@read $fields:ident, $name:expr, $of:ty, $expected:literal) => { $fields.required::<$of>($name, $expected) };
+    (@read $fields:ident, $name:expr, $of:ty) => { $fields.get_or::<$of>($name, Default::default()) };
+    (@read $fields:ident, $name:expr, $of:ty, $expected:literal) => { $fields.require::<$of>($name, $expected) };
     (@complete $field:ident) => { $field };
     (@complete $field:ident, $expected:literal) => { $field? };
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::helpers::Helper;
 use super::section::section;
+use super::sidecars::SidecarEntry;
 use super::{ConfigDuration, ContainerName, LabelSelector};
 
 /// Maximum stabilization window. A longer one would look like a job that does not complete.
@@ -23,10 +23,10 @@ section! {
         pub settle: ConfigDuration = ConfigDuration(Duration::from_secs(1))
             => ConfigDuration::within(Duration::ZERO..=MAX_SETTLE),
         /// Name of the proxy container.
-        pub proxy_container: ContainerName = ContainerName::literal("istio-proxy"),
+        pub proxy_container: ContainerName = ContainerName::from_static("istio-proxy"),
         /// Label selector of the pods that the controller watches.
         // All injection templates of Istio set this label.
-        pub pod_selector: LabelSelector = LabelSelector::literal("service.istio.io/canonical-name"),
+        pub pod_selector: LabelSelector = LabelSelector::from_static("service.istio.io/canonical-name"),
         /// Timeout of one attempt to terminate a container.
         pub attempt_timeout: ConfigDuration = ConfigDuration(Duration::from_secs(10))
             => ConfigDuration::within(MIN_ATTEMPT_TIMEOUT..=MAX_ATTEMPT_TIMEOUT),
@@ -39,6 +39,6 @@ section! {
         pub curl: bool,
         /// Sidecar containers to terminate, in addition to those of the built-in catalog. An entry with the name of a
         /// built-in one replaces it.
-        pub helpers: Vec<Helper>,
+        pub helpers: Vec<SidecarEntry>,
     }
 }

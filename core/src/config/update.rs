@@ -18,7 +18,7 @@ impl ConfigUpdate {
     ///
     /// # Errors
     /// Returns all problems.
-    pub fn configuration(&self) -> Result<Configuration, Vec<String>> {
+    pub fn parse(&self) -> Result<Configuration, Vec<String>> {
         match self {
             Self::Absent => Ok(Configuration::embedded()),
             Self::Text(text) => {

@@ -4,7 +4,7 @@ use super::{Code, Found};
 use crate::config::ConfigUpdate;
 
 pub(super) fn check(update: &ConfigUpdate) -> Vec<Found> {
-    let configuration = update.configuration();
+    let configuration = update.parse();
     let found = match (&configuration, update) {
         (Ok(_), ConfigUpdate::Absent) => (Code::ConfigurationAbsent, String::new()),
         (Ok(configuration), _) => (Code::ConfigurationValid, format!("hash {}", configuration.hash())),

@@ -10,7 +10,7 @@ use crate::config::Profiles;
 use crate::keys;
 use crate::mutate::Reason;
 use crate::own_keys::{Location, fabric_problem, problem};
-use crate::pod::{Injection, Pod, injection};
+use crate::pod::{Injection, Pod, predict_injection};
 use crate::scope::{Installation, Mode, unknown_inject_value};
 
 type Labels = BTreeMap<String, String>;
@@ -73,7 +73,7 @@ fn exclusion_from_injection(
     labels: &Labels,
     webhook_configurations: Option<&Vec<MutatingWebhookConfiguration>>,
 ) -> Option<&'static str> {
-    match injection(Pod::new(&json!({})), namespace, labels) {
+    match predict_injection(Pod::new(&json!({})), namespace, labels) {
         Injection::NotExpected(why) => Some(Reason::from(why).text()),
         Injection::Expected => webhook_configurations
             .filter(|all| !istio::calls(all, labels))

@@ -26,8 +26,8 @@ pub struct AssignedPod {
 }
 
 impl Assignment {
-    /// Reads the assignment from the annotations of `pod`. Returns `None` if the webhook cannot have written the
-    /// values: users can set annotations, too.
+    /// Reads the assignment from the annotations of `pod`. Returns `None` if the values cannot come from the
+    /// webhook, because users can set annotations, too.
     #[must_use]
     pub fn from_pod(pod: Pod<'_>) -> Option<Self> {
         let applied = pod.annotation(keys::APPLIED).filter(|applied| applied.len() <= MAX_APPLIED)?;

@@ -36,10 +36,11 @@ pub struct Deviation<'a> {
 pub fn deviations(members: &[GangMember]) -> Vec<Deviation<'_>> {
     let assigned =
         || members.iter().filter_map(|member| member.assignment.as_ref().map(|assignment| (member, assignment)));
+    // More pods first, then the older pod.
     let weight = |candidate: &Assignment| {
-        let created =
+        let creation_times =
             || assigned().filter(|(_, assignment)| *assignment == candidate).map(|(member, _)| member.created);
-        (created().count(), created().min().map(std::cmp::Reverse))
+        (creation_times().count(), creation_times().min().map(std::cmp::Reverse))
     };
     let Some(expected) = assigned().map(|(_, assignment)| assignment).max_by_key(|assignment| weight(assignment))
     else {

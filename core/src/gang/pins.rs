@@ -1,7 +1,7 @@
 //! Pins: the profile revision that all pods of a gang get.
 //!
 //! Pods of one job must not have different settings. While a gang is active, a change of its profile therefore does not
-//! apply to pods that join it or replace others. The leading controller stores the revisions of active gangs in the
+//! apply to pods that join it or replace others. The elected leader stores the revisions of active gangs in the
 //! cluster ([`Pins::reconcile`]), and the webhook looks them up ([`Pins::find`]). The stored body of a profile is used
 //! only if its hash equals the revision, because pod annotations may be copied from a template.
 
@@ -24,7 +24,7 @@ const MAX_BYTES: usize = 900 * 1024;
 /// Profile revisions of active gangs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    entries: BTreeMap<Assignment, Entry>,
+    entries: BTreeMap<Assignment, PinnedRevision>,
     /// Index of the gangs in `entries`.
     by_gang: HashMap<GangId, Assignment>,
 }
@@ -63,7 +63,7 @@ struct Candidate<'a> {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Entry {
+struct PinnedRevision {
     body: Option<Profile>,
     gangs: BTreeSet<GangId>,
 }
@@ -89,16 +89,16 @@ impl Pins {
 
         let mut next = Self::default();
         let mut dropped = Dropped::default();
-        let (mut bodies, mut bytes) = (0, store::EMPTY);
+        let (mut bodies, mut bytes) = (0, store::EMPTY_SIZE);
         let mut in_namespace: HashMap<&str, usize> = HashMap::new();
         for Candidate { gang, assignment, .. } in candidates {
             let gangs = in_namespace.entry(&gang.namespace).or_default();
-            let known = next.entries.contains_key(assignment);
-            let body = if known { None } else { self.body(assignment, profiles) };
+            let is_stored = next.entries.contains_key(assignment);
+            let body = if is_stored { None } else { self.body(assignment, profiles) };
             let drop_body = body.is_some() && bodies == MAX_BODIES;
             let body = body.filter(|_| !drop_body);
             let size =
-                store::size_of_gang(gang) + if known { 0 } else { store::size_of_entry(assignment, body.as_ref()) };
+                store::size_of_gang(gang) + if is_stored { 0 } else { store::size_of_entry(assignment, body.as_ref()) };
             if next.by_gang.len() == MAX_GANGS || *gangs == MAX_GANGS_PER_NAMESPACE || bytes + size > MAX_BYTES {
                 dropped.gangs += 1;
                 dropped.namespace.get_or_insert_with(|| gang.namespace.clone());

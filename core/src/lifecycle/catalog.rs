@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::{Action, Attempt, Method};
-use crate::config::{Argv, Helper, HelperMethod, HttpPost, Termination};
+use crate::config::{Argv, HttpPost, SidecarEntry, SidecarMethod, Termination};
 
 /// Default time that a sidecar may take to exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,13 +18,13 @@ const CONSUL_EXIT_TIMEOUT: Duration = Duration::from_secs(40);
 /// because the others may need them to send buffered data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SidecarCatalog {
-    entries: Vec<Entry>,
+    entries: Vec<CatalogEntry>,
     port_forward: bool,
 }
 
 /// How to terminate one sidecar.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct CatalogEntry {
     /// Name of the entry, and of the containers that it applies to by default.
     pub(super) name: Box<str>,
     /// The only method for this sidecar.
@@ -38,7 +38,7 @@ impl SidecarCatalog {
     pub fn new(settings: &Termination) -> Self {
         let mut built_in = BUILT_IN.clone();
         let mut entries = Vec::with_capacity(built_in.len() + settings.helpers.len());
-        for entry in settings.helpers.iter().map(Entry::configured) {
+        for entry in settings.helpers.iter().map(CatalogEntry::configured) {
             match built_in.iter_mut().find(|known| known.name == entry.name) {
                 Some(known) => *known = entry,
                 None => entries.push(entry),
@@ -49,12 +49,12 @@ impl SidecarCatalog {
     }
 
     /// Returns true if the settings allow the method of `entry`.
-    pub(super) fn allows(&self, entry: &Entry) -> bool {
+    pub(super) fn allows(&self, entry: &CatalogEntry) -> bool {
         self.port_forward || entry.attempt.method != Method::SidecarPost
     }
 
     /// Returns the entry called `name` and its position in the order of termination.
-    pub(super) fn find(&self, name: &str) -> Option<(usize, &Entry)> {
+    pub(super) fn find(&self, name: &str) -> Option<(usize, &CatalogEntry)> {
         self.entries.iter().enumerate().find(|(_, entry)| *entry.name == *name)
     }
 }
@@ -65,11 +65,11 @@ pub(super) fn contains(settings: &Termination, name: &str) -> bool {
         || BUILT_IN.iter().any(|entry| *entry.name == *name)
 }
 
-impl Entry {
-    fn configured(helper: &Helper) -> Self {
+impl CatalogEntry {
+    fn configured(helper: &SidecarEntry) -> Self {
         let (method, action) = match &helper.method {
-            HelperMethod::Exec(Argv(argv)) => (Method::SidecarExec, Action::Exec { argv: argv.clone() }),
-            HelperMethod::Http(HttpPost { port, path }) => {
+            SidecarMethod::Exec(Argv(argv)) => (Method::SidecarExec, Action::Exec { argv: argv.clone() }),
+            SidecarMethod::Http(HttpPost { port, path }) => {
                 (Method::SidecarPost, Action::Post { port: *port, path: path.clone() })
             }
         };
@@ -103,32 +103,32 @@ impl Entry {
 }
 
 /// The built-in entries, each with a link to its documentation.
-static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+static BUILT_IN: LazyLock<Vec<CatalogEntry>> = LazyLock::new(|| {
     vec![
         // With --quitquitquit its admin port accepts a POST.
         // https://github.com/GoogleCloudPlatform/cloud-sql-proxy/blob/main/cmd/root.go
-        Entry::post("cloud-sql-proxy", 9091, "/quitquitquit"),
+        CatalogEntry::post("cloud-sql-proxy", 9091, "/quitquitquit"),
         // The usual container name of version 1, which many manifests still use.
-        Entry::post("cloudsql-proxy", 9091, "/quitquitquit"),
+        CatalogEntry::post("cloudsql-proxy", 9091, "/quitquitquit"),
         // Requires the annotation vault.hashicorp.com/agent-enable-quit; the injector's listener is on port 8200.
         // https://github.com/hashicorp/vault/pull/14223, https://github.com/hashicorp/vault-k8s/pull/330
-        Entry::post("vault-agent", 8200, "/agent/v1/quit"),
+        CatalogEntry::post("vault-agent", 8200, "/agent/v1/quit"),
         // https://docs.dapr.io/operations/hosting/kubernetes/kubernetes-job/
-        Entry::post("daprd", 3500, "/v1.0/shutdown"),
+        CatalogEntry::post("daprd", 3500, "/v1.0/shutdown"),
         // Its HTTP server has no quit endpoint. The -debug images contain kill, the others no command at all.
         // https://docs.fluentbit.io/manual/installation/downloads/docker
-        Entry::sigterm("fluent-bit"),
+        CatalogEntry::sigterm("fluent-bit"),
         // The sidecar of the OpenTelemetry operator, and the usual name in manifests. There is no quit endpoint, and
         // the official images contain only the collector: this works for images that contain kill.
         // https://github.com/open-telemetry/opentelemetry-helm-charts/issues/193
-        Entry::sigterm("otc-container"),
-        Entry::sigterm("otel-collector"),
+        CatalogEntry::sigterm("otc-container"),
+        CatalogEntry::sigterm("otel-collector"),
         // Requires lifecycle management; it responds at once and terminates Envoy after its grace period.
         // https://github.com/hashicorp/consul-dataplane/blob/main/pkg/consuldp/lifecycle.go
-        Entry::post("consul-dataplane", 20600, "/graceful_shutdown").with_exit_timeout(CONSUL_EXIT_TIMEOUT),
+        CatalogEntry::post("consul-dataplane", 20600, "/graceful_shutdown").with_exit_timeout(CONSUL_EXIT_TIMEOUT),
         // Newer versions require the annotation config.linkerd.io/proxy-admin-shutdown: enabled.
         // https://github.com/linkerd/linkerd2-proxy/pull/811, https://github.com/linkerd/linkerd2-proxy/pull/3014
-        Entry::post("linkerd-proxy", 4191, "/shutdown"),
+        CatalogEntry::post("linkerd-proxy", 4191, "/shutdown"),
     ]
 });
 
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn a_configured_entry_comes_first_or_replaces_a_built_in_one() {
         let mut settings = Configuration::embedded().termination;
-        let exec = |name: &str| Helper {
+        let exec = |name: &str| SidecarEntry {
             name: ContainerName::parse(name).unwrap(),
-            method: HelperMethod::Exec(Argv(vec!["stop".to_owned()])),
+            method: SidecarMethod::Exec(Argv(vec!["stop".to_owned()])),
         };
         let before = names(&SidecarCatalog::new(&settings)).len();
         settings.helpers = vec![exec("daprd"), exec("cache")];

@@ -1,11 +1,11 @@
 //! Decides what to do for a pod now.
 //!
-//! The order matters: first the effects of earlier actions are reported, then every reason to leave the pod alone is
-//! checked. Then the main containers must have completed and the stabilization window must be over. Only then are
-//! the sidecars terminated and, last, the proxy.
+//! The order matters: the controller first reports the effects of earlier actions and then checks for reasons to skip
+//! the pod. It terminates the sidecars, and last the proxy, only after the main containers have completed and the
+//! stabilization window is over.
 
+mod findings;
 mod main_containers;
-mod outcome;
 mod preconditions;
 mod terminate;
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::roles::Roles;
-use super::{Decision, History, PodFacts, Report, ReportCode, SidecarCatalog, SkipReason, WaitReason};
+use super::{Decision, History, PodFacts, PodFinding, PodFindingCode, SidecarCatalog, SkipReason, WaitReason};
 use crate::config::{MAX_SETTLE, Termination};
 use crate::duration;
 use crate::scope::{Exclusion, Mode};
@@ -30,7 +30,7 @@ pub struct DecisionInput<'a> {
     pub settings: &'a Termination,
     /// Sidecar catalog under these settings.
     pub catalog: &'a SidecarCatalog,
-    /// Previous attempts and reports.
+    /// Previous attempts and published findings.
     pub history: &'a History,
     /// Current time.
     pub now: Timestamp,
@@ -53,48 +53,48 @@ fn evaluate(input: &DecisionInput<'_>) -> Result<Decision, Decision> {
     if let Some(until) = history.in_flight(now) {
         return Err(Decision::Wait { until: Some(until), reason: WaitReason::InFlight });
     }
-    let report_once =
-        |report: Report| if history.is_reported(&report) { Ok(()) } else { Err(Decision::Report(report)) };
+    let publish_once =
+        |finding: PodFinding| if history.is_published(&finding) { Ok(()) } else { Err(Decision::Publish(finding)) };
     let roles = || Roles::new(facts, settings.proxy_container.as_str(), catalog);
 
     if history.has_attempts() {
-        outcome::reports(input, &roles()).into_iter().try_for_each(report_once)?;
+        findings::of_attempts(input, &roles()).into_iter().try_for_each(publish_once)?;
     }
     // Checked before the roles are determined, because most namespaces have not opted in and the roles are costly.
     preconditions::check_pod(facts, mode, settings)?;
     let roles = roles();
     if let Some(unknown) = &roles.unknown_main {
-        report_once(Report::new(ReportCode::PayloadUnknown).with_detail(unknown.as_str()))?;
+        publish_once(PodFinding::new(PodFindingCode::PayloadUnknown).with_detail(unknown.as_str()))?;
         return Err(Decision::Skip(SkipReason::PayloadUnknown));
     }
-    if let Some(report) = outcome::proxy_died_early(input, &roles) {
-        report_once(report)?;
+    if let Some(finding) = findings::proxy_died_early(input, &roles) {
+        publish_once(finding)?;
     }
     let can_complete = main_containers::check_can_complete(&roles.main);
     if can_complete.is_ok() {
-        roles.reports.iter().cloned().try_for_each(report_once)?;
+        roles.findings.iter().cloned().try_for_each(publish_once)?;
     }
     preconditions::check_targets(facts, &roles)?;
     can_complete?;
     let window = match stabilization_window(facts, settings) {
         Ok(window) => window,
         Err(detail) => {
-            report_once(Report::new(ReportCode::SettleUnreadable).with_detail(detail))?;
+            publish_once(PodFinding::new(PodFindingCode::SettleUnreadable).with_detail(detail))?;
             settings.settle.0
         }
     };
     let completed = main_containers::completion_time(facts, &roles.main)?;
     main_containers::check_stabilized(completed, window, now)?;
     if mode == Ok(Mode::Audit) {
-        if let Some(report) = terminate::audit_report(&roles) {
-            report_once(report)?;
+        if let Some(finding) = terminate::audit_finding(&roles) {
+            publish_once(finding)?;
         }
         return Err(Decision::Skip(SkipReason::Audit));
     }
-    terminate::next_action(input, &roles, completed, report_once)
+    terminate::next_action(input, &roles, completed, publish_once)
 }
 
-/// Returns the stabilization window after the completion of the main containers. `Err` is the detail of the report
+/// Returns the stabilization window after the completion of the main containers. `Err` is the detail of the finding
 /// about an invalid annotation: its value, or the limit that it exceeds.
 fn stabilization_window(facts: &PodFacts, settings: &Termination) -> Result<Duration, String> {
     let text = match &facts.annotations.settle {

@@ -27,15 +27,15 @@ pub enum Decision {
         /// The action to carry out.
         attempt: Attempt,
         /// The container to terminate.
-        target: Target,
+        target: TerminationTarget,
     },
-    /// Publish the report, call [`History::record_report`](super::History::record_report), and decide again.
-    Report(Report),
+    /// Publish the finding, call [`History::record_finding`](super::History::record_finding), and decide again.
+    Publish(PodFinding),
 }
 
 /// The container that an action applies to. The action no longer applies when any of these values has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct TerminationTarget {
     /// Role of the container in the pod.
     pub role: Role,
     /// Name of the container.
@@ -57,14 +57,14 @@ pub enum Role {
 
 /// A finding about one pod. The controller publishes it once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// Kind of the report.
-    pub code: ReportCode,
-    /// Name of the affected container, if the report is about one.
+pub struct PodFinding {
+    /// Code of the finding.
+    pub code: PodFindingCode,
+    /// Name of the affected container, if the finding is about one.
     pub container: Option<Box<str>>,
     /// Details that are specific to this pod; may be empty.
     pub detail: String,
-    /// Details of the termination, set for [`ReportCode::ProxyEnded`] and [`ReportCode::HelperEnded`].
+    /// Details of the termination, set for [`PodFindingCode::ProxyEnded`] and [`PodFindingCode::HelperEnded`].
     pub termination: Option<TerminationDetails>,
 }
 
@@ -152,8 +152,8 @@ codes! {
 }
 
 codes! {
-    /// Kinds of reports about a pod; each is published once for each container.
-    pub enum ReportCode {
+    /// Codes of the findings about a pod; each is published once for each container.
+    pub enum PodFindingCode {
         /// The controller terminated the proxy.
         ProxyEnded => "terminated the proxy after the main containers completed",
         /// No method worked until the deadline.
@@ -195,7 +195,7 @@ impl From<Exclusion> for SkipReason {
     }
 }
 
-impl ReportCode {
+impl PodFindingCode {
     /// Returns the severity of the finding.
     #[must_use]
     pub fn severity(self) -> Severity {
@@ -206,10 +206,10 @@ impl ReportCode {
     }
 }
 
-impl Report {
-    /// Returns the report as a finding about the pod or its container.
+impl PodFinding {
+    /// Converts to the shared finding type.
     #[must_use]
-    pub fn finding(&self) -> Finding {
+    pub fn to_finding(&self) -> Finding {
         let Self { code, container, detail, termination } = self;
         let text = code.text();
         let (message, evidence) = match termination {
@@ -233,11 +233,11 @@ impl Report {
         }
     }
 
-    pub(super) fn new(code: ReportCode) -> Self {
+    pub(super) fn new(code: PodFindingCode) -> Self {
         Self { code, container: None, detail: String::new(), termination: None }
     }
 
-    pub(super) fn about(code: ReportCode, container: &str) -> Self {
+    pub(super) fn about(code: PodFindingCode, container: &str) -> Self {
         Self { container: Some(container.into()), ..Self::new(code) }
     }
 

@@ -49,7 +49,7 @@ pub struct PodFacts {
     pub annotations: PodAnnotations,
     /// Application containers listed in the injector's status annotation. `None` if the annotation is missing or
     /// malformed; empty if it exceeds a limit, so that no container counts as the proxy.
-    pub injected: Option<Box<[Box<str>]>>,
+    pub injected_containers: Option<Box<[Box<str>]>>,
     /// Configuration of pilot-agent.
     pub agent: AgentConfig,
     /// True if the pod has more containers than the limit; `containers` is empty then.

@@ -1,7 +1,7 @@
-//! History of one pod: attempts on its containers, and reports that were published.
+//! History of one pod: attempts on its containers, and findings that were published.
 //!
 //! Its size is bounded by the pod: one entry for each container that the controller tried to terminate, one for each
-//! kind of report about a container. Losing it is harmless: the controller starts again with the first method.
+//! code of a finding about a container. Losing it is harmless: the controller starts again with the first method.
 
 mod attempts;
 
@@ -9,16 +9,16 @@ use jiff::Timestamp;
 
 pub(super) use attempts::{ContainerAttempts, Progress};
 
-use super::{Attempt, AttemptOutcome, AttemptResult, Method, Report, ReportCode, Target};
+use super::{Attempt, AttemptOutcome, AttemptResult, Method, PodFinding, PodFindingCode, TerminationTarget};
 
 /// Length limit of [`AttemptOutcome::detail`]; the first line of an error fits.
-const DETAIL_BYTES: usize = 256;
+const MAX_DETAIL_BYTES: usize = 256;
 
 /// History of one pod, keyed by its uid.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     attempts: Vec<ContainerAttempts>,
-    reported: Vec<(ReportCode, Option<Box<str>>)>,
+    published: Vec<(PodFindingCode, Option<Box<str>>)>,
     in_flight: Option<Timestamp>,
     main_restarts: Option<u64>,
 }
@@ -33,7 +33,7 @@ impl History {
     /// Records the outcome of an attempt. `jitter`, in 0..1, spreads the retries of pods that completed together.
     pub fn record(
         &mut self,
-        target: &Target,
+        target: &TerminationTarget,
         attempt: &Attempt,
         mut outcome: AttemptOutcome,
         jitter: f64,
@@ -47,17 +47,17 @@ impl History {
         self.attempts_on(target, attempt.method, now).record(attempt, outcome, jitter, now);
     }
 
-    /// Records that `report` was published.
-    pub fn record_report(&mut self, report: &Report) {
-        if !self.is_reported(report) {
-            self.reported.push((report.code, report.container.clone()));
+    /// Records that `finding` was published.
+    pub fn record_finding(&mut self, finding: &PodFinding) {
+        if !self.is_published(finding) {
+            self.published.push((finding.code, finding.container.clone()));
         }
     }
 
-    /// Returns true if a report with the same code about the same container was published.
+    /// Returns true if a finding with the same code about the same container was published.
     #[must_use]
-    pub fn is_reported(&self, report: &Report) -> bool {
-        self.reported.iter().any(|(code, container)| *code == report.code && *container == report.container)
+    pub fn is_published(&self, finding: &PodFinding) -> bool {
+        self.published.iter().any(|(code, container)| *code == finding.code && *container == finding.container)
     }
 
     /// Returns the time until which an action counts as in progress.
@@ -80,7 +80,7 @@ impl History {
         self.attempts.iter().find(|attempts| attempts.container() == container)
     }
 
-    fn attempts_on(&mut self, target: &Target, method: Method, now: Timestamp) -> &mut ContainerAttempts {
+    fn attempts_on(&mut self, target: &TerminationTarget, method: Method, now: Timestamp) -> &mut ContainerAttempts {
         let existing = self.attempts.iter().position(|attempts| attempts.container() == &*target.container);
         let index = existing.unwrap_or_else(|| {
             self.attempts.push(ContainerAttempts::new(target, method, now));
@@ -101,14 +101,14 @@ impl AttemptResult {
         }
     }
 
-    /// Returns true if the attempt reached the container, so that the result says something about the method.
-    fn reached_container(self) -> bool {
+    /// Returns true if the result depends on the method and not on the availability of the node or the container.
+    fn is_conclusive(self) -> bool {
         !matches!(self, Self::Unreachable | Self::ContainerGone | Self::PodGone)
     }
 }
 
 /// Truncates `detail` at a character boundary.
 fn truncated(mut detail: String) -> String {
-    detail.truncate(detail.floor_char_boundary(DETAIL_BYTES));
+    detail.truncate(detail.floor_char_boundary(MAX_DETAIL_BYTES));
     detail
 }

@@ -2,36 +2,36 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::catalog::{Entry, SidecarCatalog};
-use super::{ContainerFacts, PodFacts, Report, ReportCode};
+use super::catalog::{CatalogEntry, SidecarCatalog};
+use super::{ContainerFacts, PodFacts, PodFinding, PodFindingCode};
 use crate::pod::ContainerKind;
 
-/// Detail of a report. With a shared process namespace, the signal would terminate the sandbox and with it every
+/// Detail of a finding. With a shared process namespace, the signal would terminate the sandbox and with it every
 /// container of the pod; with hostPID, it would reach the init process of the node.
 const SHARED_PROCESSES: &str =
     "its command signals process 1, which is not its own with shareProcessNamespace or hostPID";
-/// Detail of a report about a sidecar whose method needs a port-forward.
-pub(super) const PORT_FORWARD_OFF: &str = "its method needs a port-forward, and termination.portForward is false";
+/// Detail of a finding about a sidecar whose method needs a port-forward.
+pub(super) const PORT_FORWARD_DISABLED: &str = "its method needs a port-forward, and termination.portForward is false";
 
 /// The containers of a pod by role.
 #[derive(Debug)]
 pub(super) struct Roles<'a> {
     /// The Istio proxy.
-    pub(super) proxy: Proxy<'a>,
+    pub(super) proxy: ProxyRole<'a>,
     /// Sidecars that can be terminated, in the order of termination.
-    pub(super) sidecars: Vec<(&'a ContainerFacts, &'a Entry)>,
+    pub(super) sidecars: Vec<(&'a ContainerFacts, &'a CatalogEntry)>,
     /// Main containers, whose completion triggers termination.
     pub(super) main: Vec<&'a ContainerFacts>,
     /// Why `trainmesh.dev/payload-containers` is invalid: names that are not application containers, or an exceeded
     /// limit.
     pub(super) unknown_main: Option<String>,
-    /// Reports on sidecars that cannot be terminated, and on an invalid `trainmesh.dev/helper-containers`.
-    pub(super) reports: Vec<Report>,
+    /// Findings about sidecars that cannot be terminated, and on an invalid `trainmesh.dev/helper-containers`.
+    pub(super) findings: Vec<PodFinding>,
 }
 
 /// The Istio proxy of a pod.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Proxy<'a> {
+pub(super) enum ProxyRole<'a> {
     /// An application container.
     Classic(&'a ContainerFacts),
     /// An application container that the kubelet restarts after every exit.
@@ -45,8 +45,8 @@ pub(super) enum Proxy<'a> {
 impl<'a> Roles<'a> {
     /// Determines the roles: annotations come first, then names of the catalog. Other containers are main containers.
     pub(super) fn new(facts: &'a PodFacts, proxy_container: &str, catalog: &'a SidecarCatalog) -> Self {
-        let proxy = Proxy::find(facts, proxy_container);
-        let is_proxy = |container: &ContainerFacts| matches!(proxy, Proxy::Classic(it) | Proxy::AlwaysRestarted(it) if it.name == container.name);
+        let proxy = ProxyRole::find(facts, proxy_container);
+        let is_proxy = |container: &ContainerFacts| matches!(proxy, ProxyRole::Classic(it) | ProxyRole::AlwaysRestarted(it) if it.name == container.name);
         let app = || {
             let containers = facts.containers.iter().filter(|container| container.kind == ContainerKind::App);
             containers.filter(move |container| !is_proxy(container))
@@ -62,7 +62,8 @@ impl<'a> Roles<'a> {
             Some(Err(_)) | None => HashMap::new(),
         };
 
-        let mut roles = Self { proxy, sidecars: Vec::new(), main: Vec::new(), unknown_main: None, reports: Vec::new() };
+        let mut roles =
+            Self { proxy, sidecars: Vec::new(), main: Vec::new(), unknown_main: None, findings: Vec::new() };
         let mut sidecars = Vec::new();
         for container in app() {
             let declared_entry = declared_sidecars.get(&*container.name).copied();
@@ -70,26 +71,16 @@ impl<'a> Roles<'a> {
             let is_main = declared_main.as_ref().map(|names| names.contains(&*container.name));
             match (is_main, declared_entry, catalog.find(entry)) {
                 (Some(true), _, _) | (None, None, None) => roles.main.push(container),
-                (_, _, Some(_)) if container.rules.restarts_all_when_terminated => {
-                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
-                    roles.reports.push(report.with_detail("terminating it would restart all containers"));
-                }
-                (_, _, Some(_)) if !container.can_complete() => {
-                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
-                    roles.reports.push(report.with_detail("the kubelet would restart it"));
-                }
-                (_, _, Some((_, entry))) if !catalog.allows(entry) => {
-                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
-                    roles.reports.push(report.with_detail(PORT_FORWARD_OFF));
-                }
-                (_, _, Some((_, entry))) if facts.shared_processes && entry.signals_process_1() => {
-                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
-                    roles.reports.push(report.with_detail(SHARED_PROCESSES));
-                }
-                (_, _, Some((position, entry))) => sidecars.push((position, container, entry)),
+                (_, _, Some((position, entry))) => match obstacle(facts, container, catalog, entry) {
+                    None => sidecars.push((position, container, entry)),
+                    Some(detail) => {
+                        let finding = PodFinding::about(PodFindingCode::HelperHasNoMethod, &container.name);
+                        roles.findings.push(finding.with_detail(detail));
+                    }
+                },
                 (_, Some(entry), None) => {
-                    let report = Report::about(ReportCode::HelperHasNoMethod, &container.name);
-                    roles.reports.push(report.with_detail(format!("the catalog has no entry {entry:?}")));
+                    let finding = PodFinding::about(PodFindingCode::HelperHasNoMethod, &container.name);
+                    roles.findings.push(finding.with_detail(format!("the catalog has no entry {entry:?}")));
                 }
                 (Some(false), None, None) => {}
             }
@@ -99,7 +90,7 @@ impl<'a> Roles<'a> {
 
         roles.unknown_main = unknown_main(facts, app().map(|container| &*container.name));
         if let Some(unknown) = unknown_sidecars(facts) {
-            roles.reports.push(Report::new(ReportCode::HelperUnknown).with_detail(unknown));
+            roles.findings.push(PodFinding::new(PodFindingCode::HelperUnknown).with_detail(unknown));
         }
         roles
     }
@@ -112,11 +103,11 @@ impl Roles<'_> {
     }
 }
 
-impl<'a> Proxy<'a> {
+impl<'a> ProxyRole<'a> {
     /// Finds the proxy. The injector's list of containers takes precedence over the name, which a user may have given
     /// to another container.
     fn find(facts: &'a PodFacts, name: &str) -> Self {
-        let listed = facts.injected.as_ref().is_none_or(|listed| listed.iter().any(|it| **it == *name));
+        let listed = facts.injected_containers.as_ref().is_none_or(|listed| listed.iter().any(|it| **it == *name));
         let named = |kind: ContainerKind| facts.containers.iter().find(move |it| it.kind == kind && *it.name == *name);
         match (named(ContainerKind::App), named(ContainerKind::NativeSidecar)) {
             (Some(container), _) if listed && container.can_complete() => Self::Classic(container),
@@ -124,6 +115,26 @@ impl<'a> Proxy<'a> {
             (_, Some(_)) => Self::Native,
             _ => Self::Absent,
         }
+    }
+}
+
+/// Returns why `container`, a sidecar with a catalog entry, cannot be terminated; `None` if it can be.
+fn obstacle(
+    facts: &PodFacts,
+    container: &ContainerFacts,
+    catalog: &SidecarCatalog,
+    entry: &CatalogEntry,
+) -> Option<&'static str> {
+    if container.rules.restarts_all_when_terminated {
+        Some("terminating it would restart all containers")
+    } else if !container.can_complete() {
+        Some("the kubelet would restart it")
+    } else if !catalog.allows(entry) {
+        Some(PORT_FORWARD_DISABLED)
+    } else if facts.shared_processes && entry.signals_process_1() {
+        Some(SHARED_PROCESSES)
+    } else {
+        None
     }
 }
 

@@ -1,7 +1,7 @@
 //! Detects sidecars of a new pod that will have to be terminated.
 
 use super::catalog;
-use super::roles::{PORT_FORWARD_OFF, Roles};
+use super::roles::{PORT_FORWARD_DISABLED, Roles};
 use super::{PodFacts, SidecarCatalog};
 use crate::config::Termination;
 use crate::keys;
@@ -16,8 +16,8 @@ pub enum PodSidecars {
     MainNeverCompletes,
     /// The pod has sidecars to terminate after the main containers.
     Terminable {
-        /// Names of sidecars that need a port-forward although the settings forbid it: they keep running.
-        without_method: Vec<Box<str>>,
+        /// Names of sidecars that keep running, because their method needs a port-forward and the settings disable it.
+        blocked: Vec<Box<str>>,
     },
 }
 
@@ -33,13 +33,13 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
     let facts = PodFacts::read(pod);
     let catalog = SidecarCatalog::new(settings);
     let roles = Roles::new(&facts, settings.proxy_container.as_str(), &catalog);
-    if roles.sidecars.is_empty() && roles.reports.is_empty() {
+    if roles.sidecars.is_empty() && roles.findings.is_empty() {
         return PodSidecars::None;
     }
     let completes = !roles.main.is_empty() && roles.main.iter().all(|container| container.can_complete());
     if !completes {
         return PodSidecars::MainNeverCompletes;
     }
-    let without_method = roles.reports.into_iter().filter(|report| report.detail == PORT_FORWARD_OFF);
-    PodSidecars::Terminable { without_method: without_method.filter_map(|report| report.container).collect() }
+    let blocked = roles.findings.into_iter().filter(|finding| finding.detail == PORT_FORWARD_DISABLED);
+    PodSidecars::Terminable { blocked: blocked.filter_map(|finding| finding.container).collect() }
 }

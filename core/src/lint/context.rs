@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::raw::{mounts, text};
-use super::setting::{NcclConf, Settings};
+use super::raw::{mounts, str_at};
+use super::setting::{ContainerSettings, NcclConf};
 use super::{LintInput, rdma};
 use crate::pod::{Container, ContainerKind};
 use crate::quantity::whole_units;
@@ -33,7 +33,7 @@ pub(super) struct ContainerFacts<'a> {
     pub(super) gpus: u64,
     /// RDMA adapters that the container requests, with their counts.
     pub(super) adapters: Vec<(&'a str, u64)>,
-    pub(super) settings: Settings<'a>,
+    pub(super) settings: ContainerSettings<'a>,
 }
 
 impl<'a> CheckContext<'a> {
@@ -49,13 +49,13 @@ impl<'a> CheckContext<'a> {
                 spec,
                 gpus: spec.accelerators().map_or(0, |accelerators| accelerators.count),
                 adapters: adapters(spec, input),
-                settings: Settings::new(&conf, spec),
+                settings: ContainerSettings::new(&conf, spec),
             })
             .collect();
         let mut volumes = HashMap::new();
         let listed = input.pod.spec().and_then(|spec| spec.get("volumes")).and_then(Value::as_array);
         for (index, volume) in listed.into_iter().flatten().enumerate() {
-            if let Some(name) = text(volume, "name") {
+            if let Some(name) = str_at(volume, "name") {
                 volumes.entry(name).or_insert((index, volume));
             }
         }
@@ -120,8 +120,8 @@ impl<'a> CheckContext<'a> {
 impl<'a> ContainerFacts<'a> {
     /// Returns the container's name for messages, such as `container train`.
     pub(super) fn display_name(&self) -> String {
-        let list = if self.spec.kind == ContainerKind::App { "container" } else { "init container" };
-        format!("{list} {}", self.spec.name())
+        let kind = if self.spec.kind == ContainerKind::App { "container" } else { "init container" };
+        format!("{kind} {}", self.spec.name())
     }
 
     /// Returns the JSON pointer of `path` below the container.

@@ -14,11 +14,11 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
     for rule in context.input.rules.iter().filter(|rule| rule.outcome == Verdict::Refused) {
         let field = rule.field.as_deref().unwrap_or(POD);
         let (name, reason) = (rule.rule.name(), rule.reason.code());
-        if rule.parts.is_empty() {
+        if rule.notes.is_empty() {
             findings.push(field, format!("{name} is refused: {reason}: {}", rule.message));
         }
-        for part in &rule.parts {
-            findings.push(field, format!("{name} is refused: {reason}: {part}"));
+        for note in &rule.notes {
+            findings.push(field, format!("{name} is refused: {reason}: {note}"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Resource requests of containers: FP014 to FP016, FP030, FP032.
 
 use super::context::{CheckContext, ContainerFacts};
-use super::raw::text;
+use super::raw::str_at;
 use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::{ResourcePattern, Transport};
@@ -86,7 +86,7 @@ fn may_have_accelerator(container: &ContainerFacts<'_>, profile: Option<&Profile
 }
 
 /// FP016: the apiserver rejects containers that request huge pages but neither cpu nor memory.
-pub(super) fn huge_pages_alone(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+pub(super) fn huge_pages_without_memory(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         let names = || {
             ["limits", "requests"].into_iter().filter_map(|kind| container.resources(kind)).flat_map(|map| map.keys())
@@ -106,7 +106,7 @@ pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut Fi
     for container in context.containers.iter().filter(needs_channel) {
         let mounted = container
             .mounts()
-            .any(|(_, mount)| text(mount, "mountPath").is_some_and(|path| path.starts_with(IMEX_CHANNELS)));
+            .any(|(_, mount)| str_at(mount, "mountPath").is_some_and(|path| path.starts_with(IMEX_CHANNELS)));
         let is_injected = container.settings.get(IMEX_VARIABLE).is_some();
         if !mounted && !is_injected && container.settings.number("NCCL_MNNVL_ENABLE") == Some(1) {
             let message = format!("{}: NCCL_MNNVL_ENABLE=1 without a ComputeDomain claim", container.display_name());

@@ -8,7 +8,7 @@ use crate::config::Profile;
 use crate::fabric::ComputeDomain;
 use crate::mutate::RuleOutcome;
 use crate::pod::{Injection, Pod};
-use crate::workload::Member;
+use crate::workload::PodIdentity;
 
 /// A patched pod and what is known about its namespace, job and cluster.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub struct LintInput<'a> {
     /// Known facts of the cluster.
     pub cluster: ClusterView<'a>,
     /// The pod's position in its workload.
-    pub member: Option<Member<'a>>,
+    pub member: Option<PodIdentity<'a>>,
     /// Number of pods with the pod's role, if known.
     pub replicas: Option<u64>,
     /// Facts of the pod's whole workload; `None` in an admission review.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::command::CommandSettings;
 use super::network::shares_addresses;
-use super::raw::text;
+use super::raw::str_at;
 use super::rdma;
 use crate::pod::Pod;
 
@@ -52,5 +52,5 @@ impl JobContext {
 /// Returns the templates of the pod's claims.
 pub(super) fn claim_templates(pod: Pod<'_>) -> impl Iterator<Item = &str> {
     let claims = pod.spec().and_then(|spec| spec.get("resourceClaims")).and_then(Value::as_array);
-    claims.into_iter().flatten().filter_map(|claim| text(claim, "resourceClaimTemplateName"))
+    claims.into_iter().flatten().filter_map(|claim| str_at(claim, "resourceClaimTemplateName"))
 }

@@ -1,7 +1,7 @@
 //! Settings that do not reach MPI ranks: FP023, FP042, FP043.
 
 use super::context::{CheckContext, ContainerFacts};
-use super::raw::text;
+use super::raw::str_at;
 use super::setting::Origin;
 use super::sink::FindingSink;
 use crate::fabric::conf;
@@ -76,7 +76,7 @@ pub(super) fn old_launcher_parameter(context: &CheckContext<'_>, findings: &mut 
 /// Returns true if the container mounts a configuration file that every rank reads.
 fn mounts_conf(container: &ContainerFacts<'_>) -> bool {
     container.mounts().any(|(_, mount)| {
-        let path = text(mount, "mountPath").unwrap_or_default();
+        let path = str_at(mount, "mountPath").unwrap_or_default();
         [conf::NCCL_PATH, conf::RCCL_PATH].contains(&path) || path.ends_with("/.nccl.conf")
     })
 }

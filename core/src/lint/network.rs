@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::context::{CheckContext, ContainerFacts};
-use super::raw::text;
+use super::raw::str_at;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
@@ -38,7 +38,7 @@ pub(super) fn interfaces(context: &CheckContext<'_>) -> Option<Vec<String>> {
             return None;
         }
         let entries: Vec<Value> = serde_json::from_str(annotation).ok()?;
-        interfaces.extend(entries.iter().filter_map(|entry| text(entry, "interfaceName").map(str::to_owned)));
+        interfaces.extend(entries.iter().filter_map(|entry| str_at(entry, "interfaceName").map(str::to_owned)));
     }
     Some(interfaces)
 }
@@ -53,8 +53,8 @@ fn attachments(context: &CheckContext<'_>) -> Option<Vec<Attachment>> {
     if annotation.starts_with('[') {
         let entries: Vec<Value> = serde_json::from_str(annotation).ok()?;
         let attachment = |entry: &Value| {
-            let interface = text(entry, "interface").map(str::to_owned);
-            Some(Attachment { name: text(entry, "name")?.to_owned(), interface })
+            let interface = str_at(entry, "interface").map(str::to_owned);
+            Some(Attachment { name: str_at(entry, "name")?.to_owned(), interface })
         };
         return entries.iter().map(attachment).collect();
     }

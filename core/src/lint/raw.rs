@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::pod::Container;
 
 /// Returns the string at `key`.
-pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+pub(super) fn str_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::context::{CheckContext, ContainerFacts};
-use super::raw::text;
+use super::raw::str_at;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
@@ -63,8 +63,8 @@ fn effective<'a>(context: &CheckContext<'a>, container: &ContainerFacts<'a>, key
 pub(super) fn host_devices(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         for (index, mount) in container.mounts() {
-            let volume = text(mount, "name").and_then(|name| context.volume(name));
-            let path = volume.and_then(|(_, volume)| text(volume.get("hostPath")?, "path"));
+            let volume = str_at(mount, "name").and_then(|name| context.volume(name));
+            let path = volume.and_then(|(_, volume)| str_at(volume.get("hostPath")?, "path"));
             if !path.is_some_and(|path| path == DEVICES || path.starts_with("/dev/infiniband/")) {
                 continue;
             }
@@ -98,7 +98,7 @@ pub(super) fn pod_security(context: &CheckContext<'_>, findings: &mut FindingSin
     else {
         return;
     };
-    let by_profile = context.input.profile.and_then(|profile| Some((profile, forbidden_need(profile)?)));
+    let by_profile = context.input.profile.and_then(|profile| Some((profile, forbidden_requirement(profile)?)));
     if let Some((profile, need)) = by_profile {
         let message = format!("profile {} needs {need}, which Pod Security {level} forbids", profile.name);
         findings.push("/metadata/namespace", message);
@@ -108,7 +108,7 @@ pub(super) fn pod_security(context: &CheckContext<'_>, findings: &mut FindingSin
 }
 
 /// Returns the first requirement of `profile` that Pod Security forbids.
-fn forbidden_need(profile: &Profile) -> Option<&'static str> {
+fn forbidden_requirement(profile: &Profile) -> Option<&'static str> {
     let context = &profile.security_context;
     if context.privileged {
         Some("privileged")

@@ -6,16 +6,16 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::command::CommandSettings;
-use super::raw::{mounts, text};
+use super::raw::{mounts, str_at};
 use crate::fabric::conf;
 use crate::fabric::nccl::parse_c_integer;
 use crate::keys;
 use crate::pod::{Container, Pod};
 
 /// Settings of one container that checks need.
-pub(super) struct Settings<'a> {
+pub(super) struct ContainerSettings<'a> {
     container: Container<'a>,
-    all: Vec<Setting<'a>>,
+    all: Vec<ContainerSetting<'a>>,
     /// True if the command of the container runs `mpirun`.
     pub(super) runs_mpirun: bool,
     /// Variables that `mpirun -x` in the command passes to the ranks.
@@ -26,7 +26,7 @@ pub(super) struct Settings<'a> {
 
 /// One setting.
 #[derive(Clone, Copy)]
-pub(super) struct Setting<'a> {
+pub(super) struct ContainerSetting<'a> {
     pub(super) name: &'a str,
     /// The value; `None` if the pod does not show it.
     pub(super) value: Option<&'a str>,
@@ -60,28 +60,28 @@ pub(super) struct NcclConf<'a> {
 const PREFIXES: [&str; 9] =
     ["NCCL_", "FI_", "RDMAV_", "GLOO_", "TP_", "UCX_", "OMPI_MCA_", "PRTE_MCA_", "NVIDIA_IMEX_CHANNELS"];
 
-impl<'a> Settings<'a> {
+impl<'a> ContainerSettings<'a> {
     pub(super) fn new(conf: &NcclConf<'a>, container: Container<'a>) -> Self {
-        let mut all: Vec<Setting<'a>> = Vec::new();
+        let mut all: Vec<ContainerSetting<'a>> = Vec::new();
         let entries = container.raw().get("env").and_then(Value::as_array).into_iter().flatten().enumerate();
         for (index, entry) in entries {
-            let Some(name) = text(entry, "name").filter(|name| is_relevant(name)) else { continue };
+            let Some(name) = str_at(entry, "name").filter(|name| is_relevant(name)) else { continue };
             // The kubelet expands references to other variables; the result is unknown.
             let value = match entry.get("valueFrom") {
                 Some(from) if !from.is_null() => None,
-                _ => Some(text(entry, "value").unwrap_or_default()).filter(|value| !value.contains("$(")),
+                _ => Some(str_at(entry, "value").unwrap_or_default()).filter(|value| !value.contains("$(")),
             };
             // As in the kubelet, the last entry of a name takes effect.
             all.retain(|known| known.name != name);
             if all.len() == MAX_SETTINGS {
                 break;
             }
-            all.push(Setting { name, value, origin: Origin::Env(index) });
+            all.push(ContainerSetting { name, value, origin: Origin::Env(index) });
         }
         if conf.is_mounted(container) {
             let in_env: HashSet<&str> = all.iter().map(|known| known.name).collect();
             let unset = conf.settings.iter().filter(|(name, _)| !in_env.contains(name));
-            all.extend(unset.map(|(name, value)| Setting { name, value: Some(value), origin: Origin::Conf }));
+            all.extend(unset.map(|(name, value)| ContainerSetting { name, value: Some(value), origin: Origin::Conf }));
         }
         let command = CommandSettings::parse(container);
         for found in command.settings.iter().filter(|found| is_relevant(found.name)).take(MAX_SETTINGS) {
@@ -90,8 +90,8 @@ impl<'a> Settings<'a> {
             match (known, found.value) {
                 // `mpirun -x NAME` passes the value of its own environment.
                 (Some(_), None) if found.passed => {}
-                (Some(known), value) => all[known] = Setting { name: found.name, value, origin },
-                (None, value) => all.push(Setting { name: found.name, value, origin }),
+                (Some(known), value) => all[known] = ContainerSetting { name: found.name, value, origin },
+                (None, value) => all.push(ContainerSetting { name: found.name, value, origin }),
             }
         }
         let passed = command.settings.iter().filter(|found| found.passed);
@@ -105,11 +105,11 @@ impl<'a> Settings<'a> {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Setting<'a>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = ContainerSetting<'a>> {
         self.all.iter().copied()
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<Setting<'a>> {
+    pub(super) fn get(&self, name: &str) -> Option<ContainerSetting<'a>> {
         self.iter().find(|setting| setting.name == name)
     }
 
@@ -162,15 +162,15 @@ impl<'a> NcclConf<'a> {
         let field_path = conf::field_path();
         let projects_annotation = |volume: &&Value| {
             let items = volume.get("downwardAPI").and_then(|source| source.get("items")).and_then(Value::as_array);
-            let mut paths = items.into_iter().flatten().filter_map(|item| text(item.get("fieldRef")?, "fieldPath"));
+            let mut paths = items.into_iter().flatten().filter_map(|item| str_at(item.get("fieldRef")?, "fieldPath"));
             paths.any(|path| path == field_path)
         };
         let volumes = listed.into_iter().flatten().filter(projects_annotation);
-        Self { settings, volumes: volumes.filter_map(|volume| text(volume, "name")).collect() }
+        Self { settings, volumes: volumes.filter_map(|volume| str_at(volume, "name")).collect() }
     }
 
     fn is_mounted(&self, container: Container<'_>) -> bool {
         !self.volumes.is_empty()
-            && mounts(container).any(|(_, mount)| text(mount, "name").is_some_and(|name| self.volumes.contains(name)))
+            && mounts(container).any(|(_, mount)| str_at(mount, "name").is_some_and(|name| self.volumes.contains(name)))
     }
 }

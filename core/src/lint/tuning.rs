@@ -12,8 +12,8 @@ use crate::finding::Severity;
 pub(super) fn deprecated(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         for name in container.settings.iter().map(|setting| setting.name) {
-            if let Some(replacement) = variable(name).and_then(|variable| variable.deprecated) {
-                let message = format!("{}: {name}: {replacement}", container.display_name());
+            if let Some(note) = variable(name).and_then(|variable| variable.deprecated) {
+                let message = format!("{}: {name}: {note}", container.display_name());
                 findings.push(container.settings.field(name), message);
             }
         }

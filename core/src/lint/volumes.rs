@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::context::{CheckContext, ContainerFacts};
-use super::raw::text;
+use super::raw::str_at;
 use super::sink::FindingSink;
 use crate::fabric::conf;
 use crate::finding::Severity;
@@ -21,7 +21,7 @@ pub(super) fn unmounted_file(context: &CheckContext<'_>, findings: &mut FindingS
                 path.strip_prefix(mount.trim_end_matches('/'))
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
-            if !container.mounts().any(|(_, mount)| text(mount, "mountPath").is_some_and(contains_path)) {
+            if !container.mounts().any(|(_, mount)| str_at(mount, "mountPath").is_some_and(contains_path)) {
                 let message = format!("{}: no volume provides {name}={path}", container.display_name());
                 findings.push(container.settings.field(name), message);
             }
@@ -39,7 +39,7 @@ pub(super) fn shared_memory(context: &CheckContext<'_>, findings: &mut FindingSi
         !resource.starts_with("google.com/tpu")
     };
     for container in context.gpu_containers().filter(runs_nccl) {
-        let is_shm = |mount: &Value| text(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);
+        let is_shm = |mount: &Value| str_at(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);
         let Some((_, mount)) = container.mounts().find(|(_, mount)| is_shm(mount)) else {
             let message = format!("{}: no volume at {SHM}: only 64 MiB of shared memory", container.display_name());
             // GPUs of one container communicate through it; a single one needs it only for data loaders.
@@ -47,8 +47,8 @@ pub(super) fn shared_memory(context: &CheckContext<'_>, findings: &mut FindingSi
             findings.push_as(severity, container.pointer("/volumeMounts"), message);
             continue;
         };
-        let Some((index, volume)) = text(mount, "name").and_then(|name| context.volume(name)) else { continue };
-        let Some(directory) = volume.get("emptyDir").filter(|source| text(source, "medium") == Some("Memory")) else {
+        let Some((index, volume)) = str_at(mount, "name").and_then(|name| context.volume(name)) else { continue };
+        let Some(directory) = volume.get("emptyDir").filter(|source| str_at(source, "medium") == Some("Memory")) else {
             continue;
         };
         let size = directory.get("sizeLimit").and_then(whole_units);
@@ -77,7 +77,7 @@ fn memory_limit(context: &CheckContext<'_>) -> Option<u64> {
 pub(super) fn nccl_conf_with_amd(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         let is_amd = container.spec.accelerators().is_some_and(|accelerators| accelerators.resource == "amd.com/gpu");
-        let find_mount = |path: &str| container.mounts().find(|(_, mount)| text(mount, "mountPath") == Some(path));
+        let find_mount = |path: &str| container.mounts().find(|(_, mount)| str_at(mount, "mountPath") == Some(path));
         let has_rccl_conf = || find_mount(conf::RCCL_PATH).is_some();
         if let Some((index, _)) = find_mount(conf::NCCL_PATH).filter(|_| is_amd && !has_rccl_conf()) {
             let message = format!("{}: RCCL (amd.com/gpu) does not read {}", container.display_name(), conf::NCCL_PATH);

@@ -21,7 +21,7 @@ pub(super) fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Erro
 
 /// Finds the lines of `keys`. The YAML reader, which records lines, reads most JSON in the same way, but not all.
 fn located(text: &str, keys: Vec<String>) -> Vec<DuplicateKey> {
-    match yaml::tree(text, DuplicateKeys::LastWins) {
+    match yaml::parse_tree(text, DuplicateKeys::LastWins) {
         Ok(tree) => tree.into_duplicates(),
         Err(_) => keys.into_iter().map(|key| DuplicateKey { key, lines: None }).collect(),
     }
@@ -102,7 +102,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        yaml::number(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+        yaml::json_number(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::reader::{OpenSource, text};
 use super::{Source, Substitutions};
-use crate::yaml::{DuplicateKeys, Node, Tree, tree};
+use crate::yaml::{DuplicateKeys, Node, Tree, parse_tree};
 
 /// A document with the lines of its fields.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub fn locate<S: Source>(
             if !wanted(source.name(), raw.document) {
                 continue;
             }
-            let tree = text(&raw, substitutions).and_then(|text| tree(&text, DuplicateKeys::LastWins));
+            let tree = text(&raw, substitutions).and_then(|text| parse_tree(&text, DuplicateKeys::LastWins));
             if let Ok(tree) = tree {
                 visit(source.name(), raw.document, &LocatedDocument { tree, line: raw.line });
             }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Tree {
-        tree(text, DuplicateKeys::LastWins).unwrap()
+        parse_tree(text, DuplicateKeys::LastWins).unwrap()
     }
 
     const JOB: &str = "kind: PyTorchJob

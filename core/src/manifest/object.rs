@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::yaml::noun;
+use crate::yaml::type_name;
 
 /// An object extracted from a document.
 #[derive(Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub(super) fn extract_objects(document: Value) -> Vec<Result<Object, String>> {
 fn collect(value: Value, item: Option<usize>, inherited: InheritedType<'_>, found: &mut Vec<Result<Object, String>>) {
     let prefix = item.map(|item| format!("items[{item}]: ")).unwrap_or_default();
     let Value::Object(mut object) = value else {
-        return found.push(Err(format!("{prefix}expected a Kubernetes object, found {}", noun(&value))));
+        return found.push(Err(format!("{prefix}expected a Kubernetes object, found {}", type_name(&value))));
     };
     if let Some((version, kind)) = inherited
         && non_empty_string(&object, "kind").is_none()
@@ -51,7 +51,7 @@ fn collect(value: Value, item: Option<usize>, inherited: InheritedType<'_>, foun
             }
             Value::Null => {}
             other => {
-                found.push(Err(format!("{prefix}`items` of the {kind} is {}: expected a list", noun(&other))));
+                found.push(Err(format!("{prefix}`items` of the {kind} is {}: expected a list", type_name(&other))));
             }
         }
     } else if kind == "AdmissionReview" && version == "admission.k8s.io/v1" {
@@ -78,7 +78,7 @@ fn reviewed_object(mut review: Map<String, Value>, item: Option<usize>) -> Resul
         None | Some(Value::Null) => {
             return Err("the AdmissionReview has no `request.object`: use the review of a CREATE operation".to_owned());
         }
-        Some(other) => return Err(format!("`request.object` of the AdmissionReview is {}", noun(&other))),
+        Some(other) => return Err(format!("`request.object` of the AdmissionReview is {}", type_name(&other))),
     };
     validate_type(&object).map_err(|error| format!("`request.object` of the AdmissionReview: {error}"))?;
     let object_namespace =

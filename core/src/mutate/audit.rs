@@ -16,7 +16,7 @@ pub(super) fn annotations(
     rules: &[RuleOutcome],
     snapshot: &Snapshot<'_>,
 ) -> BTreeMap<&'static str, String> {
-    let decided: Vec<String> = rules
+    let decisions: Vec<String> = rules
         .iter()
         .map(|rule| format!("{}={}:{}", rule.rule.name(), rule.outcome.name(), rule.reason.code()))
         .collect();
@@ -25,6 +25,6 @@ pub(super) fn annotations(
     BTreeMap::from([
         ("mode", snapshot.mode.name().to_owned()),
         ("config", snapshot.config_hash.to_owned()),
-        (key, decided.join(",")),
+        (key, decisions.join(",")),
     ])
 }

@@ -7,14 +7,14 @@ use crate::keys;
 use crate::pod::Pod;
 
 /// Maximum length of a container name and of a label value, in bytes.
-const NAME_LIMIT: usize = 63;
+const MAX_NAME_LENGTH: usize = 63;
 
 /// Returns the reason for which `pod` is exempt from all rules, if it is.
 pub(super) fn exemption(pod: Pod<'_>) -> Option<Reason> {
     if verify::exceeds_annotation_limit(pod.raw()) {
         return Some(Reason::AnnotationsTooLarge);
     }
-    if has_overlong_name(pod) {
+    if has_overlong_value(pod) {
         return Some(Reason::NotAPod);
     }
     if pod.annotation(keys::MIRROR_POD).is_some() {
@@ -29,12 +29,13 @@ pub(super) fn exemption(pod: Pod<'_>) -> Option<Reason> {
     pod.is_being_deleted().then_some(Reason::BeingDeleted)
 }
 
-/// Returns true if a name is so long that the apiserver will reject the pod. Messages repeat names, once for each part
-/// of a fabric profile, so unbounded names would make messages arbitrarily large.
-fn has_overlong_name(pod: Pod<'_>) -> bool {
+/// Returns true if the name of a container or the value of a label is so long that the apiserver will reject the pod.
+/// Messages repeat both, once for each part of a fabric profile, so unbounded ones would make messages arbitrarily large.
+fn has_overlong_value(pod: Pod<'_>) -> bool {
     let labels = pod.metadata().and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
     let mut values = labels.into_iter().flatten().filter_map(|(_, value)| value.as_str());
-    values.any(|value| value.len() > NAME_LIMIT) || pod.containers().any(|one| one.name().len() > NAME_LIMIT)
+    values.any(|value| value.len() > MAX_NAME_LENGTH)
+        || pod.containers().any(|container| container.name().len() > MAX_NAME_LENGTH)
 }
 
 #[cfg(test)]

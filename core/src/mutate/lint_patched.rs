@@ -7,11 +7,11 @@ use super::{ProfileChoice, RuleOutcome, Snapshot};
 use crate::config::Profile;
 use crate::finding::Finding;
 use crate::lint::{self, LintInput};
-use crate::pod::{Pod, injection};
+use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload;
 
-/// Lints `pod`, or `after` if it was patched. If fabrics are disabled or do not concern the pod, only the
+/// Lints `pod`, or `after` if it was patched. If fabrics are disabled or the pod does not use one, only the
 /// labels and annotations of trainmesh are checked.
 pub(super) fn lint_patched_pod(
     pod: &Value,
@@ -26,8 +26,8 @@ pub(super) fn lint_patched_pod(
     }
     let pod = after.map_or(original, Pod::new);
     let is_checked = snapshot.mode != Mode::IstioAux && fabric.enabled;
-    if !is_checked || !lint::uses_fabric(pod, selected(original, snapshot)) {
-        return lint::keys_without_effect(original, snapshot.labels, &fabric.lint);
+    if !is_checked || !lint::uses_fabric(pod, selected_profile(original, snapshot)) {
+        return lint::keys_without_effect(original, snapshot.namespace_labels, &fabric.lint);
     }
     let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
     // The rules themselves report these checks as warnings, the first one for every training pod.
@@ -38,24 +38,24 @@ pub(super) fn lint_patched_pod(
 /// Returns the lint input for a pod: `original` as its owner created it, `pod` after the patch.
 #[must_use]
 pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> LintInput<'a> {
-    let Snapshot { namespace, labels, replicas, cluster, .. } = *snapshot;
+    let Snapshot { namespace, namespace_labels: labels, replicas, cluster, .. } = *snapshot;
     LintInput {
         pod,
         original,
         labels,
-        profile: selected(original, snapshot),
+        profile: selected_profile(original, snapshot),
         cluster,
         member: workload::identify(original),
         replicas,
         job: None,
         compute_domains: &[],
         rules: &[],
-        injection: injection(pod, namespace, labels),
+        injection: predict_injection(pod, namespace, labels),
     }
 }
 
-/// Returns the profile that the pod selects, in the revision that running pods of its job use if that is known.
-fn selected<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
+/// Returns the profile that the pod selects, at the revision that running pods of its job use, if it is available.
+fn selected_profile<'a>(pod: Pod<'a>, snapshot: &Snapshot<'a>) -> Option<&'a Profile> {
     let fabric = &snapshot.config.fabric;
     let ProfileChoice::Profile(name) = snapshot.fabric_profile(pod) else { return None };
     let pinned = snapshot.cluster.pin.filter(|pin| pin.profile == name).and_then(|pin| pin.body);

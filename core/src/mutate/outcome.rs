@@ -38,9 +38,9 @@ pub struct RuleOutcome {
     pub message: String,
     /// JSON pointer of the field that the decision is about.
     pub field: Option<String>,
-    /// Decisions about the individual parts, if the rule has several. `message` includes them.
+    /// Notes about the parts of a profile: added, kept, skipped, found. `message` includes them.
     #[serde(skip)]
-    pub parts: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Verdict of a rule.
@@ -67,7 +67,7 @@ impl RuleOutcome {
             None => reason.text().to_owned(),
             Some(detail) => format!("{}: {detail}", reason.text()),
         };
-        Self { rule, outcome, reason, message, field, parts: Vec::new() }
+        Self { rule, outcome, reason, message, field, notes: Vec::new() }
     }
 
     /// Adds the decisions about the individual parts.
@@ -75,7 +75,7 @@ impl RuleOutcome {
         if !parts.is_empty() {
             self.message = format!("{}: {}", self.message, parts.join("; "));
         }
-        self.parts = parts;
+        self.notes = parts;
         self
     }
 
@@ -88,7 +88,7 @@ impl RuleOutcome {
     /// Returns the message without the notes about the parts.
     #[must_use]
     pub fn summary(&self) -> &str {
-        let parts = self.parts.join("; ");
+        let parts = self.notes.join("; ");
         self.message.strip_suffix(&parts).map_or(&self.message, |summary| summary.trim_end_matches(": "))
     }
 }
@@ -106,7 +106,7 @@ impl Verdict {
 }
 
 /// Changes applied rules to refused ones, because the patch is withheld.
-pub(super) fn withdraw(rules: &mut [RuleOutcome], failure: &VerifyError) {
+pub(super) fn refuse_applied(rules: &mut [RuleOutcome], failure: &VerifyError) {
     let reason = if failure.is_annotation_overflow() {
         Reason::AnnotationsTooLarge
     } else if failure.is_invalid_input() {

@@ -1,7 +1,7 @@
 //! Builds RFC 6902 operations from a plan.
 //!
 //! The apiserver rejects a pod whose patch does not apply, even with `failurePolicy: Ignore`. The builder therefore
-//! emits only operations that are certain to apply: `add` after all parents were created, and `replace` of existing
+//! emits only operations that are certain to apply: `add` to parents that exist or that an earlier operation creates, and `replace` of existing
 //! values. It never emits `test` or `remove`.
 
 use std::collections::HashSet;
@@ -102,7 +102,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use super::super::plan::spec;
+    use super::super::plan::spec_path;
     use super::*;
 
     #[rstest]
@@ -123,14 +123,14 @@ mod tests {
     )]
     fn items_are_appended(#[case] pod: Value, #[case] expected: Value) {
         let mut plan = Plan::default();
-        plan.append(spec(["tolerations"]), json!({"key": "b"}));
-        plan.append(spec(["tolerations"]), json!({"key": "c"}));
+        plan.append(spec_path(["tolerations"]), json!({"key": "b"}));
+        plan.append(spec_path(["tolerations"]), json!({"key": "c"}));
         let patch = build(&pod, &plan);
         assert_eq!(serde_json::to_value(&patch).unwrap(), expected);
         let mut patched = pod.clone();
         patch.apply(&mut patched).unwrap();
         let keys: Vec<&Value> =
-            patched["spec"]["tolerations"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
+            patched["spec"]["tolerations"].as_array().unwrap().iter().map(|item| &item["key"]).collect();
         assert!(keys.ends_with(&[&json!("b"), &json!("c")]));
     }
 

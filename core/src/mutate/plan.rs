@@ -38,12 +38,12 @@ pub enum WriteKind {
 impl Plan {
     /// Sets annotation `key`, and returns its path.
     pub fn set_annotation(&mut self, key: &str, value: impl Into<Value>) -> &Pointer {
-        self.set(annotation(key), value)
+        self.set(annotation_path(key), value)
     }
 
     /// Sets label `key`, and returns its path.
     pub fn set_label(&mut self, key: &str, value: impl Into<Value>) -> &Pointer {
-        self.set(label(key), value)
+        self.set(label_path(key), value)
     }
 
     /// Sets the field at `path`, and returns `path`.
@@ -66,13 +66,13 @@ impl Plan {
     /// Returns the value planned for label `key`.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {
-        self.planned(&label(key))
+        self.planned_value(&label_path(key))
     }
 
     /// Returns the value planned for annotation `key`.
     #[must_use]
     pub fn annotation(&self, key: &str) -> Option<&str> {
-        self.planned(&annotation(key))
+        self.planned_value(&annotation_path(key))
     }
 
     /// Returns the writes, in the order in which the rules requested them.
@@ -97,23 +97,23 @@ impl Plan {
         self.traffic
     }
 
-    fn planned(&self, path: &Pointer) -> Option<&str> {
+    fn planned_value(&self, path: &Pointer) -> Option<&str> {
         self.writes.iter().find(|write| *write.path == *path)?.value.as_str()
     }
 }
 
 /// Returns the path of a field below the pod's `spec`.
-pub(super) fn spec<const KEYS: usize>(keys: [&str; KEYS]) -> PointerBuf {
+pub(super) fn spec_path<const KEYS: usize>(keys: [&str; KEYS]) -> PointerBuf {
     PointerBuf::from_tokens(["spec"].into_iter().chain(keys))
 }
 
 /// Returns the path of annotation `key`.
-pub(super) fn annotation(key: &str) -> PointerBuf {
+pub(super) fn annotation_path(key: &str) -> PointerBuf {
     PointerBuf::from_tokens(["metadata", "annotations", key])
 }
 
 /// Returns the path of label `key`.
-pub(super) fn label(key: &str) -> PointerBuf {
+pub(super) fn label_path(key: &str) -> PointerBuf {
     PointerBuf::from_tokens(["metadata", "labels", key])
 }
 

@@ -3,7 +3,7 @@
 //! The user's text is preserved byte for byte (comments, order, quoting, line endings); one entry is added to its root
 //! mapping. Istio parses the text with `sigs.k8s.io/yaml`, a YAML 1.1 parser, and rejects the pod on errors, whereas
 //! this module uses a YAML 1.2 parser. It therefore changes only texts that both parsers read identically (`dialect`),
-//! and parses and compares the merged text before returning it (`merge`). In case of doubt the text is refused.
+//! and parses and compares the merged text before returning it (`merge`). If in doubt, it refuses the text.
 
 mod dialect;
 mod merge;
@@ -50,20 +50,20 @@ fn parse(text: &str) -> Result<Hold, Refusal> {
     dialect::check_characters(text)?;
     let outline = Outline::parse(text)?;
     dialect::check(&outline)?;
-    match value(&outline.root()?)? {
+    match hold_value(&outline.root()?)? {
         Some(true) => Ok(Hold::True),
         Some(false) => Ok(Hold::False),
         None => merge::insert(&outline).map(|merged| Hold::Missing { merged }),
     }
 }
 
-/// Returns the value of the field, in either spelling.
-fn value(root: &Root<'_>) -> Result<Option<bool>, Refusal> {
+/// Returns the value of the hold, in either spelling of its field.
+fn hold_value(root: &Root<'_>) -> Result<Option<bool>, Refusal> {
     match (root.get(FIELD), root.get(FIELD_SNAKE)) {
         (None, None) => Ok(None),
-        (Some(value), None) | (None, Some(value)) => dialect::boolean(value).map(Some),
+        (Some(value), None) | (None, Some(value)) => dialect::parse_boolean(value).map(Some),
         (Some(camel), Some(snake)) => {
-            let (camel, snake) = (dialect::boolean(camel)?, dialect::boolean(snake)?);
+            let (camel, snake) = (dialect::parse_boolean(camel)?, dialect::parse_boolean(snake)?);
             if camel == snake { Ok(Some(camel)) } else { Err(Refusal::TwoSpellings) }
         }
     }

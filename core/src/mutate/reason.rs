@@ -145,8 +145,8 @@ impl Serialize for Reason {
 }
 
 impl From<Exclusion> for Reason {
-    fn from(why: Exclusion) -> Self {
-        match why {
+    fn from(exclusion: Exclusion) -> Self {
+        match exclusion {
             Exclusion::NamespaceNotOptedIn => Self::NamespaceNotOptedIn,
             Exclusion::PodOptedOut => Self::PodOptedOut,
             Exclusion::ExcludedNamespace => Self::ExcludedNamespace,

@@ -6,9 +6,9 @@ mod mesh;
 
 use std::borrow::Cow;
 
-use super::plan::{annotation, label};
+use super::plan::{annotation_path, label_path};
 use super::{Plan, Reason, RuleId, Snapshot, Verdict};
-use crate::pod::{Injection, NotInjected, Pod, Proxy, injection};
+use crate::pod::{Injection, NotInjected, Pod, Proxy, predict_injection};
 use crate::scope::Mode;
 
 /// A mutation rule.
@@ -54,7 +54,7 @@ pub(super) struct RuleDecision {
 
 impl<'a> RuleContext<'a> {
     pub(super) fn new(pod: Pod<'a>, snapshot: &'a Snapshot<'a>) -> Self {
-        let injection = injection(pod, snapshot.namespace, snapshot.labels);
+        let injection = predict_injection(pod, snapshot.namespace, snapshot.namespace_labels);
         Self { pod, snapshot, proxy: pod.proxy(), injection }
     }
 
@@ -106,17 +106,17 @@ impl RuleDecision {
 
 /// Returns the JSON pointer of annotation `key`.
 fn annotation_pointer(key: &str) -> String {
-    annotation(key).to_string()
+    annotation_path(key).to_string()
 }
 
 /// Returns the JSON pointer of label `key`.
 pub(super) fn label_pointer(key: &str) -> String {
-    label(key).to_string()
+    label_path(key).to_string()
 }
 
 impl From<NotInjected> for Reason {
-    fn from(why: NotInjected) -> Self {
-        match why {
+    fn from(reason: NotInjected) -> Self {
+        match reason {
             NotInjected::HostNetwork => Self::HostNetwork,
             NotInjected::PodOptedOut => Self::InjectionOptedOut,
             NotInjected::NamespaceOptedOut => Self::InjectionDisabled,

@@ -16,7 +16,7 @@ pub struct Snapshot<'a> {
     /// Namespace that the pod is created in.
     pub namespace: &'a str,
     /// Labels of the namespace.
-    pub labels: &'a BTreeMap<String, String>,
+    pub namespace_labels: &'a BTreeMap<String, String>,
     /// Active configuration.
     pub config: &'a Configuration,
     /// Hash of the configuration, for the audit log.
@@ -42,7 +42,7 @@ impl<'a> Snapshot<'a> {
     /// Returns the fabric profile selected by the label of `pod`, else by the namespace's, else by the configuration.
     #[must_use]
     pub fn fabric_profile(&self, pod: Pod<'a>) -> ProfileChoice<'a> {
-        let namespace = self.labels.get(keys::FABRIC).map(String::as_str);
+        let namespace = self.namespace_labels.get(keys::FABRIC).map(String::as_str);
         match pod.label(keys::FABRIC).or(namespace) {
             Some(keys::NO_FABRIC) => ProfileChoice::None,
             Some(name) => ProfileChoice::Profile(name),

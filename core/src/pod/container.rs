@@ -57,7 +57,7 @@ impl RestartPolicy {
 impl ContainerKind {
     /// Returns the name of the list in `spec` for containers of this kind.
     #[must_use]
-    pub fn list(self) -> &'static str {
+    pub fn spec_list(self) -> &'static str {
         match self {
             Self::Init | Self::NativeSidecar => "initContainers",
             Self::App => "containers",
@@ -82,7 +82,7 @@ impl<'a> Container<'a> {
     /// Returns the JSON pointer of the container in its pod.
     #[must_use]
     pub fn pointer(self) -> String {
-        format!("/spec/{}/{}", self.kind.list(), self.index)
+        format!("/spec/{}/{}", self.kind.spec_list(), self.index)
     }
 
     /// Returns the effective restart policy: the container's own (KEP-5307), else the pod's. Init containers without
@@ -127,7 +127,7 @@ impl<'a> Pod<'a> {
         let pod_policy = self.restart_policy();
         let list = move |kind: ContainerKind| {
             self.spec()
-                .and_then(|spec| spec.get(kind.list()))
+                .and_then(|spec| spec.get(kind.spec_list()))
                 .and_then(Value::as_array)
                 .into_iter()
                 .flatten()

@@ -41,14 +41,14 @@ pub enum NotInjected {
 
 /// Predicts whether Istio will inject `pod`. `labels` are those of `namespace`.
 #[must_use]
-pub fn injection(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Injection {
-    match exclusion(pod, namespace, labels) {
+pub fn predict_injection(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Injection {
+    match not_injected_reason(pod, namespace, labels) {
         None => Injection::Expected,
-        Some(why) => Injection::NotExpected(why),
+        Some(reason) => Injection::NotExpected(reason),
     }
 }
 
-fn exclusion(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Option<NotInjected> {
+fn not_injected_reason(pod: Pod<'_>, namespace: &str, labels: &BTreeMap<String, String>) -> Option<NotInjected> {
     if IGNORED_NAMESPACES.contains(&namespace) {
         return Some(NotInjected::SystemNamespace);
     }
@@ -117,12 +117,15 @@ mod tests {
     ) {
         let labels: BTreeMap<String, String> = serde_json::from_value(labels).unwrap();
         let raw = json!({"metadata": metadata, "spec": {"containers": []}});
-        assert_eq!(injection(Pod::new(&raw), "team-a", &labels), expected);
+        assert_eq!(predict_injection(Pod::new(&raw), "team-a", &labels), expected);
         let raw = json!({"metadata": metadata, "spec": {"hostNetwork": true}});
         if expected == EXPECTED {
-            assert_eq!(injection(Pod::new(&raw), "team-a", &labels), not_expected(NotInjected::HostNetwork));
+            assert_eq!(predict_injection(Pod::new(&raw), "team-a", &labels), not_expected(NotInjected::HostNetwork));
         }
         let raw = json!({"metadata": metadata});
-        assert_eq!(injection(Pod::new(&raw), "kube-system", &labels), not_expected(NotInjected::SystemNamespace));
+        assert_eq!(
+            predict_injection(Pod::new(&raw), "kube-system", &labels),
+            not_expected(NotInjected::SystemNamespace)
+        );
     }
 }

@@ -70,7 +70,7 @@ impl<'a> Pod<'a> {
             .find(|container| matches!(container.kind, ContainerKind::App | ContainerKind::NativeSidecar))
     }
 
-    /// Returns true if the pod is an Istio gateway: it runs only the proxy, or names the `gateway` injection template,
+    /// Returns true if the pod is an Istio gateway: it runs only the proxy, or selects the `gateway` injection template,
     /// which renders neither a hold nor traffic capture.
     #[must_use]
     pub fn is_gateway(self) -> bool {

@@ -28,13 +28,13 @@ impl<'a> Pod<'a> {
         self.status()?.get("phase")?.as_str()
     }
 
-    /// Returns true if the pod has condition `kind` with status `True`.
+    /// Returns true if the pod has a condition of type `condition_type` with status `True`.
     #[must_use]
-    pub fn has_condition(self, kind: &str) -> bool {
+    pub fn has_condition(self, condition_type: &str) -> bool {
         let conditions = self.status().and_then(|status| status.get("conditions")).and_then(Value::as_array);
         conditions.into_iter().flatten().any(|condition| {
             let is = |key: &str, text: &str| condition.get(key).and_then(Value::as_str) == Some(text);
-            is("type", kind) && is("status", "True")
+            is("type", condition_type) && is("status", "True")
         })
     }
 

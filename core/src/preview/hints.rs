@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::keys;
 use crate::mutate::{Outcome, Reason, RuleId};
 use crate::pod::{ContainerKind, Pod};
-use crate::workload::Role;
+use crate::workload::RolePod;
 
 /// Labels and annotations that affect pods and have no effect on the workload itself.
 const POD_KEYS: [&str; 3] = [keys::SIDECAR_INJECT, keys::PROXY_CONFIG, keys::NATIVE_SIDECAR];
@@ -32,7 +32,7 @@ pub(super) fn misplaced_keys(manifest: &Value) -> Vec<String> {
 }
 
 /// Returns a note if an init container needs the network, which is not available before a classic sidecar starts.
-pub(super) fn early_network_use(role: &Role, outcome: &Outcome) -> Option<String> {
+pub(super) fn early_network_use(role: &RolePod, outcome: &Outcome) -> Option<String> {
     let held = outcome.rules.iter().find(|rule| rule.rule == RuleId::MeshHold)?;
     if !matches!(held.reason, Reason::HoldAdded | Reason::HoldAlreadyRequested | Reason::HoldDeclined) {
         return None;

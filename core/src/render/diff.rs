@@ -43,7 +43,7 @@ impl<W: Write> Diff<W> {
             let text = format!("{}: {}", rule.reason.code(), Printable(rule.summary()));
             let text = self.options.layout.wrap(&text, width + 11, INDENT);
             writeln!(self.out, "  {name:<width$} {style}{verdict:<7}{style:#} {text}")?;
-            for part in &rule.parts {
+            for part in &rule.notes {
                 let part = self.options.layout.wrap(&Printable(part).to_string(), INDENT, INDENT + 2);
                 writeln!(self.out, "    {part}")?;
             }

@@ -51,7 +51,7 @@ impl<W: Write> Explain<W> {
                 writeln!(self.out, "{code}\n{:INDENT$}{}", "", layout.wrap(&summary, INDENT, INDENT))?;
                 INDENT
             };
-            for part in &rule.parts {
+            for part in &rule.notes {
                 let part = layout.wrap(&Printable(part).to_string(), indent, indent + 2);
                 writeln!(self.out, "{:indent$}{part}", "")?;
             }

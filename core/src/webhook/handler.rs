@@ -14,13 +14,13 @@ use crate::scope::Mode;
 pub struct ReviewResponse {
     /// Body of the HTTP response.
     pub body: Vec<u8>,
-    /// Result, for metrics.
-    pub result: ReviewOutcome,
+    /// Outcome of the review, for metrics.
+    pub outcome: ReviewOutcome,
     /// Outcome of the rules. `None` if they did not run.
-    pub outcome: Option<Outcome>,
+    pub mutation: Option<Outcome>,
 }
 
-/// Result of a review.
+/// Outcome of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReviewOutcome {
     /// A patch was sent.
@@ -47,7 +47,7 @@ pub struct EncodeError(#[source] serde_json::Error);
 /// Admits an object that is not a new pod.
 pub fn admit_unchanged(review: &Review) -> Result<ReviewResponse, EncodeError> {
     let body = AdmissionResponse::unchanged(&review.uid).to_body().map_err(EncodeError)?;
-    Ok(ReviewResponse { body, result: ReviewOutcome::Ignored, outcome: None })
+    Ok(ReviewResponse { body, outcome: ReviewOutcome::Ignored, mutation: None })
 }
 
 /// Runs the rules on `pod`, the new pod of `review`.
@@ -59,7 +59,7 @@ pub fn respond(review: &Review, pod: &Value, snapshot: &Snapshot<'_>) -> Result<
         response = response.with_patch(serde_json::to_vec(&outcome.patch).map_err(EncodeError)?);
     }
     let body = response.to_body().map_err(EncodeError)?;
-    Ok(ReviewResponse { body, result: ReviewOutcome::new(&outcome, snapshot.mode), outcome: Some(outcome) })
+    Ok(ReviewResponse { body, outcome: ReviewOutcome::new(&outcome, snapshot.mode), mutation: Some(outcome) })
 }
 
 impl ReviewOutcome {
@@ -120,7 +120,7 @@ mod tests {
         let snapshot = Snapshot {
             mode,
             namespace: pod.namespace,
-            labels: &labels,
+            namespace_labels: &labels,
             config: &config,
             config_hash: "0123456789ab",
             replicas: None,
@@ -128,7 +128,7 @@ mod tests {
         };
         let response = respond(&review, pod.pod, &snapshot).unwrap();
         let body: Value = serde_json::from_slice(&response.body).unwrap();
-        (response.result, body["response"].clone())
+        (response.outcome, body["response"].clone())
     }
 
     fn pod(metadata: &Value) -> Value {
@@ -148,13 +148,13 @@ mod tests {
         #[case] mode: Mode,
         #[case] pod: Value,
         #[case] expected: ReviewOutcome,
-        #[case] audited: &str,
+        #[case] mode_annotation: &str,
     ) {
-        let (result, response) = run(mode, &pod);
-        assert_eq!(result, expected, "{response}");
+        let (outcome, response) = run(mode, &pod);
+        assert_eq!(outcome, expected, "{response}");
         assert_eq!(response["uid"], "u-1");
         assert_eq!(response["allowed"], true);
-        assert_eq!(response["auditAnnotations"]["mode"], audited);
+        assert_eq!(response["auditAnnotations"]["mode"], mode_annotation);
         assert_eq!(response["auditAnnotations"]["config"], "0123456789ab");
         let patched = expected == ReviewOutcome::Patched;
         assert_eq!(response.get("patch").is_some(), patched);

@@ -27,7 +27,7 @@ pub const MIN_NODES: u32 = 5_000;
 pub const MAX_NODES: u32 = 200_000;
 
 /// Maximum length of a UID. The apiserver sends a UUID of 36 characters.
-const UID_LIMIT: usize = 128;
+const MAX_UID_LENGTH: usize = 128;
 
 /// The request of an admission review.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub enum ReviewError {
     #[error("the admission review has no request")]
     NoRequest,
     /// The uid is empty, too long or not printable.
-    #[error("the uid is not 1 to {UID_LIMIT} printable ASCII characters")]
+    #[error("the uid is not 1 to {MAX_UID_LENGTH} printable ASCII characters")]
     Uid,
     /// The namespace has an invalid name.
     #[error("the namespace is not a DNS label")]
@@ -157,7 +157,7 @@ impl ReviewError {
 }
 
 fn is_uid(text: &str) -> bool {
-    (1..=UID_LIMIT).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    (1..=MAX_UID_LENGTH).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]

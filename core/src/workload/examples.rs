@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::core::v1::Pod as Decoded;
+use k8s_openapi::api::core::v1::Pod as ApiPod;
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::template::testing::render_with;
-use super::{IDENTITY_LABELS, Role, Runtimes, find, identify};
+use super::{IDENTITY_LABELS, RolePod, Runtimes, find, identify};
 use crate::pod::Pod;
 use crate::yaml;
 
@@ -90,12 +90,12 @@ fn every_example_renders(#[files("../examples/*.yaml")] path: PathBuf) {
     let mut found = Vec::new();
     for roles in render_all(&documents) {
         for role in roles.unwrap() {
-            serde_json::from_value::<Decoded>(role.pod.clone()).expect("a pod");
+            serde_json::from_value::<ApiPod>(role.pod.clone()).expect("a pod");
             let member = identify(Pod::new(&role.pod));
             // The role in the pod's labels matches the role in the manifest.
             let labeled = member.and_then(|member| member.role).unwrap_or(&role.name);
             assert!(labeled.eq_ignore_ascii_case(&role.name), "{labeled} is {}", role.name);
-            let workload = member.map(|member| format!("{}/{}", member.kind.kind, member.job)).unwrap_or_default();
+            let workload = member.map(|member| format!("{}/{}", member.kind.kind, member.workload)).unwrap_or_default();
             found.push((role.name.clone(), role.replicas.unwrap(), workload));
         }
     }
@@ -158,7 +158,7 @@ fn read(path: &Path) -> Vec<Value> {
 }
 
 /// Renders the roles of each workload in `documents`, with the training runtimes in `documents`.
-fn render_all(documents: &[Value]) -> Vec<Result<Vec<Role>, String>> {
+fn render_all(documents: &[Value]) -> Vec<Result<Vec<RolePod>, String>> {
     let runtimes = documents.iter().filter(|document| document["kind"] == "ClusterTrainingRuntime");
     let by_name: BTreeMap<_, _> = runtimes
         .map(|runtime| ((None, runtime["metadata"]["name"].as_str().unwrap_or_default().to_owned()), runtime.clone()))

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::Member;
+use super::PodIdentity;
 use crate::pod::{Container, ContainerKind, Pod};
 
 /// Maximum length in bytes of a cluster specification that is parsed: the parsed value takes a multiple of it. A longer
@@ -14,7 +14,7 @@ const MAX_CLUSTER_JSON: usize = 32 * 1024;
 #[derive(Clone, Copy, Debug)]
 pub struct GangTraits {
     /// Returns an identifier that the pods of one gang share and that is unique in their namespace; `None` if unknown.
-    pub id: for<'a> fn(Pod<'a>, Member<'a>) -> Option<Cow<'a, str>>,
+    pub id: for<'a> fn(Pod<'a>, PodIdentity<'a>) -> Option<Cow<'a, str>>,
     /// Fields in which the operator writes the number of pods.
     pub size: &'static [SizeSource],
     /// Roles, as in the operator's labels, that prepare, launch or evaluate the collective work without taking part in
@@ -40,8 +40,8 @@ pub enum SizeSource {
 /// Returns true if the ranks in `container`, in a pod of `member`'s workload, run in sshd sessions, which do not
 /// inherit the container's environment.
 #[must_use]
-pub fn has_ssh_ranks(container: Container<'_>, member: Option<Member<'_>>) -> bool {
-    let by_role = |member: Member<'_>| member.role.is_some_and(|role| member.kind.gang.ssh_roles.contains(&role));
+pub fn has_ssh_ranks(container: Container<'_>, member: Option<PodIdentity<'_>>) -> bool {
+    let by_role = |member: PodIdentity<'_>| member.role.is_some_and(|role| member.kind.gang.ssh_roles.contains(&role));
     member.is_some_and(by_role) || runs_sshd(container)
 }
 
@@ -58,7 +58,7 @@ impl GangTraits {
     pub const BY_OWNER: Self = Self { id: |pod, _| owner_uid(pod), ..Self::NONE };
     /// Properties of pods that share the name of their workload, but not their owner.
     pub const BY_NAME: Self =
-        Self { id: |_, member| Some(Cow::Owned(format!("{}/{}", member.kind.kind, member.job))), ..Self::NONE };
+        Self { id: |_, member| Some(Cow::Owned(format!("{}/{}", member.kind.kind, member.workload))), ..Self::NONE };
 }
 
 impl SizeSource {

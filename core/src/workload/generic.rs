@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::{Manifest, Role};
+use super::{Manifest, RolePod};
 
 /// Kinds that contain copies of pod templates or templates for other objects, but create no pods themselves: API group
 /// and kind.
@@ -64,11 +64,11 @@ pub(crate) fn templates(object: &Value) -> Vec<Template<'_>> {
 }
 
 /// Renders one role for each pod template of an object of any kind. The roles have the paths of their templates.
-pub(crate) fn roles(manifest: &Manifest<'_>) -> Vec<Role> {
+pub(crate) fn roles(manifest: &Manifest<'_>) -> Vec<RolePod> {
     templates(manifest.raw).iter().map(|template| role(template, manifest.namespace)).collect()
 }
 
-fn role(template: &Template<'_>, namespace: &str) -> Role {
+fn role(template: &Template<'_>, namespace: &str) -> RolePod {
     let mut metadata = Map::new();
     metadata.insert("namespace".to_owned(), namespace.into());
     for key in ["labels", "annotations"] {
@@ -78,7 +78,7 @@ fn role(template: &Template<'_>, namespace: &str) -> Role {
     }
     let replicas = template.replicas.and_then(Value::as_u64).filter(|count| i32::try_from(*count).is_ok());
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.value.get("spec")});
-    Role { name: template.path.clone(), replicas, generic: true, pod, notes: Vec::new() }
+    RolePod { name: template.path.clone(), replicas, generic: true, pod, notes: Vec::new() }
 }
 
 impl<'manifest> Search<'manifest> {

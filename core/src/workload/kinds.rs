@@ -1,6 +1,6 @@
 //! All workload kinds, one file each. `training_operator` and `mpi` contain the shared code of related kinds.
 
-use super::Kind;
+use super::WorkloadKind;
 
 mod appwrapper;
 mod cronjob;
@@ -33,7 +33,7 @@ mod xgboostjob;
 
 /// Supported workload kinds. Owners precede the kinds that they create, so that a pod is identified as part of the
 /// outermost workload (`TrainJob` before `JobSet` before `Job`).
-pub static KINDS: &[&Kind] = &[
+pub static KINDS: &[&WorkloadKind] = &[
     &appwrapper::KIND,
     &trainjob::KIND,
     &pytorchjob::KIND,

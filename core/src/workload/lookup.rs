@@ -6,7 +6,7 @@ use super::kinds::{
     deployment, elasticjob, hyperpodpytorchjob, job, jobset, leaderworkerset, podcliqueset, raycluster, rayjob,
     statefulset, training_operator, trainjob, volcano,
 };
-use super::{KINDS, Kind, Member, SizeSource};
+use super::{KINDS, PodIdentity, SizeSource, WorkloadKind};
 use crate::pod::Pod;
 
 /// Labels that [`identify`] and [`GangTraits::id`](super::GangTraits::id) read.
@@ -59,14 +59,14 @@ static SIZE_SOURCES: LazyLock<Vec<SizeSource>> =
 
 /// Returns the kind for the `apiVersion` and `kind` of a manifest.
 #[must_use]
-pub fn find(api_version: &str, kind: &str) -> Option<&'static Kind> {
+pub fn find(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
 }
 
 /// Returns the kind of the same name in the same API group, regardless of the version and of case.
 #[must_use]
-pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static Kind> {
+pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     KINDS.iter().copied().find(|known| known.kind.eq_ignore_ascii_case(kind) && known.group == group)
 }
@@ -74,21 +74,21 @@ pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static Kind
 /// Returns the workload that `pod` belongs to. If workloads own each other (`TrainJob`, `JobSet`, Job), returns the
 /// outermost one that the labels identify.
 #[must_use]
-pub fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+pub fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     KINDS.iter().find_map(|kind| (kind.identify)(pod))
 }
 
 /// Returns true if the pods of `member`'s role do not take part in the collective work. Considers the auxiliary roles
 /// of every kind, because users name roles after those of other operators.
 #[must_use]
-pub fn is_auxiliary_role(member: Member<'_>) -> bool {
+pub fn is_auxiliary_role(member: PodIdentity<'_>) -> bool {
     member.role.is_some_and(|role| KINDS.iter().any(|kind| kind.gang.auxiliary_roles.contains(&role)))
 }
 
 /// Returns true if `pod`, which belongs to `member`'s workload, is known to be one of several. Considers the size
 /// sources of every kind: a `JobSet` can run what a `PyTorchJob` runs.
 #[must_use]
-pub fn has_peers(pod: Pod<'_>, member: Member<'_>) -> bool {
+pub fn has_peers(pod: Pod<'_>, member: PodIdentity<'_>) -> bool {
     member.index.is_some_and(|index| index > 0) || SizeSource::any_indicates_peers(&SIZE_SOURCES, pod)
 }
 
@@ -115,9 +115,9 @@ mod tests {
     #[case::second_of_a_role(json!({}), Some(1), true)]
     #[case::unknown(json!({}), Some(0), false)]
     fn peers_are_detected(#[case] pod: Value, #[case] index: Option<u64>, #[case] expected: bool) {
-        let member = Member {
+        let member = PodIdentity {
             kind: find("kubeflow.org/v1", "PyTorchJob").unwrap(),
-            job: "a",
+            workload: "a",
             role: None,
             index,
             training: true,

@@ -1,15 +1,15 @@
 //! The identity of a pod within its workload, and functions that read it from the pod.
 
-use super::Kind;
+use super::WorkloadKind;
 use crate::pod::Pod;
 
 /// Identity of a pod within its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member<'a> {
+pub struct PodIdentity<'a> {
     /// Kind of the workload.
-    pub kind: &'static Kind,
+    pub kind: &'static WorkloadKind,
     /// Name of the workload.
-    pub job: &'a str,
+    pub workload: &'a str,
     /// Role of the pod, as in the operator's label.
     pub role: Option<&'a str>,
     /// Index of the pod within its role.
@@ -19,9 +19,13 @@ pub struct Member<'a> {
 }
 
 /// Identifies a pod that is owned directly by a `kind` and has no labels for its role and index.
-pub(super) fn member_by_owner<'a>(pod: Pod<'a>, api_version: &str, kind: &'static Kind) -> Option<Member<'a>> {
+pub(super) fn member_by_owner<'a>(
+    pod: Pod<'a>,
+    api_version: &str,
+    kind: &'static WorkloadKind,
+) -> Option<PodIdentity<'a>> {
     let job = controller_name(pod, api_version, kind.kind)?;
-    Some(Member { kind, job, role: None, index: None, training: false })
+    Some(PodIdentity { kind, workload: job, role: None, index: None, training: false })
 }
 
 /// Returns the name of the pod's controlling owner if it is a `kind` of `api_version`.

@@ -49,7 +49,7 @@ impl<'text> Composer<'text> {
                 Event::StreamStart | Event::DocumentEnd => {}
                 Event::DocumentStart(..) if document.is_none() => {
                     let event = self.next()?;
-                    let lines = lines.as_deref_mut().map(|lines| lines.item(self.line));
+                    let lines = lines.as_deref_mut().map(|lines| lines.push_item(self.line));
                     document = Some(self.value(event, 0, lines)?);
                 }
                 Event::StreamEnd => return Ok(document.unwrap_or_default()),
@@ -82,8 +82,8 @@ impl<'text> Composer<'text> {
                 };
                 (value, anchor)
             }
-            Event::SequenceStart(_, anchor, _) => (self.sequence(self.below(depth)?, lines)?, anchor),
-            Event::MappingStart(_, anchor, _) => (self.mapping(self.below(depth)?, lines)?, anchor),
+            Event::SequenceStart(_, anchor, _) => (self.sequence(self.child_depth(depth)?, lines)?, anchor),
+            Event::MappingStart(_, anchor, _) => (self.mapping(self.child_depth(depth)?, lines)?, anchor),
             Event::Alias(id) => (self.alias(id, depth)?, 0),
             _ => return Err(self.error("a value is missing here")),
         };
@@ -100,7 +100,7 @@ impl<'text> Composer<'text> {
             match self.next()? {
                 Event::SequenceEnd => return Ok(Value::Array(items)),
                 event => {
-                    let lines = lines.as_deref_mut().map(|lines| lines.item(self.line));
+                    let lines = lines.as_deref_mut().map(|lines| lines.push_item(self.line));
                     items.push(self.value(event, depth, lines)?);
                 }
             }
@@ -119,7 +119,7 @@ impl<'text> Composer<'text> {
                     let line = self.line;
                     let event = self.next()?;
                     let replaced = lines.as_deref().and_then(|lines| lines.line_of(&key));
-                    let lines = lines.as_deref_mut().map(|lines| lines.entry(&key, line, self.line));
+                    let lines = lines.as_deref_mut().map(|lines| lines.insert_entry(&key, line, self.line));
                     let value = self.value(event, depth, lines)?;
                     if let Some(key) = entries.set(key, value) {
                         self.duplicates.add(key, replaced, line)?;
@@ -155,13 +155,13 @@ impl<'text> Composer<'text> {
 
     fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, Error> {
         let Some(tag) = tag else {
-            return Ok(if style == ScalarStyle::Plain { Scalar::of(text) } else { Scalar::Text });
+            return Ok(if style == ScalarStyle::Plain { Scalar::from_plain(text) } else { Scalar::Text });
         };
         let Some(tag) = tag.suffix_in_namespace(CORE_TAGS) else { return Ok(Scalar::Text) };
         if tag == "binary" {
             return Err(self.error("`!!binary` cannot be represented in JSON: write the Base64 text without the tag"));
         }
-        let scalar = Scalar::of(text).tagged(&tag);
+        let scalar = Scalar::from_plain(text).with_tag(&tag);
         scalar.map_err(|noun| self.error(format!("`{text}` is not {noun}, which its tag `!!{tag}` requires")))
     }
 
@@ -193,7 +193,7 @@ impl<'text> Composer<'text> {
             };
             for (key, value) in source {
                 if let Some(lines) = &mut lines {
-                    lines.entry(&key, line, line);
+                    lines.insert_entry(&key, line, line);
                 }
                 entries.merge(key, value);
             }
@@ -206,7 +206,7 @@ impl<'text> Composer<'text> {
         self.budget.copy(value, depth, self.line)
     }
 
-    fn below(&self, depth: usize) -> Result<usize, Error> {
+    fn child_depth(&self, depth: usize) -> Result<usize, Error> {
         if depth < MAX_DEPTH { Ok(depth + 1) } else { Err(Error::too_deep(self.line)) }
     }
 

@@ -15,23 +15,25 @@ use crate::printable::is_printable;
 pub fn to_string(value: &Value) -> String {
     let mut text = String::new();
     // This cannot fail: all keys of a JSON value are strings, and writing to a `String` succeeds.
-    serde_saphyr::to_fmt_writer_with_options(&mut text, &Written(value), options()).ok();
+    serde_saphyr::to_fmt_writer_with_options(&mut text, &KubectlStyle(value), options()).ok();
     escape(without_blank_indentation(text))
 }
 
 /// Serializes a value in kubectl's style where the library would choose another one.
-struct Written<'value>(&'value Value);
+struct KubectlStyle<'value>(&'value Value);
 
 fn options() -> SerializerOptions {
     serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX }
 }
 
-impl Serialize for Written<'_> {
+impl Serialize for KubectlStyle<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Value::String(text) if is_quoted(text) => DoubleQuoted(text).serialize(serializer),
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Written)),
-            Value::Object(entries) => serializer.collect_map(entries.iter().map(|(key, value)| (key, Written(value)))),
+            Value::String(text) if needs_quotes(text) => DoubleQuoted(text).serialize(serializer),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(KubectlStyle)),
+            Value::Object(entries) => {
+                serializer.collect_map(entries.iter().map(|(key, value)| (key, KubectlStyle(value))))
+            }
             value => value.serialize(serializer),
         }
     }
@@ -39,21 +41,21 @@ impl Serialize for Written<'_> {
 
 /// Returns true for text that must be quoted: a tab at the start of a block is indentation to libyaml, and blanks at
 /// the end of a line would be invisible.
-fn is_quoted(text: &str) -> bool {
-    is_invisible(text)
+fn needs_quotes(text: &str) -> bool {
+    has_invisible_characters(text)
         || text.contains('\n')
             && (text.trim_start_matches('\n').starts_with('\t')
                 || text.split('\n').any(|line| line.ends_with([' ', '\t'])))
 }
 
 /// Returns true if `text` contains invisible characters, which the library does not escape.
-fn is_invisible(text: &str) -> bool {
+fn has_invisible_characters(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|character| !character.is_ascii() && !is_printable(character))
 }
 
 /// Escapes invisible characters. Values that contain one are already in double quotes; keys may not be.
 fn escape(text: String) -> String {
-    if !is_invisible(&text) {
+    if !has_invisible_characters(&text) {
         return text;
     }
     let mut escaped = String::with_capacity(text.len());
@@ -65,7 +67,7 @@ fn escape(text: String) -> String {
         escaped.push_str(&line[..line.len() - rest.len()]);
         match rest.split_once(':') {
             // A key without quotes contains no colon.
-            Some((key, value)) if !key.starts_with('"') && is_invisible(key) => {
+            Some((key, value)) if !key.starts_with('"') && has_invisible_characters(key) => {
                 let key = key.replace('\\', "\\\\").replace('"', "\\\"");
                 escaped.push('"');
                 escape_into(&mut escaped, &key);

@@ -22,11 +22,11 @@ pub fn parse_manifest(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
         return Ok((value, duplicates));
     }
     // Few documents have duplicates, and recording lines takes time.
-    tree(text, DuplicateKeys::LastWins).map(|tree| (tree.value, tree.duplicates))
+    parse_tree(text, DuplicateKeys::LastWins).map(|tree| (tree.value, tree.duplicates))
 }
 
 /// Reads one YAML document and records its lines.
-pub(crate) fn tree(text: &str, treatment: DuplicateKeys) -> Result<Tree, Error> {
+pub(crate) fn parse_tree(text: &str, treatment: DuplicateKeys) -> Result<Tree, Error> {
     let mut lines = Lines::default();
     compose(text, treatment, Some(&mut lines)).map(|(value, duplicates)| Tree { value, duplicates, lines })
 }
@@ -65,7 +65,7 @@ mod tests {
     /// Reads `text` as a manifest, and checks that it is read as a configuration in the same way.
     fn check(text: &str) -> Result<Value, Error> {
         let value = parse(text);
-        assert_eq!(tree(text, DuplicateKeys::Reject).map(|tree| tree.value), value);
+        assert_eq!(parse_tree(text, DuplicateKeys::Reject).map(|tree| tree.value), value);
         if value.is_ok() {
             assert_eq!(parse_manifest(text), value.clone().map(|value| (value, Vec::new())));
         }

@@ -18,7 +18,7 @@ pub(super) enum Scalar {
 /// Returns the JSON number for a float, as Kubernetes converts YAML: `1.0` becomes `1`. `None` for an infinite float
 /// and NaN.
 #[must_use]
-pub fn number(float: f64) -> Option<Number> {
+pub fn json_number(float: f64) -> Option<Number> {
     let integral = float.fract() == 0.0 && !(float == 0.0 && float.is_sign_negative());
     if integral {
         // The shortest decimal digits that identify the float, padded with zeros, as in Go.
@@ -35,18 +35,18 @@ pub fn number(float: f64) -> Option<Number> {
 
 impl Scalar {
     /// Determines the type of an unquoted scalar without a tag.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_plain(text: &str) -> Self {
         match text.as_bytes().first() {
             None => Self::Null,
-            Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => word(text),
-            Some(b'.') => dotted(text),
-            Some(b'0'..=b'9' | b'+' | b'-') => numeric(text),
+            Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => parse_word(text),
+            Some(b'.') => parse_dotted(text),
+            Some(b'0'..=b'9' | b'+' | b'-') => parse_numeric(text),
             Some(_) => Self::Text,
         }
     }
 
     /// Applies a core tag such as `int`. The error is the type that the tag requires.
-    pub(super) fn tagged(self, tag: &str) -> Result<Self, &'static str> {
+    pub(super) fn with_tag(self, tag: &str) -> Result<Self, &'static str> {
         match (tag, self) {
             ("null", Self::Null)
             | ("bool", Self::Bool(_))
@@ -70,7 +70,7 @@ impl Scalar {
             Self::Bool(value) => value.into(),
             Self::Integer(value) => value.into(),
             Self::Unsigned(value) => value.into(),
-            Self::Float(value) => Value::Number(number(value)?),
+            Self::Float(value) => Value::Number(json_number(value)?),
             Self::Text => Value::String(text.into()),
         })
     }
@@ -88,7 +88,7 @@ impl Scalar {
     }
 }
 
-fn word(text: &str) -> Scalar {
+fn parse_word(text: &str) -> Scalar {
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Scalar::Bool(true),
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Scalar::Bool(false),
@@ -97,7 +97,7 @@ fn word(text: &str) -> Scalar {
     }
 }
 
-fn dotted(text: &str) -> Scalar {
+fn parse_dotted(text: &str) -> Scalar {
     if let Some(special) = non_finite(text) {
         return special;
     }
@@ -118,17 +118,17 @@ fn non_finite(text: &str) -> Option<Scalar> {
     Some(Scalar::Float(float))
 }
 
-fn numeric(text: &str) -> Scalar {
+fn parse_numeric(text: &str) -> Scalar {
     if let Some(special) = non_finite(text) {
         return special;
     }
     if text.contains('_') {
-        return unseparated(&text.replace('_', ""));
+        return parse_without_underscores(&text.replace('_', ""));
     }
-    unseparated(text)
+    parse_without_underscores(text)
 }
 
-fn unseparated(text: &str) -> Scalar {
+fn parse_without_underscores(text: &str) -> Scalar {
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
         Some(b'+') => (false, &text[1..]),
@@ -138,8 +138,9 @@ fn unseparated(text: &str) -> Scalar {
     if let Some(integer) = integer {
         return Scalar::Integer(integer);
     }
-    // Only an unsigned spelling may exceed the signed range.
-    if let (true, Some(magnitude)) = (digits.len() == text.len(), magnitude(digits)) {
+    // Only a number without a sign may exceed the range of `i64`.
+    let has_sign = digits.len() < text.len();
+    if !has_sign && let Some(magnitude) = magnitude(digits) {
         return Scalar::Unsigned(magnitude);
     }
     match float(text) {

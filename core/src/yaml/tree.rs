@@ -43,7 +43,7 @@ impl Tree {
     }
 
     pub(crate) fn root(&self) -> Node<'_> {
-        Node { line: 1, start: 1, value: &self.value, lines: None }.below(&self.value, self.lines.items.first())
+        Node { line: 1, start: 1, value: &self.value, lines: None }.child(&self.value, self.lines.items.first())
     }
 }
 
@@ -62,14 +62,14 @@ impl<'tree> Node<'tree> {
     /// Returns the items of a list.
     pub(crate) fn items(self) -> impl Iterator<Item = Self> {
         let items = self.value.as_array().into_iter().flatten().enumerate();
-        items.map(move |(index, value)| self.below(value, self.lines.and_then(|lines| lines.items.get(index))))
+        items.map(move |(index, value)| self.child(value, self.lines.and_then(|lines| lines.items.get(index))))
     }
 
     fn entry(self, key: &str, value: &'tree Value) -> Self {
-        self.below(value, self.lines.and_then(|lines| lines.entries.get(key)))
+        self.child(value, self.lines.and_then(|lines| lines.entries.get(key)))
     }
 
-    fn below(self, value: &'tree Value, lines: Option<&'tree Lines>) -> Self {
+    fn child(self, value: &'tree Value, lines: Option<&'tree Lines>) -> Self {
         let (line, start) = lines.map_or((self.line, self.line), |lines| (lines.line, lines.start));
         Self { line, start, value, lines }
     }
@@ -77,12 +77,12 @@ impl<'tree> Node<'tree> {
 
 impl Lines {
     /// Adds an item of a list.
-    pub(super) fn item(&mut self, line: usize) -> &mut Self {
+    pub(super) fn push_item(&mut self, line: usize) -> &mut Self {
         self.items.push_mut(Self::new(line, line))
     }
 
     /// Adds an entry of a mapping, or replaces it.
-    pub(super) fn entry(&mut self, key: &str, line: usize, start: usize) -> &mut Self {
+    pub(super) fn insert_entry(&mut self, key: &str, line: usize, start: usize) -> &mut Self {
         let entry = self.entries.entry(key.to_owned()).or_default();
         *entry = Self::new(line, start);
         entry
@@ -99,7 +99,7 @@ impl Lines {
 }
 
 /// Returns the type of `value` for a message.
-pub(crate) fn noun(value: &Value) -> &'static str {
+pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Bool(_) => "a boolean",

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::cli::table::table;
+use crate::cli::table::format_table;
 use trainmesh_core::checkpoint::{Interval, Model, curve, intervals, sensitivity};
 use trainmesh_core::render::{Layout, style};
 
@@ -64,7 +64,7 @@ fn methods(intervals: &[Interval], step_time: Option<f64>) -> String {
     let mut header = vec!["FORMULA", "INTERVAL"];
     header.extend(step_time.map(|_| "STEPS"));
     header.push("WASTE");
-    table(&header, &intervals.iter().map(row).collect::<Vec<_>>())
+    format_table(&header, &intervals.iter().map(row).collect::<Vec<_>>())
 }
 
 fn wrong_mtbf(model: &Model) -> String {
@@ -75,7 +75,7 @@ fn wrong_mtbf(model: &Model) -> String {
             vec![actual, percent(outcome.waste), percent(outcome.optimal_waste)]
         })
         .collect();
-    table(&["ACTUAL MTBF", "WASTE", "MINIMUM"], &rows)
+    format_table(&["ACTUAL MTBF", "WASTE", "MINIMUM"], &rows)
 }
 
 /// Prints one bar for each interval, scaled so that the longest fills the line.

@@ -2,7 +2,7 @@
 
 use std::iter::repeat_n;
 
-use crate::cli::table::table;
+use crate::cli::table::format_table;
 use trainmesh_core::config::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
 use trainmesh_core::config::{Profile, Profiles};
 use trainmesh_core::printable::Printable;
@@ -25,7 +25,7 @@ pub(super) fn text(profiles: &Profiles, layout: Layout) -> String {
     let rows: Vec<Vec<String>> = entries
         .into_iter()
         .map(|(name, entry)| {
-            let origin = if profiles.is_own(name) { "custom" } else { "built-in" };
+            let origin = if profiles.is_custom(name) { "custom" } else { "built-in" };
             let Profile { transport, description, .. } = &entry.profile;
             let devices = devices(&entry.profile);
             let mut row = vec![name.to_owned(), origin.to_owned(), transport.to_string(), devices];
@@ -36,7 +36,7 @@ pub(super) fn text(profiles: &Profiles, layout: Layout) -> String {
         .collect();
     let namespaces = restricted.then_some("NAMESPACES");
     let head = ["NAME", "ORIGIN", "TRANSPORT", "DEVICES"].into_iter().chain(namespaces).chain(["DESCRIPTION"]);
-    let complete = table(&head.collect::<Vec<_>>(), &rows);
+    let complete = format_table(&head.collect::<Vec<_>>(), &rows);
     let fits = complete.lines().all(|line| layout.fits(line.chars().count()));
     if fits { complete } else { narrow(rows, namespaces, layout) }
 }
@@ -49,7 +49,7 @@ fn narrow(rows: Vec<Vec<String>>, namespaces: Option<&str>, layout: Layout) -> S
         (row, details)
     });
     let (rows, details): (Vec<Vec<String>>, Vec<[String; 2]>) = split.unzip();
-    let table = table(&head, &rows);
+    let table = format_table(&head, &rows);
     let mut lines = table.lines();
     let mut text = lines.next().unwrap_or_default().to_owned() + "\n";
     for (line, details) in lines.zip(&details) {
@@ -77,10 +77,10 @@ fn devices(profile: &Profile) -> String {
     parts.extend(profile.dra.extended_resource.iter().map(|name| format!("{name} per GPU")));
     parts.extend(profile.dra.claims.iter().map(|claim| format!("claim {}", claim.resource_claim_template_name)));
     let Gke { default_interface, interfaces } = &profile.networks.gke;
-    let fast =
+    let secondary =
         interfaces.iter().filter(|interface| Some(&interface.interface_name) != default_interface.as_ref()).count();
-    if parts.is_empty() && fast > 0 {
-        parts.push(format!("{fast} GKE networks"));
+    if parts.is_empty() && secondary > 0 {
+        parts.push(format!("{secondary} GKE networks"));
     }
     if parts.is_empty() { NONE.to_owned() } else { parts.join(", ") }
 }

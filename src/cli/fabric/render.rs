@@ -83,8 +83,8 @@ fn known_machines(profile: &Profile) -> Option<String> {
 
 /// Returns a pod that requests `gpus` and selects the profile.
 fn pod(profile: &Profile, gpus: u32, machine: Option<&str>) -> Value {
-    let whole = profile.matches.gpu_resources.iter().map(ResourcePattern::as_str).find(|name| !name.ends_with('*'));
-    let gpu = whole.unwrap_or(DEFAULT_GPU);
+    let exact = profile.matches.gpu_resources.iter().map(ResourcePattern::as_str).find(|name| !name.ends_with('*'));
+    let gpu = exact.unwrap_or(DEFAULT_GPU);
     // If the profile applies to certain container names only, use one of them.
     let container = profile.matches.container_names.first().map_or("train", |name| name.as_str());
     let mut pod = json!({

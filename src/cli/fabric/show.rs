@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 /// Returns the YAML of profile `name`: the commented source if it is built in, else the profile with its defaults.
 fn profile_yaml(profiles: &Profiles, name: &str) -> anyhow::Result<String> {
     let Some(entry) = profiles.find(name) else { return unknown_profile(profiles, name) };
-    let built_in = profile_source(name).filter(|_| !profiles.is_own(name));
+    let built_in = profile_source(name).filter(|_| !profiles.is_custom(name));
     Ok(built_in.map_or_else(|| yaml::to_string(&json!(entry.profile)), str::to_owned))
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 
 use crate::cli::Status;
-use crate::cli::table::table;
+use crate::cli::table::format_table;
 use trainmesh_core::config::{ProfileSource, profile_sources};
 use trainmesh_core::hash;
 
@@ -83,7 +83,7 @@ fn text<'a>(rows: impl Iterator<Item = (&'a ProfileSource, Option<State>)>) -> S
         .collect();
     let state = rows.first().filter(|row| row.len() == 6).map(|_| "STATE");
     let header = ["PROFILE", "REPOSITORY", "COMMIT", "CHECKED"].into_iter().chain(state).chain(["FILE"]);
-    table(&header.collect::<Vec<_>>(), &rows)
+    format_table(&header.collect::<Vec<_>>(), &rows)
 }
 
 impl State {

@@ -14,7 +14,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash:
     let results: Vec<Value> = lint_report.pod_findings.iter().map(result).collect();
     let errors: Vec<Value> = lint_report.errors.iter().map(error_to_json).collect();
     let warnings: Vec<Value> = lint_report.warnings.iter().map(warning_to_json).collect();
-    let whole = json!({
+    let report = json!({
         "schemaVersion": SCHEMA_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
         "configHash": config_hash,
@@ -24,7 +24,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, config_hash:
         "warnings": warnings,
         "assumedNamespaceLabels": lint_report.assumed,
     });
-    serde_json::to_writer(&mut *out, &whole).map_err(std::io::Error::from)?;
+    serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
     finish(out)
 }
 

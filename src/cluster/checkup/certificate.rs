@@ -9,7 +9,7 @@ use trainmesh_core::objects::Secret;
 use trainmesh_core::objects::secret::{TLS_CRT, TLS_KEY};
 
 /// Evaluates the certificate in `secret` for `host`, and the `caBundle` of each webhook in `configurations` against it.
-pub(super) fn serving(
+pub(super) fn certificate_status(
     secret: Option<&Secret>,
     configurations: &[MutatingWebhookConfiguration],
     host: &str,
@@ -21,8 +21,10 @@ pub(super) fn serving(
     let (chain, key) = (secret.get(TLS_CRT), secret.get(TLS_KEY));
     let Some(validity) = trust::validity(chain, key) else { return CertificateStatus::Broken };
     let webhooks = doctor::own_webhooks(configurations).unwrap_or_default();
-    let trusting = webhooks.iter().filter(|webhook| !ca_bundle(webhook).is_empty());
-    let trust = trusting.map(|it| (it.name.clone(), trust::verify(chain, ca_bundle(it), host, now))).collect();
+    let with_ca_bundle = webhooks.iter().filter(|webhook| !ca_bundle(webhook).is_empty());
+    let trust = with_ca_bundle
+        .map(|webhook| (webhook.name.clone(), trust::verify(chain, ca_bundle(webhook), host, now)))
+        .collect();
     CertificateStatus::Present { validity, trust }
 }
 
@@ -50,11 +52,11 @@ mod tests {
 
     /// Returns a CA, and a Secret with a certificate for `host` that it has signed.
     fn pair(host: &str) -> (String, Secret) {
-        let authority = issue::authority(validity()).unwrap();
-        let serving = issue::serving_certificate(&authority, host, validity()).unwrap();
+        let ca = issue::ca(validity()).unwrap();
+        let serving = issue::serving_certificate(&ca, host, validity()).unwrap();
         let data = [(TLS_CRT, serving.certificate), (TLS_KEY, serving.key.pem().to_owned())];
         let data: BTreeMap<String, Vec<u8>> = data.map(|(key, text)| (key.to_owned(), text.into_bytes())).into();
-        (authority.pem, Secret::new("1", data))
+        (ca.pem, Secret::new("1", data))
     }
 
     fn configuration(bundles: [&str; 3]) -> MutatingWebhookConfiguration {
@@ -68,7 +70,7 @@ mod tests {
 
     fn check(secret: &Secret, bundles: [&str; 3], expected: &[(&str, Result<(), TrustError>)]) {
         let trust = expected.iter().map(|(name, verdict)| (format!("{name}.trainmesh.dev"), *verdict)).collect();
-        let found = serving(Some(secret), &[configuration(bundles)], HOST, now());
+        let found = certificate_status(Some(secret), &[configuration(bundles)], HOST, now());
         assert_eq!(found, CertificateStatus::Present { validity: validity(), trust });
     }
 
@@ -89,8 +91,11 @@ mod tests {
         let ((_, secret), (_, other)) = (pair(HOST), pair(HOST));
         let data = [(TLS_CRT, secret.get(TLS_CRT)), (TLS_KEY, other.get(TLS_KEY))];
         let mixed = Secret::new("1", data.map(|(key, bytes)| (key.to_owned(), bytes.to_vec())).into());
-        assert_eq!(serving(Some(&mixed), &[], HOST, now()), CertificateStatus::Broken);
-        assert_eq!(serving(Some(&Secret::new("1", BTreeMap::new())), &[], HOST, now()), CertificateStatus::Missing);
-        assert_eq!(serving(None, &[], HOST, now()), CertificateStatus::Missing);
+        assert_eq!(certificate_status(Some(&mixed), &[], HOST, now()), CertificateStatus::Broken);
+        assert_eq!(
+            certificate_status(Some(&Secret::new("1", BTreeMap::new())), &[], HOST, now()),
+            CertificateStatus::Missing
+        );
+        assert_eq!(certificate_status(None, &[], HOST, now()), CertificateStatus::Missing);
     }
 }

@@ -26,21 +26,21 @@ pub(super) async fn servers(client: &Client, namespace: &str) -> Result<Servers,
     let absent = controller.known().is_some_and(Option::is_none);
     let controller = controller.into_known().flatten();
     let account = |spec: &Option<PodSpec>| spec.as_ref().and_then(|spec| spec.service_account_name.clone());
-    let usual = Servers::default();
+    let defaults = Servers::default();
     let volume = webhook.iter().flat_map(|spec| &spec.volumes).find(|volume| volume.name == TLS);
     let secret = volume.and_then(|volume| volume.secret.as_ref()?.secret_name.clone());
     Ok(Servers {
-        webhook_account: account(&webhook).unwrap_or(usual.webhook_account),
-        controller_account: account(&controller).unwrap_or(usual.controller_account),
+        webhook_account: account(&webhook).unwrap_or(defaults.webhook_account),
+        controller_account: account(&controller).unwrap_or(defaults.controller_account),
         own_certificate: secret.is_none(),
         // If neither is installed, both are expected.
         controller: webhook.is_none() || !absent,
-        secret: secret.unwrap_or(usual.secret),
+        secret: secret.unwrap_or(defaults.secret),
     })
 }
 
 /// Counts the ready replicas of the webhook; `None` if there is no Service.
-pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usize>, RequestError> {
+pub(super) async fn count_ready_replicas(client: &Client, namespace: &str) -> Result<Option<usize>, RequestError> {
     let services: Api<Service> = Api::namespaced(client.clone(), namespace);
     if find(&format!("read Service {namespace}/{SERVICE}"), services.get_metadata(SERVICE)).await?.is_none() {
         return Ok(None);
@@ -49,22 +49,24 @@ pub(super) async fn ready(client: &Client, namespace: &str) -> Result<Option<usi
     let selector = ListParams::default().labels(&format!("kubernetes.io/service-name={SERVICE}"));
     let slices = list(&format!("list EndpointSlices in {namespace}"), &slices, selector).await?;
     // In a dual-stack cluster each replica is in one slice per address family.
-    let family = |family: &str| {
+    let count_endpoints = |family: &str| {
         let slices = slices.iter().filter(|slice| slice.address_type == family);
         let endpoints = slices.flat_map(|slice| slice.endpoints.iter().flatten());
         // An endpoint without the condition counts as ready.
-        endpoints.filter(|it| it.conditions.as_ref().and_then(|it| it.ready).unwrap_or(true)).count()
+        endpoints
+            .filter(|endpoint| endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true))
+            .count()
     };
-    Ok(Some(family("IPv4").max(family("IPv6"))))
+    Ok(Some(count_endpoints("IPv4").max(count_endpoints("IPv6"))))
 }
 
 /// Lists Istio's control planes in this cluster.
 pub(super) async fn istiods(client: &Client) -> Result<Vec<Istiod>, RequestError> {
     let (api, istiods) = (deployments(client, None), ListParams::default().labels(ISTIOD));
     let all = list("list Istio's Deployments in all namespaces", &api, istiods).await?;
-    let istiod = |it: Deployment| {
-        let name = format!("{}/{}", it.namespace().unwrap_or_default(), it.name_any());
-        let mut variables = it.spec.template.spec.containers.into_iter().flat_map(|container| container.env);
+    let istiod = |deployment: Deployment| {
+        let name = format!("{}/{}", deployment.namespace().unwrap_or_default(), deployment.name_any());
+        let mut variables = deployment.spec.template.spec.containers.into_iter().flat_map(|container| container.env);
         let native = variables.find_map(|variable| if variable.name == NATIVE { variable.value } else { None });
         Istiod { name, native }
     };
@@ -75,7 +77,7 @@ async fn pod_spec(client: &Client, namespace: &str, name: &str) -> Result<Readab
     let step = format!("read Deployment {namespace}/{name}");
     let spec = async {
         let deployment = find(&step, deployments(client, Some(namespace)).get(name)).await?;
-        Ok(deployment.map(|it| it.spec.template.spec))
+        Ok(deployment.map(|deployment| deployment.spec.template.spec))
     };
     readable(spec).await
 }

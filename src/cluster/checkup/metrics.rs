@@ -25,7 +25,7 @@ const CONCURRENCY: usize = 8;
 pub(super) async fn by_replica(client: &Client, namespace: &str) -> Result<BTreeMap<String, bool>, RequestError> {
     let selector = ListParams::default().labels(SELECTOR);
     let pods = list(&format!("list pods in {namespace}"), &pods(client, namespace), selector).await?;
-    let replicas = pods.into_iter().filter(ready).filter_map(|pod| Some((pod.name_any(), port(&pod)?)));
+    let replicas = pods.into_iter().filter(is_ready).filter_map(|pod| Some((pod.name_any(), port(&pod)?)));
     let requests = replicas.map(|(name, port)| async move {
         let step = format!("read the metrics of pods in {namespace} (get pods/proxy)");
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy/metrics");
@@ -40,7 +40,7 @@ pub(super) async fn by_replica(client: &Client, namespace: &str) -> Result<BTree
     stream::iter(requests).buffered(CONCURRENCY).try_collect().await
 }
 
-fn ready(pod: &Pod) -> bool {
+fn is_ready(pod: &Pod) -> bool {
     let mut conditions = pod.status.iter().flat_map(|status| &status.conditions);
     conditions.any(|condition| condition.kind == "Ready" && condition.status == "True")
 }

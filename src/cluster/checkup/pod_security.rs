@@ -36,7 +36,7 @@ pub(super) async fn probe(
 ) -> Readable<PodSecurityProbe> {
     let all = match namespaces {
         Readable::Known(all) => all,
-        Readable::Forbidden(question) => return Readable::Forbidden(question.clone()),
+        Readable::Forbidden(step) => return Readable::Forbidden(step.clone()),
     };
     let affected = all.iter().filter(|(name, labels)| fabric.enabled && is_affected(name, labels, installation));
     let affected: Vec<&String> = affected.map(|(name, _)| name).collect();

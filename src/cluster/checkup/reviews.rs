@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use super::super::request::{RequestError, send};
 use trainmesh_core::doctor::{Permission, Server, Servers, narrow_to_namespaces};
 
-/// Maximum number of concurrent reviews. The apiserver answers from memory; more would only queue in its priority
+/// Maximum number of concurrent reviews. The apiserver responds from memory; more would only queue in its priority
 /// level.
 const CONCURRENCY: usize = 8;
 

@@ -24,8 +24,8 @@ pub struct PinStore {
 
 /// The pins as of one resourceVersion.
 #[derive(Clone, Debug)]
-pub struct Stored {
-    version: String,
+pub struct StoredPins {
+    resource_version: String,
     /// Content of the object.
     pub pins: Pins,
 }
@@ -38,18 +38,18 @@ impl PinStore {
     }
 
     /// Reads the pins; `None` if the `ConfigMap` does not exist.
-    pub async fn read(&self) -> Result<Option<Stored>, RequestError> {
+    pub async fn read(&self) -> Result<Option<StoredPins>, RequestError> {
         let step = format!("read ConfigMap {}/{FABRIC_CONFIG_MAP}", self.namespace);
         let Some(object) = find(&step, self.api.get(FABRIC_CONFIG_MAP)).await? else { return Ok(None) };
         let pins = parse(&object);
-        Ok(Some(Stored { version: object.metadata.resource_version.unwrap_or_default(), pins }))
+        Ok(Some(StoredPins { resource_version: object.metadata.resource_version.unwrap_or_default(), pins }))
     }
 
     /// Writes `pins`, unless the object has changed since `read`.
-    pub async fn write(&self, read: &Stored, pins: &Pins) -> Result<WriteOutcome, RequestError> {
+    pub async fn write(&self, read: &StoredPins, pins: &Pins) -> Result<WriteOutcome, RequestError> {
         let step = format!("write ConfigMap {}/{FABRIC_CONFIG_MAP}", self.namespace);
         let data = BTreeMap::from([(KEY, pins.to_json())]);
-        let patch = json!({"metadata": {"resourceVersion": read.version}, "data": data});
+        let patch = json!({"metadata": {"resourceVersion": read.resource_version}, "data": data});
         let parameters = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         // The response contains metadata alone.
         write(&step, self.api.patch_metadata(FABRIC_CONFIG_MAP, &parameters, &Patch::Merge(patch))).await

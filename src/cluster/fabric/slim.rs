@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// A `K` whose status is decoded as an `S`.
-pub(super) struct Slim<K, S> {
+pub(super) struct PartialObject<K, S> {
     metadata: ObjectMeta,
     pub(super) status: S,
     kind: PhantomData<fn() -> K>,
@@ -50,7 +50,7 @@ struct RawMeta {
     labels: Option<BTreeMap<String, String>>,
 }
 
-impl<'de, K, S: Deserialize<'de> + Default> Deserialize<'de> for Slim<K, S> {
+impl<'de, K, S: Deserialize<'de> + Default> Deserialize<'de> for PartialObject<K, S> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Raw { metadata: RawMeta { name, namespace, uid, resource_version, labels }, status } =
             Raw::deserialize(deserializer)?;
@@ -59,20 +59,20 @@ impl<'de, K, S: Deserialize<'de> + Default> Deserialize<'de> for Slim<K, S> {
     }
 }
 
-impl<K, S: Clone> Clone for Slim<K, S> {
+impl<K, S: Clone> Clone for PartialObject<K, S> {
     fn clone(&self) -> Self {
         Self { metadata: self.metadata.clone(), status: self.status.clone(), kind: PhantomData }
     }
 }
 
-impl<K, S: fmt::Debug> fmt::Debug for Slim<K, S> {
+impl<K, S: fmt::Debug> fmt::Debug for PartialObject<K, S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Slim").field("name", &self.metadata.name).field("status", &self.status).finish()
     }
 }
 
 /// Served by the apiserver as a `K`.
-impl<K: Resource<DynamicType = ()>, S> Resource for Slim<K, S> {
+impl<K: Resource<DynamicType = ()>, S> Resource for PartialObject<K, S> {
     type DynamicType = ();
     type Scope = K::Scope;
 

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::super::index::{self, Index, Objects, Options};
 use super::pins;
-use super::slim::{NodeStatus, QuotaStatus, Slim};
+use super::slim::{NodeStatus, PartialObject, QuotaStatus};
 use trainmesh_core::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
 use trainmesh_core::gang::pins::Pins;
 use trainmesh_core::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
@@ -53,14 +53,14 @@ pub(super) fn updates(
 fn nodes(client: &Client) -> BoxStream<'static, Update> {
     let nodes = |nodes: Option<&Objects<NodeShape>>| nodes.map(|nodes| Arc::new(Nodes::from_shapes(nodes.values())));
     let api = Api::all(client.clone());
-    watch_field(api, all(), "nodes", |node, _| Some(shape(node)), nodes, |facts| &mut facts.nodes)
+    watch_field(api, unfiltered(), "nodes", |node, _| Some(shape(node)), nodes, |facts| &mut facts.nodes)
 }
 
 fn quotas(client: &Client) -> BoxStream<'static, Update> {
     let quotas =
         |quotas: Option<&Objects<(String, Quota)>>| quotas.map(|quotas| Arc::new(by_namespace(quotas.values())));
     let api = Api::all(client.clone());
-    watch_field(api, all(), "resource quotas", |object, _| quota(object), quotas, |facts| &mut facts.quotas)
+    watch_field(api, unfiltered(), "resource quotas", |object, _| quota(object), quotas, |facts| &mut facts.quotas)
 }
 
 fn injector(client: &Client) -> BoxStream<'static, Update> {
@@ -131,12 +131,12 @@ fn names_by_namespace(namespaces: &NamespacesByName) -> Option<Names> {
     Some(names)
 }
 
-pub(super) fn shape(node: &Slim<Node, NodeStatus>) -> NodeShape {
+pub(super) fn shape(node: &PartialObject<Node, NodeStatus>) -> NodeShape {
     NodeShape::new(node.labels(), &node.status.allocatable)
 }
 
 /// Reduces a quota to its namespace and content.
-pub(super) fn quota(quota: &Slim<ResourceQuota, QuotaStatus>) -> Option<(String, Quota)> {
+pub(super) fn quota(quota: &PartialObject<ResourceQuota, QuotaStatus>) -> Option<(String, Quota)> {
     let read = Quota::from_status(&quota.name_any(), &quota.status.hard, &quota.status.used)?;
     Some((quota.namespace().unwrap_or_default(), read))
 }
@@ -150,7 +150,7 @@ pub(super) fn by_namespace<'a>(quotas: impl IntoIterator<Item = &'a (String, Quo
     by_namespace
 }
 
-fn all() -> watcher::Config {
+fn unfiltered() -> watcher::Config {
     watcher::Config::default().page_size(LARGE_PAGE)
 }
 

@@ -14,15 +14,15 @@ use serde::de::DeserializeOwned;
 
 use super::super::list::{list, list_metadata};
 use super::super::request::find;
-use super::slim::{NodeStatus, QuotaStatus, Slim};
+use super::slim::{NodeStatus, PartialObject, QuotaStatus};
 use super::sources::{by_namespace, quota, shape};
 use trainmesh_core::cluster_facts::{ClusterFacts, Names, Nodes, ReferencedObjects};
 use trainmesh_core::objects::NETWORK_RESOURCES_INJECTOR;
 
 /// Reads the facts, including the namespaces of the referenced objects. What cannot be read is unknown.
-pub async fn survey(client: &Client, references: &ReferencedObjects) -> ClusterFacts {
-    let nodes: Api<Slim<Node, NodeStatus>> = Api::all(client.clone());
-    let quotas: Api<Slim<ResourceQuota, QuotaStatus>> = Api::all(client.clone());
+pub async fn read_facts(client: &Client, references: &ReferencedObjects) -> ClusterFacts {
+    let nodes: Api<PartialObject<Node, NodeStatus>> = Api::all(client.clone());
+    let quotas: Api<PartialObject<ResourceQuota, QuotaStatus>> = Api::all(client.clone());
     let webhook_configurations: Api<PartialObjectMeta<MutatingWebhookConfiguration>> = Api::all(client.clone());
     let all = ListParams::default;
     let (nodes, quotas, injector, config_maps, claim_templates) = tokio::join!(

@@ -16,8 +16,8 @@ use trainmesh_core::error::chain;
 
 /// Time for which changes are collected: quotas change with every pod.
 const DEBOUNCE: Duration = Duration::from_millis(100);
-/// Permissions change only when an administrator edits RBAC.
-const PAUSE: Duration = Duration::from_mins(5);
+/// Delay before a forbidden resource is requested again: permissions change only when an administrator edits RBAC.
+const FORBIDDEN_RETRY_DELAY: Duration = Duration::from_mins(5);
 
 /// Options of a watch.
 #[derive(Clone, Debug)]
@@ -28,19 +28,19 @@ pub(crate) struct Options {
     debounce: Duration,
     /// Delay before a forbidden resource is requested again; `None` backs off as after any other error and keeps the
     /// known objects.
-    pause: Option<Duration>,
+    forbidden_retry_delay: Option<Duration>,
 }
 
 impl Options {
     /// Returns the options for a required resource: changes are reported immediately, and known objects are kept on any
     /// error.
     pub(crate) fn required(resource: impl Into<String>) -> Self {
-        Self { resource: resource.into(), debounce: Duration::ZERO, pause: None }
+        Self { resource: resource.into(), debounce: Duration::ZERO, forbidden_retry_delay: None }
     }
 
     /// Returns the options for an optional resource: its objects become unknown if it is forbidden.
     pub(crate) fn optional(resource: impl Into<String>) -> Self {
-        Self { resource: resource.into(), debounce: DEBOUNCE, pause: Some(PAUSE) }
+        Self { resource: resource.into(), debounce: DEBOUNCE, forbidden_retry_delay: Some(FORBIDDEN_RETRY_DELAY) }
     }
 }
 
@@ -118,13 +118,13 @@ where
                     }
                 }
                 Err(error) => {
-                    let what = &self.options.resource;
-                    let Some(pause) = self.options.pause.filter(|_| is_rejected(&error)) else {
-                        tracing::warn!("watch of {what} failed: {}", chain(&error));
+                    let resource = &self.options.resource;
+                    let Some(pause) = self.options.forbidden_retry_delay.filter(|_| is_rejected(&error)) else {
+                        tracing::warn!("watch of {resource} failed: {}", chain(&error));
                         continue;
                     };
                     if !std::mem::replace(&mut self.forbidden, true) {
-                        tracing::warn!("{what} cannot be read and are treated as unknown: {}", chain(&error));
+                        tracing::warn!("{resource} cannot be read and are treated as unknown: {}", chain(&error));
                     }
                     self.index.clear();
                     (self.due, self.resume) = (None, Some(Instant::now() + pause));
@@ -182,7 +182,7 @@ mod tests {
             event
         }));
         let index = Arc::new(Index::default());
-        let options = Options { resource: "maps".to_owned(), debounce: DEBOUNCE, pause };
+        let options = Options { resource: "maps".to_owned(), debounce: DEBOUNCE, forbidden_retry_delay: pause };
         let reduce = |map: &ConfigMap, _: Option<&String>| Some(map.name_any());
         let feed =
             Feed { events, index: Arc::clone(&index), options, reduce, due: None, resume: None, forbidden: false };

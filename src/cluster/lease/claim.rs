@@ -10,7 +10,7 @@ use trainmesh_core::objects::LEASE;
 
 /// Returns `lease`, or a new one, held by `identity` for `lease_duration`. Its timestamps are informational: no
 /// candidate relies on another's clock.
-pub(super) fn claim(lease: Option<Lease>, identity: &str, lease_duration: Duration) -> Lease {
+pub(super) fn with_holder(lease: Option<Lease>, identity: &str, lease_duration: Duration) -> Lease {
     let now = MicroTime(Timestamp::now());
     let mut lease = lease.unwrap_or_else(|| Lease {
         metadata: ObjectMeta { name: Some(LEASE.to_owned()), ..ObjectMeta::default() },

@@ -3,7 +3,7 @@
 use kube::Error;
 use kube::client::UpgradeConnectionError;
 
-use super::attempt;
+use super::outcome;
 use trainmesh_core::error::chain;
 use trainmesh_core::lifecycle::{AttemptOutcome, AttemptResult};
 
@@ -14,7 +14,7 @@ const NOT_RUNNING: [&str; 3] = ["container not found", "pod not found", "is not 
 const NO_KUBELET: [&str; 2] = ["error dialing backend", "error trying to reach service"];
 
 /// Classifies an error received instead of a stream. The message can be empty: Kubernetes 1.36 returns none if only
-/// `create` is forbidden, so the report of `Forbidden` names the permission itself.
+/// `create` is forbidden, so the finding `Forbidden` names the permission itself.
 pub(super) fn classify(error: &Error) -> AttemptOutcome {
     let (code, message, about_pod) = match error {
         Error::Api(status) => {
@@ -24,7 +24,7 @@ pub(super) fn classify(error: &Error) -> AttemptOutcome {
         Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)) => {
             (status.as_u16(), status.to_string(), false)
         }
-        other => return attempt(AttemptResult::Failed, chain(other)),
+        other => return outcome(AttemptResult::Failed, chain(other)),
     };
     let matches_any = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
     let result = match code {
@@ -37,7 +37,7 @@ pub(super) fn classify(error: &Error) -> AttemptOutcome {
         _ if matches_any(&NO_KUBELET) => AttemptResult::Unreachable,
         _ => AttemptResult::Failed,
     };
-    attempt(result, message)
+    outcome(result, message)
 }
 
 #[cfg(test)]

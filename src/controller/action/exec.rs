@@ -9,7 +9,7 @@ use kube::api::{AttachParams, AttachedProcess};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::{Instant, timeout_at};
 
-use super::{ContainerRef, MAX_RESPONSE, ResponseTooLong, attempt, connect_error, response_too_long, unreachable};
+use super::{ContainerRef, MAX_RESPONSE, ResponseTooLong, connect_error, connect_timeout, outcome, response_too_long};
 use trainmesh_core::lifecycle::{AttemptOutcome, AttemptResult};
 
 /// Number of bytes kept of each stream; the rest is read and dropped, up to [`MAX_RESPONSE`].
@@ -36,13 +36,13 @@ pub(super) async fn run(
     let process = match timeout_at(deadline, pods.exec(target.pod, argv, &parameters)).await {
         Ok(Ok(process)) => process,
         Ok(Err(error)) => return connect_error::classify(&error),
-        Err(_) => return unreachable(),
+        Err(_) => return connect_timeout(),
     };
     // On a timeout or an excessive response the process is dropped with this future, which closes its connection.
     match timeout_at(deadline, finish(process)).await {
         Ok(Ok((status, output))) => classify(status.as_ref(), &output),
         Ok(Err(ResponseTooLong)) => response_too_long(&argv.join(" ")),
-        Err(_) => attempt(AttemptResult::TimedOut, format!("{} timed out", argv.join(" "))),
+        Err(_) => outcome(AttemptResult::TimedOut, format!("{} timed out", argv.join(" "))),
     }
 }
 
@@ -60,7 +60,7 @@ async fn finish(mut process: AttachedProcess) -> Result<(Option<Status>, String)
     Ok((status, output))
 }
 
-/// Reads both streams completely; returns the `read_excerpt` of stderr, or of stdout if that is empty.
+/// Reads both streams completely; returns the beginning of stderr, or of stdout if stderr is empty.
 async fn drain(
     stdout: Option<impl AsyncRead + Unpin>,
     stderr: Option<impl AsyncRead + Unpin>,
@@ -89,9 +89,9 @@ async fn read_excerpt(
 
 fn classify(status: Option<&Status>, output: &str) -> AttemptOutcome {
     // The stream has ended without a status, as it does when the container terminates.
-    let Some(status) = status else { return attempt(AttemptResult::Sent, "the connection closed") };
+    let Some(status) = status else { return outcome(AttemptResult::Sent, "the connection closed") };
     if status.status.as_deref() == Some("Success") {
-        return attempt(AttemptResult::Sent, output);
+        return outcome(AttemptResult::Sent, output);
     }
     let message = status.message.as_deref().unwrap_or_default();
     let matches_any = |text: &str, phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
@@ -105,7 +105,7 @@ fn classify(status: Option<&Status>, output: &str) -> AttemptOutcome {
         };
         // The cause is at the end of a long chain.
         let cause = message.rsplit_once("exec failed: ").map_or(message, |(_, cause)| cause);
-        return attempt(result, cause);
+        return outcome(result, cause);
     };
     let result = match code {
         126 | 127 => AttemptResult::NotInImage,
@@ -113,7 +113,7 @@ fn classify(status: Option<&Status>, output: &str) -> AttemptOutcome {
         _ if matches_any(output, &SERVER_EXITED) => AttemptResult::Sent,
         _ => AttemptResult::Refused,
     };
-    attempt(result, if output.is_empty() { format!("exit code {code}") } else { format!("exit code {code}: {output}") })
+    outcome(result, if output.is_empty() { format!("exit code {code}") } else { format!("exit code {code}: {output}") })
 }
 
 /// Returns the exit code of a process that ran.

@@ -18,12 +18,12 @@ use kube::api::Portforwarder;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{ContainerRef, MAX_RESPONSE, ResponseTooLong, attempt, connect_error, response_too_long, unreachable};
+use super::{ContainerRef, MAX_RESPONSE, ResponseTooLong, connect_error, connect_timeout, outcome, response_too_long};
 use trainmesh_core::error::chain;
 use trainmesh_core::lifecycle::{AttemptOutcome, AttemptResult};
 
-/// Time for which the reason may arrive after the stream has ended.
-const REASON_LAG: Duration = Duration::from_secs(1);
+/// Time to wait for the kubelet's reason after the stream has ended.
+const REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Aborts the forwarder on drop; by itself it would keep its connection.
 struct Forwarder(Portforwarder);
@@ -45,21 +45,21 @@ pub(super) async fn post(
     let mut forwarder = match timeout_at(deadline, pods.portforward(target.pod, &[port])).await {
         Ok(Ok(forwarder)) => Forwarder(forwarder),
         Ok(Err(error)) => return connect_error::classify(&error),
-        Err(_) => return unreachable(),
+        Err(_) => return connect_timeout(),
     };
     let (stream, reason) = (forwarder.0.take_stream(port), forwarder.0.take_error(port));
     let (Some(stream), Some(reason)) = (stream, reason) else {
-        return attempt(AttemptResult::Failed, format!("no stream to port {port}"));
+        return outcome(AttemptResult::Failed, format!("no stream to port {port}"));
     };
     match timeout_at(deadline, exchange(stream, path)).await {
-        Ok(Ok(status)) if status.is_success() => attempt(AttemptResult::Sent, format!("HTTP {status}")),
-        Ok(Ok(status)) => attempt(AttemptResult::Refused, format!("HTTP {status}")),
+        Ok(Ok(status)) if status.is_success() => outcome(AttemptResult::Sent, format!("HTTP {status}")),
+        Ok(Ok(status)) => outcome(AttemptResult::Refused, format!("HTTP {status}")),
         Ok(Err(error)) if error.is_response_too_long() => response_too_long(&format!("port {port}")),
-        Ok(Err(error)) => match timeout(REASON_LAG, reason).await {
+        Ok(Err(error)) => match timeout(REASON_TIMEOUT, reason).await {
             Ok(Some(reason)) => connect_failed(port, &reason),
             _ => closed_early(&error),
         },
-        Err(_) => attempt(AttemptResult::TimedOut, format!("no response from port {port} in time")),
+        Err(_) => outcome(AttemptResult::TimedOut, format!("no response from port {port} in time")),
     }
 }
 
@@ -69,9 +69,9 @@ async fn exchange(stream: DuplexStream, path: &str) -> Result<StatusCode, Exchan
     let stream = LimitedStream { stream, remaining: MAX_RESPONSE };
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(ExchangeError::Stream)?;
     // The response is dropped with its body, so the connection closes.
-    let answer = async move { sender.send_request(request).await.map(|answer| answer.status()) };
-    let (answer, _) = tokio::join!(answer, connection);
-    answer.map_err(ExchangeError::Stream)
+    let response = async move { sender.send_request(request).await.map(|response| response.status()) };
+    let (response, _) = tokio::join!(response, connection);
+    response.map_err(ExchangeError::Stream)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -93,11 +93,11 @@ impl ExchangeError {
 /// Classifies the kubelet's reason for a failed connection.
 fn connect_failed(port: u16, reason: &str) -> AttemptOutcome {
     if reason.contains("connection refused") {
-        return attempt(AttemptResult::Refused, format!("connection to port {port} refused"));
+        return outcome(AttemptResult::Refused, format!("connection to port {port} refused"));
     }
     // The cause is at the end of a long chain.
     let cause = reason.rsplit_once("failed to ").map_or(reason, |(_, cause)| cause);
-    attempt(AttemptResult::Failed, format!("could not connect to port {port}: {cause}"))
+    outcome(AttemptResult::Failed, format!("could not connect to port {port}: {cause}"))
 }
 
 /// Classifies a connection without a response, as from a proxy that exits at once.
@@ -106,7 +106,7 @@ fn closed_early(error: &ExchangeError) -> AttemptOutcome {
         ExchangeError::Stream(_) => AttemptResult::Sent,
         ExchangeError::Request(_) => AttemptResult::Failed,
     };
-    attempt(result, chain(error))
+    outcome(result, chain(error))
 }
 
 impl AsyncRead for LimitedStream {
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks the result from a server that reads the request, writes `answer` and closes.
+    /// Checks the result from a server that reads the request, writes `response` and closes.
     #[rstest]
     #[case::envoy("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nOK\n\r\n0\r\n\r\n", Ok(200))]
     #[case::refused("HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\nForbidden", Ok(403))]
@@ -178,18 +178,18 @@ mod tests {
         assert_eq!(found.map(|status| status.as_u16()).map_err(|error| closed_early(&error).result), expected);
     }
 
-    /// Runs a server that repeats `answer` for as long as it is read.
+    /// Runs a server that repeats `response` for as long as it is read.
     #[rstest]
-    #[case::interim_answers("HTTP/1.1 100 Continue\r\n\r\n")]
+    #[case::interim_responses("HTTP/1.1 100 Continue\r\n\r\n")]
     #[case::one_line("x")]
     #[case::fields("HTTP/1.1 200 OK\r\na: b\r\n")]
     #[tokio::test]
-    async fn an_endless_response_is_rejected(#[case] answer: &str) {
+    async fn an_endless_response_is_rejected(#[case] response: &str) {
         let (client, mut server_end) = tokio::io::duplex(4096);
         let server = async move {
             let mut sent = 0;
-            while server_end.write_all(answer.as_bytes()).await.is_ok() {
-                sent += answer.len();
+            while server_end.write_all(response.as_bytes()).await.is_ok() {
+                sent += response.len();
             }
             sent
         };
@@ -197,7 +197,7 @@ mod tests {
         assert!(sent <= 2 * MAX_RESPONSE, "{sent} bytes were read");
         let error = found.unwrap_err();
         // Anything that is not HTTP fails earlier.
-        assert!(error.is_response_too_long() || answer != "HTTP/1.1 100 Continue\r\n\r\n", "{error:?}");
+        assert!(error.is_response_too_long() || response != "HTTP/1.1 100 Continue\r\n\r\n", "{error:?}");
     }
 
     #[rstest]

@@ -25,9 +25,9 @@ pub(super) struct Namespace<T> {
     /// Set once an action has completed in time.
     proven: bool,
     /// Number of slow actions; concurrent ones count once.
-    strikes: u32,
+    slow_actions: u32,
     /// Time of the last counted slow action.
-    last_strike: Option<Instant>,
+    last_slow_action: Option<Instant>,
     /// Time until which the namespace counts as slow.
     slow_until: Option<Instant>,
     last_used: Instant,
@@ -65,8 +65,8 @@ impl<T> Namespace<T> {
             per_node: HashMap::new(),
             taken: 0,
             proven: false,
-            strikes: 0,
-            last_strike: None,
+            slow_actions: 0,
+            last_slow_action: None,
             slow_until: None,
             last_used: now,
         }
@@ -118,15 +118,15 @@ impl<T> Namespace<T> {
     pub(super) fn record_slow(&mut self, elapsed: Duration, now: Instant) {
         self.last_used = now;
         self.proven = false;
-        let recovered = self.slow_until.is_some_and(|until| now >= until + penalty(self.strikes));
+        let recovered = self.slow_until.is_some_and(|until| now >= until + penalty(self.slow_actions));
         if recovered {
-            self.strikes = 0;
+            self.slow_actions = 0;
         }
-        if self.last_strike.is_none_or(|last| last + elapsed <= now) {
-            self.strikes += 1;
-            self.last_strike = Some(now);
+        if self.last_slow_action.is_none_or(|last| last + elapsed <= now) {
+            self.slow_actions += 1;
+            self.last_slow_action = Some(now);
         }
-        self.slow_until = Some(now + penalty(self.strikes));
+        self.slow_until = Some(now + penalty(self.slow_actions));
     }
 
     /// Returns true if the entry can be removed.

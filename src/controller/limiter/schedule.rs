@@ -253,9 +253,9 @@ impl<T> Schedule<T> {
                 Health::ProbeDue if self.probes < MAX_PROBES => Admission::Probe,
                 Health::ProbeDue => Admission::Reject(PROBE_DELAY),
                 Health::Reachable => {
-                    let room =
+                    let is_free =
                         namespace.has_capacity_on(node, now) && known.is_none_or(|node| has_slot_on(node, class));
-                    return room.then_some((position, Admission::Grant));
+                    return is_free.then_some((position, Admission::Grant));
                 }
             };
             Some((position, admission))

@@ -20,7 +20,7 @@ const NODES: [&str; 2] = ["node-1", "node-2"];
 /// An event of the pod with this index.
 #[derive(Debug)]
 enum Event {
-    Arrives,
+    Arrival,
     Read(Claim),
     ActionCompleted(Claim),
     /// A token is available.
@@ -47,7 +47,7 @@ struct Simulation {
     events: BTreeMap<u64, (usize, Event)>,
     next: u64,
     /// Set while a tick is pending.
-    ticks: bool,
+    tick_pending: bool,
     per_node: BTreeMap<&'static str, usize>,
 }
 
@@ -61,7 +61,7 @@ impl Simulation {
             timeline: BinaryHeap::new(),
             events: BTreeMap::new(),
             next: 0,
-            ticks: false,
+            tick_pending: false,
             per_node: BTreeMap::new(),
         }
     }
@@ -71,7 +71,7 @@ impl Simulation {
         let index = self.pods.len();
         let (node, arrival) = (NODES[index % NODES.len()], self.now + after);
         self.pods.push(Pod { namespace: namespace.to_owned(), node, arrival, action, attempts: 0, done: None });
-        self.after_delay(after, index, Event::Arrives);
+        self.after_delay(after, index, Event::Arrival);
     }
 
     fn after_delay(&mut self, after: Duration, pod: usize, event: Event) {
@@ -93,10 +93,10 @@ impl Simulation {
     fn handle(&mut self, index: usize, event: Event) {
         let pod = &mut self.pods[index];
         match event {
-            Event::Tick => self.ticks = false,
-            Event::Arrives => {
+            Event::Tick => self.tick_pending = false,
+            Event::Arrival => {
                 if let Err(wait) = self.schedule.enqueue(&pod.namespace, pod.node, index, self.now) {
-                    self.after_delay(wait, index, Event::Arrives);
+                    self.after_delay(wait, index, Event::Arrival);
                 }
             }
             Event::Read(claim) => match self.schedule.acquire(claim, self.now) {
@@ -108,7 +108,7 @@ impl Simulation {
                     assert!(self.per_node.values().sum::<usize>() <= MAX_ACTIONS);
                     self.after_delay(duration, index, Event::ActionCompleted(claim));
                 }
-                Err(wait) => self.after_delay(wait, index, Event::Arrives),
+                Err(wait) => self.after_delay(wait, index, Event::Arrival),
             },
             Event::ActionCompleted(claim) => {
                 let (elapsed, result) = pod.action;
@@ -120,7 +120,7 @@ impl Simulation {
                 } else {
                     // Same backoff as in a pod's history.
                     let pause = Duration::from_secs(1 << (pod.attempts - 1).min(6)).min(Duration::from_mins(1));
-                    self.after_delay(pause, index, Event::Arrives);
+                    self.after_delay(pause, index, Event::Arrival);
                 }
             }
         }
@@ -130,13 +130,13 @@ impl Simulation {
         loop {
             match self.schedule.next(self.now) {
                 Next::Idle => return,
-                Next::WaitUntil(_) if self.ticks => return,
+                Next::WaitUntil(_) if self.tick_pending => return,
                 Next::WaitUntil(time) => {
-                    self.ticks = true;
+                    self.tick_pending = true;
                     return self.after_delay(time - self.now, 0, Event::Tick);
                 }
                 Next::Grant(pod, claim) => self.after_delay(READ, pod, Event::Read(claim)),
-                Next::Reject(pod, wait) => self.after_delay(wait, pod, Event::Arrives),
+                Next::Reject(pod, wait) => self.after_delay(wait, pod, Event::Arrival),
             }
         }
     }

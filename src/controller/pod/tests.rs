@@ -42,12 +42,12 @@ const ANNOTATIONS: [&str; 11] = [
 ];
 
 /// Generates a part of a pod.
-type Part = fn(&mut Random) -> Value;
+type Part = fn(&mut PodGenerator) -> Value;
 
 /// Generates pods whose every part may be valid, absent, or of another type.
-struct Random(Rng);
+struct PodGenerator(Rng);
 
-impl Random {
+impl PodGenerator {
     fn once_in(&mut self, number: u32) -> bool {
         self.0.u32(..number) == 0
     }
@@ -93,8 +93,8 @@ impl Random {
         object.into()
     }
 
-    fn list(&mut self, most: usize, item: fn(&mut Self) -> Value) -> Value {
-        let most = if self.once_in(60) { 70 } else { most };
+    fn list(&mut self, max: usize, item: fn(&mut Self) -> Value) -> Value {
+        let most = if self.once_in(60) { 70 } else { max };
         let length = self.0.usize(..=most);
         (0..length).map(|_| item(self)).collect()
     }
@@ -234,7 +234,7 @@ impl Random {
 
 #[test]
 fn the_decoder_yields_the_same_facts_as_the_complete_pod() {
-    let mut random = Random(Rng::with_seed(12));
+    let mut random = PodGenerator(Rng::with_seed(12));
     let mut members = 0;
     for _ in 0..4_000 {
         let pod = random.pod();

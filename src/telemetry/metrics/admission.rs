@@ -43,16 +43,19 @@ struct RuleLabels {
 
 impl AdmissionMetrics {
     /// Counts a call of the webhook, and observes the time from its header to the response.
-    pub fn review(&self, result: ReviewResult, took: Duration) {
+    pub fn record_review(&self, result: ReviewResult, elapsed: Duration) {
         self.reviews.get_or_create(&ReviewLabels { outcome: result }).inc();
-        self.duration.observe(took.as_secs_f64());
+        self.duration.observe(elapsed.as_secs_f64());
     }
 
     /// Counts the decision of every rule.
-    pub fn outcome(&self, outcome: &Outcome) {
-        for rule in &outcome.rules {
-            let labels =
-                RuleLabels { rule: rule.rule.name(), outcome: rule.outcome.name(), reason: rule.reason.code() };
+    pub fn record_rules(&self, outcome: &Outcome) {
+        for decision in &outcome.rules {
+            let labels = RuleLabels {
+                rule: decision.rule.name(),
+                outcome: decision.outcome.name(),
+                reason: decision.reason.code(),
+            };
             self.rules.get_or_create(&labels).inc();
         }
         if outcome.failure.as_ref().is_some_and(|failure| !failure.is_invalid_input()) {

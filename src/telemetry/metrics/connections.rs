@@ -67,12 +67,12 @@ struct EvictionLabels {
 
 impl ConnectionMetrics {
     /// Counts a failed TLS handshake.
-    pub fn handshake_failure(&self, reason: HandshakeFailure) {
+    pub fn record_handshake_failure(&self, reason: HandshakeFailure) {
         self.handshake_failures.get_or_create(&HandshakeLabels { reason }).inc();
     }
 
     /// Counts an evicted connection.
-    pub fn evicted(&self, server: ServerKind, reason: EvictionReason) {
+    pub fn record_eviction(&self, server: ServerKind, reason: EvictionReason) {
         self.evictions.get_or_create(&EvictionLabels { server, reason }).inc();
     }
 

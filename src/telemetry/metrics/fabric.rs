@@ -20,13 +20,13 @@ struct DroppedLabels {
 impl FabricMetrics {
     /// Sets the number of gangs whose pods got different fabric profiles.
     pub fn set_mixed_gangs(&self, gangs: usize) {
-        self.mixed.set(whole(gangs));
+        self.mixed.set(to_i64(gangs));
     }
 
     /// Sets the number of gangs and of profile revisions that are not pinned because of the limit.
-    pub fn set_unpinned(&self, gangs: usize, bodies: usize) {
-        for (what, number) in [("gangs", gangs), ("profiles", bodies)] {
-            self.dropped.get_or_create(&DroppedLabels { what }).set(whole(number));
+    pub fn set_unpinned(&self, gangs: usize, profiles: usize) {
+        for (what, number) in [("gangs", gangs), ("profiles", profiles)] {
+            self.dropped.get_or_create(&DroppedLabels { what }).set(to_i64(number));
         }
     }
 
@@ -45,6 +45,6 @@ impl FabricMetrics {
     }
 }
 
-fn whole(number: usize) -> i64 {
+fn to_i64(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -45,30 +45,30 @@ struct SkipLabels {
 
 impl LifecycleMetrics {
     /// Counts an attempt to terminate a proxy.
-    pub fn attempt(&self, method: &'static str, result: &'static str) {
+    pub fn record_attempt(&self, method: &'static str, result: &'static str) {
         self.attempts.get_or_create(&AttemptLabels { method, result }).inc();
     }
 
     /// Counts a proxy that terminated after `method`, and observes the delay since the main containers completed.
-    pub fn proxy_ended(&self, method: &'static str, delay: Option<Duration>) {
-        self.attempt(method, ENDED);
+    pub fn record_termination(&self, method: &'static str, delay: Option<Duration>) {
+        self.record_attempt(method, ENDED);
         if let Some(delay) = delay {
             self.delay.observe(delay.as_secs_f64());
         }
     }
 
     /// Counts a skipped pod.
-    pub fn skipped(&self, reason: &'static str) {
+    pub fn record_skip(&self, reason: &'static str) {
         self.skips.get_or_create(&SkipLabels { reason }).inc();
     }
 
     /// Counts main containers that were restarted after their proxy was terminated.
-    pub fn premature_end(&self) {
+    pub fn record_premature_end(&self) {
         self.premature_ends.inc();
     }
 
     /// Counts a pod that the webhook should have changed but was not called for.
-    pub fn pod_missed(&self) {
+    pub fn record_missed_pod(&self) {
         self.missed_pods.inc();
     }
 
@@ -78,7 +78,7 @@ impl LifecycleMetrics {
     }
 
     /// Moves a pod from one state to another; `None` stands for a pod that does not exist.
-    pub fn state_changed(&self, from: Option<&'static str>, to: Option<&'static str>) {
+    pub fn move_pod(&self, from: Option<&'static str>, to: Option<&'static str>) {
         if from == to {
             return;
         }

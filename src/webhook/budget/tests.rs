@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn soon() -> tokio::time::Instant {
+fn deadline() -> tokio::time::Instant {
     tokio::time::Instant::now() + Duration::from_secs(20)
 }
 
@@ -14,7 +14,7 @@ async fn fill(budget: &Budget, length: usize) -> Vec<Reservation> {
         if body.share.free.available_permits() < length {
             break;
         }
-        body.grow(length, soon()).await.unwrap();
+        body.grow(length, deadline()).await.unwrap();
         bodies.push(body);
     }
     bodies
@@ -32,7 +32,7 @@ async fn the_oldest_incomplete_body_is_evicted() {
         evicted.evicted().await;
         drop(evicted);
     };
-    let (grown, ()) = tokio::join!(another.grow(LARGE_BODY, soon()), evicting);
+    let (grown, ()) = tokio::join!(another.grow(LARGE_BODY, deadline()), evicting);
     assert_eq!(grown, Ok(()), "the first is complete, so the second is evicted");
     for body in &bodies {
         assert!(tokio::time::timeout(Duration::ZERO, body.evicted()).await.is_err(), "the others are kept");
@@ -51,7 +51,7 @@ async fn complete_bodies_are_never_evicted() {
         assert!(tokio::time::timeout(Duration::ZERO, body.evicted()).await.is_err());
     }
     drop(bodies);
-    assert_eq!(another.grow(LARGE_BODY, soon()).await, Ok(()));
+    assert_eq!(another.grow(LARGE_BODY, deadline()).await, Ok(()));
 }
 
 #[tokio::test]
@@ -77,6 +77,6 @@ async fn a_large_body_is_protected_from_eviction_for_a_time() {
         oldest.evicted().await;
         drop(oldest);
     };
-    let (grown, ()) = tokio::join!(another.grow(length, soon()), evicting);
+    let (grown, ()) = tokio::join!(another.grow(length, deadline()), evicting);
     assert_eq!(grown, Ok(()), "the oldest is evicted");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::{Certificate, CertificateError, ServedCertificate};
+use super::{Certificate, CertificateError, CertificateResolver};
 use crate::files::{Files, ReadError};
 use crate::telemetry::Metrics;
 use trainmesh_core::error::chain;
@@ -15,13 +15,13 @@ use trainmesh_core::error::chain;
 /// The watched files of a certificate.
 pub struct CertificateFiles {
     files: Files<2>,
-    served: Arc<ServedCertificate>,
+    served: Arc<CertificateResolver>,
     metrics: Arc<Metrics>,
 }
 
 /// An error in the files of a certificate.
 #[derive(Debug, Error)]
-pub enum LoadError {
+pub enum CertificateFileError {
     /// A file cannot be read.
     #[error("could not read the serving certificate")]
     Read(#[source] ReadError),
@@ -39,33 +39,33 @@ pub enum LoadError {
 
 impl CertificateFiles {
     /// Reads the certificate.
-    pub async fn load(chain: PathBuf, key: PathBuf, metrics: Arc<Metrics>) -> Result<Self, LoadError> {
+    pub async fn load(chain: PathBuf, key: PathBuf, metrics: Arc<Metrics>) -> Result<Self, CertificateFileError> {
         let mut files = Files::new([chain, key]);
-        let bytes = files.read().await.map_err(LoadError::Read)?;
+        let bytes = files.read().await.map_err(CertificateFileError::Read)?;
         let certificate = parse(&files, &bytes)?;
         metrics.certificates.set_serving_validity(certificate.validity());
-        Ok(Self { files, served: Arc::new(ServedCertificate::new(certificate)), metrics })
+        Ok(Self { files, served: Arc::new(CertificateResolver::new(certificate)), metrics })
     }
 
     /// Returns the certificate, which is updated from the files.
     #[must_use]
-    pub fn served(&self) -> Arc<ServedCertificate> {
+    pub fn served(&self) -> Arc<CertificateResolver> {
         Arc::clone(&self.served)
     }
 
     /// Reads the files every `interval` until `stop`. An inconsistent pair, as while both are being written, is logged,
     /// and the previous pair is served until the files are consistent.
-    pub async fn follow(mut self, interval: Duration, stop: CancellationToken) {
+    pub async fn run(mut self, interval: Duration, stop: CancellationToken) {
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(interval) => {}
             }
-            match renewed(&mut self.files).await {
+            match reload(&mut self.files).await {
                 Ok(None) => {}
                 Ok(Some(certificate)) => {
-                    tracing::info!(expires = certificate.expires(), "serving a new certificate");
+                    tracing::info!(expires = certificate.not_after(), "serving a new certificate");
                     self.metrics.certificates.set_serving_validity(certificate.validity());
                     self.served.replace(certificate);
                 }
@@ -75,14 +75,14 @@ impl CertificateFiles {
     }
 }
 
-async fn renewed(files: &mut Files<2>) -> Result<Option<Certificate>, LoadError> {
-    let changed = files.changed().await.map_err(LoadError::Read)?;
+async fn reload(files: &mut Files<2>) -> Result<Option<Certificate>, CertificateFileError> {
+    let changed = files.changed().await.map_err(CertificateFileError::Read)?;
     changed.map(|bytes| parse(files, &bytes)).transpose()
 }
 
-fn parse(files: &Files<2>, [chain, key]: &[Vec<u8>; 2]) -> Result<Certificate, LoadError> {
+fn parse(files: &Files<2>, [chain, key]: &[Vec<u8>; 2]) -> Result<Certificate, CertificateFileError> {
     Certificate::parse(chain, key).map_err(|source| {
         let [chain, key] = files.paths().clone();
-        LoadError::Parse { chain, key, source }
+        CertificateFileError::Parse { chain, key, source }
     })
 }

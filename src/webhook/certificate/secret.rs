@@ -12,8 +12,8 @@ use thiserror::Error;
 use tokio::pin;
 use tokio_util::sync::CancellationToken;
 
-use super::{Certificate, CertificateError, ServedCertificate};
-use crate::certs::read::{Authorities, ServingCertificate};
+use super::{Certificate, CertificateError, CertificateResolver};
+use crate::certs::read::{CaSet, ServingCertificate};
 use crate::cluster::request::RequestError;
 use crate::cluster::secret::Secrets;
 use crate::telemetry::Metrics;
@@ -35,7 +35,7 @@ pub struct CertificateSecret {
 /// Validates and serves the content of the Secret.
 struct Updater {
     host: String,
-    served: Arc<ServedCertificate>,
+    served: Arc<CertificateResolver>,
     metrics: Arc<Metrics>,
     clock: Clock,
     /// The served content.
@@ -70,7 +70,7 @@ enum RejectReason {
 /// A validated certificate and the validity of its CA.
 struct ValidCertificate {
     certificate: Certificate,
-    authority: Validity,
+    ca: Validity,
 }
 
 impl CertificateSecret {
@@ -83,12 +83,12 @@ impl CertificateSecret {
 
     /// Returns the certificate, which is updated from the Secret.
     #[must_use]
-    pub fn served(&self) -> Arc<ServedCertificate> {
+    pub fn served(&self) -> Arc<CertificateResolver> {
         Arc::clone(&self.updater.served)
     }
 
     /// Watches the Secret until `stop`.
-    pub async fn follow(mut self, stop: CancellationToken) {
+    pub async fn run(mut self, stop: CancellationToken) {
         let changes = self.secrets.changes(SERVING_SECRET);
         pin!(changes);
         loop {
@@ -140,10 +140,10 @@ impl Updater {
         }
     }
 
-    fn serve(&self, ValidCertificate { certificate, authority }: ValidCertificate) {
-        tracing::info!(expires = certificate.expires(), "serving a new certificate");
+    fn serve(&self, ValidCertificate { certificate, ca }: ValidCertificate) {
+        tracing::info!(expires = certificate.not_after(), "serving a new certificate");
         self.metrics.certificates.set_serving_validity(certificate.validity());
-        self.metrics.certificates.set_ca_validity(&authority.seconds());
+        self.metrics.certificates.set_ca_validity(&ca.seconds());
         self.served.replace(certificate);
     }
 }
@@ -159,14 +159,13 @@ fn validate(secret: &Secret, host: &str, now: std::time::SystemTime) -> Result<V
     if !serving.matches_host(host) {
         return Err(RejectReason::Name(host.to_owned()));
     }
-    let authorities = Authorities::read(secret.get(CA_CRT), b"");
-    let authority =
-        authorities.found.iter().find(|authority| authority.has_signed(&serving)).ok_or(RejectReason::Chain)?;
+    let cas = CaSet::read(secret.get(CA_CRT), b"");
+    let ca = cas.cas.iter().find(|ca| ca.has_signed(&serving)).ok_or(RejectReason::Chain)?;
     let now = Timestamp::try_from(now).unwrap_or(Timestamp::MAX);
-    if !serving.validity.contains(now) || !authority.validity.contains(now) {
+    if !serving.validity.contains(now) || !ca.validity.contains(now) {
         return Err(RejectReason::Validity);
     }
-    Ok(ValidCertificate { certificate, authority: authority.validity })
+    Ok(ValidCertificate { certificate, ca: ca.validity })
 }
 
 #[cfg(test)]
@@ -178,7 +177,7 @@ mod tests {
 
     use super::*;
     use crate::certs::issue;
-    use crate::certs::read::Authority;
+    use crate::certs::read::CertificateAuthority;
 
     const HOST: &str = "trainmesh-webhook.trainmesh-system.svc";
     const NOON: i64 = 1_800_000_000;
@@ -193,16 +192,16 @@ mod tests {
         Validity::from_lifetime(Timestamp::from_second(NOON + second).unwrap(), HOUR)
     }
 
-    /// Returns a Secret with a certificate signed by `signer`, and `authorities` as its only CA.
-    fn secret(host: &str, signer: &Authority, authorities: &Authority, validity: Validity) -> Secret {
+    /// Returns a Secret with a certificate signed by `signer`, and `cas` as its only CA.
+    fn secret(host: &str, signer: &CertificateAuthority, cas: &CertificateAuthority, validity: Validity) -> Secret {
         let pair = issue::serving_certificate(signer, host, validity).unwrap();
-        let data = [(TLS_CRT, pair.certificate.as_str()), (TLS_KEY, pair.key.pem()), (CA_CRT, &authorities.pem)];
+        let data = [(TLS_CRT, pair.certificate.as_str()), (TLS_KEY, pair.key.pem()), (CA_CRT, &cas.pem)];
         Secret::new("1", data.map(|(key, text)| (key.to_owned(), text.as_bytes().to_vec())).into())
     }
 
     fn valid(second: i64) -> Secret {
-        let authority = issue::authority(validity(0)).unwrap();
-        secret(HOST, &authority, &authority, validity(second))
+        let ca = issue::ca(validity(0)).unwrap();
+        secret(HOST, &ca, &ca, validity(second))
     }
 
     #[rstest]
@@ -214,12 +213,12 @@ mod tests {
     #[case::ca_expired(HOST, -3600, 0, true, "is not valid at the current time")]
     fn accepts_what_the_apiserver_trusts(
         #[case] host: &str,
-        #[case] authority: i64,
+        #[case] ca: i64,
         #[case] serving: i64,
         #[case] chains: bool,
         #[case] expected: &str,
     ) {
-        let [signer, other] = [(); 2].map(|()| issue::authority(validity(authority)).unwrap());
+        let [signer, other] = [(); 2].map(|()| issue::ca(validity(ca)).unwrap());
         let secret = secret(host, &signer, if chains { &signer } else { &other }, validity(serving));
         let found = validate(&secret, HOST, clock()).err().map(|reason| reason.to_string()).unwrap_or_default();
         assert!(found.contains(expected) && found.is_empty() == expected.is_empty(), "{found}");
@@ -233,7 +232,7 @@ mod tests {
         let mut updater = Updater::new(HOST.to_owned(), Arc::new(Metrics::default()), clock);
         let mut check = |found, expected| {
             updater.update(found);
-            assert_eq!(updater.served.current().map(|it| it.expires()), expected);
+            assert_eq!(updater.served.current().map(|certificate| certificate.not_after()), expected);
         };
         check(Ok(None), None);
         check(Ok(Some(empty.clone())), None);

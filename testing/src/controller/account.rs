@@ -9,7 +9,7 @@ use crate::cluster::{Cluster, Namespace, list, server};
 
 /// A service account with a `ClusterRole`; deleted when it is dropped.
 #[derive(Debug)]
-pub struct Account {
+pub struct ServiceAccount {
     /// Kubeconfig with the account's token.
     pub kubeconfig: PathBuf,
     /// User name in the audit log.
@@ -17,7 +17,7 @@ pub struct Account {
     name: String,
 }
 
-impl Account {
+impl ServiceAccount {
     pub(super) fn new(namespace: &Namespace, name: &str, rules: &Value, folder: &TempDir) -> Self {
         let group = "rbac.authorization.k8s.io";
         let metadata = json!({"name": name});
@@ -45,7 +45,7 @@ impl Account {
     }
 }
 
-impl Drop for Account {
+impl Drop for ServiceAccount {
     fn drop(&mut self) {
         // An error here must not replace the failure of the test.
         let objects = [format!("clusterrole/{}", self.name), format!("clusterrolebinding/{}", self.name)];

@@ -16,8 +16,8 @@ pub struct Certificate {
     pub expires: u64,
 }
 
-/// A certificate authority.
-pub struct Authority {
+/// A certificate ca.
+pub struct CertificateAuthority {
     pub pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
@@ -42,15 +42,15 @@ impl Certificate {
     }
 }
 
-impl Authority {
-    /// Creates an authority. Names must differ: of two authorities with one name, clients may check against the wrong
+impl CertificateAuthority {
+    /// Creates an ca. Names must differ: of two cas with one name, clients may check against the wrong
     /// one.
     pub fn new(name: &str) -> Self {
         let key = KeyPair::generate().expect("generate a key");
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let pem = params.self_signed(&key).expect("sign the authority").pem();
+        let pem = params.self_signed(&key).expect("sign the ca").pem();
         Self { pem, issuer: Issuer::new(params, key) }
     }
 

@@ -80,7 +80,7 @@ fn an_untrusted_certificate_blocks_no_pod() {
 
 #[rstest]
 #[case::admitted_unchanged("Ignore")]
-#[case::refused("Fail")]
+#[case::rejected("Fail")]
 fn unknown_namespace_labels_fail_the_review(#[case] policy: &str) {
     Cluster::get().start_mesh();
     let server = std::env::var("TRAINMESH_CLUSTER_SERVER").expect("the harness has checked for the cluster");

@@ -31,11 +31,11 @@ impl Creation {
         let namespace = webhook.namespace(&OPTED_IN);
         let created = namespace.create(pod).success();
         let request = creation(&namespace, "train");
-        let with_pod = |configuration: String| {
+        let alias = |configuration: String| {
             if configuration == webhook.configuration.name { name.to_owned() } else { configuration }
         };
         let calls =
-            calls(&request).into_iter().map(|call| (with_pod(call.configuration), call.round, call.mutated)).collect();
+            calls(&request).into_iter().map(|call| (alias(call.configuration), call.round, call.mutated)).collect();
         Self {
             pod: namespace.get("pod", "train").expect("the pod was created"),
             warnings: created.warnings().map(str::to_owned).collect(),
@@ -55,7 +55,7 @@ fn rounds(name: &str, changed: [bool; 3]) -> [(String, u32, bool); 3] {
 }
 
 /// Returns a pod with these annotations and its own `istio-proxy` container after the application's.
-fn customized(annotations: &Value, proxy: &Value) -> Value {
+fn customized_pod(annotations: &Value, proxy: &Value) -> Value {
     let mut pod = pod("train");
     pod["metadata"]["annotations"] = annotations.clone();
     if let Some(containers) = pod["spec"]["containers"].as_array_mut() {
@@ -66,7 +66,7 @@ fn customized(annotations: &Value, proxy: &Value) -> Value {
 
 /// Returns a pod from a template copied from a running one: it has the proxy and the annotations of an earlier
 /// injection without a hold.
-fn copied() -> Value {
+fn copied_pod() -> Value {
     Cluster::get().start_mesh();
     let namespace = Cluster::get().namespace(&[("istio-injection", "enabled")]);
     let _ = namespace.create(&pod("train")).success();
@@ -113,16 +113,16 @@ fn the_second_round_raises_the_wait_timeout() {
 
 #[rstest]
 #[case::own_proxy_container(
-    customized(&json!({}), &json!({"name": "istio-proxy", "image": "auto", "resources": {"limits": {"cpu": "3"}}})),
+    customized_pod(&json!({}), &json!({"name": "istio-proxy", "image": "auto", "resources": {"limits": {"cpu": "3"}}})),
     &["pilot-agent", "wait"]
 )]
-#[case::injected_template(copied(), &["pilot-agent", "wait"])]
+#[case::injected_template(copied_pod(), &["pilot-agent", "wait"])]
 #[case::grpc_agent(
-    customized(&json!({"inject.istio.io/templates": "grpc-agent"}), &json!({"name": "sidecar", "image": "trainmesh.test/busybox:1"})),
+    customized_pod(&json!({"inject.istio.io/templates": "grpc-agent"}), &json!({"name": "sidecar", "image": "trainmesh.test/busybox:1"})),
     &["pilot-agent", "wait", "--url=http://localhost:15020/healthz/ready"]
 )]
 #[case::native_sidecar_left_to_the_default(
-    customized(&json!({"sidecar.istio.io/nativeSidecar": ""}), &json!({"name": "sidecar", "image": "trainmesh.test/busybox:1"})),
+    customized_pod(&json!({"sidecar.istio.io/nativeSidecar": ""}), &json!({"name": "sidecar", "image": "trainmesh.test/busybox:1"})),
     &["pilot-agent", "wait"]
 )]
 fn every_classic_proxy_holds_the_application(#[case] pod: Value, #[case] command: &[&str]) {
@@ -139,7 +139,7 @@ fn every_classic_proxy_holds_the_application(#[case] pod: Value, #[case] command
 fn a_customized_proxy_keeps_user_settings() {
     let own = json!({"name": "istio-proxy", "image": "auto", "resources": {"limits": {"cpu": "3"}},
         "lifecycle": {"preStop": {"exec": {"command": ["sleep", "10"]}}}});
-    let creation = Creation::with_pod("0-trainmesh", &[], &customized(&json!({}), &own));
+    let creation = Creation::with_pod("0-trainmesh", &[], &customized_pod(&json!({}), &own));
     let first = creation.first_container();
     assert_eq!(first["resources"]["limits"]["cpu"], "3", "{first}");
     assert_eq!(first["lifecycle"]["preStop"], own["lifecycle"]["preStop"], "{first}");

@@ -8,7 +8,7 @@ use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::load::{under_load, wait_for_new_pods};
 use trainmesh_testing::pods::{OPTED_IN, creations, has_hold};
 use trainmesh_testing::webhook::{
-    Authority, Options, Process, Scope, WebhookConfiguration, base64, calls, failed_open, manifest,
+    CertificateAuthority, Options, Process, Scope, WebhookConfiguration, base64, calls, failed_open, manifest,
 };
 
 /// Number of CA replacements.
@@ -22,12 +22,12 @@ struct Trust<'a> {
 }
 
 impl Trust<'_> {
-    /// Makes the apiserver trust `authorities` and waits until it does. The apiserver watches the webhook
+    /// Makes the apiserver trust `cas` and waits until it does. The apiserver watches the webhook
     /// configuration, and an audit event contains only webhook names, so the webhooks are renamed in the same patch.
-    /// The same authorities in another order are another bundle, for which the apiserver opens new connections.
-    fn replace(&mut self, authorities: &[&Authority]) {
+    /// The same cas in another order are another bundle, for which the apiserver opens new connections.
+    fn replace(&mut self, cas: &[&CertificateAuthority]) {
         self.changes += 1;
-        let bundle = base64(&authorities.iter().map(|authority| authority.pem.as_str()).collect::<String>());
+        let bundle = base64(&cas.iter().map(|ca| ca.pem.as_str()).collect::<String>());
         let mark = format!("change-{}.{}.trainmesh.dev", self.changes, self.configuration.label().1);
         let replace = |index: usize| {
             let at = |field: &str| format!("/webhooks/{index}/{field}");
@@ -48,9 +48,9 @@ impl Trust<'_> {
 #[test]
 fn no_call_fails_while_the_ca_changes() {
     let mut days = 1..;
-    let mut sign = |authority: &Authority| authority.certificate(days.next().unwrap());
-    let authorities = ["first", "second"].map(Authority::new);
-    let [mut old, mut new] = authorities.each_ref();
+    let mut sign = |ca: &CertificateAuthority| ca.certificate(days.next().unwrap());
+    let cas = ["first", "second"].map(CertificateAuthority::new);
+    let [mut old, mut new] = cas.each_ref();
     let home = Cluster::get().namespace(&[]);
     let process = Process::start(&home.name, Arc::new(sign(old)), &Options::default());
     let configuration =
@@ -61,9 +61,9 @@ fn no_call_fails_while_the_ca_changes() {
     let load = under_load(&namespace, || {
         for _ in 0..ROTATIONS {
             trust.replace(&[old, new]);
-            // Replicas may differ for a while: certificates of the old authority must be trusted as well.
-            for (authority, order) in [(new, [new, old]), (old, [old, new]), (new, [new, old])] {
-                process.renew(&sign(authority));
+            // Replicas may differ for a while: certificates of the old ca must be trusted as well.
+            for (ca, order) in [(new, [new, old]), (old, [old, new]), (new, [new, old])] {
+                process.renew(&sign(ca));
                 trust.replace(&order);
             }
             trust.replace(&[new]);

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rstest::rstest;
-use trainmesh::certs::read::Authorities;
+use trainmesh::certs::read::CaSet;
 use trainmesh_core::certs::step::CertificateId;
 use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT};
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET};
@@ -112,9 +112,9 @@ impl Progress {
     /// Reads the Secrets, and returns true while more CAs must be retired.
     fn advance(&mut self, installation: &Installation) -> bool {
         let recorded = installation.secret(CA_SECRET);
-        let recorded = Authorities::read(recorded[CA_CRT].as_bytes(), recorded[CA_KEY].as_bytes());
-        assert!(!recorded.foreign && recorded.found.len() <= 2, "{recorded:?}");
-        let current: BTreeSet<CertificateId> = recorded.found.iter().map(|it| it.id).collect();
+        let recorded = CaSet::read(recorded[CA_CRT].as_bytes(), recorded[CA_KEY].as_bytes());
+        assert!(!recorded.foreign && recorded.cas.len() <= 2, "{recorded:?}");
+        let current: BTreeSet<CertificateId> = recorded.cas.iter().map(|it| it.id).collect();
         self.retired.extend(self.current.difference(&current));
         self.current = current;
         self.serving.insert(installation.secret(SERVING_SECRET)[TLS_CRT].clone());

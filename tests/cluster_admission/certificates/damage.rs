@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh::certs::read::{Authorities, ServingCertificate};
+use trainmesh::certs::read::{CaSet, ServingCertificate};
 use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET};
 
@@ -57,15 +57,15 @@ fn delete(installation: &Installation, name: &str, probes: &ProbeCounts) {
 /// Waits until all certificates are consistent.
 fn wait_consistent(installation: &Installation) {
     eventually(TIMEOUT, "the certificates are consistent", || {
-        let (record, serving) = (installation.secret(CA_SECRET), installation.secret(SERVING_SECRET));
+        let (ca_secret, serving) = (installation.secret(CA_SECRET), installation.secret(SERVING_SECRET));
         let get = |data: &BTreeMap<String, String>, key: &str| data.get(key).cloned().unwrap_or_default();
-        let recorded = Authorities::read(get(&record, CA_CRT).as_bytes(), get(&record, CA_KEY).as_bytes());
+        let recorded = CaSet::read(get(&ca_secret, CA_CRT).as_bytes(), get(&ca_secret, CA_KEY).as_bytes());
         let bundle = get(&serving, CA_CRT);
         let certificate =
             ServingCertificate::read(get(&serving, TLS_CRT).as_bytes(), get(&serving, TLS_KEY).as_bytes());
         let signed = certificate
-            .is_some_and(|certificate| recorded.found.iter().any(|it| it.key.is_some() && it.has_signed(&certificate)));
-        let trusted = installation.bundles().iter().all(|it| *it == bundle && *it == get(&record, CA_CRT));
+            .is_some_and(|certificate| recorded.cas.iter().any(|ca| ca.key.is_some() && ca.has_signed(&certificate)));
+        let trusted = installation.bundles().iter().all(|other| *other == bundle && *other == get(&ca_secret, CA_CRT));
         if signed && trusted && !recorded.foreign { Ok(()) } else { Err(format!("{recorded:?}, {signed}, {trusted}")) }
     });
 }

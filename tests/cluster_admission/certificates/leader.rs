@@ -76,8 +76,8 @@ impl Leader {
 }
 
 /// Creates the schedule for lifetimes of CA and serving certificate, in seconds.
-pub fn schedule((authority, serving): (u64, u64)) -> Schedule {
-    Schedule::new(Duration::from_secs(authority), Duration::from_secs(serving)).unwrap()
+pub fn schedule((ca, serving): (u64, u64)) -> Schedule {
+    Schedule::new(Duration::from_secs(ca), Duration::from_secs(serving)).unwrap()
 }
 
 impl Drop for Leader {

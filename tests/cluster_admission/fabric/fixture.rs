@@ -20,16 +20,16 @@ impl Fixture {
     /// Creates a fixture whose profile sets `NCCL_IB_HCA` to `hca`.
     pub fn new(hca: &str) -> Self {
         let webhook = Webhook::start();
-        let keeps = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trainmesh-fabric"}});
-        let _ = webhook.config_namespace.create(&keeps).success();
+        let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trainmesh-fabric"}});
+        let _ = webhook.config_namespace.create(&config_map).success();
         let namespace = webhook.namespace(&[("trainmesh.dev/inject", "enabled"), ("trainmesh.dev/fabric", "own")]);
         let fixture = Self { webhook, namespace };
-        fixture.profile(hca);
+        fixture.set_profile(hca);
         fixture
     }
 
     /// Changes the profile, and waits until the change is active.
-    pub fn profile(&self, hca: &str) {
+    pub fn set_profile(&self, hca: &str) {
         let before = self.webhook.process.metric(APPLIED).expect("the first configuration is active");
         self.webhook.configure(&format!(
             "fabric:\n  profiles:\n  - name: own\n    transport: ib\n    env: [{{name: NCCL_IB_HCA, value: {hca}}}]\n    \
@@ -73,7 +73,7 @@ impl Fixture {
     }
 
     /// Waits until the controller has recorded the revision of `job`.
-    pub fn wait_recorded(&self, job: &Job) {
+    pub fn wait_until_pinned(&self, job: &Job) {
         eventually(TIMEOUT, "the gang is recorded", || {
             let recorded = self.webhook.config_namespace.get("configmap", "trainmesh-fabric").unwrap();
             let text = recorded["data"]["pins.json"].as_str().unwrap_or_default();

@@ -13,9 +13,9 @@ fn a_replaced_pod_gets_the_revision_of_its_job() {
     let _ = fixture.pod(&job, "a-1");
     let old = fixture.applied("a-0");
     assert_eq!((old.1.as_str(), &fixture.applied("a-1")), ("mlx5_0", &old));
-    fixture.wait_recorded(&job);
+    fixture.wait_until_pinned(&job);
 
-    fixture.profile("mlx5_1");
+    fixture.set_profile("mlx5_1");
     let _ = fixture.pod(&job, "a-1");
     assert_eq!(fixture.applied("a-1"), old, "a sibling is still alive");
     let other = fixture.job("other");
@@ -26,7 +26,7 @@ fn a_replaced_pod_gets_the_revision_of_its_job() {
     first.signal("TERM");
     first.wait_for_exit();
     let second = fixture.controller();
-    fixture.wait_recorded(&other);
+    fixture.wait_until_pinned(&other);
     let _ = fixture.pod(&job, "a-0");
     assert_eq!(fixture.applied("a-0"), old, "a new leader must keep the removed revision");
 

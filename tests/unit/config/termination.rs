@@ -1,7 +1,9 @@
 //! The section `termination`.
 
 use rstest::rstest;
-use trainmesh_core::config::{Argv, Configuration, ContainerName, Helper, HelperMethod, HttpPost, LabelSelector};
+use trainmesh_core::config::{
+    Argv, Configuration, ContainerName, HttpPost, LabelSelector, SidecarEntry, SidecarMethod,
+};
 
 use super::check;
 
@@ -81,8 +83,11 @@ fn printed_sidecars_parse_back() {
     let mut configuration = Configuration::embedded();
     let name = |text| ContainerName::parse(text).unwrap();
     configuration.termination.helpers = vec![
-        Helper { name: name("a"), method: HelperMethod::Exec(Argv(vec!["kill".to_owned(), "1".to_owned()])) },
-        Helper { name: name("b"), method: HelperMethod::Http(HttpPost { port: 8081, path: "/quit".to_owned() }) },
+        SidecarEntry { name: name("a"), method: SidecarMethod::Exec(Argv(vec!["kill".to_owned(), "1".to_owned()])) },
+        SidecarEntry {
+            name: name("b"),
+            method: SidecarMethod::Http(HttpPost { port: 8081, path: "/quit".to_owned() }),
+        },
     ];
     assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration));
 }

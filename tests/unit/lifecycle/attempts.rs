@@ -5,7 +5,7 @@ use serde_json::Value;
 use trainmesh_core::lifecycle::AttemptResult::{
     ContainerGone, Failed, Forbidden, NotInImage, PodGone, Refused, Sent, TimedOut, Unreachable,
 };
-use trainmesh_core::lifecycle::{AttemptOutcome, AttemptResult, Decision, ReportCode};
+use trainmesh_core::lifecycle::{AttemptOutcome, AttemptResult, Decision, PodFindingCode};
 
 use super::pod::{at, container, plain, pod};
 use super::{Scenario, summary};
@@ -42,7 +42,7 @@ impl Scenario {
 #[case::container_gone(ContainerGone, &["wait BackingOff until 11"])]
 #[case::pod_gone(PodGone, &["wait BackingOff until 70"])]
 #[case::unreachable(Unreachable, &["wait BackingOff until 11"])]
-#[case::forbidden(Forbidden, &["report Forbidden istio-proxy", "end istio-proxy status-forward"])]
+#[case::forbidden(Forbidden, &["publish Forbidden istio-proxy", "end istio-proxy status-forward"])]
 fn decisions_after_the_first_method(#[case] result: AttemptResult, #[case] expected: &[&str]) {
     let mut scenario = Scenario::default();
     assert_eq!(scenario.attempt(&hanging(), result), "end istio-proxy envoy-admin");
@@ -74,10 +74,10 @@ fn a_termination_is_reported_once(#[case] policy: &str, #[case] proxy: &str, #[c
     let mut scenario = Scenario::default();
     scenario.attempt(&plain(policy, &["a T0", "istio-proxy"]), Refused);
     let pod = plain(policy, &["a T0", proxy]);
-    let Decision::Report(report) = scenario.decide(&pod) else { panic!("no report") };
-    let ended = report.termination.unwrap();
+    let Decision::Publish(finding) = scenario.decide(&pod) else { panic!("no report") };
+    let ended = finding.termination.unwrap();
     assert_eq!((ended.method.name(), ended.delay), ("envoy-admin", Some(std::time::Duration::ZERO)));
-    assert_eq!(scenario.decisions(&pod), ["report ProxyEnded istio-proxy", then]);
+    assert_eq!(scenario.decisions(&pod), ["publish ProxyEnded istio-proxy", then]);
     assert_eq!(scenario.decisions(&pod), [then]);
 }
 
@@ -87,7 +87,7 @@ fn a_termination_is_reported_when_it_completes_the_pod() {
     scenario.attempt(&hanging(), Sent);
     let mut pod = plain("Never", &["a T0", "istio-proxy T0"]);
     pod["status"]["phase"] = "Succeeded".into();
-    assert_eq!(scenario.decisions(&pod), ["report ProxyEnded istio-proxy", "skip Finished"]);
+    assert_eq!(scenario.decisions(&pod), ["publish ProxyEnded istio-proxy", "skip Finished"]);
 }
 
 #[rstest]
@@ -115,10 +115,10 @@ fn backoff_doubles_up_to_a_minute_before_giving_up() {
     }
     assert_eq!(backoffs, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     scenario.attempt(&hanging(), Refused);
-    let Decision::Report(report) = scenario.decide(&hanging()) else { panic!("no report") };
-    assert_eq!(report.code, ReportCode::ProxyEndFailed);
-    assert_eq!(report.detail, "envoy-admin: refused: Refused");
-    scenario.history.record_report(&report);
+    let Decision::Publish(finding) = scenario.decide(&hanging()) else { panic!("no report") };
+    assert_eq!(finding.code, PodFindingCode::ProxyEndFailed);
+    assert_eq!(finding.detail, "envoy-admin: refused: Refused");
+    scenario.history.record_finding(&finding);
     scenario.attempt(&hanging(), Refused);
     let since = scenario.now;
     let Decision::Wait { until: Some(until), reason } = scenario.decide(&hanging()) else { panic!("not given up") };
@@ -132,7 +132,7 @@ fn gives_up_after_fifteen_minutes_despite_few_attempts() {
     let mut scenario = Scenario::default();
     scenario.attempt(&hanging(), Unreachable);
     scenario.advance(15 * 60);
-    assert_eq!(scenario.decisions(&hanging()), ["report ProxyEndFailed istio-proxy", "end istio-proxy status-port"]);
+    assert_eq!(scenario.decisions(&hanging()), ["publish ProxyEndFailed istio-proxy", "end istio-proxy status-port"]);
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn retries_on_an_unreachable_node_do_not_stop() {
     let mut scenario = Scenario::default();
     for _ in 0..30 {
         while !matches!(scenario.decide(&hanging()), Decision::Terminate { .. }) {
-            if let Decision::Report(report) = scenario.decide(&hanging()) {
-                scenario.history.record_report(&report);
+            if let Decision::Publish(finding) = scenario.decide(&hanging()) {
+                scenario.history.record_finding(&finding);
             }
             scenario.advance(1);
         }
@@ -157,9 +157,9 @@ fn retries_on_an_unreachable_node_do_not_stop() {
 fn a_forbidden_action_is_retried_once_a_minute() {
     let mut scenario = Scenario::settings(|settings| settings.port_forward = false);
     scenario.attempt(&hanging(), Forbidden);
-    let Decision::Report(report) = scenario.decide(&hanging()) else { panic!("no report") };
-    assert_eq!(report.detail, "requires create and get on pods/exec: Forbidden");
-    assert_eq!(scenario.decisions(&hanging()), ["report Forbidden istio-proxy", "wait BackingOff until 70"]);
+    let Decision::Publish(finding) = scenario.decide(&hanging()) else { panic!("no report") };
+    assert_eq!(finding.detail, "requires create and get on pods/exec: Forbidden");
+    assert_eq!(scenario.decisions(&hanging()), ["publish Forbidden istio-proxy", "wait BackingOff until 70"]);
     scenario.advance(60);
     assert_eq!(scenario.decisions(&hanging()), ["end istio-proxy envoy-admin"]);
 }
@@ -170,7 +170,7 @@ fn a_restarted_proxy_gets_one_immediate_attempt_by_another_method_then_backs_off
     let instance = |restarts| pod("OnFailure", [container("a T0"), container("istio-proxy").restarted(restarts)]);
     scenario.attempt(&instance(0), Sent);
     scenario.advance(2);
-    assert_eq!(scenario.decisions(&instance(1)), ["report ProxyRestarted istio-proxy", "end istio-proxy status-port"]);
+    assert_eq!(scenario.decisions(&instance(1)), ["publish ProxyRestarted istio-proxy", "end istio-proxy status-port"]);
     scenario.attempt(&instance(1), Sent);
     let mut actions = 0;
     for restarts in 2..200 {
@@ -210,11 +210,11 @@ fn a_sidecar_is_terminated_first_but_does_not_block_the_proxy_forever() {
     scenario.attempt(&pod, Sent);
     assert_eq!(
         scenario.decisions(&plain("Never", &["a T0", "daprd", "istio-proxy T0"]))[0],
-        "report ProxyEnded istio-proxy"
+        "publish ProxyEnded istio-proxy"
     );
     assert_eq!(
         scenario.decisions(&plain("Never", &["a T0", "daprd T0", "istio-proxy T0"]))[0],
-        "report HelperEnded daprd"
+        "publish HelperEnded daprd"
     );
 }
 
@@ -233,6 +233,6 @@ fn a_restarted_main_container_is_reported_once_and_not_from_a_stale_view() {
         |text: &str, restarts| pod("OnFailure", [container(text).restarted(restarts), container("istio-proxy")]);
     scenario.attempt(&main_container("a T0", 3), Sent);
     assert_eq!(scenario.decisions(&main_container("a", 3)), ["wait PayloadRunning"]);
-    assert_eq!(scenario.decisions(&main_container("a", 4)), ["report PrematureEnd", "wait PayloadRunning"]);
+    assert_eq!(scenario.decisions(&main_container("a", 4)), ["publish PrematureEnd", "wait PayloadRunning"]);
     assert_eq!(scenario.decisions(&main_container("a T1", 4)), ["wait PayloadRestarting"]);
 }

@@ -59,19 +59,19 @@ fn memory_for_a_hostile_pod_is_bounded(#[case] hostile: Value) {
 #[rstest]
 #[case::main_container_names(
     annotated(hanging(), "trainmesh.dev/payload-containers", &vec!["a"; 65].join(",")),
-    &["report PayloadUnknown", "skip PayloadUnknown"]
+    &["publish PayloadUnknown", "skip PayloadUnknown"]
 )]
 #[case::main_container_length(
     annotated(hanging(), "trainmesh.dev/payload-containers", &format!("a,{}", " ".repeat(4096))),
-    &["report PayloadUnknown", "skip PayloadUnknown"]
+    &["publish PayloadUnknown", "skip PayloadUnknown"]
 )]
 #[case::sidecar_names(
     annotated(plain("Never", &["a T0", "log", "istio-proxy"]), "trainmesh.dev/helper-containers", &vec!["log"; 65].join(",")),
-    &["report HelperUnknown", "wait PayloadRunning"]
+    &["publish HelperUnknown", "wait PayloadRunning"]
 )]
 #[case::settle(
     annotated(hanging(), "trainmesh.dev/settle", &format!("{}s", "0".repeat(200))),
-    &["report SettleUnreadable", "end istio-proxy envoy-admin"]
+    &["publish SettleUnreadable", "end istio-proxy envoy-admin"]
 )]
 #[case::status(
     annotated(hanging(), "sidecar.istio.io/status", &json!({"containers": ["istio-proxy", "x".repeat(4096)]}).to_string()),

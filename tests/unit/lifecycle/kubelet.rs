@@ -176,7 +176,7 @@ impl Node {
                 helper_containers: unknown_sidecar.then(|| Ok("log".into())),
                 ..PodAnnotations::default()
             },
-            injected: None,
+            injected_containers: None,
             agent: AgentConfig::default(),
             too_many_containers: false,
             containers: self.containers.iter().map(Container::facts).collect(),
@@ -221,7 +221,7 @@ impl Container {
         };
         let rule = |rule: &Rule| RestartRule {
             action: if rule.all { RuleAction::RestartAllContainers } else { RuleAction::Restart },
-            listed: !rule.unless,
+            matches_listed: !rule.unless,
             codes: rule.codes.clone().into(),
         };
         let rules: Vec<RestartRule> = self.rules.iter().map(rule).collect();

@@ -93,8 +93,8 @@ fn init_and_ephemeral_containers_do_not_count() {
 #[case::none_configured(Scenario { now: at(0), ..Scenario::settings(|settings| settings.settle.0 = std::time::Duration::ZERO) }, None, &[END])]
 #[case::annotated(Scenario::default(), Some("30s"), &["wait Settling until 30"])]
 #[case::annotated_none(Scenario::at(0), Some("0s"), &[END])]
-#[case::unreadable(Scenario::at(0), Some("soon"), &["report SettleUnreadable", "wait Settling until 1"])]
-#[case::too_long(Scenario::at(0), Some("2h"), &["report SettleUnreadable", "wait Settling until 1"])]
+#[case::unreadable(Scenario::at(0), Some("soon"), &["publish SettleUnreadable", "wait Settling until 1"])]
+#[case::too_long(Scenario::at(0), Some("2h"), &["publish SettleUnreadable", "wait Settling until 1"])]
 #[case::node_clock_ahead(Scenario::at(-30), None, &["wait Settling until 1"])]
 #[case::node_clock_far_ahead(Scenario::at(-3600), None, &[END])]
 fn stabilization_window(#[case] scenario: Scenario, #[case] annotation: Option<&str>, #[case] expected: &[&str]) {
@@ -113,10 +113,10 @@ fn the_window_starts_at_the_last_known_termination() {
 }
 
 #[rstest]
-#[case::never("Never", "a", "istio-proxy T0", &["report ProxyDiedEarly istio-proxy", RUNNING])]
-#[case::completed("OnFailure", "a", "istio-proxy T0", &["report ProxyDiedEarly istio-proxy", RUNNING])]
+#[case::never("Never", "a", "istio-proxy T0", &["publish ProxyDiedEarly istio-proxy", RUNNING])]
+#[case::completed("OnFailure", "a", "istio-proxy T0", &["publish ProxyDiedEarly istio-proxy", RUNNING])]
 #[case::restarted("OnFailure", "a", "istio-proxy T1", &[RUNNING])]
-#[case::main_restarts("OnFailure", "a T1", "istio-proxy T0", &["report ProxyDiedEarly istio-proxy", RESTARTING])]
+#[case::main_restarts("OnFailure", "a T1", "istio-proxy T0", &["publish ProxyDiedEarly istio-proxy", RESTARTING])]
 #[case::main_container_terminated("Never", "a T0", "istio-proxy T0", &["skip Ended"])]
 #[case::always("Always", "a", "istio-proxy T0", &["skip PayloadNeverEnds"])]
 fn a_proxy_that_terminates_early_is_reported(
@@ -132,7 +132,7 @@ fn a_proxy_that_terminates_early_is_reported(
 fn a_proxy_in_a_crash_loop_is_reported_once() {
     let mut scenario = Scenario::default();
     let pod = plain("OnFailure", &["a T0", "istio-proxy C"]);
-    assert_eq!(scenario.decisions(&pod), ["report ProxyCrashLoop istio-proxy", "wait ProxyStarting"]);
+    assert_eq!(scenario.decisions(&pod), ["publish ProxyCrashLoop istio-proxy", "wait ProxyStarting"]);
     assert_eq!(scenario.decisions(&pod), ["wait ProxyStarting"]);
 }
 

@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use rstest::rstest;
 use trainmesh_core::config::{Configuration, Termination};
 use trainmesh_core::lifecycle::{
-    Attempt, AttemptOutcome, AttemptResult, Decision, DecisionInput, History, Method, PodFacts, ReportCode,
-    SidecarCatalog, Target, decide,
+    Attempt, AttemptOutcome, AttemptResult, Decision, DecisionInput, History, Method, PodFacts, PodFindingCode,
+    SidecarCatalog, TerminationTarget, decide,
 };
 use trainmesh_core::scope::Mode;
 
@@ -30,17 +30,17 @@ const BUSY: SignedDuration = SignedDuration::from_mins(5);
 const RESYNC: i64 = 300;
 const PROXY_METHODS: [Method; 3] = [Method::EnvoyAdmin, Method::StatusPort, Method::StatusForward];
 
-/// Reports that a thousand lifecycles must produce. `PrematureEnd` must not be among them.
-const EXPECTED_REPORTS: [ReportCode; 9] = [
-    ReportCode::ProxyEnded,
-    ReportCode::ProxyEndFailed,
-    ReportCode::ProxyDiedEarly,
-    ReportCode::ProxyRestarted,
-    ReportCode::ProxyCrashLoop,
-    ReportCode::HelperEnded,
-    ReportCode::HelperEndFailed,
-    ReportCode::HelperHasNoMethod,
-    ReportCode::Forbidden,
+/// Findings that a thousand lifecycles must produce. `PrematureEnd` must not be among them.
+const EXPECTED_FINDINGS: [PodFindingCode; 9] = [
+    PodFindingCode::ProxyEnded,
+    PodFindingCode::ProxyEndFailed,
+    PodFindingCode::ProxyDiedEarly,
+    PodFindingCode::ProxyRestarted,
+    PodFindingCode::ProxyCrashLoop,
+    PodFindingCode::HelperEnded,
+    PodFindingCode::HelperEndFailed,
+    PodFindingCode::HelperHasNoMethod,
+    PodFindingCode::Forbidden,
 ];
 
 struct Controller<'a> {
@@ -48,9 +48,9 @@ struct Controller<'a> {
     catalog: &'a SidecarCatalog,
     history: History,
     /// Running action: its end, and its result at that time.
-    action: Option<(Timestamp, Attempt, Target, AttemptResult)>,
-    attempts: Vec<(Timestamp, Target)>,
-    reports: Vec<ReportCode>,
+    action: Option<(Timestamp, Attempt, TerminationTarget, AttemptResult)>,
+    attempts: Vec<(Timestamp, TerminationTarget)>,
+    findings: Vec<PodFindingCode>,
     wake: Option<Timestamp>,
 }
 
@@ -65,10 +65,10 @@ impl Controller<'_> {
                 history: &self.history,
                 now,
             });
-            let Decision::Report(report) = decision else { return decision };
-            assert!(!self.history.is_reported(&report), "reported twice: {report:?}");
-            self.history.record_report(&report);
-            self.reports.push(report.code);
+            let Decision::Publish(finding) = decision else { return decision };
+            assert!(!self.history.is_published(&finding), "reported twice: {finding:?}");
+            self.history.record_finding(&finding);
+            self.findings.push(finding.code);
         }
     }
 
@@ -88,11 +88,11 @@ impl Controller<'_> {
                 }
             }
             Decision::Wait { until, .. } => self.wake = until,
-            Decision::Skip(_) | Decision::Report(_) => {}
+            Decision::Skip(_) | Decision::Publish(_) => {}
         }
     }
 
-    fn act(&mut self, attempt: &Attempt, target: &Target, node: &mut Node, rng: &mut SeededRng) {
+    fn act(&mut self, attempt: &Attempt, target: &TerminationTarget, node: &mut Node, rng: &mut SeededRng) {
         let now = node.now;
         let container = node.containers.iter().find(|container| *container.name == *target.container).unwrap();
         assert!(matches!(container.state, RunState::Running { .. }), "{target:?} does not run");
@@ -115,8 +115,8 @@ impl Controller<'_> {
     }
 }
 
-/// Simulates one lifecycle, from the pod's start until well after its final termination, and returns the reports.
-fn simulate(seed: u64, settings: &Termination, catalog: &SidecarCatalog) -> Vec<ReportCode> {
+/// Simulates one lifecycle, from the pod's start until well after its final termination, and returns the findings.
+fn simulate(seed: u64, settings: &Termination, catalog: &SidecarCatalog) -> Vec<PodFindingCode> {
     let mut rng = SeededRng::new(!seed);
     let mut node = generator::node(seed, at(0));
     let mut controller = Controller {
@@ -125,7 +125,7 @@ fn simulate(seed: u64, settings: &Termination, catalog: &SidecarCatalog) -> Vec<
         history: History::default(),
         action: None,
         attempts: Vec::new(),
-        reports: Vec::new(),
+        findings: Vec::new(),
         wake: None,
     };
     let mut stale = node.facts();
@@ -163,13 +163,13 @@ fn simulate(seed: u64, settings: &Termination, catalog: &SidecarCatalog) -> Vec<
         }
     }
     check_invariants(&node, &controller, final_at.unwrap());
-    controller.reports
+    controller.findings
 }
 
 /// Checks the invariants at the end of a lifecycle.
 fn check_invariants(node: &Node, controller: &Controller<'_>, final_at: Timestamp) {
-    let Controller { history, attempts, reports, .. } = controller;
-    assert!(!reports.contains(&ReportCode::PrematureEnd));
+    let Controller { history, attempts, findings, .. } = controller;
+    assert!(!findings.contains(&PodFindingCode::PrematureEnd));
     assert!(format!("{history:?}").len() < 6_000, "{history:?}");
     for container in &node.containers {
         let methods: &[Method] = match container.role {
@@ -211,11 +211,11 @@ fn no_lifecycle_is_cut_short_or_left_hanging(#[values(0, 1, 2, 3, 4, 5, 6, 7, 8,
     // All methods are enabled: the invariants consider all of them.
     let settings = Termination { port_forward: true, ..Configuration::embedded().termination };
     let catalog = SidecarCatalog::new(&settings);
-    let mut reports = BTreeSet::new();
+    let mut findings = BTreeSet::new();
     for seed in (0..LIFECYCLES).filter(|seed| seed % SHARES == share) {
         let lifecycle = std::panic::catch_unwind(|| simulate(seed, &settings, &catalog));
-        reports.extend(lifecycle.unwrap_or_else(|_| panic!("in lifecycle {seed}")));
+        findings.extend(lifecycle.unwrap_or_else(|_| panic!("in lifecycle {seed}")));
     }
-    // The lifecycles must cover every report.
-    assert_eq!(reports, EXPECTED_REPORTS.into_iter().collect());
+    // The lifecycles must cover every finding.
+    assert_eq!(findings, EXPECTED_FINDINGS.into_iter().collect());
 }

@@ -2,8 +2,8 @@
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use trainmesh_core::config::{Argv, Configuration, ContainerName, Helper, HelperMethod};
-use trainmesh_core::lifecycle::{Decision, ReportCode};
+use trainmesh_core::config::{Argv, Configuration, ContainerName, SidecarEntry, SidecarMethod};
+use trainmesh_core::lifecycle::{Decision, PodFindingCode};
 
 use super::pod::{annotated, container, plain, pod, with};
 use super::{Scenario, check};
@@ -51,15 +51,15 @@ fn the_proxy_container_name_is_configurable() {
 #[case::empty_list(with_main_containers(plain("Never", &["a T0", "istio-proxy"]), " , "), &["skip NoPayload"])]
 #[case::unknown_container(
     with_main_containers(plain("Never", &["a T0", "istio-proxy"]), "a,trian"),
-    &["report PayloadUnknown", "skip PayloadUnknown"]
+    &["publish PayloadUnknown", "skip PayloadUnknown"]
 )]
 #[case::the_proxy(
     with_main_containers(plain("Never", &["a T0", "istio-proxy"]), "a,istio-proxy"),
-    &["report PayloadUnknown", "skip PayloadUnknown"]
+    &["publish PayloadUnknown", "skip PayloadUnknown"]
 )]
 #[case::a_native_sidecar(
     with_main_containers(pod("Never", [container("b").native(), container("a T0"), container("istio-proxy")]), "a,b"),
-    &["report PayloadUnknown", "skip PayloadUnknown"]
+    &["publish PayloadUnknown", "skip PayloadUnknown"]
 )]
 #[case::unlisted_container_always_restarts(
     with_main_containers(pod("Never", [container("a T0"), container("log").with("restartPolicy", json!("Always")), container("istio-proxy")]), "a"),
@@ -96,19 +96,19 @@ fn main_containers_annotation(#[case] pod: Value, #[case] expected: &[&str]) {
 #[case::annotation_overrides_the_name(with_sidecars(plain("Never", &["a T0", "daprd", "istio-proxy"]), "daprd=fluent-bit"), &["end daprd helper-exec"])]
 #[case::restarted(
     pod("Never", [container("a T0"), container("daprd").with("restartPolicy", json!("Always")), container("istio-proxy")]),
-    &["report HelperHasNoMethod daprd", END]
+    &["publish HelperHasNoMethod daprd", END]
 )]
 #[case::no_method(
     with_sidecars(plain("Never", &["a T0", "log", "istio-proxy"]), "log"),
-    &["report HelperHasNoMethod log", END]
+    &["publish HelperHasNoMethod log", END]
 )]
 #[case::unknown_method(
     with_sidecars(plain("Never", &["a", "log", "istio-proxy"]), "log=nothing"),
-    &["report HelperHasNoMethod log", RUNNING]
+    &["publish HelperHasNoMethod log", RUNNING]
 )]
 #[case::exit_code_would_restart_all(
     pod("Never", [container("a T0"), container("daprd").with("restartPolicyRules", restart_all(&[0])), container("istio-proxy")]),
-    &["report HelperHasNoMethod daprd", END]
+    &["publish HelperHasNoMethod daprd", END]
 )]
 #[case::other_exit_codes_would_restart_all(
     pod("Never", [container("a T0"), container("daprd").with("restartPolicyRules", restart_all(&[0, 137, 143, 42])), container("istio-proxy")]),
@@ -116,16 +116,16 @@ fn main_containers_annotation(#[case] pod: Value, #[case] expected: &[&str]) {
 )]
 #[case::no_such_container(
     with_sidecars(plain("Never", &["a T0", "istio-proxy"]), "lgo"),
-    &["report HelperUnknown", END]
+    &["publish HelperUnknown", END]
 )]
-#[case::no_method_and_no_proxy(with_sidecars(plain("Never", &["a T0", "log"]), "log"), &["report HelperHasNoMethod log", "skip NothingToEnd"])]
+#[case::no_method_and_no_proxy(with_sidecars(plain("Never", &["a T0", "log"]), "log"), &["publish HelperHasNoMethod log", "skip NothingToEnd"])]
 #[case::no_report_for_a_pod_that_never_ends(with_sidecars(plain("Always", &["a T0", "log", "istio-proxy"]), "log"), &["skip PayloadNeverEnds"])]
 fn sidecar_containers(#[case] pod: Value, #[case] expected: &[&str]) {
     check(Scenario::default(), &pod, expected);
 }
 
 #[rstest]
-#[case::by_a_post("daprd", &["report HelperHasNoMethod daprd", END])]
+#[case::by_a_post("daprd", &["publish HelperHasNoMethod daprd", END])]
 #[case::by_a_command("fluent-bit", &["end fluent-bit helper-exec"])]
 fn sidecars_without_port_forwards(#[case] sidecar: &str, #[case] expected: &[&str]) {
     let scenario = Scenario::settings(|settings| settings.port_forward = false);
@@ -135,8 +135,8 @@ fn sidecars_without_port_forwards(#[case] sidecar: &str, #[case] expected: &[&st
 /// The sidecar's method is `kill -TERM 1`; in a shared process namespace, process 1 is not the sidecar.
 #[rstest]
 #[case::host_ipc("hostIPC", "fluent-bit", &["end fluent-bit helper-exec"])]
-#[case::pod_process_namespace("shareProcessNamespace", "fluent-bit", &["report HelperHasNoMethod fluent-bit", END])]
-#[case::host_process_namespace("hostPID", "fluent-bit", &["report HelperHasNoMethod fluent-bit", END])]
+#[case::pod_process_namespace("shareProcessNamespace", "fluent-bit", &["publish HelperHasNoMethod fluent-bit", END])]
+#[case::host_process_namespace("hostPID", "fluent-bit", &["publish HelperHasNoMethod fluent-bit", END])]
 #[case::another_method("shareProcessNamespace", "cloud-sql-proxy", &["end cloud-sql-proxy helper-post"])]
 fn a_shared_process_namespace_excludes_the_kill_command(
     #[case] field: &str,
@@ -155,13 +155,13 @@ fn a_shared_process_namespace_excludes_the_kill_command(
 #[case::another_command(&["stop", "1"], false)]
 fn detects_configured_commands_that_signal_process_1(#[case] argv: &[&str], #[case] signals: bool) {
     let scenario = Scenario::settings(|settings| {
-        settings.helpers = vec![Helper {
+        settings.helpers = vec![SidecarEntry {
             name: ContainerName::parse("log").unwrap(),
-            method: HelperMethod::Exec(Argv(argv.iter().map(|word| (*word).to_owned()).collect())),
+            method: SidecarMethod::Exec(Argv(argv.iter().map(|word| (*word).to_owned()).collect())),
         }];
     });
     let pod = with(plain("Never", &["a T0", "log", "istio-proxy"]), &["spec", "shareProcessNamespace"], json!(true));
-    let expected: &[&str] = if signals { &["report HelperHasNoMethod log", END] } else { &["end log helper-exec"] };
+    let expected: &[&str] = if signals { &["publish HelperHasNoMethod log", END] } else { &["end log helper-exec"] };
     check(scenario, &pod, expected);
 }
 
@@ -171,9 +171,9 @@ fn the_report_names_the_setting_when_port_forwards_are_disabled() {
     for sidecar in ["cloud-sql-proxy", "cloudsql-proxy", "vault-agent", "daprd", "consul-dataplane", "linkerd-proxy"] {
         let scenario = Scenario { settings: Configuration::embedded().termination, ..Scenario::default() };
         let decision = scenario.decide(&plain("Never", &["a T0", sidecar, "istio-proxy"]));
-        let Decision::Report(report) = decision else { panic!("{sidecar}: {decision:?}") };
-        assert_eq!(report.code, ReportCode::HelperHasNoMethod, "{sidecar}");
-        assert!(report.detail.contains("termination.portForward"), "{report:?}");
+        let Decision::Publish(finding) = decision else { panic!("{sidecar}: {decision:?}") };
+        assert_eq!(finding.code, PodFindingCode::HelperHasNoMethod, "{sidecar}");
+        assert!(finding.detail.contains("termination.portForward"), "{finding:?}");
     }
 }
 
@@ -181,9 +181,9 @@ fn the_report_names_the_setting_when_port_forwards_are_disabled() {
 fn configured_sidecars_are_terminated_first() {
     let scenario = || {
         Scenario::settings(|settings| {
-            settings.helpers = vec![Helper {
+            settings.helpers = vec![SidecarEntry {
                 name: ContainerName::parse("log").unwrap(),
-                method: HelperMethod::Exec(Argv(vec!["stop".to_owned()])),
+                method: SidecarMethod::Exec(Argv(vec!["stop".to_owned()])),
             }];
         })
     };

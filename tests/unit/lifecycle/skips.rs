@@ -61,7 +61,7 @@ fn pods_are_skipped_with_a_reason(#[case] pod: Value, #[case] expected: &str) {
 #[rstest]
 #[case::enabled(Ok(Mode::Enabled), &["end istio-proxy envoy-admin"])]
 #[case::istio_aux(Ok(Mode::IstioAux), &["end istio-proxy envoy-admin"])]
-#[case::audit(Ok(Mode::Audit), &["report WouldEnd", "skip Audit"])]
+#[case::audit(Ok(Mode::Audit), &["publish WouldEnd", "skip Audit"])]
 #[case::not_opted_in(Err(Exclusion::NamespaceNotOptedIn), &["skip NamespaceNotOptedIn"])]
 #[case::excluded(Err(Exclusion::ExcludedNamespace), &["skip ExcludedNamespace"])]
 #[case::pod(Err(Exclusion::PodOptedOut), &["skip PodOptedOut"])]
@@ -73,9 +73,9 @@ fn modes_decide_whether_the_controller_acts(#[case] mode: Result<Mode, Exclusion
 fn audit_mode_reports_once_what_it_would_terminate() {
     let mut scenario = Scenario::mode(Ok(Mode::Audit));
     let pod = plain("Never", &["train T0", "daprd", "fluent-bit T0", "istio-proxy"]);
-    let trainmesh_core::lifecycle::Decision::Report(report) = scenario.decide(&pod) else { panic!("no report") };
-    assert_eq!(report.detail, "daprd, istio-proxy");
-    assert_eq!(scenario.decisions(&pod), ["report WouldEnd", "skip Audit"]);
+    let trainmesh_core::lifecycle::Decision::Publish(finding) = scenario.decide(&pod) else { panic!("no report") };
+    assert_eq!(finding.detail, "daprd, istio-proxy");
+    assert_eq!(scenario.decisions(&pod), ["publish WouldEnd", "skip Audit"]);
     assert_eq!(scenario.decisions(&pod), ["skip Audit"]);
     assert_eq!(scenario.decisions(&plain("Never", &["train", "istio-proxy"])), ["wait PayloadRunning"]);
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
-use trainmesh_core::config::{Entry, LintSettings, Profile};
+use trainmesh_core::config::{LintSettings, Profile, ProfileEntry};
 use trainmesh_core::fabric::ComputeDomain;
 use trainmesh_core::finding::Finding;
 use trainmesh_core::gang::pins::Pin;
 use trainmesh_core::lint::{JobContext, LintInput, lint, warning_line};
 use trainmesh_core::mutate::{Reason, RuleId, RuleOutcome, Verdict};
-use trainmesh_core::pod::{Pod, injection};
+use trainmesh_core::pod::{Pod, predict_injection};
 use trainmesh_core::workload;
 use trainmesh_core::yaml;
 
@@ -66,7 +66,8 @@ impl Scenario {
     }
 
     pub fn profile(self, text: &str) -> Self {
-        let entry = Entry::parse(&format!("name: site\n{text}")).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let entry =
+            ProfileEntry::parse(&format!("name: site\n{text}")).unwrap_or_else(|problems| panic!("{problems:?}"));
         Self { profile: Some(entry.profile), ..self }
     }
 
@@ -117,7 +118,7 @@ impl Scenario {
     /// Adds the decision of a rule.
     pub fn decided(mut self, rule: RuleId, outcome: Verdict, reason: Reason, message: &str) -> Self {
         let message = message.to_owned();
-        self.rules.push(RuleOutcome { rule, outcome, reason, message, field: None, parts: Vec::new() });
+        self.rules.push(RuleOutcome { rule, outcome, reason, message, field: None, notes: Vec::new() });
         self
     }
 
@@ -140,7 +141,7 @@ impl Scenario {
             job: self.job.as_ref(),
             compute_domains: &self.compute_domains,
             rules: &self.rules,
-            injection: injection(pod, "team-a", &self.labels),
+            injection: predict_injection(pod, "team-a", &self.labels),
         };
         lint(&input, settings)
     }

@@ -15,17 +15,17 @@ fn at(second: i64) -> Timestamp {
 }
 
 /// Returns a CA created at `second`, with its key.
-fn ca(second: i64) -> AuthorityFacts {
+fn ca(second: i64) -> CaFacts {
     let number = u8::try_from(second / 10).unwrap();
-    AuthorityFacts {
+    CaFacts {
         id: CertificateId([number; 32]),
         validity: Validity::from_lifetime(at(second), Duration::from_secs(CA_LIFETIME)),
         has_key: true,
     }
 }
 
-fn keyless(second: i64) -> AuthorityFacts {
-    AuthorityFacts { has_key: false, ..ca(second) }
+fn keyless(second: i64) -> CaFacts {
+    CaFacts { has_key: false, ..ca(second) }
 }
 
 /// Returns the IDs of the CAs created at these seconds.
@@ -33,8 +33,8 @@ fn ids<const N: usize>(seconds: [i64; N]) -> Vec<CertificateId> {
     seconds.map(|second| ca(second).id).into()
 }
 
-fn set<const N: usize>(authorities: [AuthorityFacts; N]) -> CertificateSet {
-    CertificateSet { authorities: authorities.into(), foreign: false }
+fn set<const N: usize>(cas: [CaFacts; N]) -> CertificateSet {
+    CertificateSet { cas: cas.into(), foreign: false }
 }
 
 fn foreign(set: CertificateSet) -> CertificateSet {
@@ -49,7 +49,7 @@ fn certificate(second: i64, issuer: i64) -> CertificateFacts {
 
 fn serving_secret<const N: usize>(
     certificate: impl Into<Option<CertificateFacts>>,
-    bundle: [AuthorityFacts; N],
+    bundle: [CaFacts; N],
 ) -> ServingSecret {
     ServingSecret { certificate: certificate.into(), bundle: set(bundle) }
 }
@@ -86,8 +86,8 @@ fn empty() -> RotationFacts {
     }
 }
 
-fn store_authorities(keep: impl Into<Vec<AuthorityFacts>>, generate: bool) -> RotationStep {
-    RotationStep::StoreAuthorities { keep: keep.into(), generate }
+fn store_authorities(keep: impl Into<Vec<CaFacts>>, generate: bool) -> RotationStep {
+    RotationStep::StoreCas { keep: keep.into(), generate }
 }
 
 fn issue_certificate<const N: usize>(signer: i64, bundle: [i64; N]) -> RotationStep {
@@ -168,7 +168,7 @@ fn issue_certificate<const N: usize>(signer: i64, bundle: [i64; N]) -> RotationS
     RotationFacts { now: at(-3000), ca_secret: Some(set([ca(610), ca(0)])), ..settled() }, store_authorities([ca(0)], false))]
 fn returns_the_next_step(#[case] facts: RotationFacts, #[case] expected: RotationStep) {
     let schedule = Schedule::new(Duration::from_secs(CA_LIFETIME), Duration::from_secs(CERTIFICATE_LIFETIME)).unwrap();
-    assert_eq!(next(&facts, &schedule), expected);
+    assert_eq!(next_step(&facts, &schedule), expected);
 }
 
 #[test]

@@ -107,8 +107,8 @@ item! {
         pub host_paths: Vec<HostPath>,
     }
     partial: |fields: &mut Fields<'_>| {
-        if !fields.or("native", true) {
-            fields.fault("native", "expected true: with a plain container the job would never complete".to_owned());
+        if !fields.get_or("native", true) {
+            fields.report_problem("native", "expected true: with a plain container the job would never complete".to_owned());
         }
     },
 }
@@ -128,13 +128,13 @@ impl Match {
     fn check(&self, fields: &mut Fields<'_>) {
         if self.gpu_resources.is_empty() {
             // Otherwise all containers of a pod would get devices, including the proxy.
-            fields.fault("gpuResources", "empty: expected a resource such as nvidia.com/gpu".to_owned());
+            fields.report_problem("gpuResources", "empty: expected a resource such as nvidia.com/gpu".to_owned());
         }
         if self.init_containers == InitContainers::RestartableNamed && self.container_names.is_empty() {
-            fields.fault("initContainers", "restartableNamed requires containerNames".to_owned());
+            fields.report_problem("initContainers", "restartableNamed requires containerNames".to_owned());
         }
         if self.min_gpus == 0 {
-            fields.fault("minGpus", "expected a number from 1, found 0".to_owned());
+            fields.report_problem("minGpus", "expected a number from 1, found 0".to_owned());
         }
     }
 }
@@ -143,7 +143,10 @@ impl SecurityContext {
     fn check(&self, fields: &mut Fields<'_>) {
         let has_ipc_lock = self.capabilities.add.iter().any(|capability| capability.as_str() == "IPC_LOCK");
         if has_ipc_lock && self.memlock == MemoryLock::NodeUnlimited {
-            fields.fault("memlock", "expected either nodeUnlimited or the capability IPC_LOCK, found both".to_owned());
+            fields.report_problem(
+                "memlock",
+                "expected either nodeUnlimited or the capability IPC_LOCK, found both".to_owned(),
+            );
         }
     }
 }

@@ -21,7 +21,7 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(transform = require_some))]
+#[cfg_attr(feature = "schema", schemars(transform = require_names_or_selector))]
 pub struct Namespaces {
     /// Names of namespaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -46,7 +46,7 @@ section! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(transform = relate_values))]
+#[cfg_attr(feature = "schema", schemars(transform = restrict_values))]
 pub struct Requirement {
     /// Key of the label.
     pub key: MetadataKey,
@@ -121,16 +121,16 @@ impl Requirement {
 
 impl Section for Requirement {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let key = fields.required("key", "the key of a label");
-        let operator: Option<SelectorOperator> = fields.required("operator", "In, NotIn, Exists or DoesNotExist");
+        let key = fields.require("key", "the key of a label");
+        let operator: Option<SelectorOperator> = fields.require("operator", "In, NotIn, Exists or DoesNotExist");
         let values: Option<Vec<LabelValue>> = list_or_empty(fields, "values");
         let (operator, values) = (operator?, values?);
         match (operator, values.is_empty()) {
             (SelectorOperator::In | SelectorOperator::NotIn, true) => {
-                fields.fault("values", format!("operator is {operator:?}: expected at least one value"));
+                fields.report_problem("values", format!("operator is {operator:?}: expected at least one value"));
             }
             (SelectorOperator::Exists | SelectorOperator::DoesNotExist, false) => {
-                fields.fault("values", format!("operator is {operator:?}: expected no values"));
+                fields.report_problem("values", format!("operator is {operator:?}: expected no values"));
             }
             _ => {}
         }
@@ -146,7 +146,7 @@ fn list_or_empty<T: Field>(fields: &mut Fields<'_>, name: &'static str) -> Optio
 
 /// Adds to the schema that at least one of the two fields is required.
 #[cfg(feature = "schema")]
-fn require_some(schema: &mut Schema) {
+fn require_names_or_selector(schema: &mut Schema) {
     let names = json!({"required": ["names"], "properties": {"names": {"type": "array", "minItems": 1}}});
     let selector = json!({"required": ["selector"], "properties": {"selector": {"type": "object"}}});
     schema.insert("anyOf".to_owned(), json!([names, selector]));
@@ -154,7 +154,7 @@ fn require_some(schema: &mut Schema) {
 
 /// Adds to the schema which operators take values.
 #[cfg(feature = "schema")]
-fn relate_values(schema: &mut Schema) {
+fn restrict_values(schema: &mut Schema) {
     let unary = json!({"properties": {"operator": {"enum": ["Exists", "DoesNotExist"]}, "values": {"maxItems": 0}}});
     let set = json!({"required": ["values"], "properties": {"operator": {"enum": ["In", "NotIn"]}, "values": {"minItems": 1}}});
     schema.insert("anyOf".to_owned(), json!([unary, set]));
@@ -175,8 +175,9 @@ impl fmt::Display for Namespaces {
 impl fmt::Display for NamespaceSelector {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let labels = self.match_labels.iter().map(|(key, value)| (key, format!("{key}={value}")));
-        let mut parts: Vec<_> =
-            labels.chain(self.match_expressions.iter().map(|it| (&it.key, it.to_string()))).collect();
+        let mut parts: Vec<_> = labels
+            .chain(self.match_expressions.iter().map(|requirement| (&requirement.key, requirement.to_string())))
+            .collect();
         parts.sort();
         let parts: Vec<String> = parts.into_iter().map(|(_, text)| text).collect();
         formatter.write_str(&parts.join(","))

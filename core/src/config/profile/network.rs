@@ -17,7 +17,7 @@ use crate::config::Scalar;
 use crate::config::choice::{self, choices};
 use crate::config::fields::Fields;
 use crate::config::section::{item, section};
-use crate::yaml::noun;
+use crate::yaml::type_name;
 
 section! {
     /// Networks to attach.
@@ -36,14 +36,14 @@ section! {
         /// Annotation that Multus reads.
         pub annotation_key: MetadataKey = MetadataKey::literal(MULTUS_ANNOTATION),
         /// Networks to append to the annotation.
-        pub attach: Vec<Attach>,
+        pub attach: Vec<NetworkAttachment>,
     }
     check: Self::check
 }
 
 item! {
     /// A network to attach.
-    pub struct Attach {
+    pub struct NetworkAttachment {
         /// Name of the `NetworkAttachmentDefinition`.
         pub name: NetworkName => "the network's name",
         /// Number of attachments.
@@ -55,7 +55,7 @@ item! {
     }
     partial: |fields: &mut Fields<'_>| {
         if if_name.is_some() && count != AttachCount::Times(1) {
-            fields.fault("ifName", "expected count: 1: several interfaces cannot have the same name".to_owned());
+            fields.report_problem("ifName", "expected count: 1: several interfaces cannot have the same name".to_owned());
         }
     },
 }
@@ -136,14 +136,14 @@ impl Default for AttachCount {
 impl Multus {
     /// Accepts the field `merge`, which has a single valid value.
     fn check(_: &Self, fields: &mut Fields<'_>) {
-        let _: Append = fields.or("merge", Append::Append);
+        let _: MergeStrategy = fields.get_or("merge", MergeStrategy::Append);
     }
 }
 
 /// Only merge strategy: the profile's networks follow those of the user.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Append {
+enum MergeStrategy {
     Append,
 }
 
@@ -151,10 +151,10 @@ impl MeshBypass {
     fn check(&self, fields: &mut Fields<'_>) {
         match (self.istio, self.interfaces.is_empty()) {
             (IstioBypass::ExcludeInterfaces, true) => {
-                fields.fault("interfaces", "missing: expected the interfaces to exclude".to_owned());
+                fields.report_problem("interfaces", "missing: expected the interfaces to exclude".to_owned());
             }
             (IstioBypass::None | IstioBypass::DisableCapture | IstioBypass::DisableInjection, false) => {
-                fields.fault("interfaces", "interfaces requires istio: excludeInterfaces".to_owned());
+                fields.report_problem("interfaces", "interfaces requires istio: excludeInterfaces".to_owned());
             }
             _ => {}
         }
@@ -178,7 +178,7 @@ impl Scalar for AttachCount {
                 Some(times @ 1..=MAX_ATTACHMENTS) => Ok(Self::Times(times)),
                 _ => Err(format!("{expected}, found {number}")),
             },
-            other => Err(format!("{expected}, found {}", noun(other))),
+            other => Err(format!("{expected}, found {}", type_name(other))),
         }
     }
 }
@@ -203,4 +203,4 @@ impl JsonSchema for AttachCount {
     }
 }
 
-choices!(Append);
+choices!(MergeStrategy);

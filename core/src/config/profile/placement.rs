@@ -69,7 +69,7 @@ item! {
     }
     partial: |fields: &mut Fields<'_>| {
         if operator == TolerationOperator::Exists && value.is_some() {
-            fields.fault("value", "operator is Exists: expected no value".to_owned());
+            fields.report_problem("value", "operator is Exists: expected no value".to_owned());
         }
     },
 }

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::config::Scalar;
-use crate::yaml::noun;
+use crate::yaml::type_name;
 
 /// Devices per accelerator, such as `4` or `1/2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Scalar for Ratio {
             Value::Number(number) => {
                 Self::parse(&number.to_string()).ok_or_else(|| format!("{EXPECTED}, found {number}"))
             }
-            other => Err(format!("{EXPECTED}, found {}", noun(other))),
+            other => Err(format!("{EXPECTED}, found {}", type_name(other))),
         }
     }
 }

@@ -64,14 +64,14 @@ pub enum ResourceMode {
 
 impl Section for Resource {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name: Option<ResourceName> = fields.required("name", "the resource's name");
+        let name: Option<ResourceName> = fields.require("name", "the resource's name");
         let mode = fields.get("mode");
         let count = fields.get("count");
         let ratio = fields.get("ratio");
         let max = fields.get("max");
         let quantity = fields.get("quantity");
         let full_node_gpus = fields.get("fullNodeGpus");
-        let opt_in = fields.or("optIn", false);
+        let opt_in = fields.get_or("optIn", false);
         let name = name?;
         let is_memory = name.as_str().starts_with("hugepages-");
         let is_counted = mode.is_some() || count.is_some() || ratio.is_some() || max.is_some();
@@ -84,29 +84,29 @@ impl Section for Resource {
                 max,
             },
             None => {
-                fields.fault("quantity", "missing: expected an amount such as 5120Mi".to_owned());
+                fields.report_problem("quantity", "missing: expected an amount such as 5120Mi".to_owned());
                 return None;
             }
             Some(_) => {
-                fields.fault("quantity", format!("{name} is a device: expected mode, count or ratio"));
+                fields.report_problem("quantity", format!("{name} is a device: expected mode, count or ratio"));
                 return None;
             }
         };
         match mode {
             _ if is_memory && is_counted => {
-                fields.fault("name", format!("{name} is memory: expected only quantity"));
+                fields.report_problem("name", format!("{name} is memory: expected only quantity"));
             }
             Some(ResourceMode::PerGpu) if count.is_some() => {
-                fields.fault("count", "expected ratio instead of count with mode: perGpu".to_owned());
+                fields.report_problem("count", "expected ratio instead of count with mode: perGpu".to_owned());
             }
             None | Some(ResourceMode::PerPod | ResourceMode::PerContainer) if fields.has("ratio") => {
-                fields.fault("ratio", "ratio requires mode: perGpu".to_owned());
+                fields.report_problem("ratio", "ratio requires mode: perGpu".to_owned());
             }
             _ => {}
         }
         for (field, number) in [("count", count), ("max", max), ("fullNodeGpus", full_node_gpus)] {
             if number == Some(0) {
-                fields.fault(field, "expected a number from 1, found 0".to_owned());
+                fields.report_problem(field, "expected a number from 1, found 0".to_owned());
             }
         }
         Some(Self { name, amount, full_node_gpus, opt_in })

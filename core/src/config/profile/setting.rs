@@ -18,7 +18,7 @@ use crate::config::choice::choices;
 use crate::config::fields::{Fields, Section};
 use crate::config::section::{mappings, section};
 use crate::fabric::nccl;
-use crate::yaml::noun;
+use crate::yaml::type_name;
 
 /// A setting: an environment variable, which NCCL can also read from its configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -118,18 +118,21 @@ fn add_policy(schema: &mut Schema) {
 
 impl Section for Setting {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name: Option<EnvName> = fields.required("name", "the setting's name");
-        let value: Option<EnvValue> = fields.required("value", "the setting's value");
-        let via = fields.or("via", DeliveryChannel::Conf);
-        let _: IfUnset = fields.or("policy", IfUnset::IfUnset);
-        let opt_in = fields.or("optIn", false);
+        let name: Option<EnvName> = fields.require("name", "the setting's name");
+        let value: Option<EnvValue> = fields.require("value", "the setting's value");
+        let via = fields.get_or("via", DeliveryChannel::Conf);
+        let _: Policy = fields.get_or("policy", Policy::IfUnset);
+        let opt_in = fields.get_or("optIn", false);
         let when = fields.get("when");
         let setting = Self { name: name?, value: value?, via, opt_in, when };
         match nccl::check(setting.name.as_str(), setting.value.as_str()) {
-            Err(nccl::InvalidSetting::Name(message)) => fields.fault("name", message),
-            Err(nccl::InvalidSetting::Value(message)) => fields.fault("value", message),
+            Err(nccl::InvalidSetting::Name(message)) => fields.report_problem("name", message),
+            Err(nccl::InvalidSetting::Value(message)) => fields.report_problem("value", message),
             Ok(()) if nccl::variable(setting.name.as_str()).is_some_and(nccl::Variable::is_forbidden_in_profiles) => {
-                fields.fault("name", format!("{} disables a transport within the node: remove it", setting.name));
+                fields.report_problem(
+                    "name",
+                    format!("{} disables a transport within the node: remove it", setting.name),
+                );
             }
             Ok(()) => {}
         }
@@ -140,7 +143,7 @@ impl Section for Setting {
 /// Only policy: user settings take precedence.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum IfUnset {
+enum Policy {
     IfUnset,
 }
 
@@ -183,7 +186,7 @@ impl Scalar for GpuCount {
             Value::Number(number) => {
                 Self::parse(&number.to_string()).ok_or_else(|| format!("{expected}, found {number}"))
             }
-            other => Err(format!("{expected}, found {}", noun(other))),
+            other => Err(format!("{expected}, found {}", type_name(other))),
         }
     }
 }
@@ -211,4 +214,4 @@ impl JsonSchema for GpuCount {
 }
 
 mappings!(Setting);
-choices!(DeliveryChannel, NcclDelivery, IfUnset);
+choices!(DeliveryChannel, NcclDelivery, Policy);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::Scalar;
-use crate::yaml::noun;
+use crate::yaml::type_name;
 use crate::{dns, labels};
 
 /// Declares string types. `check` validates the text; `pattern`, `max_length` and `except` are the equivalent JSON
@@ -61,7 +61,7 @@ macro_rules! string_types {
                     Value::String(text) => {
                         Self::parse(text).ok_or_else(|| format!(concat!("expected ", $expected, ", found {:?}"), text))
                     }
-                    other => Err(format!(concat!("expected ", $expected, ", found {}"), noun(other))),
+                    other => Err(format!(concat!("expected ", $expected, ", found {}"), type_name(other))),
                 }
             }
         }

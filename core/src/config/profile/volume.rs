@@ -93,8 +93,8 @@ fn add_if_missing(schema: &mut Schema) {
 impl SharedMemory {
     /// Accepts the field `ifMissing`, which has a single valid value.
     fn check(_: &Self, fields: &mut Fields<'_>) {
-        if !fields.or("ifMissing", true) {
-            fields.fault("ifMissing", "expected true: user mounts are never replaced".to_owned());
+        if !fields.get_or("ifMissing", true) {
+            fields.report_problem("ifMissing", "expected true: user mounts are never replaced".to_owned());
         }
     }
 }

@@ -79,8 +79,8 @@ namespaces:
 "#;
 
 /// Asserts that `text` parses to `entry`.
-fn check_round_trip(entry: &Entry, text: &str) {
-    let parsed = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
+fn check_round_trip(entry: &ProfileEntry, text: &str) {
+    let parsed = ProfileEntry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
     assert_eq!(&parsed, entry, "from:\n{text}");
 }
 
@@ -92,7 +92,7 @@ fn texts() -> impl Iterator<Item = &'static str> {
 #[test]
 fn file_names_match_profile_names() {
     for (name, text) in SOURCES {
-        let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(name, &problems)));
+        let entry = ProfileEntry::parse(text).unwrap_or_else(|problems| panic!("{}", render(name, &problems)));
         assert_eq!(entry.profile.name.as_str(), *name);
         assert_eq!(builtin_profiles().find(name), Some(&entry));
         assert_eq!(profile_source(name), Some(*text));
@@ -111,7 +111,7 @@ fn every_profile_file_is_built_in() {
 #[test]
 fn profiles_round_trip_through_yaml_and_json() {
     for text in texts() {
-        let entry = Entry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
+        let entry = ProfileEntry::parse(text).unwrap_or_else(|problems| panic!("{}", render(text, &problems)));
         let form = json!(entry.profile);
         check_round_trip(&entry, &form.to_string());
         check_round_trip(&entry, &yaml::to_string(&form));
@@ -157,14 +157,15 @@ fn builtin_profiles_use_valid_current_variables() {
 fn revision_changes_with_the_profile(#[case] old: &str, #[case] new: &str) {
     let text = profile_source("tcp").unwrap();
     assert!(text.contains(old));
-    let [before, after] = [text.to_owned(), text.replace(old, new)].map(|text| Entry::parse(&text).unwrap().revision);
+    let [before, after] =
+        [text.to_owned(), text.replace(old, new)].map(|text| ProfileEntry::parse(&text).unwrap().revision);
     assert_ne!(before, after);
     assert!(before.len() == 12 && before.bytes().all(|byte| byte.is_ascii_hexdigit()));
 }
 
 #[test]
 fn revision_ignores_comments_and_explicit_defaults() {
-    let entry = Entry::parse(profile_source("tcp").unwrap()).unwrap();
+    let entry = ProfileEntry::parse(profile_source("tcp").unwrap()).unwrap();
     let text = profile_source("tcp")
         .unwrap()
         .replace("transport: tcp", "# comment\ntransport: tcp\nonConflict: skip\npod: {}");
@@ -177,7 +178,7 @@ fn revision_ignores_comments_and_explicit_defaults() {
 #[case("gke-rdma-gib-a3", Some("gke-rdma-gib-a3u"))]
 #[case("nonsense", None)]
 fn suggests_a_similar_name(#[case] typed: &str, #[case] expected: Option<&str>) {
-    assert_eq!(Profiles::default().nearest(typed), expected);
+    assert_eq!(Profiles::default().suggestion(typed), expected);
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn handles_a_thousand_profiles() {
         writeln!(text, "  -\n{item}").unwrap();
     }
     let profiles = Configuration::parse(&text).unwrap().fabric.profiles;
-    assert!(profiles.is_own("site-999") && !profiles.is_own("tcp"));
+    assert!(profiles.is_custom("site-999") && !profiles.is_custom("tcp"));
     assert_eq!(profiles.find("site-999").unwrap().profile.name.as_str(), "site-999");
     assert!(profiles.find("tcp").is_some() && profiles.find("site-1000").is_none());
     assert_eq!(profiles.all().len(), 1000 + SOURCES.len());
@@ -207,7 +208,7 @@ fn configured_profile_replaces_the_builtin_one() {
 
 #[test]
 fn constants_of_string_types_are_valid() {
-    let profile = Entry::parse("{name: a, transport: ib}").unwrap().profile;
+    let profile = ProfileEntry::parse("{name: a, transport: ib}").unwrap().profile;
     let patterns = profile.matches.gpu_resources.iter().chain(&profile.matches.exclude_resources);
     assert!(
         patterns.clone().count() == 2

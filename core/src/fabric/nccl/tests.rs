@@ -20,7 +20,7 @@ fn error(name: &str, value: &str) -> String {
 #[case::exactly_excluded("NCCL_SOCKET_IFNAME", "^=docker0")]
 #[case::adapter("NCCL_IB_HCA", "mlx5")]
 #[case::port_rail_plane("NCCL_IB_HCA", "=mlx5_0:1:0:0,mlx5_1::0:1")]
-#[case::time_out("NCCL_IB_TIMEOUT", "22")]
+#[case::timeout("NCCL_IB_TIMEOUT", "22")]
 #[case::in_hexadecimal("NCCL_IB_TC", "0x34")]
 #[case::no_gid_index("NCCL_IB_GID_INDEX", "-1")]
 #[case::addresses("NCCL_IB_ADDR_RANGE", "fd02::/16")]
@@ -77,7 +77,7 @@ fn accepts(#[case] name: &str, #[case] value: &str) {
 }
 
 #[rstest]
-#[case::misspelt("NCCL_IB_HAC", "a", "name: NCCL has no variable NCCL_IB_HAC: did you mean NCCL_IB_HCA?")]
+#[case::misspelled("NCCL_IB_HAC", "a", "name: NCCL has no variable NCCL_IB_HAC: did you mean NCCL_IB_HCA?")]
 #[case::unknown("NCCL_BANANA", "a", "name: NCCL has no variable NCCL_BANANA")]
 #[case::word_for_a_flag("NCCL_IB_DISABLE", "true", "value: expected 0 or 1, found \"true\"")]
 #[case::empty("NCCL_IB_SL", "", "value: expected a number from 0 to 15, found \"\"")]

@@ -53,7 +53,7 @@ impl ValueKind {
     /// 0 or 1.
     pub const FLAG: Self = Self::Integer { min: 0, max: 1 };
     /// Any number greater than or equal to 0.
-    pub(super) const SIZE: Self = Self::Integer { min: 0, max: i64::MAX };
+    pub(super) const NON_NEGATIVE: Self = Self::Integer { min: 0, max: i64::MAX };
     /// Any number greater than 0.
     pub(super) const POSITIVE: Self = Self::Integer { min: 1, max: i64::MAX };
     /// Any number.

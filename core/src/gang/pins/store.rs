@@ -10,7 +10,7 @@ use crate::config::{self, Profile};
 use crate::gang::{Assignment, GangId};
 
 /// Size of the document without entries.
-pub(super) const EMPTY: usize = "[]".len();
+pub(super) const EMPTY_SIZE: usize = "[]".len();
 /// Size of an entry without its values: field names, punctuation, and a comma.
 const ENTRY_OVERHEAD: usize = r#"{"profile":,"revision":,"body":,"gangs":[]},"#.len();
 
@@ -31,7 +31,7 @@ impl Pins {
             profile: assignment.profile.clone(),
             revision: assignment.revision.clone(),
             body: json!(entry.body),
-            gangs: entry.gangs.iter().map(key).collect(),
+            gangs: entry.gangs.iter().map(stored_gang).collect(),
         });
         json!(entries.collect::<Vec<_>>()).to_string()
     }
@@ -41,7 +41,7 @@ impl Pins {
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         let mut pins = Self::default();
         for StoredEntry { profile, revision, body, gangs } in serde_json::from_str::<Vec<StoredEntry>>(text)? {
-            let entry = if body.is_null() { None } else { config::Entry::parse(&body.to_string()).ok() };
+            let entry = if body.is_null() { None } else { config::ProfileEntry::parse(&body.to_string()).ok() };
             let entry = entry.filter(|entry| entry.revision == revision && entry.profile.name.as_str() == profile);
             // Earlier versions did not validate the annotations of pods.
             let Some(assignment) = Assignment::new(&profile, &revision) else { continue };
@@ -62,7 +62,7 @@ pub(super) fn size_of_entry(assignment: &Assignment, body: Option<&Profile>) -> 
 
 /// Returns the size of a gang and a comma, in bytes.
 pub(super) fn size_of_gang(gang: &GangId) -> usize {
-    size(&json!(key(gang))) + ",".len()
+    size(&json!(stored_gang(gang))) + ",".len()
 }
 
 /// Returns the size of `value` in JSON, in bytes.
@@ -70,6 +70,7 @@ fn size(value: &Value) -> usize {
     value.to_string().len()
 }
 
-fn key(gang: &GangId) -> String {
+/// Returns the stored form of a gang.
+fn stored_gang(gang: &GangId) -> String {
     format!("{}/{}", gang.namespace, gang.id)
 }

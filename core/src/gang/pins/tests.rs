@@ -169,7 +169,7 @@ fn drops_invalid_entries_of_earlier_versions() {
 #[test]
 fn every_builtin_profile_round_trips_through_json() {
     for (name, entry) in crate::config::builtin_profiles().all() {
-        let read = crate::config::Entry::parse(&serde_json::json!(entry.profile).to_string()).unwrap();
+        let read = crate::config::ProfileEntry::parse(&serde_json::json!(entry.profile).to_string()).unwrap();
         assert_eq!(read.revision, entry.revision, "{name}");
     }
 }

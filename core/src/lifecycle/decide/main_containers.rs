@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::CheckResult;
-use crate::lifecycle::restart_outlook::RestartOutlook;
+use crate::lifecycle::restart_prediction::RestartPrediction;
 use crate::lifecycle::{ContainerFacts, ContainerState, Decision, PodFacts, SkipReason, WaitReason};
 
 /// Maximum clock skew of a node. Times that are further in the future are ignored.
@@ -27,15 +27,17 @@ pub(super) fn check_can_complete(main: &[&ContainerFacts]) -> CheckResult {
 /// runs or will be restarted.
 pub(super) fn completion_time(facts: &PodFacts, main: &[&ContainerFacts]) -> Result<Option<Timestamp>, Decision> {
     // The container whose rule restarts all others may be a sidecar.
-    if facts.containers.iter().any(|container| container.outlook() == RestartOutlook::RestartsAll) {
+    if facts.containers.iter().any(|container| container.predict_restart() == RestartPrediction::RestartsAll) {
         return Err(wait(WaitReason::PodRestarting));
     }
     for container in main {
-        match container.outlook() {
-            RestartOutlook::Completed => {}
-            RestartOutlook::Unknown => return Err(wait(WaitReason::StatusIncomplete)),
-            RestartOutlook::Running => return Err(wait(WaitReason::PayloadRunning)),
-            RestartOutlook::Restarts | RestartOutlook::RestartsAll => return Err(wait(WaitReason::PayloadRestarting)),
+        match container.predict_restart() {
+            RestartPrediction::Completed => {}
+            RestartPrediction::Unknown => return Err(wait(WaitReason::StatusIncomplete)),
+            RestartPrediction::Running => return Err(wait(WaitReason::PayloadRunning)),
+            RestartPrediction::Restarts | RestartPrediction::RestartsAll => {
+                return Err(wait(WaitReason::PayloadRestarting));
+            }
         }
     }
     Ok(last_finished(main))

@@ -2,7 +2,7 @@
 
 use super::CheckResult;
 use crate::config::Termination;
-use crate::lifecycle::roles::{Proxy, Roles};
+use crate::lifecycle::roles::{ProxyRole, Roles};
 use crate::lifecycle::{Decision, PodFacts, PodPhase, SkipReason};
 use crate::scope::{Exclusion, Mode};
 
@@ -44,10 +44,10 @@ pub(super) fn check_targets(facts: &PodFacts, roles: &Roles<'_>) -> CheckResult 
         return Ok(());
     }
     let reason = match roles.proxy {
-        Proxy::Classic(_) | Proxy::AlwaysRestarted(_) => return Ok(()),
-        Proxy::Native => SkipReason::NativeProxy,
-        Proxy::Absent if facts.ambient => SkipReason::Ambient,
-        Proxy::Absent => SkipReason::NothingToEnd,
+        ProxyRole::Classic(_) | ProxyRole::AlwaysRestarted(_) => return Ok(()),
+        ProxyRole::Native => SkipReason::NativeProxy,
+        ProxyRole::Absent if facts.ambient => SkipReason::Ambient,
+        ProxyRole::Absent => SkipReason::NothingToEnd,
     };
     Err(Decision::Skip(reason))
 }

@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use super::{CheckResult, DecisionInput};
 use crate::lifecycle::history::Progress;
 use crate::lifecycle::proxy_methods::proxy_attempts;
-use crate::lifecycle::restart_outlook::RestartOutlook;
-use crate::lifecycle::roles::{Proxy, Roles};
+use crate::lifecycle::restart_prediction::RestartPrediction;
+use crate::lifecycle::roles::{ProxyRole, Roles};
 use crate::lifecycle::{
-    Attempt, ContainerFacts, ContainerState, Decision, Method, Report, ReportCode, Role, SkipReason, Target, WaitReason,
+    Attempt, ContainerFacts, ContainerState, Decision, Method, PodFinding, PodFindingCode, Role, SkipReason,
+    TerminationTarget, WaitReason,
 };
 
 /// Time after the completion of the main containers for which a sidecar that is not running delays the termination of
@@ -36,16 +37,16 @@ pub(super) fn next_action(
     input: &DecisionInput<'_>,
     roles: &Roles<'_>,
     completed: Option<Timestamp>,
-    report_once: impl Fn(Report) -> CheckResult,
+    publish_once: impl Fn(PodFinding) -> CheckResult,
 ) -> Result<Decision, Decision> {
-    let mut later: Option<(Timestamp, WaitReason)> = None;
+    let mut next_wait: Option<(Timestamp, WaitReason)> = None;
     let mut not_running = None;
     for (sidecar, entry) in &roles.sidecars {
         match termination_state(input, sidecar, std::slice::from_ref(&entry.attempt)) {
             TerminationState::Terminated => {}
             TerminationState::Due(attempt) => return Ok(terminate(Role::Sidecar, sidecar, attempt, roles)),
             TerminationState::Pending(until, reason) => return Ok(Decision::Wait { until: Some(until), reason }),
-            TerminationState::DeadlineExceeded(until, reason) => later = earlier(later, (until, reason)),
+            TerminationState::DeadlineExceeded(until, reason) => next_wait = earliest(next_wait, (until, reason)),
             TerminationState::NotRunning => {
                 let deadline = completed.map(|completed| completed + SIDECAR_START_TIMEOUT);
                 let until = deadline.filter(|until| input.now < *until);
@@ -56,43 +57,43 @@ pub(super) fn next_action(
             }
         }
     }
-    if let Proxy::Classic(proxy) = roles.proxy {
+    if let ProxyRole::Classic(proxy) = roles.proxy {
         match termination_state(input, proxy, &proxy_attempts(input.facts.agent, input.settings)) {
             TerminationState::Terminated => {}
             TerminationState::Due(attempt) => return Ok(terminate(Role::Proxy, proxy, attempt, roles)),
             TerminationState::Pending(until, reason) | TerminationState::DeadlineExceeded(until, reason) => {
-                later = earlier(later, (until, reason));
+                next_wait = earliest(next_wait, (until, reason));
             }
             TerminationState::NotRunning => {
                 if proxy.state == (ContainerState::Waiting { crash_loop: true }) {
-                    report_once(Report::about(ReportCode::ProxyCrashLoop, &proxy.name))?;
+                    publish_once(PodFinding::about(PodFindingCode::ProxyCrashLoop, &proxy.name))?;
                 }
                 not_running = Some(WaitReason::ProxyStarting);
             }
         }
     }
-    Ok(match (later, not_running) {
+    Ok(match (next_wait, not_running) {
         (Some((until, reason)), _) => Decision::Wait { until: Some(until), reason },
         (None, Some(reason)) => Decision::Wait { until: None, reason },
         (None, None) => Decision::Skip(match roles.proxy {
-            Proxy::Native => SkipReason::NativeProxy,
-            Proxy::AlwaysRestarted(_) => SkipReason::ProxyNeverEnds,
-            Proxy::Classic(_) | Proxy::Absent => SkipReason::Ended,
+            ProxyRole::Native => SkipReason::NativeProxy,
+            ProxyRole::AlwaysRestarted(_) => SkipReason::ProxyNeverEnds,
+            ProxyRole::Classic(_) | ProxyRole::Absent => SkipReason::Ended,
         }),
     })
 }
 
 /// Reports the running containers that would be terminated outside of audit mode.
-pub(super) fn audit_report(roles: &Roles<'_>) -> Option<Report> {
-    let proxy = if let Proxy::Classic(proxy) = roles.proxy { Some(proxy) } else { None };
+pub(super) fn audit_finding(roles: &Roles<'_>) -> Option<PodFinding> {
+    let proxy = if let ProxyRole::Classic(proxy) = roles.proxy { Some(proxy) } else { None };
     let targets = roles.sidecars.iter().map(|(sidecar, _)| *sidecar).chain(proxy);
     let running: Vec<&str> = targets.filter(|it| it.state == ContainerState::Running).map(|it| &*it.name).collect();
-    (!running.is_empty()).then(|| Report::new(ReportCode::WouldEnd).with_detail(running.join(", ")))
+    (!running.is_empty()).then(|| PodFinding::new(PodFindingCode::WouldEnd).with_detail(running.join(", ")))
 }
 
 /// Returns the state of the termination of `container`, with `attempts` in order of preference.
 fn termination_state(input: &DecisionInput<'_>, container: &ContainerFacts, attempts: &[Attempt]) -> TerminationState {
-    if container.outlook() == RestartOutlook::Completed {
+    if container.predict_restart() == RestartPrediction::Completed {
         return TerminationState::Terminated;
     }
     let (ContainerState::Running, Some(id)) = (container.state, &container.id) else {
@@ -118,7 +119,7 @@ fn termination_state(input: &DecisionInput<'_>, container: &ContainerFacts, atte
 }
 
 fn terminate(role: Role, container: &ContainerFacts, attempt: Attempt, roles: &Roles<'_>) -> Decision {
-    let target = Target {
+    let target = TerminationTarget {
         role,
         container: container.name.clone(),
         id: container.id.clone().unwrap_or_default(),
@@ -127,7 +128,7 @@ fn terminate(role: Role, container: &ContainerFacts, attempt: Attempt, roles: &R
     Decision::Terminate { attempt, target }
 }
 
-fn earlier(one: Option<(Timestamp, WaitReason)>, other: (Timestamp, WaitReason)) -> Option<(Timestamp, WaitReason)> {
+fn earliest(one: Option<(Timestamp, WaitReason)>, other: (Timestamp, WaitReason)) -> Option<(Timestamp, WaitReason)> {
     one.filter(|one| one.0 <= other.0).or(Some(other))
 }
 
@@ -150,6 +151,6 @@ mod tests {
         #[case] other: (Timestamp, WaitReason),
         #[case] expected: (Timestamp, WaitReason),
     ) {
-        assert_eq!(earlier(one, other), Some(expected));
+        assert_eq!(earliest(one, other), Some(expected));
     }
 }

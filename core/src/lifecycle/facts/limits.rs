@@ -6,22 +6,22 @@
 use crate::pod::{ContainerKind, Pod};
 use serde_json::Value;
 
-/// Bytes of an annotation: enough for a list of [`NAMES`] names.
-pub(crate) const ANNOTATION: usize = 4 * 1024;
+/// Bytes of an annotation: enough for a list of [`MAX_NAMES`] names.
+pub(crate) const MAX_ANNOTATION_BYTES: usize = 4 * 1024;
 /// Bytes of a container's name, and of a label's value: Kubernetes allows no more.
-pub(crate) const NAME: usize = 63;
+pub(crate) const MAX_NAME_BYTES: usize = 63;
 /// Names in an annotation: as many as containers.
-pub(crate) const NAMES: usize = CONTAINERS;
+pub(crate) const MAX_NAMES: usize = MAX_CONTAINERS;
 /// Containers in one list of the pod spec. Pods of training jobs have fewer than ten.
-pub(crate) const CONTAINERS: usize = 64;
+pub(crate) const MAX_CONTAINERS: usize = 64;
 /// Rules in a container's `restartPolicyRules`: Kubernetes allows 20.
-pub(crate) const RULES: usize = 64;
+pub(crate) const MAX_RULES: usize = 64;
 /// Exit codes in one rule: Kubernetes allows 255.
-pub(crate) const EXIT_CODES: usize = 256;
+pub(crate) const MAX_EXIT_CODES: usize = 256;
 /// Bytes of a duration: every valid one is shorter.
-pub(crate) const DURATION: usize = 64;
+pub(crate) const MAX_DURATION_BYTES: usize = 64;
 /// Maximum size of pilot-agent's configuration: JSON that includes mesh-wide settings.
-pub(crate) const AGENT_CONFIG: usize = 64 * 1024;
+pub(crate) const MAX_AGENT_CONFIG_BYTES: usize = 64 * 1024;
 
 /// The limit that an annotation exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +48,13 @@ pub(super) fn limited(text: &str, limit: usize) -> Result<Box<str>, LimitExceede
 
 /// Returns `text`, a list of names, if it is within the limits.
 pub(super) fn limited_names(text: &str) -> Result<Box<str>, LimitExceeded> {
-    let text = limited(text, ANNOTATION)?;
+    let text = limited(text, MAX_ANNOTATION_BYTES)?;
     let names = text.split(',').filter(|name| !name.trim().is_empty()).count();
-    if names > NAMES { Err(LimitExceeded::Names(NAMES)) } else { Ok(text) }
+    if names > MAX_NAMES { Err(LimitExceeded::Names(MAX_NAMES)) } else { Ok(text) }
 }
 
-/// Returns true if `pod` has more containers than [`CONTAINERS`] in one list.
+/// Returns true if `pod` has more containers than [`MAX_CONTAINERS`] in one list.
 pub(super) fn has_too_many_containers(pod: Pod<'_>) -> bool {
-    let list = |kind: ContainerKind| pod.spec().and_then(|spec| spec.get(kind.list())).and_then(Value::as_array);
-    [ContainerKind::Init, ContainerKind::App].into_iter().filter_map(list).any(|list| list.len() > CONTAINERS)
+    let list = |kind: ContainerKind| pod.spec().and_then(|spec| spec.get(kind.spec_list())).and_then(Value::as_array);
+    [ContainerKind::Init, ContainerKind::App].into_iter().filter_map(list).any(|list| list.len() > MAX_CONTAINERS)
 }

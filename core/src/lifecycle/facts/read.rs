@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::limits::{
-    AGENT_CONFIG, ANNOTATION, DURATION, EXIT_CODES, NAMES, RULES, has_too_many_containers, limited, limited_names,
+    MAX_AGENT_CONFIG_BYTES, MAX_ANNOTATION_BYTES, MAX_DURATION_BYTES, MAX_EXIT_CODES, MAX_NAMES, MAX_RULES,
+    has_too_many_containers, limited, limited_names,
 };
 use super::{
     AgentConfig, ContainerFacts, ContainerState, PodAnnotations, PodFacts, PodPhase, RestartRule, RestartRules,
@@ -23,19 +24,19 @@ const DISABLE_ENVOY: &str = "DISABLE_ENVOY";
 pub(super) const AGENT_VARIABLES: [&str; 2] = [PROXY_CONFIG, DISABLE_ENVOY];
 
 impl PodFacts {
-    /// Reads the facts of `pod`. Missing and malformed fields count as absent, in such a way that the pod is not
-    /// terminated; values that exceed a limit count as malformed.
+    /// Reads the facts of `pod`. Missing and malformed fields count as absent, so that no container is terminated;
+    /// values that exceed a limit count as malformed.
     #[must_use]
     pub fn read(pod: Pod<'_>) -> Self {
         let metadata = |key: &str| pod.metadata().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
-        let required = |key: &str| metadata(key).unwrap_or_default().into();
+        let metadata_or_empty = |key: &str| metadata(key).unwrap_or_default().into();
         let too_many_containers = has_too_many_containers(pod);
         let node = pod.spec().and_then(|spec| spec.get("nodeName")).and_then(Value::as_str);
         let long_running_containers = || long_running_containers(pod).filter(|_| !too_many_containers);
         Self {
-            namespace: required("namespace"),
-            name: required("name"),
-            uid: required("uid"),
+            namespace: metadata_or_empty("namespace"),
+            name: metadata_or_empty("name"),
+            uid: metadata_or_empty("uid"),
             created: metadata("creationTimestamp").and_then(time),
             node: node.map(Into::into),
             phase: phase(pod),
@@ -51,10 +52,10 @@ impl PodFacts {
             annotations: PodAnnotations {
                 payload_containers: pod.annotation(keys::PAYLOAD_CONTAINERS).map(limited_names),
                 helper_containers: pod.annotation(keys::HELPER_CONTAINERS).map(limited_names),
-                settle: pod.annotation(keys::SETTLE).map(|text| limited(text, DURATION)),
+                settle: pod.annotation(keys::SETTLE).map(|text| limited(text, MAX_DURATION_BYTES)),
             },
-            injected: injected(pod),
-            agent: agent(pod, long_running_containers),
+            injected_containers: injected_containers(pod),
+            agent: agent_config(pod, long_running_containers),
             too_many_containers,
             containers: long_running_containers().map(|container| ContainerFacts::read(pod, container)).collect(),
         }
@@ -80,7 +81,7 @@ impl ContainerFacts {
 }
 
 impl RestartRule {
-    /// Reads a rule. An unknown form counts as a rule that always restarts the container, because it may.
+    /// Reads a rule. An unknown form counts as a rule that matches every exit code, because it may.
     fn read(raw: &Value) -> Self {
         let action = match raw.get("action").and_then(Value::as_str) {
             Some("RestartAllContainers") => RuleAction::RestartAllContainers,
@@ -94,12 +95,12 @@ impl RestartRule {
             _ => return always,
         };
         let values = exit_codes.get("values").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        if values.len() > EXIT_CODES {
+        if values.len() > MAX_EXIT_CODES {
             return always;
         }
         let codes =
             values.iter().filter_map(|value| value.as_i64().and_then(|code| i32::try_from(code).ok())).collect();
-        Self { action, listed, codes }
+        Self { action, matches_listed: listed, codes }
     }
 }
 
@@ -154,7 +155,7 @@ fn long_running_containers(pod: Pod<'_>) -> impl Iterator<Item = Container<'_>> 
 /// Returns the restart rules of `container`. Too many count as one rule that always restarts the container.
 fn restart_rules(container: Container<'_>) -> Vec<RestartRule> {
     let rules = container.raw().get("restartPolicyRules").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    if rules.len() > RULES {
+    if rules.len() > MAX_RULES {
         return vec![RestartRule::always(RuleAction::Restart)];
     }
     rules.iter().map(RestartRule::read).collect()
@@ -162,12 +163,12 @@ fn restart_rules(container: Container<'_>) -> Vec<RestartRule> {
 
 /// Returns the application containers that the injector lists as its own. A list that exceeds a limit counts as one
 /// without the proxy, so that nothing is terminated.
-fn injected(pod: Pod<'_>) -> Option<Box<[Box<str>]>> {
+fn injected_containers(pod: Pod<'_>) -> Option<Box<[Box<str>]>> {
     let text = pod.annotation(keys::SIDECAR_STATUS)?;
-    let Ok(text) = limited(text, ANNOTATION) else { return Some(Box::default()) };
+    let Ok(text) = limited(text, MAX_ANNOTATION_BYTES) else { return Some(Box::default()) };
     let status: Value = serde_json::from_str(&text).ok()?;
     let listed = status.as_object()?.get("containers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    if listed.len() > NAMES {
+    if listed.len() > MAX_NAMES {
         return Some(Box::default());
     }
     Some(listed.iter().filter_map(Value::as_str).map(Into::into).collect())
@@ -175,18 +176,18 @@ fn injected(pod: Pod<'_>) -> Option<Box<[Box<str>]>> {
 
 /// Reads the merged configuration that the injector renders into the agent's environment. It includes the status port
 /// of the annotation, except with custom templates that do not render the variable.
-fn agent<'a, Containers>(pod: Pod<'a>, containers: impl Fn() -> Containers) -> AgentConfig
+fn agent_config<'a, Containers>(pod: Pod<'a>, containers: impl Fn() -> Containers) -> AgentConfig
 where
     Containers: Iterator<Item = Container<'a>>,
 {
     let text = containers().find_map(|container| container.env(PROXY_CONFIG));
-    let text = text.filter(|text| text.len() <= AGENT_CONFIG);
+    let text = text.filter(|text| text.len() <= MAX_AGENT_CONFIG_BYTES);
     let config: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
     let field = |name: &str| config.as_ref().and_then(|config| config.get(name));
     let annotated = pod.annotation(keys::STATUS_PORT).and_then(|text| text.parse().ok());
     let configured = || field("statusPort").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
     let drain = field("terminationDrainDuration").and_then(Value::as_str);
-    let templates = pod.annotation(keys::INJECT_TEMPLATES).filter(|templates| templates.len() <= ANNOTATION);
+    let templates = pod.annotation(keys::INJECT_TEMPLATES).filter(|templates| templates.len() <= MAX_ANNOTATION_BYTES);
     AgentConfig {
         proxyless: (templates.is_some() && pod.uses_grpc_agent_template())
             || containers().any(|container| container.env(DISABLE_ENVOY) == Some("true")),

@@ -20,7 +20,7 @@ pub struct RestartRule {
     /// Action of the rule.
     pub action: RuleAction,
     /// True if the rule matches the listed exit codes (`In`), false if it matches all others (`NotIn`).
-    pub listed: bool,
+    pub matches_listed: bool,
     /// Listed exit codes.
     pub codes: Box<[i32]>,
 }
@@ -49,10 +49,10 @@ impl RestartRules {
 impl RestartRule {
     /// Creates a rule that matches every exit code.
     pub(super) fn always(action: RuleAction) -> Self {
-        Self { action, listed: false, codes: Box::default() }
+        Self { action, matches_listed: false, codes: Box::default() }
     }
 
     fn matches(&self, exit_code: i32) -> bool {
-        self.codes.contains(&exit_code) == self.listed
+        self.codes.contains(&exit_code) == self.matches_listed
     }
 }

@@ -2,15 +2,17 @@
 
 use serde_json::Value;
 
-use super::limits::{AGENT_CONFIG, ANNOTATION, CONTAINERS, EXIT_CODES, NAME, RULES};
+use super::limits::{
+    MAX_AGENT_CONFIG_BYTES, MAX_ANNOTATION_BYTES, MAX_CONTAINERS, MAX_EXIT_CODES, MAX_NAME_BYTES, MAX_RULES,
+};
 use super::read::{AGENT_VARIABLES, RESTARTING};
 use crate::sparse::{Items, Keep, Schema};
 use crate::{keys, workload};
 
 /// Maximum length in bytes of an object's name and of a reference to one.
-const OBJECT_NAME: usize = 253;
+const MAX_OBJECT_NAME_BYTES: usize = 253;
 /// Maximum length in bytes of a UID, a time, a resource version or an enum value; valid ones are shorter.
-const WORD: usize = 128;
+const MAX_TOKEN_BYTES: usize = 128;
 
 /// The fields that [`PodFacts::read`](super::PodFacts::read) and the controller's watch use.
 pub static POD: Schema = Schema::Object(&[
@@ -18,8 +20,8 @@ pub static POD: Schema = Schema::Object(&[
     (
         "spec",
         Schema::Object(&[
-            ("nodeName", Schema::Text(OBJECT_NAME)),
-            ("restartPolicy", Schema::Text(WORD)),
+            ("nodeName", Schema::Text(MAX_OBJECT_NAME_BYTES)),
+            ("restartPolicy", Schema::Text(MAX_TOKEN_BYTES)),
             ("hostNetwork", Schema::Scalar),
             ("hostPID", Schema::Scalar),
             ("shareProcessNamespace", Schema::Scalar),
@@ -30,7 +32,7 @@ pub static POD: Schema = Schema::Object(&[
     (
         "status",
         Schema::Object(&[
-            ("phase", Schema::Text(WORD)),
+            ("phase", Schema::Text(MAX_TOKEN_BYTES)),
             ("conditions", Schema::List(&CONDITION)),
             ("initContainerStatuses", Schema::List(&STATUS)),
             ("containerStatuses", Schema::List(&STATUS)),
@@ -40,14 +42,14 @@ pub static POD: Schema = Schema::Object(&[
 
 /// The metadata of [`POD`].
 pub const METADATA: Schema = Schema::Object(&[
-    ("namespace", Schema::Text(NAME)),
-    ("name", Schema::Text(OBJECT_NAME)),
-    ("uid", Schema::Text(WORD)),
-    ("resourceVersion", Schema::Text(WORD)),
-    ("creationTimestamp", Schema::Text(WORD)),
-    ("deletionTimestamp", Schema::Text(WORD)),
-    ("labels", Schema::Map(&[&LABELS, &workload::IDENTITY_LABELS], &Schema::Text(NAME))),
-    ("annotations", Schema::Map(&[&ANNOTATIONS], &Schema::Text(ANNOTATION))),
+    ("namespace", Schema::Text(MAX_NAME_BYTES)),
+    ("name", Schema::Text(MAX_OBJECT_NAME_BYTES)),
+    ("uid", Schema::Text(MAX_TOKEN_BYTES)),
+    ("resourceVersion", Schema::Text(MAX_TOKEN_BYTES)),
+    ("creationTimestamp", Schema::Text(MAX_TOKEN_BYTES)),
+    ("deletionTimestamp", Schema::Text(MAX_TOKEN_BYTES)),
+    ("labels", Schema::Map(&[&LABELS, &workload::IDENTITY_LABELS], &Schema::Text(MAX_NAME_BYTES))),
+    ("annotations", Schema::Map(&[&ANNOTATIONS], &Schema::Text(MAX_ANNOTATION_BYTES))),
     ("ownerReferences", Schema::List(&OWNER)),
 ]);
 
@@ -68,11 +70,11 @@ const ANNOTATIONS: [&str; 10] = [
 
 static OWNER: Items = Items {
     schema: Schema::Object(&[
-        ("apiVersion", Schema::Text(OBJECT_NAME)),
-        ("kind", Schema::Text(OBJECT_NAME)),
-        ("name", Schema::Text(OBJECT_NAME)),
+        ("apiVersion", Schema::Text(MAX_OBJECT_NAME_BYTES)),
+        ("kind", Schema::Text(MAX_OBJECT_NAME_BYTES)),
+        ("name", Schema::Text(MAX_OBJECT_NAME_BYTES)),
         // Longer than any gang ID, so that a truncated UID is never a valid gang ID.
-        ("uid", Schema::Text(OBJECT_NAME)),
+        ("uid", Schema::Text(MAX_OBJECT_NAME_BYTES)),
         ("controller", Schema::Scalar),
     ]),
     keep: Keep::FirstThat(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true)),
@@ -81,31 +83,34 @@ static OWNER: Items = Items {
 /// One item more than the limit, so that an excess is detected.
 static CONTAINER: Items = Items {
     schema: Schema::Object(&[
-        ("name", Schema::Text(NAME)),
-        ("restartPolicy", Schema::Text(WORD)),
+        ("name", Schema::Text(MAX_NAME_BYTES)),
+        ("restartPolicy", Schema::Text(MAX_TOKEN_BYTES)),
         ("restartPolicyRules", Schema::List(&RULE)),
         ("env", Schema::List(&VARIABLE)),
     ]),
-    keep: Keep::First(CONTAINERS + 1),
+    keep: Keep::First(MAX_CONTAINERS + 1),
 };
 
 static RULE: Items = Items {
     schema: Schema::Object(&[
-        ("action", Schema::Text(WORD)),
-        ("exitCodes", Schema::Object(&[("operator", Schema::Text(WORD)), ("values", Schema::List(&EXIT_CODE))])),
+        ("action", Schema::Text(MAX_TOKEN_BYTES)),
+        (
+            "exitCodes",
+            Schema::Object(&[("operator", Schema::Text(MAX_TOKEN_BYTES)), ("values", Schema::List(&EXIT_CODE))]),
+        ),
     ]),
-    keep: Keep::First(RULES + 1),
+    keep: Keep::First(MAX_RULES + 1),
 };
 
-static EXIT_CODE: Items = Items { schema: Schema::Scalar, keep: Keep::First(EXIT_CODES + 1) };
+static EXIT_CODE: Items = Items { schema: Schema::Scalar, keep: Keep::First(MAX_EXIT_CODES + 1) };
 
 static VARIABLE: Items = Items {
-    schema: Schema::Object(&[("name", Schema::Text(WORD)), ("value", Schema::Text(AGENT_CONFIG))]),
+    schema: Schema::Object(&[("name", Schema::Text(MAX_TOKEN_BYTES)), ("value", Schema::Text(MAX_AGENT_CONFIG_BYTES))]),
     keep: Keep::LastNamed(&AGENT_VARIABLES),
 };
 
 static CONDITION: Items = Items {
-    schema: Schema::Object(&[("type", Schema::Text(WORD)), ("status", Schema::Text(WORD))]),
+    schema: Schema::Object(&[("type", Schema::Text(MAX_TOKEN_BYTES)), ("status", Schema::Text(MAX_TOKEN_BYTES))]),
     keep: Keep::FirstThat(|condition| {
         let field = |name: &str| condition.get(name).and_then(Value::as_str);
         field("status") == Some("True") && field("type").is_some_and(|kind| RESTARTING.contains(&kind))
@@ -114,17 +119,20 @@ static CONDITION: Items = Items {
 
 static STATUS: Items = Items {
     schema: Schema::Object(&[
-        ("name", Schema::Text(NAME)),
-        ("containerID", Schema::Text(WORD)),
+        ("name", Schema::Text(MAX_NAME_BYTES)),
+        ("containerID", Schema::Text(MAX_TOKEN_BYTES)),
         ("restartCount", Schema::Scalar),
         (
             "state",
             Schema::Object(&[
-                ("terminated", Schema::Object(&[("exitCode", Schema::Scalar), ("finishedAt", Schema::Text(WORD))])),
+                (
+                    "terminated",
+                    Schema::Object(&[("exitCode", Schema::Scalar), ("finishedAt", Schema::Text(MAX_TOKEN_BYTES))]),
+                ),
                 ("running", Schema::Object(&[])),
-                ("waiting", Schema::Object(&[("reason", Schema::Text(WORD))])),
+                ("waiting", Schema::Object(&[("reason", Schema::Text(MAX_TOKEN_BYTES))])),
             ]),
         ),
     ]),
-    keep: Keep::First(CONTAINERS),
+    keep: Keep::First(MAX_CONTAINERS),
 };

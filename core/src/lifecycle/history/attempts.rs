@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::lifecycle::{Attempt, AttemptOutcome, AttemptResult, Method, Role, Target};
+use crate::lifecycle::{Attempt, AttemptOutcome, AttemptResult, Method, Role, TerminationTarget};
 
 /// Backoff after the first round of methods; it doubles with each round.
 const INITIAL_BACKOFF: Duration = Duration::from_secs(1);
@@ -29,9 +29,9 @@ pub(in crate::lifecycle) struct ContainerAttempts {
     /// Number of instances with an attempt.
     instances: u32,
     /// Methods tried in this round.
-    round: Vec<Method>,
+    tried: Vec<Method>,
     /// Number of rounds before this one.
-    rounds: u32,
+    completed_rounds: u32,
     /// Number of consecutive attempts that did not reach the container.
     misses: u32,
     /// Number of attempts that timed out. The next attempt backs off, because each of them occupied a permit that other
@@ -44,7 +44,7 @@ pub(in crate::lifecycle) struct ContainerAttempts {
     /// Spreads the retries of pods that completed together.
     jitter: f64,
     /// The last method that may have terminated this instance.
-    delivered: Option<Method>,
+    last_effective_method: Option<Method>,
     last: (Method, AttemptOutcome),
 }
 
@@ -62,33 +62,33 @@ pub(in crate::lifecycle) enum Progress {
 }
 
 impl ContainerAttempts {
-    pub(super) fn new(target: &Target, method: Method, now: Timestamp) -> Self {
+    pub(super) fn new(target: &TerminationTarget, method: Method, now: Timestamp) -> Self {
         Self {
             container: target.container.clone(),
             role: target.role,
             id: target.id.clone(),
             instances: 1,
-            round: Vec::new(),
-            rounds: 0,
+            tried: Vec::new(),
+            completed_rounds: 0,
             misses: 0,
             timeouts: 0,
             first: now,
             next: now,
             jitter: 0.0,
-            delivered: None,
+            last_effective_method: None,
             last: (method, AttemptOutcome { result: AttemptResult::Failed, detail: String::new() }),
         }
     }
 
     /// Selects the instance `id`. A new instance counts as a round, so that a container that is restarted repeatedly is
-    /// terminated ever more rarely. The methods of the current round are kept: the one after which the kubelet
-    /// restarted the container is not the next to be tried.
+    /// terminated ever more rarely. The methods tried in the current round are kept, so that the next attempt does
+    /// not repeat the method after which the kubelet restarted the container.
     pub(super) fn select_instance(&mut self, id: &str) {
         if *self.id != *id {
             self.id = id.into();
             self.instances += 1;
-            self.rounds += 1;
-            self.delivered = None;
+            self.completed_rounds += 1;
+            self.last_effective_method = None;
         }
     }
 
@@ -97,15 +97,15 @@ impl ContainerAttempts {
         let result = outcome.result;
         self.jitter = jitter;
         if result.may_have_terminated() {
-            self.delivered = Some(attempt.method);
+            self.last_effective_method = Some(attempt.method);
         }
-        if !result.reached_container() {
+        if !result.is_conclusive() {
             self.misses += 1;
         } else if std::mem::take(&mut self.misses) >= UNREACHABLE_THRESHOLD {
             // The node is back: attempts made while it was unreachable do not count.
             self.first = now;
-            self.rounds = 0;
-            self.round.clear();
+            self.completed_rounds = 0;
+            self.tried.clear();
         }
         self.mark_tried(attempt.method, result);
         let wait = match result {
@@ -125,20 +125,20 @@ impl ContainerAttempts {
     /// Marks `method` as tried, in a new round if this one contains it already. A missing permission affects all
     /// methods that use the same subresource.
     fn mark_tried(&mut self, method: Method, result: AttemptResult) {
-        if self.round.contains(&method) {
-            self.round.clear();
-            self.rounds += 1;
+        if self.tried.contains(&method) {
+            self.tried.clear();
+            self.completed_rounds += 1;
         }
-        self.round.push(method);
+        self.tried.push(method);
         if result == AttemptResult::Forbidden {
             let same_permission = Method::ALL.into_iter().filter(|other| other.subresource() == method.subresource());
-            self.round.extend(same_permission.filter(|other| *other != method));
+            self.tried.extend(same_permission.filter(|other| *other != method));
         }
     }
 
     /// Returns the state of the attempts on the running instance `id`, with `methods` in order of preference.
     pub(in crate::lifecycle) fn progress(&self, id: &str, methods: &[Method], now: Timestamp) -> Progress {
-        let untried = methods.iter().position(|method| !self.round.contains(method));
+        let untried = methods.iter().position(|method| !self.tried.contains(method));
         if *self.id != *id {
             // The second instance is terminated at once, every later one after a backoff.
             let next = Progress::Due(untried.unwrap_or(0));
@@ -160,16 +160,20 @@ impl ContainerAttempts {
     fn after_backoff(&self, next: Progress, now: Timestamp) -> Progress {
         let given_up = self.deadline_exceeded(now);
         let forbidden = self.last.1.result == AttemptResult::Forbidden;
-        let wait = match () {
-            () if given_up => GIVEN_UP_BACKOFF,
-            () if forbidden => MAX_BACKOFF,
-            () => backoff(self.rounds, self.jitter),
+        let wait = if given_up {
+            GIVEN_UP_BACKOFF
+        } else if forbidden {
+            MAX_BACKOFF
+        } else {
+            backoff(self.completed_rounds, self.jitter)
         };
         let due = self.next + wait;
-        match () {
-            () if now >= due => next,
-            () if given_up => Progress::GivenUp(due),
-            () => Progress::BackingOff(due),
+        if now >= due {
+            next
+        } else if given_up {
+            Progress::GivenUp(due)
+        } else {
+            Progress::BackingOff(due)
         }
     }
 
@@ -189,13 +193,13 @@ impl ContainerAttempts {
     }
 
     /// Returns the last method that may have terminated this instance.
-    pub(in crate::lifecycle) fn delivered(&self) -> Option<Method> {
-        self.delivered
+    pub(in crate::lifecycle) fn last_effective_method(&self) -> Option<Method> {
+        self.last_effective_method
     }
 
     /// Returns true if an exit of this instance may be the effect of an attempt.
     pub(in crate::lifecycle) fn may_have_terminated(&self) -> bool {
-        self.delivered.is_some()
+        self.last_effective_method.is_some()
     }
 
     /// Returns method and outcome of the last attempt.
@@ -205,7 +209,7 @@ impl ContainerAttempts {
 
     /// Returns true if the limit of rounds or of time is reached.
     pub(in crate::lifecycle) fn deadline_exceeded(&self, now: Timestamp) -> bool {
-        self.rounds + 1 >= MAX_ROUNDS || now.duration_since(self.first) >= ATTEMPTS_DEADLINE
+        self.completed_rounds + 1 >= MAX_ROUNDS || now.duration_since(self.first) >= ATTEMPTS_DEADLINE
     }
 }
 

@@ -72,7 +72,7 @@ pub(super) const CHECKS: &[Check] = &[
     resources: {limits: {hugepages-2Mi: 5120Mi, memory: 8Gi}}
 ",
         },
-        run: devices::huge_pages_alone,
+        run: devices::huge_pages_without_memory,
     },
     Check {
         id: CheckId::new(30),

@@ -10,11 +10,11 @@ use std::collections::HashSet;
 
 use granit_parser::Event;
 
-use super::outline::{Item, Outline};
+use super::outline::{Outline, SpannedEvent};
 use super::{BYTE_ORDER_MARK, Refusal};
 use gap::GapScanner;
 
-pub(super) use scalar::boolean;
+pub(super) use scalar::parse_boolean;
 
 /// Maximum number of aliases in a text. Istio's parser fails if more than 99 % of the values come from aliases. With
 /// this many aliases, none of which expands to another, the share is at most 64 of 65.
@@ -40,14 +40,14 @@ pub(super) fn check_characters(text: &str) -> Result<(), Refusal> {
 
 /// Checks that Istio's parser reads the text identically.
 pub(super) fn check(outline: &Outline<'_>) -> Result<(), Refusal> {
-    let mut check = Check { text: outline.text, gaps: GapScanner::new(outline.text), open: Vec::new(), aliases: 0 };
-    for item in &outline.items {
-        check.item(item)?;
+    let mut checker = Checker { text: outline.text, gaps: GapScanner::new(outline.text), open: Vec::new(), aliases: 0 };
+    for item in &outline.events {
+        checker.check_item(item)?;
     }
-    check.gaps.check_until(outline.text.len())
+    checker.gaps.check_until(outline.text.len())
 }
 
-struct Check<'o> {
+struct Checker<'o> {
     text: &'o str,
     gaps: GapScanner<'o>,
     open: Vec<Collection<'o>>,
@@ -67,8 +67,8 @@ struct Entries<'o> {
     value_is_next: bool,
 }
 
-impl<'o> Check<'o> {
-    fn item(&mut self, item: &'o Item<'_>) -> Result<(), Refusal> {
+impl<'o> Checker<'o> {
+    fn check_item(&mut self, item: &'o SpannedEvent<'_>) -> Result<(), Refusal> {
         if matches!(item.event, Event::SequenceEnd | Event::MappingEnd) {
             self.open.pop();
         }
@@ -78,12 +78,12 @@ impl<'o> Check<'o> {
         if item.event.tag().is_some() {
             return Err(Refusal::Tag);
         }
-        let keys = self.open.last_mut().and_then(Collection::keys_at_key);
+        let keys = self.open.last_mut().and_then(Collection::advance);
         let is_key = keys.is_some();
         match (&item.event, keys) {
             (Event::Scalar(_, _, 1.., _) | Event::Alias(_), Some(_)) => return Err(Refusal::Key),
             (Event::Scalar(name, style, ..), Some(keys)) => {
-                scalar::key(&self.text[item.range.clone()], *style)?;
+                scalar::check_key(&self.text[item.range.clone()], *style)?;
                 if !keys.insert(name) {
                     return Err(Refusal::DuplicateKey);
                 }
@@ -91,9 +91,9 @@ impl<'o> Check<'o> {
             (Event::Scalar(_, style, ..), None) => {
                 // The gap determines whether the scalar is in a flow collection.
                 self.gaps.check_until(item.range.start)?;
-                scalar::value(&self.text[item.range.clone()], *style, self.gaps.in_flow())?;
+                scalar::check_value(&self.text[item.range.clone()], *style, self.gaps.in_flow())?;
             }
-            (Event::Alias(_), None) => self.alias(item)?,
+            (Event::Alias(_), None) => self.check_alias(item)?,
             (_, Some(_)) => return Err(Refusal::Key),
             (collection, None) => {
                 self.open.push(Collection::new(collection));
@@ -105,7 +105,7 @@ impl<'o> Check<'o> {
         Ok(())
     }
 
-    fn alias(&mut self, item: &Item<'_>) -> Result<(), Refusal> {
+    fn check_alias(&mut self, item: &SpannedEvent<'_>) -> Result<(), Refusal> {
         self.aliases += 1;
         let is_nested = self.open.iter().any(|collection| collection.anchored);
         let is_named = self.text[item.range.clone()].strip_prefix('*').is_some_and(gap::is_anchor_name);
@@ -126,8 +126,8 @@ impl<'o> Collection<'o> {
         Self { anchored, entries: is_mapping.then(Entries::default) }
     }
 
-    /// Returns the previous keys if the next node is a key.
-    fn keys_at_key(&mut self) -> Option<&mut HashSet<&'o str>> {
+    /// Advances to the next node. Returns the previous keys if that node is a key.
+    fn advance(&mut self) -> Option<&mut HashSet<&'o str>> {
         let entries = self.entries.as_mut()?;
         let key_is_next = !entries.value_is_next;
         entries.value_is_next = key_is_next;

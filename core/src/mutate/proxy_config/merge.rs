@@ -17,7 +17,7 @@ pub(super) fn insert(outline: &Outline<'_>) -> Result<String, Refusal> {
         }
         Root::Mapping { style: StructureStyle::Flow, start, entries } => {
             let first_key = entries.first().map(|(key, _)| key.range.start);
-            insert_in_flow(outline.text, outline.items[start].range.start, first_key)?
+            insert_in_flow(outline.text, outline.events[start].range.start, first_key)?
         }
     };
     verify(outline, &merged)?;

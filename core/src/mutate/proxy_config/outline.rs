@@ -15,11 +15,11 @@ const MAX_DEPTH: usize = 64;
 /// Events of a text with at most one document.
 pub(super) struct Outline<'t> {
     pub(super) text: &'t str,
-    pub(super) items: Vec<Item<'t>>,
+    pub(super) events: Vec<SpannedEvent<'t>>,
 }
 
 /// An event and its byte range.
-pub(super) struct Item<'t> {
+pub(super) struct SpannedEvent<'t> {
     pub(super) event: Event<'t>,
     pub(super) range: Range<usize>,
 }
@@ -35,7 +35,7 @@ pub(super) enum Root<'o> {
         /// Block or flow style.
         style: StructureStyle,
         /// Keys and values. A collection is represented by its first item.
-        entries: Vec<(&'o Item<'o>, &'o Item<'o>)>,
+        entries: Vec<(&'o SpannedEvent<'o>, &'o SpannedEvent<'o>)>,
     },
 }
 
@@ -55,12 +55,12 @@ impl<'t> Outline<'t> {
             if matches!(event, Event::DocumentStart(..)) {
                 documents += 1;
             }
-            items.push(Item { event, range });
+            items.push(SpannedEvent { event, range });
         }
         if documents > 1 {
             return Err(Refusal::SeveralDocuments);
         }
-        Ok(Self { text, items })
+        Ok(Self { text, events: items })
     }
 
     /// Returns the events within the document.
@@ -68,16 +68,16 @@ impl<'t> Outline<'t> {
         let is_frame = |event: &Event<'_>| {
             matches!(event, Event::StreamStart | Event::StreamEnd | Event::DocumentStart(..) | Event::DocumentEnd)
         };
-        self.items.iter().map(|item| &item.event).filter(move |event| !is_frame(event))
+        self.events.iter().map(|item| &item.event).filter(move |event| !is_frame(event))
     }
 
     pub(super) fn root(&self) -> Result<Root<'_>, Refusal> {
-        let Some(start) = self.items.iter().position(Item::is_node) else { return Ok(Root::Empty) };
-        let item = &self.items[start];
+        let Some(start) = self.events.iter().position(SpannedEvent::is_node) else { return Ok(Root::Empty) };
+        let item = &self.events[start];
         match &item.event {
             Event::Scalar(_, _, 0, None) if item.range.is_empty() => Ok(Root::Empty),
             Event::MappingStart(style, ..) => {
-                Ok(Root::Mapping { start, style: *style, entries: entries(&self.items[start + 1..]) })
+                Ok(Root::Mapping { start, style: *style, entries: entries(&self.events[start + 1..]) })
             }
             _ => Err(Refusal::NotAMapping),
         }
@@ -96,7 +96,7 @@ fn refusal(error: &ScanError) -> Refusal {
     }
 }
 
-impl Item<'_> {
+impl SpannedEvent<'_> {
     /// Returns true if a value starts at this item.
     pub(super) fn is_node(&self) -> bool {
         matches!(self.event, Event::Scalar(..) | Event::Alias(_) | Event::SequenceStart(..) | Event::MappingStart(..))
@@ -114,15 +114,15 @@ impl Item<'_> {
 
 impl<'o> Root<'o> {
     /// Returns the value of the field `name`.
-    pub(super) fn get(&self, name: &str) -> Option<&'o Item<'o>> {
+    pub(super) fn get(&self, name: &str) -> Option<&'o SpannedEvent<'o>> {
         let Self::Mapping { entries, .. } = self else { return None };
-        let is_named = |item: &Item<'_>| matches!(&item.event, Event::Scalar(value, ..) if value == name);
+        let is_named = |item: &SpannedEvent<'_>| matches!(&item.event, Event::Scalar(value, ..) if value == name);
         entries.iter().find(|(key, _)| is_named(key)).map(|&(_, value)| value)
     }
 }
 
 /// Returns the entries of a mapping from the items after its start.
-fn entries<'o>(items: &'o [Item<'o>]) -> Vec<(&'o Item<'o>, &'o Item<'o>)> {
+fn entries<'o>(items: &'o [SpannedEvent<'o>]) -> Vec<(&'o SpannedEvent<'o>, &'o SpannedEvent<'o>)> {
     let mut depth = 0;
     let mut nodes = Vec::new();
     for item in items {

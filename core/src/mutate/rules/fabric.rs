@@ -4,6 +4,7 @@
 //! user; a setting that excludes the profile is a conflict. The plan takes effect only if there is no conflict and
 //! every guard passes: a pod with a partially applied profile hangs, whereas a pod without one is only slow.
 
+mod anti_affinity;
 mod conflict;
 mod dra;
 mod gke;
@@ -18,13 +19,12 @@ mod security;
 mod selection;
 mod settings;
 mod sidecars;
-mod spread;
 mod suggestion;
 mod target;
 mod volumes;
 
 use super::{RuleContext, RuleDecision, annotation_pointer};
-use crate::config::Entry;
+use crate::config::ProfileEntry;
 use crate::config::profile::{Amount, OnConflict, ResourceName};
 use crate::fabric::is_rdma_resource;
 use crate::keys;
@@ -80,7 +80,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
 
 /// Plans every part of the profile.
 fn plan_profile(planner: &mut Planner<'_>) {
-    conflict::plan(planner);
+    conflict::check(planner);
     let devices = resources::plan(planner);
     security::plan(planner);
     volumes::plan(planner);
@@ -90,7 +90,7 @@ fn plan_profile(planner: &mut Planner<'_>) {
     dra::plan(planner);
     sidecars::plan(planner);
     pod::plan(planner);
-    spread::plan(planner);
+    anti_affinity::plan(planner);
     mesh::plan(planner);
 }
 
@@ -139,20 +139,22 @@ fn fall_back(
         Some(conflict) => refuse(selection.name, conflict, &planner.conflicts),
         None => selection.refuse_for_siblings(),
     };
-    let is_allowed = |entry: &&Entry| entry.profile.allows(context.snapshot.namespace, context.snapshot.labels);
+    let is_allowed =
+        |entry: &&ProfileEntry| entry.profile.allows(context.snapshot.namespace, context.snapshot.namespace_labels);
     let Some(entry) = context.snapshot.config.fabric.profiles.find(TCP).filter(is_allowed) else {
         return refused(conflict);
     };
     let profile = planner.profile;
     let devices = profile.resources.iter().filter(|resource| matches!(resource.amount, Amount::Devices { .. }));
-    let own = devices.map(|resource| &resource.name).chain(&profile.dra.extended_resource).map(ResourceName::as_str);
+    let of_profile =
+        devices.map(|resource| &resource.name).chain(&profile.dra.extended_resource).map(ResourceName::as_str);
     let requests_rdma =
-        requests(context.pod).any(|(_, name)| is_rdma_resource(name) || own.clone().any(|own| own == name));
+        requests(context.pod).any(|(_, name)| is_rdma_resource(name) || of_profile.clone().any(|known| known == name));
     if requests_rdma {
         return refused(conflict);
     }
     let mut planner = Planner::new(context, &entry.profile, planner.targets.clone());
-    conflict::plan(&mut planner);
+    conflict::check(&mut planner);
     settings::plan(&mut planner);
     if !planner.conflicts.is_empty() {
         return refused(conflict.or(planner.conflicts.first()));

@@ -11,7 +11,7 @@ pub(in crate::mutate) const MANAGED: &str = "true";
 /// Prefix of warnings.
 const NAME: &str = "termination.managed";
 /// Reason why a sidecar with an HTTP termination method is not terminated.
-const PORT_FORWARD_OFF: &str = "termination.portForward is false";
+const PORT_FORWARD_DISABLED: &str = "termination.portForward is false";
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     let settings = &context.snapshot.config.termination;
@@ -21,7 +21,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     let without_method = match pod_sidecars(context.pod, settings) {
         PodSidecars::None => return RuleDecision::skipped(Reason::NoHelpers),
         PodSidecars::MainNeverCompletes => return RuleDecision::skipped(Reason::PayloadNeverEnds),
-        PodSidecars::Terminable { without_method } => without_method,
+        PodSidecars::Terminable { blocked } => blocked,
     };
     let decision = if context.pod.label(keys::MANAGED) == Some(MANAGED) {
         RuleDecision::skipped(Reason::ManagedAlready).with_field(label_pointer(keys::MANAGED))
@@ -33,7 +33,9 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     };
     match &*without_method {
         [] => decision,
-        [one] => decision.with_warning(format!("{NAME}: {one} keeps running: {PORT_FORWARD_OFF}")),
-        several => decision.with_warning(format!("{NAME}: {} keep running: {PORT_FORWARD_OFF}", several.join(", "))),
+        [one] => decision.with_warning(format!("{NAME}: {one} keeps running: {PORT_FORWARD_DISABLED}")),
+        several => {
+            decision.with_warning(format!("{NAME}: {} keep running: {PORT_FORWARD_DISABLED}", several.join(", ")))
+        }
     }
 }

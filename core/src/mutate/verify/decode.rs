@@ -28,8 +28,8 @@ fn spec(value: &Value) -> Result<(), Error> {
             ("initContainers", |value| list(value, container::<Container>)),
             ("ephemeralContainers", |value| list(value, container::<EphemeralContainer>)),
             ("volumes", |value| list(value, volume)),
-            ("tolerations", |value| list(value, one::<Toleration>)),
-            ("topologySpreadConstraints", |value| list(value, one::<TopologySpreadConstraint>)),
+            ("tolerations", |value| list(value, typed::<Toleration>)),
+            ("topologySpreadConstraints", |value| list(value, typed::<TopologySpreadConstraint>)),
         ],
     )
 }
@@ -38,10 +38,10 @@ fn status(value: &Value) -> Result<(), Error> {
     object::<PodStatus>(
         value,
         &[
-            ("conditions", |value| list(value, one::<PodCondition>)),
-            ("containerStatuses", |value| list(value, one::<ContainerStatus>)),
-            ("initContainerStatuses", |value| list(value, one::<ContainerStatus>)),
-            ("ephemeralContainerStatuses", |value| list(value, one::<ContainerStatus>)),
+            ("conditions", |value| list(value, typed::<PodCondition>)),
+            ("containerStatuses", |value| list(value, typed::<ContainerStatus>)),
+            ("initContainerStatuses", |value| list(value, typed::<ContainerStatus>)),
+            ("ephemeralContainerStatuses", |value| list(value, typed::<ContainerStatus>)),
         ],
     )
 }
@@ -50,11 +50,11 @@ fn container<T: DeserializeOwned>(value: &Value) -> Result<(), Error> {
     object::<T>(
         value,
         &[
-            ("env", |value| list(value, one::<EnvVar>)),
-            ("envFrom", |value| list(value, one::<EnvFromSource>)),
-            ("ports", |value| list(value, one::<ContainerPort>)),
-            ("volumeMounts", |value| list(value, one::<VolumeMount>)),
-            ("volumeDevices", |value| list(value, one::<VolumeDevice>)),
+            ("env", |value| list(value, typed::<EnvVar>)),
+            ("envFrom", |value| list(value, typed::<EnvFromSource>)),
+            ("ports", |value| list(value, typed::<ContainerPort>)),
+            ("volumeMounts", |value| list(value, typed::<VolumeMount>)),
+            ("volumeDevices", |value| list(value, typed::<VolumeDevice>)),
         ],
     )
 }
@@ -63,7 +63,7 @@ fn volume(value: &Value) -> Result<(), Error> {
     object::<Volume>(
         value,
         &[("projected", |value| {
-            object::<ProjectedVolumeSource>(value, &[("sources", |value| list(value, one::<VolumeProjection>))])
+            object::<ProjectedVolumeSource>(value, &[("sources", |value| list(value, typed::<VolumeProjection>))])
         })],
     )
 }
@@ -71,7 +71,7 @@ fn volume(value: &Value) -> Result<(), Error> {
 /// Decodes `value` as a `T`, and the fields in `separate` individually. As in any optional field, null counts as
 /// absent.
 fn object<T: DeserializeOwned>(value: &Value, separate: &[(&str, Decode)]) -> Result<(), Error> {
-    let Value::Object(fields) = value else { return one::<T>(value) };
+    let Value::Object(fields) = value else { return typed::<T>(value) };
     let is_separate = |name: &str| separate.iter().any(|(field, _)| *field == name);
     let rest = fields.iter().filter(|(name, _)| !is_separate(name)).map(|(name, value)| (name.as_str(), value));
     T::deserialize(MapDeserializer::new(rest))?;
@@ -87,7 +87,7 @@ fn list(value: &Value, item: Decode) -> Result<(), Error> {
     }
 }
 
-fn one<T: DeserializeOwned>(value: &Value) -> Result<(), Error> {
+fn typed<T: DeserializeOwned>(value: &Value) -> Result<(), Error> {
     T::deserialize(value).map(drop)
 }
 

@@ -5,7 +5,7 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::super::patch::build;
-use super::super::plan::spec;
+use super::super::plan::spec_path;
 use super::*;
 
 fn pod() -> Value {
@@ -71,7 +71,7 @@ fn a_plan_with_a_write_for_each_of_many_containers_is_verified() {
     let pod = json!({"spec": {"containers": vec![json!({"name": "a"}); CONTAINERS]}});
     let mut plan = Plan::default();
     for index in 0..CONTAINERS {
-        let env = spec(["containers", &index.to_string(), "env"]);
+        let env = spec_path(["containers", &index.to_string(), "env"]);
         plan.append(env, json!({"name": "A", "value": "1"}));
     }
     let patched = verify(&pod, &build(&pod, &plan), &plan).unwrap();
@@ -85,7 +85,7 @@ fn a_plan_with_a_write_for_each_of_many_containers_is_verified() {
 fn a_change_outside_the_plan_is_rejected(#[case] outside: &[&str]) {
     let pod = json!({"spec": {"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]}});
     let mut plan = Plan::default();
-    plan.append(spec(["containers", "0", "env"]), json!({"name": "A", "value": "1"}));
+    plan.append(spec_path(["containers", "0", "env"]), json!({"name": "A", "value": "1"}));
     let mut wider = plan.clone();
     wider.set(PointerBuf::from_tokens(outside.iter().copied()), "x");
     assert!(matches!(verify(&pod, &build(&pod, &wider), &plan), Err(VerifyError::OutsideThePlan)));

@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use crate::workload::template::Field;
 use crate::workload::{
-    Fidelity, GangTraits, Kind, Manifest, RenderError, Role, SOLE_ROLE, find, find_other_version, generic,
+    Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind, find, find_other_version, generic,
 };
 
 /// An `AppWrapper`. Its pods are identified as part of the workloads in it, each of which is a gang of its own.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "workload.codeflare.dev",
     versions: &["v1beta2"],
     kind: "AppWrapper",
@@ -35,10 +35,10 @@ const LABEL: &str = "workload.codeflare.dev/appwrapper";
 /// The roles of a component and its name.
 struct Component {
     name: String,
-    roles: Vec<Role>,
+    roles: Vec<RolePod>,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let metadata = root.get("metadata");
     let name = match metadata.get("name").text()? {

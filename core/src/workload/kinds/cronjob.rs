@@ -2,10 +2,10 @@
 
 use super::job;
 use crate::workload::template::{Field, Owner};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, WorkloadKind};
 
 /// A `CronJob`. Its pods do not refer to it, so they are identified as part of their Job.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "batch",
     versions: &["v1"],
     kind: "CronJob",
@@ -20,7 +20,7 @@ pub(super) static KIND: Kind = Kind {
 /// 2160.
 const ZERO_TIME: &str = "00000000";
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let cron = Owner::from_manifest(manifest, "batch/v1", "CronJob")?;
     let owner = job::child_of(&cron, format!("{}-{ZERO_TIME}", cron.name));
     let spec = Field::root(manifest.raw).get("spec");

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::workload::member::member_by_owner;
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut, object_mut};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role, SOLE_ROLE};
+use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
 /// A `DaemonSet`: one pod per node.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "apps",
     versions: &["v1"],
     kind: "DaemonSet",
@@ -37,7 +37,7 @@ const TOLERATED_TAINTS: [(&str, &str); 6] = [
 /// Additional taint that pods on the host network tolerate, because they do not need the pod network.
 const HOST_NETWORK_TAINT: (&str, &str) = ("node.kubernetes.io/network-unavailable", "NoSchedule");
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, "apps/v1", "DaemonSet")?;
     let root = Field::root(manifest.raw);
     let mut draft = Draft::new(&root.get("spec").get("template"), &owner, manifest.namespace)?;

@@ -4,10 +4,10 @@ use super::replicaset::{self, replica_draft};
 use crate::pod::Pod;
 use crate::workload::member::member_by_owner;
 use crate::workload::template::{Owner, ZERO_HASH, truncate};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SOLE_ROLE};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
 /// A Deployment.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "apps",
     versions: &["v1"],
     kind: "Deployment",
@@ -23,7 +23,7 @@ pub(in crate::workload) const TEMPLATE_HASH: &str = "pod-template-hash";
 /// hash.
 const MAX_BASE_LENGTH: usize = 253 - 1 - ZERO_HASH.len();
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let deployment = Owner::from_manifest(manifest, "apps/v1", "Deployment")?;
     let name = format!("{}-{ZERO_HASH}", truncate(&deployment.name, MAX_BASE_LENGTH));
     let (mut draft, replicas) = replica_draft(manifest, &deployment.child("apps/v1", "ReplicaSet", name))?;
@@ -34,10 +34,10 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let set = member_by_owner(pod, "apps/v1", &replicaset::KIND)?;
-    let job = set.job.strip_suffix(pod.label(TEMPLATE_HASH)?)?.strip_suffix('-')?;
-    Some(Member { kind: &KIND, job, ..set })
+    let job = set.workload.strip_suffix(pod.label(TEMPLATE_HASH)?)?.strip_suffix('-')?;
+    Some(PodIdentity { kind: &KIND, workload: job, ..set })
 }
 
 #[cfg(test)]
@@ -96,6 +96,6 @@ mod tests {
     fn pods_are_identified_by_template_hash(#[case] labels: Value, #[case] set: &str, #[case] expected: Option<&str>) {
         let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": set, "controller": true});
         let raw = json!({"metadata": {"labels": labels, "ownerReferences": [owner]}});
-        assert_eq!(identify(Pod::new(&raw)).map(|member| member.job), expected);
+        assert_eq!(identify(Pod::new(&raw)).map(|member| member.workload), expected);
     }
 }

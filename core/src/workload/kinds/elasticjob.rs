@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::pod::Pod;
 use crate::workload::member::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, containers, env, env_from_field, list_mut, text};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 /// An `ElasticJob`: workers, and parameter servers, a chief and evaluators if it has them, behind a master.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "elastic.iml.github.io",
     versions: &["v1alpha1"],
     kind: "ElasticJob",
@@ -52,7 +52,7 @@ struct Job<'a> {
     workers: u64,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let (metadata, spec) = (root.get("metadata"), root.get("spec"));
     let replica_specs = spec.get("replicaSpecs");
@@ -68,14 +68,14 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     Ok(roles)
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let (job, role) = (pod.label(JOB)?, pod.label(ROLE)?);
-    Some(Member { kind: &KIND, job, role: Some(role), index: numeric_label(pod, RANK), training: true })
+    Some(PodIdentity { kind: &KIND, workload: job, role: Some(role), index: numeric_label(pod, RANK), training: true })
 }
 
 impl Job<'_> {
     /// Renders the pod that the master creates for rank 0 of a role.
-    fn role(&self, name: &str, replica_spec: &Field<'_>) -> Result<Role, RenderError> {
+    fn role(&self, name: &str, replica_spec: &Field<'_>) -> Result<RolePod, RenderError> {
         let replicas = replica_spec.get("replicas").count()?.unwrap_or(0);
         let mut draft = Draft::new(&replica_spec.get("template"), &self.owner, self.namespace)?;
         draft.set_name(format!("{}-edljob-{name}-0", self.owner.name));

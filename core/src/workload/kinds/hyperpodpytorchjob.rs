@@ -6,10 +6,10 @@
 
 use crate::pod::Pod;
 use crate::workload::template::{Draft, Field, Owner};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 /// A `HyperPodPyTorchJob`: replica specs whose ranks the operator's agent starts.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "sagemaker.amazonaws.com",
     versions: &["v1"],
     kind: "HyperPodPyTorchJob",
@@ -23,14 +23,14 @@ pub(super) static KIND: Kind = Kind {
 /// Label that contains the name of a pod's job.
 pub(in crate::workload) const JOB: &str = "HPJob";
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, "sagemaker.amazonaws.com/v1", KIND.kind)?;
     let spec = Field::root(manifest.raw).get("spec");
     let replica_specs = spec.get("replicaSpecs").required_items()?;
     replica_specs.iter().map(|replica_spec| role(replica_spec, &owner, manifest.namespace)).collect()
 }
 
-fn role(replica_spec: &Field<'_>, owner: &Owner<'_>, namespace: &str) -> Result<Role, RenderError> {
+fn role(replica_spec: &Field<'_>, owner: &Owner<'_>, namespace: &str) -> Result<RolePod, RenderError> {
     let name = replica_spec.get("name").required_text()?;
     // The API's default is 0.
     let replicas = replica_spec.get("replicas").count()?.unwrap_or(0);
@@ -45,9 +45,9 @@ fn role(replica_spec: &Field<'_>, owner: &Owner<'_>, namespace: &str) -> Result<
 }
 
 /// Identifies a pod by its label. Its role is only a part of its name.
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let job = pod.label(JOB)?;
-    Some(Member { kind: &KIND, job, role: None, index: None, training: true })
+    Some(PodIdentity { kind: &KIND, workload: job, role: None, index: None, training: true })
 }
 
 #[cfg(test)]

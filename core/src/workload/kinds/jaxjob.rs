@@ -1,11 +1,11 @@
 //! `kubeflow.org/v1` `JAXJob` (training-operator v1.9).
 
-use super::training_operator::{Framework, Job, Replica, ReplicaTypes, add_env};
+use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env};
-use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
+use crate::workload::{GangTraits, RenderError, SizeSource, WorkloadKind};
 
 /// A `JAXJob`: workers, the first of which is the coordinator.
-pub(super) static KIND: Kind =
+pub(super) static KIND: WorkloadKind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
@@ -25,7 +25,7 @@ static FRAMEWORK: Framework = Framework {
 /// Environment variable that contains the number of pods.
 const PROCESSES_VARIABLE: &str = "NUM_PROCESSES";
 
-fn set_cluster_spec(job: &Job<'_>, _: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, _: &ReplicaSpec, draft: &mut Draft) -> Result<(), RenderError> {
     add_env(
         draft,
         &[

@@ -9,10 +9,10 @@ use crate::pod::Pod;
 use crate::workload::gang::owner_uid;
 use crate::workload::member::{controller_name, numeric_label};
 use crate::workload::template::{Draft, Field, Owner, all_containers, ensure_env, env_from_field, truncate};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SOLE_ROLE};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
 /// A Job: pods that run to completion.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "batch",
     versions: &["v1"],
     kind: "Job",
@@ -51,17 +51,17 @@ pub(super) struct Settings {
     has_backoff_limit_per_index: bool,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, "batch/v1", "Job")?;
     let spec = Field::root(manifest.raw).get("spec");
     Ok(vec![role(&spec, &owner, manifest.namespace)?])
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let job = controller_name(pod, "batch/v1", "Job").or_else(|| pod.label(JOB_NAME))?;
     let index = numeric_label(pod, COMPLETION_INDEX);
     // Only the pods of an Indexed Job can address each other; without an index, a Job is a queue of independent pods.
-    Some(Member { kind: &KIND, job, role: None, index, training: index.is_some() })
+    Some(PodIdentity { kind: &KIND, workload: job, role: None, index, training: index.is_some() })
 }
 
 /// Returns the Job `name` that another workload creates.
@@ -70,7 +70,7 @@ pub(super) fn child_of<'a>(workload: &Owner<'a>, name: String) -> Owner<'a> {
 }
 
 /// Renders the only role of a Job with this `spec`.
-pub(super) fn role(spec: &Field<'_>, owner: &Owner<'_>, namespace: &str) -> Result<Role, RenderError> {
+pub(super) fn role(spec: &Field<'_>, owner: &Owner<'_>, namespace: &str) -> Result<RolePod, RenderError> {
     let settings = Settings::read(spec, CompletionMode::NonIndexed)?;
     let pods = settings.concurrent_pods(spec)?;
     let mut draft = Draft::new(&spec.get("template"), owner, namespace)?;

@@ -15,10 +15,10 @@ use crate::pod::Pod;
 use crate::workload::gang::owner_uid;
 use crate::workload::member::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, all_containers, append, has_entry, name_hash, object_mut};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SizeSource};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
 
 /// A JobSet: replicated Jobs, each of which is a role.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "jobset.x-k8s.io",
     versions: &["v1alpha2"],
     kind: "JobSet",
@@ -71,18 +71,18 @@ pub(super) struct JobSet<'a> {
     jobs: Vec<ReplicatedJob<'a>>,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let owner = Owner::from_manifest(manifest, API_VERSION, "JobSet")?;
     JobSet::read(owner, manifest.namespace, root.get("metadata").get("annotations"), root.get("spec"))?.roles()
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let job = pod.label(NAME)?;
     // With multiple Jobs in a role, the labels do not contain the index of the pod within the role.
     let index =
         (pod.label(REPLICATED_JOB_REPLICAS) == Some("1")).then(|| numeric_label(pod, job::COMPLETION_INDEX)).flatten();
-    Some(Member { kind: &KIND, job, role: pod.label(ROLE), index, training: true })
+    Some(PodIdentity { kind: &KIND, workload: job, role: pod.label(ROLE), index, training: true })
 }
 
 /// Returns the JobSet that another workload creates under the name of the workload.
@@ -125,12 +125,12 @@ impl<'a> JobSet<'a> {
     }
 
     /// Renders one role for each replicated Job.
-    pub(super) fn roles(&self) -> Result<Vec<Role>, RenderError> {
+    pub(super) fn roles(&self) -> Result<Vec<RolePod>, RenderError> {
         (0..self.jobs.len()).map(|index| self.role(index)).collect()
     }
 
     /// Renders the replicated Job at `index`: the pod with completion index 0 of its first Job.
-    fn role(&self, index: usize) -> Result<Role, RenderError> {
+    fn role(&self, index: usize) -> Result<RolePod, RenderError> {
         let job = &self.jobs[index];
         let spec = job.template.get("spec");
         let settings = Settings::read(&spec, CompletionMode::Indexed)?;

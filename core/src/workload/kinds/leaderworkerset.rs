@@ -1,8 +1,8 @@
 //! `leaderworkerset.x-k8s.io` LeaderWorkerSet: groups of a leader and its workers.
 //!
 //! Follows the controllers of LeaderWorkerSet 0.10, which create one `StatefulSet` for all leaders and one for the
-//! workers of each group. Changes by its *pod* webhook are omitted, because the apiserver calls it after that of
-//! trainmesh, whose configuration sorts first.
+//! workers of each group. Changes by its *pod* webhook are omitted, because the apiserver calls it after
+//! trainmesh's webhook: webhook configurations are called in the order of their names.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use super::statefulset::{self, Identity, POD_INDEX};
 use crate::pod::Pod;
 use crate::workload::member::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, name_hash};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SizeSource};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
 
 /// A LeaderWorkerSet.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "leaderworkerset.x-k8s.io",
     versions: &["v1"],
     kind: "LeaderWorkerSet",
@@ -24,7 +24,7 @@ pub(super) static KIND: Kind = Kind {
     gang: GangTraits {
         // Every replica of the set is a separate gang.
         id: |pod, member| {
-            group_index(pod).map(|index| Cow::Owned(format!("{}/{}/{index}", member.kind.kind, member.job)))
+            group_index(pod).map(|index| Cow::Owned(format!("{}/{}/{index}", member.kind.kind, member.workload)))
         },
         size: &[SizeSource::Env("LWS_GROUP_SIZE"), SizeSource::Metadata(SIZE)],
         ..GangTraits::NONE
@@ -50,7 +50,7 @@ struct LeaderWorkerSet<'a> {
     subdomain_policy: Option<&'a str>,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let spec = root.get("spec");
     let group = spec.get("leaderWorkerTemplate");
@@ -71,7 +71,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 
 /// Identifies a pod by its labels. The worker index label is added by a webhook that runs after that of trainmesh;
 /// until then the pod index of the `StatefulSet` is equal to it, because workers start at 1.
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let job = pod.label(NAME)?;
     let (role, index) = match pod.label(WORKER_INDEX) {
         Some("0") => ("leader", Some(0)),
@@ -79,7 +79,7 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
         None => ("worker", numeric_label(pod, POD_INDEX)),
     };
     // Groups are used for both serving and training, and the pods do not indicate which.
-    Some(Member { kind: &KIND, job, role: Some(role), index, training: false })
+    Some(PodIdentity { kind: &KIND, workload: job, role: Some(role), index, training: false })
 }
 
 /// Returns the index of the group that a pod belongs to. A leader receives the label only after admission, but its name
@@ -247,7 +247,7 @@ mod tests {
         labels[NAME] = "vllm".into();
         let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "vllm-0", "controller": true});
         let raw = json!({"metadata": {"labels": labels, "ownerReferences": [owner]}});
-        let expected = Member { kind: &KIND, job: "vllm", role: Some(role), index, training: false };
+        let expected = PodIdentity { kind: &KIND, workload: "vllm", role: Some(role), index, training: false };
         assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
     }
 }

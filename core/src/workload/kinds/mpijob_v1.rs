@@ -10,10 +10,10 @@ use super::training_operator::{
     unknown_replica_type,
 };
 use crate::workload::template::{Draft, Owner, append, containers, ensure_env, env, is_list_empty, require_containers};
-use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
+use crate::workload::{Fidelity, Manifest, RenderError, RolePod, WorkloadKind};
 
 /// The `MPIJob` of the training-operator; [`mpijob_v2beta1`](super::mpijob_v2beta1) belongs to the mpi-operator.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "kubeflow.org",
     versions: &["v1"],
     kind: "MPIJob",
@@ -30,7 +30,7 @@ const KUBECTL_PATH: &str = "/opt/kube";
 /// Name and mode of the script in the job's configuration that replaces `rsh`.
 const KUBEXEC_SCRIPT: (&str, u32) = ("kubexec.sh", 0o555);
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, API_VERSION, "MPIJob")?;
     let mut roles = Vec::new();
     for (role, spec) in replica_specs(manifest)? {

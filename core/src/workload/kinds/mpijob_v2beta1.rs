@@ -14,10 +14,10 @@ use super::training_operator::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX,
 use crate::workload::template::{
     Draft, Field, Owner, append, containers, env, is_list_empty, object_mut, require_containers,
 };
-use crate::workload::{Fidelity, Kind, Manifest, RenderError, Role};
+use crate::workload::{Fidelity, Manifest, RenderError, RolePod, WorkloadKind};
 
 /// The `MPIJob` of the mpi-operator.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "kubeflow.org",
     versions: &["v2beta1"],
     kind: "MPIJob",
@@ -41,7 +41,7 @@ struct Job<'a> {
     launcher_is_worker: bool,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let spec = Field::root(manifest.raw).get("spec");
     let job = Job::read(manifest, &spec)?;
     let mut ignored = Vec::new();
@@ -74,7 +74,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    fn launcher(&self, spec: &Field<'_>) -> Result<Role, RenderError> {
+    fn launcher(&self, spec: &Field<'_>) -> Result<RolePod, RenderError> {
         let owner = job::child_of(&self.owner, format!("{}-launcher", self.owner.name));
         let mut draft = self.draft(spec, &owner, "launcher", &owner.name)?;
         if self.launcher_is_worker {
@@ -90,7 +90,7 @@ impl<'a> Job<'a> {
         Ok(draft.into_role("Launcher", 1))
     }
 
-    fn worker(&self, spec: &Field<'_>) -> Result<Role, RenderError> {
+    fn worker(&self, spec: &Field<'_>) -> Result<RolePod, RenderError> {
         let name = format!("{}-worker-0", self.owner.name);
         let mut draft = self.draft(spec, &self.owner, "worker", &name)?;
         draft.set_name(name);

@@ -1,11 +1,11 @@
 //! `kubeflow.org/v1` `PaddleJob` (training-operator v1.9).
 
-use super::training_operator::{Framework, Job, Replica, ReplicaTypes, add_env};
+use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env, env_from_field};
-use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
+use crate::workload::{GangTraits, RenderError, SizeSource, WorkloadKind};
 
 /// A `PaddleJob`: only workers (collective mode), or also masters (parameter server mode).
-pub(super) static KIND: Kind =
+pub(super) static KIND: WorkloadKind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
@@ -25,7 +25,7 @@ static FRAMEWORK: Framework = Framework {
 /// Environment variable that contains the number of pods.
 const NODES_VARIABLE: &str = "PADDLE_NNODES";
 
-fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, replica: &ReplicaSpec, draft: &mut Draft) -> Result<(), RenderError> {
     let leader = match job.replica("Master") {
         Some(master) => master,
         None => job.required_replica("Worker")?,

@@ -1,9 +1,9 @@
 //! `v1` Pod.
 
-use crate::workload::{Fidelity, GangTraits, Kind, Role, SOLE_ROLE};
+use crate::workload::{Fidelity, GangTraits, RolePod, SOLE_ROLE, WorkloadKind};
 
 /// A Pod, which is rendered unchanged.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "",
     versions: &["v1"],
     kind: "Pod",
@@ -11,7 +11,7 @@ pub(super) static KIND: Kind = Kind {
     fidelity: Fidelity::Exact,
     render: |manifest| {
         let (name, pod) = (SOLE_ROLE.to_owned(), manifest.raw.clone());
-        Ok(vec![Role { name, replicas: Some(1), generic: false, pod, notes: Vec::new() }])
+        Ok(vec![RolePod { name, replicas: Some(1), generic: false, pod, notes: Vec::new() }])
     },
     identify: |_| None,
     gang: GangTraits::NONE,

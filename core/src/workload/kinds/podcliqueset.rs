@@ -14,12 +14,12 @@ use std::borrow::Cow;
 use crate::pod::Pod;
 use crate::workload::member::numeric_label;
 use crate::workload::template::{Field, Owner};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 use clique::Clique;
 
 /// A `PodCliqueSet`: one role for each clique.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "grove.io",
     versions: &["v1alpha1"],
     kind: "PodCliqueSet",
@@ -67,12 +67,12 @@ struct ScalingGroup<'a> {
     shares_resources: bool,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let set = Set::read(manifest)?;
     (0..set.cliques.len()).map(|index| set.role(index)).collect()
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let (name, job) = (pod.label(CLIQUE)?, pod.label(SET)?);
     let (owner, replica) = match pod.label(SCALING_GROUP) {
         Some(group) => (group, pod.label(SCALING_GROUP_REPLICA)?),
@@ -81,7 +81,7 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
     let role = [owner, "-", replica, "-"].iter().try_fold(name, |rest, part| rest.strip_prefix(part));
     let index = numeric_label(pod, POD_INDEX);
     // Sets are used for both serving and training, and the pods do not indicate which.
-    Some(Member { kind: &KIND, job, role, index, training: false })
+    Some(PodIdentity { kind: &KIND, workload: job, role, index, training: false })
 }
 
 impl<'a> Set<'a> {

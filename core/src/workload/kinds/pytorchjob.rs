@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::training_operator::{Framework, Job, Replica, ReplicaTypes, add_env};
+use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, Field, append, env};
-use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
+use crate::workload::{GangTraits, RenderError, SizeSource, WorkloadKind};
 
 /// A `PyTorchJob`: a master and workers with torchrun's environment variables, or only workers with an elastic policy.
-pub(super) static KIND: Kind =
+pub(super) static KIND: WorkloadKind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
@@ -27,7 +27,7 @@ static FRAMEWORK: Framework = Framework {
 /// Environment variable from which torchrun reads the number of pods.
 pub(super) const NODES_VARIABLE: &str = "PET_NNODES";
 
-fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, replica: &ReplicaSpec, draft: &mut Draft) -> Result<(), RenderError> {
     let elastic = job.spec.get("elasticPolicy");
     let mut variables = vec![env("PYTHONUNBUFFERED", "1")];
     let processes = processes_per_node(job, &elastic)?;

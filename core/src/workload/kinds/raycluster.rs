@@ -9,10 +9,10 @@ mod tests;
 use crate::pod::Pod;
 use crate::workload::member::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, truncate};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 /// A `RayCluster`: a head and groups of workers.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "ray.io",
     versions: &["v1", "v1alpha1"],
     kind: "RayCluster",
@@ -57,7 +57,7 @@ pub(super) struct Cluster<'a> {
     pub(super) is_ray_service: bool,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let cluster = Cluster {
         owner: Owner::from_manifest(manifest, API_VERSION, "RayCluster")?,
@@ -75,7 +75,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     Ok(roles)
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     if pod.label(IS_RAY_NODE) != Some("yes") {
         return None;
     }
@@ -88,12 +88,12 @@ fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
         None => numeric_label(pod, REPLICA_INDEX),
     };
     let role = if head { Some("head") } else { pod.label(GROUP) };
-    Some(Member { kind: &KIND, job, role, index, training: pod.label(SERVE).is_none() })
+    Some(PodIdentity { kind: &KIND, workload: job, role, index, training: pod.label(SERVE).is_none() })
 }
 
 impl<'a> Cluster<'a> {
     /// Renders the head, then each worker group.
-    pub(super) fn roles(&self) -> Result<Vec<Role>, RenderError> {
+    pub(super) fn roles(&self) -> Result<Vec<RolePod>, RenderError> {
         let mut roles = vec![self.head()?.into_role("head", 1)];
         for group in self.spec.get("workerGroupSpecs").items()? {
             let name = group.get("groupName").required_text()?;

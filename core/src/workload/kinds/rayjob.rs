@@ -11,10 +11,10 @@ use super::job::{self, Settings};
 use super::raycluster::{API_VERSION, AUTOSCALER, CREATED_BY, Cluster, RANDOM_NAME_NOTE};
 use crate::pod::Pod;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, append, containers, env, list_mut};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 /// A `RayJob`.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "ray.io",
     versions: &["v1", "v1alpha1"],
     kind: "RayJob",
@@ -30,7 +30,7 @@ pub(in crate::workload) const ORIGIN_KIND: &str = "ray.io/originated-from-crd";
 const SUBMITTER: &str = "submitter";
 const DASHBOARD_PORT: u64 = 8265;
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let spec = root.get("spec");
     let job = Owner::from_manifest(manifest, API_VERSION, "RayJob")?;
@@ -66,9 +66,9 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 
 /// Identifies the submitter, the only pod whose labels name the `RayJob`; other pods are identified as part of their
 /// `RayCluster`.
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let job = pod.label(ORIGIN).filter(|_| pod.label(ORIGIN_KIND) == Some(KIND.kind))?;
-    Some(Member { kind: &KIND, job, role: Some(SUBMITTER), index: Some(0), training: true })
+    Some(PodIdentity { kind: &KIND, workload: job, role: Some(SUBMITTER), index: Some(0), training: true })
 }
 
 /// Renders the pod of the Job that submits the entrypoint.
@@ -94,7 +94,7 @@ fn submitter_pod(spec: &Field<'_>, job: &Owner<'_>, cluster: &Cluster<'_>) -> Re
 
 /// Adds the submitter to the head's containers in sidecar mode. The pod then terminates with the submitter.
 fn add_submitter_sidecar(
-    roles: &mut [Role],
+    roles: &mut [RolePod],
     spec: &Field<'_>,
     job: &Owner<'_>,
     cluster: &Cluster<'_>,

@@ -2,10 +2,10 @@
 
 use super::raycluster::{API_VERSION, Cluster, RANDOM_NAME_NOTE};
 use crate::workload::template::{Field, Owner, ZERO_SUFFIX};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, WorkloadKind};
 
 /// A `RayService`. The labels of its pods name only the `RayCluster`, so they are identified as part of that.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "ray.io",
     versions: &["v1", "v1alpha1"],
     kind: "RayService",
@@ -16,7 +16,7 @@ pub(super) static KIND: Kind = Kind {
     gang: GangTraits::NONE,
 };
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let service = Owner::from_manifest(manifest, API_VERSION, "RayService")?;
     let name = format!("{}-{ZERO_SUFFIX}", service.name);

@@ -2,10 +2,10 @@
 
 use crate::workload::member::member_by_owner;
 use crate::workload::template::{Draft, Field, Owner};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, RenderError, Role, SOLE_ROLE};
+use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
 /// A `ReplicaSet`: identical pods.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "apps",
     versions: &["v1"],
     kind: "ReplicaSet",
@@ -21,7 +21,7 @@ pub(super) fn render(
     manifest: &Manifest<'_>,
     api_version: &'static str,
     kind: &'static str,
-) -> Result<Vec<Role>, RenderError> {
+) -> Result<Vec<RolePod>, RenderError> {
     let (draft, replicas) = replica_draft(manifest, &Owner::from_manifest(manifest, api_version, kind)?)?;
     Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }

@@ -2,10 +2,10 @@
 
 use super::replicaset;
 use crate::workload::member::member_by_owner;
-use crate::workload::{Fidelity, GangTraits, Kind};
+use crate::workload::{Fidelity, GangTraits, WorkloadKind};
 
 /// A `ReplicationController`: the predecessor of the `ReplicaSet`.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "",
     versions: &["v1"],
     kind: "ReplicationController",

@@ -8,10 +8,10 @@ use super::replicaset::replica_draft;
 use crate::pod::Pod;
 use crate::workload::member::{member_by_owner, numeric_label};
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SOLE_ROLE};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
 /// A `StatefulSet`: pods with an ordinal, a stable name and their own volumes.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "apps",
     versions: &["v1"],
     kind: "StatefulSet",
@@ -38,7 +38,7 @@ pub(super) struct Identity<'a> {
     pub(super) claims: Field<'a>,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, "apps/v1", "StatefulSet")?;
     let spec = Field::root(manifest.raw).get("spec");
     let (mut draft, replicas) = replica_draft(manifest, &owner)?;
@@ -52,8 +52,8 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     Ok(vec![draft.into_role(SOLE_ROLE, replicas)])
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
-    Some(Member { index: numeric_label(pod, POD_INDEX), ..member_by_owner(pod, "apps/v1", &KIND)? })
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
+    Some(PodIdentity { index: numeric_label(pod, POD_INDEX), ..member_by_owner(pod, "apps/v1", &KIND)? })
 }
 
 /// Adds the fields that the controller sets on a pod of a set.
@@ -150,6 +150,6 @@ mod tests {
         let owner = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "controller": true});
         let raw = json!({"metadata": {"labels": {"apps.kubernetes.io/pod-index": "2"}, "ownerReferences": [owner]}});
         let member = identify(Pod::new(&raw)).unwrap();
-        assert_eq!((member.job, member.index, member.training), ("db", Some(2), false));
+        assert_eq!((member.workload, member.index, member.training), ("db", Some(2), false));
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::training_operator::{Framework, Job, Replica, ReplicaTypes};
+use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes};
 use crate::workload::template::{Draft, append, container_named, env};
-use crate::workload::{GangTraits, Kind, RenderError, SizeSource};
+use crate::workload::{GangTraits, RenderError, SizeSource, WorkloadKind};
 
 /// A `TFJob`: chief, workers, parameter servers and evaluator, which find each other through `TF_CONFIG`.
-pub(super) static KIND: Kind =
+pub(super) static KIND: WorkloadKind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
@@ -32,13 +32,13 @@ static FRAMEWORK: Framework = Framework {
 const CLUSTER_VARIABLE: &str = "TF_CONFIG";
 const REPLICA_TYPES: [&str; 5] = ["PS", "Worker", "Chief", "Master", "Evaluator"];
 
-fn is_master(job: &Job<'_>, replica: &Replica) -> bool {
+fn is_master(job: &Job<'_>, replica: &ReplicaSpec) -> bool {
     let is_chief = |role: &str| role == "Chief" || role == "Master";
     let has_chief = job.replicas.iter().any(|replica| is_chief(&replica.role));
     if has_chief { is_chief(&replica.role) } else { replica.role == "Worker" }
 }
 
-fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, replica: &ReplicaSpec, draft: &mut Draft) -> Result<(), RenderError> {
     if job.replica("Chief").is_some() && job.replica("Master").is_some() {
         return Err(job.specs.invalid("either Chief or Master"));
     }
@@ -57,7 +57,7 @@ fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Resu
 }
 
 /// Returns the complete cluster specification; replica types are sorted by name, as Go sorts maps.
-fn config(job: &Job<'_>, replica: &Replica) -> Value {
+fn config(job: &Job<'_>, replica: &ReplicaSpec) -> Value {
     let mut cluster: Vec<_> =
         job.replicas.iter().map(|peer| (peer.role.to_lowercase(), addresses(job, peer))).collect();
     cluster.sort_by(|one, other| one.0.cmp(&other.0));
@@ -67,7 +67,7 @@ fn config(job: &Job<'_>, replica: &Replica) -> Value {
 
 /// Returns the cluster specification for dynamic workers: a worker's contains itself and all parameter servers, a
 /// parameter server's only itself, and that of other roles is empty.
-fn sparse_config(job: &Job<'_>, replica: &Replica) -> Value {
+fn sparse_config(job: &Job<'_>, replica: &ReplicaSpec) -> Value {
     let first = address(job, replica, 0);
     let (worker, servers) = match replica.role.as_str() {
         "PS" => (json!({}), json!([first])),
@@ -79,15 +79,15 @@ fn sparse_config(job: &Job<'_>, replica: &Replica) -> Value {
     json!({"cluster": {"worker": worker, "ps": servers}, "task": task(replica)})
 }
 
-fn task(replica: &Replica) -> Value {
+fn task(replica: &ReplicaSpec) -> Value {
     json!({"type": replica.role.to_lowercase(), "index": 0})
 }
 
-fn addresses(job: &Job<'_>, replica: &Replica) -> Vec<String> {
+fn addresses(job: &Job<'_>, replica: &ReplicaSpec) -> Vec<String> {
     (0..replica.count).map(|index| address(job, replica, index)).collect()
 }
 
-fn address(job: &Job<'_>, replica: &Replica, index: u64) -> String {
+fn address(job: &Job<'_>, replica: &ReplicaSpec, index: u64) -> String {
     format!("{}.{}.svc:{}", job.pod_name(&replica.role, index), job.namespace, replica.port)
 }
 
@@ -97,7 +97,7 @@ mod tests {
 
     use super::super::training_operator::testing;
     use super::*;
-    use crate::workload::Role;
+    use crate::workload::RolePod;
     use crate::workload::template::testing::{env_lines, error, render};
 
     fn job(dynamic: bool, roles: &[(&str, u64)]) -> Value {
@@ -150,7 +150,8 @@ mod tests {
     #[case::custom_type(&[("Reader", 1), ("master", 1)], &["Master"])]
     fn one_role_is_the_master(#[case] roles: &[(&str, u64)], #[case] expected: &[&str]) {
         let roles = render(&job(false, roles)).unwrap();
-        let is_master = |role: &&Role| role.pod["metadata"]["labels"].get("training.kubeflow.org/job-role").is_some();
+        let is_master =
+            |role: &&RolePod| role.pod["metadata"]["labels"].get("training.kubeflow.org/job-role").is_some();
         assert_eq!(roles.iter().filter(is_master).map(|role| role.name.as_str()).collect::<Vec<_>>(), expected);
     }
 

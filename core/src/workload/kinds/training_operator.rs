@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::pod::Pod;
 use crate::workload::member::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, container_named, containers, require_containers};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 /// Label that contains the name of the controller that created a pod.
 pub(in crate::workload) const OPERATOR_NAME: &str = "training.kubeflow.org/operator-name";
@@ -52,9 +52,9 @@ pub(super) struct Framework {
     /// Default restart policy of a replica.
     pub(super) restart_policy: &'static str,
     /// Returns true if replica 0 of a type is the job's master.
-    pub(super) is_master: fn(&Job<'_>, &Replica) -> bool,
+    pub(super) is_master: fn(&Job<'_>, &ReplicaSpec) -> bool,
     /// Adds the fields that the framework needs for discovery of its peers.
-    pub(super) set_cluster_spec: fn(&Job<'_>, &Replica, &mut Draft) -> Result<(), RenderError>,
+    pub(super) set_cluster_spec: fn(&Job<'_>, &ReplicaSpec, &mut Draft) -> Result<(), RenderError>,
     /// Gang properties of the pods.
     pub(super) gang: GangTraits,
 }
@@ -80,12 +80,12 @@ pub(super) struct Job<'a> {
     /// Field that contains the replica specs.
     pub(super) specs: Field<'a>,
     /// Replica types in the order of the manifest.
-    pub(super) replicas: Vec<Replica>,
+    pub(super) replicas: Vec<ReplicaSpec>,
 }
 
 /// A replica type with the operator's defaults applied.
 #[derive(Clone, Debug)]
-pub(super) struct Replica {
+pub(super) struct ReplicaSpec {
     /// Replica type as the operator spells it.
     pub(super) role: String,
     /// Number of pods.
@@ -100,10 +100,10 @@ impl Framework {
     /// Returns the [`Kind`] of this framework.
     pub(super) const fn kind(
         &self,
-        render: fn(&Manifest<'_>) -> Result<Vec<Role>, RenderError>,
-        identify: for<'a> fn(Pod<'a>) -> Option<Member<'a>>,
-    ) -> Kind {
-        Kind {
+        render: fn(&Manifest<'_>) -> Result<Vec<RolePod>, RenderError>,
+        identify: for<'a> fn(Pod<'a>) -> Option<PodIdentity<'a>>,
+    ) -> WorkloadKind {
+        WorkloadKind {
             group: "kubeflow.org",
             versions: &["v1"],
             kind: self.kind,
@@ -116,13 +116,13 @@ impl Framework {
     }
 
     /// Renders replica 0 of every replica type.
-    pub(super) fn render(&self, manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+    pub(super) fn render(&self, manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
         let job = self.read(manifest)?;
         job.replicas.iter().map(|replica| self.render_replica(&job, replica)).collect()
     }
 
     /// Identifies a pod of `kind`, the kind of this framework, by its labels.
-    pub(super) fn identify<'a>(&self, kind: &'static Kind, pod: Pod<'a>) -> Option<Member<'a>> {
+    pub(super) fn identify<'a>(&self, kind: &'static WorkloadKind, pod: Pod<'a>) -> Option<PodIdentity<'a>> {
         identify_by_labels(kind, self.controller, REPLICA_TYPE, pod)
     }
 
@@ -143,12 +143,12 @@ impl Framework {
         Ok(Job { owner, namespace: manifest.namespace, spec, specs, replicas })
     }
 
-    fn replica(&self, role: &str, spec: &Field<'_>, mut draft: Draft) -> Result<Replica, RenderError> {
+    fn replica(&self, role: &str, spec: &Field<'_>, mut draft: Draft) -> Result<ReplicaSpec, RenderError> {
         let port = self.ensure_port(&mut draft).ok_or_else(|| {
             let containers = spec.get("template").get("spec").get("containers");
             RenderError::Missing(format!("a container named {} in {}", self.container, containers.path()))
         })?;
-        Ok(Replica {
+        Ok(ReplicaSpec {
             role: role.to_owned(),
             count: spec.get("replicas").count()?.unwrap_or(1),
             port,
@@ -169,7 +169,7 @@ impl Framework {
         Some(number)
     }
 
-    fn render_replica(&self, job: &Job<'_>, replica: &Replica) -> Result<Role, RenderError> {
+    fn render_replica(&self, job: &Job<'_>, replica: &ReplicaSpec) -> Result<RolePod, RenderError> {
         let mut draft = replica.draft.clone();
         draft.label(OPERATOR_NAME, self.controller);
         draft.label(JOB_NAME, job.owner.name.as_str());
@@ -202,12 +202,12 @@ impl ReplicaTypes {
 
 impl Job<'_> {
     /// Returns the replica type of this name.
-    pub(super) fn replica(&self, role: &str) -> Option<&Replica> {
+    pub(super) fn replica(&self, role: &str) -> Option<&ReplicaSpec> {
         self.replicas.iter().find(|replica| replica.role == role)
     }
 
     /// Returns a replica type that the framework requires.
-    pub(super) fn required_replica(&self, role: &str) -> Result<&Replica, RenderError> {
+    pub(super) fn required_replica(&self, role: &str) -> Result<&ReplicaSpec, RenderError> {
         self.replica(role).ok_or_else(|| self.specs.get(role).missing())
     }
 
@@ -255,15 +255,15 @@ pub(super) fn unknown_replica_type(spec: &Field<'_>, expected: &'static str) -> 
 
 /// Identifies a pod by the labels that Kubeflow's operators share.
 pub(super) fn identify_by_labels<'a>(
-    kind: &'static Kind,
+    kind: &'static WorkloadKind,
     operator: &str,
     role: &str,
     pod: Pod<'a>,
-) -> Option<Member<'a>> {
+) -> Option<PodIdentity<'a>> {
     pod.label(OPERATOR_NAME).filter(|name| *name == operator)?;
-    Some(Member {
+    Some(PodIdentity {
         kind,
-        job: pod.label(JOB_NAME)?,
+        workload: pod.label(JOB_NAME)?,
         role: pod.label(role),
         index: numeric_label(pod, REPLICA_INDEX),
         training: true,

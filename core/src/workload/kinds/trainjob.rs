@@ -20,10 +20,10 @@ use super::{job, jobset};
 use crate::pod::Pod;
 use crate::workload::member::numeric_label;
 use crate::workload::template::{Field, Owner};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role, SizeSource};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
 
 /// A `TrainJob`, whose runtime must be in the same input.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "trainer.kubeflow.org",
     versions: &["v1alpha1"],
     kind: "TrainJob",
@@ -56,7 +56,7 @@ const MODEL_INITIALIZER: &str = "model-initializer";
 /// Replicated job that launches the ranks of an MPI job.
 const LAUNCHER: &str = "launcher";
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, API_VERSION, KIND.kind)?;
     let mut runtime = Runtime::resolve(manifest)?;
     let note = policy::enforce(&owner.name, &mut runtime)?;
@@ -74,11 +74,11 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
 
 /// Identifies a pod by its labels. Trainer labels the Jobs, but their pods have the label only if the runtime also sets
 /// it in the pod template. Without it, a pod is identified as part of its `JobSet`.
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     pod.label(ANCESTOR)?;
-    Some(Member {
+    Some(PodIdentity {
         kind: &KIND,
-        job: pod.label(jobset::NAME)?,
+        workload: pod.label(jobset::NAME)?,
         role: pod.label(jobset::ROLE),
         index: numeric_label(pod, job::COMPLETION_INDEX),
         training: true,

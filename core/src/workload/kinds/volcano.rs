@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use crate::pod::Pod;
 use crate::workload::member::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, containers};
-use crate::workload::{Fidelity, GangTraits, Kind, Manifest, Member, RenderError, Role};
+use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 /// A Volcano Job: tasks that are scheduled as one gang.
-pub(super) static KIND: Kind = Kind {
+pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "batch.volcano.sh",
     versions: &["v1alpha1"],
     kind: "Job",
@@ -56,7 +56,7 @@ struct Task<'a> {
     field: Field<'a>,
 }
 
-fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
+fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let root = Field::root(manifest.raw);
     let spec = root.get("spec");
     let tasks = spec.get("tasks").required_items()?.into_iter().enumerate();
@@ -66,9 +66,15 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<Role>, RenderError> {
     job.tasks.iter().map(|task| Ok(job.pod(task)?.into_role(task.name.as_str(), task.replicas))).collect()
 }
 
-fn identify(pod: Pod<'_>) -> Option<Member<'_>> {
+fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let job = pod.label(JOB)?;
-    Some(Member { kind: &KIND, job, role: pod.label(TASK), index: numeric_label(pod, TASK_INDEX), training: true })
+    Some(PodIdentity {
+        kind: &KIND,
+        workload: job,
+        role: pod.label(TASK),
+        index: numeric_label(pod, TASK_INDEX),
+        training: true,
+    })
 }
 
 impl<'a> Task<'a> {

@@ -1,11 +1,11 @@
 //! `kubeflow.org/v1` `XGBoostJob` (training-operator v1.9).
 
-use super::training_operator::{Framework, Job, Replica, ReplicaTypes, add_env};
+use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env};
-use crate::workload::{GangTraits, Kind, RenderError};
+use crate::workload::{GangTraits, RenderError, WorkloadKind};
 
 /// An `XGBoostJob`: a master that runs the tracker, and workers.
-pub(super) static KIND: Kind =
+pub(super) static KIND: WorkloadKind =
     FRAMEWORK.kind(|manifest| FRAMEWORK.render(manifest), |pod| FRAMEWORK.identify(&KIND, pod));
 
 static FRAMEWORK: Framework = Framework {
@@ -22,7 +22,7 @@ static FRAMEWORK: Framework = Framework {
     gang: GangTraits::BY_OWNER,
 };
 
-fn set_cluster_spec(job: &Job<'_>, replica: &Replica, draft: &mut Draft) -> Result<(), RenderError> {
+fn set_cluster_spec(job: &Job<'_>, replica: &ReplicaSpec, draft: &mut Draft) -> Result<(), RenderError> {
     let master = job.required_replica("Master")?;
     let total = job.listed_total()?;
     let rank = if replica.role == "Worker" { master.count } else { 0 };

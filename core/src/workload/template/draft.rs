@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Field, Owner, ZERO_SUFFIX, text};
-use crate::workload::{RenderError, Role};
+use crate::workload::{RenderError, RolePod};
 
 /// A pod under construction.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ impl Draft {
     }
 
     /// Returns the finished pod as a role of its workload.
-    pub(in crate::workload) fn into_role(self, name: impl Into<String>, replicas: u64) -> Role {
+    pub(in crate::workload) fn into_role(self, name: impl Into<String>, replicas: u64) -> RolePod {
         let fields = [
             ("name", self.name.map(Value::String)),
             ("generateName", self.generate_name.map(Value::String)),
@@ -113,7 +113,7 @@ impl Draft {
         let metadata: Map<String, Value> =
             fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": self.spec});
-        Role { name: name.into(), replicas: Some(replicas), generic: false, pod, notes: self.notes }
+        RolePod { name: name.into(), replicas: Some(replicas), generic: false, pod, notes: self.notes }
     }
 }
 

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use crate::workload::{Manifest, RenderError, Role, Runtimes, find};
+use crate::workload::{Manifest, RenderError, RolePod, Runtimes, find};
 
 /// Renders a manifest in namespace `team`.
-pub(in crate::workload) fn render(raw: &Value) -> Result<Vec<Role>, RenderError> {
+pub(in crate::workload) fn render(raw: &Value) -> Result<Vec<RolePod>, RenderError> {
     render_with(raw, &Runtimes::default())
 }
 
 /// Renders a manifest in namespace `team` with training runtimes.
-pub(in crate::workload) fn render_with(raw: &Value, runtimes: &Runtimes) -> Result<Vec<Role>, RenderError> {
+pub(in crate::workload) fn render_with(raw: &Value, runtimes: &Runtimes) -> Result<Vec<RolePod>, RenderError> {
     let kind = find(raw["apiVersion"].as_str().unwrap(), raw["kind"].as_str().unwrap()).unwrap();
     (kind.render)(&Manifest { raw, namespace: "team", runtimes })
 }
@@ -42,7 +42,7 @@ pub(in crate::workload) fn check(raw: &Value, role: &str, replicas: u64, expecte
 }
 
 /// Returns the environment of a container, one line per variable: `NAME=value`, or `NAME<path` for a field reference.
-pub(in crate::workload) fn env_lines(role: &Role, container: usize) -> Vec<String> {
+pub(in crate::workload) fn env_lines(role: &RolePod, container: usize) -> Vec<String> {
     let format_line = |variable: &Value| {
         let name = variable["name"].as_str().unwrap();
         match &variable["valueFrom"]["fieldRef"]["fieldPath"] {

@@ -59,7 +59,7 @@ fn delivers_settings(
     let after = patched(&outcome, &pod);
     let expected: Vec<String> = env.iter().map(|entry| (*entry).to_owned()).collect();
     assert_eq!(delivered(&after), (expected, conf, at));
-    let parts = fabric(&outcome).parts.join("\n");
+    let parts = fabric(&outcome).notes.join("\n");
     assert!(parts.contains(part), "{parts}");
     assert!(scenario.run(&after).patch.is_empty(), "not idempotent: {:#?}", scenario.run(&after).patch);
 }

@@ -94,7 +94,7 @@ fn applies_or_refuses_each_part(
     assert_eq!(decision(&outcome), expected, "{:#?}", fabric(&outcome));
     let after = patched(&outcome, &pod);
     assert_eq!(after.pointer(at.0).unwrap_or(&Value::Null), &at.1, "{after:#}");
-    let text = fabric(&outcome).parts.join("\n") + &outcome.warnings.join("\n");
+    let text = fabric(&outcome).notes.join("\n") + &outcome.warnings.join("\n");
     assert!(text.contains(part), "{text}");
     assert!(outcome.warnings.iter().all(|warning| warning.len() <= 120), "{:?}", outcome.warnings);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);

@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::ClusterView;
-use trainmesh_core::config::{Configuration, DefaultProfile, Entry};
+use trainmesh_core::config::{Configuration, DefaultProfile, ProfileEntry};
 use trainmesh_core::gang::pins::Pin;
 use trainmesh_testing::marks::changes_more_than_marks;
 
@@ -127,7 +127,7 @@ fn pods_without_accelerators_get_no_warning_about_namespaces() {
 #[test]
 fn a_pin_does_not_grant_a_profile_of_other_namespaces() {
     let scenario = limited_to("{names: [team-b]}");
-    let body = Entry::parse(&format!("name: f\n{IB}")).unwrap();
+    let body = ProfileEntry::parse(&format!("name: f\n{IB}")).unwrap();
     let pin = Pin { profile: "f", revision: &body.revision, body: Some(&body.profile) };
     let outcome = scenario.run_at(&pod(), ClusterView { pin: Some(pin), ..ClusterView::default() });
     assert_eq!(decision(&outcome), "refused FabricNotAllowed");
@@ -200,8 +200,8 @@ fn the_revision_is_recomputed_in_a_copied_pod() {
 }
 
 /// Returns the profile as it was when the sibling pods were created.
-fn older() -> Entry {
-    Entry::parse("name: f\ntransport: ib\nenv: [{name: NCCL_IB_HCA, value: older}]").unwrap()
+fn older() -> ProfileEntry {
+    ProfileEntry::parse("name: f\ntransport: ib\nenv: [{name: NCCL_IB_HCA, value: older}]").unwrap()
 }
 
 #[rstest]
@@ -235,7 +235,7 @@ fn a_job_keeps_one_revision(
 
 #[test]
 fn a_removed_profile_remains_for_running_jobs() {
-    let (scenario, older) = (unlabelled(), Entry::parse("name: gone\ntransport: ib").unwrap());
+    let (scenario, older) = (unlabelled(), ProfileEntry::parse("name: gone\ntransport: ib").unwrap());
     let pin = Some(Pin { profile: "gone", revision: &older.revision, body: Some(&older.profile) });
     assert_eq!(decision(&scenario.run(&labelled("gone"))), "refused UnknownFabric");
     assert_eq!(

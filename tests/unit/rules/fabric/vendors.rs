@@ -190,7 +190,7 @@ fn leaves_a_vendors_pod_unharmed(
     let facts = Snapshot { cluster: ClusterView::default(), ..snapshot(&labels, &config) };
     let outcome = mutate(&pod, &facts);
     assert_eq!(decision(&outcome), expected, "{:#?}", fabric(&outcome));
-    let text = fabric(&outcome).parts.join("\n") + &outcome.warnings.join("\n");
+    let text = fabric(&outcome).notes.join("\n") + &outcome.warnings.join("\n");
     assert!(text.contains(part), "{text}");
     let after = patched(&outcome, &pod);
     for (pointer, of) in DEVICES {

@@ -1,6 +1,6 @@
 //! The simulated cluster with its leaders and other clients. Certificates have an issuer ID instead of a signature.
 
-mod interference;
+mod external_change;
 mod invariants;
 mod object;
 
@@ -10,11 +10,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::super::{
-    AuthorityFacts, CertificateFacts, CertificateId, CertificateSet, RotationFacts, RotationStep, ServingSecret, next,
+    CaFacts, CertificateFacts, CertificateId, CertificateSet, RotationFacts, RotationStep, ServingSecret, next_step,
 };
 use crate::certs::{Schedule, Validity};
 
-pub(super) use interference::ExternalChange;
+pub(super) use external_change::ExternalChange;
 use object::Object;
 
 /// Lifetimes in seconds. A CA is established after 75 s.
@@ -34,9 +34,9 @@ struct Leader {
 #[derive(Debug)]
 pub(super) struct World {
     /// Elapsed seconds.
-    passed: i64,
-    /// Clock offset in seconds.
-    clock: i64,
+    elapsed: i64,
+    /// Unix time at the start, plus the jumps of the clock, in seconds.
+    clock_offset: i64,
     issued: BTreeMap<CertificateId, Validity>,
     ca_secret: Object<CertificateSet>,
     serving_secret: Object<ServingSecret>,
@@ -47,8 +47,8 @@ pub(super) struct World {
 impl Default for World {
     fn default() -> Self {
         Self {
-            passed: 0,
-            clock: 1_800_000_000,
+            elapsed: 0,
+            clock_offset: 1_800_000_000,
             issued: BTreeMap::new(),
             ca_secret: Object::default(),
             serving_secret: Object::default(),
@@ -64,15 +64,15 @@ impl World {
     }
 
     fn time(&self) -> Timestamp {
-        Timestamp::from_second(self.clock + self.passed).unwrap()
+        Timestamp::from_second(self.clock_offset + self.elapsed).unwrap()
     }
 
     pub(super) fn pass(&mut self, seconds: i64) {
-        self.passed += seconds;
+        self.elapsed += seconds;
     }
 
     pub(super) fn jump(&mut self, seconds: i64) {
-        self.clock += seconds;
+        self.clock_offset += seconds;
     }
 
     pub(super) fn crash(&mut self, leader: usize) {
@@ -82,18 +82,18 @@ impl World {
     /// Lets a leader read its next object in the order of the real store (`caBundle`, CA Secret, serving Secret), or
     /// decide and write.
     pub(super) fn turn(&mut self, leader: usize) {
-        let passed = self.passed;
+        let passed = self.elapsed;
         let leader = &mut self.leaders[leader];
         if leader.ca_bundle.is_none() {
-            let ca_bundle = self.ca_bundle.now().cloned();
-            let ids = ca_bundle.iter().flat_map(|set| &set.authorities).map(|it| it.id);
+            let ca_bundle = self.ca_bundle.current().cloned();
+            let ids = ca_bundle.iter().flat_map(|set| &set.cas).map(|it| it.id);
             let before = std::mem::take(&mut leader.trusted_since);
             leader.trusted_since = ids.map(|id| (id, before.get(&id).copied().unwrap_or(passed))).collect();
             leader.ca_bundle = Some((self.ca_bundle.version, ca_bundle));
         } else if leader.ca_secret.is_none() {
-            leader.ca_secret = Some((self.ca_secret.version, self.ca_secret.now().cloned()));
+            leader.ca_secret = Some((self.ca_secret.version, self.ca_secret.current().cloned()));
         } else if leader.serving_secret.is_none() {
-            leader.serving_secret = Some((self.serving_secret.version, self.serving_secret.now().cloned()));
+            leader.serving_secret = Some((self.serving_secret.version, self.serving_secret.current().cloned()));
         } else if let (Some(ca_bundle), Some(ca_secret), Some(serving_secret)) =
             (leader.ca_bundle.take(), leader.ca_secret.take(), leader.serving_secret.take())
         {
@@ -117,36 +117,32 @@ impl World {
     ) {
         let facts = RotationFacts { now: self.time(), ca_secret, serving_secret, ca_bundle, established };
         let set = |ids: Vec<CertificateId>| {
-            let all = [&facts.ca_secret, &facts.ca_bundle].into_iter().flatten().flat_map(|set| &set.authorities);
-            let all = all.chain(facts.serving_secret.iter().flat_map(|secret| &secret.bundle.authorities));
-            let all: BTreeMap<CertificateId, AuthorityFacts> =
-                all.map(|it| (it.id, AuthorityFacts { has_key: false, ..*it })).collect();
-            CertificateSet { authorities: ids.iter().map(|id| all[id]).collect(), foreign: false }
+            let all = [&facts.ca_secret, &facts.ca_bundle].into_iter().flatten().flat_map(|set| &set.cas);
+            let all = all.chain(facts.serving_secret.iter().flat_map(|secret| &secret.bundle.cas));
+            let all: BTreeMap<CertificateId, CaFacts> =
+                all.map(|it| (it.id, CaFacts { has_key: false, ..*it })).collect();
+            CertificateSet { cas: ids.iter().map(|id| all[id]).collect(), foreign: false }
         };
-        match next(&facts, &Self::schedule()) {
+        match next_step(&facts, &Self::schedule()) {
             RotationStep::Idle => {}
-            RotationStep::StoreAuthorities { mut keep, generate } => {
+            RotationStep::StoreCas { mut keep, generate } => {
                 if generate {
                     let id = CertificateId([u8::try_from(self.issued.len() + 1).unwrap(); 32]);
                     let validity = Validity::from_lifetime(facts.now, Duration::from_secs(CA_LIFETIME));
                     self.issued.insert(id, validity);
-                    keep.insert(0, AuthorityFacts { id, validity, has_key: true });
+                    keep.insert(0, CaFacts { id, validity, has_key: true });
                 }
-                self.ca_secret.write(
-                    ca_secret_version,
-                    self.passed,
-                    CertificateSet { authorities: keep, foreign: false },
-                );
+                self.ca_secret.write(ca_secret_version, self.elapsed, CertificateSet { cas: keep, foreign: false });
             }
-            RotationStep::UpdateCaBundle(ids) => self.ca_bundle.write(ca_bundle_version, self.passed, set(ids)),
+            RotationStep::UpdateCaBundle(ids) => self.ca_bundle.write(ca_bundle_version, self.elapsed, set(ids)),
             RotationStep::IssueCertificate { signer, bundle } => {
-                let authority = set(vec![signer]).authorities[0];
-                let validity = Validity::from_lifetime(facts.now, Duration::from_secs(CERTIFICATE_LIFETIME))
-                    .clamp_to(authority.validity);
+                let ca = set(vec![signer]).cas[0];
+                let validity =
+                    Validity::from_lifetime(facts.now, Duration::from_secs(CERTIFICATE_LIFETIME)).clamp_to(ca.validity);
                 let certificate = Some(CertificateFacts { issuer: Some(signer), validity, matches_service: true });
                 self.serving_secret.write(
                     serving_secret_version,
-                    self.passed,
+                    self.elapsed,
                     ServingSecret { certificate, bundle: set(bundle) },
                 );
             }
@@ -154,7 +150,7 @@ impl World {
                 let certificate = facts.serving_secret.as_ref().and_then(|secret| secret.certificate);
                 self.serving_secret.write(
                     serving_secret_version,
-                    self.passed,
+                    self.elapsed,
                     ServingSecret { certificate, bundle: set(ids) },
                 );
             }
@@ -165,8 +161,8 @@ impl World {
     pub(super) fn converged(&self) -> bool {
         let lagging = self.replicas_lag();
         let (ca_secret, serving_secret, ca_bundle) =
-            (self.ca_secret.now(), self.serving_secret.now(), self.ca_bundle.now());
-        let established = ca_bundle.into_iter().flat_map(|set| &set.authorities).map(|it| it.id).collect();
+            (self.ca_secret.current(), self.serving_secret.current(), self.ca_bundle.current());
+        let established = ca_bundle.into_iter().flat_map(|set| &set.cas).map(|it| it.id).collect();
         let facts = RotationFacts {
             now: self.time(),
             ca_secret: ca_secret.cloned(),
@@ -181,6 +177,6 @@ impl World {
             && served
             && ca_bundle.is_some()
             && ca_secret.is_some()
-            && next(&facts, &Self::schedule()) == RotationStep::Idle
+            && next_step(&facts, &Self::schedule()) == RotationStep::Idle
     }
 }

@@ -2,7 +2,7 @@
 
 use granit_parser::{Event, ScalarStyle};
 
-use super::super::outline::Item;
+use super::super::outline::SpannedEvent;
 use super::super::{BYTE_ORDER_MARK, Refusal};
 
 /// Scans the text from scalar to scalar.
@@ -48,7 +48,7 @@ impl<'t> GapScanner<'t> {
     }
 
     /// Skips a scalar or an alias.
-    pub(super) fn skip(&mut self, item: &Item<'_>, is_key: bool) {
+    pub(super) fn skip(&mut self, item: &SpannedEvent<'_>, is_key: bool) {
         // The parser places an absent value, whose range is empty, before the colon or comma that implies it.
         if item.range.end > self.at {
             self.at = item.range.end;

@@ -3,14 +3,14 @@
 use granit_parser::{Event, ScalarStyle};
 
 use super::super::Refusal;
-use super::super::outline::Item;
+use super::super::outline::SpannedEvent;
 
 const TRUE: [&str; 11] = ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"];
 const FALSE: [&str; 11] = ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"];
 const NULL: [&str; 4] = ["~", "null", "Null", "NULL"];
 
 /// Parses the value of the hold.
-pub(in super::super) fn boolean(item: &Item<'_>) -> Result<bool, Refusal> {
+pub(in super::super) fn parse_boolean(item: &SpannedEvent<'_>) -> Result<bool, Refusal> {
     match &item.event {
         Event::Scalar(_, ScalarStyle::Plain, ..) if item.range.is_empty() => Err(Refusal::Null),
         Event::Scalar(word, ScalarStyle::Plain, ..) => match &**word {
@@ -25,7 +25,7 @@ pub(in super::super) fn boolean(item: &Item<'_>) -> Result<bool, Refusal> {
 }
 
 /// Checks that a key is a string on one line for both parsers. `raw` is its source text.
-pub(super) fn key(raw: &str, style: ScalarStyle) -> Result<(), Refusal> {
+pub(super) fn check_key(raw: &str, style: ScalarStyle) -> Result<(), Refusal> {
     if raw.contains('\n') {
         return Err(Refusal::Key);
     }
@@ -33,18 +33,18 @@ pub(super) fn key(raw: &str, style: ScalarStyle) -> Result<(), Refusal> {
         ScalarStyle::Plain if raw == "<<" => Err(Refusal::MergeKey),
         ScalarStyle::Plain if is_string(raw) => Ok(()),
         ScalarStyle::SingleQuoted => Ok(()),
-        ScalarStyle::DoubleQuoted => escapes(raw),
+        ScalarStyle::DoubleQuoted => check_escapes(raw),
         _ => Err(Refusal::Key),
     }
 }
 
 /// Checks that Istio's parser accepts a value. `raw` is its source text. The parsers may read it differently, because
 /// only the value of the hold matters.
-pub(super) fn value(raw: &str, style: ScalarStyle, in_flow: bool) -> Result<(), Refusal> {
+pub(super) fn check_value(raw: &str, style: ScalarStyle, in_flow: bool) -> Result<(), Refusal> {
     match style {
-        ScalarStyle::Plain => plain(raw, in_flow),
+        ScalarStyle::Plain => check_plain(raw, in_flow),
         ScalarStyle::SingleQuoted => Ok(()),
-        ScalarStyle::DoubleQuoted => escapes(raw),
+        ScalarStyle::DoubleQuoted => check_escapes(raw),
         ScalarStyle::Literal | ScalarStyle::Folded => {
             let tab = raw.lines().any(|line| line.trim_start_matches(' ').starts_with('\t'));
             if tab { Err(Refusal::Tab) } else { Ok(()) }
@@ -62,7 +62,7 @@ fn is_string(raw: &str) -> bool {
         && !is_word(&NULL)
 }
 
-fn plain(raw: &str, in_flow: bool) -> Result<(), Refusal> {
+fn check_plain(raw: &str, in_flow: bool) -> Result<(), Refusal> {
     let number = raw.strip_prefix(['+', '-']).unwrap_or(raw);
     if [".nan", ".inf"].iter().any(|word| number.eq_ignore_ascii_case(word)) {
         return Err(Refusal::NotFinite);
@@ -76,7 +76,7 @@ fn plain(raw: &str, in_flow: bool) -> Result<(), Refusal> {
 }
 
 /// Checks that Istio's parser supports every escape. It supports neither surrogate pairs nor JSON's `\/`.
-fn escapes(raw: &str) -> Result<(), Refusal> {
+fn check_escapes(raw: &str) -> Result<(), Refusal> {
     let mut rest = raw;
     while let Some((_, escape)) = rest.split_once('\\') {
         let is_surrogate = |digits: &str| matches!(u32::from_str_radix(digits, 16), Ok(0xd800..=0xdfff));

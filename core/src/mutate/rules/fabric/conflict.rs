@@ -21,7 +21,7 @@ const TRANSPORTS: [(&str, &[Transport]); 7] = [
     ("AWS Libfabric", &[Transport::Efa]),
 ];
 
-pub(super) fn plan(planner: &mut Planner<'_>) {
+pub(super) fn check(planner: &mut Planner<'_>) {
     dra::check_claims(planner);
     check_machines(planner);
     check_devices(planner);
@@ -77,11 +77,11 @@ fn check_devices(planner: &mut Planner<'_>) {
     if planner.cluster.network_resources_injector && !profile.networks.multus.attach.is_empty() {
         return;
     }
-    let is_own = |resource: &str| {
+    let is_of_profile = |resource: &str| {
         let named = profile.resources.iter().any(|known| known.name.as_str() == resource);
         named || profile.dra.extended_resource.as_ref().is_some_and(|known| known.as_str() == resource)
     };
-    let foreign = requests(planner.pod).find(|(_, resource)| is_rdma_resource(resource) && !is_own(resource));
+    let foreign = requests(planner.pod).find(|(_, resource)| is_rdma_resource(resource) && !is_of_profile(resource));
     if let Some((container, resource)) = foreign {
         planner.add_conflict(
             format!("{resource} in {} belongs to another fabric", container.name()),

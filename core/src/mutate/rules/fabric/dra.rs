@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::planner::Planner;
 use crate::config::profile::Claim;
-use crate::mutate::plan::spec;
+use crate::mutate::plan::spec_path;
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
     let profile = planner.profile;
@@ -85,7 +85,7 @@ fn plan_pod_claim(planner: &mut Planner<'_>, claim: &Claim) -> Option<String> {
         planner.add_conflict(format!("resource claim {name} uses another template"), "rename it");
         return None;
     }
-    let claims = spec(["resourceClaims"]);
+    let claims = spec_path(["resourceClaims"]);
     planner.plan.append(claims, json!({"name": name, "resourceClaimTemplateName": template}));
     Some(name.to_owned())
 }

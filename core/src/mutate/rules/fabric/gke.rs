@@ -26,10 +26,10 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
             Some(own) => planner.note_kept(format!("default interface {own}")),
         }
     }
-    interfaces(planner);
+    plan_interfaces(planner);
 }
 
-fn interfaces(planner: &mut Planner<'_>) {
+fn plan_interfaces(planner: &mut Planner<'_>) {
     let required = &planner.profile.networks.gke.interfaces;
     let key = keys::GKE_INTERFACES;
     let text = planner.pod.annotation(key).unwrap_or("[]");

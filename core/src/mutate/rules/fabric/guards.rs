@@ -16,10 +16,10 @@ use crate::keys;
 pub(super) fn check(planner: &mut Planner<'_>) -> Vec<String> {
     let guards = planner.profile.guards.clone();
     let results = [
-        (guards.psa, pod_security(planner)),
-        (guards.non_root, non_root(planner)),
-        (guards.quota, quota(planner)),
-        (guards.node_capacity, node_capacity(planner)),
+        (guards.psa, check_pod_security(planner)),
+        (guards.non_root, check_non_root(planner)),
+        (guards.quota, check_quota(planner)),
+        (guards.node_capacity, check_node_capacity(planner)),
     ];
     let mut warnings = Vec::new();
     for (guard, (problem, fix)) in results.into_iter().filter_map(|(guard, result)| Some((guard, result?))) {
@@ -35,9 +35,9 @@ pub(super) fn check(planner: &mut Planner<'_>) -> Vec<String> {
 type GuardResult = Option<(String, &'static str)>;
 
 /// Checks the Pod Security level of the namespace's label, else the cluster default from the configuration.
-fn pod_security(planner: &Planner<'_>) -> GuardResult {
+fn check_pod_security(planner: &Planner<'_>) -> GuardResult {
     let snapshot = planner.context.snapshot;
-    let (level, source) = match snapshot.labels.get(keys::POD_SECURITY).map(String::as_str) {
+    let (level, source) = match snapshot.namespace_labels.get(keys::POD_SECURITY).map(String::as_str) {
         Some("" | "privileged") => return None,
         Some("baseline") => (PodSecurityLevel::Baseline, "Pod Security"),
         // The apiserver treats an unknown level as the strictest.
@@ -55,18 +55,18 @@ fn pod_security(planner: &Planner<'_>) -> GuardResult {
 
 /// Checks that containers that need `IPC_LOCK` run as root. Other users do not get the capability, because Kubernetes
 /// has no ambient capabilities.
-fn non_root(planner: &Planner<'_>) -> GuardResult {
-    let security = &planner.profile.security_context;
-    let locks = security.capabilities.add.iter().any(|name| name.as_str() == "IPC_LOCK");
-    if security.memlock != MemoryLock::IpcLock || !locks {
+fn check_non_root(planner: &Planner<'_>) -> GuardResult {
+    let required = &planner.profile.security_context;
+    let adds_ipc_lock = required.capabilities.add.iter().any(|name| name.as_str() == "IPC_LOCK");
+    if required.memlock != MemoryLock::IpcLock || !adds_ipc_lock {
         return None;
     }
-    let of_pod = planner.spec_field("securityContext");
+    let pod_security = planner.spec_field("securityContext");
     let target = planner.targets.iter().find(|target| {
-        let security = |field: &str| target.security(field).or_else(|| of_pod?.get(field));
-        match security("runAsUser").and_then(Value::as_i64) {
+        let effective = |field: &str| target.security(field).or_else(|| pod_security?.get(field));
+        match effective("runAsUser").and_then(Value::as_i64) {
             Some(user) => user != 0,
-            None => security("runAsNonRoot") == Some(&Value::Bool(true)),
+            None => effective("runAsNonRoot") == Some(&Value::Bool(true)),
         }
     })?;
     Some((
@@ -76,7 +76,7 @@ fn non_root(planner: &Planner<'_>) -> GuardResult {
 }
 
 /// Checks that the resources that the profile adds fit into the quotas of the namespace.
-fn quota(planner: &Planner<'_>) -> GuardResult {
+fn check_quota(planner: &Planner<'_>) -> GuardResult {
     let quotas = planner.cluster.quotas?;
     let over = planner.demands.iter().find_map(|demand| {
         let resource = &demand.resource;
@@ -90,7 +90,7 @@ fn quota(planner: &Planner<'_>) -> GuardResult {
 }
 
 /// Checks that some node offers the resources that the profile adds.
-fn node_capacity(planner: &Planner<'_>) -> GuardResult {
+fn check_node_capacity(planner: &Planner<'_>) -> GuardResult {
     let nodes = planner.cluster.nodes?;
     let required = planner.profile.matches.node_resource_required.iter().map(|name| (name.as_str(), 1));
     let demanded = planner.demands.iter().map(|demand| (demand.resource.as_str(), demand.total));

@@ -9,8 +9,8 @@ use crate::pod::Injection;
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
     let context = planner.context;
-    let has_label =
-        planner.pod.label(keys::MESH_TRAFFIC).is_some() || context.snapshot.labels.contains_key(keys::MESH_TRAFFIC);
+    let has_label = planner.pod.label(keys::MESH_TRAFFIC).is_some()
+        || context.snapshot.namespace_labels.contains_key(keys::MESH_TRAFFIC);
     if has_label || !context.snapshot.config.mesh.enabled {
         return;
     }

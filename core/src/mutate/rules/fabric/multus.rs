@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::planner::Planner;
 use super::target::requests;
-use crate::config::profile::{Attach, AttachCount, InterfaceName};
+use crate::config::profile::{AttachCount, InterfaceName, NetworkAttachment};
 use crate::fabric::MAX_NETWORKS_ANNOTATION;
 
 /// Parsed value of the annotation.
@@ -53,7 +53,7 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
         planner.note_kept(format!("networks {names} of the pod, which requests its own devices"));
         return;
     }
-    let mut missing: Vec<&Attach> = Vec::new();
+    let mut missing: Vec<&NetworkAttachment> = Vec::new();
     let mut conflict = None;
     for attach in &multus.attach {
         let (owner, name) = attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
@@ -135,7 +135,7 @@ fn parse<'a>(text: &'a str, parsed: Option<&'a Value>, namespace: &'a str) -> Op
 }
 
 /// Appends the missing networks to a comma-separated list.
-fn append_as_list(text: &str, missing: &[&Attach]) -> String {
+fn append_as_list(text: &str, missing: &[&NetworkAttachment]) -> String {
     let added = missing.iter().map(|attach| match &attach.if_name {
         Some(interface) => format!("{}@{interface}", attach.name),
         None => attach.name.to_string(),
@@ -145,7 +145,7 @@ fn append_as_list(text: &str, missing: &[&Attach]) -> String {
 }
 
 /// Appends the missing networks to a JSON list.
-fn append_as_json(text: &str, missing: &[&Attach]) -> String {
+fn append_as_json(text: &str, missing: &[&NetworkAttachment]) -> String {
     let added: Vec<String> = missing
         .iter()
         .map(|attach| {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::target::Target;
+use super::target::TargetContainer;
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
 use crate::keys;
@@ -18,7 +18,7 @@ pub(super) struct Planner<'a> {
     pub(super) context: &'a RuleContext<'a>,
     pub(super) cluster: ClusterView<'a>,
     pub(super) profile: &'a Profile,
-    pub(super) targets: Vec<Target<'a>>,
+    pub(super) targets: Vec<TargetContainer<'a>>,
     /// Writes that add the missing parts of the profile.
     pub(super) plan: Plan,
     /// Reasons why the profile cannot be applied.
@@ -57,7 +57,7 @@ pub(super) enum PodSecurityLevel {
 }
 
 impl<'a> Planner<'a> {
-    pub(super) fn new(context: &'a RuleContext<'a>, profile: &'a Profile, targets: Vec<Target<'a>>) -> Self {
+    pub(super) fn new(context: &'a RuleContext<'a>, profile: &'a Profile, targets: Vec<TargetContainer<'a>>) -> Self {
         Self {
             pod: context.pod,
             context,
@@ -121,7 +121,7 @@ impl<'a> Planner<'a> {
             return String::new();
         }
         let names: Vec<&str> =
-            targets.iter().filter_map(|index| self.targets.get(*index)).map(|one| one.container.name()).collect();
+            targets.iter().filter_map(|index| self.targets.get(*index)).map(|target| target.container.name()).collect();
         format!(" in {}", names.join(", "))
     }
 

@@ -4,21 +4,21 @@ use serde_json::{Value, json};
 
 use super::planner::{Planner, PodSecurityLevel};
 use crate::config::profile::{DnsPolicy, Toleration, TolerationOperator};
-use crate::mutate::plan::spec;
+use crate::mutate::plan::spec_path;
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
     if planner.profile.pod.host_network {
-        host_network(planner);
+        plan_host_network(planner);
     }
     if let Some(policy) = planner.profile.pod.dns_policy {
-        dns_policy(planner, policy);
+        plan_dns_policy(planner, policy);
     }
-    node_selector(planner);
-    tolerations(planner);
-    metadata(planner);
+    plan_node_selector(planner);
+    plan_tolerations(planner);
+    plan_metadata(planner);
 }
 
-fn host_network(planner: &mut Planner<'_>) {
+fn plan_host_network(planner: &mut Planner<'_>) {
     match planner.spec_field("hostNetwork") {
         Some(Value::Bool(true)) => return,
         Some(_) => return planner.add_conflict("the pod sets hostNetwork: false", "remove it"),
@@ -36,30 +36,30 @@ fn host_network(planner: &mut Planner<'_>) {
         return planner
             .add_conflict(format!("{} maps a hostPort to another port", container.name()), "remove the hostPort");
     }
-    planner.plan.set(spec(["hostNetwork"]), true);
+    planner.plan.set(spec_path(["hostNetwork"]), true);
     planner.forbidden.push((PodSecurityLevel::Baseline, "hostNetwork".to_owned()));
     planner.note_added("hostNetwork");
 }
 
-fn dns_policy(planner: &mut Planner<'_>, policy: DnsPolicy) {
+fn plan_dns_policy(planner: &mut Planner<'_>, policy: DnsPolicy) {
     let Ok(Value::String(required)) = serde_json::to_value(policy) else { return };
     match planner.spec_field("dnsPolicy").and_then(Value::as_str) {
         Some(own) if own == required => {}
         // `ClusterFirst` is the apiserver's default.
         None | Some("ClusterFirst") => {
-            planner.plan.set(spec(["dnsPolicy"]), required.as_str());
+            planner.plan.set(spec_path(["dnsPolicy"]), required.as_str());
             planner.note_added(format!("dnsPolicy {required}"));
         }
         Some(own) => planner.note_kept(format!("dnsPolicy {own}")),
     }
 }
 
-fn node_selector(planner: &mut Planner<'_>) {
+fn plan_node_selector(planner: &mut Planner<'_>) {
     let profile = planner.profile;
     for (key, value) in &profile.pod.node_selector {
         match planner.spec_field("nodeSelector").and_then(|selector| selector.get(key.as_str())) {
             None => {
-                planner.plan.set(spec(["nodeSelector", key.as_str()]), value.as_str());
+                planner.plan.set(spec_path(["nodeSelector", key.as_str()]), value.as_str());
                 planner.note_added(format!("nodeSelector {key}={value}"));
             }
             Some(own) if own.as_str() == Some(value.as_str()) => {}
@@ -68,14 +68,14 @@ fn node_selector(planner: &mut Planner<'_>) {
     }
 }
 
-fn tolerations(planner: &mut Planner<'_>) {
+fn plan_tolerations(planner: &mut Planner<'_>) {
     let profile = planner.profile;
     for toleration in &profile.pod.tolerations {
         if planner.spec_items("tolerations").any(|own| tolerates(own, toleration)) {
             continue;
         }
         let Ok(item) = serde_json::to_value(toleration) else { continue };
-        planner.plan.append(spec(["tolerations"]), item);
+        planner.plan.append(spec_path(["tolerations"]), item);
         planner.note_added(format!("toleration for {}", toleration.key));
     }
 }
@@ -93,7 +93,7 @@ fn tolerates(own: &Value, required: &Toleration) -> bool {
     key && value && effect && own.get("tolerationSeconds").is_none_or(Value::is_null)
 }
 
-fn metadata(planner: &mut Planner<'_>) {
+fn plan_metadata(planner: &mut Planner<'_>) {
     let profile = planner.profile;
     for (key, value) in &profile.pod.annotations {
         match planner.pod.annotation(key.as_str()) {

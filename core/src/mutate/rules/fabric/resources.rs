@@ -2,7 +2,7 @@
 //! already requests.
 
 use super::planner::{Planner, ResourceDemand};
-use super::target::{Target, requests};
+use super::target::{TargetContainer, requests};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::quantity::whole_units;
 
@@ -53,7 +53,7 @@ fn device_counts(
         }
         ResourceMode::PerGpu => {
             let ratio = ratio_for_pod(planner, name, ratios);
-            let count = |target: &Target<'_>| {
+            let count = |target: &TargetContainer<'_>| {
                 let devices = match &ratio {
                     Ok(ratio) => {
                         ratio.devices_for(target.gpus).map(cap).ok_or_else(|| not_whole(*ratio, name, target.gpus))

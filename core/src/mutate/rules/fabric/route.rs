@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::planner::Planner;
-use super::target::Target;
+use super::target::TargetContainer;
 use super::volumes::{is_same_path, volume_of};
 use crate::config::profile::NcclDelivery;
 use crate::fabric::conf;
@@ -38,12 +38,12 @@ pub(super) fn routes(planner: &Planner<'_>) -> Vec<Route> {
     let member = workload::identify(planner.pod);
     // In jobs with SSH roles, sshd starts the ranks in every pod, including a launcher that runs ranks itself.
     let job_uses_ssh = member.is_some_and(|member| !member.kind.gang.ssh_roles.is_empty());
-    let ssh = |target: &Target<'_>| job_uses_ssh || workload::has_ssh_ranks(target.container, member);
+    let ssh = |target: &TargetContainer<'_>| job_uses_ssh || workload::has_ssh_ranks(target.container, member);
     planner.targets.iter().map(|target| route(planner, target, ssh(target))).collect()
 }
 
 /// Returns the path at which the container's library reads its configuration file.
-pub(super) fn conf_path<'a>(planner: &Planner<'a>, target: &Target<'_>) -> &'a str {
+pub(super) fn conf_path<'a>(planner: &Planner<'a>, target: &TargetContainer<'_>) -> &'a str {
     match &planner.profile.delivery.conf_path {
         Some(path) => path.as_str(),
         None if target.amd => conf::RCCL_PATH,
@@ -52,16 +52,16 @@ pub(super) fn conf_path<'a>(planner: &Planner<'a>, target: &Target<'_>) -> &'a s
 }
 
 /// Returns true if the container may have environment variables that the pod does not list.
-pub(super) fn has_env_from(target: &Target<'_>) -> bool {
+pub(super) fn has_env_from(target: &TargetContainer<'_>) -> bool {
     target.items("envFrom").next().is_some()
 }
 
 /// Returns true if the container already mounts the configuration file from the pod's annotation.
-pub(super) fn has_conf_mount(planner: &Planner<'_>, target: &Target<'_>) -> bool {
+pub(super) fn has_conf_mount(planner: &Planner<'_>, target: &TargetContainer<'_>) -> bool {
     covering_mount(planner, target).is_some_and(|mount| is_conf_mount(planner, mount))
 }
 
-fn route(planner: &Planner<'_>, target: &Target<'_>, ssh: bool) -> Route {
+fn route(planner: &Planner<'_>, target: &TargetContainer<'_>, ssh: bool) -> Route {
     let has_user_file = covering_mount(planner, target).is_some_and(|mount| !is_conf_mount(planner, mount));
     let has_env_from = has_env_from(target);
     let needs_file = has_env_from || ssh || target.env("NCCL_CONF_FILE").is_some();
@@ -78,7 +78,7 @@ fn route(planner: &Planner<'_>, target: &Target<'_>, ssh: bool) -> Route {
 }
 
 /// Returns the mount at the path of the configuration file or at a parent directory.
-fn covering_mount<'a>(planner: &Planner<'_>, target: &Target<'a>) -> Option<&'a Value> {
+fn covering_mount<'a>(planner: &Planner<'_>, target: &TargetContainer<'a>) -> Option<&'a Value> {
     let path = conf_path(planner, target);
     target.items("volumeMounts").find(|mount| {
         let at = mount.get("mountPath").and_then(Value::as_str).map(|at| at.trim_end_matches('/'));

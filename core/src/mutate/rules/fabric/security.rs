@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::planner::{Planner, PodSecurityLevel};
-use super::target::Target;
+use super::target::TargetContainer;
 use crate::config::profile::Capability;
 
 /// Capabilities that the Pod Security level `baseline` allows (Pod Security Standards, "Capabilities").
@@ -97,15 +97,15 @@ fn make_privileged(planner: &mut Planner<'_>) {
 }
 
 /// Returns true if the container is privileged, which implies all capabilities.
-fn is_privileged(target: &Target<'_>) -> bool {
+fn is_privileged(target: &TargetContainer<'_>) -> bool {
     target.security("privileged") == Some(&Value::Bool(true))
 }
 
-fn adds(target: &Target<'_>, capability: &Capability) -> bool {
+fn adds(target: &TargetContainer<'_>, capability: &Capability) -> bool {
     capabilities(target, "add").any(|name| name.eq_ignore_ascii_case("ALL") || is_capability(name, capability))
 }
 
-fn capabilities<'a>(target: &Target<'a>, list: &str) -> impl Iterator<Item = &'a str> {
+fn capabilities<'a>(target: &TargetContainer<'a>, list: &str) -> impl Iterator<Item = &'a str> {
     let found = target.security("capabilities").and_then(|capabilities| capabilities.get(list));
     found.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }

@@ -36,7 +36,7 @@ pub(super) fn select<'a>(context: &RuleContext<'a>) -> Result<Selection<'a>, Box
     let current = config.profiles.find(name);
     let pin = context.snapshot.cluster.pin;
     let pinned = pin.filter(|pin| pin.profile == name);
-    let select = |profile, revision| Selection {
+    let at_revision = |profile, revision| Selection {
         name,
         profile,
         revision,
@@ -46,17 +46,17 @@ pub(super) fn select<'a>(context: &RuleContext<'a>) -> Result<Selection<'a>, Box
     };
     match (current, pinned) {
         (Some(entry), None) => {
-            let mut selection = select(&entry.profile, &entry.revision);
+            let mut selection = at_revision(&entry.profile, &entry.revision);
             selection.siblings_fell_back =
                 pin.is_some_and(|pin| pin.profile == TCP) && entry.profile.on_conflict == OnConflict::Tcp;
             selection.sibling_conflict = pin.map(|pin| format!("they use {}", pin.profile));
             Ok(selection)
         }
-        (Some(entry), Some(pin)) if entry.revision == pin.revision => Ok(select(&entry.profile, &entry.revision)),
+        (Some(entry), Some(pin)) if entry.revision == pin.revision => Ok(at_revision(&entry.profile, &entry.revision)),
         (current, Some(pin)) => match (pin.body, current) {
-            (Some(body), _) => Ok(select(body, pin.revision)),
+            (Some(body), _) => Ok(at_revision(body, pin.revision)),
             (None, Some(entry)) => {
-                let mut selection = select(&entry.profile, &entry.revision);
+                let mut selection = at_revision(&entry.profile, &entry.revision);
                 selection.sibling_conflict = Some(format!("their revision {} is no longer available", pin.revision));
                 Ok(selection)
             }
@@ -72,7 +72,7 @@ impl Selection<'_> {
     pub(super) fn is_allowed(&self, context: &RuleContext<'_>) -> bool {
         let configured = context.snapshot.config.fabric.profiles.find(self.name);
         let profile = configured.map_or(self.profile, |entry| &entry.profile);
-        profile.allows(context.snapshot.namespace, context.snapshot.labels)
+        profile.allows(context.snapshot.namespace, context.snapshot.namespace_labels)
     }
 
     /// Returns the decision for a pod whose namespace may not use the profile.
@@ -113,10 +113,10 @@ fn refuse_unknown(context: &RuleContext<'_>, name: &str) -> RuleDecision {
         return RuleDecision::refused(Reason::UnknownFabric, problem, format!("fabric: {problem}"));
     }
     let profiles = &context.snapshot.config.fabric.profiles;
-    let fix = if let Some(near) = profiles.nearest(name) {
-        format!("did you mean {near}?")
+    let fix = if let Some(suggestion) = profiles.suggestion(name) {
+        format!("did you mean {suggestion}?")
     } else {
-        format!("the closest is {}; trainmesh fabric list shows all", profiles.closest(name).unwrap_or_default())
+        format!("the closest is {}; trainmesh fabric list shows all", profiles.most_similar(name).unwrap_or_default())
     };
     RuleDecision::refused(
         Reason::UnknownFabric,

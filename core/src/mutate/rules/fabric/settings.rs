@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::planner::Planner;
 use super::route::{Route, conf_path, has_conf_mount, has_env_from, routes};
-use super::target::Target;
+use super::target::TargetContainer;
 use super::volumes::{Mount, is_absent, plan_mount};
 use crate::config::profile::{Condition, DeliveryChannel, Profile, ResourceName};
 use crate::fabric::conf;
@@ -80,7 +80,7 @@ fn settings<'a>(planner: &Planner<'_>, profile: &'a Profile) -> Vec<Setting<'a>>
 }
 
 /// Returns true if a condition holds for a container, on every machine that the pod may run on.
-fn applies_to(when: &Condition, target: &Target<'_>, machines: &[&str]) -> bool {
+fn applies_to(when: &Condition, target: &TargetContainer<'_>, machines: &[&str]) -> bool {
     let requests = |resource: &ResourceName| target.requested(resource.as_str()).is_some();
     !when.without_resource.as_ref().is_some_and(requests)
         && match machines {

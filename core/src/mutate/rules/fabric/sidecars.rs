@@ -7,7 +7,7 @@ use super::planner::{Planner, PodSecurityLevel};
 use super::security::record_forbidden;
 use super::volumes;
 use crate::config::profile::Capability;
-use crate::mutate::plan::spec;
+use crate::mutate::plan::spec_path;
 use crate::pod::ContainerKind;
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
@@ -39,7 +39,7 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
                         container[field] = items.into();
                     }
                 }
-                planner.plan.append(spec(["initContainers"]), container);
+                planner.plan.append(spec_path(["initContainers"]), container);
                 planner.note_added(format!("native sidecar {name}"));
                 // The container does not set what the level `restricted` requires.
                 planner.forbidden.push((PodSecurityLevel::Restricted, format!("container {name}")));

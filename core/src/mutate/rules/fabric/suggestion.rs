@@ -31,7 +31,7 @@ pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
 
 fn fits(context: &RuleContext<'_>, profile: &Profile, adapter: &str) -> bool {
     adds(profile, adapter)
-        && profile.allows(context.snapshot.namespace, context.snapshot.labels)
+        && profile.allows(context.snapshot.namespace, context.snapshot.namespace_labels)
         && is_matched(context.pod, profile)
 }
 

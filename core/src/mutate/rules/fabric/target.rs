@@ -1,18 +1,18 @@
-//! Target containers of a profile: those that request an accelerator. Init containers are never targets; proxies and
-//! launchers request no accelerator.
+//! Target containers of a profile: those that request an accelerator. Ordinary init containers are never targets, native
+//! sidecars only if the profile includes them; proxies and launchers request no accelerator.
 
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
 use crate::config::profile::{InitContainers, Match, Profile, ResourcePattern};
-use crate::mutate::plan::spec;
+use crate::mutate::plan::spec_path;
 use crate::pod::{Container, ContainerKind, Pod};
 use crate::quantity::whole_units;
 
 /// Target containers of a profile in a pod.
 pub(super) enum Targets<'a> {
     /// The profile matches these containers.
-    Matched(Vec<Target<'a>>),
+    Matched(Vec<TargetContainer<'a>>),
     /// No container requests an accelerator.
     None,
     /// Containers request accelerators, but fewer than the profile requires.
@@ -27,7 +27,7 @@ pub(super) const MAX_TARGETS: usize = 64;
 
 /// A container that a profile applies to.
 #[derive(Clone, Debug)]
-pub(super) struct Target<'a> {
+pub(super) struct TargetContainer<'a> {
     pub(super) container: Container<'a>,
     /// Number of accelerators that the container requests.
     pub(super) gpus: u64,
@@ -39,19 +39,21 @@ pub(super) struct Target<'a> {
 /// Returns the containers of `pod` that `profile` applies to.
 pub(super) fn targets<'a>(pod: Pod<'a>, profile: &Profile) -> Targets<'a> {
     let matches = &profile.matches;
-    let requesting: Vec<Target<'a>> = pod
+    let requesting: Vec<TargetContainer<'a>> = pod
         .containers()
         .filter(|container| is_candidate(*container, matches))
-        .map(|container| Target::new(container, matches))
+        .map(|container| TargetContainer::new(container, matches))
         .filter(|target| target.gpus > 0)
         .collect();
     if requesting.is_empty() {
         return Targets::None;
     }
-    let enough: Vec<Target<'a>> = requesting.into_iter().filter(|target| target.gpus >= matches.min_gpus).collect();
+    let enough: Vec<TargetContainer<'a>> =
+        requesting.into_iter().filter(|target| target.gpus >= matches.min_gpus).collect();
     let gpus: u64 = enough.iter().map(|target| target.gpus).fold(0, u64::saturating_add);
-    let whole = profile.resources.iter().filter(|resource| !resource.opt_in).filter_map(|one| one.full_node_gpus).max();
-    if enough.is_empty() || whole.is_some_and(|whole| gpus < whole) {
+    let resources = profile.resources.iter().filter(|resource| !resource.opt_in);
+    let full_node_gpus = resources.filter_map(|resource| resource.full_node_gpus).max();
+    if enough.is_empty() || full_node_gpus.is_some_and(|required| gpus < required) {
         Targets::TooFew
     } else if enough.len() > MAX_TARGETS {
         Targets::TooMany
@@ -80,20 +82,21 @@ fn is_candidate(container: Container<'_>, matches: &Match) -> bool {
         && (matches.container_names.is_empty() || matches.container_names.iter().any(|known| known.as_str() == name))
 }
 
-impl<'a> Target<'a> {
+impl<'a> TargetContainer<'a> {
     fn new(container: Container<'a>, matches: &Match) -> Self {
         let limits = container.raw().get("resources").and_then(|resources| resources.get("limits"));
         let mut gpus = 0_u64;
         let mut amd = false;
         for (resource, quantity) in limits.and_then(Value::as_object).into_iter().flatten() {
-            let fits = |patterns: &[ResourcePattern]| patterns.iter().any(|pattern| fits(pattern.as_str(), resource));
-            if fits(&matches.gpu_resources) && !fits(&matches.exclude_resources) {
+            let matches_any =
+                |patterns: &[ResourcePattern]| patterns.iter().any(|one| matches_pattern(one.as_str(), resource));
+            if matches_any(&matches.gpu_resources) && !matches_any(&matches.exclude_resources) {
                 let count = whole_units(quantity).unwrap_or_default();
                 gpus = gpus.saturating_add(count);
                 amd |= count > 0 && resource.starts_with("amd.com/");
             }
         }
-        let path = spec([container.kind.list(), &container.index.to_string()]);
+        let path = spec_path([container.kind.spec_list(), &container.index.to_string()]);
         Self { container, gpus, amd, path }
     }
 
@@ -129,7 +132,7 @@ impl<'a> Target<'a> {
     }
 }
 
-fn fits(pattern: &str, resource: &str) -> bool {
+fn matches_pattern(pattern: &str, resource: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => resource.starts_with(start),
         None => resource == pattern,

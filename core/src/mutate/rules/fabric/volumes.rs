@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::planner::{Planner, PodSecurityLevel, covers};
 use crate::config::profile::{ConfigMapVolume, HostPath, SharedMemory};
-use crate::mutate::plan::spec;
+use crate::mutate::plan::spec_path;
 
 /// A mount that a profile requires.
 pub(super) struct Mount<'m> {
@@ -157,7 +157,7 @@ fn plan_volume(planner: &mut Planner<'_>, base: &str, source: Value) -> String {
         if let Value::Object(source) = source {
             volume.extend(source);
         }
-        planner.plan.append(spec(["volumes"]), volume);
+        planner.plan.append(spec_path(["volumes"]), volume);
     }
     name
 }

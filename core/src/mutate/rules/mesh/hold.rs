@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer};
 use crate::keys;
-use crate::mutate::plan::spec;
+use crate::mutate::plan::spec_path;
 use crate::mutate::proxy_config::{self, Hold};
 use crate::mutate::{Plan, Reason, RuleId};
 use crate::pod::{Injection, Proxy, ProxyKind};
@@ -32,20 +32,20 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
     match (context.injection, context.proxy) {
         (Injection::NotExpected(why), None) => RuleDecision::skipped(why.into()),
         _ if context.pod.is_gateway() => RuleDecision::skipped(Reason::GatewayPod),
-        (Injection::NotExpected(_), Some(proxy)) => rendered(context, proxy, plan),
+        (Injection::NotExpected(_), Some(proxy)) => decide_by_proxy(context, proxy, plan),
         (Injection::Expected, _) if plan.label(keys::SIDECAR_INJECT) == Some("false") => {
             RuleDecision::skipped(Reason::InjectionSwitchedOff)
         }
-        (Injection::Expected, proxy) => request(context, proxy, plan),
+        (Injection::Expected, proxy) => decide_by_annotation(context, proxy, plan),
     }
 }
 
 /// Decides by the annotation, for a pod that Istio will inject or has just injected.
-fn request(context: &RuleContext<'_>, proxy: Option<Proxy<'_>>, plan: &mut Plan) -> RuleDecision {
+fn decide_by_annotation(context: &RuleContext<'_>, proxy: Option<Proxy<'_>>, plan: &mut Plan) -> RuleDecision {
     let pointer = annotation_pointer(keys::PROXY_CONFIG);
     match proxy_config::hold(context.pod.annotation(keys::PROXY_CONFIG)) {
         Hold::True => match proxy {
-            Some(proxy) if !precedes_request(context, proxy) => rendered(context, proxy, plan),
+            Some(proxy) if !is_rendered_before_request(context, proxy) => decide_by_proxy(context, proxy, plan),
             _ => RuleDecision::skipped(Reason::HoldAlreadyRequested).with_field(pointer),
         },
         Hold::False => RuleDecision::skipped(Reason::HoldDeclined).with_field(pointer).with_warning(
@@ -68,7 +68,7 @@ fn request(context: &RuleContext<'_>, proxy: Option<Proxy<'_>>, plan: &mut Plan)
 
 /// Returns true if the user requested the hold after the proxy was rendered, so that Istio has not read the request
 /// yet. A request that this webhook wrote precedes every injection, unless the injector is called first.
-fn precedes_request(context: &RuleContext<'_>, proxy: Proxy<'_>) -> bool {
+fn is_rendered_before_request(context: &RuleContext<'_>, proxy: Proxy<'_>) -> bool {
     proxy.kind != ProxyKind::Native
         && !proxy.holds_application()
         && proxy.rendered_hold() == Some(false)
@@ -82,27 +82,28 @@ fn wrote_request(context: &RuleContext<'_>) -> bool {
 }
 
 /// Decides by the proxy that the injector rendered.
-fn rendered(context: &RuleContext<'_>, proxy: Proxy<'_>, plan: &mut Plan) -> RuleDecision {
+fn decide_by_proxy(context: &RuleContext<'_>, proxy: Proxy<'_>, plan: &mut Plan) -> RuleDecision {
     if proxy.kind == ProxyKind::Native {
         return RuleDecision::skipped(Reason::NativeSidecar).with_field(proxy.container.pointer());
     }
     if !proxy.holds_application() {
-        let cause = cause(context, proxy);
+        let cause = likely_cause(context, proxy);
         let warning = format!("mesh.hold: injected without the hold: {cause}");
         return RuleDecision::refused(Reason::HoldNotRendered, cause, warning).with_field(proxy.container.pointer());
     }
     match longer_wait(context, proxy) {
-        Some(command) => {
-            RuleDecision::applied(Reason::WaitRaised, plan.set(hook(proxy.container.index), command).as_str())
-        }
+        Some(command) => RuleDecision::applied(
+            Reason::WaitRaised,
+            plan.set(hook_command_path(proxy.container.index), command).as_str(),
+        ),
         None => RuleDecision::skipped(Reason::HoldRendered).with_field(proxy.container.pointer()),
     }
 }
 
 /// Returns the path of the postStart command of the application container at `index`.
-fn hook(index: usize) -> PointerBuf {
+fn hook_command_path(index: usize) -> PointerBuf {
     let index = index.to_string();
-    spec(["containers", &index, "lifecycle", "postStart", "exec", "command"])
+    spec_path(["containers", &index, "lifecycle", "postStart", "exec", "command"])
 }
 
 /// Returns the hook's command with the configured timeout, if that is longer than the rendered one. Only the exact
@@ -122,7 +123,7 @@ fn longer_wait(context: &RuleContext<'_>, proxy: Proxy<'_>) -> Option<Value> {
 }
 
 /// Returns the likely cause for a proxy that was rendered without the hold.
-fn cause(context: &RuleContext<'_>, proxy: Proxy<'_>) -> &'static str {
+fn likely_cause(context: &RuleContext<'_>, proxy: Proxy<'_>) -> &'static str {
     match proxy_config::hold(context.pod.annotation(keys::PROXY_CONFIG)) {
         Hold::True if proxy.post_start().is_some() && !proxy.has_wait_hook() => {
             "istio-proxy has another postStart hook"

@@ -43,12 +43,12 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
     if !context.snapshot.config.mesh.enabled {
         return RuleDecision::skipped(Reason::MeshOff);
     }
-    let selected = label(context).or(plan.traffic().map(Ok));
+    let selected = labeled_mode(context).or(plan.traffic().map(Ok));
     match selected.unwrap_or(Ok(context.snapshot.config.mesh.traffic)) {
         Err(unknown) => {
-            let expected = format!("{unknown:?}: expected leave, disableCapture or disableInjection");
-            let warning = format!("mesh.traffic: label {} is {expected}", keys::MESH_TRAFFIC);
-            RuleDecision::refused(Reason::UnknownTrafficMode, expected, warning)
+            let problem = format!("{unknown:?}: expected leave, disableCapture or disableInjection");
+            let warning = format!("mesh.traffic: label {} is {problem}", keys::MESH_TRAFFIC);
+            RuleDecision::refused(Reason::UnknownTrafficMode, problem, warning)
         }
         Ok(Traffic::Leave) => leave(context, selected.is_some()),
         Ok(Traffic::DisableCapture) => disable_capture(context, plan),
@@ -57,8 +57,8 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
 }
 
 /// Returns the mode of the pod's label, else of the namespace's. The error is an unknown value.
-fn label<'a>(context: &'a RuleContext<'_>) -> Option<Result<Traffic, &'a str>> {
-    let namespace = context.snapshot.labels.get(keys::MESH_TRAFFIC).map(String::as_str);
+fn labeled_mode<'a>(context: &'a RuleContext<'_>) -> Option<Result<Traffic, &'a str>> {
+    let namespace = context.snapshot.namespace_labels.get(keys::MESH_TRAFFIC).map(String::as_str);
     let value = context.pod.label(keys::MESH_TRAFFIC).or(namespace)?;
     Some(Traffic::parse(value).ok_or(value))
 }
@@ -73,7 +73,7 @@ fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
     }
 }
 
-/// Disables capture. Istio reads the annotations at every injection, even if the pod arrives injected.
+/// Disables capture. Istio reads the annotations at every injection, even into a pod that already has a proxy.
 fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if let Injection::NotExpected(why) = context.injection {
         return RuleDecision::skipped(if context.proxy.is_some() { Reason::AlreadyInjected } else { why.into() });

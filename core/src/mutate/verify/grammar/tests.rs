@@ -9,7 +9,8 @@ use serde_json::json;
 use super::*;
 
 const LIMIT: &[&str] = &["spec", "containers", "0", "resources", "limits", "rdma/ib"];
-const SPREAD: &[&str] = &["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
+const ANTI_AFFINITY: &[&str] =
+    &["spec", "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
 
 /// A sidecar container with every field that rules write.
 fn sidecar(capability: &str) -> Value {
@@ -31,8 +32,8 @@ fn sidecar(capability: &str) -> Value {
 #[case::selector(Set, &["spec", "nodeSelector", "a/b"], json!("c"), true)]
 #[case::pod_claim(Append, &["spec", "resourceClaims"], json!({"name": "a", "resourceClaimTemplateName": "b.c"}), true)]
 #[case::pod_claim_template(Append, &["spec", "resourceClaims"], json!({"name": "a", "resourceClaimTemplateName": "B"}), false)]
-#[case::spread(Append, SPREAD, json!({"topologyKey": "a/b", "labelSelector": {"matchLabels": {"c": "d"}}}), true)]
-#[case::spread_label(Append, SPREAD, json!({"topologyKey": "a/b", "labelSelector": {"matchLabels": {"c": "d e"}}}), false)]
+#[case::anti_affinity(Append, ANTI_AFFINITY, json!({"topologyKey": "a/b", "labelSelector": {"matchLabels": {"c": "d"}}}), true)]
+#[case::spread_label(Append, ANTI_AFFINITY, json!({"topologyKey": "a/b", "labelSelector": {"matchLabels": {"c": "d e"}}}), false)]
 #[case::toleration(Append, &["spec", "tolerations"], json!({"key": "a", "operator": "Exists"}), true)]
 #[case::toleration_of_a_value(Append, &["spec", "tolerations"], json!({"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"}), true)]
 #[case::toleration_value(Append, &["spec", "tolerations"], json!({"key": "a", "operator": "Equal", "value": "b c"}), false)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{JOB, Job, MASTER, REPLICA_INDEX, ROLE};
 use crate::workload::template::{Draft, Field, containers, list_mut};
-use crate::workload::{RenderError, Role};
+use crate::workload::{RenderError, RolePod};
 
 /// Port of the master.
 pub(super) const PORT: u16 = 50001;
@@ -26,7 +26,7 @@ const ARGUMENTS: [&str; 8] = [
 
 impl Job<'_> {
     /// Renders the job's master. `template` is that of the job, which may be absent.
-    pub(super) fn master(&self, template: &Field<'_>) -> Result<Role, RenderError> {
+    pub(super) fn master(&self, template: &Field<'_>) -> Result<RolePod, RenderError> {
         let default = self.master_template()?;
         let is_default = !template.is_present();
         let default = Field::with_path(&default, template.path());

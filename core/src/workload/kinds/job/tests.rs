@@ -120,5 +120,5 @@ fn pods_are_identified_by_labels_or_owner(
 ) {
     let raw = json!({"metadata": metadata});
     let found = identify(Pod::new(&raw));
-    assert_eq!(found.map(|member| (member.job, member.index, member.training)), expected);
+    assert_eq!(found.map(|member| (member.workload, member.index, member.training)), expected);
 }

@@ -164,7 +164,7 @@ fn pods_are_identified_by_labels(#[case] jobs: &str, #[case] index: Option<u64>)
         "jobset.sigs.k8s.io/replicatedjob-replicas": jobs,
         "batch.kubernetes.io/job-completion-index": "3",
     }}});
-    let expected = Member { kind: &KIND, job: "llama", role: Some("workers"), index, training: true };
+    let expected = PodIdentity { kind: &KIND, workload: "llama", role: Some("workers"), index, training: true };
     assert_eq!(identify(Pod::new(&raw)), Some(expected));
     assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
 }

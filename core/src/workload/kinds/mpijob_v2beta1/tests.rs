@@ -84,7 +84,10 @@ fn the_launcher_belongs_to_a_job() {
     assert_eq!(launcher["spec"]["volumes"][1]["name"], "mpi-job-config");
     assert_eq!(roles[1].pod["metadata"]["labels"][REPLICA_INDEX], "1");
     let member = identify(Pod::new(launcher)).unwrap();
-    assert_eq!((member.kind.kind, member.job, member.role, member.index), ("MPIJob", "j", Some("launcher"), Some(0)));
+    assert_eq!(
+        (member.kind.kind, member.workload, member.role, member.index),
+        ("MPIJob", "j", Some("launcher"), Some(0))
+    );
 }
 
 #[rstest]

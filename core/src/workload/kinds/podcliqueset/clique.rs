@@ -8,7 +8,7 @@ use super::{
 use crate::workload::template::{
     Draft, Field, ZERO_HASH, all_containers, env, env_from_field, list_mut, require_pod_spec, text,
 };
-use crate::workload::{RenderError, Role};
+use crate::workload::{RenderError, RolePod};
 
 /// Annotation of a clique that its pods do not inherit.
 const TOPOLOGY_NAME: &str = "grove.io/topology-name";
@@ -47,7 +47,7 @@ impl<'a> Clique<'a> {
 
 impl<'a> Set<'a> {
     /// Renders the clique at `index`.
-    pub(super) fn role(&self, index: usize) -> Result<Role, RenderError> {
+    pub(super) fn role(&self, index: usize) -> Result<RolePod, RenderError> {
         let clique = &self.cliques[index];
         let group = self.group_of(clique.name);
         let owner = group.map_or_else(|| self.replica_name(), |group| format!("{}-0", self.group_name(group)));

@@ -178,6 +178,6 @@ fn pods_are_identified_by_labels(
     labels["ray.io/is-ray-node"] = "yes".into();
     labels["ray.io/cluster"] = "tune".into();
     let raw = json!({"metadata": {"labels": labels}});
-    let expected = Member { kind: &KIND, job: "tune", role, index, training };
+    let expected = PodIdentity { kind: &KIND, workload: "tune", role, index, training };
     assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
 }

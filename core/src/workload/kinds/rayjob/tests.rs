@@ -98,6 +98,7 @@ fn an_invalid_spec_is_rejected(#[case] spec: Value, #[case] expected: &str) {
 fn the_submitter_is_identified_as_part_of_the_ray_job() {
     let labels = json!({"ray.io/originated-from-cr-name": "tune", "ray.io/originated-from-crd": "RayJob", "batch.kubernetes.io/job-name": "tune"});
     let raw = json!({"metadata": {"labels": labels}});
-    let expected = Member { kind: &KIND, job: "tune", role: Some("submitter"), index: Some(0), training: true };
+    let expected =
+        PodIdentity { kind: &KIND, workload: "tune", role: Some("submitter"), index: Some(0), training: true };
     assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
 }

@@ -110,6 +110,6 @@ fn a_pod_is_identified_by_its_operator(#[case] operator: &str, #[case] kind: Opt
     let member = identify(Pod::new(&raw));
     assert_eq!(member.map(|member| member.kind.kind), kind);
     if let Some(member) = member {
-        assert_eq!((member.job, member.role, member.index, member.training), ("j", Some("worker"), Some(3), true));
+        assert_eq!((member.workload, member.role, member.index, member.training), ("j", Some("worker"), Some(3), true));
     }
 }

@@ -6,7 +6,7 @@ use crate::workload::Runtimes;
 use crate::workload::template::testing::{env_lines, render_with};
 
 /// Renders a job on a runtime with one node.
-fn render(policy: &Value, node: &Value, job: &Value) -> Vec<Role> {
+fn render(policy: &Value, node: &Value, job: &Value) -> Vec<RolePod> {
     let replicated_job = |name: &str, ancestor: Option<&str>, container: &Value| {
         let labels = ancestor.map_or(json!({}), |ancestor| json!({ANCESTOR: ancestor}));
         json!({"name": name, "template": {"metadata": {"labels": labels}, "spec": {"template": {"spec": {"containers": [container]}}}}})
@@ -22,7 +22,7 @@ fn render(policy: &Value, node: &Value, job: &Value) -> Vec<Role> {
 }
 
 /// Renders a job on a runtime with this spec.
-fn render_on(runtime: &Value, job: &Value) -> Vec<Role> {
+fn render_on(runtime: &Value, job: &Value) -> Vec<RolePod> {
     let runtimes = Runtimes { by_name: [((None, "r".to_owned()), json!({"spec": runtime}))].into() };
     let mut spec = job.clone();
     spec["runtimeRef"] = json!({"name": "r"});

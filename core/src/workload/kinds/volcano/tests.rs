@@ -144,6 +144,6 @@ fn pods_are_identified_by_labels() {
     let labels =
         json!({"volcano.sh/job-name": "llama", "volcano.sh/task-spec": "worker", "volcano.sh/task-index": "2"});
     let raw = json!({"metadata": {"labels": labels}});
-    let expected = Member { kind: &KIND, job: "llama", role: Some("worker"), index: Some(2), training: true };
+    let expected = PodIdentity { kind: &KIND, workload: "llama", role: Some("worker"), index: Some(2), training: true };
     assert_eq!(crate::workload::identify(Pod::new(&raw)), Some(expected));
 }

@@ -14,12 +14,12 @@ const REPLICA_LAG: i64 = 200;
 impl World {
     /// Returns true if a replica may not have loaded the current certificate yet.
     pub(super) fn replicas_lag(&self) -> bool {
-        self.serving_secret.visible(self.passed, REPLICA_LAG).len() > 1
+        self.serving_secret.visible(self.elapsed, REPLICA_LAG).len() > 1
     }
 
     /// Returns the valid certificates that a replica may serve, and since when.
     pub(super) fn served(&self) -> Vec<(i64, CertificateFacts)> {
-        self.loaded().into_iter().filter(|(_, certificate)| self.is_valid(certificate, self.passed)).collect()
+        self.loaded().into_iter().filter(|(_, certificate)| self.is_valid(certificate, self.elapsed)).collect()
     }
 
     /// Returns true if a replica may have loaded a certificate that is not yet valid, because the clock was set back.
@@ -30,7 +30,7 @@ impl World {
     /// Returns the certificates that a replica may have loaded, and since when: the last usable one before the delay,
     /// and all later ones.
     fn loaded(&self) -> Vec<(i64, CertificateFacts)> {
-        let recent = self.serving_secret.visible(self.passed, REPLICA_LAG);
+        let recent = self.serving_secret.visible(self.elapsed, REPLICA_LAG);
         let before = &self.serving_secret.history[..self.serving_secret.history.len() - recent.len()];
         let mut loaded: Vec<(i64, CertificateFacts)> = recent.iter().filter_map(loaded_certificate).collect();
         if loaded_certificate(&recent[0]).is_none() {
@@ -39,9 +39,9 @@ impl World {
         loaded
     }
 
-    /// Returns true if certificate and CA were valid after `passed` seconds.
-    fn is_valid(&self, certificate: &CertificateFacts, passed: i64) -> bool {
-        let now = Timestamp::from_second(self.clock + passed).unwrap();
+    /// Returns true if certificate and CA were valid after `elapsed` seconds.
+    fn is_valid(&self, certificate: &CertificateFacts, elapsed: i64) -> bool {
+        let now = Timestamp::from_second(self.clock_offset + elapsed).unwrap();
         let issuer = certificate.issuer.and_then(|issuer| self.issued.get(&issuer));
         certificate.validity.contains(now) && issuer.is_some_and(|validity| validity.contains(now))
     }
@@ -49,7 +49,7 @@ impl World {
     /// Describes a certificate that is served but not trusted, if there is one.
     pub(in super::super) fn untrusted_certificate(&self) -> Option<String> {
         let served = self.served();
-        let used = self.ca_bundle.visible(self.passed, APISERVER_LAG);
+        let used = self.ca_bundle.visible(self.elapsed, APISERVER_LAG);
         let until = used.iter().skip(1).map(|next| next.since).chain([i64::MAX]);
         used.iter().zip(until).filter(|(revision, _)| revision.by_leader).find_map(|(revision, until)| {
             let set = revision.value.as_ref()?;
@@ -58,7 +58,7 @@ impl World {
                 !trusts(set, certificate) && (*since < until || self.replaces(*since, set))
             };
             let (since, certificate) = served.iter().find(untrusted)?;
-            Some(format!("{certificate:?} since {since} is not trusted by {revision:?} at {}", self.passed))
+            Some(format!("{certificate:?} since {since} is not trusted by {revision:?} at {}", self.elapsed))
         })
     }
 
@@ -78,5 +78,5 @@ fn loaded_certificate(revision: &Revision<ServingSecret>) -> Option<(i64, Certif
 }
 
 pub(super) fn trusts(set: &CertificateSet, certificate: &CertificateFacts) -> bool {
-    set.authorities.iter().any(|it| Some(it.id) == certificate.issuer)
+    set.cas.iter().any(|it| Some(it.id) == certificate.issuer)
 }

@@ -16,7 +16,7 @@ pub(super) struct Revision<T> {
 }
 
 impl<T: Clone + Default> Object<T> {
-    pub(super) fn now(&self) -> Option<&T> {
+    pub(super) fn current(&self) -> Option<&T> {
         self.history.last()?.value.as_ref()
     }
 
@@ -27,7 +27,7 @@ impl<T: Clone + Default> Object<T> {
 
     /// Writes if the object still exists and still has this version.
     pub(super) fn write(&mut self, version: u64, since: i64, value: T) {
-        if self.version == version && self.now().is_some() {
+        if self.version == version && self.current().is_some() {
             self.set(since, Some(value), true);
         }
     }

@@ -45,29 +45,29 @@ impl World {
     /// Applies `change`, unless recovery would be impossible: the CA of every served certificate must remain somewhere,
     /// and a restored certificate must still be trusted, even by delayed apiservers.
     pub(in super::super) fn apply_external(&mut self, change: ExternalChange) {
-        let corrupted = || Some(CertificateSet { authorities: Vec::new(), foreign: true });
+        let corrupted = || Some(CertificateSet { cas: Vec::new(), foreign: true });
         let (ca_secret, serving_secret, ca_bundle) =
-            (self.ca_secret.now(), self.serving_secret.now(), self.ca_bundle.now());
+            (self.ca_secret.current(), self.serving_secret.current(), self.ca_bundle.current());
         let (mut ca_secret, mut serving_secret, mut ca_bundle) =
             (ca_secret.cloned(), serving_secret.cloned(), ca_bundle.cloned());
-        let backup = |length: usize| length / 2;
+        let backup_index = |length: usize| length / 2;
         match change {
             ExternalChange::WipeCaSecret => ca_secret = Some(CertificateSet::default()),
             ExternalChange::CorruptCaSecret => ca_secret = corrupted(),
             ExternalChange::RestoreCaSecret => {
-                ca_secret.clone_from(&self.ca_secret.history[backup(self.ca_secret.history.len())].value);
+                ca_secret.clone_from(&self.ca_secret.history[backup_index(self.ca_secret.history.len())].value);
             }
             ExternalChange::DeleteCaSecret => ca_secret = None,
             ExternalChange::WipeServingSecret => serving_secret = Some(ServingSecret::default()),
             ExternalChange::CorruptServingSecret => {
                 serving_secret = Some(ServingSecret {
                     certificate: None,
-                    bundle: CertificateSet { authorities: Vec::new(), foreign: true },
+                    bundle: CertificateSet { cas: Vec::new(), foreign: true },
                 });
             }
             ExternalChange::RestoreServingSecret => {
                 serving_secret
-                    .clone_from(&self.serving_secret.history[backup(self.serving_secret.history.len())].value);
+                    .clone_from(&self.serving_secret.history[backup_index(self.serving_secret.history.len())].value);
             }
             ExternalChange::DeleteServingSecret => serving_secret = None,
             ExternalChange::WipeCaBundle => ca_bundle = Some(CertificateSet::default()),
@@ -77,7 +77,7 @@ impl World {
         }
         let sets =
             [&ca_secret, &ca_bundle].into_iter().flatten().chain(serving_secret.iter().map(|secret| &secret.bundle));
-        let known: BTreeSet<CertificateId> = sets.flat_map(|set| &set.authorities).map(|it| it.id).collect();
+        let known: BTreeSet<CertificateId> = sets.flat_map(|set| &set.cas).map(|it| it.id).collect();
         if !self
             .served()
             .iter()
@@ -89,8 +89,8 @@ impl World {
             .as_ref()
             .and_then(|secret| secret.certificate.filter(|certificate| trusts(&secret.bundle, certificate)));
         let delayed =
-            self.ca_bundle.visible(self.passed, APISERVER_LAG).iter().filter_map(|revision| revision.value.as_ref());
-        if serving_secret.as_ref() != self.serving_secret.now()
+            self.ca_bundle.visible(self.elapsed, APISERVER_LAG).iter().filter_map(|revision| revision.value.as_ref());
+        if serving_secret.as_ref() != self.serving_secret.current()
             && restored.is_some_and(|certificate| delayed.chain(&ca_bundle).any(|set| !trusts(set, &certificate)))
         {
             return;
@@ -101,29 +101,29 @@ impl World {
         }
         // A leader that has read the CA Secret may sign with a CA that the change would remove.
         if self.leaders.iter().any(|leader| leader.ca_secret.is_some()) {
-            ca_secret = self.ca_secret.now().cloned();
+            ca_secret = self.ca_secret.current().cloned();
         }
-        if ca_secret.as_ref() != self.ca_secret.now() {
-            self.ca_secret.set(self.passed, ca_secret, false);
+        if ca_secret.as_ref() != self.ca_secret.current() {
+            self.ca_secret.set(self.elapsed, ca_secret, false);
         }
-        if serving_secret.as_ref() != self.serving_secret.now() {
-            self.serving_secret.set(self.passed, serving_secret, false);
+        if serving_secret.as_ref() != self.serving_secret.current() {
+            self.serving_secret.set(self.elapsed, serving_secret, false);
         }
-        if ca_bundle.as_ref() != self.ca_bundle.now() {
-            self.ca_bundle.set(self.passed, ca_bundle, false);
+        if ca_bundle.as_ref() != self.ca_bundle.current() {
+            self.ca_bundle.set(self.elapsed, ca_bundle, false);
         }
     }
 
     /// Recreates missing objects, empty.
     pub(in super::super) fn install(&mut self) {
-        if self.ca_secret.now().is_none() {
-            self.ca_secret.set(self.passed, Some(CertificateSet::default()), false);
+        if self.ca_secret.current().is_none() {
+            self.ca_secret.set(self.elapsed, Some(CertificateSet::default()), false);
         }
-        if self.serving_secret.now().is_none() {
-            self.serving_secret.set(self.passed, Some(ServingSecret::default()), false);
+        if self.serving_secret.current().is_none() {
+            self.serving_secret.set(self.elapsed, Some(ServingSecret::default()), false);
         }
-        if self.ca_bundle.now().is_none() {
-            self.ca_bundle.set(self.passed, Some(CertificateSet::default()), false);
+        if self.ca_bundle.current().is_none() {
+            self.ca_bundle.set(self.elapsed, Some(CertificateSet::default()), false);
         }
     }
 }

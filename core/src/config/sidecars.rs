@@ -11,22 +11,22 @@ use serde_json::Value;
 use super::fields::{Field, Fields, Section};
 use super::section::mappings;
 use super::{ContainerName, Scalar};
-use crate::yaml::{Node, noun};
+use crate::yaml::{Node, type_name};
 
 /// A sidecar container and its termination method.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Helper {
+pub struct SidecarEntry {
     /// Name of the container. The annotation `trainmesh.dev/helper-containers` refers to entries by this name.
     pub name: ContainerName,
     /// Termination method.
     #[serde(flatten)]
-    pub method: HelperMethod,
+    pub method: SidecarMethod,
 }
 
 /// Method that terminates a sidecar container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum HelperMethod {
+pub enum SidecarMethod {
     /// Runs a command in the container.
     Exec(Argv),
     /// Sends a POST request to a port of the pod's loopback interface.
@@ -51,7 +51,7 @@ struct Port(u16);
 
 struct Path(String);
 
-impl Field for Helper {
+impl Field for SidecarEntry {
     fn read_at(fields: &mut Fields<'_>, name: &str, node: Node<'_>) -> Option<Self> {
         fields.mapping(name, node, Section::read).flatten()
     }
@@ -61,7 +61,7 @@ impl Field for Helper {
         let items = fields.items(name, list, |fields| {
             let helper = Self::read(fields)?;
             if names.contains(&helper.name) {
-                fields.fault("name", format!("duplicate entry for {}: expected unique names", helper.name));
+                fields.report_problem("name", format!("duplicate entry for {}: expected unique names", helper.name));
             }
             names.push(helper.name.clone());
             Some(helper)
@@ -70,14 +70,14 @@ impl Field for Helper {
     }
 }
 
-impl Section for Helper {
+impl Section for SidecarEntry {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.required("name", "the name of a container");
-        let exec = fields.get("exec").map(HelperMethod::Exec);
-        let http = fields.get("http").map(HelperMethod::Http);
+        let name = fields.require("name", "the name of a container");
+        let exec = fields.get("exec").map(SidecarMethod::Exec);
+        let http = fields.get("http").map(SidecarMethod::Http);
         match (fields.has("exec"), fields.has("http")) {
-            (true, true) => fields.fault("http", "expected either exec or http, found both".to_owned()),
-            (false, false) => fields.fault("exec", "missing: expected exec or http".to_owned()),
+            (true, true) => fields.report_problem("http", "expected either exec or http, found both".to_owned()),
+            (false, false) => fields.report_problem("exec", "missing: expected exec or http".to_owned()),
             _ => {}
         }
         Some(Self { name: name?, method: exec.or(http)? })
@@ -86,8 +86,8 @@ impl Section for Helper {
 
 impl Section for HttpPost {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let port = fields.required("port", "a port");
-        let path = fields.required("path", "a path such as /quitquitquit");
+        let port = fields.require("port", "a port");
+        let path = fields.require("path", "a path such as /quitquitquit");
         let (Port(port), Path(path)) = (port?, path?);
         Some(Self { port, path })
     }
@@ -98,12 +98,12 @@ mappings!(HttpPost);
 impl Scalar for Argv {
     fn read(value: &Value) -> Result<Self, String> {
         let expected = "expected a list of arguments such as [kill, \"1\"]";
-        let Value::Array(arguments) = value else { return Err(format!("{expected}, found {}", noun(value))) };
+        let Value::Array(arguments) = value else { return Err(format!("{expected}, found {}", type_name(value))) };
         let arguments: Result<Vec<String>, String> = arguments
             .iter()
             .map(|argument| match argument {
                 Value::String(argument) => Ok(argument.clone()),
-                other => Err(format!("{expected}, found {} in it: put it in quotes", noun(other))),
+                other => Err(format!("{expected}, found {} in it: put it in quotes", type_name(other))),
             })
             .collect();
         match arguments? {
@@ -123,7 +123,7 @@ impl Scalar for Port {
                 .filter(|port| *port > 0)
                 .map(Self)
                 .ok_or_else(|| format!("{expected}, found {number}")),
-            other => Err(format!("{expected}, found {}", noun(other))),
+            other => Err(format!("{expected}, found {}", type_name(other))),
         }
     }
 }
@@ -136,13 +136,13 @@ impl Scalar for Path {
                 Ok(Self(text.clone()))
             }
             Value::String(text) => Err(format!("{expected}, found {text:?}")),
-            other => Err(format!("{expected}, found {}", noun(other))),
+            other => Err(format!("{expected}, found {}", type_name(other))),
         }
     }
 }
 
 #[cfg(feature = "schema")]
-impl JsonSchema for Helper {
+impl JsonSchema for SidecarEntry {
     fn schema_name() -> Cow<'static, str> {
         "Helper".into()
     }

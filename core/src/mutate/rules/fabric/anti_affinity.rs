@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::planner::{Planner, covers};
 use crate::config::profile::AntiAffinity;
-use crate::mutate::plan::spec;
+use crate::mutate::plan::spec_path;
 
 /// Path of the anti-affinity terms in the pod's `spec`.
 const PATH: [&str; 3] = ["affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
@@ -21,6 +21,6 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
     if own.is_some_and(|terms| terms.iter().any(|found| covers(found, &term))) {
         return;
     }
-    planner.plan.append(spec([affinity, anti, required]), term);
+    planner.plan.append(spec_path([affinity, anti, required]), term);
     planner.note_added("anti-affinity by hostname");
 }

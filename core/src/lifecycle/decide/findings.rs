@@ -1,79 +1,81 @@
-//! Findings about earlier actions, and about a proxy that exited by itself. (Rename the module to `reports`.)
+//! Findings about earlier actions, and about a proxy that exited by itself.
 
 use std::time::Duration;
 
 use super::DecisionInput;
 use super::main_containers::{finished_at, last_finished};
 use crate::lifecycle::history::ContainerAttempts;
-use crate::lifecycle::restart_outlook::RestartOutlook;
-use crate::lifecycle::roles::{Proxy, Roles};
+use crate::lifecycle::restart_prediction::RestartPrediction;
+use crate::lifecycle::roles::{ProxyRole, Roles};
 use crate::lifecycle::{
-    AttemptResult, ContainerFacts, ContainerState, PodPhase, Report, ReportCode, Role, TerminationDetails,
+    AttemptResult, ContainerFacts, ContainerState, PodFinding, PodFindingCode, PodPhase, Role, TerminationDetails,
 };
 
-/// Returns the reports on containers with attempts.
-pub(super) fn reports(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Vec<Report> {
+/// Returns the findings about containers with attempts.
+pub(super) fn of_attempts(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Vec<PodFinding> {
     let DecisionInput { facts, history, .. } = *input;
-    let container_reports = facts.containers.iter().filter_map(|container| {
+    let container_findings = facts.containers.iter().filter_map(|container| {
         let attempts = history.attempts(&container.name)?;
-        container_report(input, roles, container, attempts)
+        container_finding(input, roles, container, attempts)
     });
-    premature_termination(input, roles).into_iter().chain(container_reports).collect()
+    premature_termination(input, roles).into_iter().chain(container_findings).collect()
 }
 
 /// Reports a proxy that exited while the main containers run, if no restart follows and no attempt caused it.
-pub(super) fn proxy_died_early(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Option<Report> {
-    let Proxy::Classic(proxy) = roles.proxy else { return None };
+pub(super) fn proxy_died_early(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Option<PodFinding> {
+    let ProxyRole::Classic(proxy) = roles.proxy else { return None };
     let ContainerState::Terminated { exit_code, .. } = proxy.state else { return None };
     let by_attempt = input.history.attempts(&proxy.name).is_some_and(ContainerAttempts::may_have_terminated);
-    let main_running = roles.main.iter().any(|container| container.outlook() != RestartOutlook::Completed);
-    let restarts_all = input.facts.containers.iter().any(|it| it.outlook() == RestartOutlook::RestartsAll);
-    let died = proxy.outlook() == RestartOutlook::Completed && main_running && !by_attempt && !restarts_all;
-    died.then(|| Report::about(ReportCode::ProxyDiedEarly, &proxy.name).with_detail(format!("exit code {exit_code}")))
+    let main_running = roles.main.iter().any(|container| container.predict_restart() != RestartPrediction::Completed);
+    let restarts_all = input.facts.containers.iter().any(|it| it.predict_restart() == RestartPrediction::RestartsAll);
+    let died = proxy.predict_restart() == RestartPrediction::Completed && main_running && !by_attempt && !restarts_all;
+    died.then(|| {
+        PodFinding::about(PodFindingCode::ProxyDiedEarly, &proxy.name).with_detail(format!("exit code {exit_code}"))
+    })
 }
 
-fn container_report(
+fn container_finding(
     input: &DecisionInput<'_>,
     roles: &Roles<'_>,
     container: &ContainerFacts,
     attempts: &ContainerAttempts,
-) -> Option<Report> {
+) -> Option<PodFinding> {
     let DecisionInput { facts, now, .. } = *input;
-    let report = |code| Report::about(code, &container.name);
+    let finding = |code| PodFinding::about(code, &container.name);
     let [terminated, failed] = match attempts.role() {
-        Role::Proxy => [ReportCode::ProxyEnded, ReportCode::ProxyEndFailed],
-        Role::Sidecar => [ReportCode::HelperEnded, ReportCode::HelperEndFailed],
+        Role::Proxy => [PodFindingCode::ProxyEnded, PodFindingCode::ProxyEndFailed],
+        Role::Sidecar => [PodFindingCode::HelperEnded, PodFindingCode::HelperEndFailed],
     };
     let same_instance = container.id.as_deref() == Some(attempts.id());
     if same_instance && matches!(container.state, ContainerState::Terminated { .. }) {
-        let method = attempts.delivered()?;
+        let method = attempts.last_effective_method()?;
         let delay = last_finished(&roles.main)
             .zip(finished_at(container))
             .and_then(|(main, container)| Duration::try_from(container.duration_since(main)).ok());
         let termination = Some(TerminationDetails { method, delay });
-        return Some(Report { termination, ..report(terminated).with_detail(method.name()) });
+        return Some(PodFinding { termination, ..finding(terminated).with_detail(method.name()) });
     }
     if facts.phase != PodPhase::Running || facts.deleting {
         return None;
     }
     if !same_instance && container.id.is_some() && attempts.role() == Role::Proxy && attempts.may_have_terminated() {
-        return Some(report(ReportCode::ProxyRestarted).with_detail(format!("{} restarts", container.restarts)));
+        return Some(finding(PodFindingCode::ProxyRestarted).with_detail(format!("{} restarts", container.restarts)));
     }
     let (method, last) = attempts.last();
     if last.result == AttemptResult::Forbidden && !attempts.deadline_exceeded(now) {
         let permissions = format!("requires create and get on {}", method.subresource());
-        return Some(report(ReportCode::Forbidden).with_detail(join(&permissions, &last.detail)));
+        return Some(finding(PodFindingCode::Forbidden).with_detail(join(&permissions, &last.detail)));
     }
     let result = format!("{}: {}", method.name(), last.result.name());
-    attempts.deadline_exceeded(now).then(|| report(failed).with_detail(join(&result, &last.detail)))
+    attempts.deadline_exceeded(now).then(|| finding(failed).with_detail(join(&result, &last.detail)))
 }
 
 /// Reports a main container that was restarted after the first action: a defect, because actions require completion.
-fn premature_termination(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Option<Report> {
+fn premature_termination(input: &DecisionInput<'_>, roles: &Roles<'_>) -> Option<PodFinding> {
     let before = input.history.main_restarts()?;
     let restarted = roles.main_restarts() > before
-        && roles.main.iter().any(|container| container.outlook() != RestartOutlook::Completed);
-    restarted.then(|| Report::new(ReportCode::PrematureEnd))
+        && roles.main.iter().any(|container| container.predict_restart() != RestartPrediction::Completed);
+    restarted.then(|| PodFinding::new(PodFindingCode::PrematureEnd))
 }
 
 fn join(head: &str, detail: &str) -> String {
@@ -88,7 +90,7 @@ mod tests {
 
     use crate::config::Configuration;
     use crate::lifecycle::{
-        AttemptOutcome, AttemptResult, Decision, DecisionInput, History, PodFacts, ReportCode, SidecarCatalog,
+        AttemptOutcome, AttemptResult, Decision, DecisionInput, History, PodFacts, PodFindingCode, SidecarCatalog,
         SkipReason, decide,
     };
     use crate::pod::Pod;
@@ -108,12 +110,12 @@ mod tests {
     }
 
     #[rstest]
-    #[case::running(pod("Running", None), Err(ReportCode::Forbidden))]
+    #[case::running(pod("Running", None), Err(PodFindingCode::Forbidden))]
     #[case::being_deleted(pod("Running", Some(FINISHED_AT)), Ok(SkipReason::BeingDeleted))]
     #[case::finished(pod("Failed", None), Ok(SkipReason::Finished))]
     fn reports_a_failed_attempt_only_while_the_pod_runs(
         #[case] facts: PodFacts,
-        #[case] expected: Result<SkipReason, ReportCode>,
+        #[case] expected: Result<SkipReason, PodFindingCode>,
     ) {
         let settings = Configuration::embedded().termination;
         let catalog = SidecarCatalog::new(&settings);
@@ -136,7 +138,7 @@ mod tests {
         history.record(&target, &attempt, forbidden, 1.0, now);
         let found = match decide_about(&facts, &history) {
             Decision::Skip(skip) => Ok(skip),
-            Decision::Report(report) => Err(report.code),
+            Decision::Publish(finding) => Err(finding.code),
             other => panic!("{other:?}"),
         };
         assert_eq!(found, expected);

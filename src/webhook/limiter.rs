@@ -20,12 +20,12 @@ const MIN_BYTES: usize = 16 * 1024;
 const LARGE_REVIEWS: usize = 1;
 
 /// Permits for reviews.
-pub(super) struct Pool {
+pub(super) struct ReviewLimiter {
     small: Semaphore,
     large: Arc<Semaphore>,
 }
 
-impl Pool {
+impl ReviewLimiter {
     pub(super) fn new() -> Self {
         Self { small: Semaphore::new(SMALL_BYTES), large: Arc::new(Semaphore::new(LARGE_REVIEWS)) }
     }
@@ -62,7 +62,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_large_work_moves_to_another_thread() {
-        let pool = Pool::new();
+        let pool = ReviewLimiter::new();
         let here = thread::current().id();
         assert_eq!(pool.run(LARGE_BODY, || thread::current().id()).await.unwrap(), here);
         assert_ne!(pool.run(LARGE_BODY + 1, || thread::current().id()).await.unwrap(), here);
@@ -70,7 +70,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_in_large_work_is_a_failure() {
-        let pool = Pool::new();
+        let pool = ReviewLimiter::new();
         let failed = pool.run(LARGE_BODY + 1, || panic!("in large work")).await;
         assert!(matches!(failed, Err(Failure::Panicked)));
         assert_eq!(pool.run(LARGE_BODY + 1, || 1).await.unwrap(), 1, "the permit is released");
@@ -78,7 +78,7 @@ mod tests {
 
     #[tokio::test]
     async fn large_reviews_run_one_at_a_time() {
-        let pool = Pool::new();
+        let pool = ReviewLimiter::new();
         let (starting, started) = mpsc::channel();
         let (free, freed) = mpsc::channel::<()>();
         let freed = Arc::new(Mutex::new(freed));

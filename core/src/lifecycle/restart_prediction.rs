@@ -3,9 +3,9 @@
 use super::{ContainerFacts, ContainerState, RuleAction};
 use crate::pod::RestartPolicy;
 
-/// The expected next state of a container.
+/// The predicted restart behavior of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RestartOutlook {
+pub(super) enum RestartPrediction {
     /// The state of the container is unknown.
     Unknown,
     /// The container runs or is about to start.
@@ -21,21 +21,21 @@ pub(super) enum RestartOutlook {
 impl ContainerFacts {
     /// Predicts what the kubelet will do: the first matching rule overrides all policies (KEP-5307), then the policy of
     /// the container overrides that of the pod ([`ContainerFacts::policy`] contains the effective one).
-    pub(super) fn outlook(&self) -> RestartOutlook {
+    pub(super) fn predict_restart(&self) -> RestartPrediction {
         let exit_code = match self.state {
-            ContainerState::Absent => return RestartOutlook::Unknown,
-            ContainerState::Waiting { .. } | ContainerState::Running => return RestartOutlook::Running,
+            ContainerState::Absent => return RestartPrediction::Unknown,
+            ContainerState::Waiting { .. } | ContainerState::Running => return RestartPrediction::Running,
             ContainerState::Terminated { exit_code, .. } => exit_code,
         };
         match self.rules.matched {
-            Some(RuleAction::RestartAllContainers) => return RestartOutlook::RestartsAll,
-            Some(RuleAction::Restart) => return RestartOutlook::Restarts,
+            Some(RuleAction::RestartAllContainers) => return RestartPrediction::RestartsAll,
+            Some(RuleAction::Restart) => return RestartPrediction::Restarts,
             None => {}
         }
         match self.policy {
-            RestartPolicy::Never => RestartOutlook::Completed,
-            RestartPolicy::OnFailure if exit_code == 0 => RestartOutlook::Completed,
-            RestartPolicy::OnFailure | RestartPolicy::Always => RestartOutlook::Restarts,
+            RestartPolicy::Never => RestartPrediction::Completed,
+            RestartPolicy::OnFailure if exit_code == 0 => RestartPrediction::Completed,
+            RestartPolicy::OnFailure | RestartPolicy::Always => RestartPrediction::Restarts,
         }
     }
 
