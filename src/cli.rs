@@ -25,6 +25,7 @@ mod output;
 mod premise;
 mod preview;
 mod progress;
+mod runtime;
 #[cfg(feature = "cluster")]
 mod server;
 #[cfg(feature = "cluster")]

@@ -124,6 +124,9 @@ impl Preview {
         if roles.iter().any(|role| role.generic) {
             notes.push(format!("{kind}: {GENERIC_NOTE}"));
         }
+        if let Some(assumed) = roles.iter().find_map(|role| role.assumed_runtime.as_ref()) {
+            notes.push(format!("{kind}: {assumed}"));
+        }
         let labels = self.context.labels(&namespace);
         let job = Arc::new(JobContext::from_pods(roles.iter().map(|role| (Pod::new(&role.pod), role.replicas))));
         let reports = roles.into_iter().map(|role| {
@@ -228,6 +231,7 @@ fn report(
         role: role.name,
         replicas: role.replicas,
         generic: role.generic,
+        assumed_runtime: role.assumed_runtime,
         changed: !outcome.patch.is_empty(),
         rules: outcome.rules,
         warnings: outcome.warnings,

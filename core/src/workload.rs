@@ -13,9 +13,8 @@ pub(crate) mod generic;
 mod kinds;
 mod lookup;
 mod member;
+mod runtimes;
 mod template;
-
-use std::collections::BTreeMap;
 
 use serde_json::Value;
 use thiserror::Error;
@@ -24,6 +23,8 @@ pub use gang::{GangTraits, SizeSource, has_ssh_ranks};
 pub use kinds::KINDS;
 pub use lookup::{IDENTITY_LABELS, find, find_other_version, has_peers, identify, is_auxiliary_role};
 pub use member::PodIdentity;
+pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
+pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
 
 use crate::pod::Pod;
 
@@ -67,15 +68,8 @@ pub struct Manifest<'a> {
     pub raw: &'a Value,
     /// Namespace in which the workload is created.
     pub namespace: &'a str,
-    /// Training runtimes in the same input, for a `TrainJob`.
+    /// Training runtimes, for a `TrainJob`.
     pub runtimes: &'a Runtimes,
-}
-
-/// `TrainingRuntime` and `ClusterTrainingRuntime` manifests of the input.
-#[derive(Clone, Debug, Default)]
-pub struct Runtimes {
-    /// Manifests by namespace and name; the namespace of a `ClusterTrainingRuntime` is `None`.
-    pub by_name: BTreeMap<(Option<String>, String), Value>,
 }
 
 /// A role of a workload, with the pod that its operator would create for replica 0.
@@ -88,6 +82,8 @@ pub struct RolePod {
     pub replicas: Option<u64>,
     /// True if the kind is not supported: the pod is that of its template, without the changes of its operator.
     pub generic: bool,
+    /// Stock runtime of a `TrainJob` that is assumed.
+    pub assumed_runtime: Option<AssumedRuntime>,
     /// Pod of replica 0, as submitted to the apiserver.
     pub pod: Value,
     /// Notes about this pod for the user, one lowercase clause each.

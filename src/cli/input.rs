@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
+use super::runtime::{self, RuntimeSource};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
@@ -32,6 +33,10 @@ pub(super) struct InputArguments {
     /// Replace ${NAME} and $NAME in the manifests, as envsubst does for this name only; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = Variable::parse)]
     set: Vec<Variable>,
+    /// Training runtimes of `TrainJobs`: a manifest, or the version of Kubeflow Trainer whose runtimes are installed, v2.0 to
+    /// v2.3; can be repeated
+    #[arg(long, value_name = "FILE", value_parser = RuntimeSource::parse)]
+    runtime: Vec<RuntimeSource>,
     /// Namespace of documents without one
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
@@ -82,6 +87,7 @@ impl InputArguments {
         for document in inputs.documents_containing(&kinds).flatten() {
             context.add(&document, self.namespace());
         }
+        runtime::read(&self.runtime, self.namespace(), &mut context)?;
         let unused: Vec<&str> = inputs.substitutions().unused().collect();
         if let Some(first) = unused.first() {
             bail!("--set {}: no manifest contains ${{{first}}} or ${first}", unused.join(", "));

@@ -162,6 +162,9 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
                     if report.generic {
                         lint_report.notes.insert(format!("{} {}: {GENERIC_NOTE}", report.api_version, report.kind));
                     }
+                    if let Some(assumed) = &report.assumed_runtime {
+                        lint_report.notes.insert(format!("{}: {assumed}", report.kind));
+                    }
                     premise::record(preview.context(), &report.namespace, &mut lint_report.assumed);
                 }
                 let pods = reports.into_iter().map(|report| {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anstream::ColorChoice;
 use anyhow::Context as _;
 use kube::Client;
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 use super::installation::InstallationArguments;
@@ -17,6 +18,7 @@ use trainmesh_core::cluster_facts::{ClusterFacts, ReferencedObjects};
 use trainmesh_core::config::Configuration;
 use trainmesh_core::preview::{Drift, PodReport, dry_run_pod, find_drift};
 use trainmesh_core::scope::Installation;
+use trainmesh_core::workload::RuntimeReference;
 
 /// Blocking access to a cluster.
 pub(super) struct LiveCluster {
@@ -84,6 +86,11 @@ impl LiveCluster {
     /// Reads the labels of `namespace`; `None` if it does not exist.
     pub(super) fn labels(&self, namespace: &str) -> anyhow::Result<Option<BTreeMap<String, String>>> {
         self.request(live::labels(&self.client, namespace))
+    }
+
+    /// Reads a training runtime; `None` if it does not exist.
+    pub(super) fn runtime(&self, reference: &RuntimeReference) -> anyhow::Result<Option<Value>> {
+        self.request(live::runtime(&self.client, reference))
     }
 
     /// Reads the cluster facts for fabrics, as far as permissions allow; none if fabrics are disabled.

@@ -13,6 +13,7 @@ use super::input::InputArguments;
 use super::installation::InstallationArguments;
 use super::live::LiveCluster;
 use super::output::Format;
+use super::runtime;
 use super::{Status, config};
 use crate::manifest::Inputs;
 use fail_on::Conditions;
@@ -53,6 +54,10 @@ Examples:
 
   # Replace placeholders such as ${NUM_NODES}, which a script passes through envsubst
   trainmesh preview -f nccl-tests.yaml --set NUM_NODES=2 --set GPU_PER_NODE=8
+
+  # Give the runtime of a TrainJob, or the version of Kubeflow Trainer that installed it
+  trainmesh preview -f trainjob.yaml --runtime runtime.yaml
+  trainmesh preview -f trainjob.yaml --runtime v2.1
 
   # Print the patch of one role
   trainmesh preview -f pytorchjob.yaml --role Worker -o patch
@@ -118,6 +123,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut context = arguments.input.read_context(&inputs)?;
     if let Some(live) = &live {
         read_namespace_labels(live, &inputs, namespace, &mut context)?;
+        runtime::read_from_cluster(live, &inputs, namespace, &mut context)?;
     }
     let facts = live.as_ref().map(|live| live.facts(&configuration)).unwrap_or_default();
     let installation =

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use anyhow::bail;
+use serde_json::Value;
 
 use super::Status;
 use super::installation::InstallationArguments;
@@ -11,6 +12,7 @@ use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::preview::{Drift, PodReport};
 use trainmesh_core::scope::Installation;
+use trainmesh_core::workload::RuntimeReference;
 
 const MESSAGE: &str = "this command requires the feature `cluster`: build trainmesh without --no-default-features";
 
@@ -44,6 +46,10 @@ impl LiveCluster {
     }
 
     pub(super) fn labels(&self, _namespace: &str) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+        match *self {}
+    }
+
+    pub(super) fn runtime(&self, _reference: &RuntimeReference) -> anyhow::Result<Option<Value>> {
         match *self {}
     }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{ApiResource, DynamicObject, PostParams};
-use kube::core::PartialObjectMeta;
+use kube::core::{GroupVersionKind, PartialObjectMeta};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::Value;
 use thiserror::Error;
 
 use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
+use trainmesh_core::workload::RuntimeReference;
 
 /// An apiserver request that failed.
 #[derive(Debug, Error)]
@@ -43,6 +44,24 @@ pub async fn configuration(client: &Client, namespace: &str) -> Result<Option<St
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let found = api.get_opt(CONFIG_MAP).await.map_err(failed(|| format!("read ConfigMap {namespace}/{CONFIG_MAP}")))?;
     Ok(found.and_then(|map| map.data?.remove(CONFIG_KEY)))
+}
+
+/// Returns the manifest of a training runtime of Kubeflow Trainer; `None` if it does not exist, or Trainer is not installed.
+pub async fn runtime(client: &Client, reference: &RuntimeReference) -> Result<Option<Value>, LiveError> {
+    let RuntimeReference { namespace, name } = reference;
+    let kind = if namespace.is_some() { "TrainingRuntime" } else { "ClusterTrainingRuntime" };
+    let version = GroupVersionKind::gvk("trainer.kubeflow.org", "v1alpha1", kind);
+    let resource = ApiResource::from_gvk(&version);
+    let api: Api<DynamicObject> = match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    match api.get(name).await {
+        Ok(found) => Ok(Some(serde_json::to_value(found).unwrap_or_default())),
+        // A kind that is not installed is also not found, but without a reason.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(failed(|| format!("read {kind} {name}"))(error)),
+    }
 }
 
 /// Returns `pod` as the apiserver would store it in `namespace`, after defaulting and all webhooks. Creates nothing.

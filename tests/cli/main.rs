@@ -26,4 +26,5 @@ mod lint;
 mod manifest_text;
 mod nccl_table;
 mod preview;
+mod runtime;
 mod terminal;

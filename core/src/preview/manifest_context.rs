@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::fabric::{COMPUTE_DOMAIN_GROUP, ComputeDomain};
 use crate::manifest::Document;
-use crate::workload::{RenderError, Runtimes};
+use crate::workload::{CLUSTER_RUNTIME, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP};
 use crate::{keys, scope};
 
 /// Kinds that [`ManifestContext`] collects. Documents that do not contain any of these strings can be skipped.
@@ -61,12 +61,8 @@ impl ManifestContext {
             (None, Some("Namespace")) => {
                 self.set_labels(name.to_owned(), labels(&document.value));
             }
-            (Some("trainer.kubeflow.org"), Some("TrainingRuntime")) => {
-                let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
-                self.runtimes.by_name.insert((Some(namespace), name.to_owned()), document.value.clone());
-            }
-            (Some("trainer.kubeflow.org"), Some("ClusterTrainingRuntime")) => {
-                self.runtimes.by_name.insert((None, name.to_owned()), document.value.clone());
+            (Some(TRAINER_GROUP), Some("TrainingRuntime" | CLUSTER_RUNTIME)) => {
+                self.add_runtime_manifest(document, namespace);
             }
             (Some(COMPUTE_DOMAIN_GROUP), Some("ComputeDomain")) => {
                 let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
@@ -74,6 +70,23 @@ impl ManifestContext {
             }
             _ => {}
         }
+    }
+
+    /// Adds `document` if it is a training runtime, and replaces the one with the same name. Returns true if it is one.
+    /// `namespace` is the namespace of documents without one.
+    pub fn add_runtime_manifest(&mut self, document: &Document, namespace: &str) -> bool {
+        let reference = RuntimeReference::of_runtime(&document.value, namespace);
+        reference.map(|reference| self.add_runtime(reference, document.value.clone())).is_some()
+    }
+
+    /// Adds the manifest of a training runtime.
+    pub fn add_runtime(&mut self, reference: RuntimeReference, manifest: Value) {
+        self.runtimes.by_name.insert(reference, manifest);
+    }
+
+    /// Sets the runtimes that are assumed for `TrainJobs` whose runtime has not been added.
+    pub fn assume_runtimes(&mut self, stock: StockRuntimes) {
+        self.runtimes.stock = stock;
     }
 
     /// Sets the labels of `namespace`.

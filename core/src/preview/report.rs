@@ -9,6 +9,7 @@ use super::InvalidField;
 use crate::finding::Finding;
 use crate::lint::JobContext;
 use crate::mutate::{Patch, RuleOutcome};
+use crate::workload::AssumedRuntime;
 
 /// Preview of the pods of a role.
 #[derive(Clone, Debug, Serialize)]
@@ -50,6 +51,9 @@ pub struct PodReport {
     /// Lint findings for the patched pod.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lint: Vec<Finding>,
+    /// Stock runtime of a `TrainJob` that is assumed, because its own is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_runtime: Option<AssumedRuntime>,
     /// Pod that the operator would create for replica 0.
     pub original: Value,
     /// Patch that the webhook would return for `original`.

@@ -9,7 +9,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::template::testing::render_with;
-use super::{IDENTITY_LABELS, RolePod, Runtimes, find, identify};
+use super::{IDENTITY_LABELS, RolePod, RuntimeReference, Runtimes, StockRuntimes, find, identify};
 use crate::pod::Pod;
 use crate::yaml;
 
@@ -161,9 +161,17 @@ fn read(path: &Path) -> Vec<Value> {
 fn render_all(documents: &[Value]) -> Vec<Result<Vec<RolePod>, String>> {
     let runtimes = documents.iter().filter(|document| document["kind"] == "ClusterTrainingRuntime");
     let by_name: BTreeMap<_, _> = runtimes
-        .map(|runtime| ((None, runtime["metadata"]["name"].as_str().unwrap_or_default().to_owned()), runtime.clone()))
+        .map(|runtime| {
+            (
+                RuntimeReference {
+                    namespace: None,
+                    name: runtime["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
+                },
+                runtime.clone(),
+            )
+        })
         .collect();
-    let runtimes = Runtimes { by_name };
+    let runtimes = Runtimes { by_name, stock: StockRuntimes::None };
     let is_workload = |document: &&Value| {
         let known = document["apiVersion"].as_str().zip(document["kind"].as_str());
         known.and_then(|(api_version, kind)| find(api_version, kind)).is_some()

@@ -5,10 +5,12 @@
 //! creates the Jobs, and the Job controller creates the pods. Trainer's status reporting, disabled by default, is not
 //! rendered.
 
+mod lookup;
 mod merge;
 mod policy;
 mod resources;
 mod runtime;
+mod stock;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +24,7 @@ use crate::workload::member::numeric_label;
 use crate::workload::template::{Field, Owner};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
 
-/// A `TrainJob`, whose runtime must be in the same input.
+/// A `TrainJob`, whose runtime is in the input, or else assumed.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "trainer.kubeflow.org",
     versions: &["v1alpha1"],
@@ -58,7 +60,7 @@ const LAUNCHER: &str = "launcher";
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, API_VERSION, KIND.kind)?;
-    let mut runtime = Runtime::resolve(manifest)?;
+    let (mut runtime, assumed) = Runtime::resolve(manifest)?;
     let note = policy::enforce(&owner.name, &mut runtime)?;
     runtime.apply_steps()?;
     let (path, job_set) = runtime.into_job_set(&owner.name)?;
@@ -68,6 +70,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let mut roles = job_set.roles()?;
     for role in &mut roles {
         role.notes.extend(note.clone());
+        role.assumed_runtime.clone_from(&assumed);
     }
     Ok(roles)
 }

@@ -113,7 +113,14 @@ impl Draft {
         let metadata: Map<String, Value> =
             fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": self.spec});
-        RolePod { name: name.into(), replicas: Some(replicas), generic: false, pod, notes: self.notes }
+        RolePod {
+            name: name.into(),
+            replicas: Some(replicas),
+            generic: false,
+            assumed_runtime: None,
+            pod,
+            notes: self.notes,
+        }
     }
 }
 

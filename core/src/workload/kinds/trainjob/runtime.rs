@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::merge::strategic_merge;
-use super::{ANCESTOR, DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, TRAINER};
+use super::{ANCESTOR, DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, TRAINER, lookup};
 use crate::workload::template::{Field, append, container_named, env, object_mut, objects, require_containers, upsert};
-use crate::workload::{Manifest, RenderError};
+use crate::workload::{AssumedRuntime, Manifest, RenderError};
 
 /// A runtime with the patches of the job applied.
 #[derive(Debug)]
@@ -44,10 +44,11 @@ pub(super) struct ReplicatedJob<'a> {
 }
 
 impl<'a> Runtime<'a> {
-    /// Looks up the runtime in the input, applies the job's patches and reads the replicated jobs.
-    pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<Self, RenderError> {
+    /// Looks up the runtime, applies the job's patches and reads the replicated jobs. Also returns the stock runtime that is
+    /// assumed.
+    pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<(Self, Option<AssumedRuntime>), RenderError> {
         let job = Field::root(manifest.raw).get("spec");
-        let found = find(manifest, &job)?;
+        let (found, assumed) = lookup::find(manifest, &job)?;
         let template = found.get("template");
         let mut annotations = template.get("metadata").get("annotations").cloned_object()?;
         let template_path = template.path().to_owned();
@@ -66,7 +67,7 @@ impl<'a> Runtime<'a> {
             return Err(replicated.missing());
         }
         let (policy, pod_group) = (found.get("mlPolicy"), found.get("podGroupPolicy"));
-        Ok(Self { job, policy, replicated_jobs, pod_group, template_path, annotations, job_set })
+        Ok((Self { job, policy, replicated_jobs, pod_group, template_path, annotations, job_set }, assumed))
     }
 
     /// Returns the replicated job of the training step.
@@ -198,25 +199,6 @@ impl<'a> ReplicatedJob<'a> {
 fn variables(step: &Field<'_>) -> Result<Vec<Value>, RenderError> {
     step.object()?;
     Ok(step.get("env").items()?.iter().filter_map(Field::value).cloned().collect())
-}
-
-fn find<'a>(manifest: &Manifest<'a>, job: &Field<'a>) -> Result<Field<'a>, RenderError> {
-    let reference = job.get("runtimeRef");
-    let name = reference.get("name").required_text()?;
-    if reference.get("apiGroup").raw_text()?.is_some_and(|group| group != "trainer.kubeflow.org") {
-        return Err(reference.get("apiGroup").invalid("trainer.kubeflow.org"));
-    }
-    let namespace = match reference.get("kind").raw_text()?.unwrap_or("ClusterTrainingRuntime") {
-        "ClusterTrainingRuntime" => None,
-        "TrainingRuntime" => Some(manifest.namespace.to_owned()),
-        _ => return Err(reference.get("kind").invalid("TrainingRuntime or ClusterTrainingRuntime")),
-    };
-    let found = manifest
-        .runtimes
-        .by_name
-        .get(&(namespace, name.to_owned()))
-        .ok_or_else(|| RenderError::Unresolved(format!("runtime {name} is not in the input: add its manifest")))?;
-    Ok(Field::with_path(found, format!("runtime {name}")).get("spec"))
 }
 
 /// Patches the spec of the `JobSet`, and preserves the order of its replicated jobs, in which they start.

@@ -2,8 +2,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::workload::Runtimes;
 use crate::workload::template::testing::{env_lines, render_with};
+use crate::workload::{RuntimeReference, Runtimes};
 
 /// Renders a job on a runtime with one node.
 fn render(policy: &Value, node: &Value, job: &Value) -> Vec<RolePod> {
@@ -21,9 +21,15 @@ fn render(policy: &Value, node: &Value, job: &Value) -> Vec<RolePod> {
     render_on(&json!({"mlPolicy": policy, "template": {"spec": {"replicatedJobs": replicated_jobs}}}), job)
 }
 
+/// Returns the runtime `r` with this spec.
+fn runtimes(spec: &Value) -> Runtimes {
+    let reference = RuntimeReference { namespace: None, name: "r".to_owned() };
+    Runtimes { by_name: [(reference, json!({"spec": spec}))].into(), ..Runtimes::default() }
+}
+
 /// Renders a job on a runtime with this spec.
 fn render_on(runtime: &Value, job: &Value) -> Vec<RolePod> {
-    let runtimes = Runtimes { by_name: [((None, "r".to_owned()), json!({"spec": runtime}))].into() };
+    let runtimes = runtimes(runtime);
     let mut spec = job.clone();
     spec["runtimeRef"] = json!({"name": "r"});
     let job = json!({
@@ -149,16 +155,6 @@ fn the_job_set_is_created_from_the_runtime(
     assert_eq!(roles[0].notes, notes);
 }
 
-#[test]
-fn a_missing_runtime_is_reported() {
-    let job = json!({
-        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"},
-        "spec": {"runtimeRef": {"name": "torch-distributed"}},
-    });
-    let error = render_with(&job, &Runtimes::default()).unwrap_err().to_string();
-    assert_eq!(error, "runtime torch-distributed is not in the input: add its manifest");
-}
-
 #[rstest]
 #[case::without_template(json!({}), "runtime r.spec.template.spec is missing")]
 #[case::without_parts(json!({"template": {"spec": {"replicatedJobs": []}}}), "runtime r.spec.template.spec.replicatedJobs is missing")]
@@ -167,7 +163,7 @@ fn a_missing_runtime_is_reported() {
     "runtime r.spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers is missing"
 )]
 fn a_malformed_runtime_is_rejected_with_its_path(#[case] spec: Value, #[case] message: &str) {
-    let runtimes = Runtimes { by_name: [((None, "r".to_owned()), json!({"spec": spec}))].into() };
+    let runtimes = runtimes(&spec);
     let job = json!({
         "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"},
         "spec": {"runtimeRef": {"name": "r"}},

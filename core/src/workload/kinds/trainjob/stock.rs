@@ -1,0 +1,118 @@
+//! The runtimes that Kubeflow Trainer installs.
+//!
+//! Follows `manifests/base/runtimes` of kubeflow/trainer at v2.0.1, v2.1.0, v2.2.1 and v2.3.0. The default commands of v2.0,
+//! which only print the environment, and the sizes of volumes are left out.
+
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use crate::workload::runtimes::{AssumedRuntime, CLUSTER_RUNTIME, StockRuntimes, TrainerVersion};
+use TrainerVersion::{V2_0, V2_1, V2_2, V2_3};
+use spec::{mpi, node, plain, torch, torch_image, torchtune, with_cache};
+
+/// A runtime of some versions.
+struct Stock {
+    name: &'static str,
+    /// Framework in its label.
+    framework: &'static str,
+    versions: RangeInclusive<TrainerVersion>,
+    /// Returns its spec.
+    spec: fn(&str, TrainerVersion) -> Value,
+}
+
+const STOCK: [Stock; 10] = [
+    Stock {
+        name: "torch-distributed",
+        framework: "torch",
+        versions: V2_0..=V2_3,
+        spec: |_, version| torch(version, &[node(&torch_image(version), json!({}))]),
+    },
+    Stock { name: "torch-distributed-with-cache", framework: "torch", versions: V2_1..=V2_3, spec: with_cache },
+    Stock {
+        name: "deepspeed-distributed",
+        framework: "deepspeed",
+        versions: V2_0..=V2_3,
+        spec: |_, version| mpi("ghcr.io/kubeflow/trainer/deepspeed-runtime", version),
+    },
+    Stock {
+        name: "mlx-distributed",
+        framework: "mlx",
+        versions: V2_0..=V2_3,
+        spec: |_, version| mpi("ghcr.io/kubeflow/trainer/mlx-runtime", version),
+    },
+    Stock {
+        name: "mpi-distributed",
+        framework: "mpi",
+        versions: V2_0..=V2_0,
+        spec: |_, version| mpi("mpioperator/mpi-pi:openmpi", version),
+    },
+    Stock {
+        name: "jax-distributed",
+        framework: "jax",
+        versions: V2_2..=V2_3,
+        spec: |_, _| plain("jax", "nvcr.io/nvidia/jax:25.10-py3"),
+    },
+    Stock {
+        name: "xgboost-distributed",
+        framework: "xgboost",
+        versions: V2_2..=V2_3,
+        spec: |_, _| plain("xgboost", "ghcr.io/kubeflow/trainer/xgboost-runtime"),
+    },
+    Stock {
+        name: "torchtune-llama3.2-1b",
+        framework: "torchtune",
+        versions: V2_0..=V2_3,
+        spec: |name, version| torchtune(name, version, "meta-llama/Llama-3.2-1B-Instruct", "llama3_2/1B_full"),
+    },
+    Stock {
+        name: "torchtune-llama3.2-3b",
+        framework: "torchtune",
+        versions: V2_0..=V2_3,
+        spec: |name, version| torchtune(name, version, "meta-llama/Llama-3.2-3B-Instruct", "llama3_2/3B_full"),
+    },
+    Stock {
+        name: "torchtune-qwen2.5-1.5b",
+        framework: "torchtune",
+        versions: V2_1..=V2_3,
+        spec: |name, version| torchtune(name, version, "Qwen/Qwen2.5-1.5B-Instruct", "qwen2_5/1.5B_full"),
+    },
+];
+
+/// The manifests of all runtimes, with their names and versions.
+static MANIFESTS: LazyLock<Vec<(&str, TrainerVersion, Value)>> = LazyLock::new(|| {
+    let manifests = TrainerVersion::ALL.into_iter().flat_map(|version| {
+        let of_version = STOCK.iter().filter(move |stock| stock.versions.contains(&version));
+        of_version.map(move |stock| (stock.name, version, manifest(stock, version)))
+    });
+    manifests.collect()
+});
+
+/// Returns the runtime `name` that `stock` allows to assume.
+pub(super) fn find(name: &str, stock: StockRuntimes) -> Option<(&'static Value, AssumedRuntime)> {
+    let is_allowed = |version| match stock {
+        StockRuntimes::None => false,
+        StockRuntimes::Version(only) => version == only,
+        StockRuntimes::Newest => true,
+    };
+    let found = MANIFESTS.iter().rfind(|(known, version, _)| *known == name && is_allowed(*version));
+    found.map(|(_, version, manifest)| (manifest, AssumedRuntime { name: name.to_owned(), trainer: version.name() }))
+}
+
+/// Returns the names of the runtimes of a version.
+#[cfg(test)]
+pub(super) fn names(version: TrainerVersion) -> Vec<&'static str> {
+    MANIFESTS.iter().filter(|(_, of, _)| *of == version).map(|(name, ..)| *name).collect()
+}
+
+fn manifest(stock: &Stock, version: TrainerVersion) -> Value {
+    let Stock { name, framework, versions: _, spec } = stock;
+    let metadata = json!({"name": name, "labels": {"trainer.kubeflow.org/framework": framework}});
+    let spec = spec(name, version);
+    json!({"apiVersion": super::API_VERSION, "kind": CLUSTER_RUNTIME, "metadata": metadata, "spec": spec})
+}
