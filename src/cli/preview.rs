@@ -70,7 +70,7 @@ an error.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     input: InputArguments,
-    /// Read labels and configuration from the cluster, and compare each pod with a server-side dry run
+    /// Read labels, configuration and training runtimes from the cluster, and compare each pod with a server-side dry run
     #[arg(long, conflicts_with_all = ["namespace_labels", "config"])]
     cluster: bool,
     /// Name of the kubeconfig context to use
