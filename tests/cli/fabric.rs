@@ -3,7 +3,7 @@
 use std::fs;
 
 use rstest::rstest;
-use trainmesh_core::config::{Configuration, builtin_profiles, profile_source};
+use trainmesh_core::config::{Configuration, ProfileSource, builtin_profiles, profile_source, profile_sources};
 use trainmesh_core::yaml;
 use trainmesh_testing::cli::{assert_exit, trainmesh};
 
@@ -30,6 +30,17 @@ fabric:
   - {name: two, transport: ib, namespaces: {selector: {matchLabels: {tier: gold}, matchExpressions: [{key: a, operator: NotIn, values: [b, c]}, {key: d, operator: DoesNotExist}]}}}
   - {name: three, transport: ib, namespaces: {names: [team-a], selector: {}}}
 ";
+
+/// Examples, by the names of their files without `.yaml`.
+const EXAMPLES: [&str; 7] = [
+    "coreweave-roce-gb300",
+    "gke-tcpxo",
+    "nebius-ib",
+    "oke-hostnet-gb200",
+    "oke-hostnet-gb300",
+    "oke-hostnet-mi355x",
+    "oke-roce-hostnet",
+];
 
 #[rstest]
 #[case::list(&["list", "--config", "-"], &["NAME ORIGIN TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one custom ib - team-b, team-a", "two custom ib - a notin (b,c),!d,tier=gold", "three custom ib - all", "tcp built-in tcp - all NCCL"])]
@@ -64,7 +75,8 @@ fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] std
 #[case::bad_configuration(&["list", "--config", "no/such/file"], 2, &[], "no/such/file")]
 #[case::sources(&["sources"], 0, &["PROFILE REPOSITORY COMMIT CHECKED FILE", "coreweave-ib coreweave/nccl-tests", "oke-hostnet-gb300 oracle-quickstart/oci-hpc-oke"], "")]
 #[case::sources_of_one(&["sources", "coreweave-ib-sharp"], 0, &["nccl-test-distributed-b300-64-sharp-mpijob.yaml"], "")]
-#[case::sources_of_none(&["sources", "tcp"], 2, &[], "no source is recorded for tcp")]
+#[case::sources_of_nccl(&["sources", "tcp"], 0, &["tcp NVIDIA/nccl 73cf112295c3"], "")]
+#[case::sources_of_none(&["sources", "lab"], 2, &[], "no source is recorded for lab")]
 #[case::sources_of_another_checkout(&["sources", "eks-efa", "--checkout", "examples"], 2, &[], "examples contains none of the files of awslabs/awsome-distributed-ai")]
 #[case::help(&["--help"], 0, &["Examples:", "trainmesh fabric show roce-sriov"], "")]
 #[case::no_command(&[], 2, &[], "Usage: trainmesh fabric")]
@@ -120,26 +132,33 @@ fn each_example_defines_the_profile_of_its_file_name() {
         names.push(name);
     }
     names.sort();
-    let expected = [
-        "coreweave-roce-gb300",
-        "gke-tcpxo",
-        "nebius-ib",
-        "oke-hostnet-gb200",
-        "oke-hostnet-gb300",
-        "oke-hostnet-mi355x",
-        "oke-roce-hostnet",
-    ];
-    assert_eq!(names, expected);
+    assert_eq!(names, EXAMPLES);
 }
 
 #[test]
-fn the_documentation_lists_every_profile_and_its_example_loads() {
+fn the_example_of_the_documentation_loads() {
     let page = include_str!("../../docs/fabric.md");
-    for name in builtin_profiles().all().keys() {
-        assert!(page.contains(&format!("| `{name}` |")), "{name} is not in docs/fabric.md");
-    }
     let (_, rest) = page.split_once("```yaml\n").unwrap();
     let (block, _) = rest.split_once("```").unwrap();
     let configuration = Configuration::parse(block).unwrap();
     assert!(configuration.fabric.profiles.is_custom("basement"), "{block}");
+}
+
+/// Each row of the table names the first file that the profile was checked against, and the number of others.
+#[test]
+fn the_documentation_lists_every_profile_with_its_sources() {
+    let page = include_str!("../../docs/fabric.md");
+    let profiles = builtin_profiles().all().into_keys().map(|name| (name, format!("| `{name}` | ")));
+    let examples = EXAMPLES.map(|name| (name, format!("| example [`{name}`](../examples/fabric/{name}.yaml) | ")));
+    for (name, cell) in profiles.chain(examples) {
+        let sources: Vec<_> = profile_sources().filter(|source| source.profile == name).collect();
+        let ProfileSource { repository, commit, date, file, .. } = sources[0];
+        let others = if sources.len() > 1 { format!(" (and {} more)", sources.len() - 1) } else { String::new() };
+        let expected = format!(
+            "{cell}[`{}`](https://github.com/{repository}/blob/{commit}/{file}) of {repository} at `{}`, {date}{others} | ",
+            file.rsplit('/').next().unwrap(),
+            &commit[..7]
+        );
+        assert!(page.contains(&expected), "docs/fabric.md does not contain {expected}");
+    }
 }

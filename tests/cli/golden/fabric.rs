@@ -4,13 +4,13 @@
 //! the same patch share a block, and so do GPU counts; if few lines differ from the previous count, only those are
 //! shown.
 
+mod machines;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
-use trainmesh_core::config::Profile;
-use trainmesh_core::config::profile::{Amount, Ratios};
 
 use trainmesh_testing::cli::trainmesh;
 
@@ -20,55 +20,6 @@ const GPUS: [u32; 3] = [1, 4, 8];
 
 /// Machines for all workloads on EKS: one with at least as many adapters as GPUs, one with fewer.
 const EKS_MACHINES: [&str; 2] = ["p5.48xlarge", "p4d.24xlarge"];
-
-/// Every machine that a profile distinguishes, with its number of GPUs.
-const MACHINES: &[(&str, &[(&str, u32)])] = &[
-    ("aks-nd-gb300", &[("Standard_ND128isr_GB300_v6", 4)]),
-    ("aks-nd-shared", &[("Standard_ND96isr_H100_v5", 8), ("Standard_ND128isr_GB300_v6", 4)]),
-    ("aks-nd-sriov", &[("Standard_ND96amsr_A100_v4", 8), ("Standard_ND96isr_H200_v5", 8)]),
-    ("coreweave-ib", &[("gd-8xh100ib-i128", 8), ("b200-8x", 8), ("b300-8x", 8), ("gb200-4x", 4)]),
-    ("coreweave-ib-nvl72", &[("gb200-4x", 4), ("gb300-4x", 4)]),
-    ("coreweave-ib-sharp", &[("gd-8xh100ib-i128", 8), ("b200-8x", 8), ("b300-8x", 8)]),
-    ("crusoe-ib", &[("h100-80gb-sxm-ib.8x", 8), ("h200-141gb-sxm-ib.8x", 8), ("b200-180gb-sxm-ib.8x", 8)]),
-    ("crusoe-ib-b300", &[("b300-288gb-sxm-ib.8x", 8)]),
-    ("crusoe-ib-gb200", &[("gb200-186gb-nvl.4x", 4)]),
-    ("eks-efa", EKS),
-    ("eks-efa-dra", EKS),
-    ("gke-mrdma-dra", &[("a3-ultragpu-8g", 8), ("a4-highgpu-8g", 8)]),
-    ("gke-mrdma-dra-a4x-max", &[("a4x-maxgpu-4g-metal", 4)]),
-    ("gke-rdma-gib-a3u", &[("a3-ultragpu-8g", 8), ("a4-highgpu-8g", 8)]),
-    ("gke-rdma-gib-a4", &[("a4-highgpu-8g", 8)]),
-    ("gke-rdma-gib-a4x", &[("a4x-highgpu-4g", 4)]),
-    (
-        "oke-roce-vf",
-        &[
-            ("BM.GPU4.8", 8),
-            ("BM.GPU.A100-v2.8", 8),
-            ("BM.GPU.B4.8", 8),
-            ("BM.GPU.H100.8", 8),
-            ("BM.GPU.H200.8", 8),
-            ("BM.GPU.B200.8", 8),
-            ("BM.GPU.B300.8", 8),
-        ],
-    ),
-    ("oke-roce-vf-h100", &[("BM.GPU.H100.8", 8), ("BM.GPU.H200.8", 8)]),
-    ("oke-roce-vf-mi300x", &[("BM.GPU.MI300X.8", 8)]),
-    ("oke-roce-vf-mi355x", &[("BM.GPU.MI355X-v1.8", 8), ("BM.GPU.MI355X.8", 8)]),
-];
-
-const EKS: &[(&str, u32)] = &[
-    ("p4d.24xlarge", 8),
-    ("p4de.24xlarge", 8),
-    ("p5.48xlarge", 8),
-    ("p5.4xlarge", 1),
-    ("p5e.48xlarge", 8),
-    ("p5en.48xlarge", 8),
-    ("p6-b200.48xlarge", 8),
-    ("p6-b300.48xlarge", 8),
-    ("p6e-gb200.36xlarge", 4),
-    ("ml.p5.48xlarge", 8),
-    ("g6.xlarge", 1),
-];
 
 #[test]
 fn profiles() {
@@ -82,34 +33,6 @@ fn profiles() {
             }
         }
     });
-}
-
-/// A pod on each machine. Profiles that depend on the machine have a row in the table.
-#[test]
-fn machines() {
-    super::settings().bind(|| {
-        for (name, entry) in trainmesh_core::config::builtin_profiles().all() {
-            let machines = MACHINES.iter().find(|(profile, _)| *profile == name).map(|(_, machines)| *machines);
-            assert_eq!(machines.is_some(), depends_on_machine(&entry.profile), "{name}");
-            if let Some(machines) = machines {
-                let text: String = machines.iter().map(|(machine, gpus)| on_machine(name, machine, *gpus)).collect();
-                insta::assert_snapshot!(format!("machine@{name}"), text);
-            }
-        }
-    });
-}
-
-fn depends_on_machine(profile: &Profile) -> bool {
-    let by_type = |amount: &Amount| matches!(amount, Amount::Devices { ratio: Ratios::ByInstanceType(_), .. });
-    !profile.matches.machines.is_empty() || profile.resources.iter().any(|resource| by_type(&resource.amount))
-}
-
-fn on_machine(name: &str, machine: &str, gpus: u32) -> String {
-    let gpus = gpus.to_string();
-    let run = trainmesh(&["fabric", "render", name, "--machine", machine, "--gpus", &gpus, "-o", "json"], "");
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let output: Value = serde_json::from_str(&run.stdout).unwrap();
-    format!("# {machine}, {gpus} GPUs\n{}\n", outcome(name, &output["results"][0]))
 }
 
 /// The outcome for a role of a workload with one GPU count.

@@ -71,6 +71,9 @@ fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str])
 #[case::empty_body("", &[])]
 #[case::unknown_field("hostNetwork: true\n", &["line 7: hostNetwork: unknown field: expected name, description, transport, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
 #[case::misspelled_field("resource: []\n", &["line 7: resource: unknown field: did you mean resources?"])]
+#[case::link_layer("linkLayer: ethernet\n", &["line 7: linkLayer: unknown field: expected name, description, transport, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
+#[case::source_of_the_file("delivery: {confSource: x}\n", &["line 7: delivery.confSource: unknown field: expected nccl or confPath"])]
+#[case::medium_of_shared_memory("volumes: {shm: {medium: Memory}}\n", &["line 7: volumes.shm.medium: unknown field: expected mount, sizeLimit or ifMissing"])]
 #[case::namespaces(
     "namespaces:\n  names: [team-a]\n  selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}, {key: e, operator: Exists}]}\n",
     &[]

@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn every_built_in_profile_has_a_source() {
-        for name in builtin_profiles().all().into_keys().filter(|name| *name != "tcp") {
+        for name in builtin_profiles().all().into_keys() {
             assert!(profile_sources().any(|source| source.profile == name), "{name}");
         }
     }

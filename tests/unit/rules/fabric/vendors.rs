@@ -1,5 +1,7 @@
 //! Each profile on a pod of its vendor's own manifest: the pod is left as it is, completed, or refused with the reason.
-//! The pods are reduced to what the profile looks at; config/fabric-sources.txt has the manifests and their commits.
+//! config/fabric-sources.txt lists the manifests and their commits.
+
+mod pods;
 
 use std::collections::BTreeMap;
 
@@ -10,126 +12,21 @@ use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::{Snapshot, mutate};
 use trainmesh_testing::snapshot::snapshot;
 
-use super::{decision, fabric, patched, with};
+use self::pods::*;
+use super::{decision, fabric, patched};
 
 const ADDED: &str = "applied FabricAdded";
 const REFUSED: &str = "refused FabricContradicted";
-const EFA: &str = "vpc.amazonaws.com/efa";
-const VF: &str = "nvidia.com/rdma-vf";
-const NETWORKS: &str = "k8s.v1.cni.cncf.io~1networks";
-
-/// Returns a pod with memory at `/dev/shm` whose container requests these resources.
-fn pod(limits: &Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-0"}, "spec": {
-        "containers": [{"name": "train", "image": "i", "resources": {"limits": limits, "requests": limits},
-            "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}],
-        "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
-    }})
-}
-
-fn select(pod: Value, label: &str, machine: &str) -> Value {
-    with(pod, "/spec/nodeSelector", json!({label: machine}))
-}
-
-fn on(pod: Value, machine: &str) -> Value {
-    select(pod, "node.kubernetes.io/instance-type", machine)
-}
-
-fn require(pod: Value, label: &str, machines: &[&str]) -> Value {
-    let terms = json!([{"matchExpressions": [{"key": label, "operator": "In", "values": machines}]}]);
-    let pointer = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
-    with(pod, pointer, terms)
-}
-
-fn annotate(pod: Value, key: &str, value: &str) -> Value {
-    with(pod, &format!("/metadata/annotations/{key}"), json!(value))
-}
-
-fn claim(pod: Value, name: &str, template: &str) -> Value {
-    let pod = with(pod, "/spec/containers/0/resources/claims/-", json!({"name": name}));
-    with(pod, "/spec/resourceClaims/-", json!({"name": name, "resourceClaimTemplateName": template}))
-}
-
-fn lock(pod: Value) -> Value {
-    with(pod, "/spec/containers/0/securityContext/capabilities/add", json!(["IPC_LOCK"]))
-}
-
-/// Tests of `CoreWeave` (coreweave/nccl-tests, mpi-operator).
-fn coreweave(gpus: u64, machine: &str) -> Value {
-    require(pod(&json!({"nvidia.com/gpu": gpus, "rdma/ib": 1})), "node.coreweave.cloud/type", &[machine])
-}
-
-/// `CoreWeave`'s GB300 with RoCE: sixteen networks.
-fn coreweave_roce() -> Value {
-    let ports = (0..4).flat_map(|card| (0..4).map(move |port| format!("ibs{card}p{port}-macvlan")));
-    let networks: Vec<Value> = ports.map(|name| json!({"name": name, "namespace": "cw-multus"})).collect();
-    annotate(coreweave(4, "gb300-4x"), NETWORKS, &json!(networks).to_string())
-}
-
-/// Google's NCCL tests with one network for each adapter (GoogleCloudPlatform/container-engine-accelerators).
-fn gke(gpus: u64, adapters: usize, accelerator: Option<&str>) -> Value {
-    let default = json!({"interfaceName": "eth0", "network": "default"});
-    let fast = (0..adapters)
-        .map(|index| json!({"interfaceName": format!("eth{}", index + 2), "network": format!("rdma-{index}")}));
-    let interfaces: Vec<Value> = std::iter::once(default).chain(fast).collect();
-    let pod = with(
-        gke_claimed(gpus),
-        "/metadata/annotations",
-        json!({
-            "networking.gke.io/default-interface": "eth0",
-            "networking.gke.io/interfaces": json!(interfaces).to_string(),
-        }),
-    );
-    match accelerator {
-        Some(accelerator) => select(pod, "cloud.google.com/gke-accelerator", accelerator),
-        None => pod,
-    }
-}
-
-/// The volumes of Google's NCCL tests.
-fn gke_claimed(gpus: u64) -> Value {
-    let mounts = [
-        ("nvidia", "/home/kubernetes/bin/nvidia", "/usr/local/nvidia"),
-        ("gib", "/home/kubernetes/bin/gib", "/usr/local/gib"),
-    ];
-    let env = json!([{"name": "LD_LIBRARY_PATH", "value": "/usr/local/nvidia/lib64"}]);
-    let pod = with(pod(&json!({"nvidia.com/gpu": gpus})), "/spec/containers/0/env", env);
-    mounts.into_iter().fold(pod, |pod, (name, from, to)| {
-        let pod = with(pod, "/spec/volumes/-", json!({"name": name, "hostPath": {"path": from}}));
-        with(pod, "/spec/containers/0/volumeMounts/-", json!({"name": name, "mountPath": to}))
-    })
-}
-
-/// Azure's NCCL tests (Azure/ai-infrastructure-on-azure, `infrastructure_validations/aks/NCCL`).
-fn aks(gpus: u64) -> Value {
-    lock(pod(&json!({"nvidia.com/gpu": gpus, "rdma/ib": gpus})))
-}
-
-/// AWS's NCCL tests (awslabs/awsome-distributed-ai, micro-benchmarks/nccl-tests/kubernetes).
-fn eks(gpus: u64, adapters: u64) -> Value {
-    let limits = json!({"nvidia.com/gpu": gpus, EFA: adapters, "hugepages-2Mi": "5120Mi", "memory": "32000Mi"});
-    let pod = pod(&limits);
-    with(pod, "/spec/volumes/0", json!({"name": "shm", "hostPath": {"path": "/dev/shm"}}))
-}
-
-/// Oracle's NCCL and RCCL tests with virtual functions (oracle-quickstart/oci-hpc-oke).
-fn oke(gpu: &str, functions: usize, shape: &str, network: &str) -> Value {
-    let pod = with(pod(&json!({gpu: 8, VF: functions})), "/spec/containers/0/securityContext/privileged", json!(true));
-    let pod = with(pod, "/spec/volumes/-", json!({"name": "devinf", "hostPath": {"path": "/dev/infiniband"}}));
-    let mount = json!({"name": "devinf", "mountPath": "/dev/infiniband"});
-    let pod = with(lock(pod), "/spec/containers/0/volumeMounts/-", mount);
-    on(annotate(pod, NETWORKS, &vec![network; functions].join(",")), shape)
-}
-
-/// Crusoe's NCCL tests (crusoecloud/solutions-library).
-fn crusoe(gpus: u64) -> Value {
-    lock(pod(&json!({"nvidia.com/gpu": gpus, "nvidia.com/hostdev": gpus})))
-}
-
-/// The RDMA test pods of NVIDIA's network operator (Mellanox/network-operator, example).
-fn network_operator(resource: &str, network: &str) -> Value {
-    annotate(lock(pod(&json!({"nvidia.com/gpu": 1, resource: 1}))), NETWORKS, network)
-}
+/// Profiles that are not built in.
+const EXAMPLES: [&str; 7] = [
+    include_str!("../../../../examples/fabric/coreweave-roce-gb300.yaml"),
+    include_str!("../../../../examples/fabric/gke-tcpxo.yaml"),
+    include_str!("../../../../examples/fabric/nebius-ib.yaml"),
+    include_str!("../../../../examples/fabric/oke-hostnet-gb200.yaml"),
+    include_str!("../../../../examples/fabric/oke-hostnet-gb300.yaml"),
+    include_str!("../../../../examples/fabric/oke-hostnet-mi355x.yaml"),
+    include_str!("../../../../examples/fabric/oke-roce-hostnet.yaml"),
+];
 
 /// Resources, claims and networks of the pod stay as they are, unless `added` lists them.
 #[rstest]
@@ -145,12 +42,14 @@ fn network_operator(resource: &str, network: &str) -> Value {
 #[case::gke_managed("gke-mrdma-dra", claim(gke_claimed(8), "rdma", "nccl-test-all-mrdma"), REFUSED, "train already claims devices by template nccl-test-all-mrdma: name it in dra.claims of the profile", &[])]
 #[case::gke_managed_by_the_profile("gke-mrdma-dra", claim(gke_claimed(8), "net", "fabric-mrdma"), ADDED, "NCCL_NET=gIB", &[])]
 #[case::gke_managed_on_b200("gke-mrdma-dra", select(claim(gke_claimed(8), "net", "fabric-mrdma"), "cloud.google.com/gke-accelerator", "nvidia-b200"), ADDED, "tuner_config_a4.txtpb", &[])]
+#[case::gke_tcpxo("gke-tcpxo", gke_tcpxo(), REFUSED, "container tcpxo-daemon is not a native sidecar: rename or remove it", &[])]
 #[case::gke_a4x_max("gke-mrdma-dra-a4x-max", claim(claim(gke_claimed(4), "compute-domain-channel", "nccl-test-compute-domain-channel"), "rdma", "nccl-test-all-mrdma"), REFUSED, "already claims devices by template nccl-test-all-mrdma", &[])]
 #[case::gke_a4x_max_with_a_channel("gke-mrdma-dra-a4x-max", require(claim(gke_claimed(4), "compute-domain-channel", "channel"), "cloud.google.com/gke-accelerator", &["nvidia-gb300"]), ADDED, "added claim rdma (template fabric-mrdma)", &["claims"])]
 #[case::aks_h100("aks-nd-sriov", on(aks(8), "Standard_ND96isr_H100_v5"), ADDED, "added NCCL_MIN_NCHANNELS=32", &[])]
 #[case::aks_without_a_machine("aks-nd-sriov", aks(8), ADDED, "found rdma/ib: 8", &[])]
 #[case::aks_gb300_in_the_h100_profile("aks-nd-sriov", on(aks(4), "Standard_ND128isr_GB300_v6"), REFUSED, "not for Standard_ND128isr_GB300_v6: select aks-nd-gb300", &[])]
 #[case::aks_gb300("aks-nd-gb300", claim(on(aks(4), "Standard_ND128isr_GB300_v6"), "nccl-test-channel", "nccl-test-channel"), ADDED, "found rdma/ib: 4", &[])]
+#[case::aks_h100_shared("aks-nd-shared", on(aks_shared(), "Standard_ND96isr_H100_v5"), ADDED, "found rdma/shared_ib: 1", &[])]
 #[case::eks_p5("eks-efa", on(eks(8, 32), "p5.48xlarge"), ADDED, "found vpc.amazonaws.com/efa: 32", &[])]
 #[case::eks_without_a_machine("eks-efa", eks(8, 32), ADDED, "found vpc.amazonaws.com/efa: 32", &[])]
 #[case::eks_on_an_unknown_machine("eks-efa", on(eks(8, 7), "p9.48xlarge"), ADDED, "found vpc.amazonaws.com/efa: 7", &[])]
@@ -163,17 +62,26 @@ fn network_operator(resource: &str, network: &str) -> Value {
 #[case::eks_b300("eks-efa", on(pod(&json!({"nvidia.com/gpu": 8})), "p6-b300.48xlarge"), ADDED, "added vpc.amazonaws.com/efa: 16", &[EFA])]
 #[case::eks_unknown_machine("eks-efa", on(pod(&json!({"nvidia.com/gpu": 8})), "p9.48xlarge"), REFUSED, "the number of vpc.amazonaws.com/efa on p9.48xlarge is unknown", &[])]
 #[case::eks_two_machines("eks-efa", require(pod(&json!({"nvidia.com/gpu": 8})), "node.kubernetes.io/instance-type", &["p5.48xlarge", "p5en.48xlarge"]), REFUSED, "differs between p5.48xlarge and p5en.48xlarge: add a nodeSelector for one of them", &[])]
-#[case::oke_h100("oke-roce-vf-h100", oke("nvidia.com/gpu", 16, "BM.GPU.H100.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 16", &[])]
-#[case::oke_h200_in_the_h100_profile("oke-roce-vf-h100", oke("nvidia.com/gpu", 8, "BM.GPU.H200.8", "default/rdma-vf"), REFUSED, "not for BM.GPU.H200.8: select oke-roce-vf", &[])]
-#[case::oke_h200("oke-roce-vf", oke("nvidia.com/gpu", 8, "BM.GPU.H200.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 8", &[])]
-#[case::oke_b200("oke-roce-vf", oke("nvidia.com/gpu", 8, "BM.GPU.B200.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 8", &[])]
-#[case::oke_b300("oke-roce-vf", oke("nvidia.com/gpu", 16, "BM.GPU.B300.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 16", &[])]
-#[case::oke_a100("oke-roce-vf", oke("nvidia.com/gpu", 16, "BM.GPU.A100-v2.8", "rdma-vf"), ADDED, "kept networks rdma-vf", &[])]
-#[case::oke_mi300x("oke-roce-vf-mi300x", oke("amd.com/gpu", 8, "BM.GPU.MI300X.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 8", &[])]
-#[case::oke_mi355x("oke-roce-vf-mi355x", oke("amd.com/gpu", 8, "BM.GPU.MI355X-v1.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 8", &[])]
+#[case::oke_h100("oke-roce-vf-h100", oke_vf("nvidia.com/gpu", 16, "BM.GPU.H100.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 16", &[])]
+#[case::oke_h200_in_the_h100_profile("oke-roce-vf-h100", oke_vf("nvidia.com/gpu", 8, "BM.GPU.H200.8", "default/rdma-vf"), REFUSED, "not for BM.GPU.H200.8: select oke-roce-vf", &[])]
+#[case::oke_h200("oke-roce-vf", oke_vf("nvidia.com/gpu", 8, "BM.GPU.H200.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 8", &[])]
+#[case::oke_b200("oke-roce-vf", oke_vf("nvidia.com/gpu", 8, "BM.GPU.B200.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 8", &[])]
+#[case::oke_b300("oke-roce-vf", oke_vf("nvidia.com/gpu", 16, "BM.GPU.B300.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 16", &[])]
+#[case::oke_a100("oke-roce-vf", oke_vf("nvidia.com/gpu", 16, "BM.GPU.A100-v2.8", "rdma-vf"), ADDED, "kept networks rdma-vf", &[])]
+#[case::oke_mi300x("oke-roce-vf-mi300x", oke_vf("amd.com/gpu", 8, "BM.GPU.MI300X.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 8", &[])]
+#[case::oke_mi355x("oke-roce-vf-mi355x", oke_vf("amd.com/gpu", 8, "BM.GPU.MI355X-v1.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 8", &[])]
+#[case::oke_host_h100("oke-roce-hostnet", oke_host("nvidia.com/gpu", 8, "BM.GPU.H100.8"), ADDED, "found mount /dev/infiniband", &[])]
+#[case::oke_host_gb200("oke-hostnet-gb200", oke_host("nvidia.com/gpu", 4, "BM.GPU.GB200.4"), ADDED, "found mount /dev/infiniband", &[])]
+#[case::oke_host_gb200_v2("oke-hostnet-gb200", oke_host("nvidia.com/gpu", 4, "BM.GPU.GB200-v2.4"), ADDED, "found mount /dev/infiniband", &[])]
+#[case::oke_host_gb200_v3("oke-hostnet-gb200-v3", oke_host("nvidia.com/gpu", 4, "BM.GPU.GB200-v3.4"), ADDED, "found mount /dev/infiniband", &[])]
+#[case::oke_host_gb200_v3_in_the_first_profile("oke-hostnet-gb200", oke_host("nvidia.com/gpu", 4, "BM.GPU.GB200-v3.4"), REFUSED, "not for BM.GPU.GB200-v3.4: select oke-hostnet-gb200-v3", &[])]
+#[case::oke_host_gb300("oke-hostnet-gb300", oke_host("nvidia.com/gpu", 4, "BM.GPU.GB300.4"), ADDED, "found mount /dev/infiniband", &[])]
+#[case::oke_host_mi355x("oke-hostnet-mi355x", oke_host("amd.com/gpu", 8, "BM.GPU.MI355X.8"), ADDED, "found mount /dev/infiniband", &[])]
 #[case::crusoe_h200("crusoe-ib", on(crusoe(8), "h200-141gb-sxm-ib.8x"), ADDED, "h200-141gb-sxm-ib-cloud-hypervisor.xml", &[])]
 #[case::crusoe_b300("crusoe-ib-b300", crusoe(8), ADDED, "found nvidia.com/hostdev: 8", &[])]
 #[case::crusoe_gb200("crusoe-ib-gb200", claim(crusoe(4), "compute-domain-channel", "nccl-compute-domain-channel"), ADDED, "found nvidia.com/hostdev: 4", &[])]
+#[case::nebius("nebius-ib", nebius(), ADDED, "added /dev/infiniband (hostPath)", &[])]
+#[case::ib_shared("ib-shared", shared_plugin(), ADDED, "found rdma/hca_shared_devices_a: 1", &[])]
 #[case::macvlan("roce-shared-macvlan", network_operator("rdma/rdma_shared_device_a", "rdma-net-ipam"), ADDED, "kept networks rdma-net-ipam of the pod", &[])]
 #[case::macvlan_of_another_purpose("roce-shared-macvlan", annotate(pod(&json!({"nvidia.com/gpu": 1})), NETWORKS, "storage"), ADDED, "added network macvlan-network", &["rdma/rdma_shared_device_a", "networks"])]
 #[case::sriov("roce-sriov", network_operator("nvidia.com/sriov_resource", "example-sriov-network"), ADDED, "kept networks example-sriov-network", &[])]
@@ -185,7 +93,8 @@ fn leaves_a_vendors_pod_unharmed(
     #[case] part: &str,
     #[case] added: &[&str],
 ) {
-    let config = Configuration::parse(include_str!("../../../../examples/fabric/coreweave-roce-gb300.yaml")).unwrap();
+    let mut examples = EXAMPLES.iter().map(|text| Configuration::parse(text).unwrap());
+    let config = examples.find(|example| example.fabric.profiles.is_custom(profile)).unwrap_or_default();
     let labels = BTreeMap::from([("trainmesh.dev/fabric".to_owned(), profile.to_owned())]);
     let facts = Snapshot { cluster: ClusterView::default(), ..snapshot(&labels, &config) };
     let outcome = mutate(&pod, &facts);
