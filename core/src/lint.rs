@@ -44,7 +44,7 @@ use setting::sets_nccl;
 use sink::FindingSink;
 
 use crate::config::{CheckId, Fabric, LintSettings, Profile};
-use crate::finding::{Finding, Severity};
+use crate::finding::Finding;
 use crate::pod::Pod;
 
 /// Returns true if a profile is selected for `pod`, or one of its containers requests an RDMA device or sets an NCCL
@@ -83,10 +83,10 @@ pub fn lint_selected(
     findings
 }
 
-/// Runs FP021 alone, for the rule `mesh.traffic`. Returns `None` if the check is disabled or only informational.
+/// Runs FP021 alone, for the rule `mesh.traffic`.
 pub(crate) fn captured_traffic(input: &LintInput<'_>, settings: &LintSettings) -> Option<Finding> {
     let mut findings = run_alone(CAPTURED_TRAFFIC, settings, |findings| mesh::check_input(input, findings));
-    findings.pop().filter(|finding| finding.severity != Severity::Info)
+    findings.pop()
 }
 
 /// Runs FP045 alone, for pods without a fabric. `labels` are those of the pod's namespace.

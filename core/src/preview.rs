@@ -147,8 +147,18 @@ impl Preview {
         let (config, config_hash) = (&self.config, self.config_hash.as_str());
         let (namespace, labels) = (report.namespace.as_str(), self.context.labels(&report.namespace));
         let (mode, replicas) = (Mode::Enabled, report.replicas);
+        let labels_assumed = self.context.is_assumed(namespace);
         let cluster = self.facts.view(namespace, None);
-        let snapshot = Snapshot { mode, namespace, namespace_labels: labels, config, config_hash, replicas, cluster };
+        let snapshot = Snapshot {
+            mode,
+            namespace,
+            namespace_labels: labels,
+            labels_assumed,
+            config,
+            config_hash,
+            replicas,
+            cluster,
+        };
         let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
         let after = lint_input(original, patched, &snapshot);
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
@@ -165,11 +175,21 @@ impl Preview {
             Ok(mode) => {
                 let (config, config_hash) = (&self.config, self.config_hash.as_str());
                 let replicas = role.replicas;
+                let labels_assumed = self.context.is_assumed(namespace);
                 // The pods belong to a new job.
                 let cluster = self.facts.view(namespace, None);
                 mutate(
                     &role.pod,
-                    &Snapshot { mode, namespace, namespace_labels: labels, config, config_hash, replicas, cluster },
+                    &Snapshot {
+                        mode,
+                        namespace,
+                        namespace_labels: labels,
+                        labels_assumed,
+                        config,
+                        config_hash,
+                        replicas,
+                        cluster,
+                    },
                 )
             }
         }

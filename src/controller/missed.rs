@@ -172,6 +172,7 @@ mod tests {
             mode: Mode::Enabled,
             namespace: "team-a",
             namespace_labels: &labels,
+            labels_assumed: false,
             config: &config,
             config_hash: "",
             replicas: None,

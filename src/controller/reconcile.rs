@@ -212,6 +212,7 @@ async fn check_webhook(facts: &PodFacts, check: WebhookCheck, context: &Context)
         mode,
         namespace: &facts.namespace,
         namespace_labels: &labels,
+        labels_assumed: false,
         config,
         config_hash: hash,
         replicas: None,

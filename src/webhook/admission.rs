@@ -164,8 +164,16 @@ fn evaluate(
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
     let Active { config, hash, catalog: _ } = active;
     let cluster = facts.view(namespace, gang(facts, Pod::new(pod), namespace).as_ref());
-    let snapshot =
-        Snapshot { mode, namespace, namespace_labels: labels, config, config_hash: hash, replicas: None, cluster };
+    let snapshot = Snapshot {
+        mode,
+        namespace,
+        namespace_labels: labels,
+        labels_assumed: false,
+        config,
+        config_hash: hash,
+        replicas: None,
+        cluster,
+    };
     let response = respond(review, pod, &snapshot)?;
     if let Some(outcome) = &response.mutation {
         log(review, Pod::new(pod), namespace, outcome, started.elapsed());

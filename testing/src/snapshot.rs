@@ -13,6 +13,7 @@ pub fn snapshot<'a>(labels: &'a BTreeMap<String, String>, config: &'a Configurat
         mode: Mode::Enabled,
         namespace: "team-a",
         namespace_labels: labels,
+        labels_assumed: false,
         config,
         config_hash: "0123456789ab",
         replicas: None,

@@ -11,6 +11,7 @@ use json_schema::accepts;
 
 mod fabric;
 mod json_schema;
+mod profile;
 mod termination;
 
 const DEFAULT: &str = include_str!("../../config/default.yaml");

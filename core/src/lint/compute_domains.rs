@@ -19,6 +19,8 @@ const TOPOLOGY_KEYS: [&str; 4] = [
     "kueue.x-k8s.io/podset-slice-required-topology",
     "alpha.jobset.sigs.k8s.io/exclusive-topology",
 ];
+/// Topology key of single nodes.
+const HOSTNAME: &str = "kubernetes.io/hostname";
 /// Node labels that do not narrow a job down to one `NVLink` domain.
 const COMMON_LABELS: [&str; 3] = [keys::INSTANCE_TYPE, "kubernetes.io/os", "kubernetes.io/arch"];
 
@@ -102,11 +104,35 @@ fn uses_rdma_or_gpu(value: &str) -> bool {
 /// Returns true if something may keep the pods of the job together.
 fn has_topology(context: &CheckContext<'_>) -> bool {
     let pod = context.input.pod;
-    let affinity = context.spec("affinity").and_then(Value::as_object);
     let selector = context.spec("nodeSelector").and_then(Value::as_object);
-    let selects = selector.is_some_and(|labels| labels.keys().any(|key| !COMMON_LABELS.contains(&key.as_str())));
+    let selects = selector.is_some_and(|labels| labels.keys().any(|key| narrows_nodes(key)));
     let by_scheduler = TOPOLOGY_KEYS.iter().any(|key| pod.annotation(key).or(pod.label(key)).is_some());
-    let has_affinity =
-        affinity.is_some_and(|kinds| kinds.contains_key("podAffinity") || kinds.contains_key("nodeAffinity"));
-    has_affinity || selects || by_scheduler
+    selects || by_scheduler || context.spec("affinity").is_some_and(has_affinity)
+}
+
+/// Returns true if the affinity may keep pods in fewer nodes than those of a machine type, or beside each other.
+fn has_affinity(affinity: &Value) -> bool {
+    let has_key = |term: &Value| {
+        let expressions = term.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
+        expressions.filter_map(|expression| expression.get("key")?.as_str()).any(narrows_nodes)
+    };
+    // On one node, pods need no NVLink between nodes.
+    let has_domain = |term: &Value| term.get("topologyKey").is_some_and(|key| key != HOSTNAME);
+    terms(affinity, "nodeAffinity", "preference").any(has_key)
+        || terms(affinity, "podAffinity", "podAffinityTerm").any(has_domain)
+}
+
+/// Returns the required and preferred terms of an affinity; `preferred` is the field of a preferred term.
+fn terms<'a>(affinity: &'a Value, kind: &str, preferred: &'static str) -> impl Iterator<Item = &'a Value> {
+    let rules = |when: &str| affinity.get(kind).and_then(|rules| rules.get(when));
+    let required = rules("requiredDuringSchedulingIgnoredDuringExecution");
+    // That of nodes is an object with a list, that of pods is a list.
+    let required = required.map(|terms| terms.get("nodeSelectorTerms").unwrap_or(terms)).and_then(Value::as_array);
+    let weighted = rules("preferredDuringSchedulingIgnoredDuringExecution").and_then(Value::as_array);
+    let weighted = weighted.into_iter().flatten().filter_map(move |term| term.get(preferred));
+    required.into_iter().flatten().chain(weighted)
+}
+
+fn narrows_nodes(label: &str) -> bool {
+    !COMMON_LABELS.contains(&label)
 }

@@ -19,6 +19,8 @@ pub struct LintInput<'a> {
     pub original: Pod<'a>,
     /// Labels of the pod's namespace.
     pub labels: &'a BTreeMap<String, String>,
+    /// True if `labels` are not known but assumed.
+    pub labels_assumed: bool,
     /// Profile that is selected for the pod.
     pub profile: Option<&'a Profile>,
     /// Known facts of the cluster.

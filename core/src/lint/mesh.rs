@@ -4,6 +4,7 @@
 use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
+use crate::finding::Severity;
 use crate::keys;
 use crate::pod::Injection;
 use crate::workload;
@@ -19,7 +20,9 @@ pub(super) fn captured_traffic(context: &CheckContext<'_>, findings: &mut Findin
 /// Runs FP021 without a [`CheckContext`].
 pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
     if is_captured(input) {
-        findings.push(FIELD, MESSAGE);
+        // Assumed labels do not prove that the cluster has Istio.
+        let severity = if input.labels_assumed { Severity::Info } else { Severity::Warning };
+        findings.push_as(severity, FIELD, MESSAGE);
     }
 }
 

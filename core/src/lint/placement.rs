@@ -77,7 +77,9 @@ pub(super) fn no_gpudirect(context: &CheckContext<'_>, findings: &mut FindingSin
     }
 }
 
-/// FP041: several pods of a job, each with a part of a node, may share a node.
+/// FP041: several pods of a job, each with a part of a node, may share a node. This includes pods with one GPU: NCCL
+/// identifies a node by the hostname, which differs between pods, together with the boot ID (NVIDIA/nccl,
+/// `src/misc/utils.cc`, `getHostHash` at 73cf112295c3, 2026-06-04).
 pub(super) fn parts_of_a_node(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some(nodes) = context.input.cluster.nodes.filter(|_| context.has_several_pods() && !spreads_pods(context))
     else {
@@ -86,7 +88,7 @@ pub(super) fn parts_of_a_node(context: &CheckContext<'_>, findings: &mut Finding
     for container in context.gpu_containers() {
         let resource = container.spec.accelerators().map_or("", |accelerators| accelerators.resource);
         // A node that holds two such pods is enough. The message must not disclose the size of the nodes.
-        if container.gpus > 1 && nodes.max_allocatable(resource) >= container.gpus.saturating_mul(2) {
+        if nodes.max_allocatable(resource) >= container.gpus.saturating_mul(2) {
             let message =
                 format!("{}: pods of the job may share a node, without NVLink between them", container.display_name());
             findings.push(container.pointer("/resources/limits"), message);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::exemption::exemption;
 use super::{ProfileChoice, RuleOutcome, Snapshot};
 use crate::config::Profile;
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 use crate::lint::{self, LintInput};
 use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
@@ -26,23 +26,37 @@ pub(super) fn lint_patched_pod(
     }
     let pod = after.map_or(original, Pod::new);
     let is_checked = snapshot.mode != Mode::IstioAux && fabric.enabled;
-    if !is_checked || !lint::uses_fabric(pod, selected_profile(original, snapshot)) {
-        return lint::keys_without_effect(original, snapshot.namespace_labels, &fabric.lint);
+    let mut findings = if is_checked && lint::uses_fabric(pod, selected_profile(original, snapshot)) {
+        let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
+        // The rules themselves report these checks as warnings, the first one for every training pod.
+        let is_selected = |check| ![lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES].contains(&check);
+        lint::lint_selected(&input, &fabric.lint, is_selected)
+    } else {
+        lint::keys_without_effect(original, snapshot.namespace_labels, &fabric.lint)
+    };
+    findings.extend(assumed_capture(original, pod, snapshot));
+    findings.sort_by_key(|finding| (finding.severity, finding.code));
+    findings
+}
+
+/// Returns the finding about captured traffic if it is only informational, so that the rule `mesh.traffic` omits it.
+fn assumed_capture(original: Pod<'_>, pod: Pod<'_>, snapshot: &Snapshot<'_>) -> Option<Finding> {
+    if !snapshot.labels_assumed || snapshot.mode == Mode::IstioAux || !snapshot.config.mesh.enabled {
+        return None;
     }
-    let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
-    // The rules themselves report these checks as warnings, the first one for every training pod.
-    let is_selected = |check| ![lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES].contains(&check);
-    lint::lint_selected(&input, &fabric.lint, is_selected)
+    let finding = lint::captured_traffic(&lint_input(original, pod, snapshot), &snapshot.config.fabric.lint)?;
+    (finding.severity == Severity::Info).then_some(finding)
 }
 
 /// Returns the lint input for a pod: `original` as its owner created it, `pod` after the patch.
 #[must_use]
 pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) -> LintInput<'a> {
-    let Snapshot { namespace, namespace_labels: labels, replicas, cluster, .. } = *snapshot;
+    let Snapshot { namespace, namespace_labels: labels, labels_assumed, replicas, cluster, .. } = *snapshot;
     LintInput {
         pod,
         original,
         labels,
+        labels_assumed,
         profile: selected_profile(original, snapshot),
         cluster,
         member: workload::identify(original),

@@ -17,6 +17,8 @@ pub struct Snapshot<'a> {
     pub namespace: &'a str,
     /// Labels of the namespace.
     pub namespace_labels: &'a BTreeMap<String, String>,
+    /// True if `namespace_labels` are not known: a preview assumes them.
+    pub labels_assumed: bool,
     /// Active configuration.
     pub config: &'a Configuration,
     /// Hash of the configuration, for the audit log.

@@ -121,6 +121,7 @@ mod tests {
             mode,
             namespace: pod.namespace,
             namespace_labels: &labels,
+            labels_assumed: false,
             config: &config,
             config_hash: "0123456789ab",
             replicas: None,

@@ -29,6 +29,50 @@ spec:
             - {name: NCCL_IB_GID_INDEX, value: \"3\"}
 ";
 
+const NAMESPACE: &str = "\
+apiVersion: v1
+kind: Namespace
+metadata: {name: default, labels: {istio-injection: enabled}}
+";
+
+/// A training job without settings of NCCL.
+const PLAIN_JOB: &str = "\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: i}]}}}
+";
+
+/// A job of Kubeflow Trainer whose launcher runs `mpirun`. `AS_NODE` says if the launcher also runs ranks.
+const MPI_TRAIN_JOB: &str = "\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainingRuntime
+metadata: {name: mpi}
+spec:
+  mlPolicy: {numNodes: 2, mpi: {numProcPerNode: 8, mpiImplementation: OpenMPI, runLauncherAsNode: AS_NODE}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: launcher
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec: {template: {spec: {containers: [{name: node, image: i, command: [mpirun, -n, '16', train]}]}}}
+      - name: node
+        template:
+          spec:
+            template:
+              spec: {containers: [{name: node, image: i, command: [/usr/sbin/sshd, -De], resources: {limits: {nvidia.com/gpu: 8}}}]}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llama}
+spec:
+  runtimeRef: {name: mpi, kind: TrainingRuntime}
+  trainer: {numNodes: 2, env: [{name: NCCL_IB_HCA, value: mlx5}]}
+";
+
 fn manifest_with(id: &str) -> String {
     let value = match id {
         "W" => "{name: NCCL_IB_DISABLE, value: \"true\"}",
@@ -41,7 +85,7 @@ fn manifest_with(id: &str) -> String {
 }
 
 #[rstest]
-#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_RETRY_CNT is 100", "why: ", "fix: set a value", "pods: 1; E: 1, W: 2, I: 1"], "")]
+#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_RETRY_CNT is 100", "why: ", "fix: set a value", "pods: 1; E: 1, W: 1, I: 2"], "")]
 #[case::below_the_threshold(&["lint", "-f", "-"], &manifest_with("W"), 0, &["FP004 W"], "")]
 #[case::warnings_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("W"), 1, &["FP004 W"], "")]
 #[case::notes_do_not_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("I"), 0, &["FP010 I"], "")]
@@ -58,8 +102,27 @@ fn manifest_with(id: &str) -> String {
     &["FP027 E profile ib-shared needs IPC_LOCK, which Pod Security baseline forbids"],
     ""
 )]
-#[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 W NCCL and gloo"], "")]
+#[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 I NCCL and gloo", "W: 1, I: 2"], "")]
+#[case::mesh_by_labels(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and gloo", "W: 2, I: 1"], "")]
+#[case::mesh_by_the_input(&["lint", "-f", "-"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP021 W NCCL and gloo"], "")]
+#[case::mesh_in_preview(&["preview", "-f", "-"], JOB, 0, &["FP021 I NCCL and gloo"], "")]
+#[case::mesh_by_labels_in_preview(&["preview", "-f", "-", "--namespace-labels", "istio-injection=enabled,trainmesh.dev/inject=enabled"], JOB, 0, &["warning FP021: NCCL and gloo"], "")]
+#[case::preview_of_an_assumed_mesh_succeeds(&["preview", "-f", "-", "--fail-on", "warning"], PLAIN_JOB, 0, &["FP021 I"], "")]
 #[case::no_mesh(&["lint", "-f", "-", "--namespace-labels", "", "--fail-on", "E"], JOB, 1, &["namespace labels: none", "W: 1,"], "")]
+#[case::launcher_of_a_train_job(
+    &["lint", "-f", "-"],
+    &MPI_TRAIN_JOB.replace("AS_NODE", "false"),
+    0,
+    &["FP042 W container node: mpirun does not pass NCCL_IB_HCA to the ranks"],
+    ""
+)]
+#[case::launcher_of_a_train_job_with_ranks(
+    &["lint", "-f", "-"],
+    &MPI_TRAIN_JOB.replace("AS_NODE", "true"),
+    0,
+    &["FP023 W container node: NCCL_IB_HCA does not reach ranks that sshd starts"],
+    ""
+)]
 #[case::roles_are_folded(&["lint", "-f", "examples/pytorchjob.yaml"], "", 0, &["examples/pytorchjob.yaml:2: PyTorchJob research/llama-pretrain Master, Worker\n"], "")]
 #[case::invalid_pod(
     &["lint", "-f", "-", "--fail-on", "W"],
@@ -97,7 +160,7 @@ fn json_output_names_the_pod_and_the_field() {
     let result = &value["results"][0];
     assert_eq!((&result["document"], &result["line"]), (&1.into(), &5.into()));
     assert_eq!((&result["role"], &result["replicas"]), (&"Worker".into(), &3.into()));
-    assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP021", "FP010"]);
+    assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010", "FP021"]);
     let fields: Vec<&String> = result["lint"][0].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["id", "severity", "message", "cure", "field", "link"]);
     assert!(value["errors"].as_array().unwrap().is_empty());
@@ -112,7 +175,7 @@ fn a_preview_shows_each_finding_once() {
 #[test]
 fn preview_json_has_findings_only_if_there_are_any() {
     let result = &json(&["preview", "-f", "-", "-o", "json"], JOB)["results"][0];
-    assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010"]);
+    assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010", "FP021"]);
     let warnings: Vec<&str> =
         result["warnings"].as_array().unwrap().iter().map(|warning| warning.as_str().unwrap()).collect();
     assert!(warnings.contains(&"FP005: container pytorch: NCCL_IB_RETRY_CNT is 100, expected 0 to 7"), "{warnings:?}");

@@ -67,35 +67,6 @@ fn fp023_environment_behind_sshd(#[case] scenario: Scenario, #[case] expected: O
     check("FP023", scenario, expected);
 }
 
-fn member(claims: &str, spec: &str, variables: &[(&str, &str)]) -> Scenario {
-    let variables: Vec<String> =
-        variables.iter().map(|(name, value)| format!("{{name: {name}, value: {value:?}}}")).collect();
-    pod(&format!(
-        "{{metadata: {{labels: {{jobset.sigs.k8s.io/jobset-name: a, jobset.sigs.k8s.io/replicatedjob-name: w}}}}, \
-          spec: {{resourceClaims: [{{name: imex, resourceClaimTemplateName: {claims}}}], {spec} \
-          containers: [{{name: train, env: [{}], resources: {{limits: {{nvidia.com/gpu: 4}}, claims: [{{name: imex}}]}}}}]}}}}",
-        variables.join(", ")
-    ))
-    .replicas(4)
-}
-
-#[rstest]
-#[case::with_mnnvl(env(&[("NCCL_CUMEM_ENABLE", "0"), ("NCCL_MNNVL_ENABLE", "1")]), Some("container train: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes"))]
-#[case::in_a_domain(
-    member("channel", "", &[("NCCL_CUMEM_ENABLE", "0")]).compute_domain(0),
-    Some("container train: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes")
-)]
-#[case::another_claim(member("nics", "", &[("NCCL_CUMEM_ENABLE", "0")]).compute_domain(0), None)]
-#[case::mnnvl_disabled(
-    member("channel", "", &[("NCCL_CUMEM_ENABLE", "0"), ("NCCL_MNNVL_ENABLE", "0")]).compute_domain(0),
-    None
-)]
-#[case::alone(env(&[("NCCL_CUMEM_ENABLE", "0")]), None)]
-#[case::enabled(env(&[("NCCL_CUMEM_ENABLE", "1"), ("NCCL_MNNVL_ENABLE", "1")]), None)]
-fn fp036_mnnvl_without_cumem(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
-    check("FP036", scenario, expected);
-}
-
 #[rstest]
 #[case::tcp(with_env(RDMA, &[("UCX_TLS", "tcp,self,sm")]), Some("container train: UCX_TLS=tcp,self,sm: UCX uses no RDMA adapter"))]
 #[case::reliable(with_env(RDMA, &[("UCX_TLS", "rc_x,self")]), None)]
@@ -125,45 +96,6 @@ fn fp038_gloo_on_the_host_network(#[case] scenario: Scenario, #[case] expected: 
     check("FP038", scenario, expected);
 }
 
-#[rstest]
-#[case::too_few_pods(
-    member("channel", "", &[]).compute_domain(18),
-    Some("ComputeDomain domain has numNodes 18, but 4 pods claim it")
-)]
-#[case::equal(member("channel", "", &[]).compute_domain(4), None)]
-#[case::does_not_wait(member("channel", "", &[]).compute_domain(0), None)]
-#[case::not_claimed(member("nics", "", &[]).compute_domain(2), None)]
-#[case::single_pods(
-    pod("{spec: {resourceClaims: [{name: imex, resourceClaimTemplateName: channel}], containers: [{name: a}]}}")
-        .compute_domain(2),
-    None
-)]
-fn fp039_domain_size(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
-    check("FP039", scenario, expected);
-}
-
-const CLIQUE: &str = "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: nvidia.com/gpu.clique}]}},";
-
-#[rstest]
-#[case::anywhere(
-    member("channel", "", &[]).compute_domain(0),
-    Some("ComputeDomain domain: nothing keeps the pods in one NVLink domain")
-)]
-#[case::by_machine_type(
-    member("channel", "nodeSelector: {node.kubernetes.io/instance-type: gb200},", &[]).compute_domain(0),
-    Some("ComputeDomain domain: nothing keeps the pods in one NVLink domain")
-)]
-#[case::by_clique(member("channel", CLIQUE, &[]).compute_domain(0), None)]
-#[case::by_pool(member("channel", "nodeSelector: {site.example/rack: a},", &[]).compute_domain(0), None)]
-#[case::single_pod(
-    member("channel", CLIQUE, &[]).replicas(1).compute_domain(0),
-    Some("ComputeDomain domain for a single pod")
-)]
-#[case::not_claimed(member("nics", "", &[]).compute_domain(0), None)]
-fn fp040_domain_placement(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
-    check("FP040", scenario, expected);
-}
-
 fn gpus(count: u64, spec: &str) -> Scenario {
     pod(&format!(
         "{{spec: {{{spec} containers: [{{name: train, resources: {{limits: {{nvidia.com/gpu: {count}}}}}}}]}}}}"
@@ -177,7 +109,7 @@ const APART: &str = "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnore
 #[case::halves(gpus(4, "").replicas(2), Some("container train: pods of the job may share a node, without NVLink between them"))]
 #[case::apart(gpus(4, APART).replicas(2), None)]
 #[case::more_than_half(gpus(5, "").replicas(2), None)]
-#[case::one_gpu(gpus(1, "").replicas(2), None)]
+#[case::one_gpu(gpus(1, "").replicas(2), Some("container train: pods of the job may share a node, without NVLink between them"))]
 #[case::one_pod(gpus(4, "").replicas(1), None)]
 #[case::unknown_nodes(train("resources: {limits: {nvidia.com/gpu: 4}}").replicas(2), None)]
 fn fp041_parts_of_a_node(#[case] scenario: Scenario, #[case] expected: Option<&str>) {

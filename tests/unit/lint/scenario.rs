@@ -20,6 +20,7 @@ pub struct Scenario {
     pod: Value,
     original: Option<Value>,
     labels: BTreeMap<String, String>,
+    labels_assumed: bool,
     profile: Option<Profile>,
     nodes: Option<Nodes>,
     quotas: Option<Vec<Quota>>,
@@ -63,6 +64,11 @@ impl Scenario {
     pub fn labelled(mut self, key: &str, value: &str) -> Self {
         self.labels.insert(key.to_owned(), value.to_owned());
         self
+    }
+
+    /// Marks the labels of the namespace as assumed.
+    pub fn assumed(self) -> Self {
+        Self { labels_assumed: true, ..self }
     }
 
     pub fn profile(self, text: &str) -> Self {
@@ -134,6 +140,7 @@ impl Scenario {
             pod,
             original: self.original.as_ref().map_or(pod, Pod::new),
             labels: &self.labels,
+            labels_assumed: self.labels_assumed,
             profile: self.profile.as_ref(),
             cluster,
             member: workload::identify(pod),

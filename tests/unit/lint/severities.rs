@@ -31,6 +31,14 @@ fn on_host(variables: &str) -> Scenario {
     .replicas(2)
 }
 
+fn trainer() -> Scenario {
+    pod(
+        "{metadata: {labels: {training.kubeflow.org/operator-name: pytorchjob-controller, training.kubeflow.org/job-name: a, \
+         training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '1'}}, \
+         spec: {containers: [{name: train}]}}",
+    )
+}
+
 #[rstest]
 #[case::lock_without_a_profile("FP001", train(IB), "I")]
 #[case::lock_with_a_profile("FP001", train(IB).profile("transport: ib"), "W")]
@@ -56,6 +64,8 @@ fn on_host(variables: &str) -> Scenario {
 #[case::device_files_beside_an_adapter("FP019", mount(IB, "privileged: false"), "I")]
 #[case::device_files_of_the_node("FP019", mount("resources: {}", "privileged: false"), "W")]
 #[case::device_files_when_privileged("FP019", mount("resources: {}", "privileged: true"), "")]
+#[case::captured_traffic("FP021", trainer().labelled("istio-injection", "enabled"), "W")]
+#[case::captured_traffic_if_labels_are_assumed("FP021", trainer().labelled("istio-injection", "enabled").assumed(), "I")]
 #[case::algorithm("FP026", env(&[("NCCL_ALGO", "Tree")]), "W")]
 #[case::algorithm_of_one_command("FP026", train("command: [sh, -c, 'mpirun -x NCCL_ALGO=Tree all_reduce_perf']"), "I")]
 #[case::gloo("FP038", on_host(""), "I")]

@@ -23,3 +23,22 @@ const REMOVED: &[(&str, &str)] = &[
     ("NCCL_THREAD_THRESHOLD", "removed after 2.4.8: NCCL_THREAD_THRESHOLDS"),
     ("NCCL_WORK_FIFO_DEPTH", "removed after 2.21.5: NCCL_WORK_FIFO_BYTES"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::super::variable;
+
+    #[rstest]
+    #[case::copies("NCCL_SHM_USE_CUDA_MEMCPY", "removed after 2.30.4")]
+    #[case::mode_of_copies("NCCL_SHM_MEMCPY_MODE", "removed after 2.30.4")]
+    #[case::thread_context("NCCL_CREATE_THREAD_CONTEXT", "removed after 2.30.4")]
+    #[case::queue("NCCL_WORK_FIFO_DEPTH", "removed after 2.21.5: NCCL_WORK_FIFO_BYTES")]
+    #[case::gin_contexts("NCCL_GIN_NCONTEXTS", "removed after 2.29.7: NCCL_GIN_NCONNECTIONS")]
+    fn names_the_last_release_and_the_replacement(#[case] name: &str, #[case] expected: &str) {
+        let variable = variable(name).unwrap();
+        let is_typed = variable.is_integer() || variable.is_debugging();
+        assert_eq!((is_typed, variable.deprecated), (false, Some(expected)));
+    }
+}

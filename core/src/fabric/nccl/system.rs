@@ -17,8 +17,6 @@ pub(super) const VARIABLES: &[Variable] = &[
     system("NCCL_OOB_NET_IFNAME", ValueKind::NetDevices).since("2.23"),
     system("NCCL_COMM_ID", ValueKind::Address),
     system("NCCL_HOSTID", ValueKind::Text),
-    // Later than 2.30.7: at least 32 characters, which TLS between ranks needs.
-    system("NCCL_PSK", ValueKind::Text),
     system("NCCL_UID_STAGGER_THRESHOLD", ValueKind::POSITIVE).since("2.23"),
     system("NCCL_UID_STAGGER_RATE", ValueKind::POSITIVE).since("2.23"),
     // Adapters.
@@ -26,8 +24,8 @@ pub(super) const VARIABLES: &[Variable] = &[
     system("NCCL_IB_HCA", ValueKind::Hcas),
     system("NCCL_IB_RAIL_POLICY", ValueKind::Keyword(&["NONE", "CX9", "CX9:FLIP", "CX9:ALT", "CX9:BLOCK"]))
         .since("2.30.5"),
-    // The field has five bits. Above 31 it would wrap to an infinite timeout.
-    system("NCCL_IB_TIMEOUT", ValueKind::Integer { min: 0, max: 31 }),
+    // NCCL's documentation accepts 0 to 31, but 0 and everything above 31 never time out.
+    system("NCCL_IB_TIMEOUT", ValueKind::Integer { min: 1, max: 31 }),
     system("NCCL_IB_RETRY_CNT", ValueKind::Integer { min: 0, max: 7 }).since("2.1.15"),
     system("NCCL_IB_GID_INDEX", ValueKind::Integer { min: -1, max: 65535 }).since("2.1.4"),
     system("NCCL_IB_ADDR_FAMILY", ValueKind::Keyword(&["AF_INET", "AF_INET6"])).since("2.21"),

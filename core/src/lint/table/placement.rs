@@ -80,8 +80,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: CheckId::new(41),
         severity: Severity::Info,
         title: "pods of a job that may share a node",
-        why: "Each pod requests a part of a node's GPUs, so that two of them may run on one node. NCCL takes them for \
-              different nodes: they communicate over the network, and not over NVLink or shared memory.",
+        why: "Each pod requests a part of a node's GPUs, so that two of them may run on one node. NCCL takes pods \
+              with different hostnames for different nodes: they communicate over the network, and not over NVLink or shared memory.",
         fix: "request whole nodes with fewer pods, or separate the pods by anti-affinity on kubernetes.io/hostname",
         example: Example {
             given: "the nodes have 8 GPUs, and the job has several pods",

@@ -4,6 +4,7 @@
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
 use crate::config::Traffic;
+use crate::finding::Severity;
 use crate::keys;
 use crate::lint;
 use crate::mutate::{Plan, Reason, lint_input};
@@ -67,7 +68,8 @@ fn labeled_mode<'a>(context: &'a RuleContext<'_>) -> Option<Result<Traffic, &'a 
 fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
     let decision = RuleDecision::skipped(Reason::TrafficLeft);
     let input = lint_input(context.pod, context.pod, context.snapshot);
-    match lint::captured_traffic(&input, &context.snapshot.config.fabric.lint).filter(|_| !is_selected) {
+    let finding = lint::captured_traffic(&input, &context.snapshot.config.fabric.lint);
+    match finding.filter(|finding| !is_selected && finding.severity != Severity::Info) {
         Some(finding) => decision.with_warning(lint::warning_line(&finding)),
         None => decision,
     }

@@ -1,0 +1,182 @@
+//! Errors in profiles.
+
+use rstest::rstest;
+
+use super::check;
+
+/// Parses `body` as the rest of a profile `site`, which starts on line 5 of the configuration.
+#[track_caller]
+fn check_profile(body: &str, expected: &[&str]) {
+    let body = body.lines().fold(String::new(), |text, line| text + "    " + line + "\n");
+    let expected: Vec<String> =
+        expected.iter().map(|problem| problem.replacen(": ", ": fabric.profiles[0].", 1)).collect();
+    let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+    check(&format!("fabric:\n  profiles:\n  - name: site\n    transport: ib\n{body}"), &expected);
+}
+
+#[rstest]
+#[case::empty_body("", &[])]
+#[case::unknown_field("hostNetwork: true\n", &["line 7: hostNetwork: unknown field: expected name, description, transport, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
+#[case::misspelled_field("resource: []\n", &["line 7: resource: unknown field: did you mean resources?"])]
+#[case::link_layer("linkLayer: ethernet\n", &["line 7: linkLayer: unknown field: expected name, description, transport, match, delivery, env, resources, networks, dra, securityContext, volumes, pod, sidecars, mesh, failClosed, guards, onConflict, lint or namespaces"])]
+#[case::source_of_the_file("delivery: {confSource: x}\n", &["line 7: delivery.confSource: unknown field: expected nccl or confPath"])]
+#[case::medium_of_shared_memory("volumes: {shm: {medium: Memory}}\n", &["line 7: volumes.shm.medium: unknown field: expected mount, sizeLimit or ifMissing"])]
+#[case::namespaces(
+    "namespaces:\n  names: [team-a]\n  selector: {matchLabels: {a: b}, matchExpressions: [{key: c, operator: In, values: [d]}, {key: e, operator: Exists}]}\n",
+    &[]
+)]
+#[case::empty_namespaces(
+    "namespaces: {}\n",
+    &["line 7: namespaces: expected names, a selector, or both"]
+)]
+#[case::empty_names(
+    "namespaces: {names: []}\n",
+    &["line 7: namespaces: expected names, a selector, or both"]
+)]
+#[case::invalid_namespace_name(
+    "namespaces:\n  names: [Team]\n",
+    &[r#"line 8: namespaces.names: item 1: expected the name of a namespace, found "Team""#]
+)]
+#[case::bad_label(
+    "namespaces: {selector: {matchLabels: {a b: c}}}\n",
+    &[r#"line 7: namespaces.selector.matchLabels: expected a key such as example.com/name, found "a b""#]
+)]
+#[case::unknown_operator(
+    "namespaces: {selector: {matchExpressions: [{key: a, operator: Gt, values: [b]}]}}\n",
+    &[r#"line 7: namespaces.selector.matchExpressions[0].operator: unknown value "Gt": expected In, NotIn, Exists or DoesNotExist"#]
+)]
+#[case::missing_values(
+    "namespaces: {selector: {matchExpressions: [{key: a, operator: NotIn}]}}\n",
+    &["line 7: namespaces.selector.matchExpressions[0].values: operator is NotIn: expected at least one value"]
+)]
+#[case::needless_values(
+    "namespaces:\n  selector:\n    matchExpressions:\n    - {key: a, operator: Exists, values: [b]}\n",
+    &["line 10: namespaces.selector.matchExpressions[0].values: operator is Exists: expected no values"]
+)]
+#[case::missing_key(
+    "namespaces: {selector: {matchExpressions: [{operator: Exists}]}}\n",
+    &["line 7: namespaces.selector.matchExpressions[0].key: missing: expected the key of a label"]
+)]
+#[case::empty_match(
+    "match: {gpuResources: []}\n",
+    &["line 7: match.gpuResources: empty: expected a resource such as nvidia.com/gpu"]
+)]
+#[case::zero_gpus("match: {minGpus: 0}\n", &["line 7: match.minGpus: expected a number from 1, found 0"])]
+#[case::restartable_without_container_names(
+    "match: {initContainers: restartableNamed}\n",
+    &["line 7: match.initContainers: restartableNamed requires containerNames"]
+)]
+#[case::unknown_variable(
+    "env:\n- name: NCCL_IB_HAC\n  value: mlx5\n",
+    &["line 8: env[0].name: NCCL has no variable NCCL_IB_HAC: did you mean NCCL_IB_HCA?"]
+)]
+#[case::out_of_range(
+    "env:\n- name: NCCL_IB_TIMEOUT\n  value: \"100\"\n",
+    &[r#"line 9: env[0].value: expected a number from 1 to 31, found "100""#]
+)]
+#[case::infinite_timeout(
+    "env:\n- name: NCCL_IB_TIMEOUT\n  value: \"0\"\n",
+    &[r#"line 9: env[0].value: expected a number from 1 to 31, found "0""#]
+)]
+#[case::bare_number(
+    "env: [{name: NCCL_IB_SL, value: 0}]\n",
+    &["line 7: env[0].value: expected one line of at most 1023 bytes, in quotes if it is a number, found a number"]
+)]
+#[case::multi_line_value(
+    "env: [{name: UCX_TLS, value: \"a\\nb\"}]\n",
+    &[r#"line 7: env[0].value: expected one line of at most 1023 bytes, in quotes if it is a number, found "a\nb""#]
+)]
+#[case::variable_within_a_node(
+    "env: [{name: NCCL_P2P_DISABLE, value: \"1\"}]\n",
+    &["line 7: env[0].name: NCCL_P2P_DISABLE disables a transport within the node: remove it"]
+)]
+#[case::set_twice(
+    "env: [{name: UCX_TLS, value: tcp}, {name: UCX_TLS, value: sm}]\n",
+    &["line 7: env: duplicate entry for UCX_TLS: expected unique names, or conditions on different machines"]
+)]
+#[case::too_many_sockets(
+    "env: [{name: NCCL_SOCKET_NTHREADS, value: \"16\"}, {name: NCCL_NSOCKS_PERTHREAD, value: \"8\"}]\n",
+    &["line 7: env: NCCL_SOCKET_NTHREADS 16 times NCCL_NSOCKS_PERTHREAD 8: expected at most 64 sockets"]
+)]
+#[case::force("env: [{name: A, value: b, policy: force}]\n", &[r#"line 7: env[0].policy: unknown value "force": expected ifUnset"#])]
+#[case::invalid_condition(
+    "env: [{name: A, value: b, when: {gpuCount: many}}]\n",
+    &[r#"line 7: env[0].when.gpuCount: expected a number of GPUs such as ">=8", found "many""#]
+)]
+#[case::duplicate_resource(
+    "resources: [{name: rdma/ib}, {name: rdma/ib, count: 2}]\n",
+    &["line 7: resources: duplicate entry for rdma/ib: expected unique names"]
+)]
+#[case::zero_count("resources: [{name: rdma/ib, count: 0}]\n", &["line 7: resources[0].count: expected a number from 1, found 0"])]
+#[case::ratio_without_mode(
+    "resources: [{name: rdma/ib, ratio: \"2\"}]\n",
+    &["line 7: resources[0].ratio: ratio requires mode: perGpu"]
+)]
+#[case::count_with_mode_per_gpu(
+    "resources: [{name: rdma/ib, mode: perGpu, count: 2}]\n",
+    &["line 7: resources[0].count: expected ratio instead of count with mode: perGpu"]
+)]
+#[case::invalid_ratio(
+    "resources: [{name: rdma/ib, mode: perGpu, ratio: 1.5}]\n",
+    &[r#"line 7: resources[0].ratio: expected devices per accelerator such as "4" or "1/2", found 1.5; or a mapping by instance type"#]
+)]
+#[case::hugepages_with_count(
+    "resources: [{name: hugepages-2Mi, count: 1}]\n",
+    &["line 7: resources[0].quantity: missing: expected an amount such as 5120Mi"]
+)]
+#[case::devices_with_quantity(
+    "resources: [{name: rdma/ib, quantity: 1Gi}]\n",
+    &["line 7: resources[0].quantity: rdma/ib is a device: expected mode, count or ratio"]
+)]
+#[case::per_resource_without_resources(
+    "networks: {multus: {attach: [{name: a, count: perResource}]}}\n",
+    &["line 7: networks: count: perResource requires a device in resources"]
+)]
+#[case::interface_name_for_two_networks(
+    "networks: {multus: {attach: [{name: a, count: 2, ifName: net1}]}}\n",
+    &["line 7: networks.multus.attach[0].ifName: expected count: 1: several interfaces cannot have the same name"]
+)]
+#[case::replace(
+    "networks: {multus: {merge: replace}}\n",
+    &[r#"line 7: networks.multus.merge: unknown value "replace": expected append"#]
+)]
+#[case::memlock_and_ipc_lock(
+    "securityContext: {capabilities: {add: [IPC_LOCK]}, memlock: nodeUnlimited}\n",
+    &["line 7: securityContext.memlock: expected either nodeUnlimited or the capability IPC_LOCK, found both"]
+)]
+#[case::capability_with_prefix(
+    "securityContext: {capabilities: {add: [CAP_IPC_LOCK]}}\n",
+    &[r#"line 7: securityContext.capabilities.add: item 1: expected a capability such as IPC_LOCK, found "CAP_IPC_LOCK""#]
+)]
+#[case::replace_existing_mount(
+    "volumes: {shm: {ifMissing: false}}\n",
+    &["line 7: volumes.shm.ifMissing: expected true: user mounts are never replaced"]
+)]
+#[case::path_with_parent_directory(
+    "volumes: {hostPaths: [{hostPath: /a/../b, mountPath: /c}]}\n",
+    &[r#"line 7: volumes.hostPaths[0].hostPath: expected an absolute path without .. and :, found "/a/../b""#]
+)]
+#[case::plain_sidecar(
+    "sidecars: [{ref: d, image: i, native: false}]\n",
+    &["line 7: sidecars[0].native: expected true: with a plain container the job would never complete"]
+)]
+#[case::interfaces_without_exclude_interfaces(
+    "mesh: {interfaces: [net1]}\n",
+    &["line 7: mesh.interfaces: interfaces requires istio: excludeInterfaces"]
+)]
+#[case::bare_off("mesh: {istio: off}\n", &[])]
+#[case::deny_on_conflict("onConflict: deny\n", &[r#"line 7: onConflict: unknown value "deny": expected skip or tcp"#])]
+#[case::deny_in_a_guard("guards: {psa: deny}\n", &[r#"line 7: guards.psa: unknown value "deny": expected skip or warn"#])]
+#[case::enforce_lint("lint: {enforce: true}\n", &["line 7: lint.enforce: unknown field: expected disable or severity"])]
+#[case::several_errors(
+    "onConflict: deny\nresources:\n- name: rdma\nenv:\n- {name: NCCL_NETT, value: IB}\nguards: {quota: deny}\n",
+    &[
+        r#"line 7: onConflict: unknown value "deny": expected skip or tcp"#,
+        r#"line 9: resources[0].name: expected a resource such as rdma/ib or hugepages-2Mi, found "rdma""#,
+        "line 11: env[0].name: NCCL has no variable NCCL_NETT: did you mean NCCL_NET?",
+        r#"line 12: guards.quota: unknown value "deny": expected skip or warn"#,
+    ]
+)]
+fn errors_in_a_profile_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str]) {
+    check_profile(body, expected);
+}
