@@ -28,7 +28,7 @@ pub(crate) fn is_label(text: &str) -> bool {
 
 /// Subdomains: parts with dots between them. Names of most objects, and prefixes of label keys.
 #[must_use]
-pub(crate) fn is_subdomain(text: &str) -> bool {
+pub fn is_subdomain(text: &str) -> bool {
     text.len() <= SUBDOMAIN_LIMIT && text.split('.').all(is_part)
 }
 

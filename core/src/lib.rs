@@ -10,7 +10,7 @@ pub mod checkpoint;
 pub mod cluster_facts;
 mod codes;
 pub mod config;
-mod dns;
+pub mod dns;
 pub mod doctor;
 pub mod duration;
 pub mod error;

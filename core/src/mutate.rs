@@ -8,6 +8,7 @@ mod audit;
 mod exemption;
 mod lint_patched;
 mod marks;
+mod missed;
 mod outcome;
 mod patch;
 mod plan;
@@ -23,7 +24,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 pub use lint_patched::lint_input;
-pub use marks::Refusal;
+pub use marks::{Refusal, applied_rules};
+pub use missed::{before_injection, missed_rules};
 pub use outcome::{Outcome, RuleOutcome, Verdict};
 pub use patch::Patch;
 pub use plan::Plan;

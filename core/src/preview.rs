@@ -3,6 +3,7 @@
 mod drift;
 mod hints;
 mod invalid_field;
+mod live;
 mod manifest_context;
 mod namespace;
 mod placeholders;
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 pub use drift::{Drift, dry_run_pod, find_drift};
 pub use invalid_field::InvalidField;
+pub use live::{AppliedFabric, LiveNamespace, LivePod, WebhookResult, WebhookTrace};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
 pub use report::PodReport;
 pub use summary::Summary;
@@ -262,5 +264,6 @@ fn report(
         pod,
         job,
         objects: Vec::new(),
+        live: None,
     }
 }

@@ -10,14 +10,17 @@ use serde_json::{Value, json};
 use super::installation::InstallationArguments;
 use super::live::{described, runtime};
 use super::status_message::with_status;
+use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, json_stdout};
 use crate::cluster::{checkup, client};
 use trainmesh_core::doctor::{Check, examine, level_name};
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::printable::Printable;
-use trainmesh_core::render::style;
+use trainmesh_core::render::{Layout, style};
 use trainmesh_core::scope::Installation;
 
+/// Columns of the severity.
+const INDENT: usize = 9;
 /// Incremented only when a field is removed or changes its meaning.
 const SCHEMA_VERSION: u32 = 1;
 
@@ -71,21 +74,22 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     }))?;
     let findings = examine(&facts);
     match output {
-        Format::Text => print_text(&mut colored_stdout(ColorChoice::Auto), &findings)?,
+        Format::Text => print_text(&mut colored_stdout(ColorChoice::Auto), &findings, stdout_layout())?,
         Format::Json => print_json(&mut json_stdout(), &findings)?,
     }
     let failed = findings.iter().any(|(_, finding)| finding.severity == Severity::Error);
     Ok(if failed { Status::Failed } else { Status::Success })
 }
 
-fn print_text(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Result<()> {
+/// Prints each finding after its severity, and the fix below.
+fn print_text(out: &mut impl Write, findings: &[(Check, Finding)], layout: Layout) -> anyhow::Result<()> {
     for (check, finding) in findings {
         let (label, style) = label(finding.severity);
         // Evidence contains names from the cluster, which may not be printable.
-        let line = Printable(finding);
-        writeln!(out, "{style}{label:<7}{style:#}  {}: {line}", check.text())?;
+        let line = format!("{}: {}", check.text(), Printable(finding));
+        writeln!(out, "{style}{label:<7}{style:#}  {}", layout.wrap(&line, INDENT, INDENT + 2))?;
         if let Some(fix) = finding.fix {
-            writeln!(out, "{:9}{fix}", "")?;
+            writeln!(out, "{:INDENT$}{}", "", layout.wrap(fix, INDENT, INDENT + 2))?;
         }
     }
     Ok(out.flush()?)
@@ -128,7 +132,7 @@ mod tests {
             finding(Check::Namespaces, Code::UnknownOptIn, "a (x\ny)"),
         ];
         let mut out = Vec::new();
-        print_text(&mut out, &findings).unwrap();
+        print_text(&mut out, &findings, Layout::default()).unwrap();
         let out = anstream::adapter::strip_str(str::from_utf8(&out).unwrap()).to_string();
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines.len(), 5, "{out}");

@@ -37,9 +37,9 @@ pub(super) struct InputArguments {
     /// v2.3; can be repeated
     #[arg(long, value_name = "FILE", value_parser = RuntimeSource::parse)]
     runtime: Vec<RuntimeSource>,
-    /// Namespace of documents without one
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
-    namespace: String,
+    /// Namespace of documents without one [default: default]
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
     /// Configuration to use instead of the embedded one, or the manifest of its `ConfigMap`
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     pub(super) config: Option<PathBuf>,
@@ -54,7 +54,12 @@ pub(super) struct InputArguments {
 impl InputArguments {
     /// Returns the namespace of documents without one.
     pub(super) fn namespace(&self) -> &str {
-        if self.namespace.is_empty() { "default" } else { &self.namespace }
+        self.given_namespace().unwrap_or("default")
+    }
+
+    /// Returns the namespace in the flag.
+    pub(super) fn given_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|namespace| !namespace.is_empty())
     }
 
     /// Opens the manifests.

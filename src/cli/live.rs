@@ -1,7 +1,5 @@
 //! `--cluster`: compares a preview with a live cluster.
 
-use std::collections::BTreeMap;
-
 use anstream::ColorChoice;
 use anyhow::Context as _;
 use kube::Client;
@@ -16,7 +14,7 @@ use crate::cluster::live::LiveError;
 use crate::cluster::{client, live};
 use trainmesh_core::cluster_facts::{ClusterFacts, ReferencedObjects};
 use trainmesh_core::config::Configuration;
-use trainmesh_core::preview::{Drift, PodReport, dry_run_pod, find_drift};
+use trainmesh_core::preview::{Drift, LiveNamespace, PodReport, dry_run_pod, find_drift};
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
 
@@ -83,9 +81,19 @@ impl LiveCluster {
         })
     }
 
-    /// Reads the labels of `namespace`; `None` if it does not exist.
-    pub(super) fn labels(&self, namespace: &str) -> anyhow::Result<Option<BTreeMap<String, String>>> {
-        self.request(live::labels(&self.client, namespace))
+    /// Returns the namespace of the context.
+    pub(super) fn default_namespace(&self) -> &str {
+        self.client.default_namespace()
+    }
+
+    /// Reads namespace `name`; `None` if it does not exist.
+    pub(super) fn namespace(&self, name: &str) -> anyhow::Result<Option<LiveNamespace>> {
+        self.request(live::namespace(&self.client, name))
+    }
+
+    /// Reads the pod `name`; `None` if it does not exist.
+    pub(super) fn pod(&self, namespace: &str, name: &str) -> anyhow::Result<Option<Value>> {
+        self.request(live::pod(&self.client, namespace, name))
     }
 
     /// Reads a training runtime; `None` if it does not exist.

@@ -1,6 +1,7 @@
 //! `trainmesh preview`: shows the patches of a manifest's pods, offline.
 
 mod fail_on;
+mod pod;
 mod show;
 
 use std::collections::BTreeSet;
@@ -31,6 +32,9 @@ const READ_AHEAD: usize = 2;
 ///
 /// Namespace documents in the input set the labels of their namespace. A namespace without known labels is assumed to
 /// be opted in and injected (trainmesh.dev/inject=enabled,istio-injection=enabled).
+///
+/// With the name of a pod and --cluster, explains a pod that exists: what was applied and refused when it was created,
+/// which fabric revision it has, and whether the webhook missed it. Its namespace is -n, or that of the context.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -59,6 +63,9 @@ Examples:
   trainmesh preview -f trainjob.yaml --runtime runtime.yaml
   trainmesh preview -f trainjob.yaml --runtime v2.1
 
+  # Explain what was applied and refused when a pod in the cluster was created, and why
+  trainmesh preview llama-worker-0 -n team-a --cluster
+
   # Print the patch of one role
   trainmesh preview -f pytorchjob.yaml --role Worker -o patch
 
@@ -68,6 +75,13 @@ Examples:
 Exit codes: 0 on success; 1 if a condition of --fail-on occurs, or --exit-code is set and some pod would change; 2 on
 an error.")]
 pub(super) struct Arguments {
+    /// Name of a pod in the cluster, to explain what was applied and refused when it was created
+    #[arg(
+        value_name = "POD",
+        group = "manifests",
+        conflicts_with_all = ["recursive", "set", "runtime", "fabric", "role", "summary"]
+    )]
+    pod: Option<String>,
     #[command(flatten)]
     input: InputArguments,
     /// Read labels, configuration and training runtimes from the cluster, and compare each pod with a server-side dry run
@@ -108,6 +122,9 @@ enum Color {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    if let Some(name) = &arguments.pod {
+        return pod::run(arguments, name);
+    }
     let live = arguments
         .cluster
         .then(|| LiveCluster::connect(arguments.context.as_deref(), &arguments.installation))
@@ -162,8 +179,8 @@ fn read_namespace_labels(
     let namespaces: BTreeSet<String> =
         documents.map(|document| namespace_of(&document, namespace).to_owned()).collect();
     for namespace in namespaces {
-        if let Some(labels) = live.labels(&namespace)? {
-            context.set_labels(namespace, labels);
+        if let Some(found) = live.namespace(&namespace)? {
+            context.set_labels(namespace, found.labels);
         }
     }
     Ok(())

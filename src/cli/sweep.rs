@@ -11,7 +11,8 @@ use kube::Client;
 use super::age::format_age;
 use super::installation::InstallationArguments;
 use super::live::{described, runtime};
-use super::table::format_table;
+use super::table::format_fitted_table;
+use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, print_note, stderr};
 use crate::cluster::failure::{self, is_unreachable};
 use crate::cluster::{client, live};
@@ -114,7 +115,7 @@ async fn terminate(sweeper: &Sweeper, stuck: &[StuckPod]) -> Vec<Option<SweepRes
 /// Prints one row for each pod: the reason why it is stuck, or the result.
 fn show(stuck: &[StuckPod], results: Option<&[Option<SweepResult>]>) -> anyhow::Result<()> {
     let now = Timestamp::now();
-    let header = ["NAMESPACE", "NAME", "SINCE", if results.is_some() { "RESULT" } else { "REASON" }];
+    let last = if results.is_some() { "RESULT" } else { "REASON" };
     let rows = stuck.iter().enumerate().map(|(index, pod)| {
         let since = pod.since.map_or_else(|| "<unknown>".to_owned(), |since| format_age(now.duration_since(since)));
         let reason = match results {
@@ -124,7 +125,8 @@ fn show(stuck: &[StuckPod], results: Option<&[Option<SweepResult>]>) -> anyhow::
         };
         vec![pod.namespace.to_string(), pod.name.to_string(), since, reason]
     });
-    let text = format_table(&header, &rows.collect::<Vec<_>>());
+    let header = ["NAMESPACE", "NAME", "SINCE", last];
+    let text = format_fitted_table(&header, &rows.collect::<Vec<_>>(), &[last], stdout_layout());
     let mut stdout = buffered_stdout();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;

@@ -1,6 +1,5 @@
 //! Replaces the commands that need a cluster in a build without the feature `cluster`.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use anyhow::bail;
@@ -10,7 +9,7 @@ use super::Status;
 use super::installation::InstallationArguments;
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
-use trainmesh_core::preview::{Drift, PodReport};
+use trainmesh_core::preview::{Drift, LiveNamespace, PodReport};
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
 
@@ -45,7 +44,15 @@ impl LiveCluster {
         match *self {}
     }
 
-    pub(super) fn labels(&self, _namespace: &str) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+    pub(super) fn default_namespace(&self) -> &str {
+        match *self {}
+    }
+
+    pub(super) fn namespace(&self, _name: &str) -> anyhow::Result<Option<LiveNamespace>> {
+        match *self {}
+    }
+
+    pub(super) fn pod(&self, _namespace: &str, _name: &str) -> anyhow::Result<Option<Value>> {
         match *self {}
     }
 

@@ -1,32 +1,66 @@
-//! Reads from a live cluster: namespace labels, the configuration, and the result of creating a pod as a dry run.
+//! Reads from a live cluster: namespace labels, the configuration, a pod, and the result of creating one as a dry run.
 
-use std::collections::BTreeMap;
-
+use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{ApiResource, DynamicObject, PostParams};
-use kube::core::{GroupVersionKind, PartialObjectMeta};
-use kube::{Api, Client, ResourceExt as _};
+use kube::core::params::GetParams;
+use kube::core::{GroupVersionKind, PartialObjectMeta, Request};
+use kube::{Api, Client, Resource as _};
 use serde_json::Value;
 use thiserror::Error;
 
 use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
+use trainmesh_core::preview::LiveNamespace;
+use trainmesh_core::scope;
 use trainmesh_core::workload::RuntimeReference;
 
 /// An apiserver request that failed.
 #[derive(Debug, Error)]
-#[error("could not {step}")]
-pub struct LiveError {
-    step: String,
-    source: Box<kube::Error>,
+pub enum LiveError {
+    /// The request failed.
+    #[error("could not {step}")]
+    Request {
+        /// The request, as a verb phrase.
+        step: String,
+        /// Cause.
+        source: Box<kube::Error>,
+    },
+    /// The pod is longer than [`MAX_POD`].
+    #[error("the pod is larger than the limit of 4 MiB")]
+    TooLarge,
 }
 
-/// Returns the labels of `namespace`; `None` if it does not exist.
-pub async fn labels(client: &Client, namespace: &str) -> Result<Option<BTreeMap<String, String>>, LiveError> {
+/// Maximum length of the JSON text of a pod, in bytes. The apiserver accepts requests of 3 MiB and adds status and
+/// managed fields.
+const MAX_POD: usize = 4 << 20;
+
+/// Returns namespace `name`; `None` if it does not exist.
+pub async fn namespace(client: &Client, name: &str) -> Result<Option<LiveNamespace>, LiveError> {
     let api: Api<Namespace> = Api::all(client.clone());
     let found: Option<PartialObjectMeta<Namespace>> =
-        api.get_metadata_opt(namespace).await.map_err(failed(|| format!("read namespace {namespace}")))?;
-    Ok(found.map(|namespace| namespace.labels().clone()))
+        api.get_metadata_opt(name).await.map_err(failed(|| format!("read namespace {name}")))?;
+    Ok(found.map(|PartialObjectMeta { metadata, .. }| LiveNamespace {
+        opted_in_since: opted_in_since(metadata.managed_fields.as_deref().unwrap_or_default()),
+        labels: metadata.labels.unwrap_or_default(),
+    }))
+}
+
+/// Returns the pod `name`; `None` if it does not exist.
+pub async fn pod(client: &Client, namespace: &str, name: &str) -> Result<Option<Value>, LiveError> {
+    let step = || format!("read pod {namespace}/{name}");
+    let request = Request::new(Pod::url_path(&(), Some(namespace))).get(name, &GetParams::default());
+    let request = request.map_err(|error| failed(step)(kube::Error::BuildRequest(error)))?;
+    match client.request_text(request).await {
+        Ok(text) if text.len() > MAX_POD => Err(LiveError::TooLarge),
+        Ok(text) => {
+            let pod = serde_json::from_str(&text);
+            pod.map(Some).map_err(|error| failed(step)(kube::Error::SerdeError(error)))
+        }
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+        Err(error) => Err(failed(step)(error)),
+    }
 }
 
 /// Returns the namespace that trainmesh is installed in: that of the Service in its `MutatingWebhookConfiguration`.
@@ -66,7 +100,7 @@ pub async fn runtime(client: &Client, reference: &RuntimeReference) -> Result<Op
 
 /// Returns `pod` as the apiserver would store it in `namespace`, after defaulting and all webhooks. Creates nothing.
 pub async fn dry_run(client: &Client, namespace: &str, pod: &Value) -> Result<Value, LiveError> {
-    let pods = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
+    let pods = ApiResource::erase::<Pod>(&());
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &pods);
     let fail = failed(|| format!("create a pod in namespace {namespace} as a dry run"));
     let object: DynamicObject =
@@ -78,5 +112,42 @@ pub async fn dry_run(client: &Client, namespace: &str, pod: &Value) -> Result<Va
 }
 
 fn failed(step: impl FnOnce() -> String) -> impl FnOnce(kube::Error) -> LiveError {
-    move |source| LiveError { step: step(), source: Box::new(source) }
+    move |source| LiveError::Request { step: step(), source: Box::new(source) }
+}
+
+/// Returns the time of the last write of a manager of the label that opts in. The label itself may be older.
+fn opted_in_since(managed_fields: &[ManagedFieldsEntry]) -> Option<Timestamp> {
+    let owns = |entry: &&ManagedFieldsEntry| {
+        let labels = entry.fields_v1.as_ref().and_then(|fields| fields.0.pointer("/f:metadata/f:labels"));
+        labels.is_some_and(|labels| scope::LABELS.iter().any(|key| labels.get(format!("f:{key}")).is_some()))
+    };
+    managed_fields.iter().filter(owns).filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(label: &str, time: &str) -> Value {
+        json!({"manager": "m", "time": time, "fieldsV1": {"f:metadata": {"f:labels": {".": {}, format!("f:{label}"): {}}}}})
+    }
+
+    #[rstest]
+    #[case::none(json!([]), None)]
+    #[case::other_label(json!([entry("app", "2026-01-01T00:00:00Z")]), None)]
+    #[case::opted_in(json!([entry("trainmesh.dev/inject", "2026-01-01T00:00:00Z")]), Some("2026-01-01T00:00:00Z"))]
+    #[case::istio_aux(json!([entry("io.datastrophic/istio-aux", "2026-01-01T00:00:00Z")]), Some("2026-01-01T00:00:00Z"))]
+    #[case::last_manager(
+        json!([entry("trainmesh.dev/inject", "2026-01-02T00:00:00Z"), entry("trainmesh.dev/inject", "2026-01-01T00:00:00Z")]),
+        Some("2026-01-02T00:00:00Z")
+    )]
+    #[case::no_time(json!([{"manager": "m", "fieldsV1": {"f:metadata": {"f:labels": {"f:trainmesh.dev/inject": {}}}}}]), None)]
+    #[case::no_fields(json!([{"manager": "m", "time": "2026-01-01T00:00:00Z"}]), None)]
+    fn the_opt_in_is_dated_by_its_managers(#[case] managed_fields: Value, #[case] expected: Option<&str>) {
+        let entries: Vec<ManagedFieldsEntry> = serde_json::from_value(managed_fields).unwrap();
+        assert_eq!(opted_in_since(&entries), expected.map(|time| time.parse().unwrap()));
+    }
 }

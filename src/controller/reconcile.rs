@@ -32,7 +32,7 @@ use crate::telemetry::Metrics;
 use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::error::chain;
 use trainmesh_core::lifecycle::{self, Attempt, Decision, DecisionInput, History, PodFacts, TerminationTarget};
-use trainmesh_core::mutate::Snapshot;
+use trainmesh_core::mutate::{RuleId, Snapshot, missed_rules};
 use trainmesh_core::scope::{Installation, Mode};
 
 /// Delay before a retry if the namespace or the pod could not be read.
@@ -218,7 +218,7 @@ async fn check_webhook(facts: &PodFacts, check: WebhookCheck, context: &Context)
         replicas: None,
         cluster: ClusterView::default(),
     };
-    let missed = missed::missed_rules(&pod, &snapshot);
+    let missed: Vec<&str> = missed_rules(&pod, &snapshot).into_iter().map(RuleId::name).collect();
     if missed.is_empty() {
         return;
     }

@@ -46,7 +46,7 @@ pub(super) fn take_due(pod: &WatchedPod, context: &Context) -> bool {
 pub(super) async fn publish(pod: &WatchedPod, publisher: &Publisher) {
     let WatchedPod { facts, refusals, .. } = pod;
     let object = events::pod(&facts.namespace, &facts.name, &facts.uid);
-    publisher.publish(&object, FindingCode::RuleRefused, note(refusals)).await;
+    publisher.publish(&object, FindingCode::RuleRefused, note(facts, refusals)).await;
 }
 
 /// Returns true if the webhook can have written the refusals of a pod, in a namespace with this mode, and they are recent.
@@ -56,12 +56,13 @@ fn is_candidate(facts: &PodFacts, mode: Option<Mode>, now: Timestamp) -> bool {
     mode == Some(Mode::Enabled) && is_recent && !facts.opted_out && !facts.deleting
 }
 
-fn note(refusals: &[Refusal]) -> String {
+fn note(facts: &PodFacts, refusals: &[Refusal]) -> String {
     let refusals = refusals
         .iter()
         .map(|Refusal { rule, reason }| format!("{} ({}): {}", rule.name(), reason.code(), reason.text()));
     let refusals: Vec<String> = refusals.collect();
-    format!("refused {}. trainmesh preview shows the details for the pod's manifest", refusals.join("; "))
+    let PodFacts { namespace, name, .. } = facts;
+    format!("refused {}. Details: trainmesh preview {name} -n {namespace} --cluster", refusals.join("; "))
 }
 
 #[cfg(test)]
@@ -95,12 +96,11 @@ mod tests {
 
     #[test]
     fn notes_contain_only_text_of_trainmesh() {
-        let pod = json!({"metadata": {"annotations": {"trainmesh.dev/refused": "fabric=UnknownFabric,x=\u{1b}"}}});
+        let pod = json!({"metadata": {"name": "a", "namespace": "team-a", "annotations": {"trainmesh.dev/refused": "fabric=UnknownFabric,x=\u{1b}"}}});
         let pod: WatchedPod = serde_json::from_value(pod).unwrap();
         assert_eq!(
-            note(&pod.refusals),
-            "refused fabric (UnknownFabric): no fabric profile has this name. \
-             trainmesh preview shows the details for the pod's manifest"
+            note(&pod.facts, &pod.refusals),
+            "refused fabric (UnknownFabric): no fabric profile has this name. Details: trainmesh preview a -n team-a --cluster"
         );
     }
 }

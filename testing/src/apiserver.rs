@@ -8,7 +8,8 @@ use std::{fs, thread};
 
 use serde_json::{Value, json};
 
-/// Serves GET requests for its objects and rejects every other request with 403.
+/// Serves GET requests for its objects and rejects every other request with 403. An object of kind `Status` is an error
+/// response with its `code`.
 pub struct Apiserver {
     port: u16,
     state: Arc<State>,
@@ -62,6 +63,12 @@ impl Apiserver {
     }
 }
 
+/// Returns the status code of the response with this body.
+fn code(object: &Value) -> u16 {
+    let code = object["code"].as_u64().filter(|_| object["kind"] == "Status");
+    code.and_then(|code| u16::try_from(code).ok()).unwrap_or(200)
+}
+
 impl State {
     /// Serves one request. Errors are ignored: the client may have closed the connection.
     fn serve(&self, mut stream: TcpStream) {
@@ -72,7 +79,7 @@ impl State {
         let path = target.split([' ', '?']).next().unwrap_or_default();
         self.requests.lock().expect("not poisoned").push(path.to_owned());
         let object = self.objects.iter().find(|(served, _)| method == "GET" && *served == path);
-        let (code, body) = object.map_or_else(|| self.forbidden(), |(_, object)| (200, object.clone()));
+        let (code, body) = object.map_or_else(|| self.forbidden(), |(_, object)| (code(object), object.clone()));
         let body = body.to_string();
         let head = format!(
             "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\nconnection: close\r\ndate: Sun, 22 Nov 2026 07:00:00 GMT\r\ncontent-length: {}\r\n\r\n",

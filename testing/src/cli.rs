@@ -13,9 +13,15 @@ pub struct Run {
 
 /// Runs `trainmesh` with `arguments` and `input` on standard input.
 pub fn trainmesh(arguments: &[&str], input: &str) -> Run {
+    trainmesh_with(arguments, input, &[])
+}
+
+/// Like [`trainmesh`], with environment variables.
+pub fn trainmesh_with(arguments: &[&str], input: &str, variables: &[(&str, &str)]) -> Run {
     let mut child = Command::new(crate::program())
         .args(arguments)
         .env_remove("TRAINMESH_CONFIG")
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

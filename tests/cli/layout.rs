@@ -3,8 +3,10 @@
 use std::fs;
 
 use rstest::rstest;
+use serde_json::json;
 use tempfile::TempDir;
 
+use crate::live_pod;
 use crate::terminal::pty::in_terminal;
 
 /// A job with a finding, a refused profile with two conflicts, and an invalid pod.
@@ -50,10 +52,30 @@ fn lines_fit_the_terminal(
     command: &str,
     #[values(80, 160)] columns: usize,
 ) {
+    let name = command.replace(" -f jobs.yaml", "").replace(" --write-time 5m --mtbf 4m", "").replace(" -o ", "-");
+    check(&name, &in_terminal(&files(), command, Some(columns), &[]), columns);
+}
+
+/// A cluster without an installation, with a stuck pod and a pod that the webhook refused to give a fabric.
+#[rstest]
+fn lines_about_a_cluster_fit_the_terminal(
+    #[values(("doctor", "doctor"), ("sweep", "sweep -n team-a"), ("preview-pod", "preview llama-0 -n team-a --cluster"))]
+    (name, command): (&str, &str),
+    #[values(80, 160)] columns: usize,
+) {
+    let refused = json!({"trainmesh.dev/refused": "fabric=FabricContradicted"});
+    let refused = live_pod::pod(&json!({"trainmesh.dev/fabric": "eks-efa"}), &refused);
     let folder = files();
-    let output = in_terminal(&folder, command, Some(columns), &[]);
+    let apiserver = live_pod::cluster(refused, &json!({"trainmesh.dev/inject": "enabled"}), "2026-01-01T00:00:00Z");
+    let kubeconfig = apiserver.kubeconfig(folder.path());
+    let output = in_terminal(&folder, command, Some(columns), &[("KUBECONFIG", &kubeconfig)]);
+    check(name, &output, columns);
+}
+
+/// Checks that no line of `output` is wider than the terminal, and compares it with its snapshot.
+fn check(name: &str, output: &str, columns: usize) {
     let styles = regex::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
-    let shown = styles.replace_all(&output, "").replace("\r\n", "\n");
+    let shown = styles.replace_all(output, "").replace("\r\n", "\n");
     for line in shown.lines() {
         let is_one_word = !line.trim().contains(' ');
         assert!(line.chars().count() <= columns || is_one_word, "{line:?} is wider than {columns}");
@@ -62,14 +84,7 @@ fn lines_fit_the_terminal(
     settings.set_snapshot_path(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/layout"));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    let name = format!(
-        "{}-{columns}",
-        command
-            .replace(" -f jobs.yaml", "")
-            .replace(" --write-time 5m --mtbf 4m", "")
-            .replace(" -o ", "-")
-            .replace(' ', "-")
-    );
+    let name = format!("{}-{columns}", name.replace(' ', "-"));
     settings.bind(|| insta::assert_snapshot!(name, shown));
 }
 

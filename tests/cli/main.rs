@@ -23,6 +23,7 @@ mod golden;
 mod installation;
 mod layout;
 mod lint;
+mod live_pod;
 mod manifest_text;
 mod nccl_table;
 mod preview;

@@ -8,6 +8,7 @@ use std::fs;
 use rstest::rstest;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use trainmesh_core::config::{API_VERSION, KIND};
 use trainmesh_core::printable::is_printable;
 
 use pty::in_terminal;
@@ -129,7 +130,12 @@ fn hostile_apiserver() -> Apiserver {
     let namespace = json!({"metadata": {"name": HOSTILE, "labels": {"trainmesh.dev/inject": HOSTILE}}});
     let refused =
         format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n? {}\n: 1\n", quoted());
+    let valid = format!("apiVersion: {API_VERSION}\nkind: {KIND}\n");
+    let config_map = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "trainmesh-config"}, "data": {"config.yaml": valid}});
     Apiserver::start(vec![
+        ("/api/v1/namespaces/default/pods/a", pod()),
+        ("/api/v1/namespaces/lab/configmaps/trainmesh-config", config_map),
+        ("/api/v1/namespaces/default", json!({"metadata": {"name": "default", "labels": {"trainmesh.dev/inject": "enabled"}}})),
         ("/api/v1/pods", json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [hanging]})),
         ("/api/v1/namespaces", json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": [namespace]})),
         ("/api/v1/namespaces/trainmesh-system/configmaps/trainmesh-config",
@@ -146,6 +152,8 @@ fn hostile_apiserver() -> Apiserver {
 #[case::doctor("doctor", "a\\u{1b}[2K")]
 #[case::doctor_json("doctor -o json", "\"findings\"")]
 #[case::preview("preview -f pod.json --cluster", "error")]
+#[case::live_pod("preview a --cluster --trainmesh-namespace lab", "Pod default/a\\u{1b}[2K")]
+#[case::live_pod_name("preview 'a\u{1b}[2K\nerror: forged' --cluster", "a\\u{1b}[2K")]
 fn cluster_output_is_safe(#[case] command: &str, #[case] expected: &str) {
     let folder = files();
     let apiserver = hostile_apiserver();

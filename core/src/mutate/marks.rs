@@ -9,8 +9,8 @@ use crate::keys;
 use crate::pod::Pod;
 use crate::scope::Mode;
 
-/// Maximum length of the annotation [`keys::REFUSED`] in bytes: each rule occurs once.
-const MAX_REFUSED: usize = 4 * 1024;
+/// Maximum length of an annotation that is read, in bytes. The webhook writes each rule once.
+const MAX_LENGTH: usize = 4 * 1024;
 
 /// A refused rule, as the annotation [`keys::REFUSED`] records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +21,22 @@ pub struct Refusal {
     pub reason: Reason,
 }
 
+/// Returns the rules that the annotation [`keys::APPLIED`] of `pod` lists.
+#[must_use]
+pub fn applied_rules(pod: Pod<'_>) -> Vec<RuleId> {
+    let text = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_LENGTH).unwrap_or_default();
+    let is_of = |entry: &str, rule: RuleId| {
+        entry.strip_prefix(rule.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    RuleId::ALL.into_iter().filter(|rule| text.split(',').any(|entry| is_of(entry, *rule))).collect()
+}
+
 impl Refusal {
     /// Returns the refusals in the annotation of `pod`. Entries that the webhook cannot have written are left out: users
     /// can set the annotation, too.
     #[must_use]
     pub fn read(pod: Pod<'_>) -> Vec<Self> {
-        let text = pod.annotation(keys::REFUSED).filter(|text| text.len() <= MAX_REFUSED).unwrap_or_default();
+        let text = pod.annotation(keys::REFUSED).filter(|text| text.len() <= MAX_LENGTH).unwrap_or_default();
         let entry = |rule: RuleId| {
             let code = text.split(',').find_map(|entry| entry.strip_prefix(rule.name())?.strip_prefix('='))?;
             let reason = Reason::ALL.iter().copied().find(|reason| reason.code() == code)?;
@@ -55,8 +65,10 @@ pub(super) fn plan(pod: Pod<'_>, mode: Mode, applied: &[&str], draft: &mut Draft
         if pod.annotation(keys::REFUSED).unwrap_or_default() != refused {
             plan.set_annotation(keys::REFUSED, &*refused);
         }
-        if !refused.is_empty() && plan.label(keys::MANAGED).is_none() && pod.label(keys::MANAGED) != Some(MANAGED) {
-            plan.set_label(keys::MANAGED, MANAGED);
+        if !refused.is_empty() && plan.label(keys::MANAGED).is_none() {
+            if pod.label(keys::MANAGED) != Some(MANAGED) {
+                plan.set_label(keys::MANAGED, MANAGED);
+            }
             label_purpose = Some("lets the controller report the refusal");
         }
     }
@@ -102,10 +114,20 @@ mod tests {
         assert_eq!(read.iter().map(|refusal| (refusal.rule, refusal.reason)).collect::<Vec<_>>(), expected);
     }
 
+    #[rstest]
+    #[case::none(None, &[])]
+    #[case::one(Some("mesh.hold"), &[RuleId::MeshHold])]
+    #[case::with_a_value(Some("mesh.hold,fabric=ib-shared"), &[RuleId::MeshHold, RuleId::Fabric])]
+    #[case::unknown(Some("mesh.holder,x=fabric,fabric:ib"), &[])]
+    fn reads_the_applied_rules(#[case] annotation: Option<&str>, #[case] expected: &[RuleId]) {
+        let pod = json!({"metadata": {"annotations": {"trainmesh.dev/applied": annotation}}});
+        assert_eq!(applied_rules(Pod::new(&pod)), expected);
+    }
+
     #[test]
     fn long_annotations_are_not_read() {
-        let text = format!("fabric=FabricGuarded,{}", "x".repeat(MAX_REFUSED));
-        let pod = json!({"metadata": {"annotations": {"trainmesh.dev/refused": text}}});
-        assert!(Refusal::read(Pod::new(&pod)).is_empty());
+        let text = format!("fabric=FabricGuarded,{}", "x".repeat(MAX_LENGTH));
+        let pod = json!({"metadata": {"annotations": {"trainmesh.dev/refused": text, "trainmesh.dev/applied": text}}});
+        assert!(Refusal::read(Pod::new(&pod)).is_empty() && applied_rules(Pod::new(&pod)).is_empty());
     }
 }

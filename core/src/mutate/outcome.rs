@@ -56,7 +56,7 @@ pub enum Verdict {
 }
 
 impl RuleOutcome {
-    pub(super) fn new(
+    pub(crate) fn new(
         rule: RuleId,
         outcome: Verdict,
         reason: Reason,

@@ -29,6 +29,10 @@ codes! {
         AnnotationsTooLarge => "the pod's annotations leave no space within the apiserver's limit of 256 KiB",
         /// Verification of the patch failed.
         PatchWithheld => "the patch failed verification and was withheld",
+        /// Only in explanations of pods that exist.
+        RecordedAsApplied => "the annotation trainmesh.dev/applied records the rule",
+        /// Only in explanations of pods that exist.
+        MissedByWebhook => "the pod lacks the change",
         /// Configuration: `mesh.enabled: false`.
         MeshOff => "mesh rules are disabled in the configuration",
         /// The mode is [`Mode::IstioAux`](crate::scope::Mode::IstioAux).

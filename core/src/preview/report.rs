@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::InvalidField;
+use super::{InvalidField, WebhookTrace};
 use crate::finding::Finding;
 use crate::lint::JobContext;
 use crate::mutate::{Patch, RuleOutcome};
@@ -65,6 +65,9 @@ pub struct PodReport {
     pub job: Arc<JobContext>,
     /// Objects that the controller would create for the workload.
     pub objects: Vec<Value>,
+    /// Result of the webhook, if the pod exists in a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<WebhookTrace>,
 }
 
 impl PodReport {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::text::{write_heading, write_separator, write_summary, write_warnings};
 use super::{Closing, Sink, TextOptions, style};
 use crate::mutate::RuleOutcome;
-use crate::preview::PodReport;
+use crate::preview::{PodReport, WebhookResult, WebhookTrace};
 use crate::printable::Printable;
 
 /// Columns of the lines below a rule.
@@ -61,6 +61,13 @@ impl<W: Write> Explain<W> {
         }
         Ok(())
     }
+
+    /// Writes what the webhook did for a pod that exists.
+    fn write_trace(&mut self, trace: &WebhookTrace) -> io::Result<()> {
+        let style = if trace.webhook == WebhookResult::Missed { style::WARNING } else { style::HEADING };
+        let message = self.options.layout.wrap(&Printable(&trace.message).to_string(), 11, INDENT);
+        writeln!(self.out, "  {style}webhook{style:#}: {message}")
+    }
 }
 
 impl<W: Write> Sink for Explain<W> {
@@ -71,6 +78,9 @@ impl<W: Write> Sink for Explain<W> {
             write_separator(&mut self.out, &mut self.options, first)?;
             write_heading(&mut self.out, roles)?;
             self.write_rules(&report.rules)?;
+            if let Some(trace) = &report.live {
+                self.write_trace(trace)?;
+            }
             write_warnings(&mut self.out, report, self.options.layout)?;
         }
         Ok(())

@@ -1,21 +1,12 @@
 //! The table of `trainmesh fabric list`.
 
-use std::iter::repeat_n;
-
-use crate::cli::table::format_table;
+use crate::cli::table::{NONE, format_fitted_table};
 use trainmesh_core::config::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
 use trainmesh_core::config::{Profile, Profiles};
-use trainmesh_core::printable::Printable;
 use trainmesh_core::render::Layout;
 
 /// Prefix of a device class that is requested as an extended resource (KEP-5004).
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
-
-/// Cell of a profile without devices.
-const NONE: &str = "-";
-
-/// Columns of the lines below a profile.
-const INDENT: usize = 4;
 
 /// Formats one line for each profile, with a column for namespaces if some profile is restricted to some. If a line
 /// does not fit, devices and descriptions are in lines of their own.
@@ -36,33 +27,7 @@ pub(super) fn text(profiles: &Profiles, layout: Layout) -> String {
         .collect();
     let namespaces = restricted.then_some("NAMESPACES");
     let head = ["NAME", "ORIGIN", "TRANSPORT", "DEVICES"].into_iter().chain(namespaces).chain(["DESCRIPTION"]);
-    let complete = format_table(&head.collect::<Vec<_>>(), &rows);
-    let fits = complete.lines().all(|line| layout.fits(line.chars().count()));
-    if fits { complete } else { narrow(rows, namespaces, layout) }
-}
-
-/// Formats the devices and the description of each profile in lines below its name.
-fn narrow(rows: Vec<Vec<String>>, namespaces: Option<&str>, layout: Layout) -> String {
-    let head: Vec<&str> = ["NAME", "ORIGIN", "TRANSPORT"].into_iter().chain(namespaces).collect();
-    let split = rows.into_iter().map(|mut row| {
-        let details = [row.remove(3), row.pop().unwrap_or_default()];
-        (row, details)
-    });
-    let (rows, details): (Vec<Vec<String>>, Vec<[String; 2]>) = split.unzip();
-    let table = format_table(&head, &rows);
-    let mut lines = table.lines();
-    let mut text = lines.next().unwrap_or_default().to_owned() + "\n";
-    for (line, details) in lines.zip(&details) {
-        text += line;
-        text.push('\n');
-        for detail in details.iter().filter(|detail| !detail.is_empty() && *detail != NONE) {
-            let detail = layout.wrap(&Printable(detail).to_string(), INDENT, INDENT + 2);
-            text.extend(repeat_n(' ', INDENT));
-            text += &detail;
-            text.push('\n');
-        }
-    }
-    text
+    format_fitted_table(&head.collect::<Vec<_>>(), &rows, &["DEVICES", "DESCRIPTION"], layout)
 }
 
 /// Formats the namespaces that may use a profile.

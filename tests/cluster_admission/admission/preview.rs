@@ -5,6 +5,13 @@ use trainmesh_testing::cluster::Namespace;
 use trainmesh_testing::pods::{OPTED_IN, pod};
 use trainmesh_testing::webhook::Webhook;
 
+/// Explains the pod `train` in `namespace`.
+fn explain(namespace: &Namespace) -> String {
+    let run = trainmesh(&["preview", "train", "--cluster", "-n", &namespace.name], "");
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{}", run.stdout);
+    run.stdout
+}
+
 fn preview(namespace: &Namespace) -> (Option<i32>, String, String) {
     let run = trainmesh(&["preview", "--cluster", "-n", &namespace.name, "-f", "-"], &pod("train").to_string());
     (run.code, run.stdout, run.stderr)
@@ -35,4 +42,37 @@ fn the_preview_uses_the_labels_in_the_cluster() {
     let (code, stdout, stderr) = preview(&namespace);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(stdout.contains("NamespaceNotOptedIn"), "{stdout}");
+}
+
+#[test]
+fn pods_that_exist_are_explained() {
+    let webhook = Webhook::start();
+    let namespace = webhook.namespace(&OPTED_IN);
+    let mut created = pod("train");
+    created["metadata"]["labels"]["trainmesh.dev/mesh-traffic"] = "off".into();
+    let _ = namespace.create(&created).success();
+    let stdout = explain(&namespace);
+    for part in
+        ["applied  RecordedAsApplied", "refused  UnknownTrafficMode", "webhook: handled the pod when it was created"]
+    {
+        assert!(stdout.contains(part), "{part:?} is missing from {stdout}");
+    }
+}
+
+#[test]
+fn a_missed_pod_is_explained() {
+    // Opted in before the pod is created, but not matched by any of these tests' webhook configurations.
+    let namespace = trainmesh_testing::cluster::Cluster::get().namespace(&OPTED_IN);
+    let _ = namespace.create(&pod("train")).success();
+    let stdout = explain(&namespace);
+    for part in ["skipped  MissedByWebhook", "it was not available when the pod was created"] {
+        assert!(stdout.contains(part), "{part:?} is missing from {stdout}");
+    }
+}
+
+#[test]
+fn a_pod_that_does_not_exist_is_an_error() {
+    let namespace = trainmesh_testing::cluster::Cluster::get().namespace(&OPTED_IN);
+    let run = trainmesh(&["preview", "gone", "--cluster", "-n", &namespace.name], "");
+    assert_eq!((run.code, run.stderr), (Some(2), format!("error: pod {}/gone not found\n", namespace.name)));
 }

@@ -75,6 +75,14 @@ fn refusals_leave_marks(#[case] mode: Mode, #[case] pod: Value, #[case] written:
     unknown_fabric(),
     "the pod has no sidecar other than a proxy: the label trainmesh.dev/managed lets the controller report the refusal"
 )]
+#[case::already_labeled(
+    {
+        let mut pod = unknown_fabric();
+        pod["metadata"]["labels"]["trainmesh.dev/managed"] = json!("true");
+        pod
+    },
+    "the pod has no sidecar other than a proxy: the label trainmesh.dev/managed lets the controller report the refusal"
+)]
 #[case::no_label(pod(json!({})), "the pod has no sidecar other than a proxy")]
 fn the_label_for_the_controller_is_explained(#[case] pod: Value, #[case] expected: &str) {
     let outcome = without_injection(Mode::Enabled).run(&pod);

@@ -1,0 +1,203 @@
+//! Explains a pod that exists in a cluster: what the webhook applied and refused when the pod was created, according to
+//! the pod's annotations, and what it would decide now about the other rules.
+
+mod recorded;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+pub use recorded::AppliedFabric;
+
+use recorded::Recorded;
+
+use super::{PodReport, Preview};
+use crate::codes::codes;
+use crate::lint::JobContext;
+use crate::mutate::{
+    Outcome, Patch, Reason, RuleOutcome, Snapshot, Verdict, before_injection, draft, excluded, missed_rules, mutate,
+};
+use crate::pod::Pod;
+use crate::scope::Mode;
+use crate::workload::SOLE_ROLE;
+
+/// A pod that exists in a cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct LivePod<'a> {
+    /// Namespace of the pod.
+    pub namespace: &'a str,
+    /// The pod, as the apiserver returns it.
+    pub pod: &'a Value,
+    /// Time since which the namespace has had the label that opts in, at the latest; `None` if unknown.
+    pub opted_in_since: Option<Timestamp>,
+}
+
+/// A namespace of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct LiveNamespace {
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Time since which the namespace has had the label that opts in, at the latest; `None` if unknown.
+    pub opted_in_since: Option<Timestamp>,
+}
+
+/// Result of the webhook for a pod, and the fabric profile that it applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookTrace {
+    /// Result of the webhook.
+    pub webhook: WebhookResult,
+    /// The result in words, with its cause.
+    pub message: String,
+    /// Fabric profile that the webhook applied.
+    pub fabric: Option<AppliedFabric>,
+}
+
+codes! {
+    /// Result of the webhook for a pod.
+    pub enum WebhookResult {
+        /// The pod has an annotation of the webhook.
+        Handled => "handled the pod when it was created",
+        /// No rule applies, so the webhook leaves no annotation.
+        NotNeeded => "wrote no annotation, and none is needed: no rule would change the pod",
+        /// The apiserver's selectors exclude the pod.
+        Excluded => "not called for the pod",
+        /// The namespace is in audit mode.
+        Audited => "changes no pods: the namespace is in audit mode",
+        /// A rule applies, but the pod has no annotation of the webhook.
+        Missed => "has not changed the pod, although rules would change it",
+    }
+}
+
+impl Preview {
+    /// Explains a pod that exists in a cluster. The rules of the report are those that the pod's annotations record; the
+    /// others are decided by the current labels and configuration. The patch is empty: a pod is changed only when it is
+    /// created.
+    #[must_use]
+    pub fn live_pod(&self, live: &LivePod<'_>) -> PodReport {
+        let LivePod { namespace, pod: raw, .. } = *live;
+        let pod = Pod::new(raw);
+        let namespace_labels = self.context.labels(namespace);
+        let recorded = Recorded::read(pod, &self.config);
+        let (outcome, trace) = match self.installation.pod_mode(pod, namespace, namespace_labels) {
+            Err(exclusion) => {
+                let trace = WebhookTrace::new(WebhookResult::Excluded, Some(Reason::from(exclusion).text()));
+                (excluded(pod, exclusion, namespace_labels, &self.config.fabric.lint), trace)
+            }
+            Ok(mode) => {
+                let (config, config_hash) = (&self.config, self.config_hash.as_str());
+                let cluster = self.facts.view(namespace, None);
+                let snapshot = Snapshot {
+                    mode,
+                    namespace,
+                    namespace_labels,
+                    labels_assumed: false,
+                    config,
+                    config_hash,
+                    replicas: None,
+                    cluster,
+                };
+                explain(live, &recorded, &snapshot)
+            }
+        };
+        let copied = matches!(trace.webhook, WebhookResult::Excluded | WebhookResult::Audited) && !recorded.is_empty();
+        let warnings = copied.then(|| COPIED.to_owned()).into_iter().collect();
+        let text = |pointer: &str| raw.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        PodReport {
+            source: SOURCE.to_owned(),
+            document: 0,
+            item: None,
+            line: None,
+            api_version: "v1".to_owned(),
+            kind: "Pod".to_owned(),
+            namespace: namespace.to_owned(),
+            name: text("/metadata/name"),
+            role: SOLE_ROLE.to_owned(),
+            replicas: Some(1),
+            generic: false,
+            assumed_runtime: None,
+            changed: false,
+            rules: outcome.rules,
+            warnings,
+            invalid: Vec::new(),
+            lint: outcome.findings,
+            original: raw.clone(),
+            patch: Patch::default(),
+            pod: raw.clone(),
+            job: Arc::new(JobContext::default()),
+            objects: Vec::new(),
+            live: Some(trace),
+        }
+    }
+}
+
+/// Source of the report.
+const SOURCE: &str = "cluster";
+/// Warning about annotations that the webhook cannot have written under the current labels.
+const COPIED: &str = "the annotations trainmesh.dev/applied and trainmesh.dev/refused are from another pod, whose template was \
+                      copied, or from a time when the labels were different";
+
+/// Explains a pod that the apiserver's selectors send to the webhook.
+fn explain(live: &LivePod<'_>, recorded: &Recorded, snapshot: &Snapshot<'_>) -> (Outcome, WebhookTrace) {
+    let mut pod = live.pod.clone();
+    // A pod that is being deleted is exempt, but was not when it was created.
+    if let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("deletionTimestamp");
+    }
+    let mut now = mutate(&before_injection(&pod), snapshot);
+    if snapshot.mode == Mode::Audit {
+        return (now, WebhookTrace::new(WebhookResult::Audited, None));
+    }
+    let missed = missed_rules(&pod, snapshot);
+    let is_unrecorded = |rule: &RuleOutcome| rule.outcome == Verdict::Refused && snapshot.mode == Mode::Enabled;
+    let trace = if !recorded.is_empty() {
+        WebhookTrace::new(WebhookResult::Handled, None)
+    } else if missed.is_empty() && !now.rules.iter().any(is_unrecorded) {
+        WebhookTrace::new(WebhookResult::NotNeeded, None)
+    } else {
+        WebhookTrace::new(WebhookResult::Missed, Some(&cause(live)))
+    };
+    let rendered = draft(&pod, snapshot).rules;
+    let rules = now.rules.into_iter().map(|rule| {
+        let rendered = rendered.iter().find(|rendered| rendered.rule == rule.rule);
+        let is_missed = missed.contains(&rule.rule);
+        recorded.decision(rule, rendered, is_missed)
+    });
+    now.rules = rules.collect();
+    (now, WebhookTrace { fabric: recorded.fabric.clone(), ..trace })
+}
+
+/// Returns the probable cause of a missed pod.
+fn cause(live: &LivePod<'_>) -> String {
+    let created = live.pod.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+    let created = created.and_then(|created| created.parse::<Timestamp>().ok());
+    match live.opted_in_since.zip(created) {
+        Some((since, created)) if since > created => {
+            format!("the labels of the namespace were changed at {since}, after the pod was created. Create it again")
+        }
+        Some(_) => "it was not available when the pod was created (failurePolicy: Ignore), or the configuration was \
+                    changed afterwards. Create it again"
+            .to_owned(),
+        None => {
+            "it was not available when the pod was created (failurePolicy: Ignore), or the labels of the namespace \
+                 or the configuration were changed afterwards. Create it again"
+                .to_owned()
+        }
+    }
+}
+
+impl WebhookTrace {
+    fn new(webhook: WebhookResult, cause: Option<&str>) -> Self {
+        let message = cause.map_or_else(|| webhook.text().to_owned(), |cause| format!("{}: {cause}", webhook.text()));
+        Self { webhook, message, fabric: None }
+    }
+}
+
+impl Serialize for WebhookResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
+    }
+}

@@ -1,0 +1,85 @@
+//! Rules that the webhook recorded in the annotations of a pod.
+
+use serde::Serialize;
+
+use crate::config::Configuration;
+use crate::gang::Assignment;
+use crate::mutate::{Reason, Refusal, RuleId, RuleOutcome, Verdict, applied_rules};
+use crate::pod::Pod;
+
+/// A fabric profile that was applied to a pod.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppliedFabric {
+    /// Name of the profile.
+    pub profile: String,
+    /// Revision of the profile when it was applied.
+    pub revision: String,
+    /// Revision of the profile in the current configuration; `None` if it contains no such profile.
+    pub current_revision: Option<String>,
+}
+
+/// Rules in the annotations of a pod.
+pub(super) struct Recorded {
+    applied: Vec<RuleId>,
+    refused: Vec<Refusal>,
+    pub(super) fabric: Option<AppliedFabric>,
+}
+
+impl Recorded {
+    /// Reads the annotations of `pod`.
+    pub(super) fn read(pod: Pod<'_>, config: &Configuration) -> Self {
+        let fabric = Assignment::from_pod(pod).map(|Assignment { profile, revision }| {
+            let current_revision = config.fabric.profiles.find(&profile).map(|entry| entry.revision.clone());
+            AppliedFabric { profile, revision, current_revision }
+        });
+        Self { applied: applied_rules(pod), refused: Refusal::read(pod), fabric }
+    }
+
+    /// Returns true if the annotations contain no rule.
+    pub(super) fn is_empty(&self) -> bool {
+        self.applied.is_empty() && self.refused.is_empty()
+    }
+
+    /// Returns the recorded decision about a rule, if there is one. `now` is the decision about the pod as it was before
+    /// injection, and `rendered` the one about the injected pod.
+    pub(super) fn decision(&self, now: RuleOutcome, rendered: Option<&RuleOutcome>, is_missed: bool) -> RuleOutcome {
+        // Istio ignored what the rule wrote.
+        if let Some(rendered) = rendered.filter(|rendered| rendered.reason == Reason::HoldNotRendered) {
+            return rendered.clone();
+        }
+        if self.applied.contains(&now.rule) {
+            let fabric = self.fabric.as_ref().filter(|_| now.rule == RuleId::Fabric);
+            let detail = fabric.map(AppliedFabric::describe);
+            return RuleOutcome::new(now.rule, Verdict::Applied, Reason::RecordedAsApplied, detail, None);
+        }
+        if let Some(refusal) = self.refused.iter().find(|refusal| refusal.rule == now.rule) {
+            if refusal.reason == now.reason {
+                return now;
+            }
+            let detail = format!("with the current labels and configuration: {}: {}", now.outcome.name(), now.message);
+            return RuleOutcome::new(now.rule, Verdict::Refused, refusal.reason, Some(detail), now.field);
+        }
+        match rendered {
+            _ if is_missed => {
+                RuleOutcome::new(now.rule, Verdict::Skipped, Reason::MissedByWebhook, Some(now.message), now.field)
+            }
+            // The pod has the effect for another reason, such as a mesh-wide setting.
+            Some(rendered) if now.outcome == Verdict::Applied => rendered.clone(),
+            _ => now,
+        }
+    }
+}
+
+impl AppliedFabric {
+    /// Describes the profile and its revision.
+    fn describe(&self) -> String {
+        let Self { profile, revision, current_revision } = self;
+        let outlook = match current_revision {
+            None => "; the configuration no longer contains the profile".to_owned(),
+            Some(current) if current == revision => ", which is the current one".to_owned(),
+            Some(current) => format!("; new jobs get revision {current}"),
+        };
+        format!("profile {profile}, revision {revision}{outlook}")
+    }
+}

@@ -1,0 +1,66 @@
+//! `trainmesh preview POD --cluster`: explains a pod that exists in the cluster.
+
+use anyhow::bail;
+
+use super::super::Status;
+use super::super::live::LiveCluster;
+use super::super::output::Format;
+use super::super::terminal::stdout_layout;
+use super::Arguments;
+use trainmesh_core::dns;
+use trainmesh_core::preview::{LivePod, ManifestContext, Preview, Summary};
+use trainmesh_core::render::{Closing, TextOptions};
+
+/// Resource names before the slash, as kubectl takes them.
+const POD_RESOURCES: [&str; 3] = ["pod", "pods", "po"];
+/// Ends of file names for which the user probably means a manifest.
+const MANIFEST_EXTENSIONS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// Explains the pod `target`: its name, or `pod/NAME`.
+pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status> {
+    if !arguments.cluster {
+        bail!("a pod is read from the cluster: add --cluster; to read the manifest '{target}', use '-f {target}'");
+    }
+    let name = pod_name(target)?;
+    let format = match arguments.output {
+        Format::Diff | Format::Explain => Format::Explain,
+        Format::Json => Format::Json,
+        Format::Yaml | Format::Patch => bail!("a pod that exists has no patch: use -o explain or -o json"),
+    };
+    let live = LiveCluster::connect(arguments.context.as_deref(), &arguments.installation)?;
+    let namespace = arguments.input.given_namespace().unwrap_or_else(|| live.default_namespace()).to_owned();
+    let Some(pod) = live.pod(&namespace, name)? else {
+        let is_manifest = MANIFEST_EXTENSIONS.iter().any(|extension| name.ends_with(extension));
+        let hint = if is_manifest { format!("; to read a manifest, use '-f {target}'") } else { String::new() };
+        bail!("pod {namespace}/{name} not found{hint}");
+    };
+    let configuration = live.configuration()?;
+    let found = live.namespace(&namespace)?.unwrap_or_default();
+    let mut context = ManifestContext::new(None);
+    context.set_labels(namespace.clone(), found.labels);
+    let facts = live.facts(&configuration);
+    let preview = Preview::new(configuration, context, namespace.clone())
+        .with_facts(facts)
+        .with_installation(live.installation().clone());
+    let report = preview.live_pod(&LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since });
+    let mut summary = Summary::default();
+    summary.add(&report);
+    let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: None };
+    let mut sink = format.sink(arguments.color.into(), options, &preview);
+    sink.workload(&[report])?;
+    sink.finish(&Closing::default())?;
+    Ok(if arguments.conditions.occur(&summary) { Status::Findings } else { Status::Success })
+}
+
+/// Returns the name of the pod in `target`.
+fn pod_name(target: &str) -> anyhow::Result<&str> {
+    let name = match target.split_once('/') {
+        None => target,
+        Some((resource, name)) if POD_RESOURCES.contains(&resource) => name,
+        Some(_) => bail!(
+            "'{target}' is not a pod: for another object, use 'kubectl get {target} -o yaml | trainmesh preview -f - \
+             --cluster'; to read manifests, use '-f {target}'"
+        ),
+    };
+    if dns::is_subdomain(name) { Ok(name) } else { bail!("'{name}' is not a valid pod name") }
+}
