@@ -1,10 +1,10 @@
 //! Workload kinds: renders the pods that an operator would create from a manifest, and identifies the workload of a
 //! pod.
 //!
-//! Each kind has one file and one line in [`KINDS`]. A [`Kind`] defines how its operator turns a manifest into pods
-//! ([`Kind::render`]), how its pods are recognized by their labels and owner ([`Kind::identify`]), and their properties
-//! as a gang ([`Kind::gang`]). This module never reads a cluster and never guesses: a value that neither the manifest
-//! nor the operator's defaults provide is omitted and reported in a note.
+//! Each kind has one file and one line in [`KINDS`]. A [`WorkloadKind`] defines how its operator turns a manifest into
+//! pods ([`WorkloadKind::render`]), how its pods are recognized by their labels and owner ([`WorkloadKind::identify`]),
+//! and their properties as a gang ([`WorkloadKind::gang`]). This module never reads a cluster and never guesses: a value
+//! that neither the manifest nor the operator's defaults provide is omitted and reported in a note.
 
 #[cfg(test)]
 mod examples;
