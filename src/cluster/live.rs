@@ -27,7 +27,7 @@ pub enum LiveError {
         /// Cause.
         source: Box<kube::Error>,
     },
-    /// The pod is longer than [`MAX_POD`].
+    /// The pod is larger than the limit.
     #[error("the pod is larger than the limit of 4 MiB")]
     TooLarge,
 }

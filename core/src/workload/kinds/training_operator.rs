@@ -97,7 +97,7 @@ pub(super) struct ReplicaSpec {
 }
 
 impl Framework {
-    /// Returns the [`Kind`] of this framework.
+    /// Returns the [`WorkloadKind`] of this framework.
     pub(super) const fn kind(
         &self,
         render: fn(&Manifest<'_>) -> Result<Vec<RolePod>, RenderError>,
