@@ -9,8 +9,13 @@ const REFUSED: &str = "trainmesh.dev/refused";
 #[test]
 fn a_refused_rule_is_reported_once() {
     let fixture = Fixture::new();
-    let pod = || fixture.group.pod("train").label("trainmesh.dev/managed", "true");
-    let pod = || pod().annotation(REFUSED, "fabric=FabricGuarded,fabric=\u{1b},gang=x").script("train", "sleep 1h");
+    let pod = || {
+        fixture
+            .group
+            .pod("train")
+            .annotation(REFUSED, "fabric=FabricGuarded,fabric=\u{1b},gang=x")
+            .script("train", "sleep 1h")
+    };
     let enabled = Cluster::get().namespace(&[("trainmesh.dev/inject", "enabled")]);
     // Here the webhook is never called, so the annotation was copied.
     let other = Cluster::get().namespace(&[]);

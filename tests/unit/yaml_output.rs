@@ -247,6 +247,15 @@ fn documents_are_parsed_as_in_kubernetes() {
         "a: &x {b: 1}\nc: {b: 2, <<: *x, b: 3}\n",
         "1: a\n0x1: b\n",
         "{\"a\": 1, \"a\": 2}",
+        "...\n",
+        "...\na: 1\n",
+        "# c\n\n... # d\n",
+        "%YAML 1.1\n...\n",
+        "\u{feff}...\r\n",
+        " ...\n",
+        "...x\n",
+        "a: 1\n...\n...\n",
+        "---\n...\n",
     ];
     for text in texts {
         parses_like_kubernetes(&mut oracle, text).unwrap();

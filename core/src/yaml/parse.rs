@@ -41,7 +41,20 @@ fn compose(
         let line = 1 + memchr_iter(b'\n', &text.as_bytes()[..offset]).count();
         return Err(Error::new(line, "contains a NUL byte: not text"));
     }
+    if let Some(line) = leading_end_marker(text) {
+        return Err(Error::new(line, "`...` ends a document, but none has begun"));
+    }
     Composer::new(Parser::new_from_str_with_options(text, options()), treatment).document(lines)
+}
+
+/// Returns the line of an end marker before any content. Kubernetes rejects it, and the scanner ignores it.
+fn leading_end_marker(text: &str) -> Option<usize> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_content =
+        |line: &str| !line.starts_with('%') && !matches!(line.trim_start_matches(' ').as_bytes(), [] | [b'#', ..]);
+    let (index, line) = text.lines().enumerate().find(|(_, line)| is_content(line))?;
+    let rest = line.strip_prefix("...")?;
+    (rest.is_empty() || rest.starts_with([' ', '\t'])).then_some(index + 1)
 }
 
 /// Returns the scanner's options for every document.
@@ -99,6 +112,10 @@ mod tests {
     #[case::merge_quoted("c: {'<<': 1}", json!({"c": {"<<": 1}}))]
     #[case::block("a: |\n  x\n  y\nb: >-\n  x\n  y\n", json!({"a": "x\ny\n", "b": "x y"}))]
     #[case::end_marker("a: 1\n...\n# bye\n", json!({"a": 1}))]
+    #[case::end_markers("a: 1\n...\n...\n", json!({"a": 1}))]
+    #[case::empty_document("---\n...\n", json!(null))]
+    #[case::dots(" ...\n", json!("..."))]
+    #[case::dots_in_a_word("...x\n", json!("...x"))]
     fn reads(#[case] text: &str, #[case] expected: Value) {
         assert_eq!(check(text), Ok(expected));
     }
@@ -123,6 +140,9 @@ mod tests {
     #[case::unclosed("a: 1\nb: [1,\n  2\nc: 3\n", 4, "")]
     #[case::nul("a: 1\nb: \0\n", 2, "NUL")]
     #[case::tab("a:\n\tb: 1\n", 2, "tab")]
+    #[case::end_without_a_document("...\n", 1, "none has begun")]
+    #[case::end_behind_comments("# c\n\n... # d\na: 1\n", 3, "none has begun")]
+    #[case::end_behind_a_directive("%YAML 1.1\n...\n", 2, "none has begun")]
     fn rejects(#[case] text: &str, #[case] line: u64, #[case] message: &str) {
         let error = check(text).unwrap_err();
         assert_eq!(error.line, line, "{error}");
