@@ -43,6 +43,11 @@ impl ProbeReport {
 }
 
 impl ProbeCounts {
+    /// Returns true if there were at least this many probes of each kind.
+    pub fn reached(&self, count: u32) -> bool {
+        [&self.calls, &self.handshakes].into_iter().all(|counter| counter.load(Ordering::Relaxed) >= count)
+    }
+
     /// Waits for this many more probes of each kind.
     pub fn wait_for(&self, count: u32) {
         let [calls, handshakes] =
