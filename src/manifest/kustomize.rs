@@ -19,7 +19,7 @@ pub(super) fn render(directory: &Path) -> Result<Source, InputError> {
         return match run {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => Err(failed(error.to_string())),
-            Ok(output) if !output.status.success() => Err(failed(last_line(&output.stderr))),
+            Ok(output) if !output.status.success() => Err(failed(error_text(&output.stderr))),
             Ok(output) => Source::spool(&directory.to_string_lossy(), output.stdout.as_slice())
                 .map_err(|error| failed(error.to_string())),
         };
@@ -27,9 +27,12 @@ pub(super) fn render(directory: &Path) -> Result<Source, InputError> {
     Err(InputError::NoKustomize)
 }
 
-/// Returns the last line that is not blank, which contains the error.
-fn last_line(stderr: &[u8]) -> String {
+/// Returns the error: the last line that is not blank, or the lines that kubectl logs between `err=<` and `>`.
+fn error_text(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("no error message");
-    line.strip_prefix("error: ").or_else(|| line.strip_prefix("Error: ")).unwrap_or(line).to_owned()
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ">").collect();
+    let Some(last) = lines.len().checked_sub(1) else { return "no error message".to_owned() };
+    let start = lines.iter().rposition(|line| line.ends_with("err=<")).map_or(last, |index| (index + 1).min(last));
+    let error = lines[start..].join(" ");
+    error.strip_prefix("error: ").or_else(|| error.strip_prefix("Error: ")).unwrap_or(&error).to_owned()
 }

@@ -170,6 +170,12 @@ const PRINT_POD: &str = "echo 'apiVersion: v1'; echo 'kind: Pod'; echo \"metadat
     2,
     "error: `kubectl kustomize overlay` failed: no kustomization.yaml in overlay"
 )]
+#[case::logged_failure(
+    "preview -k overlay",
+    &[("kubectl", "printf 'E1123 12:00:00 1 run.go:72] \"command failed\" err=<\\n\\taccumulating resources\\n\\tno such host\\n >\\n' >&2; exit 1")],
+    2,
+    "failed: accumulating resources no such host"
+)]
 #[case::no_tool("preview -k overlay", &[], 2, "error: neither kubectl nor kustomize is on the PATH")]
 #[case::both("preview -k overlay -f pod.yaml", &[], 2, "cannot be used with")]
 fn kustomizations_are_rendered_by_the_users_tool(
