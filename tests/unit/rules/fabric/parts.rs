@@ -21,6 +21,8 @@ const REFUSED: &str = "refused FabricContradicted";
 #[case::zero_set_by_user("resources: [{name: rdma/ib}]", &[("/spec/containers/0/resources/limits/rdma~1ib", json!(0))], REFUSED, ("/spec/containers/0/resources/requests", Value::Null), "rdma/ib: 0 in train")]
 #[case::another_device_requested("resources: [{name: rdma/ib}]", &[("/spec/containers/0/resources/limits/vpc.amazonaws.com~1efa", json!("4"))], REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "vpc.amazonaws.com/efa in train")]
 #[case::requested_by_the_second_container("resources: [{name: rdma/ib}]", &[("/spec/containers/1", json!({"name": "b", "image": "i", "resources": {"limits": {"rdma/ib": 1}}}))], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "")]
+#[case::misspelled_machine("resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4}}]", &[("/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "p5.48xlrge"}))], REFUSED, ("/spec/containers/0/resources/limits/rdma~1ib", Value::Null), "the number of rdma/ib on p5.48xlrge is unknown: correct the type")]
+#[case::bare_metal("resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4}}]", &[("/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "p5.metal-48xl"}))], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", json!("32")), "rdma/ib: 32")]
 #[case::machine("resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4}}]", &[("/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "p5.48xlarge"}))], ADDED, ("/spec/containers/0/resources/limits/rdma~1ib", json!("32")), "rdma/ib: 32")]
 #[case::machines_by_affinity(
     "resources: [{name: rdma/ib, mode: perGpu, ratio: {p5: 4, p5e: 4}}]",

@@ -251,7 +251,7 @@ const OR_TCP: &str = "transport: ib\nresources: [{name: rdma/ib, mode: perGpu, r
 #[case::user_settings(with(pod(), "/spec/containers/0/env/-", json!({"name": "NCCL_NET", "value": "Socket"})), None, "applied FabricFellBack", "Socket")]
 #[case::not_with_rdma_devices(with(pod(), "/spec/containers/0/resources/limits/rdma~1ib", json!("0")), None, "refused FabricContradicted", "")]
 #[case::not_against_user_settings(with(pod(), "/spec/containers/0/env/-", json!({"name": "NCCL_NET", "value": "IB"})), None, "refused FabricContradicted", "IB")]
-#[case::like_the_siblings(with(pod(), "/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "p5.x"})), Some("tcp"), "applied FabricFellBack", "Socket")]
+#[case::like_the_siblings(with(pod(), "/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "p5.48xlarge"})), Some("tcp"), "applied FabricFellBack", "Socket")]
 #[case::not_when_siblings_use_the_fabric(pod(), Some("f"), "refused FabricContradicted", "")]
 fn falls_back_to_tcp(#[case] pod: Value, #[case] siblings: Option<&str>, #[case] expected: &str, #[case] net: &str) {
     let scenario = Scenario::new(OR_TCP);
@@ -289,6 +289,11 @@ const NOT_NAMED: &str = "neither the pod nor the namespace selects a fabric prof
     Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod}]"),
     requesting("rdma/own", "8"),
     ": the pod requests rdma/own: profile f fits"
+)]
+#[case::another_machine(
+    Scenario::new("transport: ib\nmatch: {machines: [b]}\nresources: [{name: rdma/own, mode: perPod}]"),
+    with(requesting("rdma/own", "8"), "/spec/nodeSelector", json!({"node.kubernetes.io/instance-type": "a"})),
+    ""
 )]
 #[case::not_in_this_namespace(
     Scenario::new("transport: ib\nresources: [{name: rdma/own, mode: perPod}]\nnamespaces: {names: [team-b]}"),

@@ -127,41 +127,50 @@ impl<'a> Planner<'a> {
 
     /// Returns the machines that the pod is restricted to. Empty if it may run on any.
     pub(super) fn machines(&self) -> Vec<&'a str> {
-        let machines = keys::MACHINES.iter().find_map(|label| self.selected_values(label));
-        let from_profile =
-            || self.profile.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
-        let machines = machines.or_else(|| from_profile().map(|(_, value)| vec![value.as_str()])).unwrap_or_default();
-        // SageMaker HyperPod labels a p5.48xlarge as ml.p5.48xlarge.
-        machines.into_iter().map(|machine| machine.strip_prefix("ml.").unwrap_or(machine)).collect()
-    }
-
-    /// Returns the values of a node label that the pod's node selector or required node affinity allows.
-    fn selected_values(&self, label: &str) -> Option<Vec<&'a str>> {
-        if let Some(value) = self.spec_field("nodeSelector").and_then(|selector| selector.get(label)?.as_str()) {
-            return Some(vec![value]);
-        }
-        let required =
-            self.spec_field("affinity")?.get("nodeAffinity")?.get("requiredDuringSchedulingIgnoredDuringExecution")?;
-        let mut values = Vec::new();
-        for term in required.get("nodeSelectorTerms")?.as_array()? {
-            let named = term.get("matchExpressions")?.as_array()?.iter().find(|expression| {
-                let is = |field: &str, text: &str| expression.get(field).and_then(Value::as_str) == Some(text);
-                is("key", label) && is("operator", "In")
-            });
-            values.extend(named?.get("values")?.as_array()?.iter().filter_map(Value::as_str));
-        }
-        (!values.is_empty()).then_some(values)
+        selected_machines(self.pod, self.profile)
     }
 
     /// Returns a field of the pod's `spec`. `null` counts as absent.
     pub(super) fn spec_field(&self, field: &str) -> Option<&'a Value> {
-        self.pod.spec()?.get(field).filter(|value| !value.is_null())
+        spec_field(self.pod, field)
     }
 
     /// Returns the items of a list in the pod's `spec`.
     pub(super) fn spec_items(&self, field: &str) -> impl Iterator<Item = &'a Value> {
         self.spec_field(field).and_then(Value::as_array).into_iter().flatten()
     }
+}
+
+/// Returns the machines that `pod` is restricted to, by itself or by `profile`. Empty if it may run on any.
+pub(super) fn selected_machines<'a>(pod: Pod<'a>, profile: &'a Profile) -> Vec<&'a str> {
+    let machines = keys::MACHINES.iter().find_map(|label| selected_values(pod, label));
+    let from_profile = || profile.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
+    let machines = machines.or_else(|| from_profile().map(|(_, value)| vec![value.as_str()])).unwrap_or_default();
+    // SageMaker HyperPod labels a p5.48xlarge as ml.p5.48xlarge.
+    machines.into_iter().map(|machine| machine.strip_prefix("ml.").unwrap_or(machine)).collect()
+}
+
+/// Returns the values of a node label that the node selector or required node affinity of `pod` allows.
+fn selected_values<'a>(pod: Pod<'a>, label: &str) -> Option<Vec<&'a str>> {
+    if let Some(value) = spec_field(pod, "nodeSelector").and_then(|selector| selector.get(label)?.as_str()) {
+        return Some(vec![value]);
+    }
+    let required =
+        spec_field(pod, "affinity")?.get("nodeAffinity")?.get("requiredDuringSchedulingIgnoredDuringExecution")?;
+    let mut values = Vec::new();
+    for term in required.get("nodeSelectorTerms")?.as_array()? {
+        let named = term.get("matchExpressions")?.as_array()?.iter().find(|expression| {
+            let is = |field: &str, text: &str| expression.get(field).and_then(Value::as_str) == Some(text);
+            is("key", label) && is("operator", "In")
+        });
+        values.extend(named?.get("values")?.as_array()?.iter().filter_map(Value::as_str));
+    }
+    (!values.is_empty()).then_some(values)
+}
+
+/// Returns a field of the `spec` of `pod`. `null` counts as absent.
+fn spec_field<'a>(pod: Pod<'a>, field: &str) -> Option<&'a Value> {
+    pod.spec()?.get(field).filter(|value| !value.is_null())
 }
 
 /// Returns true if `found` contains everything in `required`. It may contain more, such as the apiserver's defaults.

@@ -93,7 +93,7 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
         return Err((problem, "add a nodeSelector for node.kubernetes.io/instance-type"));
     };
     let ratio_of = |machine: &str| {
-        let family = machine.split_once('.').map_or(machine, |(family, _)| family);
+        let family = machine.split_once('.').filter(|(_, size)| is_size(size)).map_or(machine, |(family, _)| family);
         ratios.get(machine).or_else(|| ratios.get(family)).copied()
     };
     let Some(ratio) = ratio_of(first) else { return Err(unknown_machine(name, first)) };
@@ -106,8 +106,15 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
     }
 }
 
+/// Returns true if `size` is the second part of an AWS instance type, such as `48xlarge` or `metal-24xl`. No node has a
+/// misspelled type. Source: "Amazon EC2 instance type naming conventions" of AWS's documentation, read in November 2026.
+fn is_size(size: &str) -> bool {
+    let unit = size.trim_start_matches(|character: char| character.is_ascii_digit());
+    ["nano", "micro", "small", "medium", "large", "xlarge", "metal"].contains(&unit) || size.starts_with("metal-")
+}
+
 fn unknown_machine(name: &str, machine: &str) -> Problem {
-    (format!("the number of {name} on {machine} is unknown"), "add it to ratio in the profile")
+    (format!("the number of {name} on {machine} is unknown"), "correct the type, or add its ratio to the profile")
 }
 
 /// Plans `counts` devices, one count for each target. Returns the number of devices that the patched pod has.

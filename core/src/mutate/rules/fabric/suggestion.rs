@@ -1,6 +1,7 @@
 //! Suggestion of a profile for a pod that requests RDMA adapters but selects none.
 
 use super::super::RuleContext;
+use super::planner::selected_machines;
 use super::target::{Targets, requests, targets};
 use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
@@ -33,6 +34,7 @@ fn fits(context: &RuleContext<'_>, profile: &Profile, adapter: &str) -> bool {
     adds(profile, adapter)
         && profile.allows(context.snapshot.namespace, context.snapshot.namespace_labels)
         && is_matched(context.pod, profile)
+        && selected_machines(context.pod, profile).into_iter().all(|machine| profile.matches.allows_machine(machine))
 }
 
 /// Returns true if `profile` adds `adapter` itself, not only the memory for it.
