@@ -35,6 +35,7 @@ use std::collections::BTreeMap;
 pub use admission::{warning_line, warnings};
 pub use input::LintInput;
 pub use job_context::JobContext;
+pub use own_keys::NAMESPACE_FIELD;
 pub use page::reference_page;
 pub use sink::severity_letter;
 pub use table::{CAPTURED_TRAFFIC, Check, Example, OWN_KEYS, REFUSED_RULES, checks, find_check};

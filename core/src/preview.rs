@@ -5,13 +5,13 @@ mod hints;
 mod invalid_field;
 mod live;
 mod manifest_context;
+mod misplaced;
 mod namespace;
 mod placeholders;
 mod report;
 mod summary;
 mod unknown_kind;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -27,9 +27,9 @@ pub use summary::Summary;
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::finding::Finding;
-use crate::lint::{JobContext, LintInput, lint};
+use crate::lint::{JobContext, LintInput, NAMESPACE_FIELD, OWN_KEYS, lint};
 use crate::manifest::{Document, DocumentWarning};
-use crate::mutate::{Outcome, Reason, RuleOutcome, Snapshot, excluded, lint_input, mutate};
+use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
 use crate::scope::{Installation, Mode};
 use crate::workload::{self, Fidelity, Manifest, RenderError, RolePod, SOLE_ROLE};
@@ -59,6 +59,8 @@ pub enum DocumentPreview {
         reports: Vec<PodReport>,
         /// Notes for the user, one sentence each.
         notes: Vec<String>,
+        /// Labels and annotations of trainmesh outside the pod templates, where they have no effect.
+        warnings: Vec<DocumentWarning>,
     },
     /// The document is a Namespace; contains warnings about its labels.
     Namespace(Vec<DocumentWarning>),
@@ -136,10 +138,11 @@ impl Preview {
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             let early = hints::early_network_use(&role, &outcome);
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
-            report(document, kind, &namespace, role, outcome, Arc::clone(&job))
+            PodReport::new(document, kind, &namespace, role, outcome, Arc::clone(&job))
         });
-        let reports = reports.collect();
-        DocumentPreview::Pods { reports, notes }
+        let reports: Vec<PodReport> = reports.collect();
+        let warnings = misplaced::warnings(document, kind, &namespace, &reports);
+        DocumentPreview::Pods { reports, notes, warnings }
     }
 
     /// Returns the lint findings for the pod of `report`: for the patched pod if a fabric profile applies, else for the
@@ -165,9 +168,16 @@ impl Preview {
         let after = lint_input(original, patched, &snapshot);
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
         let compute_domains = self.context.compute_domains(namespace);
-        let rules = &with_invalid_fields(report);
-        let input = LintInput { job: Some(&report.job), compute_domains, rules, ..input };
-        lint(&input, &config.fabric.lint)
+        let rules = &report.rules;
+        let invalid: Vec<(String, String)> =
+            report.invalid.iter().map(|field| (field.pointer.clone(), field.to_string())).collect();
+        let input = LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, ..input };
+        let mut findings = lint(&input, &config.fabric.lint);
+        // The Namespace itself has a warning.
+        if self.context.has_namespace(namespace) {
+            findings.retain(|finding| finding.code != OWN_KEYS.code() || finding.subject != NAMESPACE_FIELD);
+        }
+        findings
     }
 
     fn outcome(&self, role: &RolePod, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
@@ -198,18 +208,6 @@ impl Preview {
     }
 }
 
-/// Returns the decisions about the pod of `report`. Those about an invalid pod name its fields, which the decoder's error
-/// does not.
-fn with_invalid_fields(report: &PodReport) -> Cow<'_, [RuleOutcome]> {
-    let mut rules = Cow::Borrowed(report.rules.as_slice());
-    if !report.invalid.is_empty() {
-        for rule in rules.to_mut().iter_mut().filter(|rule| rule.reason == Reason::NotAPod) {
-            rule.notes = report.invalid.iter().map(ToString::to_string).collect();
-        }
-    }
-    rules
-}
-
 /// Returns the namespace in which `document` is created: its own, that of its admission review, or else `default`.
 #[must_use]
 pub fn namespace_of<'a>(document: &'a Document, default: &'a str) -> &'a str {
@@ -222,48 +220,4 @@ pub fn namespace_of<'a>(document: &'a Document, default: &'a str) -> &'a str {
 fn name_of(document: &Document) -> &str {
     let metadata = |key: &str| document.value.get("metadata")?.get(key)?.as_str();
     metadata("name").or_else(|| metadata("generateName")).unwrap_or_default()
-}
-
-fn report(
-    document: &Document,
-    kind: &str,
-    namespace: &str,
-    role: RolePod,
-    outcome: Outcome,
-    job: Arc<JobContext>,
-) -> PodReport {
-    // A patch is verified, which includes that the pod decodes.
-    let invalid = if outcome.patch.is_empty() { invalid_field::invalid_fields(&role.pod) } else { Vec::new() };
-    let mut pod = role.pod.clone();
-    // The engine has verified that the patch applies to this pod.
-    let applied = outcome.patch.apply(&mut pod);
-    debug_assert!(applied.is_ok(), "a verified patch applies: {applied:?}");
-    if applied.is_err() {
-        pod.clone_from(&role.pod);
-    }
-    PodReport {
-        source: document.source.to_string(),
-        document: document.document,
-        item: document.item,
-        line: Some(document.line),
-        api_version: document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        kind: kind.to_owned(),
-        namespace: namespace.to_owned(),
-        name: name_of(document).to_owned(),
-        role: role.name,
-        replicas: role.replicas,
-        generic: role.generic,
-        assumed_runtime: role.assumed_runtime,
-        changed: !outcome.patch.is_empty(),
-        rules: outcome.rules,
-        warnings: outcome.warnings,
-        invalid,
-        lint: outcome.findings,
-        original: role.pod,
-        patch: outcome.patch,
-        pod,
-        job,
-        objects: Vec::new(),
-        live: None,
-    }
 }

@@ -151,7 +151,8 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
             }
             Ok((_, DocumentPreview::Namespace(warnings))) => lint_report.warnings.extend(warnings),
             Ok((_, DocumentPreview::Skipped(_))) => {}
-            Ok((document, DocumentPreview::Pods { reports, .. })) => {
+            Ok((document, DocumentPreview::Pods { reports, notes: _, warnings })) => {
+                lint_report.warnings.extend(warnings);
                 lint_report.pods += reports.len();
                 for report in &reports {
                     let warnings = report.warnings.iter().filter(|warning| warning.starts_with(MANAGED));

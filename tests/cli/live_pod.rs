@@ -60,6 +60,7 @@ pub fn cluster(pod: Value, labels: &Value, labeled_at: &str) -> Apiserver {
         ("/api/v1/namespaces", json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": [namespace]})),
         ("/version", json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0", "gitCommit": "", "gitTreeState": "", "buildDate": "",
             "goVersion": "", "compiler": "", "platform": ""})),
+        ("/api/v1/namespaces/team-a/pods/large", json!({"metadata": {"annotations": {"a": "x".repeat(4 << 20)}}})),
         ("/api/v1/namespaces/team-a/pods/gone", missing("pods \"gone\"")),
         ("/api/v1/namespaces/team-a/pods/job.yaml", missing("pods \"job.yaml\"")),
         ("/api/v1/namespaces/default/pods/llama-0", missing("pods \"llama-0\"")),
@@ -165,6 +166,7 @@ fn pods_are_explained(#[case] pod: Value, #[case] labels: Value, #[case] expecte
 #[case::pod_slash_name("preview pod/llama-0 -n team-a --cluster", 0, "")]
 #[case::fail_on("preview llama-0 -n team-a --cluster --fail-on unknown", 0, "")]
 #[case::not_found("preview gone -n team-a --cluster", 2, "error: pod team-a/gone not found\n")]
+#[case::too_large("preview large -n team-a --cluster", 2, "error: the pod is larger than the limit of 4 MiB\n")]
 #[case::namespace_of_the_context("preview llama-0 --cluster", 2, "error: pod default/llama-0 not found\n")]
 #[case::a_manifest(
     "preview job.yaml -n team-a --cluster",

@@ -11,6 +11,14 @@ const POD: &str =
     "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: train\n    image: i\n";
 const GPU_POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: a\n    image: i\n    env: [{name: NCCL_DEBUG, \
                        value: \"8\"}]\n    resources: {limits: {nvidia.com/gpu: 8}}\n";
+/// A `JobSet` with labels and an annotation of trainmesh that no pod gets.
+const JOB_SET: &str = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: a, labels: {trainmesh.dev/inject: disabled}, \
+                       annotations: {trainmesh.dev/settle: 1s}}\nspec:\n  replicatedJobs:\n  - name: w\n    template:\n      metadata: {labels: \
+                       {trainmesh.dev/fabric: none}}\n      spec: {template: {spec: {containers: [{name: a, image: i}]}}}\n";
+const CRON_JOB: &str = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  schedule: \"@daily\"\n  jobTemplate:\n    spec:\n      \
+                        template:\n        metadata: {labels: {trainmesh.dev/inject: disabled}}\n        spec: {restartPolicy: Never, containers: \
+                        [{name: a, image: i}]}\n";
+
 /// A namespace with an unknown key, an unknown profile and an unknown mode.
 const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: team-a\n  labels: {trainmesh.dev/injct: enabled, \
                          trainmesh.dev/fabric: tpc, trainmesh.dev/mesh-traffic: \"off\"}\n";
@@ -64,6 +72,29 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     0,
     &[r#""message":"Namespace team-a: label trainmesh.dev/mesh-traffic=off has no effect: expected leave, "#, r#""id":"FP045""#],
     ""
+)]
+#[case::label_of_a_workload(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    JOB_SET,
+    1,
+    &["1 pod: 1 changed; 3 manifest warnings\n"],
+    "warning: stdin: document 1, line 1: FP045: JobSet default/a: trainmesh.dev/inject has no effect in .metadata.labels: move it to \
+     .spec.replicatedJobs[0].template.spec.template.metadata.labels\n"
+)]
+#[case::label_of_a_job_template(
+    &["lint", "-f", "-", "--fail-on", "W"],
+    JOB_SET,
+    1,
+    &["pods: 1"],
+    "trainmesh.dev/fabric has no effect in .spec.replicatedJobs[0].template.metadata.labels: move it to"
+)]
+#[case::label_of_a_pod_template(&["preview", "-f", "-", "--fail-on", "unknown"], CRON_JOB, 0, &["PodOptedOut"], "")]
+#[case::once_for_each_namespace(
+    &["lint", "-f", "-", "--fail-on", "W"],
+    &format!("{NAMESPACE}---\n{}", POD.replace("name: a\n", "name: a\n  namespace: team-a\n")),
+    1,
+    &["pods: 1; E: 0, W: 0, I: 0"],
+    "FP045: Namespace team-a: label trainmesh.dev/injct has no effect"
 )]
 #[case::unknown_labels_of_a_namespace_as_sarif(&["lint", "-f", "-", "-o", "sarif"], NAMESPACE, 0, &[r#""ruleId":"FP045""#], "")]
 #[case::fail_on_invalid_pod(

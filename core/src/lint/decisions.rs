@@ -1,17 +1,26 @@
 //! Decisions of the rules that need attention: FP046, FP047.
 
+use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
-use crate::mutate::{Reason, Verdict};
+use crate::finding::Severity;
+use crate::mutate::{Reason, RuleOutcome, Verdict};
 
 /// Field for refusals that concern the pod as a whole.
 const POD: &str = "/spec";
 /// Field for profiles, which a label selects.
 const LABELS: &str = "/metadata/labels";
 
-/// FP046: a rule was refused.
+/// FP046: a rule was refused, or the apiserver rejects the pod.
 pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for rule in context.input.rules.iter().filter(|rule| rule.outcome == Verdict::Refused) {
+    let LintInput { rules, invalid, .. } = context.input;
+    for (field, problem) in *invalid {
+        findings.push_as(Severity::Error, field, format!("the apiserver rejects the pod: {problem}"));
+    }
+    let is_reported = |rule: &&RuleOutcome| {
+        rule.outcome == Verdict::Refused && (rule.reason != Reason::NotAPod || invalid.is_empty())
+    };
+    for rule in rules.iter().filter(is_reported) {
         let field = rule.field.as_deref().unwrap_or(POD);
         let (name, reason) = (rule.rule.name(), rule.reason.code());
         if rule.notes.is_empty() {

@@ -35,6 +35,8 @@ pub struct LintInput<'a> {
     pub compute_domains: &'a [ComputeDomain],
     /// Decisions of the rules about the pod; empty if unknown.
     pub rules: &'a [RuleOutcome],
+    /// Fields of the pod with the wrong type: JSON pointers with a description each.
+    pub invalid: &'a [(String, String)],
     /// Sidecar injection that Istio performs for the pod.
     pub injection: Injection,
 }

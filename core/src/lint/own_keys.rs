@@ -12,8 +12,8 @@ use crate::keys;
 use crate::own_keys::{Location, fabric_problem, problem};
 use crate::pod::Pod;
 
-/// Field for findings about the labels of the pod's namespace.
-const NAMESPACE: &str = "/metadata/namespace";
+/// Field of findings about the labels of the pod's namespace.
+pub const NAMESPACE_FIELD: &str = "/metadata/namespace";
 
 /// FP045: a label or annotation of trainmesh that has no effect.
 pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -31,7 +31,7 @@ pub(super) fn check(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, f
     }
     for (key, value) in namespace_labels {
         if let Some(problem) = reported(Location::NamespaceLabel, key, value) {
-            findings.push(NAMESPACE, problem);
+            findings.push(NAMESPACE_FIELD, problem);
         }
     }
 }

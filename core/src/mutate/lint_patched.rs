@@ -64,6 +64,7 @@ pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) 
         job: None,
         compute_domains: &[],
         rules: &[],
+        invalid: &[],
         injection: predict_injection(pod, namespace, labels),
     }
 }

@@ -13,7 +13,7 @@ const POD_KEYS: [&str; 3] = [keys::SIDECAR_INJECT, keys::PROXY_CONFIG, keys::NAT
 const NETWORK_INIT_CONTAINERS: [&str; 5] =
     ["grove-initc", "init-pytorch", "kubectl-delivery", "wait-gcs-ready", "wait-for-master"];
 
-/// Returns a note for each label and annotation of the workload that belongs in its pod templates.
+/// Returns a note for each label and annotation of Istio on the workload that belongs in its pod templates.
 pub(super) fn misplaced_keys(manifest: &Value) -> Vec<String> {
     let templates = templates(manifest);
     let Some(first) = templates.first() else { return Vec::new() };
@@ -23,7 +23,7 @@ pub(super) fn misplaced_keys(manifest: &Value) -> Vec<String> {
             let entries = manifest.get("metadata").and_then(|metadata| metadata.get(map)).and_then(Value::as_object);
             entries.into_iter().flat_map(|entries| entries.keys()).map(move |key| (map, key))
         })
-        .filter(|(_, key)| POD_KEYS.contains(&key.as_str()) || key.starts_with(keys::OWN_PREFIX))
+        .filter(|(_, key)| POD_KEYS.contains(&key.as_str()))
         .map(|(map, key)| {
             let others = if templates.len() > 1 { " (and of the other pod templates)" } else { "" };
             format!("{key} has no effect in .metadata.{map}: move it to {first}.metadata.{map}{others}")
@@ -57,7 +57,7 @@ pub(super) fn has_pod_template(manifest: &Value) -> bool {
 }
 
 /// Returns the paths of the pod templates in `manifest`, as `kubectl explain` writes them.
-fn templates(manifest: &Value) -> Vec<String> {
+pub(super) fn templates(manifest: &Value) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(spec) = manifest.get("spec") {
         collect(spec, ".spec", &mut found);
@@ -104,14 +104,14 @@ mod tests {
         job(&json!({"labels": {"sidecar.istio.io/inject": "false"}})),
         &["sidecar.istio.io/inject has no effect in .metadata.labels: move it to .spec.pytorchReplicaSpecs.Master.template.metadata.labels (and of the other pod templates)"]
     )]
-    #[case::own_annotation(
-        json!({"metadata": {"annotations": {"trainmesh.dev/settle": "1s"}}, "spec": {"template": {"spec": {"containers": []}}}}),
-        &["trainmesh.dev/settle has no effect in .metadata.annotations: move it to .spec.template.metadata.annotations"]
+    #[case::annotation(
+        json!({"metadata": {"annotations": {"sidecar.istio.io/nativeSidecar": "true"}}, "spec": {"template": {"spec": {"containers": []}}}}),
+        &["sidecar.istio.io/nativeSidecar has no effect in .metadata.annotations: move it to .spec.template.metadata.annotations"]
     )]
-    #[case::a_pod_is_its_own_template(json!({"metadata": {"labels": {"trainmesh.dev/inject": "disabled"}}, "spec": {"containers": []}}), &[])]
+    #[case::a_pod_is_its_own_template(json!({"metadata": {"labels": {"sidecar.istio.io/inject": "false"}}, "spec": {"containers": []}}), &[])]
     #[case::in_a_list(
-        json!({"metadata": {"labels": {"trainmesh.dev/inject": "disabled"}}, "spec": {"tasks": [{"template": {"spec": {"containers": []}}}]}}),
-        &["trainmesh.dev/inject has no effect in .metadata.labels: move it to .spec.tasks[0].template.metadata.labels"]
+        json!({"metadata": {"labels": {"sidecar.istio.io/inject": "false"}}, "spec": {"tasks": [{"template": {"spec": {"containers": []}}}]}}),
+        &["sidecar.istio.io/inject has no effect in .metadata.labels: move it to .spec.tasks[0].template.metadata.labels"]
     )]
     fn misplaced_keys_are_reported(#[case] manifest: Value, #[case] expected: &[&str]) {
         assert_eq!(misplaced_keys(&manifest), *expected);

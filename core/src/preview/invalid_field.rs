@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use json_patch::jsonptr::PointerBuf;
 use k8s_openapi::api::core::v1::Pod;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
@@ -11,6 +12,8 @@ use serde_json::{Map, Value};
 pub struct InvalidField {
     /// Path in the pod, as `kubectl explain` writes it.
     pub path: String,
+    /// The same path as a JSON pointer.
+    pub pointer: String,
     /// Value found: a scalar, or the type of any other value.
     pub found: String,
     /// Expected type.
@@ -97,6 +100,7 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
     let as_string = skeleton(path, Value::String(value.to_string()));
     InvalidField {
         path: path.iter().map(Step::to_string).collect(),
+        pointer: PointerBuf::from_tokens(path.iter().map(Step::token)).to_string(),
         found: match value {
             Value::Array(_) => "a list".to_owned(),
             Value::Object(_) => "a mapping".to_owned(),
@@ -104,6 +108,16 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
         },
         expected: expected.to_owned(),
         needs_quotes: matches!(value, Value::Bool(_) | Value::Number(_)) && Pod::deserialize(as_string).is_ok(),
+    }
+}
+
+impl Step<'_> {
+    /// Returns the step as a token of a JSON pointer.
+    fn token(&self) -> String {
+        match self {
+            Self::Key(key) => (*key).to_owned(),
+            Self::Index(index) => index.to_string(),
+        }
     }
 }
 
@@ -119,7 +133,7 @@ impl fmt::Display for Step<'_> {
 
 impl fmt::Display for InvalidField {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, found, expected, needs_quotes } = self;
+        let Self { path, pointer: _, found, expected, needs_quotes } = self;
         write!(formatter, "{path} is {found}: expected {expected}")?;
         if *needs_quotes { formatter.write_str("; quote it") } else { Ok(()) }
     }
@@ -163,6 +177,12 @@ mod tests {
     fn each_field_is_named_with_the_expected_type(#[case] pod: Value, #[case] expected: &[&str]) {
         let found: Vec<String> = invalid_fields(&pod).iter().map(ToString::to_string).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn fields_have_json_pointers() {
+        let pod = container(&json!({"env": [{"name": "A", "value": 5}]}));
+        assert_eq!(invalid_fields(&pod)[0].pointer, "/spec/containers/1/env/0/value");
     }
 
     #[test]

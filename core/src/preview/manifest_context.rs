@@ -119,6 +119,12 @@ impl ManifestContext {
         &self.default_labels
     }
 
+    /// Returns true if the labels of `namespace` are those of a Namespace in the input or the cluster.
+    #[must_use]
+    pub fn has_namespace(&self, namespace: &str) -> bool {
+        self.override_labels.is_none() && self.by_namespace.contains_key(namespace)
+    }
+
     /// Returns true if the labels of `namespace` are not known but assumed.
     #[must_use]
     pub fn is_assumed(&self, namespace: &str) -> bool {

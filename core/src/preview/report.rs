@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::invalid_field::invalid_fields;
 use super::{InvalidField, WebhookTrace};
 use crate::finding::Finding;
 use crate::lint::JobContext;
-use crate::mutate::{Patch, RuleOutcome};
-use crate::workload::AssumedRuntime;
+use crate::manifest::Document;
+use crate::mutate::{Outcome, Patch, RuleOutcome};
+use crate::workload::{AssumedRuntime, RolePod};
 
 /// Preview of the pods of a role.
 #[derive(Clone, Debug, Serialize)]
@@ -71,6 +73,51 @@ pub struct PodReport {
 }
 
 impl PodReport {
+    /// Creates the report of a role with the outcome for its pod.
+    pub(super) fn new(
+        document: &Document,
+        kind: &str,
+        namespace: &str,
+        role: RolePod,
+        outcome: Outcome,
+        job: Arc<JobContext>,
+    ) -> Self {
+        // A patch is verified, which includes that the pod decodes.
+        let invalid = if outcome.patch.is_empty() { invalid_fields(&role.pod) } else { Vec::new() };
+        let mut pod = role.pod.clone();
+        // The engine has verified that the patch applies to this pod.
+        let applied = outcome.patch.apply(&mut pod);
+        debug_assert!(applied.is_ok(), "a verified patch applies: {applied:?}");
+        if applied.is_err() {
+            pod.clone_from(&role.pod);
+        }
+        Self {
+            source: document.source.to_string(),
+            document: document.document,
+            item: document.item,
+            line: Some(document.line),
+            api_version: document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.to_owned(),
+            name: super::name_of(document).to_owned(),
+            role: role.name,
+            replicas: role.replicas,
+            generic: role.generic,
+            assumed_runtime: role.assumed_runtime,
+            changed: !outcome.patch.is_empty(),
+            rules: outcome.rules,
+            warnings: outcome.warnings,
+            invalid,
+            lint: outcome.findings,
+            original: role.pod,
+            patch: outcome.patch,
+            pod,
+            job,
+            objects: Vec::new(),
+            live: None,
+        }
+    }
+
     /// Returns true if `other` differs only by its role, so that both can be shown as one.
     #[must_use]
     pub fn has_same_outcome(&self, other: &Self) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::PodReport;
-use crate::lint::OWN_KEYS;
+use crate::lint::{NAMESPACE_FIELD, OWN_KEYS};
 use crate::manifest::DocumentWarning;
 use crate::mutate::{Reason, Verdict};
 
@@ -29,7 +29,8 @@ pub struct Summary {
     pub warned: usize,
     /// Warnings about documents.
     pub manifest_warnings: usize,
-    /// Warnings about unknown labels of trainmesh on Namespaces; they are among `manifest_warnings`.
+    /// Warnings about labels and annotations of trainmesh without effect outside pods, and pods whose namespace has such
+    /// labels.
     pub unknown_labels: usize,
     /// Documents that may create pods, but whose kind is not supported.
     pub unsupported: usize,
@@ -46,9 +47,10 @@ impl Summary {
             matches!(rule.reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace)
         });
         let is_unknown = |reason| matches!(reason, Reason::UnknownFabric | Reason::UnknownTrafficMode);
+        let own_keys = || report.lint.iter().filter(|finding| finding.code == OWN_KEYS.code());
         let unknown = !report.invalid.is_empty()
             || report.rules.iter().any(|rule| is_unknown(rule.reason))
-            || report.lint.iter().any(|finding| finding.code == OWN_KEYS.code());
+            || own_keys().any(|finding| finding.subject != NAMESPACE_FIELD);
         self.pods += 1;
         self.changed += usize::from(report.changed);
         self.audited += usize::from(audited);
@@ -56,6 +58,7 @@ impl Summary {
         self.not_opted_in += usize::from(not_opted_in);
         self.unchanged += usize::from(!report.changed && !audited && !refused && !not_opted_in);
         self.unknown += usize::from(unknown);
+        self.unknown_labels += usize::from(own_keys().any(|finding| finding.subject == NAMESPACE_FIELD));
         self.warned += usize::from(!report.warnings.is_empty());
     }
 

@@ -92,7 +92,10 @@ pub(super) fn show(
                 print_note(stderr, format_args!("{}: {what}", position(&document)));
                 shown.count(arguments, &document.source, |summary| summary.unsupported += 1);
             }
-            Ok((document, DocumentPreview::Pods { mut reports, mut notes })) => {
+            Ok((document, DocumentPreview::Pods { mut reports, mut notes, warnings })) => {
+                for warning in warnings {
+                    shown.add_warning(arguments, warning, stderr);
+                }
                 if arguments.summary {
                     notes.clear();
                 }

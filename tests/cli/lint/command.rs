@@ -125,10 +125,10 @@ fn manifest_with(id: &str) -> String {
 )]
 #[case::roles_are_folded(&["lint", "-f", "examples/pytorchjob.yaml"], "", 0, &["examples/pytorchjob.yaml:2: PyTorchJob research/llama-pretrain Master, Worker\n"], "")]
 #[case::invalid_pod(
-    &["lint", "-f", "-", "--fail-on", "W"],
+    &["lint", "-f", "-", "--namespace-labels", ""],
     &manifest_with("").replace("INFO", "8"),
     1,
-    &["FP046 W mesh.hold is refused: NotAPod: .spec.containers[0].env[0].value is 8: expected a string; quote it"],
+    &["FP046 E the apiserver rejects the pod: .spec.containers[0].env[0].value is 8: expected a string; quote it\n    /spec/containers/0/env/0/value\n"],
     ""
 )]
 #[case::help(&["lint", "--help"], "", 0, &["Examples:", "--fail-on", "Exit codes:"], "")]

@@ -46,6 +46,14 @@ fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Optio
     Some("fabric is refused: FabricGuarded: a guard failed")
 )]
 #[case::not_refused(labeled("app: a"), None)]
+#[case::invalid_pod(
+    labeled("app: a").invalid("/spec/containers/0/image", ".spec.containers[0].image is 5: expected a string; quote it"),
+    Some("the apiserver rejects the pod: .spec.containers[0].image is 5: expected a string; quote it")
+)]
+#[case::an_invalid_pod_is_reported_once(
+    labeled("app: a").invalid("/spec/a", ".spec.a is 5").refused(RuleId::MeshHold, Reason::NotAPod, "the object does not decode"),
+    Some("the apiserver rejects the pod: .spec.a is 5")
+)]
 fn fp046_refused_rules(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP046", scenario, expected);
 }

@@ -29,6 +29,7 @@ pub struct Scenario {
     job: Option<JobContext>,
     compute_domains: Vec<ComputeDomain>,
     rules: Vec<RuleOutcome>,
+    invalid: Vec<(String, String)>,
 }
 
 /// Returns a pod with one container, `train`, that has these fields (YAML flow style).
@@ -57,6 +58,12 @@ pub fn pod(text: &str) -> Scenario {
 pub type Shape = (&'static str, &'static [(&'static str, u64)], Option<bool>);
 
 impl Scenario {
+    /// Adds a field with the wrong type.
+    pub fn invalid(mut self, field: &str, problem: &str) -> Self {
+        self.invalid.push((field.to_owned(), problem.to_owned()));
+        self
+    }
+
     pub fn original(self, text: &str) -> Self {
         Self { original: Some(yaml::parse(text).unwrap()), ..self }
     }
@@ -148,6 +155,7 @@ impl Scenario {
             job: self.job.as_ref(),
             compute_domains: &self.compute_domains,
             rules: &self.rules,
+            invalid: &self.invalid,
             injection: predict_injection(pod, "team-a", &self.labels),
         };
         lint(&input, settings)

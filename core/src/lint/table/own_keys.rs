@@ -27,9 +27,10 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: REFUSED_RULES,
         severity: Severity::Warning,
-        title: "a rule of trainmesh that is refused",
+        title: "a rule of trainmesh that is refused, or a pod that the apiserver rejects",
         why: "A setting of the pod, or a guard, excludes what the namespace or the pod requests. The pod starts without it: \
-          for example over TCP instead of RDMA, or before its proxy is ready.",
+          for example over TCP instead of RDMA, or before its proxy is ready. An invalid pod is an error: it is never \
+          created.",
         fix: "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons",
         example: Example {
             given: "no profile is named `eks-efaa`",

@@ -1,0 +1,87 @@
+//! Labels and annotations of trainmesh on a workload, where they have no effect: only those of pods and Namespaces have.
+
+use serde_json::{Map, Value};
+
+use super::{PodReport, hints};
+use crate::keys;
+use crate::lint::OWN_KEYS;
+use crate::manifest::{Document, DocumentWarning};
+
+/// A label or annotation of trainmesh outside the pod templates.
+struct Entry<'manifest> {
+    /// Path of its map, as `kubectl explain` writes it.
+    path: String,
+    /// `labels` or `annotations`.
+    map: &'static str,
+    key: &'manifest str,
+    value: &'manifest Value,
+}
+
+/// Maximum number of warnings. More only repeat the same mistake.
+const MAX_WARNINGS: usize = 20;
+/// Fields that an operator merges into pods in its own way, so that they may have an effect: those of a `TrainJob`.
+const PATCHES: [&str; 3] = ["podSpecOverrides", "podTemplateOverrides", "runtimePatches"];
+
+/// Returns a warning of FP045 for each label and annotation of trainmesh on `document`, an object of this kind with these
+/// pods, that none of the pods gets.
+pub(super) fn warnings(
+    document: &Document,
+    kind: &str,
+    namespace: &str,
+    reports: &[PodReport],
+) -> Vec<DocumentWarning> {
+    let mut entries = Vec::new();
+    if kind != "Pod" {
+        collect(&document.value, "", &mut entries);
+    }
+    entries.retain(|entry| !reports.iter().any(|report| has(&report.original, entry)));
+    entries.truncate(MAX_WARNINGS);
+    let templates = hints::templates(&document.value);
+    let name = super::name_of(document);
+    let warning = |Entry { path, map, key, .. }: Entry<'_>| {
+        let fix = match templates.as_slice() {
+            [] => "set it on the pod template of its runtime, or by a patch of the runtime".to_owned(),
+            [template] => format!("move it to {template}.metadata.{map}"),
+            [first, ..] => format!("move it to {first}.metadata.{map} (and of the other pod templates)"),
+        };
+        DocumentWarning {
+            source: document.source.clone(),
+            document: document.document,
+            line: document.line,
+            check: Some(OWN_KEYS.code()),
+            message: format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}"),
+        }
+    };
+    entries.into_iter().map(warning).collect()
+}
+
+/// Collects the entries in `value`, except those of pod templates. The depth of a document is limited.
+fn collect<'manifest>(value: &'manifest Value, path: &str, found: &mut Vec<Entry<'manifest>>) {
+    match value {
+        Value::Object(fields) => {
+            let is_pod_template = fields.get("spec").and_then(|spec| spec.get("containers")).is_some();
+            if is_pod_template {
+                return;
+            }
+            for map in ["labels", "annotations"] {
+                let entries = fields.get(map).and_then(Value::as_object).into_iter().flat_map(Map::iter);
+                let own = entries.filter(|(key, _)| key.starts_with(keys::OWN_PREFIX));
+                found.extend(own.map(|(key, value)| Entry { path: format!("{path}.{map}"), map, key, value }));
+            }
+            for (key, item) in fields.iter().filter(|(key, _)| !PATCHES.contains(&key.as_str()) && *key != "status") {
+                collect(item, &format!("{path}.{key}"), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect(item, &format!("{path}[{index}]"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns true if `pod` has `entry`: the operator copies it.
+fn has(pod: &Value, entry: &Entry<'_>) -> bool {
+    pod.get("metadata").and_then(|metadata| metadata.get(entry.map)?.get(entry.key)) == Some(entry.value)
+}
