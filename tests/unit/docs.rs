@@ -46,6 +46,34 @@ fn every_kind_is_listed_in_the_readme() {
     assert!(missing.is_empty(), "README.md does not list {missing:?}");
 }
 
+/// Modules whose versions the tests run: the row of the documentation, the module, and the file that requires it.
+const TESTED_VERSIONS: &[(&str, &str, &str)] = &[
+    ("Kubernetes", "k8s.io/kubernetes", include_str!("../cluster/tools/kubernetes/go.mod")),
+    ("Helm", "helm.sh/helm/v4", include_str!("../cluster/tools/chart/go.mod")),
+    ("Helm", "helm.sh/helm/v3", include_str!("../cluster/tools/chart/go.mod")),
+    ("cert-manager", "github.com/cert-manager/cert-manager", include_str!("../cluster/tools/cert-manager/go.mod")),
+    (
+        "Kubeflow training operator",
+        "github.com/kubeflow/training-operator",
+        include_str!("../cluster/tools/training-operator/go.mod"),
+    ),
+    ("Kubeflow Trainer", "github.com/kubeflow/trainer/v2", include_str!("../cluster/tools/trainer/go.mod")),
+    ("MPI operator", "github.com/kubeflow/mpi-operator", include_str!("../cluster/tools/mpi-operator/go.mod")),
+    ("JobSet", "sigs.k8s.io/jobset", include_str!("../cluster/tools/jobset/go.mod")),
+];
+
+#[test]
+fn supported_versions_are_those_that_the_tests_run() {
+    let page = include_str!("../../docs/install.md");
+    for (name, module, requirements) in TESTED_VERSIONS {
+        let row = page.lines().find(|line| line.starts_with(&format!("| {name} ")));
+        let row = row.unwrap_or_else(|| panic!("docs/install.md has no row for {name}"));
+        let required = requirements.lines().find_map(|line| line.split_once(&format!("{module} v")));
+        let (_, version) = required.unwrap_or_else(|| panic!("{module} is not required"));
+        assert!(row.contains(version), "docs/install.md: {name} {version}: {row}");
+    }
+}
+
 /// To update the table, copy it from this test's failure message.
 #[test]
 fn every_doctor_finding_is_documented() {
