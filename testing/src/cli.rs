@@ -16,7 +16,7 @@ pub fn trainmesh(arguments: &[&str], input: &str) -> Run {
     trainmesh_with(arguments, input, &[])
 }
 
-/// Like [`trainmesh`], with environment variables.
+/// Like [`trainmesh()`], with environment variables.
 pub fn trainmesh_with(arguments: &[&str], input: &str, variables: &[(&str, &str)]) -> Run {
     let mut child = Command::new(crate::program())
         .args(arguments)

@@ -127,7 +127,7 @@ impl Cluster {
         STARTED.get_or_init(|| cluster(&["mesh", "start"]));
     }
 
-    /// Adds the simulated [`DEVICES`] to the node. All tests share them: each allocates a few, for a short time.
+    /// Adds the simulated `DEVICES` to the node. All tests share them: each allocates a few, for a short time.
     #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn start_devices(&self) {
         static STARTED: OnceLock<()> = OnceLock::new();
