@@ -13,6 +13,7 @@ use serde_json::Value;
 pub use referenced::ReferencedObjects;
 pub use view::{ClusterView, NodeShape, Nodes, Quota};
 
+use crate::dra::ClaimFacts;
 use crate::gang::GangId;
 use crate::gang::pins::Pins;
 use crate::keys;
@@ -41,8 +42,8 @@ pub struct ClusterFacts {
     pub quotas: Option<Arc<HashMap<String, Vec<Quota>>>>,
     /// Existing `ConfigMaps` that profiles refer to, by namespace.
     pub config_maps: Option<Arc<Names>>,
-    /// Existing `ResourceClaimTemplates` that profiles refer to, by namespace.
-    pub claim_templates: Option<Arc<Names>>,
+    /// Claims, templates and device classes.
+    pub claims: ClaimFacts,
     /// True if the webhook of network-resources-injector is installed.
     pub network_resources_injector: bool,
     /// Profile revisions of the gangs with running pods.
@@ -52,14 +53,14 @@ pub struct ClusterFacts {
 impl ClusterFacts {
     /// Returns the facts that apply to pods of `gang` in `namespace`.
     #[must_use]
-    pub fn view(&self, namespace: &str, gang: Option<&GangId>) -> ClusterView<'_> {
+    pub fn view<'a>(&'a self, namespace: &'a str, gang: Option<&GangId>) -> ClusterView<'a> {
         let quotas = self.quotas.as_deref().map(|known| known.get(namespace).map_or(&[][..], Vec::as_slice));
         ClusterView {
             nodes: self.nodes.as_deref(),
             quotas,
             network_resources_injector: self.network_resources_injector,
             config_maps: existing(self.config_maps.as_deref(), namespace),
-            claim_templates: existing(self.claim_templates.as_deref(), namespace),
+            claims: self.claims.view(namespace),
             pin: gang.and_then(|gang| self.pins.find(gang)),
         }
     }
@@ -160,7 +161,7 @@ mod tests {
     fn known_absence_differs_from_unknown() {
         let unknown = ClusterFacts::default();
         let view = unknown.view("team-a", None);
-        assert!(view.quotas.is_none() && view.config_maps.is_none() && view.claim_templates.is_none());
+        assert!(view.quotas.is_none() && view.config_maps.is_none() && !view.claims.is_missing_template("t"));
         let names = || Some(Arc::new(HashMap::from([("team-b".to_owned(), BTreeSet::from(["m".to_owned()]))])));
         let known = ClusterFacts { quotas: Some(Arc::default()), config_maps: names(), ..ClusterFacts::default() };
         let view = known.view("team-a", None);

@@ -12,6 +12,7 @@ mod codes;
 pub mod config;
 pub mod dns;
 pub mod doctor;
+pub mod dra;
 pub mod duration;
 pub mod error;
 pub mod fabric;

@@ -5,6 +5,7 @@
 //! produce no findings.
 
 mod admission;
+mod claims;
 mod command;
 mod compute_domains;
 mod context;
@@ -40,19 +41,25 @@ pub use page::reference_page;
 pub use sink::severity_letter;
 pub use table::{CAPTURED_TRAFFIC, Check, Example, OWN_KEYS, REFUSED_RULES, checks, find_check};
 
-use context::{CheckContext, requests_adapter};
+use claims::{has_adapter, read_claims};
+use context::CheckContext;
 use setting::sets_nccl;
 use sink::FindingSink;
 
 use crate::config::{CheckId, Fabric, LintSettings, Profile};
+use crate::dra::ClaimView;
 use crate::finding::Finding;
 use crate::pod::Pod;
 
-/// Returns true if a profile is selected for `pod`, or one of its containers requests an RDMA device or sets an NCCL
-/// variable.
+/// Returns true if a profile is selected for `pod`, or one of its containers requests or claims an RDMA device or sets an
+/// NCCL variable.
 #[must_use]
-pub fn uses_fabric(pod: Pod<'_>, profile: Option<&Profile>) -> bool {
-    profile.is_some() || pod.containers().any(|container| requests_adapter(container) || sets_nccl(container))
+pub fn uses_fabric<'a>(pod: Pod<'a>, profile: Option<&Profile>, view: ClaimView<'a>) -> bool {
+    if profile.is_some() {
+        return true;
+    }
+    let claims = read_claims(pod, None, view);
+    pod.containers().any(|container| has_adapter(container, &claims) || sets_nccl(container))
 }
 
 /// Runs all checks and returns the findings, most severe first. The profile's `lint` section takes precedence over

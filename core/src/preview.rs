@@ -26,6 +26,7 @@ pub use summary::Summary;
 
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
+use crate::dra::ClaimFacts;
 use crate::finding::Finding;
 use crate::lint::{JobContext, LintInput, NAMESPACE_FIELD, OWN_KEYS, lint};
 use crate::manifest::{Document, DocumentWarning};
@@ -75,7 +76,8 @@ impl Preview {
     #[must_use]
     pub fn new(config: Configuration, context: ManifestContext, namespace: String) -> Self {
         let (config_hash, installation) = (config.hash(), Installation::default());
-        Self { config_hash, config, context, facts: ClusterFacts::default(), namespace, installation }
+        let preview = Self { config_hash, config, context, facts: ClusterFacts::default(), namespace, installation };
+        preview.with_facts(ClusterFacts::default())
     }
 
     /// Sets the installation that handles the pods.
@@ -84,9 +86,12 @@ impl Preview {
         Self { installation, ..self }
     }
 
-    /// Sets the known state of the cluster.
+    /// Sets the known state of the cluster. Claims and device classes of the input replace those of the cluster.
     #[must_use]
-    pub fn with_facts(self, facts: ClusterFacts) -> Self {
+    pub fn with_facts(self, mut facts: ClusterFacts) -> Self {
+        // The preview shows what the webhook does: it does not read claims if that is disabled.
+        let is_read = self.config.fabric.resource_claims;
+        facts.claims = if is_read { self.context.claims(&facts.claims) } else { ClaimFacts::default() };
         Self { facts, ..self }
     }
 
@@ -132,7 +137,8 @@ impl Preview {
             notes.push(format!("{kind}: {assumed}"));
         }
         let labels = self.context.labels(&namespace);
-        let job = Arc::new(JobContext::from_pods(roles.iter().map(|role| (Pod::new(&role.pod), role.replicas))));
+        let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
+        let job = Arc::new(JobContext::from_pods(pods, self.facts.claims.view(&namespace)));
         let reports = roles.into_iter().map(|role| {
             let outcome = self.outcome(&role, &namespace, labels);
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };

@@ -1,5 +1,7 @@
 //! `--cluster`: compares a preview with a live cluster.
 
+use std::collections::BTreeSet;
+
 use anstream::ColorChoice;
 use anyhow::Context as _;
 use kube::Client;
@@ -8,11 +10,12 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::installation::InstallationArguments;
 use super::{print_note, stderr};
+use crate::cluster::fabric::WatchedObjects;
 use crate::cluster::fabric::survey::read_facts;
 use crate::cluster::failure::{describe, is_unreachable};
 use crate::cluster::live::LiveError;
 use crate::cluster::{client, live};
-use trainmesh_core::cluster_facts::{ClusterFacts, ReferencedObjects};
+use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
 use trainmesh_core::preview::{Drift, LiveNamespace, PodReport, dry_run_pod, find_drift};
 use trainmesh_core::scope::Installation;
@@ -101,13 +104,13 @@ impl LiveCluster {
         self.request(live::runtime(&self.client, reference))
     }
 
-    /// Reads the cluster facts for fabrics, as far as permissions allow; none if fabrics are disabled.
-    pub(super) fn facts(&self, configuration: &Configuration) -> ClusterFacts {
-        let fabric = &configuration.fabric;
-        if !fabric.enabled {
-            return ClusterFacts::default();
+    /// Reads the cluster facts for fabrics, as far as permissions allow; none if fabrics are disabled. Reads the claims of
+    /// `namespaces`.
+    pub(super) fn facts(&self, configuration: &Configuration, namespaces: &BTreeSet<String>) -> ClusterFacts {
+        match WatchedObjects::new(&configuration.fabric) {
+            Some(watched) => self.runtime.block_on(read_facts(&self.client, &watched, namespaces)),
+            None => ClusterFacts::default(),
         }
-        self.runtime.block_on(read_facts(&self.client, &ReferencedObjects::from_profiles(&fabric.profiles)))
     }
 
     /// Returns the differences between the preview and the cluster's dry run of the pod of `report`.

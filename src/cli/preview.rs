@@ -19,6 +19,7 @@ use super::{Status, config};
 use crate::manifest::Inputs;
 use fail_on::Conditions;
 use show::show;
+use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::preview::{ManifestContext, Preview, namespace_of};
 
 /// Number of documents read ahead of the one being shown. Two suffice to keep both threads busy, and documents may be
@@ -138,11 +139,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let namespace = arguments.input.namespace();
     let inputs = arguments.input.open()?;
     let mut context = arguments.input.read_context(&inputs)?;
+    let mut facts = ClusterFacts::default();
     if let Some(live) = &live {
-        read_namespace_labels(live, &inputs, namespace, &mut context)?;
+        let namespaces = read_namespace_labels(live, &inputs, namespace, &mut context)?;
+        facts = live.facts(&configuration, &namespaces);
         runtime::read_from_cluster(live, &inputs, namespace, &mut context)?;
     }
-    let facts = live.as_ref().map(|live| live.facts(&configuration)).unwrap_or_default();
     let installation =
         live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().clone());
     let preview =
@@ -168,22 +170,22 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     })
 }
 
-/// Reads the labels of the input's namespaces from the cluster.
+/// Reads the labels of the input's namespaces from the cluster, and returns the namespaces.
 fn read_namespace_labels(
     live: &LiveCluster,
     inputs: &Inputs,
     namespace: &str,
     context: &mut ManifestContext,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<BTreeSet<String>> {
     let documents = inputs.documents().flatten();
     let namespaces: BTreeSet<String> =
         documents.map(|document| namespace_of(&document, namespace).to_owned()).collect();
-    for namespace in namespaces {
-        if let Some(found) = live.namespace(&namespace)? {
-            context.set_labels(namespace, found.labels);
+    for namespace in &namespaces {
+        if let Some(found) = live.namespace(namespace)? {
+            context.set_labels(namespace.clone(), found.labels);
         }
     }
-    Ok(())
+    Ok(namespaces)
 }
 
 impl From<Color> for anstream::ColorChoice {

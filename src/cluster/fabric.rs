@@ -1,9 +1,10 @@
-//! Watches the cluster state that fabric profiles depend on: nodes, quotas, the objects that profiles reference, the
-//! network resources injector, and the pins of running gangs.
+//! Watches the cluster state that fabric profiles depend on: nodes, quotas, the objects that profiles reference, claims and
+//! device classes, the network resources injector, and the pins of running gangs.
 //!
 //! Objects are reduced on arrival and published as one immutable [`ClusterFacts`], swapped as a whole. What is not
 //! readable stays unknown, and fabrics work without it. No watch is open while fabrics are disabled.
 
+mod claims;
 mod slim;
 mod sources;
 
@@ -18,8 +19,8 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 use crate::reload::Settings;
-use trainmesh_core::cluster_facts::ClusterFacts;
-use trainmesh_core::cluster_facts::ReferencedObjects;
+use trainmesh_core::cluster_facts::{ClusterFacts, ReferencedObjects};
+use trainmesh_core::config::Fabric;
 
 /// Handle to the current facts.
 pub type SharedFacts = Arc<ArcSwap<ClusterFacts>>;
@@ -30,6 +31,14 @@ pub struct FactCache {
     /// Namespace that trainmesh is installed in.
     namespace: String,
     facts: SharedFacts,
+}
+
+/// Objects that the configuration depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchedObjects {
+    references: ReferencedObjects,
+    /// True for claims, templates and device classes.
+    claims: bool,
 }
 
 impl FactCache {
@@ -49,16 +58,15 @@ impl FactCache {
     pub async fn run(&self, settings: Arc<Settings>, stop: CancellationToken) {
         let mut configured = settings.subscribe();
         while !stop.is_cancelled() {
-            let references = referenced_objects(&settings);
-            let updates =
-                references.as_ref().map(|references| sources::updates(&self.client, &self.namespace, references));
+            let watched = watched_objects(&settings);
+            let updates = watched.as_ref().map(|watched| sources::updates(&self.client, &self.namespace, watched));
             let mut updates = updates.unwrap_or_default();
             loop {
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => break,
                     changed = configured.changed() => {
-                        if changed.is_err() || referenced_objects(&settings) != references {
+                        if changed.is_err() || watched_objects(&settings) != watched {
                             break;
                         }
                     }
@@ -76,8 +84,16 @@ impl FactCache {
 }
 
 /// Returns the objects to watch; `None` if fabrics are disabled or nothing is configured yet.
-fn referenced_objects(settings: &Settings) -> Option<ReferencedObjects> {
+fn watched_objects(settings: &Settings) -> Option<WatchedObjects> {
     let active = settings.active()?;
-    let fabric = &active.config.fabric;
-    fabric.enabled.then(|| ReferencedObjects::from_profiles(&fabric.profiles))
+    WatchedObjects::new(&active.config.fabric)
+}
+
+impl WatchedObjects {
+    /// Returns the objects that `fabric` depends on; `None` if fabrics are disabled.
+    #[must_use]
+    pub fn new(fabric: &Fabric) -> Option<Self> {
+        let Fabric { enabled, resource_claims, profiles, .. } = fabric;
+        enabled.then(|| Self { references: ReferencedObjects::from_profiles(profiles), claims: *resource_claims })
+    }
 }

@@ -23,6 +23,8 @@ pub(crate) type Objects<V> = BTreeMap<String, V>;
 /// Reduced objects, written by one watch and read concurrently.
 pub(crate) struct Index<V> {
     state: RwLock<State<V>>,
+    /// Maximum number of objects per namespace; further ones are left out.
+    limit: usize,
 }
 
 struct State<V> {
@@ -33,6 +35,11 @@ struct State<V> {
 }
 
 impl<V> Index<V> {
+    /// Creates an empty index that keeps at most `limit` objects per namespace.
+    pub(crate) fn with_limit(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
     /// Returns true once a list has completed: an object that is not in the index then does not exist.
     pub(crate) fn is_complete(&self) -> bool {
         self.state().complete
@@ -64,7 +71,9 @@ impl<V> Index<V> {
             Event::Init => listed.clear(),
             Event::InitApply(object) => {
                 let key = key(object);
-                listed.extend(reduce(object, objects.get(&key)).map(|value| (key, value)));
+                if let Some(value) = reduce(object, objects.get(&key)) {
+                    insert(listed, key, value, self.limit);
+                }
             }
             Event::InitDone => {
                 let listed = std::mem::take(listed);
@@ -77,10 +86,7 @@ impl<V> Index<V> {
                 let before = objects.get(&key);
                 return match reduce(object, before) {
                     Some(value) if before == Some(&value) => false,
-                    Some(value) => {
-                        objects.insert(key, value);
-                        true
-                    }
+                    Some(value) => insert(objects, key, value, self.limit),
                     None => objects.remove(&key).is_some(),
                 };
             }
@@ -105,7 +111,7 @@ impl<V> Index<V> {
 
 impl<V> Default for Index<V> {
     fn default() -> Self {
-        Self { state: RwLock::default() }
+        Self { state: RwLock::default(), limit: usize::MAX }
     }
 }
 
@@ -115,9 +121,28 @@ impl<V> Default for State<V> {
     }
 }
 
+/// Selects all objects of a kind that any user can create.
+pub(crate) fn all() -> watcher::Config {
+    watcher::Config::default().page_size(PAGE)
+}
+
 /// Selects the objects called `name`, one per namespace.
 pub(crate) fn named(name: &str) -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={name}")).page_size(PAGE)
+}
+
+/// Inserts or replaces an object, and returns true unless its namespace already has `limit` others.
+fn insert<V>(objects: &mut Objects<V>, key: String, value: V, limit: usize) -> bool {
+    if limit < usize::MAX && !objects.contains_key(&key) {
+        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
+        let is_in_namespace = |other: &str| other.split_once('/').is_none_or(|(other, _)| other == namespace);
+        let others = objects.range(format!("{namespace}/")..).take_while(|(other, _)| is_in_namespace(other));
+        if others.take(limit).count() == limit {
+            return false;
+        }
+    }
+    objects.insert(key, value);
+    true
 }
 
 fn key(object: &impl Resource) -> String {
@@ -177,6 +202,24 @@ mod tests {
             })
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_namespace_keeps_a_bounded_number_of_objects() {
+        let in_namespace = |namespace: &str, name: &str| {
+            let mut object = object(name);
+            object.metadata.namespace = Some(namespace.to_owned());
+            object
+        };
+        let index = Index::with_limit(2);
+        let names = [("team-a", "a"), ("team-a", "b"), ("team-a", "c"), ("team-a1", "d"), ("team", "e")];
+        let listed = names.map(|(namespace, name)| Event::InitApply(in_namespace(namespace, name)));
+        let applied = [Event::Apply(in_namespace("team-a", "c")), Event::Apply(in_namespace("team-a", "b"))];
+        for event in [Event::Init].into_iter().chain(listed).chain([Event::InitDone]).chain(applied) {
+            index.apply(&event, |map: &ConfigMap, _| Some(map.name_any()));
+        }
+        let kept: Vec<String> = index.read(|objects| objects.unwrap().keys().cloned().collect());
+        assert_eq!(kept, ["team-a/a", "team-a/b", "team-a1/d", "team/e"]);
     }
 
     #[test]

@@ -35,6 +35,11 @@ impl RequestError {
         self.has_status(Status::is_forbidden)
     }
 
+    /// Returns true if the apiserver does not have the object or kind.
+    pub(super) fn is_not_found(&self) -> bool {
+        self.has_status(Status::is_not_found)
+    }
+
     /// Returns the description of the request if the apiserver forbids it.
     pub(super) fn forbidden_step(self) -> Result<String, Self> {
         let is_forbidden = self.is_forbidden();

@@ -9,6 +9,7 @@
 //! plugin of `tests/cluster` advertises them.
 
 mod admission;
+mod claims;
 mod cluster_state;
 mod devices;
 mod fixture;

@@ -3,6 +3,7 @@
 
 mod admission;
 mod catalogue;
+mod claims;
 mod compute_domains;
 mod containers;
 mod decisions;

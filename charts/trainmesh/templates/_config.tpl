@@ -30,16 +30,19 @@ selects the default, as in the binary.
 {{- include "trainmesh.config.field" (dict "root" . "section" "fabric" "field" "enabled" "default" true) | trimAll "false" }}
 {{- end }}
 
-{{/* Returns the ConfigMaps and ResourceClaimTemplates that profiles name, as JSON: {configMaps: […], claimTemplates: […]}. */}}
+{{/* Not empty if the devices of claims count. */}}
+{{- define "trainmesh.fabric.claims" -}}
+{{- include "trainmesh.config.field" (dict "root" . "section" "fabric" "field" "resourceClaims" "default" true) | trimAll "false" }}
+{{- end }}
+
+{{/* Returns the ConfigMaps that profiles name, as JSON: {configMaps: […]}. */}}
 {{- define "trainmesh.fabric.named" -}}
 {{- $named := .Files.Get "files/fabric.yaml" | fromYaml -}}
 {{- $maps := $named.configMaps -}}
-{{- $claims := $named.claimTemplates -}}
 {{- range include "trainmesh.config.field" (dict "root" . "section" "fabric" "field" "profiles" "default" list) | fromJsonArray }}
 {{- range (.volumes | default dict).configMaps }}{{ $maps = append $maps .name }}{{ end -}}
-{{- range (.dra | default dict).claims }}{{ $claims = append $claims .resourceClaimTemplateName }}{{ end -}}
 {{- end -}}
-{{ dict "configMaps" ($maps | uniq | sortAlpha) "claimTemplates" ($claims | uniq | sortAlpha) | toJson }}
+{{ dict "configMaps" ($maps | uniq | sortAlpha) | toJson }}
 {{- end }}
 
 {{- define "trainmesh.proxyContainer" -}}

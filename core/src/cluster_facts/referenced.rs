@@ -9,8 +9,6 @@ use crate::config::Profiles;
 pub struct ReferencedObjects {
     /// Names of `ConfigMaps`.
     pub config_maps: BTreeSet<String>,
-    /// Names of `ResourceClaimTemplates`.
-    pub claim_templates: BTreeSet<String>,
 }
 
 impl ReferencedObjects {
@@ -18,12 +16,7 @@ impl ReferencedObjects {
     #[must_use]
     pub fn from_profiles(profiles: &Profiles) -> Self {
         let all = profiles.all();
-        let profiles = || all.values().map(|entry| &entry.profile);
-        let maps = profiles().flat_map(|profile| &profile.volumes.config_maps);
-        let claims = profiles().flat_map(|profile| &profile.dra.claims);
-        Self {
-            config_maps: maps.map(|map| map.name.as_str().to_owned()).collect(),
-            claim_templates: claims.map(|claim| claim.resource_claim_template_name.as_str().to_owned()).collect(),
-        }
+        let maps = all.values().flat_map(|entry| &entry.profile.volumes.config_maps);
+        Self { config_maps: maps.map(|map| map.name.as_str().to_owned()).collect() }
     }
 }

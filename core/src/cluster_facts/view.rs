@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::dra::ClaimView;
 use crate::gang::pins::Pin;
 
 /// Known facts of the cluster that apply to one pod.
@@ -15,8 +16,8 @@ pub struct ClusterView<'a> {
     pub network_resources_injector: bool,
     /// Names of the `ConfigMaps` in the pod's namespace that profiles refer to; `None` if unknown.
     pub config_maps: Option<&'a BTreeSet<String>>,
-    /// Names of the `ResourceClaimTemplates` in the pod's namespace that profiles refer to; `None` if unknown.
-    pub claim_templates: Option<&'a BTreeSet<String>>,
+    /// Claims and templates in the pod's namespace, and device classes.
+    pub claims: ClaimView<'a>,
     /// Profile revision of the pod's job; `None` if no running pod of the job has one.
     pub pin: Option<Pin<'a>>,
 }

@@ -24,6 +24,9 @@ section! {
         pub default: DefaultProfile,
         /// Pod Security level that the apiserver enforces in namespaces without the enforce label.
         pub pod_security_default: PodSecurityDefault,
+        /// Counts the devices that the claims of a pod provide. The webhook watches device classes, resource claims and
+        /// their templates.
+        pub resource_claims: bool = true,
         /// Additional profiles. A profile with the name of a built-in one replaces it.
         pub profiles: Profiles,
         /// Disabled lint checks and changed severities.

@@ -134,6 +134,18 @@ impl Profile {
         matches!(self.transport, Transport::Ib | Transport::Roce | Transport::Efa | Transport::Gib)
     }
 
+    /// Returns true if the profile attaches networks of Multus or GKE to pods.
+    #[must_use]
+    pub fn attaches_networks(&self) -> bool {
+        !(self.networks.multus.attach.is_empty() && self.networks.gke.interfaces.is_empty())
+    }
+
+    /// Returns true if the profile adds claims from the `ResourceClaimTemplate` called `template`.
+    #[must_use]
+    pub fn names_template(&self, template: &str) -> bool {
+        self.dra.claims.iter().any(|claim| claim.resource_claim_template_name.as_str() == template)
+    }
+
     /// Returns true if pods of `namespace` with these `labels` may use the profile.
     #[must_use]
     pub fn allows(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {

@@ -56,17 +56,14 @@ fn permissions_for_profiles(configuration: &Configuration) -> Vec<Permission> {
     if !configuration.fabric.enabled {
         return Vec::new();
     }
-    let ReferencedObjects { config_maps, claim_templates } =
-        ReferencedObjects::from_profiles(&configuration.fabric.profiles);
-    let maps = config_maps.into_iter().map(|name| ("", "configmaps", name));
-    let claims = claim_templates.into_iter().map(|name| ("resource.k8s.io", "resourceclaimtemplates", name));
-    let permissions = maps.chain(claims).flat_map(|(group, resource, name)| {
+    let ReferencedObjects { config_maps } = ReferencedObjects::from_profiles(&configuration.fabric.profiles);
+    let permissions = config_maps.into_iter().flat_map(|name| {
         let name = Cow::<str>::Owned(name);
         WATCH.iter().map(move |verb| Permission {
             server: Server::Webhook,
             verb,
-            group,
-            resource,
+            group: "",
+            resource: "configmaps",
             name: name.clone(),
             namespace: None,
         })
@@ -127,7 +124,9 @@ mod tests {
     #[case::port_forward_disabled("", NO_FABRIC, true, &["controller: get pods/exec"], &["portforward"])]
     #[case::termination_and_fabric_disabled("enabled: false", NO_FABRIC, true, &["controller: create events in home"], &[" pods", "portforward", "nodes", "trainmesh-fabric"])]
     #[case::fabric_only("enabled: false", "", true, &["controller: watch pods", "controller: patch configmaps trainmesh-fabric in home", "webhook: watch nodes", "webhook: list mutatingwebhookconfigurations network-resources-injector-config"], &["pods/"])]
-    #[case::custom_profile("", "profiles: [{name: own, transport: ib, dra: {claims: [{name: rdma, resourceClaimTemplateName: nics}]}}]", true, &["webhook: watch resourceclaimtemplates nics"], &[])]
+    #[case::custom_profile("", "profiles: [{name: own, transport: ib, volumes: {configMaps: [{name: topology, mountPath: /t}]}}]", true, &["webhook: watch configmaps topology"], &[])]
+    #[case::claims("", "", true, &["webhook: watch deviceclasses", "webhook: list resourceclaims", "webhook: watch resourceclaimtemplates"], &[])]
+    #[case::claims_not_counted("", "resourceClaims: false", true, &["webhook: watch nodes"], &["resourceclaim", "deviceclass"])]
     fn required_permissions_follow_the_features(
         #[case] text: &str,
         #[case] fabric: &str,
@@ -156,9 +155,9 @@ mod tests {
     #[test]
     fn the_chart_grants_the_objects_of_built_in_profiles() {
         let chart = crate::yaml::parse(include_str!("../../../charts/trainmesh/files/fabric.yaml")).unwrap();
-        let ReferencedObjects { config_maps, claim_templates } =
+        let ReferencedObjects { config_maps } =
             ReferencedObjects::from_profiles(&Configuration::embedded().fabric.profiles);
-        assert_eq!(chart, serde_json::json!({"configMaps": config_maps, "claimTemplates": claim_templates}));
+        assert_eq!(chart, serde_json::json!({"configMaps": config_maps}));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::context::CheckContext;
-use super::job_context::claim_templates;
 use super::setting::Origin;
 use super::sink::FindingSink;
+use crate::dra::ClaimSource;
 use crate::fabric::ComputeDomain;
 use crate::keys;
 use crate::workload::has_ssh_ranks;
@@ -32,7 +32,7 @@ pub(super) fn cumem_disabled(context: &CheckContext<'_>, findings: &mut FindingS
             continue;
         }
         let is_enabled = settings.number("NCCL_MNNVL_ENABLE").map(|number| number != 0);
-        let in_domain = context.is_launcher(container) || container.has_claims();
+        let in_domain = context.is_launcher(container) || container.may_have_channel;
         if is_enabled.unwrap_or_else(|| in_domain && domain(context).is_some()) {
             let message = format!("{}: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes", container.display_name());
             findings.push(settings.field("NCCL_CUMEM_ENABLE"), message);
@@ -42,7 +42,7 @@ pub(super) fn cumem_disabled(context: &CheckContext<'_>, findings: &mut FindingS
 
 /// FP037: UCX is restricted to transports that use neither the adapter nor the GPUs.
 pub(super) fn ucx_over_tcp(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for container in context.containers.iter().filter(|container| !container.adapters.is_empty()) {
+    for container in context.containers.iter().filter(|container| container.adapter_names().next().is_some()) {
         // With `mpirun -x`, UCX carries MPI's own messages; ranks that sshd starts do not see the environment.
         let setting = container.settings.get("UCX_TLS").filter(|setting| !matches!(setting.origin, Origin::Mpirun(_)));
         let Some(value) = setting.and_then(|setting| setting.value).filter(|value| !value.is_empty()) else { continue };
@@ -73,7 +73,7 @@ pub(super) fn domain_placement(context: &CheckContext<'_>, findings: &mut Findin
         findings.push("/spec/resourceClaims", format!("ComputeDomain {name} for a single pod"));
         return;
     }
-    for container in context.gpu_containers().filter(|container| container.gpus < NODE_GPUS) {
+    for container in context.gpu_containers().filter(|container| container.gpus.is_less_than(NODE_GPUS)) {
         let (display_name, gpus) = (container.display_name(), container.gpus);
         let message = format!("{display_name}: ComputeDomain {name} with {gpus} of a node's {NODE_GPUS} GPUs");
         findings.push(container.pointer("/resources/limits"), message);
@@ -92,7 +92,8 @@ fn domain<'a>(context: &CheckContext<'a>) -> Option<(&'a ComputeDomain, Option<u
 
 /// Returns true if the pod itself claims a channel of `domain`.
 fn is_claimed(context: &CheckContext<'_>, domain: &ComputeDomain) -> bool {
-    claim_templates(context.input.pod).any(|template| template == domain.template)
+    let is_template = |source| matches!(source, ClaimSource::Template(template) if template == domain.template);
+    context.claims.claims().iter().any(|claim| is_template(claim.source))
 }
 
 /// Returns true if `UCX_TLS` allows RDMA or direct GPU transports. A list with `^` excludes what it names.

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::claims::{accelerators, claimed_adapters, read_claims};
 use super::raw::{mounts, str_at};
 use super::setting::{ContainerSettings, NcclConf};
 use super::{LintInput, rdma};
+use crate::dra::{Count, DeviceKind, PodClaims};
 use crate::pod::{Container, ContainerKind};
 use crate::quantity::whole_units;
 use crate::workload;
@@ -22,6 +24,8 @@ pub(super) struct CheckContext<'a> {
     pub(super) input: &'a LintInput<'a>,
     /// All containers except ephemeral ones.
     pub(super) containers: Vec<ContainerFacts<'a>>,
+    /// Devices that the pod's claims provide.
+    pub(super) claims: PodClaims<'a>,
     /// Volumes by name, with their indexes.
     volumes: HashMap<&'a str, (usize, &'a Value)>,
 }
@@ -29,10 +33,16 @@ pub(super) struct CheckContext<'a> {
 /// A container, with its resources and settings.
 pub(super) struct ContainerFacts<'a> {
     pub(super) spec: Container<'a>,
-    /// Number of whole accelerators that the container requests.
-    pub(super) gpus: u64,
+    /// Number of whole accelerators that the container requests and claims.
+    pub(super) gpus: Count,
+    /// Extended resource of these accelerators.
+    pub(super) accelerator: Option<&'a str>,
     /// RDMA adapters that the container requests, with their counts.
     pub(super) adapters: Vec<(&'a str, u64)>,
+    /// Classes of the RDMA adapters that the container claims.
+    claimed_adapters: Vec<&'a str>,
+    /// True if the container has a channel of a `ComputeDomain`, or may have one by an unknown claim.
+    pub(super) may_have_channel: bool,
     pub(super) settings: ContainerSettings<'a>,
 }
 
@@ -43,15 +53,20 @@ impl<'a> CheckContext<'a> {
             container.kind != ContainerKind::Ephemeral && !is_generated
         });
         let conf = NcclConf::from_pod(input.pod);
-        let containers = containers
-            .take(MAX_CONTAINERS)
-            .map(|spec| ContainerFacts {
+        let claims = read_claims(input.pod, input.profile, input.cluster.claims);
+        let containers = containers.take(MAX_CONTAINERS).map(|spec| {
+            let (gpus, accelerator) = accelerators(spec, &claims, input);
+            ContainerFacts {
                 spec,
-                gpus: spec.accelerators().map_or(0, |accelerators| accelerators.count),
+                gpus,
+                accelerator,
                 adapters: adapters(spec, input),
+                claimed_adapters: claimed_adapters(spec, &claims).collect(),
+                may_have_channel: !claims.count(spec, |kind| kind == DeviceKind::Channel).is_zero(),
                 settings: ContainerSettings::new(&conf, spec),
-            })
-            .collect();
+            }
+        });
+        let containers = containers.collect();
         let mut volumes = HashMap::new();
         let listed = input.pod.spec().and_then(|spec| spec.get("volumes")).and_then(Value::as_array);
         for (index, volume) in listed.into_iter().flatten().enumerate() {
@@ -59,13 +74,14 @@ impl<'a> CheckContext<'a> {
                 volumes.entry(name).or_insert((index, volume));
             }
         }
-        Self { input, containers, volumes }
+        Self { input, containers, claims, volumes }
     }
 
     /// Returns the containers with GPUs that take part in the training. Init containers with GPUs only prepare it, and
     /// do not communicate with other pods.
     pub(super) fn gpu_containers(&self) -> impl Iterator<Item = &ContainerFacts<'a>> {
-        self.containers.iter().filter(|container| container.gpus > 0 && container.spec.kind != ContainerKind::Init)
+        let has_gpu = |container: &&ContainerFacts<'_>| container.gpus.is_positive();
+        self.containers.iter().filter(has_gpu).filter(|container| container.spec.kind != ContainerKind::Init)
     }
 
     /// Returns the adapters that all containers together request, one entry per resource.
@@ -91,14 +107,14 @@ impl<'a> CheckContext<'a> {
     /// Returns true if `container` only starts ranks in other pods.
     pub(super) fn is_launcher(&self, container: &ContainerFacts<'_>) -> bool {
         let is_auxiliary = || self.input.member.is_some_and(workload::is_auxiliary_role);
-        container.gpus == 0 && (container.settings.runs_mpirun || is_auxiliary())
+        !container.gpus.is_positive() && (container.settings.runs_mpirun || is_auxiliary())
     }
 
     /// Returns the adapters for which the settings of `container` are: its own, or those of the job that it launches.
     pub(super) fn target_adapters<'b>(&'b self, container: &'b ContainerFacts<'a>) -> impl Iterator<Item = &'b str> {
         let launched = self.input.job.filter(|_| self.is_launcher(container));
         let of_job = launched.into_iter().flat_map(|job| &job.adapters).map(String::as_str);
-        container.adapters.iter().map(|(name, _)| *name).chain(of_job)
+        container.adapter_names().chain(of_job)
     }
 
     /// Returns the field `key` of the pod's spec.
@@ -155,16 +171,10 @@ impl<'a> ContainerFacts<'a> {
         added.any(|capability| capability == "IPC_LOCK" || capability == "ALL")
     }
 
-    /// Returns true if the container uses a resource claim. The pod does not show the devices of a claim.
-    pub(super) fn has_claims(&self) -> bool {
-        let claims = self.spec.raw().get("resources").and_then(|resources| resources.get("claims"));
-        claims.and_then(Value::as_array).is_some_and(|claims| !claims.is_empty())
+    /// Returns the names of the RDMA adapters: extended resources, and classes of claims.
+    pub(super) fn adapter_names(&self) -> impl Iterator<Item = &'a str> {
+        self.adapters.iter().map(|(name, _)| *name).chain(self.claimed_adapters.iter().copied())
     }
-}
-
-/// Returns true if `container` requests a resource that is an RDMA adapter by its name.
-pub(super) fn requests_adapter(container: Container<'_>) -> bool {
-    rdma::requested_adapters(container).next().is_some()
 }
 
 fn adapters<'a>(container: Container<'a>, input: &LintInput<'a>) -> Vec<(&'a str, u64)> {

@@ -5,6 +5,7 @@ use super::raw::str_at;
 use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::{ResourcePattern, Transport};
+use crate::dra::DeviceKind;
 use crate::pod::ContainerKind;
 use crate::quantity::{is_whole, whole_units};
 
@@ -54,15 +55,15 @@ fn is_extended_resource(resource: &str) -> bool {
 /// FP015: a container without an accelerator requests an adapter.
 pub(super) fn adapter_without_gpu(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     // A pod without any GPU uses the adapter itself, for example to measure the network.
-    if context.containers.iter().all(|container| container.gpus == 0) {
+    if context.containers.iter().all(|container| !container.gpus.is_positive()) {
         return;
     }
     for container in &context.containers {
-        let Some((adapter, _)) = container.adapters.first() else { continue };
+        let Some(adapter) = container.adapter_names().next() else { continue };
         let problem = match container.spec.kind {
             ContainerKind::Init => "is requested in an init container",
-            ContainerKind::NativeSidecar if container.gpus == 0 => "is requested in a sidecar",
-            _ if may_have_accelerator(container, context.input.profile) => continue,
+            ContainerKind::NativeSidecar if container.gpus.is_zero() => "is requested in a sidecar",
+            _ if may_have_accelerator(context, container) => continue,
             _ => "is requested without a GPU",
         };
         let message = format!("{}: {adapter} {problem}", container.display_name());
@@ -71,17 +72,17 @@ pub(super) fn adapter_without_gpu(context: &CheckContext<'_>, findings: &mut Fin
 }
 
 /// Returns true if the container has an accelerator, or may have one through a claim or the profile's `gpuResources`.
-fn may_have_accelerator(container: &ContainerFacts<'_>, profile: Option<&Profile>) -> bool {
+fn may_have_accelerator<'a>(context: &CheckContext<'a>, container: &ContainerFacts<'a>) -> bool {
     let mut limits = container.resources("limits").into_iter().flatten().map(|(name, _)| name.as_str());
     let is_gpu_resource = |name: &str| {
-        let patterns = profile.into_iter().flat_map(|profile| &profile.matches.gpu_resources);
+        let patterns = context.input.profile.into_iter().flat_map(|profile| &profile.matches.gpu_resources);
         patterns.map(ResourcePattern::as_str).any(|pattern| match pattern.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
             None => name == pattern,
         })
     };
-    container.gpus > 0
-        || container.has_claims()
+    !container.gpus.is_zero()
+        || !context.claims.count(container.spec, |kind| kind == DeviceKind::Partition).is_zero()
         || limits.any(|name| name.starts_with(MIG_PREFIX) || name.starts_with(NEURON_PREFIX) || is_gpu_resource(name))
 }
 
@@ -102,7 +103,8 @@ pub(super) fn huge_pages_without_memory(context: &CheckContext<'_>, findings: &m
 
 /// FP030: `NVLink` between nodes is required, but no claim provides an IMEX channel.
 pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    let needs_channel = |container: &&ContainerFacts<'_>| !container.has_claims() && !context.is_launcher(container);
+    let needs_channel =
+        |container: &&ContainerFacts<'_>| !container.may_have_channel && !context.is_launcher(container);
     for container in context.containers.iter().filter(needs_channel) {
         let mounted = container
             .mounts()
@@ -120,12 +122,12 @@ pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSin
     let Some(profile) = context.input.profile.filter(|profile| needs_whole_nodes(profile)) else { return };
     let mut node_gpus = profile.matches.min_gpus;
     for container in context.gpu_containers() {
-        if let (Some(nodes), Some(accelerators)) = (context.input.cluster.nodes, container.spec.accelerators())
+        if let (Some(nodes), Some(accelerator)) = (context.input.cluster.nodes, container.accelerator)
             && node_gpus == 1
         {
-            node_gpus = nodes.max_allocatable(accelerators.resource);
+            node_gpus = nodes.max_allocatable(accelerator);
         }
-        if container.gpus < node_gpus {
+        if container.gpus.is_less_than(node_gpus) {
             let (name, gpus, profile_name) = (container.display_name(), container.gpus, &profile.name);
             // The message must not disclose the size of the nodes: anyone who can reach the webhook sees warnings.
             let message = if profile.matches.min_gpus == node_gpus {

@@ -39,8 +39,7 @@ pub(super) fn interface_list_syntax(context: &CheckContext<'_>, findings: &mut F
 /// FP007: no interface of the pod matches the list.
 pub(super) fn missing_interface(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     // The interfaces of the node, and those that claims add, are unknown.
-    let has_claims = context.spec("resourceClaims").is_some();
-    if context.input.pod.host_network() || has_claims {
+    if context.input.pod.host_network() || context.claims_may_add_interfaces() {
         return;
     }
     let Some(interfaces) = interfaces(context) else { return };

@@ -37,7 +37,7 @@ pub(super) fn adapter_outside_quota(context: &CheckContext<'_>, findings: &mut F
 /// FP031: the pods of one job have different fabric revisions.
 pub(super) fn mixed_revisions(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some(pin) = context.input.cluster.pin else { return };
-    let has_gpu = context.containers.iter().any(|container| container.gpus > 0);
+    let has_gpu = context.containers.iter().any(|container| container.gpus.is_positive());
     let revision = context.input.pod.annotation(keys::FABRIC_REVISION);
     let message = match revision {
         Some(revision) if revision != pin.revision => {

@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
+use super::claims::{claimed_adapters, read_claims};
 use super::command::CommandSettings;
 use super::network::shares_addresses;
-use super::raw::str_at;
 use super::rdma;
+use crate::dra::{ClaimSource, ClaimView};
 use crate::pod::Pod;
 
 /// Facts of all roles of a workload.
@@ -18,20 +17,24 @@ pub struct JobContext {
     pub(super) passed_variables: BTreeSet<String>,
     /// True if `mpirun -x` passes variables that are not known.
     pub(super) passes_unknown: bool,
-    /// RDMA adapters that any role requests.
+    /// RDMA adapters that any role requests or claims.
     pub(super) adapters: BTreeSet<String>,
     /// Claim templates, with the number of pods that use them; `None` if unknown.
     pub(super) claim_templates: BTreeMap<String, Option<u64>>,
+    /// `ResourceClaims`, each with the number of pods that share it; `None` if unknown.
+    pub(super) shared_claims: BTreeMap<String, Option<u64>>,
     /// True if pods of a role share their adapters' address tables with others.
     pub(super) shares_addresses: bool,
 }
 
 impl JobContext {
-    /// Collects the facts of the workload with these pods, each with the number of its replicas, if known.
+    /// Collects the facts of the workload with these pods, each with the number of its replicas, if known. `view` contains
+    /// the claims of their namespace.
     #[must_use]
-    pub fn from_pods<'a>(pods: impl Iterator<Item = (Pod<'a>, Option<u64>)>) -> Self {
+    pub fn from_pods<'a>(pods: impl Iterator<Item = (Pod<'a>, Option<u64>)>, view: ClaimView<'a>) -> Self {
         let mut job = Self::default();
         for (pod, replicas) in pods {
+            let claims = read_claims(pod, None, view);
             job.shares_addresses |= shares_addresses(pod);
             for container in pod.containers() {
                 let command = CommandSettings::parse(container);
@@ -39,18 +42,18 @@ impl JobContext {
                 let passed = command.settings.into_iter().filter(|setting| setting.passed);
                 job.passed_variables.extend(passed.map(|setting| setting.name.to_owned()));
                 job.adapters.extend(rdma::requested_adapters(container).map(|(name, _)| name.clone()));
+                job.adapters.extend(claimed_adapters(container, &claims).map(str::to_owned));
             }
-            for template in claim_templates(pod) {
-                let pods = job.claim_templates.entry(template.to_owned()).or_insert(Some(0));
+            for claim in claims.claims() {
+                let (pods, name) = match claim.source {
+                    ClaimSource::Template(name) => (&mut job.claim_templates, name),
+                    ClaimSource::Claim(name) => (&mut job.shared_claims, name),
+                    ClaimSource::Pod(_) => continue,
+                };
+                let pods = pods.entry(name.to_owned()).or_insert(Some(0));
                 *pods = pods.zip(replicas).map(|(pods, replicas)| pods.saturating_add(replicas));
             }
         }
         job
     }
-}
-
-/// Returns the templates of the pod's claims.
-pub(super) fn claim_templates(pod: Pod<'_>) -> impl Iterator<Item = &str> {
-    let claims = pod.spec().and_then(|spec| spec.get("resourceClaims")).and_then(Value::as_array);
-    claims.into_iter().flatten().filter_map(|claim| str_at(claim, "resourceClaimTemplateName"))
 }

@@ -80,7 +80,7 @@ pub(super) fn missing_secondary_network(context: &CheckContext<'_>, findings: &m
     let Some(profile) = context.input.profile.filter(|profile| profile.transport == Transport::Roce) else { return };
     let no_attachments = attachments(context).is_some_and(|networks| networks.is_empty());
     let no_networks =
-        no_attachments && context.input.pod.annotation(GKE).is_none() && context.spec("resourceClaims").is_none();
+        no_attachments && context.input.pod.annotation(GKE).is_none() && !context.claims_may_add_interfaces();
     if !no_networks || context.input.pod.host_network() {
         return;
     }
@@ -133,8 +133,8 @@ pub(super) fn host_network(context: &CheckContext<'_>, findings: &mut FindingSin
     let pod = context.input.pod;
     let is_nccl = |name: &str| variable(name).is_some() || is_plugin_variable(name);
     let uses_fabric = |container: &ContainerFacts<'_>| {
-        container.gpus > 0
-            || !container.adapters.is_empty()
+        container.gpus.is_positive()
+            || container.adapter_names().next().is_some()
             || container.settings.iter().any(|setting| is_nccl(setting.name))
     };
     if !pod.host_network() || !context.containers.iter().any(uses_fabric) {

@@ -16,8 +16,9 @@ const COMMON_LABELS: [&str; 2] = ["kubernetes.io/os", "kubernetes.io/arch"];
 pub(super) fn unavailable_adapter(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let cluster = context.input.cluster;
     for (adapter, count) in context.adapters() {
-        // In a cluster without nodes, all pools may scale from zero.
-        let nodes = cluster.nodes.filter(|nodes| !nodes.shapes.is_empty());
+        // In a cluster without nodes, all pools may scale from zero. Devices of a class are in ResourceSlices.
+        let has_class = cluster.claims.classes().class_of_resource(adapter).is_some();
+        let nodes = cluster.nodes.filter(|nodes| !nodes.shapes.is_empty() && !has_class);
         if nodes.is_some_and(|nodes| nodes.max_allocatable(adapter) == 0) {
             findings.push("/spec/containers", format!("no node offers {adapter}"));
         }
@@ -65,7 +66,7 @@ fn selects_nodes(context: &CheckContext<'_>) -> bool {
 
 /// FP034: Node Feature Discovery found no Mellanox or NVIDIA adapter on any node with the resource.
 pub(super) fn no_gpudirect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    for container in context.containers.iter().filter(|container| container.gpus > 0) {
+    for container in context.containers.iter().filter(|container| container.gpus.is_positive()) {
         let Some((adapter, _)) = container.adapters.iter().find(|(adapter, _)| rdma::is_mellanox(adapter)) else {
             continue;
         };
@@ -86,9 +87,9 @@ pub(super) fn parts_of_a_node(context: &CheckContext<'_>, findings: &mut Finding
         return;
     };
     for container in context.gpu_containers() {
-        let resource = container.spec.accelerators().map_or("", |accelerators| accelerators.resource);
+        let (resource, gpus) = (container.accelerator.unwrap_or_default(), container.gpus.min());
         // A node that holds two such pods is enough. The message must not disclose the size of the nodes.
-        if nodes.max_allocatable(resource) >= container.gpus.saturating_mul(2) {
+        if nodes.max_allocatable(resource) >= gpus.saturating_mul(2) {
             let message =
                 format!("{}: pods of the job may share a node, without NVLink between them", container.display_name());
             findings.push(container.pointer("/resources/limits"), message);

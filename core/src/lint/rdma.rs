@@ -18,9 +18,10 @@ pub(super) fn is_adapter(resource: &str, profile: Option<&Profile>) -> bool {
         || profile.is_some_and(|profile| profile.is_rdma() && devices(profile).any(|name| name == resource))
 }
 
-/// Returns true if `resource` is an EFA device. Only plugins drive these, not NCCL's internal transports.
+/// Returns true if `resource`, an extended resource or a class, is an EFA device. Only plugins drive these, not NCCL's
+/// internal transports.
 pub(super) fn is_efa(resource: &str) -> bool {
-    resource == EFA || resource.ends_with("/efa.networking.k8s.aws")
+    resource == EFA || resource.ends_with("efa.networking.k8s.aws")
 }
 
 /// Returns true if adapters of NVIDIA (Mellanox) provide `resource`: InfiniBand has no other vendor.

@@ -25,7 +25,7 @@ pub(super) fn missing_ipc_lock(context: &CheckContext<'_>, findings: &mut Findin
         return;
     }
     for container in &context.containers {
-        if let Some((adapter, _)) = container.adapters.first()
+        if let Some(adapter) = container.adapter_names().next()
             && !container.has_ipc_lock()
             && !container.is_privileged()
         {
@@ -70,8 +70,8 @@ pub(super) fn host_devices(context: &CheckContext<'_>, findings: &mut FindingSin
             }
             // A mount beside a device plugin's devices changes nothing; in a container that is not privileged and has no
             // devices it is of no use.
-            let (severity, problem) = match container.adapters.first() {
-                Some((adapter, _)) => (Severity::Info, format!("is redundant: {adapter} adds the devices")),
+            let (severity, problem) = match container.adapter_names().next() {
+                Some(adapter) => (Severity::Info, format!("is redundant: {adapter} adds the devices")),
                 None if container.is_privileged() => continue,
                 None => (Severity::Warning, "has no effect: the container cannot open devices".to_owned()),
             };

@@ -1,5 +1,6 @@
 //! Table of all checks: documentation, an example with its fix, and the function. One submodule per topic.
 
+mod claims;
 mod compute_domains;
 mod devices;
 mod interfaces;
@@ -57,7 +58,7 @@ pub const OWN_KEYS: CheckId = CheckId::new(45);
 pub const REFUSED_RULES: CheckId = CheckId::new(46);
 
 /// All checks, grouped by topic.
-pub(super) static TOPICS: [&[Check]; 12] = [
+pub(super) static TOPICS: [&[Check]; 13] = [
     values::CHECKS,
     tuning::CHECKS,
     interfaces::CHECKS,
@@ -69,6 +70,7 @@ pub(super) static TOPICS: [&[Check]; 12] = [
     job::CHECKS,
     mpi::CHECKS,
     compute_domains::CHECKS,
+    claims::CHECKS,
     own_keys::CHECKS,
 ];
 

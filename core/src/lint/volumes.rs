@@ -35,15 +35,14 @@ pub(super) fn shared_memory(context: &CheckContext<'_>, findings: &mut FindingSi
         return;
     }
     let runs_nccl = |container: &&ContainerFacts<'_>| {
-        let resource = container.spec.accelerators().map_or("", |accelerators| accelerators.resource);
-        !resource.starts_with("google.com/tpu")
+        container.accelerator.is_none_or(|resource| !resource.starts_with("google.com/tpu"))
     };
     for container in context.gpu_containers().filter(runs_nccl) {
         let is_shm = |mount: &Value| str_at(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);
         let Some((_, mount)) = container.mounts().find(|(_, mount)| is_shm(mount)) else {
             let message = format!("{}: no volume at {SHM}: only 64 MiB of shared memory", container.display_name());
             // GPUs of one container communicate through it; a single one needs it only for data loaders.
-            let severity = if container.gpus > 1 { Severity::Warning } else { Severity::Info };
+            let severity = if container.gpus.min() > 1 { Severity::Warning } else { Severity::Info };
             findings.push_as(severity, container.pointer("/volumeMounts"), message);
             continue;
         };
@@ -76,7 +75,7 @@ fn memory_limit(context: &CheckContext<'_>) -> Option<u64> {
 /// FP035: RCCL does not read NCCL's configuration file.
 pub(super) fn nccl_conf_with_amd(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
-        let is_amd = container.spec.accelerators().is_some_and(|accelerators| accelerators.resource == "amd.com/gpu");
+        let is_amd = container.accelerator == Some("amd.com/gpu");
         let find_mount = |path: &str| container.mounts().find(|(_, mount)| str_at(mount, "mountPath") == Some(path));
         let has_rccl_conf = || find_mount(conf::RCCL_PATH).is_some();
         if let Some((index, _)) = find_mount(conf::NCCL_PATH).filter(|_| is_amd && !has_rccl_conf()) {

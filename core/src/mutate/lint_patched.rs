@@ -26,14 +26,15 @@ pub(super) fn lint_patched_pod(
     }
     let pod = after.map_or(original, Pod::new);
     let is_checked = snapshot.mode != Mode::IstioAux && fabric.enabled;
-    let mut findings = if is_checked && lint::uses_fabric(pod, selected_profile(original, snapshot)) {
-        let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
-        // The rules themselves report these checks as warnings, the first one for every training pod.
-        let is_selected = |check| ![lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES].contains(&check);
-        lint::lint_selected(&input, &fabric.lint, is_selected)
-    } else {
-        lint::keys_without_effect(original, snapshot.namespace_labels, &fabric.lint)
-    };
+    let mut findings =
+        if is_checked && lint::uses_fabric(pod, selected_profile(original, snapshot), snapshot.cluster.claims) {
+            let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
+            // The rules themselves report these checks as warnings, the first one for every training pod.
+            let is_selected = |check| ![lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES].contains(&check);
+            lint::lint_selected(&input, &fabric.lint, is_selected)
+        } else {
+            lint::keys_without_effect(original, snapshot.namespace_labels, &fabric.lint)
+        };
     findings.extend(assumed_capture(original, pod, snapshot));
     findings.sort_by_key(|finding| (finding.severity, finding.code));
     findings

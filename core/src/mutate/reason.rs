@@ -120,6 +120,8 @@ codes! {
         FabricNotAllowed => "the fabric profile is not available in this namespace",
         /// For example, a launcher.
         NoAccelerator => "no container requests an accelerator that the fabric profile matches",
+        /// A claim, template or class does not exist yet, or a claim allows several numbers of devices.
+        AcceleratorsUnknown => "the number of accelerators that the pod's claims provide is unknown",
         /// The pod is below `minGpus` or `fullNodeGpus` of the profile.
         TooFewAccelerators => "the fabric profile requires more accelerators",
         /// The user's settings and the profile exclude each other.

@@ -1,18 +1,28 @@
-//! Context of a manifest in the input: namespace labels, training runtimes and `ComputeDomains`.
+//! Context of a manifest in the input: namespace labels, training runtimes, `ComputeDomains`, and the objects of dynamic
+//! resource allocation.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::dra::{ClaimFacts, ClaimObjects, GROUP};
 use crate::fabric::{COMPUTE_DOMAIN_GROUP, ComputeDomain};
 use crate::manifest::Document;
 use crate::workload::{CLUSTER_RUNTIME, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP};
 use crate::{keys, scope};
 
 /// Kinds that [`ManifestContext`] collects. Documents that do not contain any of these strings can be skipped.
-pub const CONTEXT_KINDS: [&str; 4] = ["Namespace", "TrainingRuntime", "ClusterTrainingRuntime", "ComputeDomain"];
+pub const CONTEXT_KINDS: [&str; 7] = [
+    "Namespace",
+    "TrainingRuntime",
+    "ClusterTrainingRuntime",
+    "ComputeDomain",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "DeviceClass",
+];
 
-/// Namespace labels, training runtimes and `ComputeDomains` of the input.
+/// Namespace labels, training runtimes, `ComputeDomains`, claims and device classes of the input.
 #[derive(Debug)]
 pub struct ManifestContext {
     /// Labels of all namespaces, which override those of the input.
@@ -22,6 +32,8 @@ pub struct ManifestContext {
     default_labels: BTreeMap<String, String>,
     runtimes: Runtimes,
     compute_domains: BTreeMap<String, Vec<ComputeDomain>>,
+    /// Claims, templates and device classes.
+    claims: ClaimObjects,
     /// Labels that are added to every namespace.
     extra_labels: BTreeMap<String, String>,
 }
@@ -37,6 +49,7 @@ impl ManifestContext {
             default_labels: default_labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             runtimes: Runtimes::default(),
             compute_domains: BTreeMap::new(),
+            claims: ClaimObjects::default(),
             extra_labels: BTreeMap::new(),
         }
     }
@@ -66,8 +79,13 @@ impl ManifestContext {
             }
             (Some(COMPUTE_DOMAIN_GROUP), Some("ComputeDomain")) => {
                 let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
-                self.compute_domains.entry(namespace).or_default().extend(ComputeDomain::parse(&document.value));
+                let domain = ComputeDomain::parse(&document.value);
+                if let Some(domain) = &domain {
+                    self.claims.add_channel(&namespace, &domain.template);
+                }
+                self.compute_domains.entry(namespace).or_default().extend(domain);
             }
+            (Some(GROUP), Some(_)) => self.claims.add(&document.value, namespace),
             _ => {}
         }
     }
@@ -105,6 +123,12 @@ impl ManifestContext {
     #[must_use]
     pub fn compute_domains(&self, namespace: &str) -> &[ComputeDomain] {
         self.compute_domains.get(namespace).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the claims, templates and device classes of the input, beside those of `known`.
+    #[must_use]
+    pub fn claims(&self, known: &ClaimFacts) -> ClaimFacts {
+        self.claims.facts(known)
     }
 
     /// Returns the labels of all namespaces, if they do not depend on the input.

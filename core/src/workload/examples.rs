@@ -21,6 +21,7 @@ const NO_WORKLOAD: &str = "";
 
 const EXAMPLES: &[(&str, &[Expected])] = &[
     ("appwrapper.yaml", &[("Master", 1, "PyTorchJob/qwen-sft"), ("Worker", 3, "PyTorchJob/qwen-sft")]),
+    ("claims.yaml", &[("Worker", 2, "PyTorchJob/llama")]),
     ("cronjob.yaml", &[("Pod", 1, "Job/nightly-eval-00000000")]),
     ("daemonset.yaml", &[("Pod", 1, "DaemonSet/dcgm-exporter")]),
     ("deployment.yaml", &[("Pod", 2, "Deployment/reranker")]),

@@ -1,5 +1,7 @@
 //! `trainmesh preview POD --cluster`: explains a pod that exists in the cluster.
 
+use std::collections::BTreeSet;
+
 use anyhow::bail;
 
 use super::super::Status;
@@ -38,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
     let found = live.namespace(&namespace)?.unwrap_or_default();
     let mut context = ManifestContext::new(None);
     context.set_labels(namespace.clone(), found.labels);
-    let facts = live.facts(&configuration);
+    let facts = live.facts(&configuration, &BTreeSet::from([namespace.clone()]));
     let preview = Preview::new(configuration, context, namespace.clone())
         .with_facts(facts)
         .with_installation(live.installation().clone());

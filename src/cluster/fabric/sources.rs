@@ -8,15 +8,14 @@ use futures::StreamExt as _;
 use futures::stream::{self, BoxStream, SelectAll};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, ResourceQuota};
-use k8s_openapi::api::resource::v1::ResourceClaimTemplate;
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::super::index::{self, Index, Objects, Options};
-use super::pins;
 use super::slim::{NodeStatus, PartialObject, QuotaStatus};
+use super::{WatchedObjects, claims, pins};
 use trainmesh_core::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
 use trainmesh_core::gang::pins::Pins;
 use trainmesh_core::objects::{FABRIC_CONFIG_MAP, NETWORK_RESOURCES_INJECTOR};
@@ -28,7 +27,7 @@ const LARGE_PAGE: u32 = 500;
 pub(super) type Update = Box<dyn FnOnce(&mut ClusterFacts) + Send>;
 
 /// Accessor of one field of the facts.
-type Field<T> = fn(&mut ClusterFacts) -> &mut T;
+pub(super) type Field<T> = fn(&mut ClusterFacts) -> &mut T;
 
 /// Namespaces that contain an object, by the object's name.
 type NamespacesByName = BTreeMap<String, Arc<Index<String>>>;
@@ -37,17 +36,21 @@ type NamespacesByName = BTreeMap<String, Arc<Index<String>>>;
 pub(super) fn updates(
     client: &Client,
     namespace: &str,
-    references: &ReferencedObjects,
+    watched: &WatchedObjects,
 ) -> SelectAll<BoxStream<'static, Update>> {
-    let ReferencedObjects { config_maps, claim_templates } = references;
-    stream::select_all([
-        nodes(client),
-        quotas(client),
-        injector(client),
-        pins(client, namespace),
-        watch_names::<ConfigMap>(client, config_maps, |facts| &mut facts.config_maps),
-        watch_names::<ResourceClaimTemplate>(client, claim_templates, |facts| &mut facts.claim_templates),
-    ])
+    let WatchedObjects { references: ReferencedObjects { config_maps }, claims } = watched;
+    let claims = if *claims { claims::updates(client).into() } else { Vec::new() };
+    stream::select_all(
+        [
+            nodes(client),
+            quotas(client),
+            injector(client),
+            pins(client, namespace),
+            watch_names::<ConfigMap>(client, config_maps, |facts| &mut facts.config_maps),
+        ]
+        .into_iter()
+        .chain(claims),
+    )
 }
 
 fn nodes(client: &Client) -> BoxStream<'static, Update> {
@@ -116,7 +119,7 @@ where
     changes.map(move |()| set(field, index.read(&view))).boxed()
 }
 
-fn set<T: Send + 'static>(field: Field<T>, value: T) -> Update {
+pub(super) fn set<T: Send + 'static>(field: Field<T>, value: T) -> Update {
     Box::new(move |facts| *field(facts) = value)
 }
 

@@ -38,6 +38,11 @@ impl Options {
         Self { resource: resource.into(), debounce: Duration::ZERO, forbidden_retry_delay: None }
     }
 
+    /// Sets the time for which changes are collected.
+    pub(crate) fn with_debounce(self, debounce: Duration) -> Self {
+        Self { debounce, ..self }
+    }
+
     /// Returns the options for an optional resource: its objects become unknown if it is forbidden.
     pub(crate) fn optional(resource: impl Into<String>) -> Self {
         Self { resource: resource.into(), debounce: DEBOUNCE, forbidden_retry_delay: Some(FORBIDDEN_RETRY_DELAY) }

@@ -37,6 +37,10 @@ fn with_context(id: &str, text: &str) -> Scenario {
             scenario.refused(RuleId::Fabric, Reason::UnknownFabric, "did you mean eks-efa?")
         }
         "FP047" if !text.contains("trainmesh.dev/fabric") => without_profile(scenario),
+        "FP048" => scenario.replicas(2).objects(&[
+            "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: gpus}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 4}}]}}}",
+            "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: gpus}, spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 4}}]}}}}",
+        ]),
         _ => scenario,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
 use trainmesh_core::config::{LintSettings, Profile, ProfileEntry};
+use trainmesh_core::dra::{ClaimFacts, ClaimObjects};
 use trainmesh_core::fabric::ComputeDomain;
 use trainmesh_core::finding::Finding;
 use trainmesh_core::gang::pins::Pin;
@@ -26,7 +27,9 @@ pub struct Scenario {
     quotas: Option<Vec<Quota>>,
     pin: Option<&'static str>,
     replicas: Option<u64>,
-    job: Option<JobContext>,
+    /// Other roles of the job; `None` without a job.
+    others: Option<Vec<Value>>,
+    claims: ClaimObjects,
     compute_domains: Vec<ComputeDomain>,
     rules: Vec<RuleOutcome>,
     invalid: Vec<(String, String)>,
@@ -110,17 +113,21 @@ impl Scenario {
 
     /// Adds another role to the pod's job, with one pod.
     pub fn beside(self, text: &str) -> Self {
-        let other: Value = yaml::parse(text).unwrap();
-        let roles = [(Pod::new(&self.pod), self.replicas.or(Some(1))), (Pod::new(&other), Some(1))];
-        Self { job: Some(JobContext::from_pods(roles.into_iter())), ..self }
+        Self { others: Some(vec![yaml::parse(text).unwrap()]), ..self }
+    }
+
+    /// Adds objects of dynamic resource allocation to the pod's namespace.
+    pub fn objects(mut self, objects: &[&str]) -> Self {
+        for text in objects {
+            self.claims.add(&yaml::parse(text).unwrap(), "team-a");
+        }
+        Self { others: self.others.or(Some(Vec::new())), ..self }
     }
 
     /// Adds a `ComputeDomain` with the claim template `channel` to the input.
-    pub fn compute_domain(mut self, nodes: u64) -> Self {
-        let job = JobContext::from_pods([(Pod::new(&self.pod), self.replicas.or(Some(1)))].into_iter());
-        self.job.get_or_insert(job);
+    pub fn compute_domain(self, nodes: u64) -> Self {
         let domain = ComputeDomain { name: "domain".to_owned(), nodes, template: "channel".to_owned() };
-        Self { compute_domains: vec![domain], ..self }
+        Self { compute_domains: vec![domain], others: self.others.or(Some(Vec::new())), ..self }
     }
 
     /// Adds a rule that was refused.
@@ -137,12 +144,17 @@ impl Scenario {
 
     pub fn lint(&self, settings: &LintSettings) -> Vec<Finding> {
         let pod = Pod::new(&self.pod);
+        let claims = self.claims.facts(&ClaimFacts::default());
         let cluster = ClusterView {
             nodes: self.nodes.as_ref(),
             quotas: self.quotas.as_deref(),
             pin: self.pin.map(|revision| Pin { profile: "site", revision, body: None }),
+            claims: claims.view("team-a"),
             ..ClusterView::default()
         };
+        let others = self.others.as_ref().map(|others| others.iter().map(|other| (Pod::new(other), Some(1))));
+        let role = (pod, self.replicas.or(Some(1)));
+        let job = others.map(|others| JobContext::from_pods([role].into_iter().chain(others), cluster.claims));
         let input = LintInput {
             pod,
             original: self.original.as_ref().map_or(pod, Pod::new),
@@ -152,7 +164,7 @@ impl Scenario {
             cluster,
             member: workload::identify(pod),
             replicas: self.replicas,
-            job: self.job.as_ref(),
+            job: job.as_ref(),
             compute_domains: &self.compute_domains,
             rules: &self.rules,
             invalid: &self.invalid,

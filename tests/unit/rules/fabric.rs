@@ -1,5 +1,6 @@
 //! The rule that adds a fabric profile to a pod.
 
+mod claims;
 mod cluster_view;
 mod delivery;
 mod invariants;

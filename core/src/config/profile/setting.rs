@@ -17,6 +17,7 @@ use crate::config::Scalar;
 use crate::config::choice::choices;
 use crate::config::fields::{Fields, Section};
 use crate::config::section::{mappings, section};
+use crate::dra::Count;
 use crate::fabric::nccl;
 use crate::yaml::type_name;
 
@@ -148,11 +149,16 @@ enum Policy {
 }
 
 impl Condition {
-    /// Returns true if the condition matches a container with `gpus` accelerators on `machine`, if that is known.
+    /// Returns true if the condition matches a container with `gpus` accelerators on `machine`, if that is known. `None`
+    /// if the result differs within the range.
     #[must_use]
-    pub fn matches(&self, gpus: u64, machine: Option<&str>) -> bool {
+    pub fn matches(&self, gpus: Count, machine: Option<&str>) -> Option<bool> {
         let sku_matches = || machine.is_some_and(|machine| self.sku.iter().any(|sku| sku.matches(machine)));
-        self.gpu_count.is_none_or(|bound| bound.contains(gpus)) && (self.sku.is_empty() || sku_matches())
+        if self.sku.is_empty() || sku_matches() {
+            self.gpu_count.map_or(Some(true), |bound| bound.contains(gpus))
+        } else {
+            Some(false)
+        }
     }
 }
 
@@ -169,12 +175,15 @@ impl GpuCount {
         Some(Self { comparison, count })
     }
 
-    fn contains(self, gpus: u64) -> bool {
-        match self.comparison {
-            Comparison::AtLeast => gpus >= self.count,
-            Comparison::AtMost => gpus <= self.count,
-            Comparison::Exactly => gpus == self.count,
-        }
+    /// Returns true if the bound includes the number; `None` if it includes only a part of the range.
+    fn contains(self, gpus: Count) -> Option<bool> {
+        let (least, most) = (gpus.min(), gpus.max().unwrap_or(u64::MAX));
+        let (always, ever) = match self.comparison {
+            Comparison::AtLeast => (least >= self.count, most >= self.count),
+            Comparison::AtMost => (most <= self.count, least <= self.count),
+            Comparison::Exactly => (least == self.count && most == self.count, (least..=most).contains(&self.count)),
+        };
+        (always == ever).then_some(always)
     }
 }
 

@@ -6,6 +6,7 @@ use super::Server::{Controller, Webhook};
 use super::{Permission, Server};
 use crate::config::Configuration;
 use crate::doctor::Servers;
+use crate::dra::GROUP;
 use crate::objects::{
     CA_SECRET, CONFIG_MAP, FABRIC_CONFIG_MAP, LEASE, NETWORK_RESOURCES_INJECTOR, SERVING_SECRET, WEBHOOK_CONFIGURATION,
 };
@@ -33,6 +34,7 @@ const TERMINATION: Condition = |configuration| configuration.termination.enabled
 const PORT_FORWARD: Condition =
     |configuration| configuration.termination.enabled && configuration.termination.port_forward;
 const FABRIC: Condition = |configuration| configuration.fabric.enabled;
+const CLAIMS: Condition = |configuration| configuration.fabric.enabled && configuration.fabric.resource_claims;
 const TERMINATION_OR_FABRIC: Condition =
     |configuration| configuration.termination.enabled || configuration.fabric.enabled;
 
@@ -51,6 +53,9 @@ pub(super) const RULES: &[Rule] = &[
     rule(Webhook, FABRIC, ("", "nodes"), ANY, false, WATCH),
     rule(Webhook, FABRIC, ("", "resourcequotas"), ANY, false, WATCH),
     rule(Webhook, FABRIC, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, WATCH),
+    rule(Webhook, CLAIMS, (GROUP, "deviceclasses"), ANY, false, WATCH),
+    rule(Webhook, CLAIMS, (GROUP, "resourceclaims"), ANY, false, WATCH),
+    rule(Webhook, CLAIMS, (GROUP, "resourceclaimtemplates"), ANY, false, WATCH),
     rule(
         Webhook,
         FABRIC,

@@ -5,6 +5,7 @@
 //! every guard passes: a pod with a partially applied profile hangs, whereas a pod without one is only slow.
 
 mod anti_affinity;
+mod claimed;
 mod conflict;
 mod dra;
 mod gke;
@@ -26,13 +27,14 @@ mod volumes;
 use super::{RuleContext, RuleDecision, annotation_pointer};
 use crate::config::ProfileEntry;
 use crate::config::profile::{Amount, OnConflict, ResourceName};
+use crate::dra::PodClaims;
 use crate::fabric::is_rdma_resource;
 use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
 use crate::mutate::{Plan, Reason};
 use planner::{Conflict, Planner};
 use selection::{Selection, select};
-use target::{MAX_TARGETS, Targets, requests, targets};
+use target::{MAX_TARGETS, Targets, Uncertainty, requests, targets};
 
 /// Profile that pods fall back to.
 const TCP: &str = "tcp";
@@ -51,9 +53,11 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         Ok(selection) => selection,
         Err(decision) => return *decision,
     };
-    let targets = match targets(context.pod, selection.profile) {
+    let claims = claimed::read_claims(context, selection.profile);
+    let targets = match targets(context, selection.profile, &claims) {
         Targets::Matched(targets) => targets,
-        Targets::None => return RuleDecision::skipped(Reason::NoAccelerator).with_detail(selection.name),
+        Targets::Unknown(cause) => return skip_unknown(selection.name, &cause),
+        Targets::None => return skip_none(context, selection.name, &claims),
         Targets::TooFew => return RuleDecision::skipped(Reason::TooFewAccelerators).with_detail(selection.name),
         Targets::TooMany => return too_many_targets(selection.name),
     };
@@ -64,9 +68,9 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         return selection.refuse_for_siblings();
     }
     if selection.siblings_fell_back {
-        return fall_back(context, &selection, &Planner::new(context, selection.profile, targets), plan, None);
+        return fall_back(context, &selection, &Planner::new(context, selection.profile, targets, claims), plan, None);
     }
-    let mut planner = Planner::new(context, selection.profile, targets);
+    let mut planner = Planner::new(context, selection.profile, targets, claims);
     plan_profile(&mut planner);
     let warnings = guards::check(&mut planner);
     match planner.conflicts.first() {
@@ -150,10 +154,10 @@ fn fall_back(
         devices.map(|resource| &resource.name).chain(&profile.dra.extended_resource).map(ResourceName::as_str);
     let requests_rdma =
         requests(context.pod).any(|(_, name)| is_rdma_resource(name) || of_profile.clone().any(|known| known == name));
-    if requests_rdma {
+    if requests_rdma || claimed::claims_adapters(planner) {
         return refused(conflict);
     }
-    let mut planner = Planner::new(context, &entry.profile, planner.targets.clone());
+    let mut planner = Planner::new(context, &entry.profile, planner.targets.clone(), planner.claims.clone());
     conflict::check(&mut planner);
     settings::plan(&mut planner);
     if !planner.conflicts.is_empty() {
@@ -176,6 +180,18 @@ fn fall_back(
         .with_parts(parts)
         .with_marker(format!("fabric={TCP}"))
         .with_warning(warning)
+}
+
+/// Skips a pod without accelerators, and names other devices that it claims.
+fn skip_none<'a>(context: &RuleContext<'a>, name: &str, claims: &PodClaims<'a>) -> RuleDecision {
+    let others = claimed::other_devices(context, claims).map(|others| format!(": {others}"));
+    RuleDecision::skipped(Reason::NoAccelerator).with_detail(format!("{name}{}", others.unwrap_or_default()))
+}
+
+/// Skips a pod whose claims do not show whether it has enough accelerators.
+fn skip_unknown(name: &str, cause: &Uncertainty) -> RuleDecision {
+    let warning = format!("fabric {name} not applied: {cause}");
+    RuleDecision::skipped(Reason::AcceleratorsUnknown).with_detail(format!("{name}: {cause}")).with_warning(warning)
 }
 
 /// Refuses a pod with more than [`MAX_TARGETS`] targets.

@@ -1,10 +1,12 @@
 //! Decisions that depend on the cluster: guards, other webhooks, and the mesh.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
+use trainmesh_core::dra::{ClaimFacts, ClaimSpec, ClaimSpecs};
 use trainmesh_core::mutate::RuleId;
 use trainmesh_testing::marks::changes_more_than_marks;
 
@@ -140,11 +142,31 @@ fn guards_node_capacity(#[case] devices: u64, #[case] guard: &str, #[case] expec
 #[test]
 fn a_claim_requires_its_template() {
     let scenario = Scenario::new("transport: ib\ndra: {claims: [{name: a, resourceClaimTemplateName: t}]}");
-    let known = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
-    for (templates, expected) in [(known(&["t"]), "applied FabricAdded"), (known(&[]), "refused FabricGuarded")] {
-        let cluster = ClusterView { claim_templates: Some(&templates), ..ClusterView::default() };
+    let known = |name: &str| {
+        let mut templates = ClaimSpecs::of_all_namespaces();
+        templates.insert("team-a", name, Arc::new(ClaimSpec::channel()));
+        ClaimFacts { templates: Some(Arc::new(templates)), ..ClaimFacts::default() }
+    };
+    for (facts, expected) in [
+        (known("t"), "applied FabricAdded"),
+        (known("other"), "refused FabricGuarded"),
+        (ClaimFacts::default(), "applied FabricAdded"),
+    ] {
+        let cluster = ClusterView { claims: facts.view("team-a"), ..ClusterView::default() };
         assert_eq!(decision(&scenario.run_at(&pod(), cluster)), expected);
     }
+}
+
+#[rstest]
+#[case::of_a_class("deviceclass.resource.kubernetes.io/efa", "")]
+#[case::of_a_device_plugin("rdma/ib", "no node offers rdma/ib")]
+fn nodes_do_not_report_devices_of_a_class(#[case] resource: &str, #[case] warns: &str) {
+    let nodes =
+        Nodes { shapes: vec![NodeShape { instance_type: None, allocatable: BTreeMap::new(), adapter_detected: None }] };
+    let scenario = Scenario::new(&format!("transport: ib\nresources: [{{name: {resource}, mode: perGpu}}]"));
+    let outcome = scenario.run_at(&pod(), ClusterView { nodes: Some(&nodes), ..ClusterView::default() });
+    let warnings = outcome.warnings.join("\n");
+    assert!(warnings.contains(warns) && warnings.is_empty() == warns.is_empty(), "{warnings}");
 }
 
 #[test]

@@ -1,19 +1,24 @@
-//! Dynamic resource allocation: resource claims from templates in the pod's namespace.
+//! Claims that the profile adds from templates in the pod's namespace (dynamic resource allocation), and claims of the
+//! pod that exclude the profile.
 
 use serde_json::{Value, json};
 
+use super::claimed::{ClaimedAdapters, claimed_adapters, suits};
 use super::planner::Planner;
+use super::resources::Problem;
+use super::target::TargetContainer;
 use crate::config::profile::Claim;
+use crate::dra::{ClaimSource, ClaimedDevices, DeviceKind};
 use crate::mutate::plan::spec_path;
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
     let profile = planner.profile;
-    if foreign_claim(planner).is_some() {
+    if profile.dra.claims.is_empty() || foreign_claim(planner).is_some() || plan_claimed(planner) {
         return;
     }
     for claim in &profile.dra.claims {
         let template = claim.resource_claim_template_name.as_str();
-        if planner.cluster.claim_templates.is_some_and(|known| !known.contains(template)) {
+        if planner.cluster.claims.is_missing_template(template) {
             // The pod would stay pending.
             planner.add_guard_conflict(format!("no ResourceClaimTemplate {template} in the namespace"), "create it");
             continue;
@@ -27,47 +32,86 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
 /// Reports claims of other devices. This is the first conflict to report: without it, the others would lead to a second
 /// set of devices.
 pub(super) fn check_claims(planner: &mut Planner<'_>) {
-    if let Some((container, claim)) = foreign_claim(planner) {
-        let problem = format!("{container} already claims devices by {claim}");
-        planner.add_conflict(problem, "name it in dra.claims of the profile");
+    if let Some((problem, fix)) = foreign_claim(planner) {
+        planner.add_conflict(problem, fix);
     }
 }
 
-/// Returns a container that claims devices which the profile does not know, and their source. Devices of the profile
-/// would be a second set.
-fn foreign_claim<'a>(planner: &Planner<'a>) -> Option<(&'a str, String)> {
+/// Returns the problem if the pod claims devices that may be adapters other than those of the profile. Devices of the
+/// profile would be a second set.
+fn foreign_claim(planner: &Planner<'_>) -> Option<Problem> {
     let profile = planner.profile;
-    let networks = &profile.networks;
+    if planner.claims.is_empty() || !profile.is_rdma() {
+        return None;
+    }
+    let has_networks = profile.attaches_networks();
     let adds_devices = profile.resources.iter().any(|resource| !resource.opt_in)
         || !profile.dra.claims.is_empty()
         || profile.dra.extended_resource.is_some()
-        || !(networks.multus.attach.is_empty() && networks.gke.interfaces.is_empty());
-    if !profile.is_rdma() || !adds_devices {
+        || has_networks;
+    if !adds_devices {
         return None;
     }
-    let text = |item: &'a Value, field: &str| item.get(field).and_then(Value::as_str);
-    let is_known =
-        |template: &str| profile.dra.claims.iter().any(|claim| claim.resource_claim_template_name.as_str() == template);
-    planner.targets.iter().find_map(|target| {
-        let claims = target.container.raw().get("resources")?.get("claims")?.as_array()?;
-        let foreign = claims.iter().filter_map(|claim| text(claim, "name")).find_map(|name| {
-            let claim = planner.spec_items("resourceClaims").find(|claim| text(claim, "name") == Some(name))?;
-            match (text(claim, "resourceClaimTemplateName"), text(claim, "resourceClaimName")) {
-                (Some(template), _) if is_known(template) => None,
-                (template, object) if [Some(name), template, object].into_iter().flatten().any(is_channel) => None,
-                (Some(template), _) => Some(format!("template {template}")),
-                (None, Some(object)) => Some(format!("claim {object}")),
-                (None, None) => None,
+    planner.claims.claims().iter().find_map(|claim| {
+        let user = planner.targets.iter().find(|target| claim.is_used_by(target.container));
+        // dranet moves the interfaces of all claims into the pod, whether or not a container refers to them.
+        let is_for_pod = || planner.pod.containers().all(|container| !claim.is_used_by(container));
+        let subject = match user {
+            Some(target) => target.container.name(),
+            None if is_for_pod() => "the pod",
+            None => return None,
+        };
+        let devices = match claim.devices() {
+            _ if matches!(claim.source, ClaimSource::Template(template) if profile.names_template(template)) => {
+                return None;
             }
-        })?;
-        Some((target.container.name(), foreign))
+            None if user.is_some() => "devices".to_owned(),
+            None => return None,
+            Some(mut devices) => {
+                // The container may refer to another request of the claim.
+                let has = |target: &TargetContainer<'_>, devices: &ClaimedDevices<'_>| {
+                    planner.claims.devices(target.container).any(|(_, found)| std::ptr::eq(found, devices))
+                };
+                let is_foreign = |devices: &&ClaimedDevices<'_>| {
+                    let may_be_adapter =
+                        devices.kind.is_none_or(|kind| kind.is_adapter() || kind == DeviceKind::Interface);
+                    let is_own = user.is_some_and(|target| has(target, devices)) && suits(planner, devices);
+                    may_be_adapter && !devices.is_admin && !is_own
+                };
+                let ClaimedDevices { class, count, .. } = devices.find(is_foreign)?;
+                format!("{count} {class}")
+            }
+        };
+        let fix = match claim.source {
+            // Beside networks, the claim would add a second set.
+            _ if has_networks => "name a template in dra.claims of a profile without networks",
+            ClaimSource::Template(_) => "name it in dra.claims of the profile",
+            ClaimSource::Claim(_) | ClaimSource::Pod(_) => "use a template and name it in dra.claims of the profile",
+        };
+        Some((format!("{subject} already claims {devices} by {}", claim.source), fix))
     })
 }
 
-/// Returns true if the name of a claim suggests a channel of a `ComputeDomain`, which is for `NVLink` between nodes and
-/// is not a second set of adapters. The examples of NVIDIA and of all vendors use such names.
-fn is_channel(name: &str) -> bool {
-    ["channel", "compute-domain", "imex"].iter().any(|word| name.contains(word))
+/// Notes the adapters that the targets claim instead of the profile's. Returns true if there are any.
+fn plan_claimed(planner: &mut Planner<'_>) -> bool {
+    if planner.claims.is_empty() {
+        return false;
+    }
+    let claimed: Vec<Option<ClaimedAdapters>> =
+        planner.targets.iter().map(|target| claimed_adapters(planner, target)).collect();
+    if claimed.iter().all(Option::is_none) {
+        return false;
+    }
+    let names: Vec<&str> = planner.targets.iter().map(|target| target.container.name()).collect();
+    for (name, adapters) in names.into_iter().zip(claimed) {
+        match adapters {
+            Some(adapters) => planner.note_found(adapters.text),
+            None => {
+                planner.add_conflict(format!("{name} claims no adapters, unlike other containers"), "add the claim");
+            }
+        }
+    }
+    true
 }
 
 /// Plans the pod's claim and returns its name. If the pod already has a claim from the same template, returns that.

@@ -94,7 +94,9 @@ fn check_node_capacity(planner: &Planner<'_>) -> GuardResult {
     let nodes = planner.cluster.nodes?;
     let required = planner.profile.matches.node_resource_required.iter().map(|name| (name.as_str(), 1));
     let demanded = planner.demands.iter().map(|demand| (demand.resource.as_str(), demand.total));
-    let counted = demanded.filter(|(resource, _)| !resource.starts_with("hugepages-"));
+    // Nodes do not report devices of a class (KEP-5004): these are in ResourceSlices.
+    let has_class = |resource: &str| planner.cluster.claims.classes().class_of_resource(resource).is_some();
+    let counted = demanded.filter(|(resource, _)| !resource.starts_with("hugepages-") && !has_class(resource));
     required.chain(counted).find_map(|(resource, required)| match nodes.max_allocatable(resource) {
         0 => Some((format!("no node offers {resource}"), "install its device plugin or select another fabric")),
         most if most < required => Some((format!("no node has {required} {resource}"), "request fewer accelerators")),

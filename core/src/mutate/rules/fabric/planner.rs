@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::target::TargetContainer;
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
+use crate::dra::PodClaims;
 use crate::keys;
 use crate::mutate::Plan;
 use crate::mutate::rules::RuleContext;
@@ -19,6 +20,8 @@ pub(super) struct Planner<'a> {
     pub(super) cluster: ClusterView<'a>,
     pub(super) profile: &'a Profile,
     pub(super) targets: Vec<TargetContainer<'a>>,
+    /// Devices that the pod's claims provide.
+    pub(super) claims: PodClaims<'a>,
     /// Writes that add the missing parts of the profile.
     pub(super) plan: Plan,
     /// Reasons why the profile cannot be applied.
@@ -57,13 +60,19 @@ pub(super) enum PodSecurityLevel {
 }
 
 impl<'a> Planner<'a> {
-    pub(super) fn new(context: &'a RuleContext<'a>, profile: &'a Profile, targets: Vec<TargetContainer<'a>>) -> Self {
+    pub(super) fn new(
+        context: &'a RuleContext<'a>,
+        profile: &'a Profile,
+        targets: Vec<TargetContainer<'a>>,
+        claims: PodClaims<'a>,
+    ) -> Self {
         Self {
             pod: context.pod,
             context,
             cluster: context.snapshot.cluster,
             profile,
             targets,
+            claims,
             plan: Plan::default(),
             conflicts: Vec::new(),
             demands: Vec::new(),

@@ -1,8 +1,9 @@
 //! Devices and huge pages. Requests equal limits; devices are whole numbers. The plan keeps amounts that a container
 //! already requests.
 
+use super::claimed::{claimed_adapters, shared_accelerators};
 use super::planner::{Planner, ResourceDemand};
-use super::target::{TargetContainer, requests};
+use super::target::{TargetContainer, Uncertainty, requests};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::quantity::whole_units;
 
@@ -28,8 +29,9 @@ pub(super) fn plan(planner: &mut Planner<'_>) -> u64 {
             }
         }
     }
-    if let Some(extended) = &profile.dra.extended_resource {
-        let counts: Vec<u64> = planner.targets.iter().map(|target| target.gpus).collect();
+    if let Some(extended) = &profile.dra.extended_resource
+        && let Some(counts) = per_gpu(planner, extended.as_str(), |_, gpus| Ok(gpus))
+    {
         plan_devices(planner, extended.as_str(), ResourceMode::PerGpu, &counts);
     }
     devices.unwrap_or_default()
@@ -53,29 +55,47 @@ fn device_counts(
         }
         ResourceMode::PerGpu => {
             let ratio = ratio_for_pod(planner, name, ratios);
-            let count = |target: &TargetContainer<'_>| {
-                let devices = match &ratio {
-                    Ok(ratio) => {
-                        ratio.devices_for(target.gpus).map(cap).ok_or_else(|| not_whole(*ratio, name, target.gpus))
-                    }
-                    Err(problem) => Err(problem.clone()),
-                };
-                // The ratio is only required where devices are added.
-                devices.or_else(|problem| target.requested(name).ok_or(problem))
-            };
-            match planner.targets.iter().map(count).collect() {
-                Ok(counts) => Some(counts),
-                Err((problem, fix)) => {
-                    planner.add_conflict(problem, fix);
-                    None
-                }
-            }
+            per_gpu(planner, name, |name, gpus| {
+                let ratio = ratio.clone()?;
+                ratio.devices_for(gpus).map(cap).ok_or_else(|| not_whole(ratio, name, gpus))
+            })
         }
     }
 }
 
+/// Returns the number of devices called `name` for each target, computed from its number of accelerators. Adds a conflict
+/// and returns `None` if it cannot be determined.
+fn per_gpu(
+    planner: &mut Planner<'_>,
+    name: &str,
+    devices_for: impl Fn(&str, u64) -> Result<u64, Problem>,
+) -> Option<Vec<u64>> {
+    let count = |(index, target): (usize, &TargetContainer<'_>)| {
+        let gpus = match (&target.uncertainty, target.gpus.exact()) {
+            (None, Some(gpus)) => Ok(gpus),
+            (uncertainty, _) => Err(unknown_accelerators(name, &uncertainty.clone().unwrap_or_default())),
+        };
+        let gpus = gpus.and_then(|gpus| shared_accelerators(planner, index).map_or(Ok(gpus), Err));
+        let devices = gpus.and_then(|gpus| devices_for(name, gpus));
+        // The number is only required where devices are added.
+        let provided = || target.requested(name).or_else(|| Some(claimed_adapters(planner, target)?.count));
+        devices.or_else(|problem| provided().ok_or(problem))
+    };
+    match planner.targets.iter().enumerate().map(count).collect() {
+        Ok(counts) => Some(counts),
+        Err((problem, fix)) => {
+            planner.add_conflict(problem, fix);
+            None
+        }
+    }
+}
+
+fn unknown_accelerators(name: &str, cause: &Uncertainty) -> Problem {
+    (format!("{name} depends on the number of accelerators, and {}", cause.problem), cause.fix)
+}
+
 /// A problem and its fix.
-type Problem = (String, &'static str);
+pub(super) type Problem = (String, &'static str);
 
 fn not_whole(ratio: Ratio, name: &str, gpus: u64) -> Problem {
     (format!("{ratio} {name} for each of {gpus} accelerators is not a whole number"), "request another number")
@@ -123,8 +143,15 @@ fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, count
     let (mut in_pod, mut added, mut equal) = (0_u64, 0_u64, 0_usize);
     let mut missing = Vec::new();
     let mut notes = Vec::new();
+    let mut claimed = Vec::new();
     for (index, (target, count)) in planner.targets.iter().zip(counts).enumerate() {
-        match target.requested(name) {
+        let requested = target.requested(name);
+        if let Some(adapters) = claimed_adapters(planner, target).filter(|_| requested.is_none()) {
+            in_pod = in_pod.saturating_add(adapters.count);
+            claimed.push(adapters.text);
+            continue;
+        }
+        match requested {
             Some(0) => notes.push(Err(format!("{name}: 0 in {}", target.container.name()))),
             Some(own) => {
                 in_pod = in_pod.saturating_add(own);
@@ -151,6 +178,9 @@ fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, count
             Ok(kept) => planner.note_kept(kept),
             Err(problem) => planner.add_conflict(problem, "remove it or the label trainmesh.dev/fabric"),
         }
+    }
+    for adapters in claimed {
+        planner.note_found(adapters);
     }
     if equal > 0 && missing.is_empty() {
         planner.note_found(format!("{name}: {in_pod}"));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::planner::Planner;
 use super::route::{Route, conf_path, has_conf_mount, has_env_from, routes};
-use super::target::TargetContainer;
+use super::target::{TargetContainer, Uncertainty};
 use super::volumes::{Mount, is_absent, plan_mount};
 use crate::config::profile::{Condition, DeliveryChannel, Profile, ResourceName};
 use crate::fabric::conf;
@@ -29,11 +29,12 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
     let machines = planner.machines();
     let mut file: Vec<(&str, &str)> = Vec::new();
     for setting in settings(planner, profile) {
-        let applies: Vec<bool> = planner
-            .targets
-            .iter()
-            .map(|target| setting.when.is_none_or(|when| applies_to(when, target, &machines)))
-            .collect();
+        let condition = |target| setting.when.map_or(Some(true), |when| applies_to(when, target, &machines));
+        let applies: Option<Vec<bool>> = planner.targets.iter().map(condition).collect();
+        let Some(applies) = applies else {
+            depends_on_count(planner, setting.name);
+            continue;
+        };
         let in_file = setting.via == DeliveryChannel::Conf && belongs_in_file(planner, &setting, &routes, &applies);
         if in_file {
             file.push((setting.name, setting.value));
@@ -79,14 +80,27 @@ fn settings<'a>(planner: &Planner<'_>, profile: &'a Profile) -> Vec<Setting<'a>>
     settings
 }
 
-/// Returns true if a condition holds for a container, on every machine that the pod may run on.
-fn applies_to(when: &Condition, target: &TargetContainer<'_>, machines: &[&str]) -> bool {
+/// Returns true if a condition holds for a container, on every machine that the pod may run on. `None` if that depends
+/// on the number of accelerators and this is not known.
+fn applies_to(when: &Condition, target: &TargetContainer<'_>, machines: &[&str]) -> Option<bool> {
     let requests = |resource: &ResourceName| target.requested(resource.as_str()).is_some();
-    !when.without_resource.as_ref().is_some_and(requests)
-        && match machines {
-            [] => when.matches(target.gpus, None),
-            machines => machines.iter().all(|machine| when.matches(target.gpus, Some(machine))),
-        }
+    if when.without_resource.as_ref().is_some_and(requests) {
+        return Some(false);
+    }
+    let mut holds = when.matches(target.gpus, machines.first().copied());
+    for machine in machines.iter().skip(1) {
+        let other = when.matches(target.gpus, Some(machine));
+        holds = if holds == Some(false) || other == Some(false) { Some(false) } else { holds.and(other) };
+    }
+    holds
+}
+
+/// Reports a setting whose condition depends on a number of accelerators that is not known.
+fn depends_on_count(planner: &mut Planner<'_>, name: &str) {
+    let cause = planner.targets.iter().find_map(|target| target.uncertainty.as_ref());
+    if let Some(Uncertainty { problem, fix }) = cause.cloned() {
+        planner.add_conflict(format!("{name} depends on the number of accelerators, and {problem}"), fix);
+    }
 }
 
 /// Returns true if the configuration file, which all containers of a pod share, must contain a setting. The setting

@@ -1,12 +1,12 @@
 //! Suggestion of a profile for a pod that requests RDMA adapters but selects none.
 
 use super::super::RuleContext;
+use super::claimed::read_claims;
 use super::planner::selected_machines;
 use super::target::{Targets, requests, targets};
 use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
 use crate::fabric::is_rdma_resource;
-use crate::pod::Pod;
 
 /// Maximum number of profiles that are named: all built-in ones for the most common adapter, `rdma/ib`.
 const MAX_PROFILES: usize = 6;
@@ -33,7 +33,7 @@ pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
 fn fits(context: &RuleContext<'_>, profile: &Profile, adapter: &str) -> bool {
     adds(profile, adapter)
         && profile.allows(context.snapshot.namespace, context.snapshot.namespace_labels)
-        && is_matched(context.pod, profile)
+        && is_matched(context, profile)
         && selected_machines(context.pod, profile).into_iter().all(|machine| profile.matches.allows_machine(machine))
 }
 
@@ -44,6 +44,6 @@ fn adds(profile: &Profile, adapter: &str) -> bool {
     names.map(ResourceName::as_str).any(|name| name == adapter)
 }
 
-fn is_matched(pod: Pod<'_>, profile: &Profile) -> bool {
-    matches!(targets(pod, profile), Targets::Matched(_))
+fn is_matched(context: &RuleContext<'_>, profile: &Profile) -> bool {
+    matches!(targets(context, profile, &read_claims(context, profile)), Targets::Matched(_))
 }

@@ -1,11 +1,16 @@
-//! Target containers of a profile: those that request an accelerator. Ordinary init containers are never targets, native
-//! sidecars only if the profile includes them; proxies and launchers request no accelerator.
+//! Target containers of a profile: those that request or claim an accelerator. Ordinary init containers are never targets,
+//! native sidecars only if the profile includes them; proxies and launchers have no accelerator.
+
+use std::fmt;
 
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
+use super::claimed;
 use crate::config::profile::{InitContainers, Match, Profile, ResourcePattern};
+use crate::dra::{AcceleratorKind, Count, DeviceKind, PodClaims};
 use crate::mutate::plan::spec_path;
+use crate::mutate::rules::RuleContext;
 use crate::pod::{Container, ContainerKind, Pod};
 use crate::quantity::whole_units;
 
@@ -13,11 +18,13 @@ use crate::quantity::whole_units;
 pub(super) enum Targets<'a> {
     /// The profile matches these containers.
     Matched(Vec<TargetContainer<'a>>),
-    /// No container requests an accelerator.
+    /// No container has an accelerator.
     None,
-    /// Containers request accelerators, but fewer than the profile requires.
+    /// Claims do not show whether the profile matches.
+    Unknown(Uncertainty),
+    /// Containers have accelerators, but fewer than the profile requires.
     TooFew,
-    /// More than [`MAX_TARGETS`] containers request accelerators.
+    /// More than [`MAX_TARGETS`] containers have accelerators.
     TooMany,
 }
 
@@ -25,41 +32,78 @@ pub(super) enum Targets<'a> {
 /// patch operations.
 pub(super) const MAX_TARGETS: usize = 64;
 
+const AMD: DeviceKind = DeviceKind::Accelerator(AcceleratorKind::Amd);
+
 /// A container that a profile applies to.
 #[derive(Clone, Debug)]
 pub(super) struct TargetContainer<'a> {
     pub(super) container: Container<'a>,
-    /// Number of accelerators that the container requests.
-    pub(super) gpus: u64,
+    /// Number of accelerators that the container requests and claims.
+    pub(super) gpus: Count,
+    /// Cause if the number is not known exactly.
+    pub(super) uncertainty: Option<Uncertainty>,
     /// True if they are AMD accelerators, whose RCCL reads its own configuration file.
     pub(super) amd: bool,
+    /// Number of accelerators in the limits alone.
+    requested_gpus: u64,
     path: PointerBuf,
 }
 
-/// Returns the containers of `pod` that `profile` applies to.
-pub(super) fn targets<'a>(pod: Pod<'a>, profile: &Profile) -> Targets<'a> {
+/// Why a number of accelerators is not known, with a fix.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uncertainty {
+    pub(super) problem: String,
+    pub(super) fix: &'static str,
+}
+
+/// Returns the containers of the pod that `profile` applies to. `claims` are the pod's.
+pub(super) fn targets<'a>(context: &RuleContext<'a>, profile: &Profile, claims: &PodClaims<'a>) -> Targets<'a> {
     let matches = &profile.matches;
-    let requesting: Vec<TargetContainer<'a>> = pod
+    let mut requesting: Vec<TargetContainer<'a>> = context
+        .pod
         .containers()
         .filter(|container| is_candidate(*container, matches))
-        .map(|container| TargetContainer::new(container, matches))
-        .filter(|target| target.gpus > 0)
+        .map(|container| TargetContainer::new(context, container, matches, claims))
+        .filter(|target| !target.gpus.is_zero())
         .collect();
+    if !requesting.iter().any(|target| target.gpus.is_positive()) {
+        return requesting.first().map_or(Targets::None, |target| Targets::Unknown(target.uncertainty()));
+    }
+    requesting.retain(|target| target.gpus.is_positive());
+    let may_have_enough = |target: &TargetContainer<'_>| !target.gpus.is_less_than(matches.min_gpus);
+    let has_enough = |target: &TargetContainer<'_>| target.gpus.min() >= matches.min_gpus;
+    if let Some(target) = requesting.iter().find(|target| may_have_enough(target) && !has_enough(target)) {
+        return Targets::Unknown(target.uncertainty());
+    }
+    requesting.retain(has_enough);
+    let whole = profile.resources.iter().filter(|resource| !resource.opt_in).filter_map(|one| one.full_node_gpus).max();
     if requesting.is_empty() {
-        return Targets::None;
+        return Targets::TooFew;
     }
-    let enough: Vec<TargetContainer<'a>> =
-        requesting.into_iter().filter(|target| target.gpus >= matches.min_gpus).collect();
-    let gpus: u64 = enough.iter().map(|target| target.gpus).fold(0, u64::saturating_add);
-    let resources = profile.resources.iter().filter(|resource| !resource.opt_in);
-    let full_node_gpus = resources.filter_map(|resource| resource.full_node_gpus).max();
-    if enough.is_empty() || full_node_gpus.is_some_and(|required| gpus < required) {
-        Targets::TooFew
-    } else if enough.len() > MAX_TARGETS {
-        Targets::TooMany
-    } else {
-        Targets::Matched(enough)
+    if let Some(whole) = whole {
+        let total = total(&requesting, matches, claims);
+        if total.is_less_than(whole) {
+            return Targets::TooFew;
+        }
+        if total.min() < whole
+            && let Some(target) = requesting.iter().find(|target| target.uncertainty.is_some())
+        {
+            return Targets::Unknown(target.uncertainty());
+        }
     }
+    if requesting.len() > MAX_TARGETS { Targets::TooMany } else { Targets::Matched(requesting) }
+}
+
+/// Returns the number of accelerators that `targets` have together: containers may share a claim.
+fn total(targets: &[TargetContainer<'_>], matches: &Match, claims: &PodClaims<'_>) -> Count {
+    let requested = targets.iter().map(|target| target.requested_gpus).fold(0, u64::saturating_add);
+    if claims.is_empty() {
+        return Count::exactly(requested);
+    }
+    let containers: Vec<Container<'_>> = targets.iter().map(|target| target.container).collect();
+    let total = Count::exactly(requested).plus(claims.total(&containers, |kind| is_matched(matches, kind)));
+    let is_bounded = targets.iter().all(|target| target.gpus.max().is_some());
+    if is_bounded { total } else { total.plus(Count::UNKNOWN) }
 }
 
 /// Returns every resource that a container requests or limits. A resource in both lists is returned twice.
@@ -82,22 +126,46 @@ fn is_candidate(container: Container<'_>, matches: &Match) -> bool {
         && (matches.container_names.is_empty() || matches.container_names.iter().any(|known| known.as_str() == name))
 }
 
+/// Returns true if devices of this kind count as accelerators of the profile.
+fn is_matched(matches: &Match, kind: DeviceKind) -> bool {
+    kind.accelerator_resources().iter().any(|resource| is_matched_resource(matches, resource))
+}
+
+fn is_matched_resource(matches: &Match, resource: &str) -> bool {
+    let fits =
+        |patterns: &[ResourcePattern]| patterns.iter().any(|pattern| matches_pattern(pattern.as_str(), resource));
+    fits(&matches.gpu_resources) && !fits(&matches.exclude_resources)
+}
+
 impl<'a> TargetContainer<'a> {
-    fn new(container: Container<'a>, matches: &Match) -> Self {
+    fn new(context: &RuleContext<'a>, container: Container<'a>, matches: &Match, claims: &PodClaims<'a>) -> Self {
         let limits = container.raw().get("resources").and_then(|resources| resources.get("limits"));
-        let mut gpus = 0_u64;
+        let mut requested_gpus = 0_u64;
         let mut amd = false;
+        let classes = context.snapshot.cluster.claims.classes();
         for (resource, quantity) in limits.and_then(Value::as_object).into_iter().flatten() {
-            let matches_any =
-                |patterns: &[ResourcePattern]| patterns.iter().any(|one| matches_pattern(one.as_str(), resource));
-            if matches_any(&matches.gpu_resources) && !matches_any(&matches.exclude_resources) {
+            let by_class = || classes.kind_of_resource(resource).filter(|kind| is_matched(matches, *kind));
+            let (is_own, kind) = (is_matched_resource(matches, resource), by_class());
+            if is_own || kind.is_some() {
                 let count = whole_units(quantity).unwrap_or_default();
-                gpus = gpus.saturating_add(count);
-                amd |= count > 0 && resource.starts_with("amd.com/");
+                requested_gpus = requested_gpus.saturating_add(count);
+                amd |= count > 0 && (resource.starts_with("amd.com/") || kind == Some(AMD));
             }
         }
+        let fits = |kind| is_matched(matches, kind);
+        // A container that requests accelerators is not expected to claim others.
+        let claimed =
+            if requested_gpus > 0 { claims.known_count(container, fits) } else { claims.count(container, fits) };
+        amd |= claims.devices(container).any(|(_, devices)| devices.kind == Some(AMD) && fits(AMD));
+        let gpus = Count::exactly(requested_gpus).plus(claimed);
+        let uncertainty = gpus.exact().is_none().then(|| claimed::uncertainty(context, container, claims, fits));
         let path = spec_path([container.kind.spec_list(), &container.index.to_string()]);
-        Self { container, gpus, amd, path }
+        Self { container, gpus, uncertainty, amd, requested_gpus, path }
+    }
+
+    /// Returns why the number of accelerators is not known, if so.
+    fn uncertainty(&self) -> Uncertainty {
+        self.uncertainty.clone().unwrap_or_default()
     }
 
     /// Returns the path of a field below the container.
@@ -129,6 +197,12 @@ impl<'a> TargetContainer<'a> {
     /// Returns a field of the container's security context. `null` counts as absent.
     pub(super) fn security(&self, field: &str) -> Option<&'a Value> {
         self.container.raw().get("securityContext")?.get(field).filter(|value| !value.is_null())
+    }
+}
+
+impl fmt::Display for Uncertainty {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.problem, self.fix)
     }
 }
 

@@ -1,0 +1,27 @@
+//! Dynamic resource allocation: the devices that the claims of a pod provide.
+//!
+//! A pod names `ResourceClaims` or `ResourceClaimTemplates`, and its containers refer to them. [`PodClaims`] combines the
+//! pod with the known objects ([`ClaimView`]), and counts accelerators, adapters and channels for each container. What is
+//! not known is reported as such: a count is a range ([`Count`]), and an unknown claim or class has no devices.
+//!
+//! Facts about the API: kubernetes/api, `resource/v1/types.go` at 10b39a39b, 2026-07-24; KEP-5004 in
+//! kubernetes/enhancements at 64765b4b0, 2026-07-24.
+//!
+//! Pure: no I/O, clock or client.
+
+mod classes;
+mod count;
+mod facts;
+mod kind;
+mod objects;
+mod pod_claims;
+mod selectors;
+mod spec;
+
+pub use classes::{CLASS_RESOURCE_PREFIX, DeviceClass, DeviceClasses};
+pub use count::Count;
+pub use facts::{ClaimFacts, ClaimSpecs, ClaimView, MAX_SPECS};
+pub use kind::{AcceleratorKind, AdapterKind, DeviceKind};
+pub use objects::ClaimObjects;
+pub use pod_claims::{ClaimSource, ClaimUncertainty, ClaimedDevices, PodClaim, PodClaims};
+pub use spec::{ClaimSpec, GROUP, is_generated};

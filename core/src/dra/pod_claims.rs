@@ -1,0 +1,249 @@
+//! The claims of a pod, and the devices that each container gets from them.
+
+mod references;
+mod resolve;
+#[cfg(test)]
+mod tests;
+mod uncertainty;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::count::Count;
+use super::facts::ClaimView;
+use super::kind::DeviceKind;
+use crate::pod::{Container, Pod};
+use references::{Reference, references};
+use resolve::resolve;
+pub use uncertainty::ClaimUncertainty;
+
+/// The claims of a pod. Empty, without an allocation, if the pod has none.
+#[derive(Clone, Debug, Default)]
+pub struct PodClaims<'a> {
+    claims: Vec<PodClaim<'a>>,
+    /// True if the pod exceeds [`MAX_CLAIMS`], [`MAX_REQUESTS`] or [`MAX_CONTAINERS`]; then no claim is read.
+    too_many: bool,
+}
+
+/// A claim of a pod.
+#[derive(Clone, Debug)]
+pub struct PodClaim<'a> {
+    /// Name within the pod.
+    name: &'a str,
+    /// The object with its content.
+    pub source: ClaimSource<'a>,
+    /// The requests; `None` if the content is unknown.
+    requests: Option<Vec<ClaimedRequest<'a>>>,
+}
+
+/// Object that contains the requests of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimSource<'a> {
+    /// Name of a `ResourceClaimTemplate`: each pod gets its own devices.
+    Template(&'a str),
+    /// Name of a `ResourceClaim`: all pods that name it share its devices.
+    Claim(&'a str),
+    /// Name of the claim within the pod, which shows no known source.
+    Pod(&'a str),
+}
+
+/// A request of a claim.
+#[derive(Clone, Debug)]
+struct ClaimedRequest<'a> {
+    /// Name; `None` if the content of the claim is unknown.
+    name: Option<&'a str>,
+    /// The devices, one entry for each kind.
+    devices: Vec<ClaimedDevices<'a>>,
+}
+
+/// Devices of one kind that a request provides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClaimedDevices<'a> {
+    /// Name of the device class; empty if only the purpose of the claim is known.
+    pub class: &'a str,
+    /// Kind of the devices; `None` if the class is unknown.
+    pub kind: Option<DeviceKind>,
+    /// Number of devices.
+    pub count: Count,
+    /// True for access to devices that other pods use, for monitoring.
+    pub is_admin: bool,
+}
+
+/// Maximum number of claims of a pod, and of references in a container. Pods have one for each kind of device, or one for
+/// each of 16 devices.
+const MAX_CLAIMS: usize = 32;
+/// Maximum number of requests in all claims of a pod.
+const MAX_REQUESTS: usize = 256;
+/// Maximum number of containers of a pod with claims, to bound the work. No pod that starts has as many.
+const MAX_CONTAINERS: usize = 256;
+
+impl<'a> PodClaims<'a> {
+    /// Reads the claims of `pod`. `is_for_adapters` returns true for the names of templates that provide RDMA adapters,
+    /// and is used for templates whose content is unknown.
+    #[must_use]
+    pub fn new(pod: Pod<'a>, view: ClaimView<'a>, is_for_adapters: impl Fn(&str) -> bool) -> Self {
+        let listed = pod.spec().and_then(|spec| spec.get("resourceClaims")).and_then(Value::as_array);
+        let Some(listed) = listed else { return Self::default() };
+        if listed.len() > MAX_CLAIMS || pod.containers().nth(MAX_CONTAINERS).is_some() {
+            return Self { claims: Vec::new(), too_many: true };
+        }
+        let claims = listed.iter().filter_map(|claim| {
+            let text = |field: &str| claim.get(field).and_then(Value::as_str);
+            let name = text("name")?;
+            let template = text("resourceClaimTemplateName").map(ClaimSource::Template);
+            let claim = || text("resourceClaimName").map(ClaimSource::Claim);
+            let source = template.or_else(claim).unwrap_or(ClaimSource::Pod(name));
+            Some(PodClaim { name, source, requests: resolve(name, source, view, &is_for_adapters) })
+        });
+        let claims: Vec<PodClaim<'a>> = claims.collect();
+        let requests: usize = claims.iter().filter_map(|claim| claim.requests.as_ref()).map(Vec::len).sum();
+        if requests > MAX_REQUESTS {
+            return Self { claims: Vec::new(), too_many: true };
+        }
+        Self { claims, too_many: false }
+    }
+
+    /// Returns true if the pod has no claims.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty() && !self.too_many
+    }
+
+    /// Returns true if the pod has claims that are not read.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        self.too_many
+    }
+
+    /// Returns the claims.
+    #[must_use]
+    pub fn claims(&self) -> &[PodClaim<'a>] {
+        &self.claims
+    }
+
+    /// Returns the devices that `container` gets, with their claims. Claims with unknown content are left out.
+    pub fn devices(&self, container: Container<'a>) -> impl Iterator<Item = (&PodClaim<'a>, &ClaimedDevices<'a>)> {
+        let requests = self.requests(container);
+        requests.flat_map(|(claim, request)| request.devices.iter().map(move |devices| (claim, devices)))
+    }
+
+    /// Returns the number of devices that `container` gets for itself and that `fits` returns true for.
+    pub fn count(&self, container: Container<'a>, fits: impl Fn(DeviceKind) -> bool) -> Count {
+        let known = sum(self.devices(container).map(|(_, devices)| devices), fits);
+        if self.has_unknown(container) { known.plus(Count::UNKNOWN) } else { known }
+    }
+
+    /// Like [`Self::count`], without claims and classes that are unknown.
+    pub fn known_count(&self, container: Container<'a>, fits: impl Fn(DeviceKind) -> bool) -> Count {
+        sum(self.devices(container).map(|(_, devices)| devices).filter(|devices| devices.kind.is_some()), fits)
+    }
+
+    /// Returns the number of devices that `containers` get together: they may share some. Unknown claims and classes do
+    /// not count.
+    pub fn total(&self, containers: &[Container<'a>], fits: impl Fn(DeviceKind) -> bool) -> Count {
+        let references: Vec<Reference<'a>> = containers.iter().flat_map(|container| references(*container)).collect();
+        let requests = self.claims.iter().flat_map(|claim| {
+            let is_used = |request: &&ClaimedRequest<'a>| claim.is_referred_to(&references, request.name);
+            claim.requests.iter().flatten().filter(is_used)
+        });
+        sum(requests.flat_map(|request| &request.devices).filter(|devices| devices.kind.is_some()), fits)
+    }
+
+    /// Returns the claim by which two containers share devices that `fits` returns true for.
+    pub fn shared(
+        &self,
+        one: Container<'a>,
+        other: Container<'a>,
+        fits: impl Fn(DeviceKind) -> bool,
+    ) -> Option<&PodClaim<'a>> {
+        let references: Vec<Reference<'a>> = references(other).collect();
+        let shared = |(claim, request): &(&PodClaim<'a>, &ClaimedRequest<'a>)| {
+            claim.is_referred_to(&references, request.name) && !sum(request.devices.iter(), &fits).is_zero()
+        };
+        self.requests(one).find(shared).map(|(claim, _)| claim)
+    }
+
+    /// Returns true if the content of one of the container's claims is unknown.
+    #[must_use]
+    pub fn has_unknown(&self, container: Container<'a>) -> bool {
+        self.unknown(container).is_some()
+    }
+
+    /// Explains why the number of the container's devices that `fits` returns true for is not known exactly.
+    pub fn uncertainty(
+        &self,
+        container: Container<'a>,
+        fits: impl Fn(DeviceKind) -> bool,
+    ) -> Option<ClaimUncertainty<'a>> {
+        if let Some(source) = self.unknown(container) {
+            let cause =
+                if self.too_many { ClaimUncertainty::TooManyClaims } else { ClaimUncertainty::UnknownClaim(source) };
+            return Some(cause);
+        }
+        self.devices(container).filter(|(_, devices)| !devices.is_admin).find_map(|(claim, devices)| {
+            let (source, ClaimedDevices { class, kind, count, .. }) = (claim.source, *devices);
+            match kind {
+                None => Some(ClaimUncertainty::UnknownClass { class, source }),
+                Some(kind) if fits(kind) && count.exact().is_none() => {
+                    Some(ClaimUncertainty::Range { count, class, source })
+                }
+                Some(_) => None,
+            }
+        })
+    }
+
+    /// Returns a claim of the container with unknown content. The pod may also lack a claim that the container refers to.
+    fn unknown(&self, container: Container<'a>) -> Option<ClaimSource<'a>> {
+        references(container).find_map(|(name, _)| match self.claims.iter().find(|claim| claim.name == name) {
+            None => Some(ClaimSource::Pod(name)),
+            Some(claim) => claim.requests.is_none().then_some(claim.source),
+        })
+    }
+
+    fn requests(&self, container: Container<'a>) -> impl Iterator<Item = (&PodClaim<'a>, &ClaimedRequest<'a>)> {
+        let references: Vec<Reference<'a>> =
+            if self.claims.is_empty() { Vec::new() } else { references(container).collect() };
+        let requests = self.claims.iter().flat_map(|claim| claim.requests.iter().flatten().map(move |it| (claim, it)));
+        requests.filter(move |(claim, request)| claim.is_referred_to(&references, request.name))
+    }
+}
+
+impl<'a> PodClaim<'a> {
+    /// Returns the devices of all requests; `None` if the content is unknown.
+    #[must_use]
+    pub fn devices(&self) -> Option<impl Iterator<Item = &ClaimedDevices<'a>>> {
+        Some(self.requests.as_ref()?.iter().flat_map(|request| &request.devices))
+    }
+
+    /// Returns true if `container` refers to the claim or to one of its requests.
+    #[must_use]
+    pub fn is_used_by(&self, container: Container<'a>) -> bool {
+        references(container).any(|(claim, _)| claim == self.name)
+    }
+
+    /// Returns true if `references` contain the claim and, if given, this request.
+    fn is_referred_to(&self, references: &[Reference<'_>], request: Option<&str>) -> bool {
+        let is_meant = |only: Option<&str>| only.is_none() || request.is_none() || only == request;
+        references.iter().any(|(claim, only)| *claim == self.name && is_meant(*only))
+    }
+}
+
+/// Sums the devices of containers, except those for monitoring.
+fn sum<'b, 'a: 'b>(devices: impl Iterator<Item = &'b ClaimedDevices<'a>>, fits: impl Fn(DeviceKind) -> bool) -> Count {
+    devices.filter(|devices| !devices.is_admin).fold(Count::ZERO, |sum, devices| match devices.kind {
+        None => sum.plus(Count::UNKNOWN),
+        Some(kind) if fits(kind) => sum.plus(devices.count),
+        Some(_) => sum,
+    })
+}
+
+impl fmt::Display for ClaimSource<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Template(name) => write!(formatter, "template {name}"),
+            Self::Claim(name) => write!(formatter, "claim {name}"),
+            Self::Pod(name) => write!(formatter, "claim {name} of the pod"),
+        }
+    }
+}

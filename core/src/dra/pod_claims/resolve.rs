@@ -1,0 +1,56 @@
+//! Resolves a claim of a pod: finds its content and the kinds of its devices.
+
+use super::super::classes::DeviceClasses;
+use super::super::count::Count;
+use super::super::facts::ClaimView;
+use super::super::kind::{AdapterKind, DeviceKind};
+use super::super::spec::DeviceRequest;
+use super::{ClaimSource, ClaimedDevices, ClaimedRequest};
+
+/// Returns the requests of the claim called `name`; `None` if its content is unknown and its name shows no purpose.
+pub(super) fn resolve<'a>(
+    name: &'a str,
+    source: ClaimSource<'a>,
+    view: ClaimView<'a>,
+    is_for_adapters: impl Fn(&str) -> bool,
+) -> Option<Vec<ClaimedRequest<'a>>> {
+    let spec = match source {
+        ClaimSource::Template(template) => view.template(template),
+        ClaimSource::Claim(claim) => view.claim(claim),
+        ClaimSource::Pod(_) => None,
+    };
+    if let Some(requests) = spec.and_then(|spec| spec.requests()) {
+        return Some(requests.iter().map(|request| resolve_request(request, view.classes())).collect());
+    }
+    let (ClaimSource::Template(object) | ClaimSource::Claim(object) | ClaimSource::Pod(object)) = source;
+    let kind = if matches!(source, ClaimSource::Template(template) if is_for_adapters(template)) {
+        DeviceKind::Adapter(AdapterKind::Any)
+    } else if [name, object].into_iter().any(is_channel) {
+        DeviceKind::Channel
+    } else {
+        return None;
+    };
+    let devices = ClaimedDevices { class: "", kind: Some(kind), count: Count::at_least(1), is_admin: false };
+    Some(vec![ClaimedRequest { name: None, devices: vec![devices] }])
+}
+
+/// Returns the devices of a request, one entry for each kind among its alternatives.
+fn resolve_request<'a>(request: &'a DeviceRequest, classes: &DeviceClasses) -> ClaimedRequest<'a> {
+    let kinds = request.alternatives.iter().map(|one| (one, classes.kind(&one.class, one.traits)));
+    let mut devices: Vec<ClaimedDevices<'a>> = Vec::with_capacity(request.alternatives.len());
+    for (alternative, kind) in kinds.clone() {
+        if devices.iter().all(|known| known.kind != kind) {
+            // The other alternatives provide none of this kind.
+            let counts = kinds.clone().map(|(one, other)| if other == kind { one.count } else { Count::ZERO });
+            let count = counts.reduce(Count::or).unwrap_or(Count::ZERO);
+            devices.push(ClaimedDevices { class: &alternative.class, kind, count, is_admin: request.is_admin });
+        }
+    }
+    ClaimedRequest { name: Some(&request.name), devices }
+}
+
+/// Returns true if the name of a claim suggests a channel of a `ComputeDomain`. The examples of NVIDIA and of all vendors
+/// use such names.
+fn is_channel(name: &str) -> bool {
+    ["channel", "compute-domain", "imex"].iter().any(|word| name.contains(word))
+}

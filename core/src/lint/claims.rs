@@ -1,0 +1,97 @@
+//! Devices from dynamic resource allocation: those of a container, and FP048.
+
+use super::LintInput;
+use super::context::CheckContext;
+use super::rdma;
+use super::sink::FindingSink;
+use crate::config::Profile;
+use crate::dra::{ClaimSource, ClaimView, Count, DeviceKind, PodClaims};
+use crate::pod::{Container, Pod};
+use crate::quantity::whole_units;
+
+impl CheckContext<'_> {
+    /// Returns true if claims of the pod add network interfaces, or may add them.
+    pub(super) fn claims_may_add_interfaces(&self) -> bool {
+        let adds = |kind: Option<DeviceKind>| {
+            kind.is_none_or(|kind| kind.is_adapter() || matches!(kind, DeviceKind::Interface | DeviceKind::Other))
+        };
+        let claims = self.claims.claims();
+        self.claims.is_truncated()
+            || claims.iter().any(|claim| claim.devices().is_none_or(|mut devices| devices.any(|it| adds(it.kind))))
+    }
+}
+
+/// Returns the claims of `pod`. Templates that the profile names provide adapters.
+pub(super) fn read_claims<'a>(pod: Pod<'a>, profile: Option<&Profile>, view: ClaimView<'a>) -> PodClaims<'a> {
+    PodClaims::new(pod, view, |template| profile.is_some_and(|profile| profile.names_template(template)))
+}
+
+/// Returns true if `container` requests a resource that is an RDMA adapter by its name, or claims an adapter.
+pub(super) fn has_adapter<'a>(container: Container<'a>, claims: &PodClaims<'a>) -> bool {
+    rdma::requested_adapters(container).next().is_some() || claimed_adapters(container, claims).next().is_some()
+}
+
+/// Returns the names of the classes of adapters that `container` claims, or of the template if its class is unknown.
+pub(super) fn claimed_adapters<'a, 'b>(
+    container: Container<'a>,
+    claims: &'b PodClaims<'a>,
+) -> impl Iterator<Item = &'a str> + use<'a, 'b> {
+    let devices = claims.devices(container).filter(|(_, devices)| !devices.is_admin);
+    devices.filter(|(_, devices)| devices.kind.is_some_and(DeviceKind::is_adapter)).map(|(claim, devices)| {
+        let (ClaimSource::Template(object) | ClaimSource::Claim(object) | ClaimSource::Pod(object)) = claim.source;
+        if devices.class.is_empty() { object } else { devices.class }
+    })
+}
+
+/// Returns the number of accelerators that `container` requests and claims, and their extended resource.
+pub(super) fn accelerators<'a>(
+    container: Container<'a>,
+    claims: &PodClaims<'a>,
+    input: &LintInput<'a>,
+) -> (Count, Option<&'a str>) {
+    let by_class = || {
+        let kind = |name: &str| input.cluster.claims.kind_of_resource(name).filter(|kind| kind.is_accelerator());
+        let mut limits =
+            rdma::resources(container).filter_map(|(name, count)| Some((kind(name)?, whole_units(count)?)));
+        limits.find(|(_, count)| *count > 0)
+    };
+    let requested = container.accelerators().map(|found| (found.resource, found.count));
+    let resource_of = |kind: DeviceKind| kind.accelerator_resources().first().copied();
+    let requested = requested.or_else(|| by_class().and_then(|(kind, count)| Some((resource_of(kind)?, count))));
+    if let Some((resource, count)) = requested {
+        // A container that requests accelerators is not expected to claim others.
+        return (Count::exactly(count).plus(claims.known_count(container, DeviceKind::is_accelerator)), Some(resource));
+    }
+    let kinds = claims.devices(container).filter_map(|(_, devices)| devices.kind);
+    let claimed = kinds.filter(|kind| kind.is_accelerator()).find_map(resource_of);
+    (claims.count(container, DeviceKind::is_accelerator), claimed)
+}
+
+/// FP048: the pods of a job share accelerators by one `ResourceClaim`.
+pub(super) fn shared_accelerators(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for container in context.gpu_containers() {
+        let mut claimed = context
+            .claims
+            .devices(container.spec)
+            .filter(|(_, devices)| !devices.is_admin && devices.kind.is_some_and(DeviceKind::is_accelerator));
+        let shared = claimed.find_map(|(claim, devices)| match claim.source {
+            ClaimSource::Claim(name) => Some((sharing_pods(context, name)?, devices.count, name)),
+            ClaimSource::Template(_) | ClaimSource::Pod(_) => None,
+        });
+        if let Some((pods, count, name)) = shared {
+            let message = format!("{}: {pods} share {count} accelerators by claim {name}", container.display_name());
+            findings.push(container.pointer("/resources/claims"), message);
+        }
+    }
+}
+
+/// Returns the pods of the job that share the `ResourceClaim` called `name`, if there are several.
+fn sharing_pods(context: &CheckContext<'_>, name: &str) -> Option<String> {
+    match context.input.job {
+        Some(job) => {
+            let pods = job.shared_claims.get(name).copied().flatten().filter(|pods| *pods > 1);
+            pods.map(|pods| format!("{pods} pods"))
+        }
+        None => context.has_several_pods().then(|| "the job's pods".to_owned()),
+    }
+}
