@@ -43,6 +43,11 @@ pub(super) fn claimed_adapters<'a, 'b>(
     })
 }
 
+/// Returns the number of channels of `ComputeDomains` that `container` claims.
+pub(super) fn channels<'a>(container: Container<'a>, claims: &PodClaims<'a>) -> Count {
+    claims.count(container, |kind| kind == DeviceKind::Channel)
+}
+
 /// Returns the number of accelerators that `container` requests and claims, and their extended resource.
 pub(super) fn accelerators<'a>(
     container: Container<'a>,

@@ -32,8 +32,9 @@ pub(super) fn cumem_disabled(context: &CheckContext<'_>, findings: &mut FindingS
             continue;
         }
         let is_enabled = settings.number("NCCL_MNNVL_ENABLE").map(|number| number != 0);
-        let in_domain = context.is_launcher(container) || container.may_have_channel;
-        if is_enabled.unwrap_or_else(|| in_domain && domain(context).is_some()) {
+        let ranks_have_channels = || context.input.job.is_some_and(|job| job.has_channels);
+        let in_domain = || container.has_channel() || context.is_launcher(container) && ranks_have_channels();
+        if is_enabled.unwrap_or_else(in_domain) {
             let message = format!("{}: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes", container.display_name());
             findings.push(settings.field("NCCL_CUMEM_ENABLE"), message);
         }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::claims::{accelerators, claimed_adapters, read_claims};
+use super::claims::{accelerators, channels, claimed_adapters, read_claims};
 use super::raw::{mounts, str_at};
 use super::setting::{ContainerSettings, NcclConf};
 use super::{LintInput, rdma};
-use crate::dra::{Count, DeviceKind, PodClaims};
+use crate::dra::{Count, PodClaims};
 use crate::pod::{Container, ContainerKind};
 use crate::quantity::whole_units;
 use crate::workload;
@@ -41,8 +41,8 @@ pub(super) struct ContainerFacts<'a> {
     pub(super) adapters: Vec<(&'a str, u64)>,
     /// Classes of the RDMA adapters that the container claims.
     claimed_adapters: Vec<&'a str>,
-    /// True if the container has a channel of a `ComputeDomain`, or may have one by an unknown claim.
-    pub(super) may_have_channel: bool,
+    /// Number of channels of `ComputeDomains` that the container claims.
+    channels: Count,
     pub(super) settings: ContainerSettings<'a>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> CheckContext<'a> {
                 accelerator,
                 adapters: adapters(spec, input),
                 claimed_adapters: claimed_adapters(spec, &claims).collect(),
-                may_have_channel: !claims.count(spec, |kind| kind == DeviceKind::Channel).is_zero(),
+                channels: channels(spec, &claims),
                 settings: ContainerSettings::new(&conf, spec),
             }
         });
@@ -169,6 +169,16 @@ impl<'a> ContainerFacts<'a> {
         let added = self.security_context("capabilities").and_then(|capabilities| capabilities.get("add"));
         let mut added = added.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         added.any(|capability| capability == "IPC_LOCK" || capability == "ALL")
+    }
+
+    /// Returns true if the container certainly has a channel of a `ComputeDomain`.
+    pub(super) fn has_channel(&self) -> bool {
+        self.channels.is_positive()
+    }
+
+    /// Returns true if the container has a channel of a `ComputeDomain`, or may have one by an unknown claim.
+    pub(super) fn may_have_channel(&self) -> bool {
+        !self.channels.is_zero()
     }
 
     /// Returns the names of the RDMA adapters: extended resources, and classes of claims.

@@ -104,7 +104,7 @@ pub(super) fn huge_pages_without_memory(context: &CheckContext<'_>, findings: &m
 /// FP030: `NVLink` between nodes is required, but no claim provides an IMEX channel.
 pub(super) fn missing_imex_channel(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let needs_channel =
-        |container: &&ContainerFacts<'_>| !container.may_have_channel && !context.is_launcher(container);
+        |container: &&ContainerFacts<'_>| !container.may_have_channel() && !context.is_launcher(container);
     for container in context.containers.iter().filter(needs_channel) {
         let mounted = container
             .mounts()

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claims::{claimed_adapters, read_claims};
+use super::claims::{channels, claimed_adapters, read_claims};
 use super::command::CommandSettings;
 use super::network::shares_addresses;
 use super::rdma;
@@ -19,6 +19,8 @@ pub struct JobContext {
     pub(super) passes_unknown: bool,
     /// RDMA adapters that any role requests or claims.
     pub(super) adapters: BTreeSet<String>,
+    /// True if any role has a channel of a `ComputeDomain`.
+    pub(super) has_channels: bool,
     /// Claim templates, with the number of pods that use them; `None` if unknown.
     pub(super) claim_templates: BTreeMap<String, Option<u64>>,
     /// `ResourceClaims`, each with the number of pods that share it; `None` if unknown.
@@ -43,6 +45,7 @@ impl JobContext {
                 job.passed_variables.extend(passed.map(|setting| setting.name.to_owned()));
                 job.adapters.extend(rdma::requested_adapters(container).map(|(name, _)| name.clone()));
                 job.adapters.extend(claimed_adapters(container, &claims).map(str::to_owned));
+                job.has_channels |= channels(container, &claims).is_positive();
             }
             for claim in claims.claims() {
                 let (pods, name) = match claim.source {

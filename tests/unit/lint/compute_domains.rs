@@ -9,12 +9,20 @@ fn member(claims: &str, spec: &str, variables: &[(&str, &str)]) -> Scenario {
         variables.iter().map(|(name, value)| format!("{{name: {name}, value: {value:?}}}")).collect();
     pod(&format!(
         "{{metadata: {{labels: {{jobset.sigs.k8s.io/jobset-name: a, jobset.sigs.k8s.io/replicatedjob-name: w}}}}, \
-          spec: {{resourceClaims: [{{name: imex, resourceClaimTemplateName: {claims}}}], {spec} \
-          containers: [{{name: train, env: [{}], resources: {{limits: {{nvidia.com/gpu: 4}}, claims: [{{name: imex}}]}}}}]}}}}",
+          spec: {{resourceClaims: [{{name: devices, resourceClaimTemplateName: {claims}}}], {spec} \
+          containers: [{{name: train, env: [{}], resources: {{limits: {{nvidia.com/gpu: 4}}, claims: [{{name: devices}}]}}}}]}}}}",
         variables.join(", ")
     ))
     .replicas(4)
 }
+
+/// A template for channels, whose name does not show that.
+const CHANNELS: &str = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: links}, spec: {spec: \
+     {devices: {requests: [{name: r, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com}}]}}}}";
+
+/// The ranks of a launcher, with a channel.
+const RANKS: &str = "{spec: {resourceClaims: [{name: devices, resourceClaimTemplateName: channel}], \
+     containers: [{name: train, resources: {limits: {nvidia.com/gpu: 4}, claims: [{name: devices}]}}]}}";
 
 #[rstest]
 #[case::with_mnnvl(env(&[("NCCL_CUMEM_ENABLE", "0"), ("NCCL_MNNVL_ENABLE", "1")]), Some("container train: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes"))]
@@ -22,7 +30,20 @@ fn member(claims: &str, spec: &str, variables: &[(&str, &str)]) -> Scenario {
     member("channel", "", &[("NCCL_CUMEM_ENABLE", "0")]).compute_domain(0),
     Some("container train: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes")
 )]
+#[case::claimed_elsewhere(
+    member("channel", "", &[("NCCL_CUMEM_ENABLE", "0")]),
+    Some("container train: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes")
+)]
+#[case::claimed_by_class(
+    member("links", "", &[("NCCL_CUMEM_ENABLE", "0")]).objects(&[CHANNELS]),
+    Some("container train: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes")
+)]
+#[case::claimed_by_the_ranks(
+    pod("{spec: {containers: [{name: mpi, command: [sh, -c, 'mpirun -x NCCL_CUMEM_ENABLE=0 run']}]}}").beside(RANKS),
+    Some("container mpi: NCCL_CUMEM_ENABLE=0 disables NVLink between nodes")
+)]
 #[case::another_claim(member("nics", "", &[("NCCL_CUMEM_ENABLE", "0")]).compute_domain(0), None)]
+#[case::other_devices(member("nics", "", &[("NCCL_CUMEM_ENABLE", "0")]), None)]
 #[case::mnnvl_disabled(
     member("channel", "", &[("NCCL_CUMEM_ENABLE", "0"), ("NCCL_MNNVL_ENABLE", "0")]).compute_domain(0),
     None

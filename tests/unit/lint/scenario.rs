@@ -125,7 +125,8 @@ impl Scenario {
     }
 
     /// Adds a `ComputeDomain` with the claim template `channel` to the input.
-    pub fn compute_domain(self, nodes: u64) -> Self {
+    pub fn compute_domain(mut self, nodes: u64) -> Self {
+        self.claims.add_channel("team-a", "channel");
         let domain = ComputeDomain { name: "domain".to_owned(), nodes, template: "channel".to_owned() };
         Self { compute_domains: vec![domain], others: self.others.or(Some(Vec::new())), ..self }
     }
