@@ -5,7 +5,7 @@ mod age;
 #[cfg(feature = "cluster")]
 mod background;
 #[cfg(feature = "cluster")]
-mod certificates;
+mod certificate_arguments;
 #[cfg(feature = "cluster")]
 mod certs;
 mod checkpoint_interval;

@@ -2,10 +2,10 @@
 
 mod certificates;
 mod changes;
-pub mod checkup;
 pub mod client;
 pub mod clock;
 pub mod config_map;
+pub mod doctor;
 pub mod events;
 pub mod fabric;
 pub mod failure;

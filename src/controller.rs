@@ -133,7 +133,7 @@ impl Controller {
             let (settings, shutdown) = (Arc::clone(&settings), shutdown.clone());
             let namespace_missing = candidate.namespace_missing();
             readiness
-                .with("configuration", move || settings.active().is_some())
+                .with("no valid configuration", move || settings.active().is_some())
                 .with("the namespace of the lease does not exist", move || !namespace_missing.load(Ordering::Relaxed))
                 .with("shutting down", move || !shutdown.is_cancelled())
         };

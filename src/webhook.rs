@@ -126,8 +126,10 @@ impl Webhook {
         let readiness = {
             let (settings, shutdown) = (Arc::clone(&settings), shutdown.clone());
             readiness
-                .with("certificate", move || served.current().is_some_and(|it| it.is_valid_at(clock())))
-                .with("configuration", move || settings.active().is_some())
+                .with("no valid certificate", move || {
+                    served.current().is_some_and(|certificate| certificate.is_valid_at(clock()))
+                })
+                .with("no valid configuration", move || settings.active().is_some())
                 .with("shutting down", move || !shutdown.is_cancelled())
         };
         let reviewer = Reviewer { namespaces, facts, settings, max_nodes: max_review_nodes };

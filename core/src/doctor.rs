@@ -1,6 +1,6 @@
 //! The checks of `trainmesh doctor` on a cluster and its installation.
 //!
-//! A pure function from [`InstallationFacts`], collected by `cluster::checkup`, to [`Finding`]s. Each check has its own
+//! A pure function from [`InstallationFacts`], collected by `cluster::doctor`, to [`Finding`]s. Each check has its own
 //! file and receives only the facts that it needs. Severity, text and fix of every [`Code`] are in one list. A check
 //! without problems returns a finding too, so that the output lists all checks.
 //!

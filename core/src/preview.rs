@@ -1,6 +1,6 @@
 //! Previews the webhook: runs its engine on the pods that the operator of a manifest would create.
 
-mod drift;
+mod difference;
 mod hints;
 mod invalid_field;
 mod live;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use drift::{Drift, dry_run_pod, find_drift};
+pub use difference::{FieldDifference, dry_run_pod, find_differences};
 pub use invalid_field::InvalidField;
 pub use live::{AppliedFabric, LiveNamespace, LivePod, WebhookResult, WebhookTrace};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};

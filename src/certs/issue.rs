@@ -33,7 +33,7 @@ pub struct CertificateKeyPair {
 #[derive(Debug, Error)]
 pub enum IssueError {
     /// The library failed.
-    #[error("could not issue a certificate")]
+    #[error("could not generate the key or certificate")]
     Issue(#[from] rcgen::Error),
     /// A time cannot be represented in a certificate.
     #[error("could not encode the validity of a certificate")]

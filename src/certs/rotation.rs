@@ -127,8 +127,8 @@ impl<S: Store> Rotation<S> {
         if let Some(certificate) = facts.serving_secret.as_ref().and_then(|secret| secret.certificate) {
             self.metrics.certificates.set_serving_validity(&certificate.validity.seconds());
         }
-        let signing = facts.ca_secret.iter().flat_map(|set| &set.cas).filter(|it| it.has_key);
-        if let Some(last) = signing.map(|it| it.validity).max_by_key(|validity| validity.not_after) {
+        let signing = facts.ca_secret.iter().flat_map(|set| &set.cas).filter(|ca| ca.has_key);
+        if let Some(last) = signing.map(|ca| ca.validity).max_by_key(|validity| validity.not_after) {
             self.metrics.certificates.set_ca_validity(&last.seconds());
         }
     }
@@ -145,7 +145,7 @@ impl Missing {
             Self::CaSecret => secret(CA_SECRET),
             Self::ServingSecret => secret(SERVING_SECRET),
             Self::WebhookConfiguration => {
-                "the webhook configuration does not exist: the apiserver does not call the webhook".to_owned()
+                "the webhook configuration does not exist: the apiserver does not call the webhook; upgrade the Helm release, which creates it".to_owned()
             }
         }
     }
@@ -154,10 +154,10 @@ impl Missing {
 fn log_step(step: &RotationStep) {
     match step {
         RotationStep::StoreCas { keep, generate: true } => {
-            tracing::info!(beside = ?ids(keep), "created a new CA");
+            tracing::info!(kept = ?ids(keep), "created a new CA");
         }
         RotationStep::StoreCas { keep, generate: false } => {
-            tracing::info!(left = ?ids(keep), "updated the CA Secret");
+            tracing::info!(kept = ?ids(keep), "updated the CA Secret");
         }
         RotationStep::UpdateCaBundle(ids) => tracing::info!(?ids, "updated the caBundle"),
         RotationStep::IssueCertificate { signer, .. } => tracing::info!(%signer, "issued a new serving certificate"),

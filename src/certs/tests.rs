@@ -142,7 +142,7 @@ fn a_rotation_keeps_the_old_ca_until_it_expires() {
     let check = |store: &MemoryStore, by_old: bool, keys: &[bool]| {
         store.check_trusted(&store.serving_secret[TLS_CRT]);
         assert_eq!(store.verify(&store.serving_secret[TLS_CRT], &old, HOST).is_ok(), by_old);
-        let has_key: Vec<bool> = store.cas().cas.iter().map(|it| it.key.is_some()).collect();
+        let has_key: Vec<bool> = store.cas().cas.iter().map(|ca| ca.key.is_some()).collect();
         assert_eq!(has_key, keys);
     };
     store.second += 61 * DAY;
@@ -241,7 +241,7 @@ fn replaces_invalid_data(#[case] damage: fn(&mut MemoryStore)) {
     }
     store.check_trusted(&store.serving_secret[TLS_CRT]);
     let cas = store.cas();
-    assert!(!cas.foreign && cas.cas.iter().any(|it| it.key.is_some()), "{cas:?}");
+    assert!(!cas.foreign && cas.cas.iter().any(|ca| ca.key.is_some()), "{cas:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Status;
 use super::background::BackgroundTasks;
-use super::certificates::CertificateArguments;
+use super::certificate_arguments::CertificateArguments;
 use super::server::{ServerArguments, bind, parse_duration};
 use super::signals::Signals;
 use crate::cluster::client;
@@ -67,7 +67,7 @@ async fn run_controller(arguments: &Arguments) -> anyhow::Result<()> {
         namespaces: Arc::clone(&namespaces),
         settings: Arc::clone(&settings),
         metrics,
-        readiness: Readiness::default().with("namespaces", move || synced.is_synced()),
+        readiness: Readiness::default().with("namespaces not synced", move || synced.is_synced()),
         events: EventRecorder::new(client.clone(), identity.clone()),
         certificates,
         pins: PinStore::new(client.clone(), namespace),

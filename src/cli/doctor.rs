@@ -12,7 +12,8 @@ use super::live::{described, runtime};
 use super::status_message::with_status;
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, json_stdout};
-use crate::cluster::{checkup, client};
+use crate::cluster::client;
+use crate::cluster::doctor::collect_facts;
 use trainmesh_core::doctor::{Check, examine, level_name};
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::printable::Printable;
@@ -70,7 +71,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             Some(named) => named.clone(),
             None => installation.discover(&client).await?,
         };
-        Ok(with_status("checking the cluster", Box::pin(checkup::facts(&client, &installation))).await?)
+        Ok(with_status("checking the cluster", Box::pin(collect_facts(&client, &installation))).await?)
     }))?;
     let findings = examine(&facts);
     match output {

@@ -5,7 +5,7 @@ use trainmesh_core::scope::Installation;
 /// Namespace of the installation.
 #[derive(Debug, clap::Args)]
 pub(super) struct InstallationArguments {
-    /// Namespace that trainmesh is installed in [default: the one that 0-trainmesh calls, else trainmesh-system]
+    /// Namespace that trainmesh is installed in [default: from the webhook configuration 0-trainmesh, else trainmesh-system]
     #[arg(long, value_name = "NAMESPACE", env = "TRAINMESH_NAMESPACE")]
     trainmesh_namespace: Option<Installation>,
 }

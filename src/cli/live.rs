@@ -17,7 +17,7 @@ use crate::cluster::live::LiveError;
 use crate::cluster::{client, live};
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
-use trainmesh_core::preview::{Drift, LiveNamespace, PodReport, dry_run_pod, find_drift};
+use trainmesh_core::preview::{FieldDifference, LiveNamespace, PodReport, dry_run_pod, find_differences};
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
 
@@ -114,10 +114,10 @@ impl LiveCluster {
     }
 
     /// Returns the differences between the preview and the cluster's dry run of the pod of `report`.
-    pub(super) fn compare(&self, report: &PodReport) -> anyhow::Result<Vec<Drift>> {
+    pub(super) fn compare(&self, report: &PodReport) -> anyhow::Result<Vec<FieldDifference>> {
         let pod = dry_run_pod(&report.original);
         let created = self.request(live::dry_run(&self.client, &report.namespace, &pod))?;
-        Ok(find_drift(report, &created))
+        Ok(find_differences(report, &created))
     }
 
     fn request<T>(&self, request: impl Future<Output = Result<T, LiveError>>) -> anyhow::Result<T> {

@@ -8,18 +8,28 @@ pub(super) const DISPLAY_DELAY: Duration = Duration::from_secs(2);
 /// Update interval of the counter.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Counts pods on standard error if that is a terminal and standard output is not.
+/// Counts pods on standard error if that is a terminal.
 #[derive(Debug)]
 pub(super) struct Progress {
-    count: u64,
+    count: usize,
+    total: Option<usize>,
+    interval: Duration,
     next: Option<Instant>,
     shown: bool,
 }
 
 impl Progress {
+    /// Creates a counter for pods that the command prints, which is only shown if standard output is not a terminal.
     pub(super) fn new() -> Self {
         let wanted = io::stderr().is_terminal() && !io::stdout().is_terminal();
-        Self { count: 0, next: wanted.then(|| Instant::now() + DISPLAY_DELAY), shown: false }
+        let next = wanted.then(|| Instant::now() + DISPLAY_DELAY);
+        Self { count: 0, total: None, interval: INTERVAL, next, shown: false }
+    }
+
+    /// Creates a counter that shows each of `total` pods.
+    pub(super) fn with_total(total: usize) -> Self {
+        let next = io::stderr().is_terminal().then(Instant::now);
+        Self { count: 0, total: Some(total), interval: Duration::ZERO, next, shown: false }
     }
 
     /// Counts a pod.
@@ -27,10 +37,11 @@ impl Progress {
         self.count += 1;
         let now = Instant::now();
         if self.next.is_some_and(|next| now >= next) {
-            self.next = Some(now + INTERVAL);
+            self.next = Some(now + self.interval);
             self.shown = true;
+            let total = self.total.map(|total| format!(" of {total}")).unwrap_or_default();
             // A counter that cannot be written is no reason to stop.
-            let _ = write!(io::stderr(), "\r{} pods …", self.count);
+            let _ = write!(io::stderr(), "\r{}{total} pods …", self.count);
         }
     }
 }

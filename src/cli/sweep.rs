@@ -1,6 +1,6 @@
 //! `trainmesh sweep`: lists stuck pods and terminates their sidecars.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 use anstream::ColorChoice;
 use clap::Args;
@@ -11,6 +11,7 @@ use kube::Client;
 use super::age::format_age;
 use super::installation::InstallationArguments;
 use super::live::{described, runtime};
+use super::progress::Progress;
 use super::table::format_fitted_table;
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, print_note, stderr};
@@ -106,7 +107,7 @@ async fn configuration(client: &Client, installation: &Installation) -> anyhow::
 
 /// Terminates the sidecars of all pods. The results are in the order of the pods, `None` for a pod that is opted out.
 async fn terminate(sweeper: &Sweeper, stuck: &[StuckPod]) -> Vec<Option<SweepResult>> {
-    let mut progress = Progress { done: 0, all: stuck.len(), shown: io::stderr().is_terminal() };
+    let mut progress = Progress::with_total(stuck.len());
     let results = stream::iter(stuck)
         .map(|pod| async move { if pod.opted_out { None } else { Some(sweeper.terminate(pod).await) } });
     results.buffered(CONCURRENCY).inspect(|_| progress.tick()).collect().await
@@ -139,31 +140,5 @@ fn describe(result: Option<&SweepResult>) -> String {
         Some(SweepResult::Terminated) => "terminated".to_owned(),
         Some(SweepResult::NotNeeded(reason)) => format!("not needed: {reason}"),
         Some(SweepResult::Failed(reason)) => format!("failed: {reason}"),
-    }
-}
-
-/// A progress counter on a terminal.
-struct Progress {
-    done: usize,
-    all: usize,
-    shown: bool,
-}
-
-impl Progress {
-    fn tick(&mut self) {
-        self.done += 1;
-        if self.shown {
-            // A counter that cannot be written is no reason to stop.
-            let _ = write!(io::stderr(), "\r{} of {} pods …", self.done, self.all);
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.shown {
-            // As above.
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
     }
 }

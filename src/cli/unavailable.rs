@@ -9,7 +9,7 @@ use super::Status;
 use super::installation::InstallationArguments;
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::config::Configuration;
-use trainmesh_core::preview::{Drift, LiveNamespace, PodReport};
+use trainmesh_core::preview::{FieldDifference, LiveNamespace, PodReport};
 use trainmesh_core::scope::Installation;
 use trainmesh_core::workload::RuntimeReference;
 
@@ -64,7 +64,7 @@ impl LiveCluster {
         match *self {}
     }
 
-    pub(super) fn compare(&self, _report: &PodReport) -> anyhow::Result<Vec<Drift>> {
+    pub(super) fn compare(&self, _report: &PodReport) -> anyhow::Result<Vec<FieldDifference>> {
         match *self {}
     }
 }

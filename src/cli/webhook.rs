@@ -129,7 +129,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         settings: Arc::clone(&settings),
         max_review_nodes: *max_review_nodes,
         metrics,
-        readiness: Readiness::default().with("namespaces", move || synced.is_synced()),
+        readiness: Readiness::default().with("namespaces not synced", move || synced.is_synced()),
         clock: SystemTime::now,
         drain: Drain { wait: *drain, grace: *grace },
     };

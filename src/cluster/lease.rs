@@ -59,6 +59,9 @@ pub enum LeadershipLost {
     /// Another candidate holds it.
     #[error("the lease {LEASE} was taken by {0}")]
     Taken(String),
+    /// Another client released or deleted it.
+    #[error("the lease {LEASE} was released or deleted by another client")]
+    Removed,
     /// It was not renewed in time.
     #[error("the lease {LEASE} could not be renewed within {0:?}")]
     Expired(Duration),
@@ -165,7 +168,11 @@ impl Candidate {
             };
             match tokio::time::timeout(renew_deadline, step).await {
                 Ok(Ok(Step::Renew)) => pause = self.timing.renew_interval,
-                Ok(Ok(_)) => return LeadershipLost::Taken(self.holder().unwrap_or("nobody").to_owned()),
+                Ok(Ok(_)) => {
+                    return self
+                        .holder()
+                        .map_or(LeadershipLost::Removed, |holder| LeadershipLost::Taken(holder.to_owned()));
+                }
                 Ok(Err(error)) => {
                     tracing::warn!("could not renew the lease {LEASE}: {}", chain(&error));
                     pause = self.timing.retry_period;

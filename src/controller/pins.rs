@@ -23,6 +23,17 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Delay before a failed step is retried.
 const RETRY: Duration = Duration::from_secs(10);
 
+/// Result of [`PinWriter::sync`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SyncOutcome {
+    /// No write was necessary, or none is possible.
+    Unchanged,
+    /// The pins were written.
+    Written,
+    /// Another client wrote the `ConfigMap` since it was read.
+    Conflict,
+}
+
 /// Maintains the `ConfigMap` with the pins of active gangs.
 pub(super) struct PinWriter {
     store: PinStore,
@@ -52,7 +63,7 @@ impl PinWriter {
             if let Err(error) = &done {
                 tracing::warn!("{}", chain(error));
             }
-            let retry = !matches!(done, Ok(WriteOutcome::Written));
+            let retry = !matches!(done, Ok(SyncOutcome::Unchanged | SyncOutcome::Written));
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
@@ -71,26 +82,26 @@ impl PinWriter {
         }
     }
 
-    /// Writes the pins if they have changed. Returns [`WriteOutcome::Conflict`] if they must be computed again.
-    async fn sync(&mut self) -> Result<WriteOutcome, RequestError> {
-        let Some(active) = self.settings.active() else { return Ok(WriteOutcome::Written) };
+    /// Writes the pins if they have changed. Returns [`SyncOutcome::Conflict`] if they must be computed again.
+    async fn sync(&mut self) -> Result<SyncOutcome, RequestError> {
+        let Some(active) = self.settings.active() else { return Ok(SyncOutcome::Unchanged) };
         if self.configured.first().is_none_or(|first| !Arc::ptr_eq(first, &active)) {
             self.configured.insert(0, Arc::clone(&active));
             self.configured.truncate(2);
         }
         let active_pods = if active.config.fabric.enabled { self.gangs.active_pods() } else { None };
-        let Some(active_pods) = active_pods else { return Ok(WriteOutcome::Written) };
+        let Some(active_pods) = active_pods else { return Ok(SyncOutcome::Unchanged) };
         if self.stored.is_none() {
             self.stored = self.store.read().await?;
         }
         let Some(stored) = &self.stored else {
             if active_pods.is_empty() {
-                return Ok(WriteOutcome::Written);
+                return Ok(SyncOutcome::Unchanged);
             }
             tracing::warn!(
-                "ConfigMap {FABRIC_CONFIG_MAP} does not exist: pods of one gang can get different fabric settings when a profile changes"
+                "ConfigMap {FABRIC_CONFIG_MAP} does not exist: pods of one gang can get different fabric settings when a profile changes; upgrade the Helm release, which creates it"
             );
-            return Ok(WriteOutcome::Written);
+            return Ok(SyncOutcome::Unchanged);
         };
         let profiles: Vec<_> = self.configured.iter().map(|active| &active.config.fabric.profiles).collect();
         let (next, dropped) = stored.pins.reconcile(&active_pods, &profiles);
@@ -103,7 +114,7 @@ impl PinWriter {
                 (false, true) => tracing::info!("all gangs are pinned again"),
                 (true, false) => tracing::warn!(
                     gangs,
-                    bodies,
+                    profiles = bodies,
                     namespace,
                     "too many gangs or profiles: the youngest gangs are not pinned"
                 ),
@@ -112,11 +123,14 @@ impl PinWriter {
             self.dropped = dropped;
         }
         if next == stored.pins {
-            return Ok(WriteOutcome::Written);
+            return Ok(SyncOutcome::Unchanged);
         }
         let written = self.store.write(stored, &next).await;
         // The new resourceVersion is not known.
         self.stored = None;
-        written
+        Ok(match written? {
+            WriteOutcome::Written => SyncOutcome::Written,
+            WriteOutcome::Conflict => SyncOutcome::Conflict,
+        })
     }
 }

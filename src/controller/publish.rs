@@ -153,7 +153,7 @@ mod tests {
         None,
         "",
         None,
-        "trainmesh.dev/settle is not a valid duration: the configured value is used"
+        "trainmesh.dev/settle is not a valid duration or exceeds the maximum: the configured value is used"
     )]
     fn notes_name_container_and_detail(
         #[case] code: PodFindingCode,

@@ -55,7 +55,7 @@ fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] std
 }
 
 #[rstest]
-#[case::list(&["list"], 0, &["NAME", "ib-shared built-in ib 1 rdma/hca_shared_devices_a per pod InfiniBand", "claim fabric-mrdma", "8 GKE networks", "2 nvidia.com/rdma-vf per GPU", "vpc.amazonaws.com/efa per GPU, by machine", "device class efa.networking.k8s.aws per GPU", "tcp built-in tcp - NCCL"], "")]
+#[case::list(&["list"], 0, &["NAME", "ib-shared built-in ib 1 rdma/hca_shared_devices_a per pod InfiniBand", "claim fabric-mrdma", "8 GKE networks", "2 nvidia.com/rdma-vf per GPU", "vpc.amazonaws.com/efa per GPU, by instance type", "device class efa.networking.k8s.aws per GPU", "tcp built-in tcp - NCCL"], "")]
 #[case::own_profiles(&["list", "--config", "-"], 0, &["lab custom roce 2 rdma/lab per container", "tcp custom tcp - another tcp", "eks-efa built-in"], "")]
 #[case::show_with_comments(&["show", "eks-efa"], 0, &["# Amazon EKS", "optIn: true"], "")]
 #[case::show_as_profile(&["show", "tcp", "--as", "profile"], 0, &["# Plain TCP", "name: tcp"], "")]

@@ -94,5 +94,5 @@ fn a_profile_of_another_namespace_is_refused() {
     let created = fixture.tenant.namespace.get("pod", "borrows").expect("the pod is created");
     assert_eq!(created["metadata"]["annotations"]["trainmesh.dev/applied"], "mesh.hold", "{created}");
     let containers = created["spec"]["containers"].as_array().unwrap();
-    assert!(containers.iter().all(|it| it["securityContext"]["privileged"] != true), "{created}");
+    assert!(containers.iter().all(|container| container["securityContext"]["privileged"] != true), "{created}");
 }

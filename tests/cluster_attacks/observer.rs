@@ -45,10 +45,10 @@ pub fn during<T>(
         let result = attack();
         drop(stop);
         let reports = observers.into_iter().map(|observer| observer.join().unwrap());
-        let reports: BTreeMap<_, _> = before.iter().map(|it| it.name.clone()).zip(reports).collect();
+        let reports: BTreeMap<_, _> = before.iter().map(|replica| replica.name.clone()).zip(reports).collect();
         (result, reports)
     });
-    let after: BTreeMap<_, _> = replicas(release).into_iter().map(|it| (it.name.clone(), it)).collect();
+    let after: BTreeMap<_, _> = replicas(release).into_iter().map(|replica| (replica.name.clone(), replica)).collect();
     for replica in &before {
         let report = reports.get_mut(&replica.name).expect("every replica is observed");
         match after.get(&replica.name) {

@@ -34,7 +34,8 @@ impl Report {
     fn problems(&self) -> Vec<String> {
         let Self { attack: _, neighbor, replicas } = self;
         let mut problems = Vec::new();
-        let is_observed = |component: &str| replicas.values().any(|it| it.component == component && it.peak > 0);
+        let is_observed =
+            |component: &str| replicas.values().any(|replica| replica.component == component && replica.peak > 0);
         let unobserved = LIMITS.iter().filter(|(component, _)| !is_observed(component));
         problems.extend(unobserved.map(|(component, _)| format!("no {component} was observed")));
         for (what, found) in [("not created", &neighbor.failed), ("missed", &neighbor.missed)] {

@@ -82,7 +82,7 @@ fn an_invalid_namespace_name_is_rejected_and_never_looked_up() {
             let Reply { status, body, .. } = post(&mut stream, "/mutate", &hostile::review(&name, POD)).unwrap();
             let shown: String = name.chars().take(40).collect();
             assert_eq!(status, 400, "{shown:?}: {body}");
-            assert!(body.len() < MAX_LINE && body.chars().all(|it| it == '\n' || !it.is_control()), "{body:?}");
+            assert!(body.len() < MAX_LINE && body.chars().all(|char| char == '\n' || !char.is_control()), "{body:?}");
         }
         bad_namespaces(&dialer, &webhooks, until);
     });
@@ -105,7 +105,8 @@ fn an_invalid_namespace_name_is_rejected_and_never_looked_up() {
 fn unknown_namespaces_do_not_flood_the_apiserver() {
     let fixture = Fixture::new();
     let (dialer, webhooks) = (fixture.dialer(), fixture.webhooks());
-    let bodies: Vec<_> = (0..UNKNOWN_NAMESPACES).map(|it| hostile::review(&format!("unknown-{it}"), POD)).collect();
+    let bodies: Vec<_> =
+        (0..UNKNOWN_NAMESPACES).map(|number| hostile::review(&format!("unknown-{number}"), POD)).collect();
     let log = Cluster::get().audit_from_now();
     let mut seconds = 0;
     let report = fixture.attack("unknown namespaces", |until| {

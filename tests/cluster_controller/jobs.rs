@@ -79,7 +79,8 @@ impl Job {
     fn conditions(&self, namespace: &Namespace) -> Vec<String> {
         let job = namespace.get(self.kind, "train").expect("the job exists");
         let conditions = job["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        let mut types: Vec<_> = conditions.iter().filter_map(|it| it["type"].as_str()).map(str::to_owned).collect();
+        let mut types: Vec<_> =
+            conditions.iter().filter_map(|condition| condition["type"].as_str()).map(str::to_owned).collect();
         types.sort_unstable();
         types
     }

@@ -23,12 +23,17 @@ struct Excluded {
 #[test]
 fn pods_are_managed_only_after_opt_in() {
     let cases = [
-        Excluded { labels: &[INJECTED], pod: None, event: None, opt_in: |it| label("namespace", &it.name, "enabled") },
+        Excluded {
+            labels: &[INJECTED],
+            pod: None,
+            event: None,
+            opt_in: |namespace| label("namespace", &namespace.name, "enabled"),
+        },
         Excluded {
             labels: &[INJECTED, (INJECT, "audit")],
             pod: None,
             event: Some("ProxyEnded"),
-            opt_in: |it| label("namespace", &it.name, "enabled"),
+            opt_in: |namespace| label("namespace", &namespace.name, "enabled"),
         },
         Excluded {
             labels: &[INJECTED, (INJECT, "enabled")],
@@ -40,7 +45,7 @@ fn pods_are_managed_only_after_opt_in() {
             labels: &[INJECTED, (INJECT, "unknown"), ("io.datastrophic/istio-aux", "enabled")],
             pod: None,
             event: None,
-            opt_in: |it| vec!["label".into(), "namespace".into(), it.name.clone(), format!("{INJECT}-")],
+            opt_in: |namespace| vec!["label".into(), "namespace".into(), namespace.name.clone(), format!("{INJECT}-")],
         },
     ];
     let fixture = Fixture::new();

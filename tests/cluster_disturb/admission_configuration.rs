@@ -73,7 +73,7 @@ fn gets_ipc_lock(namespace: &Namespace) -> Result<bool, String> {
 
 fn has_finding(release: &Release, code: &str) -> bool {
     let findings = run_doctor(release).findings;
-    findings.iter().any(|(it, _)| it == code)
+    findings.iter().any(|(other, _)| other == code)
 }
 
 /// No API exposes this default: `doctor` detects it, and the configuration states it.

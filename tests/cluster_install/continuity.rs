@@ -91,7 +91,7 @@ fn uids(release: &Release) -> Vec<Value> {
 
 fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().any(|it| it["type"] == "Ready" && it["status"] == "True")
+    conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 /// Drains the pods of one installation from a node; uncordons it on drop.

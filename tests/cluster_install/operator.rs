@@ -30,7 +30,11 @@ fn job(shared: &str) -> Value {
 fn conditions(namespace: &Namespace) -> Vec<Value> {
     let job = namespace.get("pytorchjob", "train").unwrap();
     let conditions = job["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.into_iter().filter(|it| it["status"] == "True").map(|mut it| it["type"].take()).collect()
+    conditions
+        .into_iter()
+        .filter(|condition| condition["status"] == "True")
+        .map(|mut condition| condition["type"].take())
+        .collect()
 }
 
 #[test]
@@ -45,7 +49,7 @@ fn a_pytorchjob_succeeds_with_injected_proxies() {
     let _ = namespace.create(&job(shared.path().to_str().unwrap())).success();
     eventually(TIMEOUT, "the job succeeds", || {
         let found = conditions(&namespace);
-        if found.iter().any(|it| it == "Succeeded") { Ok(()) } else { Err(format!("{found:?}")) }
+        if found.iter().any(|condition| condition == "Succeeded") { Ok(()) } else { Err(format!("{found:?}")) }
     });
     let pods = eventually(TIMEOUT, "both pods succeed", || {
         let pods = namespace.pods("training.kubeflow.org/job-name=train");
@@ -59,7 +63,8 @@ fn a_pytorchjob_succeeds_with_injected_proxies() {
         let name = pod["metadata"]["name"].as_str().unwrap();
         eventually(TIMEOUT, "the controller reports that it terminated the proxy", || {
             let events = namespace.events();
-            let reported = events.iter().any(|it| it["regarding"]["name"] == *name && it["reason"] == "ProxyEnded");
+            let reported =
+                events.iter().any(|event| event["regarding"]["name"] == *name && event["reason"] == "ProxyEnded");
             if reported { Ok(()) } else { Err(format!("{} other events", events.len())) }
         });
     }

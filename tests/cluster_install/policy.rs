@@ -180,8 +180,9 @@ fn the_controller_may_only_terminate_sidecars() {
     eventually(TIMEOUT, "fluent-bit has terminated", || {
         let pod = namespace.get("pod", "p").ok_or("no pod")?;
         let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
-        let terminated =
-            statuses.into_iter().any(|it| it["name"] == "fluent-bit" && it["state"]["terminated"].is_object());
+        let terminated = statuses
+            .into_iter()
+            .any(|status| status["name"] == "fluent-bit" && status["state"]["terminated"].is_object());
         if terminated { Ok(()) } else { Err(output.stderr.as_str()) }
     });
     // Other users are not restricted.

@@ -44,7 +44,7 @@ fn grants(release: &Release, component: &str) -> BTreeSet<String> {
 }
 
 fn pairs(groups: &[String], resources: &[String]) -> Vec<(String, String)> {
-    groups.iter().flat_map(|group| resources.iter().map(move |it| (group.clone(), it.clone()))).collect()
+    groups.iter().flat_map(|group| resources.iter().map(move |resource| (group.clone(), resource.clone()))).collect()
 }
 
 fn permission(verb: &str, group: &str, resource: &str, name: &str) -> String {
@@ -59,7 +59,7 @@ fn used(log: &AuditLog, account: &str) -> BTreeSet<String> {
     let permissions = |event: &Value| {
         let object = &event["objectRef"];
         let resource = [text(&object["resource"]), text(&object["subresource"])];
-        let resource = resource.iter().filter(|it| !it.is_empty()).cloned().collect::<Vec<_>>().join("/");
+        let resource = resource.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("/");
         let permission = |name: &str| permission(&text(&event["verb"]), &text(&object["apiGroup"]), &resource, name);
         [permission("*"), permission(&text(&object["name"]))]
     };
@@ -124,7 +124,7 @@ fn no_permission_is_missing_or_unused() {
         eventually(TIMEOUT, "every permission of the chart was used", || {
             let used = used(&log, &account);
             let unused: Vec<&String> =
-                granted.iter().filter(|it| !used.contains(*it) && !excepted.contains(*it)).collect();
+                granted.iter().filter(|resource| !used.contains(*resource) && !excepted.contains(*resource)).collect();
             if unused.is_empty() { Ok(()) } else { Err(format!("{component} has not used {unused:#?}")) }
         });
         let denied = serving

@@ -55,8 +55,10 @@ impl DoctorReport {
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
         let text = |finding: &Value, field: &str| finding[field].as_str().unwrap_or_default().to_owned();
         let findings = report["findings"].as_array().unwrap().iter();
-        let relevant = findings.filter(|it| !IGNORED_CHECKS.contains(&it["check"].as_str().unwrap()));
-        let findings = relevant.map(|it| (text(it, "code"), (text(it, "level"), it["cure"].clone()))).collect();
+        let relevant = findings.filter(|finding| !IGNORED_CHECKS.contains(&finding["check"].as_str().unwrap()));
+        let findings = relevant
+            .map(|finding| (text(finding, "code"), (text(finding, "level"), finding["cure"].clone())))
+            .collect();
         Self { exit: output.status.code(), findings }
     }
 

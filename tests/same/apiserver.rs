@@ -159,7 +159,8 @@ impl Store {
             KINDS.iter().find(|(_, group, plural)| path.starts_with(group) && path.ends_with(plural))?;
         let name = query.split('&').find_map(|pair| pair.strip_prefix("fieldSelector=metadata.name%3D"));
         let items = self.lists.get(path).into_iter().flatten();
-        let items: Vec<&Value> = items.filter(|it| name.is_none_or(|name| it["metadata"]["name"] == name)).collect();
+        let items: Vec<&Value> =
+            items.filter(|item| name.is_none_or(|name| item["metadata"]["name"] == name)).collect();
         let version = group.trim_start_matches("/apis/").trim_start_matches("/api/");
         Some(
             json!({"kind": format!("{kind}List"), "apiVersion": version, "metadata": {"resourceVersion": "1"}, "items": items}),

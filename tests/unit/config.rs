@@ -79,7 +79,7 @@ fn check_text(text: &str, expected: &[&str]) {
 #[case::duplicate_alone("mesh:\n  hold: 1\n  hold: 2\n", &[r#"line 5: duplicate key "hold""#])]
 #[case::duplicate_section("mesh: {}\nmesh: {}\n", &[r#"line 4: duplicate key "mesh""#])]
 #[case::syntax_error_alone("mesh:\n  hold: 1\n enabled: 2\n", &["line 5: while parsing a block mapping, did not find expected key"])]
-#[case::two_documents("---\nmesh: {}\n", &["line 4: a second document starts here: expected one"])]
+#[case::two_documents("---\nmesh: {}\n", &["line 4: a second document starts here: expected one document"])]
 fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str]) {
     check(body, expected);
 }

@@ -146,8 +146,9 @@ fn used(text: &str) -> BTreeSet<(String, String)> {
         used.insert((name.to_owned(), String::new()));
         let selector = rest[end..].strip_prefix('{').and_then(|rest| rest.split_once('}'));
         let matchers = selector.into_iter().flat_map(|(selector, _)| selector.split(','));
-        let labels =
-            matchers.filter_map(|matcher| matcher.split(['=', '!']).next()).filter(|it| !TARGET_LABELS.contains(it));
+        let labels = matchers
+            .filter_map(|matcher| matcher.split(['=', '!']).next())
+            .filter(|label| !TARGET_LABELS.contains(label));
         used.extend(labels.map(|label| (name.to_owned(), label.trim().to_owned())));
     }
     used

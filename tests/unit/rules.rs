@@ -291,7 +291,7 @@ fn differences(before: &Value, after: &Value) -> Value {
     injected(json!({}), rendered_from("{}")),
     "refused HoldNotRendered",
     json!({}),
-    &["arrived injected"]
+    &["the pod template already contains istio-proxy"]
 )]
 #[case::manually_injected_with_the_hold(
     Scenario::labels(json!({})),

@@ -163,7 +163,7 @@ async fn an_invalid_config_map_prevents_readiness() {
     let mut process = Process::start(&api, &[], None);
     let (_, admin) = process.addresses().await;
     wait_until("only the configuration is missing", || async {
-        client::get(admin, "/readyz").await.is_ok_and(|reply| reply.body == "not ready: configuration\n")
+        client::get(admin, "/readyz").await.is_ok_and(|reply| reply.body == "not ready: no valid configuration\n")
     })
     .await;
     wait_until("the rejected configuration is counted", || async {

@@ -65,13 +65,13 @@ async fn readiness_lists_unmet_conditions() {
         };
         assert_eq!(server.readiness().await, expected);
     };
-    check("namespaces, certificate, configuration").await;
+    check("namespaces not synced, no valid certificate, no valid configuration").await;
     server.namespaces_synced.store(true, Ordering::Relaxed);
-    check("certificate, configuration").await;
+    check("no valid certificate, no valid configuration").await;
     server.settings.apply(&ConfigUpdate::Text("kind: [".to_owned()), "test").unwrap_err();
-    check("certificate, configuration").await;
+    check("no valid certificate, no valid configuration").await;
     server.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
-    check("certificate").await;
+    check("no valid certificate").await;
     server.served.replace(CertificatePair::valid_for_days(1).certificate());
     check("").await;
     server.shutdown.cancel();

@@ -137,7 +137,7 @@ impl TestServer {
             settings: Arc::clone(&settings),
             max_review_nodes: DEFAULT_NODES,
             metrics: Arc::clone(&metrics),
-            readiness: Readiness::default().with("namespaces", move || condition.load(Ordering::Relaxed)),
+            readiness: Readiness::default().with("namespaces not synced", move || condition.load(Ordering::Relaxed)),
             clock: SystemTime::now,
             drain,
         };

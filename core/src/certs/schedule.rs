@@ -33,7 +33,7 @@ pub enum ScheduleError {
     #[error("lifetime {0:?} is out of range: use a value between {MIN_LIFETIME:?} and 876000h")]
     Range(Duration),
     /// The CA lifetime is shorter than the certificate lifetime, but no certificate outlives its CA.
-    #[error("CA lifetime {ca:?} is shorter than certificate lifetime {certificate:?}")]
+    #[error("CA lifetime {ca:?} is shorter than certificate lifetime {certificate:?}: increase the CA lifetime")]
     Order {
         /// Lifetime of the CA.
         ca: Duration,

@@ -113,7 +113,7 @@ pub fn next_step(facts: &RotationFacts, schedule: &Schedule) -> RotationStep {
     let ids: Vec<CertificateId> = known.iter().map(|ca| ca.id).collect();
 
     if let Some(ca_secret) = ca_secret {
-        let generate = !known.iter().any(|it| it.has_key && !it.validity.is_renewal_due(*now, schedule.ca_lifetime));
+        let generate = !known.iter().any(|ca| ca.has_key && !ca.validity.is_renewal_due(*now, schedule.ca_lifetime));
         if generate || ca_secret.foreign || sorted(&ca_secret.cas) != known {
             return RotationStep::StoreCas { keep: known, generate };
         }
@@ -125,13 +125,15 @@ pub fn next_step(facts: &RotationFacts, schedule: &Schedule) -> RotationStep {
         return RotationStep::UpdateCaBundle(ids);
     }
     let Some(serving_secret) = serving_secret else { return RotationStep::Idle };
-    let usable = certificate.filter(|it| it.matches_service && it.validity.contains(*now));
-    let issuer = usable.and_then(|certificate| known.iter().find(|it| Some(it.id) == certificate.issuer));
-    let signer = known.iter().filter(|it| it.has_key).find(|it| {
+    let usable = certificate.filter(|certificate| certificate.matches_service && certificate.validity.contains(*now));
+    let issuer = usable.and_then(|certificate| known.iter().find(|ca| Some(ca.id) == certificate.issuer));
+    let signer = known.iter().filter(|ca| ca.has_key).find(|ca| {
         // The issuer of the current certificate is trusted already, and the only CA has no predecessor to wait for.
-        established.contains(&it.id) || certificate.and_then(|it| it.issuer) == Some(it.id) || known.len() == 1
+        established.contains(&ca.id)
+            || certificate.and_then(|certificate| certificate.issuer) == Some(ca.id)
+            || known.len() == 1
     });
-    let due = usable.is_none_or(|it| it.validity.is_renewal_due(*now, schedule.certificate_lifetime));
+    let due = usable.is_none_or(|certificate| certificate.validity.is_renewal_due(*now, schedule.certificate_lifetime));
     if let Some(signer) = signer
         && (due || issuer.is_none_or(|issuer| issuer.validity.not_before < signer.validity.not_before))
     {
@@ -149,15 +151,15 @@ fn known_cas(facts: &RotationFacts, certificate: Option<CertificateFacts>) -> Ve
     let stored = facts.ca_secret.iter().flat_map(|set| &set.cas).copied();
     // Only a key in the CA Secret counts.
     let elsewhere = facts.serving_secret.iter().map(|secret| &secret.bundle).chain(&facts.ca_bundle);
-    let elsewhere = elsewhere.flat_map(|set| &set.cas).map(|it| CaFacts { has_key: false, ..*it });
+    let elsewhere = elsewhere.flat_map(|set| &set.cas).map(|ca| CaFacts { has_key: false, ..*ca });
     let mut known: Vec<CaFacts> = Vec::new();
-    for ca in stored.chain(elsewhere).filter(|it| it.validity.contains(facts.now)) {
-        if known.iter().all(|it| it.id != ca.id) {
+    for ca in stored.chain(elsewhere).filter(|ca| ca.validity.contains(facts.now)) {
+        if known.iter().all(|other| other.id != ca.id) {
             known.push(ca);
         }
     }
     let signing = certificate
-        .and_then(|certificate| known.iter().find(|it| it.has_key && Some(it.id) == certificate.issuer).copied());
+        .and_then(|certificate| known.iter().find(|ca| ca.has_key && Some(ca.id) == certificate.issuer).copied());
     if let Some(signing) = signing {
         for ca in &mut known {
             ca.has_key &= ca.validity.not_before >= signing.validity.not_before;
@@ -169,14 +171,14 @@ fn known_cas(facts: &RotationFacts, certificate: Option<CertificateFacts>) -> Ve
 /// Sorts CAs, newest first.
 fn sorted(cas: &[CaFacts]) -> Vec<CaFacts> {
     let mut sorted = cas.to_vec();
-    sorted.sort_by_key(|it| (std::cmp::Reverse(it.validity.not_before), it.id));
+    sorted.sort_by_key(|ca| (std::cmp::Reverse(ca.validity.not_before), ca.id));
     sorted
 }
 
 impl CertificateSet {
     /// Returns true if the object contains exactly these CAs.
     fn contains_exactly(&self, ids: &[CertificateId]) -> bool {
-        let found: BTreeSet<CertificateId> = self.cas.iter().map(|it| it.id).collect();
+        let found: BTreeSet<CertificateId> = self.cas.iter().map(|ca| ca.id).collect();
         !self.foreign && found == ids.iter().copied().collect()
     }
 }

@@ -142,7 +142,7 @@ impl Field for Profiles {
         fields.items(name, node, |fields| {
             let profile = Profile::read(fields)?;
             if entries.contains_key(profile.name.as_str()) {
-                fields.report_problem("name", format!("a second profile {}: the names differ", profile.name));
+                fields.report_problem("name", format!("duplicate entry for {}: expected unique names", profile.name));
             }
             entries.insert(profile.name.as_str().to_owned(), ProfileEntry::new(profile));
             Some(())

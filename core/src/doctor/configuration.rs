@@ -10,7 +10,8 @@ pub(super) fn check(update: &ConfigUpdate) -> Vec<Found> {
         (Ok(configuration), _) => (Code::ConfigurationValid, format!("hash {}", configuration.hash())),
         (Err(problems), _) => (Code::ConfigurationRefused, problems.join("; ")),
     };
-    let port_forward_off = configuration.is_ok_and(|it| it.termination.enabled && !it.termination.port_forward);
+    let port_forward_off = configuration
+        .is_ok_and(|configuration| configuration.termination.enabled && !configuration.termination.port_forward);
     std::iter::once(found).chain(port_forward_off.then(|| (Code::PortForwardOff, String::new()))).collect()
 }
 
@@ -29,7 +30,7 @@ mod tests {
     #[case::invalid(ConfigUpdate::Text(format!("{HEAD}mesh: {{hold: 3}}\n")), Code::ConfigurationRefused, "line 3: mesh.hold")]
     fn checks_the_configuration(#[case] update: ConfigUpdate, #[case] code: Code, #[case] evidence: &str) {
         let found = check(&update);
-        assert!(matches!(&found[..], [(it, text), ..] if *it == code && text.contains(evidence)), "{found:?}");
+        assert!(matches!(&found[..], [(first, text), ..] if *first == code && text.contains(evidence)), "{found:?}");
     }
 
     #[rstest]

@@ -15,7 +15,7 @@ const NAME_PREFIXES: [&str; 2] = ["istio-sidecar-injector", "istio-revision-tag"
 const WEBHOOK_SUFFIX: &str = "sidecar-injector.istio.io";
 
 pub(super) fn check(all: &[MutatingWebhookConfiguration], istiods: &Readable<Vec<Istiod>>) -> Vec<Found> {
-    let injectors = join_names(all.iter().filter(|it| injects(it)).map(title));
+    let injectors = join_names(all.iter().filter(|configuration| injects(configuration)).map(title));
     let mut found =
         vec![if injectors.is_empty() { (Code::InjectorMissing, injectors) } else { (Code::InjectorsSeen, injectors) }];
     found.extend(istiods.evaluate(|istiods| check_native_sidecars(istiods)));
@@ -36,7 +36,10 @@ pub(super) fn calls(all: &[MutatingWebhookConfiguration], labels: &BTreeMap<Stri
     let called = |webhook: &MutatingWebhook| {
         selects(webhook.namespace_selector.as_ref(), labels) && selects(webhook.object_selector.as_ref(), &pod_labels)
     };
-    all.iter().filter(|it| injects(it)).flat_map(|it| it.webhooks.iter().flatten()).any(called)
+    all.iter()
+        .filter(|configuration| injects(configuration))
+        .flat_map(|configuration| configuration.webhooks.iter().flatten())
+        .any(called)
 }
 
 fn selects(selector: Option<&LabelSelector>, labels: &BTreeMap<String, String>) -> bool {

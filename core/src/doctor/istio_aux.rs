@@ -9,9 +9,9 @@ use crate::{keys, objects};
 const NAME: &str = "istio-aux";
 
 pub(super) fn check(all: &[MutatingWebhookConfiguration]) -> Vec<Found> {
-    let installed = all.iter().filter_map(|it| {
-        let name = it.metadata.name.as_deref()?;
-        let webhooks = it.webhooks.as_deref().unwrap_or_default();
+    let installed = all.iter().filter_map(|configuration| {
+        let name = configuration.metadata.name.as_deref()?;
+        let webhooks = configuration.webhooks.as_deref().unwrap_or_default();
         let matches = name.contains(NAME) || webhooks.iter().any(selects_its_label);
         (matches && name != objects::WEBHOOK_CONFIGURATION).then_some(name)
     });

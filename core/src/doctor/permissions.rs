@@ -137,8 +137,8 @@ mod tests {
         let servers = Servers { own_certificate: own, ..Servers::default() };
         let required = required_permissions(&configuration(text, fabric), &servers, "home");
         let required: Vec<String> = required.iter().map(ToString::to_string).collect();
-        assert!(with.iter().all(|permission| required.iter().any(|it| it == permission)), "{required:?}");
-        assert!(without.iter().all(|part| required.iter().all(|it| !it.contains(part))), "{required:?}");
+        assert!(with.iter().all(|permission| required.iter().any(|other| other == permission)), "{required:?}");
+        assert!(without.iter().all(|part| required.iter().all(|other| !other.contains(part))), "{required:?}");
     }
 
     #[test]

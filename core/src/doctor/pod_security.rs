@@ -10,13 +10,13 @@ pub(super) fn check(probe: &PodSecurityProbe) -> Vec<Found> {
         return vec![(Code::PodSecurityUnused, String::new())];
     }
     let mut found = Vec::new();
-    let probed = |wanted: fn(&ProbeResult) -> bool| namespaces.iter().filter(move |(_, it)| wanted(it));
+    let probed = |wanted: fn(&ProbeResult) -> bool| namespaces.iter().filter(move |(_, result)| wanted(result));
     let stricter =
         |(_, result): &(&String, &ProbeResult)| required_level(result).is_some_and(|level| level > *configured);
     let rejected: Vec<String> =
         namespaces.iter().filter(stricter).map(|(name, result)| format!("{name} ({result})")).collect();
-    let forbidding = probed(|it| required_level(it).is_some()).count();
-    let admitting = probed(|it| *it == ProbeResult::Admitted).count();
+    let forbidding = probed(|result| required_level(result).is_some()).count();
+    let admitting = probed(|result| *result == ProbeResult::Admitted).count();
     if !rejected.is_empty() {
         found.push((Code::PodSecurityForbids, join_names(rejected)));
     } else if forbidding > 0 {
@@ -24,7 +24,7 @@ pub(super) fn check(probe: &PodSecurityProbe) -> Vec<Found> {
     } else if admitting > 0 {
         found.push((Code::PodSecurityAdmits, format!("{admitting} probed")));
     }
-    let unknown = join_names(probed(|it| *it == ProbeResult::Unknown).map(|(name, _)| name));
+    let unknown = join_names(probed(|result| *result == ProbeResult::Unknown).map(|(name, _)| name));
     if !unknown.is_empty() {
         found.push((Code::PodSecurityUnknown, unknown));
     }

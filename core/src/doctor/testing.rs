@@ -29,5 +29,5 @@ pub(super) fn injector(name: &str) -> Value {
 
 /// Decodes manifests.
 pub(super) fn webhook_configurations(all: &[Value]) -> Vec<MutatingWebhookConfiguration> {
-    all.iter().map(|it| serde_json::from_value(it.clone()).unwrap()).collect()
+    all.iter().map(|object| serde_json::from_value(object.clone()).unwrap()).collect()
 }

@@ -15,7 +15,10 @@ pub(super) fn check(all: &[MutatingWebhookConfiguration], namespace: &str) -> Ve
         let service = webhook.client_config.service.as_ref()?;
         (service.namespace != namespace).then(|| service.namespace.clone())
     });
-    let before = all.iter().filter(|it| istio::injects(it)).filter_map(|it| it.metadata.name.as_deref());
+    let before = all
+        .iter()
+        .filter(|configuration| istio::injects(configuration))
+        .filter_map(|configuration| configuration.metadata.name.as_deref());
     let before = before.filter(|name| *name < WEBHOOK_CONFIGURATION);
     let fail_closed = webhooks.iter().filter(|webhook| webhook.failure_policy.as_deref() != Some("Ignore"));
     let mut other_namespaces: Vec<String> = other_namespaces.collect();
@@ -38,7 +41,7 @@ pub(super) fn check(all: &[MutatingWebhookConfiguration], namespace: &str) -> Ve
 /// Returns the webhooks of trainmesh, if their configuration exists.
 #[must_use]
 pub fn own_webhooks(all: &[MutatingWebhookConfiguration]) -> Option<&[MutatingWebhook]> {
-    let own = all.iter().find(|it| it.metadata.name.as_deref() == Some(WEBHOOK_CONFIGURATION))?;
+    let own = all.iter().find(|configuration| configuration.metadata.name.as_deref() == Some(WEBHOOK_CONFIGURATION))?;
     Some(own.webhooks.as_deref().unwrap_or_default())
 }
 

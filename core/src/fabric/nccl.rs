@@ -89,7 +89,7 @@ const PLUGIN_PREFIXES: &[&str] = &[
 const PLAIN_INTERFACE_VARIABLES: &[&str] = &["GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"];
 
 /// Maximum number of sockets per connection.
-const MAX_SOCKETS: i64 = 64;
+pub(crate) const MAX_SOCKETS: i64 = 64;
 
 /// Maximum length of a value in bytes: NCCL truncates longer ones in its file (2.30.7, `src/misc/param.cc`).
 pub(super) const MAX_VALUE: usize = 1023;

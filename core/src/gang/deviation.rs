@@ -59,10 +59,10 @@ impl Deviation<'_> {
     #[must_use]
     pub fn message(&self) -> String {
         let Assignment { profile, revision } = self.expected;
-        let expected = format!("other pods of its job have fabric {profile} of revision {revision}");
+        let expected = format!("other pods of its job have fabric {profile} at revision {revision}");
         match &self.member.assignment {
             Some(own) => {
-                format!("fabric {} of revision {}, but {expected}: restart the job", own.profile, own.revision)
+                format!("fabric {} at revision {}, but {expected}: restart the job", own.profile, own.revision)
             }
             None => format!("no fabric, but {expected}; the webhook may have missed the pod: restart it"),
         }

@@ -112,8 +112,8 @@ codes! {
         TerminationOff => "termination is disabled in the configuration",
         /// The namespace has not opted in.
         NamespaceNotOptedIn => "the namespace is not labeled trainmesh.dev/inject=enabled or audit",
-        /// `kube-system` and the namespace of the installation are never served.
-        ExcludedNamespace => "pods of this namespace are never changed",
+        /// `kube-system` and the namespace of the installation are excluded.
+        ExcludedNamespace => "the controller ignores pods in this namespace",
         /// The pod has the opt-out label.
         PodOptedOut => "the pod is labeled trainmesh.dev/inject=disabled",
         /// Deletion terminates all containers.
@@ -139,7 +139,7 @@ codes! {
         /// The pod has neither a proxy nor sidecars.
         NothingToEnd => "the pod has neither a proxy nor a sidecar to terminate",
         /// `trainmesh.dev/payload-containers` does not match the pod.
-        PayloadUnknown => "trainmesh.dev/payload-containers names a container that the pod does not have",
+        PayloadUnknown => "trainmesh.dev/payload-containers is too long or lists a name that is not a main container",
         /// All containers are proxies or sidecars.
         NoPayload => "the pod has no main container",
         /// The restart policy restarts a main container after every exit.
@@ -171,15 +171,15 @@ codes! {
         /// No safe way to terminate the sidecar is known.
         HelperHasNoMethod => "no method can terminate the sidecar: it will keep running",
         /// `trainmesh.dev/helper-containers` does not match the pod.
-        HelperUnknown => "trainmesh.dev/helper-containers names a container that the pod does not have",
+        HelperUnknown => "trainmesh.dev/helper-containers is too long or lists a name that is not a container of the pod: the list or the name is ignored",
         /// `trainmesh.dev/payload-containers` does not match the pod.
-        PayloadUnknown => "trainmesh.dev/payload-containers names a container that the pod does not have: nothing will be terminated",
-        /// `trainmesh.dev/settle` is not a valid duration.
-        SettleUnreadable => "trainmesh.dev/settle is not a valid duration: the configured value is used",
+        PayloadUnknown => "trainmesh.dev/payload-containers is too long or lists a name that is not a main container: nothing will be terminated",
+        /// `trainmesh.dev/settle` is not a valid duration, or exceeds the maximum.
+        SettleUnreadable => "trainmesh.dev/settle is not a valid duration or exceeds the maximum: the configured value is used",
         /// A permission is missing.
         Forbidden => "the controller is not allowed to terminate containers of this pod",
         /// Audit mode: what would have been terminated.
-        WouldEnd => "audit mode: the main containers have completed, the proxy and the sidecars would be terminated",
+        WouldEnd => "audit mode: the main containers have completed; the proxy and the sidecars would be terminated",
         /// The controller acted too early: a defect of the controller.
         PrematureEnd => "a main container was restarted after the proxy or a sidecar was terminated",
     }

@@ -7,7 +7,7 @@ mod attempts;
 
 use jiff::Timestamp;
 
-pub(super) use attempts::{ContainerAttempts, Progress};
+pub(super) use attempts::{ContainerAttempts, NextAttempt};
 
 use super::{Attempt, AttemptOutcome, AttemptResult, Method, PodFinding, PodFindingCode, TerminationTarget};
 

@@ -46,7 +46,7 @@ impl<'a> Roles<'a> {
     /// Determines the roles: annotations come first, then names of the catalog. Other containers are main containers.
     pub(super) fn new(facts: &'a PodFacts, proxy_container: &str, catalog: &'a SidecarCatalog) -> Self {
         let proxy = ProxyRole::find(facts, proxy_container);
-        let is_proxy = |container: &ContainerFacts| matches!(proxy, ProxyRole::Classic(it) | ProxyRole::AlwaysRestarted(it) if it.name == container.name);
+        let is_proxy = |container: &ContainerFacts| matches!(proxy, ProxyRole::Classic(proxy) | ProxyRole::AlwaysRestarted(proxy) if proxy.name == container.name);
         let app = || {
             let containers = facts.containers.iter().filter(|container| container.kind == ContainerKind::App);
             containers.filter(move |container| !is_proxy(container))
@@ -107,8 +107,11 @@ impl<'a> ProxyRole<'a> {
     /// Finds the proxy. The injector's list of containers takes precedence over the name, which a user may have given
     /// to another container.
     fn find(facts: &'a PodFacts, name: &str) -> Self {
-        let listed = facts.injected_containers.as_ref().is_none_or(|listed| listed.iter().any(|it| **it == *name));
-        let named = |kind: ContainerKind| facts.containers.iter().find(move |it| it.kind == kind && *it.name == *name);
+        let listed =
+            facts.injected_containers.as_ref().is_none_or(|listed| listed.iter().any(|container| **container == *name));
+        let named = |kind: ContainerKind| {
+            facts.containers.iter().find(move |container| container.kind == kind && *container.name == *name)
+        };
         match (named(ContainerKind::App), named(ContainerKind::NativeSidecar)) {
             (Some(container), _) if listed && container.can_complete() => Self::Classic(container),
             (Some(container), _) if listed => Self::AlwaysRestarted(container),

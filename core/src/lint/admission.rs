@@ -15,7 +15,7 @@ pub fn warnings(findings: &[Finding]) -> Vec<String> {
     let mut lines: Vec<String> = reported().take(MAX_LINES).map(warning_line).collect();
     match reported().count().saturating_sub(MAX_LINES) {
         0 => {}
-        more => lines.push(format!("… and {more} more: trainmesh lint")),
+        more => lines.push(format!("… and {more} more; run `trainmesh lint` to list them")),
     }
     lines
 }
@@ -52,8 +52,8 @@ mod tests {
     #[rstest]
     #[case::none(0, 0, None)]
     #[case::five(5, 5, Some("FP007: 4"))]
-    #[case::one_too_many(6, 6, Some("… and 1 more: trainmesh lint"))]
-    #[case::many(35, 6, Some("… and 30 more: trainmesh lint"))]
+    #[case::one_too_many(6, 6, Some("… and 1 more; run `trainmesh lint` to list them"))]
+    #[case::many(35, 6, Some("… and 30 more; run `trainmesh lint` to list them"))]
     fn lists_five_findings_and_counts_the_rest(
         #[case] given: usize,
         #[case] expected: usize,

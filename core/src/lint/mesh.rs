@@ -9,7 +9,7 @@ use crate::keys;
 use crate::pod::Injection;
 use crate::workload;
 
-const MESSAGE: &str = "NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
+const MESSAGE: &str = "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
 const FIELD: &str = "/metadata/annotations";
 
 /// FP021: the traffic of a training job passes through Envoy.

@@ -72,7 +72,8 @@ pub(super) fn no_gpudirect(context: &CheckContext<'_>, findings: &mut FindingSin
         };
         let mut shapes = shapes_with(context, adapter).peekable();
         if shapes.peek().is_some() && shapes.all(|shape| shape.adapter_detected == Some(false)) {
-            let message = format!("{}: GPUDirect not detected on nodes with {adapter}", container.display_name());
+            let message =
+                format!("{}: no Mellanox or NVIDIA adapter detected on nodes with {adapter}", container.display_name());
             findings.push(container.pointer("/resources"), message);
         }
     }

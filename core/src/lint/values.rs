@@ -4,15 +4,13 @@ use super::context::CheckContext;
 use super::network::shares_addresses;
 use super::rdma;
 use super::sink::FindingSink;
-use crate::fabric::nccl::{DeviceList, ValueKind, is_c_integer, parse_c_integer, variable};
+use crate::fabric::nccl::{DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, parse_c_integer, variable};
 use crate::finding::Severity;
 
 /// Number of adapters above which a name with one digit can be the prefix of another: `mlx5_1` and `mlx5_10`.
 const TWO_DIGIT_ADAPTERS: u64 = 10;
 /// Variables whose value NCCL passes to the adapter unchanged.
 const ADAPTER_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
-/// Maximum number of sockets between two ranks.
-const MAX_SOCKETS: i64 = 64;
 /// Exponent of the time that an adapter waits for an acknowledgment.
 const TIMEOUT: &str = "NCCL_IB_TIMEOUT";
 /// Prefixes of adapter names: kernel names of the drivers, and the persistent names of rdma-core

@@ -56,7 +56,7 @@ codes! {
         AlreadyInjected => "the pod is already injected",
 
         /// `holdApplicationUntilProxyStarts: true` was written.
-        HoldAdded => "the application is held until istio-proxy is ready (has effect on a classic sidecar only)",
+        HoldAdded => "the application is held until istio-proxy is ready (affects classic sidecars only)",
         /// The user's configuration already requests the hold.
         HoldAlreadyRequested => "proxy.istio.io/config already requests the hold",
         /// The user's configuration declines the hold.
@@ -98,7 +98,7 @@ codes! {
         /// The image of such a container is usually `auto`, which only the injector replaces.
         ProxyCustomized => "the pod defines its own istio-proxy container, which is incomplete without injection",
         /// The traffic mode is `leave`.
-        TrafficLeft => "traffic capture is left to Istio",
+        TrafficLeft => "traffic capture is not configured: Istio decides",
         /// The label has an unknown value.
         UnknownTrafficMode => "the label trainmesh.dev/mesh-traffic has an unknown value",
 
@@ -136,9 +136,9 @@ codes! {
         /// The pod already has the label.
         ManagedAlready => "the pod is already labeled trainmesh.dev/managed",
         /// The pod runs only its main containers and istio-proxy.
-        NoHelpers => "the pod has no sidecar other than a proxy",
-        /// The restart policy of a main container is `Always`.
-        PayloadNeverEnds => "a main container is always restarted",
+        NoHelpers => "the pod has no sidecar other than istio-proxy",
+        /// The pod has no main container, or the restart policy of one is `Always`.
+        PayloadNeverEnds => "a main container never completes, or the pod has none",
         /// Configuration: `termination.enabled: false`.
         TerminationOff => "termination is disabled in the configuration",
     }

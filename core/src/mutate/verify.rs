@@ -40,9 +40,7 @@ pub enum VerifyError {
         pointer: String,
     },
     /// The annotations would exceed the limit.
-    #[error(
-        "the annotations would have {total} bytes: above {ANNOTATIONS_LIMIT}, no space is left for those of other webhooks"
-    )]
+    #[error("the annotations would have {total} bytes, above {ANNOTATIONS_LIMIT}: no space is left for other webhooks")]
     AnnotationsTooLarge {
         /// Size of the annotations without the patch, in bytes.
         own: usize,

@@ -75,7 +75,8 @@ impl<'a> Pod<'a> {
     #[must_use]
     pub fn is_gateway(self) -> bool {
         let mut containers = self.containers().filter(|container| container.kind == ContainerKind::App).peekable();
-        let runs_only_proxy = containers.peek().is_some() && containers.all(|it| it.name() == PROXY_CONTAINER);
+        let runs_only_proxy =
+            containers.peek().is_some() && containers.all(|container| container.name() == PROXY_CONTAINER);
         runs_only_proxy
             || self.annotation(keys::INJECT_TEMPLATES).is_some_and(|templates| templates.trim() == "gateway")
     }

@@ -55,9 +55,9 @@ impl<'text> Composer<'text> {
                 Event::StreamEnd => return Ok(document.unwrap_or_default()),
                 Event::DocumentStart(true, _) => {
                     self.next()?;
-                    return Err(self.error("a second document starts here: expected one"));
+                    return Err(self.error("a second document starts here: expected one document"));
                 }
-                _ => return Err(self.error("a second document begins here: separate documents with `---`")),
+                _ => return Err(self.error("a second document starts here: separate documents with `---`")),
             }
         }
     }

@@ -61,7 +61,7 @@ fn resource(resource: &Resource) -> String {
             format!("{ratio} {name} per GPU")
         }
         Amount::Devices { mode: ResourceMode::PerGpu, ratio: Ratios::ByInstanceType(_), .. } => {
-            format!("{name} per GPU, by machine")
+            format!("{name} per GPU, by instance type")
         }
     }
 }

@@ -15,7 +15,7 @@ use super::super::terminal::stdout_layout;
 use super::super::{colored_stdout, print_difference, print_error, print_note, print_warning, stderr};
 use super::Arguments;
 use trainmesh_core::manifest::{Document, DocumentError, DocumentWarning};
-use trainmesh_core::preview::{DocumentPreview, Drift, PodReport, Preview, Summary};
+use trainmesh_core::preview::{DocumentPreview, FieldDifference, PodReport, Preview, Summary};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::{Closing, Sink, TextOptions};
 
@@ -203,7 +203,7 @@ fn compare(live: &LiveCluster, report: &PodReport, stderr: &mut impl Write) -> b
     let text = |value: Option<String>| value.map_or_else(|| "absent".to_owned(), |value| format!("{value:?}"));
     match live.compare(report) {
         Ok(differences) => {
-            for Drift { field, shown, live } in differences {
+            for FieldDifference { field, shown, live } in differences {
                 let (shown, live) = (text(shown), text(live));
                 let what = format_args!("{subject}: {field} is {shown} in the preview, {live} in the cluster");
                 print_difference(stderr, what);

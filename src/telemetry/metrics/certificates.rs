@@ -41,7 +41,7 @@ impl CertificateMetrics {
         );
         registry.register_with_unit(
             "certificate_expiry_timestamp",
-            "Expiry time of the webhook's serving certificate and its CA, in seconds since 1970",
+            "Expiry time of the webhook's serving certificate and its CA, in seconds since the Unix epoch",
             Unit::Seconds,
             expiry.clone(),
         );

@@ -26,7 +26,7 @@ pub enum CertificateFileError {
     #[error("could not read the serving certificate")]
     Read(#[source] ReadError),
     /// The files contain no valid certificate.
-    #[error("no certificate in {} and {}", chain.display(), key.display())]
+    #[error("no valid certificate and key in {} and {}", chain.display(), key.display())]
     Parse {
         /// Path of the chain.
         chain: PathBuf,

@@ -49,9 +49,9 @@ struct Updater {
 enum RejectReason {
     #[error(transparent)]
     Read(#[from] RequestError),
-    #[error("Secret {SERVING_SECRET} does not exist: the chart creates it, and the controller fills it")]
+    #[error("Secret {SERVING_SECRET} does not exist: upgrade the Helm release, which creates it")]
     Missing,
-    #[error("the Secret {SERVING_SECRET} is empty: the controller fills it")]
+    #[error("Secret {SERVING_SECRET} is empty: the controller has not issued a certificate yet")]
     Empty,
     #[error("the Secret {SERVING_SECRET} contains no valid certificate and key")]
     Parse(#[source] CertificateError),

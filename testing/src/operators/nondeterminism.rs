@@ -107,7 +107,7 @@ pub(super) fn normalize(pod: &Value, generated: &[(String, String)]) -> Value {
                 let containers = pod["spec"]["initContainers"].as_array_mut().into_iter().flatten();
                 containers
                     .filter(|container| container["name"] == *name)
-                    .for_each(|it| replace(it, pointer, placeholder));
+                    .for_each(|item| replace(item, pointer, placeholder));
             }
             Location::ClaimOrder { owner } => {
                 if pod["metadata"]["ownerReferences"][0]["kind"] == *owner

@@ -102,11 +102,11 @@ fn manifest_with(id: &str) -> String {
     &["FP027 E profile ib-shared needs IPC_LOCK, which Pod Security baseline forbids"],
     ""
 )]
-#[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 I NCCL and gloo", "W: 1, I: 2"], "")]
-#[case::mesh_by_labels(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and gloo", "W: 2, I: 1"], "")]
-#[case::mesh_by_the_input(&["lint", "-f", "-"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP021 W NCCL and gloo"], "")]
-#[case::mesh_in_preview(&["preview", "-f", "-"], JOB, 0, &["FP021 I NCCL and gloo"], "")]
-#[case::mesh_by_labels_in_preview(&["preview", "-f", "-", "--namespace-labels", "istio-injection=enabled,trainmesh.dev/inject=enabled"], JOB, 0, &["warning FP021: NCCL and gloo"], "")]
+#[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 I NCCL and Gloo", "W: 1, I: 2"], "")]
+#[case::mesh_by_labels(&["lint", "-f", "-", "--namespace-labels", "istio-injection=enabled"], JOB, 1, &["FP021 W NCCL and Gloo", "W: 2, I: 1"], "")]
+#[case::mesh_by_the_input(&["lint", "-f", "-"], &format!("{NAMESPACE}---\n{JOB}"), 1, &["FP021 W NCCL and Gloo"], "")]
+#[case::mesh_in_preview(&["preview", "-f", "-"], JOB, 0, &["FP021 I NCCL and Gloo"], "")]
+#[case::mesh_by_labels_in_preview(&["preview", "-f", "-", "--namespace-labels", "istio-injection=enabled,trainmesh.dev/inject=enabled"], JOB, 0, &["warning FP021: NCCL and Gloo"], "")]
 #[case::preview_of_an_assumed_mesh_succeeds(&["preview", "-f", "-", "--fail-on", "warning"], PLAIN_JOB, 0, &["FP021 I"], "")]
 #[case::no_mesh(&["lint", "-f", "-", "--namespace-labels", "", "--fail-on", "E"], JOB, 1, &["namespace labels: none", "W: 1,"], "")]
 #[case::launcher_of_a_train_job(

@@ -174,7 +174,7 @@ fn large_bodies(process: &Process) -> Vec<Box<dyn Send>> {
                 // Evicted before the body was written: eight bodies exceed the budget.
                 Err(error) => assert!(
                     matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset),
-                    "another end of the connection: {error}"
+                    "the connection failed in another way: {error}"
                 ),
             });
         }

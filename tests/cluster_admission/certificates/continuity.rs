@@ -114,7 +114,7 @@ impl Progress {
         let recorded = installation.secret(CA_SECRET);
         let recorded = CaSet::read(recorded[CA_CRT].as_bytes(), recorded[CA_KEY].as_bytes());
         assert!(!recorded.foreign && recorded.cas.len() <= 2, "{recorded:?}");
-        let current: BTreeSet<CertificateId> = recorded.cas.iter().map(|it| it.id).collect();
+        let current: BTreeSet<CertificateId> = recorded.cas.iter().map(|ca| ca.id).collect();
         self.retired.extend(self.current.difference(&current));
         self.current = current;
         self.serving.insert(installation.secret(SERVING_SECRET)[TLS_CRT].clone());

@@ -76,7 +76,10 @@ impl Installation {
         let read = Cluster::get().object(KIND, &self.configuration.name).expect("the webhook configuration exists");
         let webhooks = read["webhooks"].as_array().cloned().unwrap_or_default().into_iter();
         let bundle = |mut webhook: Value| webhook["clientConfig"]["caBundle"].take();
-        webhooks.map(bundle).map(|it| serde_json::from_value(it).map(|it| text(&it)).unwrap_or_default()).collect()
+        webhooks
+            .map(bundle)
+            .map(|value| serde_json::from_value(value).map(|bytes| text(&bytes)).unwrap_or_default())
+            .collect()
     }
 
     /// Replaces the `caBundle` of one webhook.

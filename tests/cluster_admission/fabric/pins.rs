@@ -37,7 +37,7 @@ fn a_replaced_pod_gets_the_revision_of_its_job() {
         if applied == new { Ok(()) } else { Err(format!("{applied:?}")) }
     });
     let [leads, unpinned] =
-        ["trainmesh_leader", "trainmesh_fabric_unpinned{what=\"gangs\"}"].map(|it| second.metric(it));
+        ["trainmesh_leader", "trainmesh_fabric_unpinned{what=\"gangs\"}"].map(|name| second.metric(name));
     assert_eq!((leads, unpinned), (Some(1), Some(0)));
 }
 

@@ -37,7 +37,9 @@ impl Profile {
         let families: Vec<String> = ratios.flat_map(|ratio| ratio.into_iter().map(|(family, _)| family)).collect();
         let patterns = items(&profile["match"]["machines"]);
         let patterns = patterns.iter().map(|pattern| pattern.as_str().unwrap().replace('*', "0"));
-        let sizes = families.iter().map(|it| if it.contains('.') { it.clone() } else { format!("{it}.48xlarge") });
+        let sizes = families
+            .iter()
+            .map(|family| if family.contains('.') { family.clone() } else { format!("{family}.48xlarge") });
         Self {
             name: profile["name"].as_str().unwrap().to_owned(),
             accelerator: profile["match"]["gpuResources"][0].as_str().unwrap_or("nvidia.com/gpu").to_owned(),

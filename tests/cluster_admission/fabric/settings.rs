@@ -24,8 +24,12 @@ impl Settings {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("config/fabric/{name}.yaml"));
         let profile: Value = serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap();
         let text = |setting: &Value, field: &str| setting[field].as_str().expect("a text").to_owned();
-        let settings: Vec<_> =
-            profile["env"].as_array().unwrap().iter().map(|it| (text(it, "name"), text(it, "value"))).collect();
+        let settings: Vec<_> = profile["env"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|variable| (text(variable, "name"), text(variable, "value")))
+            .collect();
         Self::collect(settings.iter().map(|(name, value)| (name.as_str(), value.as_str())))
     }
 

@@ -42,7 +42,7 @@ use super::json_schema::accepts;
 )]
 #[case::duplicate_name(
     "fabric:\n  profiles:\n  - {name: a, transport: ib}\n  - {name: a, transport: tcp}\n",
-    &["line 6: fabric.profiles[1].name: a second profile a: the names differ"]
+    &["line 6: fabric.profiles[1].name: duplicate entry for a: expected unique names"]
 )]
 #[case::mapping_for_a_list("fabric: {profiles: {a: 1}}\n", &["line 3: fabric.profiles: expected a list, found a mapping"])]
 #[case::unknown_check(

@@ -110,7 +110,7 @@ fn check_profile(body: &str, expected: &[&str]) {
 #[case::zero_count("resources: [{name: rdma/ib, count: 0}]\n", &["line 7: resources[0].count: expected a number from 1, found 0"])]
 #[case::ratio_without_mode(
     "resources: [{name: rdma/ib, ratio: \"2\"}]\n",
-    &["line 7: resources[0].ratio: ratio requires mode: perGpu"]
+    &["line 7: resources[0].ratio: requires mode: perGpu"]
 )]
 #[case::count_with_mode_per_gpu(
     "resources: [{name: rdma/ib, mode: perGpu, count: 2}]\n",
@@ -162,7 +162,7 @@ fn check_profile(body: &str, expected: &[&str]) {
 )]
 #[case::interfaces_without_exclude_interfaces(
     "mesh: {interfaces: [net1]}\n",
-    &["line 7: mesh.interfaces: interfaces requires istio: excludeInterfaces"]
+    &["line 7: mesh.interfaces: requires istio: excludeInterfaces"]
 )]
 #[case::bare_off("mesh: {istio: off}\n", &[])]
 #[case::deny_on_conflict("onConflict: deny\n", &[r#"line 7: onConflict: unknown value "deny": expected skip or tcp"#])]

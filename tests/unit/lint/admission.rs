@@ -102,7 +102,7 @@ fn lists_five_findings_and_counts_the_rest() {
     let outcome = run(Mode::Enabled, &[], &Configuration::embedded(), &yaml::parse(&pod).unwrap());
     assert_eq!(outcome.findings.len(), 8);
     assert_eq!(outcome.warnings.len(), 6, "{:#?}", outcome.warnings);
-    assert_eq!(outcome.warnings.last().unwrap(), "… and 3 more: trainmesh lint");
+    assert_eq!(outcome.warnings.last().unwrap(), "… and 3 more; run `trainmesh lint` to list them");
     for warning in &outcome.warnings {
         assert!(warning.chars().count() <= 120, "{warning}");
     }
@@ -116,7 +116,7 @@ fn warns_about_the_mesh_once() {
                [{name: NCCL_DEBUG, value: INFO}]}]}}";
     let injected = [("istio-injection", "enabled")];
     let warning =
-        "FP021: NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
+        "FP021: NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
     let mut config = Configuration::embedded();
     check(Mode::Enabled, &injected, &config, job, &[warning]);
     let text =

@@ -58,7 +58,7 @@ fn trainer(metadata: &str, labels: &str) -> Scenario {
 #[rstest]
 #[case::captured(
     trainer("", "").labelled("istio-injection", "enabled"),
-    Some("NCCL and gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture")
+    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture")
 )]
 #[case::no_mesh(trainer("", ""), None)]
 #[case::traffic_label_set(trainer("", "").labelled("istio-injection", "enabled").labelled("trainmesh.dev/mesh-traffic", "leave"), None)]
@@ -222,7 +222,7 @@ fn fp033_mixed_node_types(#[case] scenario: Scenario, #[case] expected: Option<&
 #[rstest]
 #[case::no_node_has_gpudirect(
     train(RDMA).nodes(&[("a", &[("rdma/ib", 8)], Some(false))]),
-    Some("container train: GPUDirect not detected on nodes with rdma/ib")
+    Some("container train: no Mellanox or NVIDIA adapter detected on nodes with rdma/ib")
 )]
 #[case::one_node_has_gpudirect(train(RDMA).nodes(&[("a", &[("rdma/ib", 8)], Some(false)), ("b", &[("rdma/ib", 8)], Some(true))]), None)]
 #[case::not_detected(train(RDMA).nodes(&[("a", &[("rdma/ib", 8)], None)]), None)]

@@ -95,8 +95,8 @@ fn nothing_is_managed_when_termination_is_disabled() {
 
 /// The warning for a pod with these containers when port-forwards are disabled, as they are by default.
 #[rstest]
-#[case::by_a_post(pod(json!({}), &["train", "vault-agent"]), &["vault-agent keeps running: termination.portForward is false"])]
-#[case::two(pod(json!({}), &["train", "vault-agent", "daprd"]), &["vault-agent, daprd keep running: termination.portForward"])]
+#[case::by_a_post(pod(json!({}), &["train", "vault-agent"]), &["vault-agent keeps running: a port-forward is required, and termination.portForward is false"])]
+#[case::two(pod(json!({}), &["train", "vault-agent", "daprd"]), &["vault-agent, daprd keep running: a port-forward is required"])]
 #[case::by_annotation(pod(with_sidecars("sql=cloud-sql-proxy"), &["train", "sql"]), &["sql keeps running"])]
 #[case::by_a_command(pod(json!({}), &["train", "fluent-bit"]), &[])]
 #[case::no_entry(pod(with_sidecars("log"), &["train", "log"]), &[])]

@@ -154,7 +154,7 @@ impl MeshBypass {
                 fields.report_problem("interfaces", "missing: expected the interfaces to exclude".to_owned());
             }
             (IstioBypass::None | IstioBypass::DisableCapture | IstioBypass::DisableInjection, false) => {
-                fields.report_problem("interfaces", "interfaces requires istio: excludeInterfaces".to_owned());
+                fields.report_problem("interfaces", "requires istio: excludeInterfaces".to_owned());
             }
             _ => {}
         }

@@ -100,7 +100,7 @@ impl Section for Resource {
                 fields.report_problem("count", "expected ratio instead of count with mode: perGpu".to_owned());
             }
             None | Some(ResourceMode::PerPod | ResourceMode::PerContainer) if fields.has("ratio") => {
-                fields.report_problem("ratio", "ratio requires mode: perGpu".to_owned());
+                fields.report_problem("ratio", "requires mode: perGpu".to_owned());
             }
             _ => {}
         }

@@ -101,7 +101,7 @@ fn accepts(#[case] name: &str, #[case] value: &str) {
     "pix",
     "value: expected LOC, NVL, PIX, PXB, PHB or SYS, in capitals, found \"pix\""
 )]
-#[case::family("NCCL_SOCKET_FAMILY", "AF_INET4", "value: expected AF_INET, AF_INET6, found \"AF_INET4\"")]
+#[case::family("NCCL_SOCKET_FAMILY", "AF_INET4", "value: expected AF_INET or AF_INET6, found \"AF_INET4\"")]
 #[case::modifier_in_the_list(
     "NCCL_SOCKET_IFNAME",
     "=eth0,=eth1",
@@ -161,7 +161,7 @@ fn accepts(#[case] name: &str, #[case] value: &str) {
     "fd02::1:80",
     "value: expected host:port, or [address]:port for IPv6, found \"fd02::1:80\""
 )]
-#[case::protocol("NCCL_PROTO", "Simple,LL64", "value: expected LL, LL128, Simple, found \"Simple,LL64\"")]
+#[case::protocol("NCCL_PROTO", "Simple,LL64", "value: expected LL, LL128 or Simple, found \"Simple,LL64\"")]
 #[case::devices("NCCL_NETDEVS_POLICY", "MAX:0", "value: expected AUTO, ALL or MAX:4, found \"MAX:0\"")]
 #[case::empty_text("NCCL_NET", "", "value: expected text without leading or trailing spaces, found \"\"")]
 #[case::gloo_excludes(

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use super::list::{self, DeviceList};
+use crate::hint::one_of;
 
 /// Type and range of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,10 +77,10 @@ impl ValueKind {
         };
         match *self {
             Self::Integer { min, max } => check_integer(min..=max, value),
-            Self::Keyword(keywords) => expect(keywords.contains(&value), &keywords.join(", ")),
-            Self::KeywordIgnoreCase(keywords) => expect(is_keyword(keywords, value), &keywords.join(", ")),
+            Self::Keyword(keywords) => expect(keywords.contains(&value), &one_of(keywords)),
+            Self::KeywordIgnoreCase(keywords) => expect(is_keyword(keywords, value), &one_of(keywords)),
             Self::KeywordList(keywords) => {
-                expect(value.split(';').all(|part| is_keyword_list(keywords, part)), &keywords.join(", "))
+                expect(value.split(';').all(|part| is_keyword_list(keywords, part)), &one_of(keywords))
             }
             Self::Interfaces => list::check_interfaces(value),
             Self::Hcas => list::check_hcas(value, MAX_HCAS),

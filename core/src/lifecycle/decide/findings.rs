@@ -27,7 +27,8 @@ pub(super) fn proxy_died_early(input: &DecisionInput<'_>, roles: &Roles<'_>) -> 
     let ContainerState::Terminated { exit_code, .. } = proxy.state else { return None };
     let by_attempt = input.history.attempts(&proxy.name).is_some_and(ContainerAttempts::may_have_terminated);
     let main_running = roles.main.iter().any(|container| container.predict_restart() != RestartPrediction::Completed);
-    let restarts_all = input.facts.containers.iter().any(|it| it.predict_restart() == RestartPrediction::RestartsAll);
+    let restarts_all =
+        input.facts.containers.iter().any(|container| container.predict_restart() == RestartPrediction::RestartsAll);
     let died = proxy.predict_restart() == RestartPrediction::Completed && main_running && !by_attempt && !restarts_all;
     died.then(|| {
         PodFinding::about(PodFindingCode::ProxyDiedEarly, &proxy.name).with_detail(format!("exit code {exit_code}"))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{CheckResult, DecisionInput};
-use crate::lifecycle::history::Progress;
+use crate::lifecycle::history::NextAttempt;
 use crate::lifecycle::proxy_methods::proxy_attempts;
 use crate::lifecycle::restart_prediction::RestartPrediction;
 use crate::lifecycle::roles::{ProxyRole, Roles};
@@ -87,7 +87,10 @@ pub(super) fn next_action(
 pub(super) fn audit_finding(roles: &Roles<'_>) -> Option<PodFinding> {
     let proxy = if let ProxyRole::Classic(proxy) = roles.proxy { Some(proxy) } else { None };
     let targets = roles.sidecars.iter().map(|(sidecar, _)| *sidecar).chain(proxy);
-    let running: Vec<&str> = targets.filter(|it| it.state == ContainerState::Running).map(|it| &*it.name).collect();
+    let running: Vec<&str> = targets
+        .filter(|container| container.state == ContainerState::Running)
+        .map(|container| &*container.name)
+        .collect();
     (!running.is_empty()).then(|| PodFinding::new(PodFindingCode::WouldEnd).with_detail(running.join(", ")))
 }
 
@@ -105,11 +108,11 @@ fn termination_state(input: &DecisionInput<'_>, container: &ContainerFacts, atte
     };
     let methods: Vec<Method> = attempts.iter().map(|attempt| attempt.method).collect();
     let Some(previous) = input.history.attempts(&container.name) else { return due(attempts.first()) };
-    let (until, reason) = match previous.progress(id, &methods, input.now) {
-        Progress::Due(index) => return due(attempts.get(index)),
-        Progress::Terminating(until) => (until, WaitReason::Ending),
-        Progress::BackingOff(until) => (until, WaitReason::BackingOff),
-        Progress::GivenUp(until) => (until, WaitReason::GivenUp),
+    let (until, reason) = match previous.next_attempt(id, &methods, input.now) {
+        NextAttempt::Due(index) => return due(attempts.get(index)),
+        NextAttempt::Terminating(until) => (until, WaitReason::Ending),
+        NextAttempt::BackingOff(until) => (until, WaitReason::BackingOff),
+        NextAttempt::GivenUp(until) => (until, WaitReason::GivenUp),
     };
     if previous.deadline_exceeded(input.now) {
         TerminationState::DeadlineExceeded(until, reason)

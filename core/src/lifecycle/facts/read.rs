@@ -107,7 +107,7 @@ impl RestartRule {
 impl ContainerState {
     fn read(status: &Map<String, Value>) -> Self {
         let Some(state) = status.get("state") else { return Self::Absent };
-        if let Some(terminated) = state.get("terminated").filter(|it| it.is_object()) {
+        if let Some(terminated) = state.get("terminated").filter(|value| value.is_object()) {
             let exit_code =
                 terminated.get("exitCode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
             let Some(exit_code) = exit_code else { return Self::Absent };
@@ -117,7 +117,7 @@ impl ContainerState {
         if state.get("running").is_some_and(Value::is_object) {
             return Self::Running;
         }
-        match state.get("waiting").filter(|it| it.is_object()) {
+        match state.get("waiting").filter(|value| value.is_object()) {
             None => Self::Absent,
             Some(waiting) => {
                 let reason = waiting.get("reason").and_then(Value::as_str);
@@ -149,7 +149,7 @@ fn time(text: &str) -> Option<Timestamp> {
 
 /// Returns the containers that run as long as the pod: application containers and native sidecars.
 fn long_running_containers(pod: Pod<'_>) -> impl Iterator<Item = Container<'_>> {
-    pod.containers().filter(|it| matches!(it.kind, ContainerKind::App | ContainerKind::NativeSidecar))
+    pod.containers().filter(|container| matches!(container.kind, ContainerKind::App | ContainerKind::NativeSidecar))
 }
 
 /// Returns the restart rules of `container`. Too many count as one rule that always restarts the container.

@@ -48,9 +48,9 @@ pub(in crate::lifecycle) struct ContainerAttempts {
     last: (Method, AttemptOutcome),
 }
 
-/// State of the attempts on a container.
+/// When the next attempt on a container is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::lifecycle) enum Progress {
+pub(in crate::lifecycle) enum NextAttempt {
     /// The method with this index is due.
     Due(usize),
     /// Waiting for the container to exit.
@@ -136,28 +136,28 @@ impl ContainerAttempts {
         }
     }
 
-    /// Returns the state of the attempts on the running instance `id`, with `methods` in order of preference.
-    pub(in crate::lifecycle) fn progress(&self, id: &str, methods: &[Method], now: Timestamp) -> Progress {
+    /// Returns when the next attempt on the running instance `id` is due, with `methods` in order of preference.
+    pub(in crate::lifecycle) fn next_attempt(&self, id: &str, methods: &[Method], now: Timestamp) -> NextAttempt {
         let untried = methods.iter().position(|method| !self.tried.contains(method));
         if *self.id != *id {
             // The second instance is terminated at once, every later one after a backoff.
-            let next = Progress::Due(untried.unwrap_or(0));
+            let next = NextAttempt::Due(untried.unwrap_or(0));
             return if self.instances == 1 { next } else { self.after_backoff(next, now) };
         }
         if now < self.next {
             let sent = self.last.1.result == AttemptResult::Sent;
-            return if sent { Progress::Terminating(self.next) } else { Progress::BackingOff(self.next) };
+            return if sent { NextAttempt::Terminating(self.next) } else { NextAttempt::BackingOff(self.next) };
         }
         match untried {
-            Some(index) => Progress::Due(index),
+            Some(index) => NextAttempt::Due(index),
             // The node is unreachable: each attempt has had its own backoff.
-            None if self.misses as usize >= methods.len() => Progress::Due(0),
-            None => self.after_backoff(Progress::Due(0), now),
+            None if self.misses as usize >= methods.len() => NextAttempt::Due(0),
+            None => self.after_backoff(NextAttempt::Due(0), now),
         }
     }
 
     /// Returns `next` once the backoff after this round is over.
-    fn after_backoff(&self, next: Progress, now: Timestamp) -> Progress {
+    fn after_backoff(&self, next: NextAttempt, now: Timestamp) -> NextAttempt {
         let given_up = self.deadline_exceeded(now);
         let forbidden = self.last.1.result == AttemptResult::Forbidden;
         let wait = if given_up {
@@ -171,9 +171,9 @@ impl ContainerAttempts {
         if now >= due {
             next
         } else if given_up {
-            Progress::GivenUp(due)
+            NextAttempt::GivenUp(due)
         } else {
-            Progress::BackingOff(due)
+            NextAttempt::BackingOff(due)
         }
     }
 

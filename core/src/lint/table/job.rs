@@ -57,7 +57,10 @@ spec:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
-            fixed: r"spec:
+            fixed: r"# The job's template requests rdma/ib.
+metadata:
+  labels: {kueue.x-k8s.io/podset: main}
+spec:
   containers:
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}

@@ -68,11 +68,12 @@ pub(super) const CHECKS: &[Check] = &[
   - name: train
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
-            fixed: r"spec:
+            fixed: r#"# The nodes have the label with the value "true".
+spec:
   containers:
   - name: train
-    resources: {limits: {nvidia.com/gpu: 8}}
-",
+    resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
+"#,
         },
         run: placement::no_gpudirect,
     },

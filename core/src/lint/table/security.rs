@@ -92,11 +92,11 @@ pub(super) const CHECKS: &[Check] = &[
   - name: limits
     command: [sh, -c, "ulimit -l unlimited"]
 "#,
-            fixed: r#"spec:
-  initContainers:
-  - name: limits
-    command: [sh, -c, "cat /proc/self/limits"]
-"#,
+            fixed: r"spec:
+  containers:
+  - name: train
+    securityContext: {capabilities: {add: [IPC_LOCK]}}
+",
         },
         run: security::ulimit_in_init_container,
     },

@@ -46,12 +46,11 @@ pub(super) const CHECKS: &[Check] = &[
     env:
     - {name: FI_PROVIDER, value: "efa"}
 "#,
-            fixed: r#"spec:
+            fixed: r"spec:
   containers:
   - name: train
-    env:
-    - {name: FI_EFA_USE_HUGE_PAGE, value: "0"}
-"#,
+    env: []
+",
         },
         run: tuning::obsolete_efa,
     },

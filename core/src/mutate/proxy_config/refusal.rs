@@ -53,19 +53,21 @@ impl Refusal {
     #[must_use]
     pub fn message(self) -> &'static str {
         match self {
-            Self::Syntax => "is not valid YAML or nested too deeply: Istio rejects the pod; fix it",
+            Self::Syntax => "is not valid YAML (Istio rejects the pod) or is nested too deeply; fix it",
             Self::SeveralDocuments => "has several YAML documents; Istio reads the first; keep one",
             Self::NotAMapping => "is not a mapping; write `field: value` lines or a JSON object",
             Self::DuplicateKey => "sets a key twice; remove one of them",
-            Self::TwoSpellings => "sets the hold to true and, spelled otherwise, to false; remove one",
+            Self::TwoSpellings => "sets the hold to true and, in another spelling, to false; remove one",
             Self::Quoted => "sets the hold to a string: Istio rejects the pod; remove the quotes",
             Self::Null => "sets the hold to null; set it to true or remove it",
-            Self::NotABoolean => "sets the hold to no boolean: Istio rejects the pod; set it to true",
+            Self::NotABoolean => {
+                "sets the hold to a value that is not a boolean: Istio rejects the pod; set it to true"
+            }
             Self::Directive => "contains a % directive; remove it or add the hold manually",
             Self::Tag => "contains a YAML tag (`!`); remove it or add the hold manually",
             Self::Tab => "is indented with tabs, which Istio's parser rejects; use spaces",
             Self::Character => "has a control character or unusual line break; escape it in quotes",
-            Self::Key => "has a key that YAML 1.1 may not read as a string; quote it",
+            Self::Key => "has a key that is not a plain string on one line; quote it or add the hold manually",
             Self::MergeKey => "uses a merge key (`<<`); expand it or add the hold manually",
             Self::Aliases => "uses too many or nested aliases; expand them or add the hold manually",
             Self::NotFinite => "has an infinite number or NaN: Istio rejects the pod; remove it",

@@ -11,7 +11,7 @@ pub(in crate::mutate) const MANAGED: &str = "true";
 /// Prefix of warnings.
 const NAME: &str = "termination.managed";
 /// Reason why a sidecar with an HTTP termination method is not terminated.
-const PORT_FORWARD_DISABLED: &str = "termination.portForward is false";
+const PORT_FORWARD_DISABLED: &str = "a port-forward is required, and termination.portForward is false";
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     let settings = &context.snapshot.config.termination;

@@ -66,8 +66,10 @@ fn guards_the_default_pod_security_of_the_cluster(#[case] level: &str, #[case] p
     let scenario = Scenario::with(&format!("podSecurityDefault: {level}"), &format!("transport: ib\n{profile}"));
     let outcome = scenario.run(&pod());
     assert_eq!(decision(&outcome), expected, "{:?}", outcome.warnings);
-    let warned =
-        outcome.warnings.iter().any(|it| it.contains(&format!("the cluster's Pod Security default {level} forbids")));
+    let warned = outcome
+        .warnings
+        .iter()
+        .any(|warning| warning.contains(&format!("the cluster's Pod Security default {level} forbids")));
     assert_eq!(warned, expected.starts_with("refused"), "{:?}", outcome.warnings);
     // The namespace's own label takes precedence.
     for (own, expected) in [("privileged", "applied FabricAdded"), ("restricted", "refused FabricGuarded")] {

@@ -110,10 +110,9 @@ fn a_profile_applies_only_in_its_namespaces(
     let expected = if allowed { "applied FabricAdded" } else { "refused FabricNotAllowed" };
     assert_eq!(decision(&outcome), expected, "{:?}", outcome.warnings);
     assert_eq!(changes_more_than_marks(&outcome.patch), allowed);
-    let warned = outcome
-        .warnings
-        .iter()
-        .any(|warning| warning == "fabric f not applied: it is not available in namespace team-a");
+    let warned = outcome.warnings.iter().any(|warning| {
+        warning == "fabric f not applied: the profile is not available in namespace team-a: select another one"
+    });
     assert_eq!(warned, !allowed, "{:?}", outcome.warnings);
 }
 

@@ -86,7 +86,7 @@ impl World {
         let leader = &mut self.leaders[leader];
         if leader.ca_bundle.is_none() {
             let ca_bundle = self.ca_bundle.current().cloned();
-            let ids = ca_bundle.iter().flat_map(|set| &set.cas).map(|it| it.id);
+            let ids = ca_bundle.iter().flat_map(|set| &set.cas).map(|ca| ca.id);
             let before = std::mem::take(&mut leader.trusted_since);
             leader.trusted_since = ids.map(|id| (id, before.get(&id).copied().unwrap_or(passed))).collect();
             leader.ca_bundle = Some((self.ca_bundle.version, ca_bundle));
@@ -120,7 +120,7 @@ impl World {
             let all = [&facts.ca_secret, &facts.ca_bundle].into_iter().flatten().flat_map(|set| &set.cas);
             let all = all.chain(facts.serving_secret.iter().flat_map(|secret| &secret.bundle.cas));
             let all: BTreeMap<CertificateId, CaFacts> =
-                all.map(|it| (it.id, CaFacts { has_key: false, ..*it })).collect();
+                all.map(|ca| (ca.id, CaFacts { has_key: false, ..*ca })).collect();
             CertificateSet { cas: ids.iter().map(|id| all[id]).collect(), foreign: false }
         };
         match next_step(&facts, &Self::schedule()) {
@@ -162,7 +162,7 @@ impl World {
         let lagging = self.replicas_lag();
         let (ca_secret, serving_secret, ca_bundle) =
             (self.ca_secret.current(), self.serving_secret.current(), self.ca_bundle.current());
-        let established = ca_bundle.into_iter().flat_map(|set| &set.cas).map(|it| it.id).collect();
+        let established = ca_bundle.into_iter().flat_map(|set| &set.cas).map(|ca| ca.id).collect();
         let facts = RotationFacts {
             now: self.time(),
             ca_secret: ca_secret.cloned(),

@@ -142,7 +142,8 @@ fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, count
     let requested_in_pod = mode == ResourceMode::PerPod && requests(planner.pod).any(|(_, resource)| resource == name);
     let (mut in_pod, mut added, mut equal) = (0_u64, 0_u64, 0_usize);
     let mut missing = Vec::new();
-    let mut notes = Vec::new();
+    let mut kept = Vec::new();
+    let mut declined = Vec::new();
     let mut claimed = Vec::new();
     for (index, (target, count)) in planner.targets.iter().zip(counts).enumerate() {
         let requested = target.requested(name);
@@ -152,13 +153,13 @@ fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, count
             continue;
         }
         match requested {
-            Some(0) => notes.push(Err(format!("{name}: 0 in {}", target.container.name()))),
+            Some(0) => declined.push(format!("{} requests 0 {name}", target.container.name())),
             Some(own) => {
                 in_pod = in_pod.saturating_add(own);
                 if own == *count {
                     equal += 1;
                 } else {
-                    notes.push(Ok(format!("{name}: {own} in {}", target.container.name())));
+                    kept.push(format!("{name}: {own} in {}", target.container.name()));
                 }
             }
             None if *count == 0 || requested_in_pod => {}
@@ -173,11 +174,11 @@ fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, count
             }
         }
     }
-    for note in notes {
-        match note {
-            Ok(kept) => planner.note_kept(kept),
-            Err(problem) => planner.add_conflict(problem, "remove it or the label trainmesh.dev/fabric"),
-        }
+    for part in kept {
+        planner.note_kept(part);
+    }
+    for problem in declined {
+        planner.add_conflict(problem, "remove the request or the label trainmesh.dev/fabric");
     }
     for adapters in claimed {
         planner.note_found(adapters);

@@ -87,7 +87,10 @@ fn make_privileged(planner: &mut Planner<'_>) {
         }
     }
     if let Some(container) = declined {
-        planner.add_conflict(format!("{container} must not be privileged"), "select another fabric");
+        planner.add_conflict(
+            format!("{container} sets privileged or allowPrivilegeEscalation to false"),
+            "remove it or select another fabric",
+        );
     }
     if !missing.is_empty() {
         let suffix = planner.container_suffix(&missing);

@@ -77,7 +77,8 @@ impl Selection<'_> {
 
     /// Returns the decision for a pod whose namespace may not use the profile.
     pub(super) fn refuse_namespace(&self, context: &RuleContext<'_>) -> RuleDecision {
-        let problem = format!("it is not available in namespace {}", context.snapshot.namespace);
+        let problem =
+            format!("the profile is not available in namespace {}: select another one", context.snapshot.namespace);
         let warning = format!("fabric {} not applied: {problem}", self.name);
         RuleDecision::refused(Reason::FabricNotAllowed, format!("{}: {problem}", self.name), warning)
     }

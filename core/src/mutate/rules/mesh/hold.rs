@@ -129,8 +129,10 @@ fn likely_cause(context: &RuleContext<'_>, proxy: Proxy<'_>) -> &'static str {
             "istio-proxy has another postStart hook"
         }
         Hold::True if proxy.rendered_hold() == Some(false) => "the trainmesh webhook is called after Istio's injector",
-        Hold::True => "Istio ignored it: check global.proxy.lifecycle and the order of webhooks",
+        Hold::True => "Istio ignored the annotation: check global.proxy.lifecycle and webhook order",
         Hold::False => "proxy.istio.io/config sets holdApplicationUntilProxyStarts: false",
-        Hold::Missing { .. } | Hold::Refused(_) => "the pod arrived injected: set the hold in its template",
+        Hold::Missing { .. } | Hold::Refused(_) => {
+            "the pod template already contains istio-proxy: set the hold in the template"
+        }
     }
 }

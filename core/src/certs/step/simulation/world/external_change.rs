@@ -77,7 +77,7 @@ impl World {
         }
         let sets =
             [&ca_secret, &ca_bundle].into_iter().flatten().chain(serving_secret.iter().map(|secret| &secret.bundle));
-        let known: BTreeSet<CertificateId> = sets.flat_map(|set| &set.cas).map(|it| it.id).collect();
+        let known: BTreeSet<CertificateId> = sets.flat_map(|set| &set.cas).map(|ca| ca.id).collect();
         if !self
             .served()
             .iter()

@@ -73,10 +73,11 @@ impl World {
 /// Returns the certificate that replicas load from this revision, if it is usable.
 fn loaded_certificate(revision: &Revision<ServingSecret>) -> Option<(i64, CertificateFacts)> {
     let secret = revision.value.as_ref()?;
-    let certificate = secret.certificate.filter(|it| it.matches_service && trusts(&secret.bundle, it))?;
+    let certificate =
+        secret.certificate.filter(|certificate| certificate.matches_service && trusts(&secret.bundle, certificate))?;
     Some((revision.since, certificate))
 }
 
 pub(super) fn trusts(set: &CertificateSet, certificate: &CertificateFacts) -> bool {
-    set.cas.iter().any(|it| Some(it.id) == certificate.issuer)
+    set.cas.iter().any(|ca| Some(ca.id) == certificate.issuer)
 }

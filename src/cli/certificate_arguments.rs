@@ -17,7 +17,7 @@ use trainmesh_core::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 #[derive(Debug, Args)]
 pub(super) struct CertificateArguments {
     /// Issuer of the webhook's certificates
-    #[arg(long, value_enum, value_name = "WHO", default_value_t = Issuer::SelfManaged, env = "TRAINMESH_CERTIFICATES")]
+    #[arg(long, value_enum, value_name = "ISSUER", default_value_t = Issuer::SelfManaged, env = "TRAINMESH_CERTIFICATES")]
     certificates: Issuer,
     /// Name of the Service that the apiserver calls
     #[arg(long, value_name = "NAME", default_value = SERVICE, env = "TRAINMESH_SERVICE")]

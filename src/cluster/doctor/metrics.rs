@@ -10,7 +10,7 @@ use kube::{Client, ResourceExt as _};
 
 use super::super::list::list;
 use super::super::request::{RequestError, send};
-use super::deployed::{Pod, pods};
+use super::objects::{Pod, pods};
 
 /// Label selector of the pods of both servers.
 const SELECTOR: &str = "app.kubernetes.io/name=trainmesh,app.kubernetes.io/component in (webhook,controller)";

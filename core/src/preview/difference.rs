@@ -10,7 +10,7 @@ use crate::keys;
 
 /// A field that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drift {
+pub struct FieldDifference {
     /// JSON pointer of the field.
     pub field: String,
     /// Value in the preview; `None` if absent.
@@ -34,14 +34,14 @@ pub fn dry_run_pod(pod: &Value) -> Value {
 
 /// Returns the fields written by trainmesh in which `live`, the pod that the cluster returned, differs from `report`.
 #[must_use]
-pub fn find_drift(report: &PodReport, live: &Value) -> Vec<Drift> {
+pub fn find_differences(report: &PodReport, live: &Value) -> Vec<FieldDifference> {
     let applied = PointerBuf::from_tokens(["metadata", "annotations", keys::APPLIED]);
     let written = report.patch.operations().iter().filter_map(leaf_path).map(ToString::to_string);
     // If the preview changes nothing, the annotation shows that trainmesh in the cluster still changed the pod.
     let unexpected = report.patch.is_empty().then(|| applied.to_string());
     let compare = |field: String| {
         let (shown, live) = (text(&report.pod, &field), text(live, &field));
-        (shown != live).then_some(Drift { field, shown, live })
+        (shown != live).then_some(FieldDifference { field, shown, live })
     };
     written.chain(unexpected).filter_map(compare).collect()
 }
@@ -105,7 +105,8 @@ mod tests {
     ) {
         let live =
             json!({"metadata": {"name": "b", "annotations": annotations}, "spec": {"dnsPolicy": "ClusterFirst"}});
-        let fields: Vec<String> = find_drift(&report(labels), &live).into_iter().map(|drift| drift.field).collect();
+        let fields: Vec<String> =
+            find_differences(&report(labels), &live).into_iter().map(|difference| difference.field).collect();
         assert_eq!(fields, expected);
     }
 }

@@ -7,7 +7,7 @@ use kube::{Api, Client, ResourceExt as _};
 
 use super::super::list::list;
 use super::super::request::{RequestError, find};
-use super::deployed::{Deployment, PodSpec, deployments};
+use super::objects::{Deployment, PodSpec, deployments};
 use super::readable;
 use trainmesh_core::doctor::{Istiod, Readable, Servers};
 use trainmesh_core::objects::{CONTROLLER_DEPLOYMENT, SERVICE, WEBHOOK_DEPLOYMENT};

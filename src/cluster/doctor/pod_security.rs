@@ -1,7 +1,7 @@
 //! Probes, with one dry run per namespace, whether namespaces without a Pod Security label admit what fabric profiles
 //! add.
 //!
-//! No API exposes the cluster-wide default in the apiserver's `AdmissionConfiguration`. So the checkup creates a pod
+//! No API exposes the cluster-wide default in the apiserver's `AdmissionConfiguration`. So `doctor` creates a pod
 //! that level `baseline` forbids as a dry run, with the user's permissions. Only a denial by Pod Security or by the
 //! security context constraints of `OpenShift` is conclusive; any other response leaves the level unknown.
 

@@ -4,11 +4,11 @@
 //! findings from incomplete facts would be unreliable.
 
 mod certificate;
-mod deployed;
 mod installed;
 mod metrics;
+mod objects;
+mod permissions;
 mod pod_security;
-mod reviews;
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ use trainmesh_core::scope::{Installation, Mode};
 type Namespaces = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Collects the facts about an installation.
-pub async fn facts(client: &Client, installation: &Installation) -> Result<InstallationFacts, RequestError> {
+pub async fn collect_facts(client: &Client, installation: &Installation) -> Result<InstallationFacts, RequestError> {
     let namespace = installation.namespace();
     // Requested first and alone: it needs no permission, so a failure means that the cluster is unreachable.
     let version = version(client).await?;
@@ -56,10 +56,10 @@ pub async fn facts(client: &Client, installation: &Installation) -> Result<Insta
     servers.controller |= servers.own_certificate || effective.termination.enabled;
     let needed = doctor::required_permissions(&effective, &servers, namespace);
     let served = opted_in_namespaces(namespaces.known(), installation);
-    let denied = readable(reviews::denied(client, &servers, namespace, needed, &served)).await?;
+    let denied = readable(permissions::denied(client, &servers, namespace, needed, &served)).await?;
     let pod_security = pod_security::probe(client, &effective.fabric, &namespaces, installation).await;
     let unused_permissions = doctor::unused_permissions(&effective, &servers);
-    let unused_permissions = readable(reviews::granted(client, &servers, namespace, unused_permissions)).await?;
+    let unused_permissions = readable(permissions::granted(client, &servers, namespace, unused_permissions)).await?;
     let configurations = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
     let host = service_host(SERVICE, namespace);
     Ok(InstallationFacts {

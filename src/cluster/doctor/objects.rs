@@ -1,4 +1,4 @@
-//! The fields of Deployments and pods that a checkup reads. The complete types would add a twentieth to the size of the
+//! The fields of Deployments and pods that `doctor` reads. The complete types would add a twentieth to the size of the
 //! binary.
 
 use k8s_openapi::api::apps::v1;
