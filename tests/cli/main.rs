@@ -15,6 +15,7 @@
 
 mod certs;
 mod checkpoint_interval;
+mod claims;
 mod commands;
 mod documentation;
 mod fabric;
