@@ -67,7 +67,9 @@ fn facts(requests: &[Value]) -> ClaimFacts {
 
 fn run(profile: &str, pod: &Value, facts: &ClaimFacts) -> Outcome {
     let config = Configuration::default();
-    let labels = BTreeMap::from([("trainmesh.dev/fabric".to_owned(), profile.to_owned())]);
+    let labels = Some(profile).filter(|profile| !profile.is_empty());
+    let labels: BTreeMap<String, String> =
+        labels.map(|profile| ("trainmesh.dev/fabric".to_owned(), profile.to_owned())).into_iter().collect();
     let cluster = ClusterView { claims: facts.view("team-a"), ..ClusterView::default() };
     let facts = Snapshot { cluster, ..snapshot(&labels, &config) };
     let outcome = mutate(pod, &facts);
@@ -183,4 +185,23 @@ fn unknown_claims_are_named(#[case] profile: &str, #[case] pod: Value, #[case] e
     let outcome = run(profile, &pod, &ClaimFacts::default());
     assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (expected, true), "{}", text(&outcome));
     assert_eq!(outcome.warnings.is_empty(), expected == NONE, "{:?}", outcome.warnings);
+}
+
+#[rstest]
+#[case::efa(claiming(), &[exactly("gpu", "gpu.nvidia.com", 1), exactly("efa", "efa.networking.k8s.aws", 1)], ": the pod claims efa.networking.k8s.aws: profiles eks-efa, eks-efa-dra fit")]
+#[case::gib(with_gpus(8), &[exactly("nic", "mrdma.google.com", 8)], ": the pod claims mrdma.google.com: profiles gke-mrdma-dra, gke-mrdma-dra-a4x-max fit")]
+#[case::too_few_gpus(with_gpus(1), &[exactly("nic", "mrdma.google.com", 1)], "")]
+#[case::adapters_without_a_transport(claiming(), &[exactly("gpu", "gpu.nvidia.com", 1), dranet("dranet.net", 1)], "")]
+#[case::admin_access(with_gpus(8), &[admin("efa.networking.k8s.aws")], "")]
+#[case::claimed_gpus_beside_requested_adapters(
+    with(claiming(), "/spec/containers/0/resources/limits", json!({"vpc.amazonaws.com/efa": 32})),
+    &[exactly("gpu", "gpu.nvidia.com", 8)],
+    ": the pod requests vpc.amazonaws.com/efa: profile eks-efa fits"
+)]
+fn pods_without_a_profile_get_a_suggestion(#[case] pod: Value, #[case] requests: &[Value], #[case] expected: &str) {
+    let outcome = run("", &pod, &facts(requests));
+    assert_eq!(
+        fabric(&outcome).message,
+        format!("neither the pod nor the namespace selects a fabric profile{expected}")
+    );
 }

@@ -5,7 +5,7 @@ use super::resources::Problem;
 use super::target::{TargetContainer, Uncertainty};
 use crate::config::Profile;
 use crate::config::profile::{ResourceName, Transport};
-use crate::dra::{AdapterKind, ClaimSource, ClaimedDevices, DeviceKind, PodClaim, PodClaims};
+use crate::dra::{AdapterKind, ClaimSource, ClaimView, ClaimedDevices, DeviceKind, PodClaim, PodClaims};
 use crate::mutate::rules::RuleContext;
 use crate::pod::{Accelerators, Container};
 
@@ -79,7 +79,9 @@ pub(super) fn claimed_adapters(planner: &Planner<'_>, target: &TargetContainer<'
     }
     let devices = planner.claims.devices(target.container);
     let is_others = |claim: &PodClaim<'_>| !matches!(claim.source, ClaimSource::Template(template) if planner.profile.names_template(template));
-    let suitable = devices.filter(|(claim, devices)| is_others(claim) && suits(planner, devices) && !devices.is_admin);
+    let suitable = devices.filter(|(claim, devices)| {
+        is_others(claim) && suits(planner.profile, planner.cluster.claims, devices) && !devices.is_admin
+    });
     let mut suitable = suitable.peekable();
     let (claim, ClaimedDevices { class, count, .. }) = suitable.peek()?;
     let text = format!("{count} {class} by {}", claim.source);
@@ -95,13 +97,12 @@ pub(super) fn claims_adapters(planner: &Planner<'_>) -> bool {
 
 /// Returns true if the devices are adapters that the profile would add: of its class, or of a class for its transport.
 /// Networks belong to adapters that the profile attaches itself.
-pub(super) fn suits(planner: &Planner<'_>, devices: &ClaimedDevices<'_>) -> bool {
-    let profile = planner.profile;
+pub(super) fn suits(profile: &Profile, view: ClaimView<'_>, devices: &ClaimedDevices<'_>) -> bool {
     let Some(DeviceKind::Adapter(kind)) = devices.kind else { return false };
     if profile.attaches_networks() {
         return false;
     }
-    let classes = planner.cluster.claims.classes();
+    let classes = view.classes();
     let resources = profile.resources.iter().map(|resource| &resource.name).chain(&profile.dra.extended_resource);
     let mut own_classes = resources.filter_map(|name| classes.class_of_resource(ResourceName::as_str(name)));
     match (kind, profile.transport) {

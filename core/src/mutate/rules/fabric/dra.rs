@@ -75,7 +75,8 @@ fn foreign_claim(planner: &Planner<'_>) -> Option<Problem> {
                 let is_foreign = |devices: &&ClaimedDevices<'_>| {
                     let may_be_adapter =
                         devices.kind.is_none_or(|kind| kind.is_adapter() || kind == DeviceKind::Interface);
-                    let is_own = user.is_some_and(|target| has(target, devices)) && suits(planner, devices);
+                    let is_own = user.is_some_and(|target| has(target, devices))
+                        && suits(profile, planner.cluster.claims, devices);
                     may_be_adapter && !devices.is_admin && !is_own
                 };
                 let ClaimedDevices { class, count, .. } = devices.find(is_foreign)?;
