@@ -76,6 +76,28 @@ var cases = []struct {
 		apiserver_admission_webhook_fail_open_count{name="other.example.com",type="admit"} 0+10x60
 		apiserver_admission_webhook_request_total{name="other.example.com",code="503"} 0+10x60`, 30 * time.Minute, ""},
 	{"TrainmeshFailsOpen", `apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+10x60`, 30 * time.Minute, ""},
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="503"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503",rejected="true"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200",rejected="false"} 0+90x60`, 30 * time.Minute, "10%"},
+	// The first failure creates the series, and controllers retry.
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="500"} _x10 1+1x50
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="500",rejected="true"} _x10 1+1x50`, 30 * time.Minute, "100%"},
+	// With failurePolicy Ignore, nothing is rejected.
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503",rejected="false"} 0+10x60`, 30 * time.Minute, ""},
+	// A pod above the limits, which a tenant can create.
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="413"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="413",rejected="true"} 0+10x60`, 30 * time.Minute, ""},
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{name="other.example.com",error_type="calling_webhook_error",rejection_code="503"} 0+10x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200",rejected="false"} 0+10x60`, 30 * time.Minute, ""},
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="503"} 0+1x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200",rejected="false"} 0+99x60`, 30 * time.Minute, ""},
 	{"TrainmeshApiserverUnmonitored", `trainmesh_admission_reviews_total{outcome="patched"} 1x60`, 40 * time.Minute, "Scrape the apiserver"},
 	{"TrainmeshApiserverUnmonitored", `
 		trainmesh_admission_reviews_total{outcome="patched"} 1x60
@@ -174,7 +196,7 @@ var cases = []struct {
 }
 
 // Critical alerts page somebody: no tenant must be able to trigger one.
-var critical = []string{"TrainmeshFailsOpen", "TrainmeshNoLeader", "TrainmeshPrematureEnd", "TrainmeshWebhookDown"}
+var critical = []string{"TrainmeshFailsClosed", "TrainmeshFailsOpen", "TrainmeshNoLeader", "TrainmeshPrematureEnd", "TrainmeshWebhookDown"}
 
 func TestCritical(t *testing.T) {
 	var found []string

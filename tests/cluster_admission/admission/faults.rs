@@ -101,6 +101,12 @@ fn unknown_namespace_labels_fail_the_review(#[case] policy: &str) {
         check_failed_open(&creation(&namespace, "train"));
     } else {
         assert!(created.stderr.contains("could not read the labels of the namespace"), "{}", created.stderr);
+        // The alert TrainmeshFailsClosed selects this series.
+        let rejected = Cluster::get().metric(
+            "apiserver_admission_webhook_rejection_count",
+            "error_type=\"calling_webhook_error\",name=\"inject.trainmesh.dev\",operation=\"CREATE\",rejection_code=\"500\"",
+        );
+        assert!(rejected > 0);
     }
     assert!(webhook.process.metric("trainmesh_admission_reviews_total{outcome=\"namespace_failed\"}") > Some(0));
 }
