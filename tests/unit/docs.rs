@@ -20,7 +20,7 @@ fn every_reason_is_documented() {
     let (_, table) = documented.split_once("## Reasons\n").unwrap();
     let rows: Vec<String> =
         Reason::ALL.iter().map(|reason| format!("| `{}` | {} |", reason.code(), reason.text())).collect();
-    let expected = format!("\n| code | words |\n|---|---|\n{}\n", rows.join("\n"));
+    let expected = format!("\n| code | meaning |\n|---|---|\n{}\n", rows.join("\n"));
     assert_eq!(table, expected, "replace what follows `## Reasons` in docs/rules.md by:\n{expected}");
 }
 
@@ -78,7 +78,7 @@ fn supported_versions_are_those_that_the_tests_run() {
 #[test]
 fn every_doctor_finding_is_documented() {
     let documented = include_str!("../../docs/operations.md");
-    let (_, rest) = documented.split_once("| code | level | words |\n|---|---|---|\n").unwrap();
+    let (_, rest) = documented.split_once("| code | level | meaning |\n|---|---|---|\n").unwrap();
     let (table, _) = rest.split_once("\n\n").unwrap();
     let row = |code: &Code| format!("| `{}` | {} | {} |", code.code(), level_name(code.severity()), code.text());
     let expected: Vec<String> = Code::ALL.iter().map(row).collect();
