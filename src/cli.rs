@@ -30,6 +30,7 @@ mod runtime;
 mod server;
 #[cfg(feature = "cluster")]
 mod signals;
+mod skipped_files;
 #[cfg(feature = "cluster")]
 mod status_message;
 #[cfg(feature = "cluster")]
@@ -195,6 +196,11 @@ fn print_warning(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
 /// Prints a difference between a preview and a cluster.
 fn print_difference(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
     print_line(stderr, style::WARNING, "difference", message);
+}
+
+/// Prints a cause for which `--fail-on` fails.
+fn print_cause(stderr: &mut impl Write, message: std::fmt::Arguments<'_>) {
+    print_line(stderr, style::ERROR, "failed", message);
 }
 
 /// Prints a note.

@@ -2,8 +2,14 @@
 //!
 //! [`Inputs`] can be read more than once. [`trainmesh_core::manifest`] parses the documents.
 
+mod directory;
 mod inputs;
 mod kustomize;
+mod kustomize_origins;
+mod paths;
+mod pattern;
 mod source;
 
 pub use inputs::{InputError, Inputs};
+pub use paths::normalize;
+pub use pattern::Pattern;

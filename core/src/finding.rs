@@ -47,6 +47,17 @@ pub struct Finding {
     pub subject: String,
     /// Documentation of the code: the path of a page in the repository, with an anchor.
     pub link: &'static str,
+    /// One-based line of the manifest with the affected field, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+impl Finding {
+    /// Returns true if `other` differs only by its line.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Self { line: other.line, ..self.clone() } == *other
+    }
 }
 
 impl fmt::Display for Finding {

@@ -11,8 +11,10 @@ pub mod encoding;
 mod json;
 mod lines;
 mod object;
+mod parse;
 pub(crate) mod placeholder;
 mod reader;
+mod skipped;
 mod split;
 mod substitutions;
 mod warning;
@@ -24,8 +26,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use lines::{LocatedDocument, locate};
+pub use lines::DocumentText;
 pub use reader::Documents;
+pub use skipped::{CHART_FILE, KUSTOMIZATION_FILES, SkippedFile};
 pub use substitutions::{Substitutions, Variable, VariableError};
 pub use warning::DocumentWarning;
 
@@ -40,6 +43,22 @@ pub trait Source {
 
     /// Opens the source at its start. The message of an error of kind `InvalidData` is reported as is.
     fn open(&self) -> io::Result<Box<dyn Read + '_>>;
+
+    /// Returns how the source was found.
+    fn origin(&self) -> Origin {
+        Origin::Named
+    }
+}
+
+/// How a source was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The user specified it.
+    Named,
+    /// It is a file of a directory: if it contains no object, it is skipped.
+    Directory,
+    /// It is a file of a directory with the templates of a Helm chart: it is skipped.
+    ChartTemplates,
 }
 
 /// An object of a manifest, which has an `apiVersion` and a `kind`.
@@ -57,6 +76,8 @@ pub struct Document {
     pub namespace: Option<String>,
     /// Object as JSON.
     pub value: Value,
+    /// Text of the document, in which fields are located.
+    pub text: DocumentText,
     /// Warnings about the text of the document; only its first object has them.
     pub warnings: Vec<DocumentWarning>,
 }
@@ -72,6 +93,8 @@ pub struct DocumentError {
     pub line: Option<u64>,
     /// Error message.
     pub message: String,
+    /// Set if the document is not an error, because its file is one of a directory that is not a manifest.
+    pub skipped: Option<SkippedFile>,
 }
 
 impl fmt::Display for DocumentError {

@@ -1,5 +1,6 @@
 //! Previews the webhook: runs its engine on the pods that the operator of a manifest would create.
 
+mod causes;
 mod difference;
 mod hints;
 mod invalid_field;
@@ -17,11 +18,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use causes::Condition;
 pub use difference::{FieldDifference, dry_run_pod, find_differences};
 pub use invalid_field::InvalidField;
 pub use live::{AppliedFabric, LiveNamespace, LivePod, WebhookResult, WebhookTrace};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
-pub use report::PodReport;
+pub use report::{PodReport, locate};
 pub use summary::Summary;
 
 use crate::cluster_facts::ClusterFacts;

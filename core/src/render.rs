@@ -17,7 +17,7 @@ pub use explain::Explain;
 pub use json::{Json, error_to_json, warning_to_json};
 pub use layout::Layout;
 pub use patch::SinglePatch;
-pub use text::write_finding;
+pub use text::{ExplainedChecks, position, write_finding};
 pub use yaml::Yaml;
 
 use crate::manifest::{DocumentError, DocumentWarning};

@@ -125,8 +125,26 @@ pub enum RenderError {
         advice: String,
     },
     /// The manifest refers to another manifest that is not in the input.
-    #[error("{0}")]
-    Unresolved(String),
+    #[error("{message}")]
+    Unresolved {
+        /// Path of the reference in the manifest, as `kubectl explain` writes it.
+        path: String,
+        /// The missing object, and how to provide it.
+        message: String,
+    },
+}
+
+impl RenderError {
+    /// Returns the path of the field in the manifest, as `kubectl explain` writes it.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            // It may be a description that ends with the path: `a container named a in spec.template`.
+            Self::Missing(path) => path.rsplit(' ').next(),
+            Self::Invalid { path, .. } | Self::Placeholder { path, .. } | Self::Unresolved { path, .. } => Some(path),
+            Self::Version { .. } => None,
+        }
+    }
 }
 
 impl WorkloadKind {

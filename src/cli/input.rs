@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 
 use super::fabric::unknown_profile;
-use crate::manifest::Inputs;
+use crate::manifest::{Inputs, Pattern};
 use trainmesh_core::config::Configuration;
 use trainmesh_core::keys;
 use trainmesh_core::labels;
@@ -27,9 +27,12 @@ pub(super) struct InputArguments {
     /// Directory of a kustomization, which kubectl or kustomize on the PATH renders; can be repeated
     #[arg(short, long, value_name = "DIR", conflicts_with = "recursive")]
     kustomize: Vec<PathBuf>,
-    /// Process directories recursively
+    /// Process directories recursively, except hidden ones
     #[arg(short = 'R', long)]
     recursive: bool,
+    /// Leave out files and subdirectories of directories, with patterns as in .gitignore; can be repeated
+    #[arg(long, value_name = "GLOB", value_parser = Pattern::parse, conflicts_with = "kustomize")]
+    exclude: Vec<Pattern>,
     /// Replace ${NAME} and $NAME in the manifests, as envsubst does for this name only; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = Variable::parse)]
     set: Vec<Variable>,
@@ -43,9 +46,9 @@ pub(super) struct InputArguments {
     /// Configuration to use instead of the embedded one, or the manifest of its `ConfigMap`
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     pub(super) config: Option<PathBuf>,
-    /// Labels of every namespace, replacing all others; empty for none
+    /// Labels of every namespace, replacing all others; empty for none; can be repeated
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = parse_labels)]
-    namespace_labels: Option<BTreeMap<String, String>>,
+    namespace_labels: Option<Vec<BTreeMap<String, String>>>,
     /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label takes precedence
     #[arg(long, value_name = "PROFILE")]
     pub(super) fabric: Option<String>,
@@ -66,7 +69,7 @@ impl InputArguments {
     pub(super) fn open(&self) -> anyhow::Result<Inputs> {
         let substitutions = Substitutions::new(self.set.iter().cloned()).context("--set")?;
         let inputs = if self.kustomize.is_empty() {
-            Inputs::open(&self.filename, self.recursive, io::stdin())?
+            Inputs::open_except(&self.filename, self.recursive, &self.exclude, io::stdin())?
         } else {
             Inputs::kustomize(&self.kustomize)?
         };
@@ -84,7 +87,9 @@ impl InputArguments {
     /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports
     /// errors. Fails if `--set` names a variable that no document contains, because it is probably misspelled.
     pub(super) fn read_context(&self, inputs: &Inputs) -> anyhow::Result<ManifestContext> {
-        let mut context = ManifestContext::new(self.namespace_labels.clone());
+        let labels = self.namespace_labels.as_ref().map(|maps| maps.iter().flatten());
+        let labels = labels.map(|entries| entries.map(|(key, value)| (key.clone(), value.clone())).collect());
+        let mut context = ManifestContext::new(labels);
         if let Some(fabric) = &self.fabric {
             context = context.with_label(keys::FABRIC, fabric);
         }
@@ -111,8 +116,9 @@ pub(super) fn document_error(document: &Document, error: &RenderError) -> Docume
     DocumentError {
         source: document.source.clone(),
         document: document.document,
-        line: Some(document.line),
+        line: Some(error.path().map_or(document.line, |path| document.path_line(path))),
         message: document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default() + &message,
+        skipped: None,
     }
 }
 

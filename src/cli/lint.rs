@@ -4,7 +4,7 @@ mod json;
 mod sarif;
 mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::mem;
 
@@ -13,12 +13,13 @@ use clap::ValueEnum;
 
 use super::input::{InputArguments, document_error};
 use super::premise::{self, AssumedLabels, premise};
+use super::skipped_files::SkippedFiles;
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, config, json_stdout, print_error, print_note, print_warning, stderr};
 use crate::manifest::Inputs;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
-use trainmesh_core::preview::{DocumentPreview, GENERIC_NOTE, PodReport, Preview};
+use trainmesh_core::preview::{DocumentPreview, GENERIC_NOTE, PodReport, Preview, locate};
 use trainmesh_core::workload::SOLE_ROLE;
 
 /// Check manifests for NCCL and RDMA problems.
@@ -54,6 +55,9 @@ pub(super) struct Arguments {
     /// Minimum severity of a finding that causes exit code 1
     #[arg(long, value_enum, value_name = "SEVERITY", ignore_case = true, default_value_t = FailOn::E)]
     fail_on: FailOn,
+    /// List the files of directories that are skipped because they are not manifests
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -69,13 +73,13 @@ enum Format {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FailOn {
     /// Errors: would break the job
-    #[value(name = "E")]
+    #[value(name = "E", alias = "error")]
     E,
     /// Warnings: likely wrong
-    #[value(name = "W")]
+    #[value(name = "W", alias = "warning")]
     W,
     /// Information
-    #[value(name = "I")]
+    #[value(name = "I", alias = "info")]
     I,
 }
 
@@ -89,13 +93,12 @@ struct PodFindings {
     line: u64,
     report: PodReport,
     findings: Vec<Finding>,
-    /// Lines of the findings' fields, if they have been located.
-    field_lines: Vec<u64>,
 }
 
 /// Result of linting the input.
 #[derive(Debug, Default)]
 struct LintReport {
+    /// Roles that were checked, with one pod each.
     pods: usize,
     /// Pods with findings.
     pod_findings: Vec<PodFindings>,
@@ -103,6 +106,7 @@ struct LintReport {
     warnings: Vec<DocumentWarning>,
     /// Pods that were not checked, with the reason.
     notes: BTreeSet<String>,
+    skipped: SkippedFiles,
     assumed: AssumedLabels,
 }
 
@@ -114,8 +118,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     arguments.input.require_profile(&configuration)?;
     let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
-    let mut lint_report = lint(&inputs, &preview);
     let stderr = &mut stderr(ColorChoice::Auto);
+    let lint_report = lint(&inputs, &preview, arguments.verbose, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
     lint_report.warnings.iter().for_each(|warning| print_warning(stderr, format_args!("{warning}")));
     lint_report.notes.iter().for_each(|text| print_note(stderr, format_args!("{text}")));
@@ -126,17 +130,17 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         }
         Format::Json => json::print(&mut json_stdout(), &lint_report, preview.config_hash())?,
         Format::Sarif => {
-            lint_report.locate_fields(&inputs);
             sarif::print(&mut json_stdout(), &lint_report)?;
         }
     }
+    lint_report.skipped.print(arguments.verbose, stderr);
     if lint_report.pods == 0 && lint_report.errors.is_empty() {
         print_note(stderr, format_args!("no document in the input creates pods"));
     }
     Ok(lint_report.status(arguments.fail_on))
 }
 
-fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
+fn lint(inputs: &Inputs, preview: &Preview, verbose: bool, stderr: &mut impl Write) -> LintReport {
     let mut lint_report = LintReport::default();
     for mut document in inputs.documents() {
         lint_report.warnings.extend(document.iter_mut().flat_map(|document| mem::take(&mut document.warnings)));
@@ -145,6 +149,7 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
             previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))
         });
         match previewed {
+            Err(error) if lint_report.skipped.add(&error, verbose, stderr) => {}
             Err(error) => lint_report.errors.push(error),
             Ok((document, DocumentPreview::Unsupported(reason))) => {
                 lint_report.notes.insert(format!("{}:{}: {reason}", document.source, document.line));
@@ -169,8 +174,9 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
                     premise::record(preview.context(), &report.namespace, &mut lint_report.assumed);
                 }
                 let pods = reports.into_iter().map(|report| {
-                    let findings = preview.lint(&report);
-                    PodFindings { line: document.line, report, findings, field_lines: Vec::new() }
+                    let mut findings = preview.lint(&report);
+                    locate(&mut findings, &document, &report.role, &report.pod);
+                    PodFindings { line: document.line, report, findings }
                 });
                 lint_report.pod_findings.extend(pods.filter(|pod| !pod.findings.is_empty()));
             }
@@ -180,23 +186,6 @@ fn lint(inputs: &Inputs, preview: &Preview) -> LintReport {
 }
 
 impl LintReport {
-    /// Finds the lines of the findings' fields.
-    fn locate_fields(&mut self, inputs: &Inputs) {
-        let mut pods: BTreeMap<(String, usize), Vec<&mut PodFindings>> = BTreeMap::new();
-        for pod in &mut self.pod_findings {
-            pods.entry((pod.report.source.clone(), pod.report.document)).or_default().push(pod);
-        }
-        let keys: BTreeSet<(String, usize)> = pods.keys().cloned().collect();
-        let wanted = |source: &str, document| keys.contains(&(source.to_owned(), document));
-        inputs.locate(wanted, |source, document, located| {
-            for pod in pods.get_mut(&(source.to_owned(), document)).into_iter().flatten() {
-                let PodReport { item, role, pod: patched, .. } = &pod.report;
-                let line = |finding: &Finding| located.field_line(*item, role, patched, &finding.subject);
-                pod.field_lines = pod.findings.iter().map(line).collect();
-            }
-        });
-    }
-
     fn status(&self, fail_on: FailOn) -> Status {
         let bound = match fail_on {
             FailOn::E => Severity::Error,

@@ -99,7 +99,7 @@ pub(super) struct Arguments {
     /// Show only the pods with this role, for example Worker
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
-    /// Print only the number of pods in each file and in total
+    /// Print only the number of roles in each file and in total; each role of a workload has one pod template
     #[arg(long, conflicts_with = "output")]
     summary: bool,
     #[command(flatten)]
@@ -107,7 +107,7 @@ pub(super) struct Arguments {
     /// When to color the output
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     color: Color,
-    /// Show the messages of skipped rules, and list the documents that create no pods
+    /// Show the messages of skipped rules, and list the documents that create no pods and the files that are skipped
     #[arg(short, long)]
     verbose: bool,
 }

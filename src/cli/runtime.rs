@@ -65,6 +65,7 @@ fn read_file(path: &PathBuf, namespace: &str, context: &mut ManifestContext) -> 
     for document in Inputs::open(slice::from_ref(path), false, io::stdin())?.documents() {
         match document {
             Ok(document) => found |= context.add_runtime_manifest(&document, namespace),
+            Err(error) if error.skipped.is_some() => {}
             Err(error) => bail!("--runtime: {error}"),
         }
     }

@@ -1,30 +1,29 @@
 //! Resolves command line paths to manifest sources.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::iter;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use trainmesh_core::manifest::{Document, DocumentError, Documents, LocatedDocument, Substitutions, locate};
+use trainmesh_core::manifest::{Document, DocumentError, Documents, Source as _, Substitutions};
 
+use super::directory::{Directory, MAX_FILES};
 use super::kustomize;
-use super::source::{NOT_A_FILE, Source};
+use super::kustomize_origins::KustomizeOrigins;
+use super::pattern::Pattern;
+use super::source::Source;
 
 /// Path that denotes standard input.
 const STDIN: &str = "-";
-
-/// Extensions of manifests in a directory, as in kubectl. A file that is given explicitly can have any extension.
-const EXTENSIONS: [&str; 3] = ["json", "yaml", "yml"];
-
-/// Maximum nesting of directories. It bounds the recursion into a directory that is bind-mounted into itself.
-const MAX_DEPTH: usize = 64;
-
-/// Maximum number of files. Their names are held in memory: about 30 MB at 200 bytes each.
-const MAX_FILES: usize = 100_000;
 
 /// Manifest sources of a command.
 pub struct Inputs {
     sources: Vec<Source>,
     substitutions: Substitutions,
+    /// Files of rendered kustomizations, by the names of their sources.
+    kustomize: BTreeMap<Arc<str>, KustomizeOrigins>,
 }
 
 /// Errors that prevent the inputs from being opened.
@@ -45,6 +44,11 @@ pub enum InputError {
     /// The directory contains no manifests.
     #[error("`{0}` contains no .yaml, .yml or .json file: specify the file, or use -R to include subdirectories")]
     EmptyDirectory(PathBuf),
+    /// The directory and its subdirectories contain no manifests.
+    #[error(
+        "`{0}` and its subdirectories contain no .yaml, .yml or .json file, except in hidden and excluded directories"
+    )]
+    EmptyTree(PathBuf),
     /// Too many files.
     #[error("more than the limit of {MAX_FILES} files, in `{0}`: specify fewer directories")]
     TooManyFiles(PathBuf),
@@ -74,7 +78,19 @@ impl Inputs {
     /// subdirectories. As in kubectl, hidden files are included and symbolic links to directories are not followed.
     /// Only regular files and links to them are read; any other file with the extension of a manifest is reported as an
     /// invalid document.
+    ///
+    /// A file of a directory that contains no object is skipped, as are hidden subdirectories.
     pub fn open(paths: &[PathBuf], recursive: bool, stdin: impl Read) -> Result<Self, InputError> {
+        Self::open_except(paths, recursive, &[], stdin)
+    }
+
+    /// Like [`Self::open`], without the files and subdirectories of directories that `exclude` matches.
+    pub fn open_except(
+        paths: &[PathBuf],
+        recursive: bool,
+        exclude: &[Pattern],
+        stdin: impl Read,
+    ) -> Result<Self, InputError> {
         let mut stdin = Some(stdin);
         let mut sources = Vec::new();
         for path in paths {
@@ -82,16 +98,23 @@ impl Inputs {
                 let pipe = stdin.take().ok_or(InputError::StdinTwice)?;
                 sources.push(Source::spool("stdin", pipe).map_err(InputError::Stdin)?);
             } else {
-                add(&mut sources, path, recursive)?;
+                add(&mut sources, path, recursive, exclude)?;
             }
         }
         if sources.is_empty() { Err(InputError::None) } else { Ok(Self::new(sources)) }
     }
 
-    /// Renders the kustomizations in `directories` with kubectl or kustomize.
+    /// Renders the kustomizations in `directories` with kubectl or kustomize. Objects and errors have the position of the file
+    /// from which they come.
     pub fn kustomize(directories: &[PathBuf]) -> Result<Self, InputError> {
         let sources = directories.iter().map(|directory| kustomize::render(directory));
-        Ok(Self::new(sources.collect::<Result<_, _>>()?))
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        let origins = iter::zip(&sources, directories).map(|(source, directory)| {
+            let source: &Arc<str> = source.name();
+            (Arc::clone(source), KustomizeOrigins::read(directory))
+        });
+        let kustomize = origins.collect();
+        Ok(Self { kustomize, ..Self::new(sources) })
     }
 
     /// Sets the values that replace placeholders in the text.
@@ -108,7 +131,7 @@ impl Inputs {
 
     /// Returns all objects, in the order of the input.
     pub fn documents(&self) -> impl Iterator<Item = Result<Document, DocumentError>> + '_ {
-        Documents::new(&self.sources, &[], &self.substitutions)
+        self.documents_containing(&[])
     }
 
     /// Returns the objects of documents whose text contains one of `filters`. Other documents are not parsed, which
@@ -117,26 +140,29 @@ impl Inputs {
         &'a self,
         filters: &[&'a [u8]],
     ) -> impl Iterator<Item = Result<Document, DocumentError>> + 'a {
-        Documents::new(&self.sources, filters, &self.substitutions)
-    }
-
-    /// Reads the documents that `wanted` selects by source and index, with the lines of their fields.
-    pub fn locate(&self, wanted: impl Fn(&str, usize) -> bool, visit: impl FnMut(&str, usize, &LocatedDocument)) {
-        locate(&self.sources, &self.substitutions, wanted, visit);
+        let documents = Documents::new(&self.sources, filters, &self.substitutions);
+        documents.map(|document| match document {
+            Ok(document) => Ok(match self.kustomize.get(&document.source) {
+                Some(origins) => origins.relocate(document),
+                None => document,
+            }),
+            Err(error) => Err(match self.kustomize.get(&error.source) {
+                Some(origins) => origins.relocate_error(error),
+                None => error,
+            }),
+        })
     }
 
     fn new(sources: Vec<Source>) -> Self {
-        Self { sources, substitutions: Substitutions::default() }
+        Self { sources, substitutions: Substitutions::default(), kustomize: BTreeMap::new() }
     }
 }
 
-fn add(sources: &mut Vec<Source>, path: &Path, recursive: bool) -> Result<(), InputError> {
+fn add(sources: &mut Vec<Source>, path: &Path, recursive: bool, exclude: &[Pattern]) -> Result<(), InputError> {
     let unreadable = |error| InputError::Unreadable(path.to_owned(), error);
     let metadata = fs::metadata(path).map_err(|error| path_error(path, error))?;
     if metadata.is_dir() {
-        let before = sources.len();
-        add_directory(sources, path, recursive.then_some(MAX_DEPTH))?;
-        return if sources.len() == before { Err(InputError::EmptyDirectory(path.to_owned())) } else { Ok(()) };
+        return Directory { path, recursive, exclude }.add(sources);
     }
     let file = File::open(path).map_err(unreadable)?;
     sources.push(if metadata.is_file() {
@@ -146,61 +172,6 @@ fn add(sources: &mut Vec<Source>, path: &Path, recursive: bool) -> Result<(), In
         Source::spool(&path.to_string_lossy(), file).map_err(unreadable)?
     });
     Ok(())
-}
-
-/// Adds the manifests of `directory` and, unless `levels` is `None`, of up to `levels` levels of subdirectories.
-fn add_directory(sources: &mut Vec<Source>, directory: &Path, levels: Option<usize>) -> Result<(), InputError> {
-    for path in entries(directory)? {
-        // Inspects the entry, not its target, to prevent loops of symbolic links.
-        if path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            match levels {
-                None => {}
-                Some(0) => sources.push(Source::rejected(
-                    &path,
-                    format!("is nested deeper than the limit of {MAX_DEPTH} directories"),
-                )),
-                Some(levels) => match add_directory(sources, &path, Some(levels - 1)) {
-                    Err(InputError::Unreadable(path, error)) => {
-                        sources.push(Source::rejected(&path, format!("cannot be read: {error}")));
-                    }
-                    other => other?,
-                },
-            }
-        } else if is_manifest(&path) {
-            match fs::metadata(&path) {
-                Ok(metadata) if metadata.is_dir() => {}
-                Ok(metadata) if metadata.is_file() => sources.push(Source::file(&path)),
-                Ok(_) => sources.push(Source::rejected(&path, NOT_A_FILE)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    sources.push(Source::rejected(&path, "is a symbolic link to a file that does not exist"));
-                }
-                // The error is reported when the source is read.
-                Err(_) => sources.push(Source::file(&path)),
-            }
-        }
-        if sources.len() > MAX_FILES {
-            return Err(InputError::TooManyFiles(directory.to_owned()));
-        }
-    }
-    Ok(())
-}
-
-/// Returns the paths in `directory`, sorted.
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, InputError> {
-    let unreadable = |error| InputError::Unreadable(directory.to_owned(), error);
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).map_err(unreadable)? {
-        paths.push(entry.map_err(unreadable)?.path());
-        if paths.len() > MAX_FILES {
-            return Err(InputError::TooManyFiles(directory.to_owned()));
-        }
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-fn is_manifest(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
 }
 
 /// Converts the error of a failed access to `path`.

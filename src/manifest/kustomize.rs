@@ -10,6 +10,9 @@ use super::source::Source;
 /// Commands that render a kustomization, in the order in which they are tried.
 const COMMANDS: [[&str; 2]; 2] = [["kubectl", "kustomize"], ["kustomize", "build"]];
 
+/// Maximum length of an error message in bytes: that of a chain of a dozen kustomizations, each with its path.
+const MAX_ERROR: usize = 4096;
+
 /// Renders the kustomization in `directory`.
 pub(super) fn render(directory: &Path) -> Result<Source, InputError> {
     for [program, verb] in COMMANDS {
@@ -27,12 +30,18 @@ pub(super) fn render(directory: &Path) -> Result<Source, InputError> {
     Err(InputError::NoKustomize)
 }
 
-/// Returns the error: the last line that is not blank, or the lines that kubectl logs between `err=<` and `>`.
+/// Returns the messages on standard error in one line, at most [`MAX_ERROR`] bytes. kubectl logs the lines of an error between
+/// `err=<` and `>`.
 fn error_text(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ">").collect();
-    let Some(last) = lines.len().checked_sub(1) else { return "no error message".to_owned() };
-    let start = lines.iter().rposition(|line| line.ends_with("err=<")).map_or(last, |index| (index + 1).min(last));
-    let error = lines[start..].join(" ");
-    error.strip_prefix("error: ").or_else(|| error.strip_prefix("Error: ")).unwrap_or(&error).to_owned()
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ">" && !line.ends_with("err=<"));
+    let lines: Vec<&str> = lines
+        .map(|line| ["error: ", "Error: "].iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line))
+        .collect();
+    let mut error = lines.join(" ");
+    if error.len() > MAX_ERROR {
+        error.truncate(error.floor_char_boundary(MAX_ERROR));
+        error.push('…');
+    }
+    if error.is_empty() { "no error message".to_owned() } else { error }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trainmesh_core::manifest::{self, encoding};
+use trainmesh_core::manifest::{self, Origin, encoding};
 
 /// Maximum size of a pipe that is held in memory. A larger one is written to a temporary file.
 const MAX_SPOOL_IN_MEMORY: u64 = 1 << 20;
@@ -20,6 +20,7 @@ pub(super) const NOT_A_FILE: &str = "is not a regular file: specify it with -f t
 /// A named source.
 pub(super) struct Source {
     name: Arc<str>,
+    origin: Origin,
     content: Content,
 }
 
@@ -41,23 +42,32 @@ struct Cursor<'file> {
 
 impl Source {
     pub(super) fn file(path: &Path) -> Self {
-        Self { name: path.to_string_lossy().into(), content: Content::File(path.to_owned()) }
+        Self::listed(path, Origin::Named)
+    }
+
+    /// Creates the source for a file of a directory.
+    pub(super) fn listed(path: &Path, origin: Origin) -> Self {
+        Self { name: path.to_string_lossy().into(), origin, content: Content::File(path.to_owned()) }
     }
 
     /// Creates a source whose `open` fails with `message`.
     pub(super) fn rejected(path: &Path, message: impl Into<String>) -> Self {
-        Self { name: path.to_string_lossy().into(), content: Content::Rejected(message.into()) }
+        Self { name: path.to_string_lossy().into(), origin: Origin::Named, content: Content::Rejected(message.into()) }
     }
 
     /// Reads a pipe to its end.
     pub(super) fn spool(name: &str, pipe: impl Read) -> io::Result<Self> {
-        Ok(Self { name: name.into(), content: spool(pipe, MAX_SPOOL)? })
+        Ok(Self { name: name.into(), origin: Origin::Named, content: spool(pipe, MAX_SPOOL)? })
     }
 }
 
 impl manifest::Source for Source {
     fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + '_>> {
@@ -121,7 +131,7 @@ mod tests {
     #[case::endless(u64::MAX, false)]
     fn the_size_of_a_pipe_is_limited(#[case] length: u64, #[case] accepted: bool) {
         match spool(io::repeat(b'#').take(length), LIMIT).and_then(|content| {
-            let source = Source { name: "stdin".into(), content };
+            let source = Source { name: "stdin".into(), origin: Origin::Named, content };
             io::copy(&mut source.open()?, &mut io::sink())
         }) {
             Ok(read) => assert!(accepted && read == length, "{read}"),

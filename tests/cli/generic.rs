@@ -45,7 +45,7 @@ fn copy(api_version: &str, kind: &str) -> String {
         "stdin:1: SwarmJob team/swarm · spec.roles[0].podTemplate\n",
         "stdin:1: SwarmJob team/swarm · spec.roles[1].podTemplate ×?\n",
         "+    trainmesh.dev/applied: mesh.hold\n",
-        "2 pods: 2 changed\n",
+        "2 roles: 2 changed\n",
     ],
     "note: stdin:1: SwarmJob: generic: the labels and the environment that its operator adds are not shown\n"
 )]
@@ -56,7 +56,7 @@ fn copy(api_version: &str, kind: &str) -> String {
     &["lint", "-f", "-"],
     JOB,
     1,
-    &["stdin:1: SwarmJob team/swarm spec.roles[1].podTemplate\n", "FP005 E container main: NCCL_IB_RETRY_CNT is 100", "pods: 2;"],
+    &["stdin:1: SwarmJob team/swarm spec.roles[1].podTemplate\n", "FP005 E container main: NCCL_IB_RETRY_CNT is 100", "roles: 2;"],
     "note: example.com/v1 SwarmJob: generic: the labels and the environment"
 )]
 #[case::placeholder(
@@ -66,12 +66,12 @@ fn copy(api_version: &str, kind: &str) -> String {
     &[],
     "SwarmJob: spec.roles[0].replicas contains the shell placeholder $N: render the manifest with envsubst, or use --set N=VALUE\n"
 )]
-#[case::text_of_the_operator(&["preview", "-f", "-"], &JOB.replace("name: trainer", "setup: ${HOME}/x"), 0, &["2 pods"], "")]
+#[case::text_of_the_operator(&["preview", "-f", "-"], &JOB.replace("name: trainer", "setup: ${HOME}/x"), 0, &["2 roles"], "")]
 #[case::a_supported_kind_of_another_group(
     &["preview", "-f", "-"],
     &JOB.replace("SwarmJob", "PyTorchJob"),
     0,
-    &["2 pods: 2 changed"],
+    &["2 roles: 2 changed"],
     "example.com/v1 PyTorchJob is not supported: did you mean kubeflow.org/v1 PyTorchJob?"
 )]
 #[case::overlay(
@@ -83,7 +83,7 @@ fn copy(api_version: &str, kind: &str) -> String {
 )]
 #[case::kueue(&["preview", "-v", "-f", "-"], &copy("kueue.x-k8s.io/v1beta1", "Workload"), 0, &[], "kueue.x-k8s.io/v1beta1 Workload creates no pods")]
 #[case::revision(&["preview", "-v", "-f", "-"], &copy("apps/v1", "ControllerRevision"), 0, &[], "apps/v1 ControllerRevision creates no pods")]
-#[case::pod_template(&["lint", "-f", "-"], &copy("v1", "PodTemplate"), 0, &["pods: 0;"], "")]
+#[case::pod_template(&["lint", "-f", "-"], &copy("v1", "PodTemplate"), 0, &["roles: 0;"], "")]
 #[case::runtime(&["preview", "-v", "-f", "-"], &copy("trainer.kubeflow.org/v1alpha1", "TrainingRuntime"), 0, &[], "creates no pods")]
 #[case::cluster_runtime(&["preview", "-v", "-f", "-"], &copy("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"), 0, &[], "creates no pods")]
 fn pod_templates_are_shown_as_roles(

@@ -21,6 +21,7 @@ mod documentation;
 mod fabric;
 mod generic;
 mod golden;
+mod input;
 mod installation;
 mod layout;
 mod lint;

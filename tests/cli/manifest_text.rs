@@ -10,7 +10,7 @@ const WARNING: &str = "warning: stdin: document 1, line 11: key \"image\" is alr
                        value; remove the others\n";
 
 #[rstest]
-#[case::preview(&["preview", "-f", "-"], 0, &["1 pod: 1 changed; 1 manifest warning\n"])]
+#[case::preview(&["preview", "-f", "-"], 0, &["1 role: 1 changed; 1 manifest warning\n"])]
 #[case::the_last_value_is_used(&["preview", "-f", "-", "-o", "yaml"], 0, &["image: j\n"])]
 #[case::json(
     &["preview", "-f", "-", "-o", "json"],
@@ -18,8 +18,8 @@ const WARNING: &str = "warning: stdin: document 1, line 11: key \"image\" is alr
     &[r#""errors":[],"warnings":[{"source":"stdin","document":0,"line":11,"message":"key \"image\" is already"#]
 )]
 #[case::fail_on_warning(&["preview", "-f", "-", "--fail-on", "warning"], 1, &[])]
-#[case::summary(&["preview", "-f", "-", "--summary"], 0, &["1 pod: 1 changed; 1 manifest warning\n"])]
-#[case::lint(&["lint", "-f", "-"], 0, &["pods: 1; E: 0, W: 0, I: 0"])]
+#[case::summary(&["preview", "-f", "-", "--summary"], 0, &["1 role: 1 changed; 1 manifest warning\n"])]
+#[case::lint(&["lint", "-f", "-"], 0, &["roles: 1; E: 0, W: 0, I: 0; 1 manifest warning\n"])]
 #[case::lint_fails_on_warnings(&["lint", "-f", "-", "--fail-on", "W"], 1, &[])]
 #[case::lint_json(&["lint", "-f", "-", "-o", "json"], 0, &[r#""warnings":[{"source":"stdin","document":0,"line":11"#])]
 fn duplicate_keys_are_warnings(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str]) {
@@ -91,10 +91,10 @@ const ALL: [&str; 10] = [
     TEMPLATE,
     2,
     &[],
-    "error: stdin: document 1, line 1: MPIJob: metadata.name contains the shell placeholder $SIZE: render the manifest with envsubst, \
+    "error: stdin: document 1, line 4: MPIJob: metadata.name contains the shell placeholder $SIZE: render the manifest with envsubst, \
      or use --set SIZE=VALUE --set IMAGE_URI=VALUE --set NUM_NODES=VALUE --set GPU_PER_NODE=VALUE --set EFA_PER_NODE=VALUE\n"
 )]
-#[case::lint(&["lint", "-f", "-", "--set", "SIZE=a"], TEMPLATE, 2, &["pods: 0"], "or use --set IMAGE_URI=VALUE --set NUM_NODES=VALUE")]
+#[case::lint(&["lint", "-f", "-", "--set", "SIZE=a"], TEMPLATE, 2, &["roles: 0; E: 0, W: 0, I: 0; 1 error\n"], "or use --set IMAGE_URI=VALUE --set NUM_NODES=VALUE")]
 #[case::all_set(&[&["preview", "-f", "-", "-o", "json"][..], &ALL].concat(), TEMPLATE, 0, &[r#""name":"nccl-small","role":"Worker","replicas":2"#], "")]
 #[case::shell_text_stays(&[&["preview", "-f", "-", "-o", "yaml"][..], &ALL].concat(), TEMPLATE, 0, &["- mpirun -np $NUM_RANKS echo ${HOSTNAME}\n", "nvidia.com/gpu: 8\n"], "")]
 #[case::lines_stay(&[&["lint", "-f", "-", "-o", "sarif"][..], &ALL].concat(), TEMPLATE, 0, &[r#""level":"#], "")]
@@ -109,7 +109,7 @@ const ALL: [&str; 10] = [
     "; the line contains the shell placeholder ${A}: render the manifest with envsubst, or use --set A=VALUE\n"
 )]
 #[case::invalid_json(&["lint", "-f", "-"], "{\"apiVersion\": \"v1\",\n\"x\": ${A}}", 2, &[], "document 1, line 2: expected value; the line contains")]
-#[case::set_in_json(&["preview", "-f", "-", "--set", "A=1"], "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": ${A}}", 0, &["1 pod"], "")]
+#[case::set_in_json(&["preview", "-f", "-", "--set", "A=1"], "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"x\": ${A}}", 0, &["1 role"], "")]
 #[case::other_kinds(&["preview", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${A}'}\n", 0, &[], "creates pods")]
 fn placeholders_are_errors_unless_they_are_set(
     #[case] arguments: &[&str],

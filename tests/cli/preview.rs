@@ -24,10 +24,10 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
                          trainmesh.dev/fabric: tpc, trainmesh.dev/mesh-traffic: \"off\"}\n";
 
 #[rstest]
-#[case::fail_on_changed(&["preview", "-f", "-", "--fail-on", "changed"], POD, 1, &["1 pod: 1 changed\n"], "")]
+#[case::fail_on_changed(&["preview", "-f", "-", "--fail-on", "changed"], POD, 1, &["1 role: 1 changed\n"], "")]
 #[case::fail_on_others(&["preview", "-f", "-", "--fail-on", "refused,unknown,warning"], POD, 0, &[], "")]
 #[case::fail_on_repeated(&["preview", "-f", "-", "--fail-on", "refused", "--fail-on", "changed"], POD, 1, &[], "")]
-#[case::fail_on_refused(&["preview", "-f", "-", "--fail-on", "refused", "--fabric", "eks-efa"], GPU_POD, 1, &["1 pod: 1 changed, 1 refused"], "")]
+#[case::fail_on_refused(&["preview", "-f", "-", "--fail-on", "refused", "--fabric", "eks-efa"], GPU_POD, 1, &["1 role: 1 changed; of these, 1 with a refused rule"], "")]
 #[case::fail_on_warning(&["preview", "-f", "-", "--fail-on", "warning", "--fabric", "eks-efa"], GPU_POD, 1, &["warning fabric eks-efa not applied"], "")]
 #[case::fail_on_unknown_fabric(
     &["preview", "-f", "-", "--fail-on", "unknown", "--namespace-labels", "trainmesh.dev/inject=enabled,trainmesh.dev/fabric=tpc"],
@@ -42,7 +42,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["preview", "-f", "-", "--fail-on", "unknown"],
     &POD.replace("name: a\n", "name: a\n  labels: {trainmesh.dev/inject: \"false\"}\n"),
     1,
-    &["FP045 W label trainmesh.dev/inject=false has no effect: expected disabled", "1 pod: 1 changed, 1 unknown or invalid"],
+    &["FP045 W label trainmesh.dev/inject=false has no effect: expected disabled", "1 role: 1 changed; of these, 1 unknown or invalid"],
     ""
 )]
 #[case::fail_on_unknown_annotation(
@@ -57,13 +57,13 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     NAMESPACE,
     1,
     &[],
-    "warning: stdin: document 1, line 1: FP045: Namespace team-a: label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?"
+    "warning: stdin: document 1, line 5: FP045: Namespace team-a: label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?"
 )]
 #[case::unknown_labels_of_a_namespace(
     &["lint", "-f", "-", "--fail-on", "W"],
     NAMESPACE,
     1,
-    &["pods: 0"],
+    &["roles: 0"],
     "FP045: Namespace team-a: label trainmesh.dev/fabric=tpc: no fabric profile has this name: did you mean tcp?"
 )]
 #[case::unknown_labels_of_a_namespace_as_json(
@@ -77,15 +77,15 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["preview", "-f", "-", "--fail-on", "unknown"],
     JOB_SET,
     1,
-    &["1 pod: 1 changed; 3 manifest warnings\n"],
-    "warning: stdin: document 1, line 1: FP045: JobSet default/a: trainmesh.dev/inject has no effect in .metadata.labels: move it to \
+    &["1 role: 1 changed; 3 manifest warnings\n"],
+    "warning: stdin: document 1, line 3: FP045: JobSet default/a: trainmesh.dev/inject has no effect in .metadata.labels: move it to \
      .spec.replicatedJobs[0].template.spec.template.metadata.labels\n"
 )]
 #[case::label_of_a_job_template(
     &["lint", "-f", "-", "--fail-on", "W"],
     JOB_SET,
     1,
-    &["pods: 1"],
+    &["roles: 1"],
     "trainmesh.dev/fabric has no effect in .spec.replicatedJobs[0].template.metadata.labels: move it to"
 )]
 #[case::label_of_a_pod_template(&["preview", "-f", "-", "--fail-on", "unknown"], CRON_JOB, 0, &["PodOptedOut"], "")]
@@ -93,7 +93,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["lint", "-f", "-", "--fail-on", "W"],
     &format!("{NAMESPACE}---\n{}", POD.replace("name: a\n", "name: a\n  namespace: team-a\n")),
     1,
-    &["pods: 1; E: 0, W: 0, I: 0"],
+    &["roles: 1; E: 0, W: 0, I: 0"],
     "FP045: Namespace team-a: label trainmesh.dev/injct has no effect"
 )]
 #[case::unknown_labels_of_a_namespace_as_sarif(&["lint", "-f", "-", "-o", "sarif"], NAMESPACE, 0, &[r#""ruleId":"FP045""#], "")]
@@ -101,7 +101,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["preview", "-f", "-", "--fail-on", "unknown"],
     &GPU_POD.replace("\"8\"", "8"),
     1,
-    &["invalid .spec.containers[0].env[0].value is 8: expected a string; quote it", "1 refused, 1 unknown or invalid"],
+    &["invalid stdin:8 .spec.containers[0].env[0].value is 8: expected a string; quote it", "1 role: 1 unchanged; of these, 1 with a refused rule, 1 unknown or invalid"],
     ""
 )]
 #[case::fail_on_unknown_kind(
@@ -119,7 +119,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["eks-efa: 2 conflicts\n    NCCL_NET=Socket in a selects another transport: remove it\n    vpc.amazonaws.com/efa depends on"],
     ""
 )]
-#[case::position(&["preview", "-f", "-"], &format!("# comment\n---\n{POD}---\n{POD}"), 0, &["stdin:3: Pod default/a\n", "stdin:12: Pod default/a\n", "2 pods: 2 changed\n"], "")]
+#[case::position(&["preview", "-f", "-"], &format!("# comment\n---\n{POD}---\n{POD}"), 0, &["stdin:3: Pod default/a\n", "stdin:12: Pod default/a\n", "2 roles: 2 changed\n"], "")]
 #[case::skips_are_collapsed(
     &["preview", "-f", "-"],
     POD,
@@ -128,12 +128,12 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     ""
 )]
 #[case::skips_are_shown(&["preview", "-f", "-", "-v"], POD, 0, &["fabric              skipped FabricNotNamed: neither"], "")]
-#[case::summary(&["preview", "-f", "-", "--summary"], POD, 0, &["1 pod: 1 changed\n"], "")]
+#[case::summary(&["preview", "-f", "-", "--summary"], POD, 0, &["1 role: 1 changed\n"], "")]
 #[case::summary_of_files(
     &["preview", "-f", "-", "-f", "examples/pytorchjob.yaml", "--summary"],
     &format!("{POD}---\na: [\n"),
     2,
-    &["stdin: 1 pod: 1 changed; 1 error\nexamples/pytorchjob.yaml: 2 pods: 2 changed\n3 pods: 3 changed; 1 error\n"],
+    &["stdin: 1 role: 1 changed; 1 error\nexamples/pytorchjob.yaml: 2 roles: 2 changed\n3 roles: 3 changed; 1 error\n"],
     "document 2"
 )]
 #[case::summary_is_text(&["preview", "-f", "-", "--summary", "-o", "json"], POD, 2, &[], "cannot be used with")]
@@ -192,14 +192,14 @@ const PRINT_POD: &str = "echo 'apiVersion: v1'; echo 'kind: Pod'; echo \"metadat
                          echo 'spec: {containers: []}'";
 
 #[rstest]
-#[case::kubectl("preview -k overlay", &[("kubectl", PRINT_POD), ("kustomize", "exit 1")], 0, "overlay:1: Pod default/kustomize-overlay")]
-#[case::kustomize("lint -k overlay", &[("kustomize", PRINT_POD)], 0, "pods: 1;")]
-#[case::several("preview -k a -k b", &[("kubectl", PRINT_POD)], 0, "2 pods: 2 changed")]
+#[case::kubectl("preview -k overlay", &[("kubectl", PRINT_POD), ("kustomize", "exit 1")], 0, "overlay/kustomization.yaml:1: Pod default/kustomize-overlay")]
+#[case::kustomize("lint -k overlay", &[("kustomize", PRINT_POD)], 0, "roles: 1;")]
+#[case::several("preview -k a -k b", &[("kubectl", PRINT_POD)], 0, "2 roles: 2 changed")]
 #[case::failure(
     "preview -k overlay",
     &[("kubectl", "echo warning: x >&2; echo 'error: no kustomization.yaml in overlay' >&2; exit 1")],
     2,
-    "error: `kubectl kustomize overlay` failed: no kustomization.yaml in overlay"
+    "error: `kubectl kustomize overlay` failed: warning: x no kustomization.yaml in overlay"
 )]
 #[case::logged_failure(
     "preview -k overlay",

@@ -38,17 +38,17 @@ fn run(command: &str, input: &str) -> Run {
 #[rstest]
 #[case::assumed("preview -f - -o yaml", JOB, 0, &["image: pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime\n"], NOTE)]
 #[case::assumed_in_json("preview -f - -o json", JOB, 0, &[r#""assumedRuntime":{"name":"torch-distributed","trainer":"v2.3"}"#], NOTE)]
-#[case::assumed_by_lint("lint -f -", JOB, 0, &["pods: 1;"], "note: TrainJob: runtime torch-distributed is not in the input: assumed")]
+#[case::assumed_by_lint("lint -f -", JOB, 0, &["roles: 1;"], "note: TrainJob: runtime torch-distributed is not in the input: assumed")]
 #[case::another_version("preview -f - -o yaml --runtime v2.1", JOB, 0, &["image: pytorch/pytorch:2.7.1-"], "as Kubeflow Trainer v2.1 installs it")]
 #[case::file("preview -f - -o yaml --runtime own.json", JOB, 0, &["image: own:1\n"], "")]
-#[case::file_for_lint("lint -f - --runtime own.json", JOB, 0, &["pods: 1;"], "")]
+#[case::file_for_lint("lint -f - --runtime own.json", JOB, 0, &["roles: 1;"], "")]
 #[case::input("preview -f - -o yaml", &format!("{JOB}---\n{}", runtime("torch-distributed", "input:1")), 0, &["image: input:1\n"], "")]
 #[case::file_before_input(
     "preview -f - -o yaml --runtime own.json", &format!("{JOB}---\n{}", runtime("torch-distributed", "input:1")), 0, &["image: own:1\n"], ""
 )]
 #[case::unknown_runtime(
     "preview -f -", &JOB.replace("torch-distributed", "own"), 2, &[],
-    "error: stdin: document 1, line 1: TrainJob: runtime own is not in the input: add its manifest, or set --runtime FILE\n"
+    "error: stdin: document 1, line 4: TrainJob: runtime own is not in the input: add its manifest, or set --runtime FILE\n"
 )]
 #[case::unknown_version("preview -f - --runtime v2.9", JOB, 2, &[], "the runtimes of this version are unknown: use v2.0, v2.1, v2.2, v2.3, or a file")]
 #[case::two_versions("preview -f - --runtime v2.0 --runtime v2.1", JOB, 2, &[], "error: --runtime: both v2.0 and v2.1: set one version\n")]

@@ -199,6 +199,7 @@ impl Code {
             fix: self.fix(),
             subject: String::new(),
             link: "docs/operations.md#doctor",
+            line: None,
         }
     }
 }

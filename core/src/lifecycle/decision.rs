@@ -230,6 +230,7 @@ impl PodFinding {
             fix: None,
             subject: container.as_deref().unwrap_or_default().to_owned(),
             link: "docs/termination.md#events",
+            line: None,
         }
     }
 

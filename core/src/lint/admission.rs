@@ -46,6 +46,7 @@ mod tests {
             fix: None,
             subject: String::new(),
             link: "docs/lint.md#fp007",
+            line: None,
         }
     }
 

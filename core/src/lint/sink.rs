@@ -63,6 +63,7 @@ impl<'a> FindingSink<'a> {
             fix: Some(self.fix),
             subject: field.into(),
             link: self.id.link(),
+            line: None,
         });
     }
 }

@@ -1,19 +1,26 @@
-//! Finds the line of a pod's field in the manifest that creates the pod.
+//! Finds the line of a field in the text of its manifest.
 
-use std::fmt::Write as _;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::reader::{OpenSource, text};
-use super::{Source, Substitutions};
+use super::Document;
 use crate::yaml::{DuplicateKeys, Node, Tree, parse_tree};
 
-/// A document with the lines of its fields.
-#[derive(Debug)]
-pub struct LocatedDocument {
-    tree: Tree,
-    /// Line of the source on which it starts.
+/// Text of a document, shared by its objects. The lines of its fields are read on the first request.
+#[derive(Clone, Default)]
+pub struct DocumentText(Option<Arc<Lines>>);
+
+struct Lines {
+    text: String,
+    /// Line of the source on which the document starts.
     line: u64,
+    /// `None` if the text cannot be parsed.
+    tree: OnceLock<Option<Tree>>,
 }
 
 /// A pod template of a document.
@@ -25,48 +32,111 @@ struct Template<'tree> {
     names: Vec<&'tree str>,
 }
 
-/// Reads the documents that `wanted` selects by source and index, applies `substitutions` to their text, and passes each to
-/// `visit`. Documents and sources that
-/// cannot be read are passed over, because the first pass over the input reports their errors.
-pub fn locate<S: Source>(
-    sources: &[S],
-    substitutions: &Substitutions,
-    wanted: impl Fn(&str, usize) -> bool,
-    mut visit: impl FnMut(&str, usize, &LocatedDocument),
-) {
-    for source in sources {
-        let Ok(mut open) = OpenSource::new(source) else { continue };
-        while let Ok(Some(raw)) = open.splitter.next() {
-            if !wanted(source.name(), raw.document) {
-                continue;
-            }
-            let tree = text(&raw, substitutions).and_then(|text| parse_tree(&text, DuplicateKeys::LastWins));
-            if let Ok(tree) = tree {
-                visit(source.name(), raw.document, &LocatedDocument { tree, line: raw.line });
-            }
-        }
+impl DocumentText {
+    /// Creates the text of a document that starts on `line` of its source.
+    pub(super) fn new(text: String, line: u64) -> Self {
+        Self(Some(Arc::new(Lines { text, line, tree: OnceLock::new() })))
+    }
+
+    /// Returns the root of the document.
+    fn root(&self) -> Option<Node<'_>> {
+        let lines = self.0.as_deref()?;
+        let tree = lines.tree.get_or_init(|| parse_tree(&lines.text, DuplicateKeys::LastWins).ok());
+        tree.as_ref().map(Tree::root)
+    }
+
+    /// Returns the line of the source with `node`.
+    fn line(&self, node: Node<'_>) -> u64 {
+        self.0.as_deref().map_or(1, |lines| lines.line + node.line.saturating_sub(1))
     }
 }
 
-impl LocatedDocument {
-    /// Returns the line of `pointer`, a field of `pod`, which the object creates for `role`. `item` is the object's index
-    /// in a `List`. If the manifest does not contain the field, the line is that of the closest field around it.
+impl Document {
+    /// Returns the line of the field at `path`, as `kubectl explain` writes it, with or without a dot at the start. If the
+    /// manifest does not contain the field, the line is that of the closest field around it.
     #[must_use]
-    pub fn field_line(&self, item: Option<usize>, role: &str, pod: &Value, pointer: &str) -> u64 {
-        let root = self.tree.root();
-        let object = match item {
-            Some(index) => root.get("items").and_then(|items| items.items().nth(index)),
-            None => root.get("request").and_then(|request| request.get("object")),
-        };
-        let object = object.unwrap_or(root);
+    pub fn path_line(&self, path: &str) -> u64 {
+        self.object().map_or(self.line, |object| self.text.line(follow(object, path)))
+    }
+
+    /// Returns the line of the field at `pointer`, a JSON pointer, or of the closest field around it.
+    #[must_use]
+    pub fn pointer_line(&self, pointer: &str) -> u64 {
+        let Some(mut node) = self.object() else { return self.line };
+        for token in tokens(pointer) {
+            let index = token.parse::<usize>().ok().filter(|_| node.value.is_array());
+            let next = index.map_or_else(|| node.get(&token), |index| node.items().nth(index));
+            let Some(next) = next else { break };
+            node = next;
+        }
+        self.text.line(node)
+    }
+
+    /// Returns the line of `pointer`, a field of `pod`, which the object creates for `role`. If the manifest does not contain
+    /// the field, the line is that of the closest field around it; `None` if the text of the document is not known.
+    #[must_use]
+    pub fn pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
+        let object = self.object()?;
         let mut templates = Vec::new();
         collect(object, &mut String::new(), &mut Vec::new(), &mut templates);
         let by_path = templates.iter().find(|template| template.path == role);
         let by_name = || templates.iter().find(|template| template.names.iter().any(|name| is_role(name, role)));
         let of_role = by_path.or_else(by_name);
         let node = of_role.or(templates.first()).map_or(object, |template| deepest(template.node, pod, pointer));
-        self.line + node.line.saturating_sub(1)
+        Some(self.text.line(node))
     }
+
+    /// Returns the object in the text.
+    fn object(&self) -> Option<Node<'_>> {
+        let root = self.text.root()?;
+        let object = match self.item {
+            Some(index) => root.get("items").and_then(|items| items.items().nth(index)),
+            None => root.get("request").and_then(|request| request.get("object")),
+        };
+        Some(object.unwrap_or(root))
+    }
+}
+
+/// The line of each field follows from the other fields of a document.
+impl PartialEq for DocumentText {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for DocumentText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("DocumentText").finish_non_exhaustive()
+    }
+}
+
+/// Follows `path` from `node` as far as the manifest contains it.
+fn follow<'tree>(mut node: Node<'tree>, path: &str) -> Node<'tree> {
+    let mut rest = path;
+    while let Some((next, after)) = step(node, rest.strip_prefix('.').unwrap_or(rest)) {
+        (node, rest) = (next, after);
+    }
+    node
+}
+
+/// Returns the field or item of `node` at the start of `path`, and the rest of the path. A key may contain dots, so the longest one
+/// is taken.
+fn step<'tree, 'path>(node: Node<'tree>, path: &'path str) -> Option<(Node<'tree>, &'path str)> {
+    if let Some((inner, after)) = path.strip_prefix('[').and_then(|bracket| bracket.split_once(']')) {
+        let index = inner.parse::<usize>().ok().filter(|_| node.value.is_array());
+        let next = index.map_or_else(|| node.get(inner), |index| node.items().nth(index));
+        return next.map(|next| (next, after));
+    }
+    let matching = node.entries().filter_map(|(key, entry)| {
+        let after = path.strip_prefix(key)?;
+        (after.is_empty() || after.starts_with(['.', '['])).then_some((key.len(), entry, after))
+    });
+    matching.max_by_key(|(length, ..)| *length).map(|(_, entry, after)| (entry, after))
+}
+
+/// Returns the tokens of a JSON pointer.
+fn tokens(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
 }
 
 /// Adds the pod templates in `node`, which is at `path`, to `found`.
@@ -106,8 +176,7 @@ fn is_role(name: &str, role: &str) -> bool {
 /// Follows `pointer` from `node`, a template, and from `pod`, as far as the template contains it. Items of lists are
 /// found by their name, because operators add items.
 fn deepest<'tree>(mut node: Node<'tree>, mut pod: &Value, pointer: &str) -> Node<'tree> {
-    for token in pointer.split('/').skip(1) {
-        let key = token.replace("~1", "/").replace("~0", "~");
+    for key in tokens(pointer) {
         let value = match pod {
             Value::Array(items) => key.parse().ok().and_then(|index: usize| items.get(index)),
             _ => pod.get(&key),
@@ -128,94 +197,5 @@ fn is_same_item(a: &Value, b: &Value) -> bool {
     match (a.get("name"), b.get("name")) {
         (Some(a), Some(b)) => a == b,
         _ => a == b,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-    use serde_json::json;
-
-    use super::*;
-
-    fn read(text: &str) -> Tree {
-        parse_tree(text, DuplicateKeys::LastWins).unwrap()
-    }
-
-    const JOB: &str = "kind: PyTorchJob
-spec:
-  pytorchReplicaSpecs:
-    Master:
-      template:
-        spec:
-          containers:
-          - name: a
-    Worker:
-      template:
-        spec:
-          containers:
-          - name: helper
-          - name: a
-            env:
-            - {name: A, value: a}
-            - name: B
-              value: b
-";
-
-    #[rstest]
-    #[case::field("Worker", "/spec/containers/0/env/2/value", 20)]
-    #[case::absent_field("Worker", "/spec/containers/0/env/2/valueFrom", 19)]
-    #[case::item("Worker", "/spec/containers/0/env/2", 19)]
-    #[case::flow("Worker", "/spec/containers/0/env/1/value", 18)]
-    #[case::added_by_the_operator("Worker", "/spec/containers/0/env/0/value", 17)]
-    #[case::absent_list("Worker", "/spec/containers/0/volumeMounts", 16)]
-    #[case::another_role("Master", "/spec/containers/0/env/2/value", 10)]
-    #[case::no_field("Worker", "", 12)]
-    #[case::metadata("Worker", "/metadata/annotations", 12)]
-    fn a_field_is_found_in_the_template_of_its_role(#[case] role: &str, #[case] pointer: &str, #[case] line: u64) {
-        let env = json!([{"name": "RANK", "value": "0"}, {"name": "A", "value": "a"}, {"name": "B", "value": "b"}]);
-        let pod = json!({"metadata": {}, "spec": {"containers": [{"name": "a", "env": env}]}});
-        let document = LocatedDocument { tree: read(JOB), line: 3 };
-        assert_eq!(document.field_line(None, role, &pod, pointer), line);
-    }
-
-    #[rstest]
-    #[case::pod("kind: Pod\nspec:\n  containers:\n  - name: a\n", None, "Pod", 4)]
-    #[case::list(
-        "kind: List\nitems:\n- spec: {containers: []}\n- spec:\n    containers:\n    - name: a\n",
-        Some(1),
-        "Pod",
-        6
-    )]
-    #[case::review("request:\n  object:\n    spec:\n      containers:\n      - name: a\n", None, "Pod", 5)]
-    #[case::json("{\"spec\": {\n\"containers\": [\n{\"name\": \"a\"}]}}", None, "Pod", 3)]
-    #[case::group(
-        "spec:\n  headGroupSpec:\n    template: {spec: {containers: []}}\n  workerGroupSpecs:\n  - groupName: gpu\n    template:\n      spec:\n        containers:\n        - name: a\n",
-        None,
-        "gpu",
-        9
-    )]
-    #[case::path(
-        "spec:\n  a:\n  - template: {spec: {containers: []}}\n  - template:\n      spec:\n        containers:\n        - name: a\n",
-        None,
-        "spec.a[1].template",
-        7
-    )]
-    #[case::clique(
-        "spec:\n  template:\n    cliques:\n    - name: a\n    - name: b\n      spec:\n        podSpec:\n          containers:\n          - name: a\n",
-        None,
-        "b",
-        9
-    )]
-    #[case::no_template("kind: TrainJob\nspec: {}\n", None, "node", 1)]
-    fn objects_are_found_in_any_document(
-        #[case] text: &str,
-        #[case] item: Option<usize>,
-        #[case] role: &str,
-        #[case] line: u64,
-    ) {
-        let pod = json!({"spec": {"containers": [{"name": "a"}]}});
-        let document = LocatedDocument { tree: read(text), line: 1 };
-        assert_eq!(document.field_line(item, role, &pod, "/spec/containers/0/image"), line);
     }
 }

@@ -12,20 +12,34 @@ pub(super) struct Object {
     pub(super) value: Value,
 }
 
+/// Reason why a document contains no object.
+#[derive(Debug, PartialEq)]
+pub(super) struct ObjectError {
+    pub(super) message: String,
+    /// True if the document has nothing of an object: it is not a mapping, or has no `apiVersion` and no `kind`.
+    pub(super) is_foreign: bool,
+}
+
 /// `apiVersion` and `kind` that items without their own inherit from a list such as `PodList`.
 type InheritedType<'list> = Option<(&'list str, &'list str)>;
 
 /// Extracts the objects of `document`, in order. An error names the invalid field.
-pub(super) fn extract_objects(document: Value) -> Vec<Result<Object, String>> {
+pub(super) fn extract_objects(document: Value) -> Vec<Result<Object, ObjectError>> {
     let mut found = Vec::new();
     collect(document, None, None, &mut found);
     found
 }
 
-fn collect(value: Value, item: Option<usize>, inherited: InheritedType<'_>, found: &mut Vec<Result<Object, String>>) {
+fn collect(
+    value: Value,
+    item: Option<usize>,
+    inherited: InheritedType<'_>,
+    found: &mut Vec<Result<Object, ObjectError>>,
+) {
     let prefix = item.map(|item| format!("items[{item}]: ")).unwrap_or_default();
     let Value::Object(mut object) = value else {
-        return found.push(Err(format!("{prefix}expected a Kubernetes object, found {}", type_name(&value))));
+        let message = format!("{prefix}expected a Kubernetes object, found {}", type_name(&value));
+        return found.push(Err(ObjectError { message, is_foreign: item.is_none() }));
     };
     if let Some((version, kind)) = inherited
         && non_empty_string(&object, "kind").is_none()
@@ -34,7 +48,8 @@ fn collect(value: Value, item: Option<usize>, inherited: InheritedType<'_>, foun
         object.insert("kind".to_owned(), kind.into());
     }
     if let Err(error) = validate_type(&object) {
-        return found.push(Err(prefix + &error));
+        let has_type = ["apiVersion", "kind"].iter().any(|field| non_empty_string(&object, field).is_some());
+        return found.push(Err(ObjectError { message: prefix + &error, is_foreign: item.is_none() && !has_type }));
     }
     let version = non_empty_string(&object, "apiVersion").unwrap_or_default().to_owned();
     let kind = non_empty_string(&object, "kind").unwrap_or_default().to_owned();
@@ -51,11 +66,13 @@ fn collect(value: Value, item: Option<usize>, inherited: InheritedType<'_>, foun
             }
             Value::Null => {}
             other => {
-                found.push(Err(format!("{prefix}`items` of the {kind} is {}: expected a list", type_name(&other))));
+                let message = format!("{prefix}`items` of the {kind} is {}: expected a list", type_name(&other));
+                found.push(Err(ObjectError { message, is_foreign: false }));
             }
         }
     } else if kind == "AdmissionReview" && version == "admission.k8s.io/v1" {
-        found.push(reviewed_object(object, item).map_err(|error| prefix + &error));
+        let reviewed = reviewed_object(object, item);
+        found.push(reviewed.map_err(|error| ObjectError { message: prefix + &error, is_foreign: false }));
     } else {
         found.push(Ok(Object { item, namespace: None, value: Value::Object(object) }));
     }

@@ -3,19 +3,15 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::mem;
 use std::slice;
-use std::str;
 use std::sync::Arc;
 
-use memchr::{memchr_iter, memmem};
-use serde_json::Value;
+use memchr::memmem;
 
-use super::object::extract_objects;
-use super::placeholder::{advice, placeholders};
-use super::split::{RawDocument, Splitter};
-use super::{Document, DocumentError, DocumentWarning, Source, Substitutions, encoding, json};
-use crate::yaml::{self, DuplicateKey};
+use super::parse::{parse_objects, text};
+use super::split::Splitter;
+use super::{Document, DocumentError, Origin, SkippedFile, Source, Substitutions, encoding};
+use crate::yaml;
 
 /// Maximum number of invalid documents in all sources. It bounds memory, because callers store the errors.
 const MAX_ERRORS: usize = 10_000;
@@ -29,6 +25,8 @@ pub struct Documents<'inputs, S> {
     current: Option<OpenSource<'inputs>>,
     /// Objects that have been read but not yet returned.
     pending: VecDeque<Result<Document, DocumentError>>,
+    /// Documents of the current source for which it is skipped unless an object follows.
+    withheld: Vec<DocumentError>,
     /// Only documents that contain one of these texts are parsed; all documents if empty.
     filters: Vec<memmem::Finder<'inputs>>,
     substitutions: &'inputs Substitutions,
@@ -39,9 +37,11 @@ pub struct Documents<'inputs, S> {
 }
 
 /// A source that is being read.
-pub(super) struct OpenSource<'source> {
+struct OpenSource<'source> {
     name: Arc<str>,
-    pub(super) splitter: Splitter<Box<dyn Read + 'source>>,
+    /// True if the source is skipped if it contains no object, and no object has been found.
+    is_optional: bool,
+    splitter: Splitter<Box<dyn Read + 'source>>,
 }
 
 impl<'inputs, S: Source> Documents<'inputs, S> {
@@ -55,6 +55,7 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
             remaining: sources.iter(),
             current: None,
             pending: VecDeque::new(),
+            withheld: Vec::new(),
             filters,
             substitutions,
             has_content,
@@ -67,6 +68,10 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
     fn advance(&mut self) -> bool {
         let Some(current) = &mut self.current else {
             let Some(source) = self.remaining.next() else { return false };
+            if source.origin() == Origin::ChartTemplates {
+                self.push_error(skipped_template(source.name()));
+                return true;
+            }
             match OpenSource::new(source) {
                 Ok(current) => self.current = Some(current),
                 Err(error) => self.push_error(read_error(source.name(), 0, &error)),
@@ -78,10 +83,17 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
                 self.has_content = true;
                 let text = text(&document, self.substitutions);
                 if matches_filters(&self.filters, &text) {
-                    self.pending.extend(parse_objects(&current.name, document.document, document.line, text));
+                    let objects = parse_objects(&current.name, document.document, document.line, text);
+                    let (is_optional, withheld) = (&mut current.is_optional, &mut self.withheld);
+                    for object in objects {
+                        add(object, is_optional, withheld, &mut self.pending);
+                    }
                 }
             }
-            Ok(None) => self.current = None,
+            Ok(None) => {
+                self.current = None;
+                self.pending.extend(self.withheld.drain(..).next().map(Err));
+            }
             Err(error) => {
                 let error = read_error(&current.name, current.splitter.document(), &error);
                 self.current = None;
@@ -98,6 +110,9 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
 
     /// Counts `error`, and stops reading at the limit.
     fn count_error(&mut self, error: DocumentError) -> DocumentError {
+        if error.skipped.is_some() {
+            return error;
+        }
         self.error_count += 1;
         if self.error_count < MAX_ERRORS {
             return error;
@@ -124,7 +139,7 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
             1 => "empty: no Kubernetes object found".to_owned(),
             count => format!("all {count} inputs are empty: no Kubernetes object found"),
         };
-        Some(DocumentError { source: source.name().clone(), document: 0, line: None, message })
+        Some(DocumentError { source: source.name().clone(), document: 0, line: None, message, skipped: None })
     }
 }
 
@@ -149,25 +164,50 @@ impl<S: Source> Iterator for Documents<'_, S> {
 }
 
 impl<'source> OpenSource<'source> {
-    pub(super) fn new(source: &'source impl Source) -> io::Result<Self> {
+    fn new(source: &'source impl Source) -> io::Result<Self> {
         let mut splitter = Splitter::new(source.open()?);
         let bom = encoding::bom_length(splitter.head()?)?;
         splitter.skip(bom);
-        Ok(Self { name: source.name().clone(), splitter })
+        Ok(Self { name: source.name().clone(), is_optional: source.origin() == Origin::Directory, splitter })
     }
 }
 
-/// Returns the text of a document with its placeholders replaced. The line of an error is relative to the document.
-pub(super) fn text<'text>(
-    raw: &RawDocument<'text>,
-    substitutions: &Substitutions,
-) -> Result<Cow<'text, str>, yaml::Error> {
-    let bytes = raw.text.map_err(|error| yaml::Error { line: 1, message: error.to_string() })?;
-    let text = str::from_utf8(bytes).map_err(|error| {
-        let line = 1 + memchr_iter(b'\n', &bytes[..error.valid_up_to()]).count() as u64;
-        yaml::Error { line, message: "not valid UTF-8: save it as UTF-8".to_owned() }
-    })?;
-    substitutions.apply(text).map_err(|error| yaml::Error { line: 1, message: error.to_string() })
+/// Adds an object of a source, or its error, to `pending`. While `is_optional`, errors for which the source is skipped are
+/// withheld; the first object shows that they are errors.
+fn add(
+    object: Result<Document, DocumentError>,
+    is_optional: &mut bool,
+    withheld: &mut Vec<DocumentError>,
+    pending: &mut VecDeque<Result<Document, DocumentError>>,
+) {
+    match object {
+        Err(error) if *is_optional && error.skipped.is_some() => {
+            if withheld.len() < MAX_ERRORS {
+                withheld.push(error);
+            }
+        }
+        Err(error) => pending.push_back(Err(as_error(error))),
+        Ok(document) => {
+            *is_optional = false;
+            pending.extend(withheld.drain(..).map(|error| Err(as_error(error))));
+            pending.push_back(Ok(document));
+        }
+    }
+}
+
+/// Returns the error for a document of a file that is not skipped.
+fn as_error(error: DocumentError) -> DocumentError {
+    let message = match error.skipped.and_then(SkippedFile::advice) {
+        Some(advice) if error.skipped == Some(SkippedFile::HelmTemplate) => format!("{}; {advice}", error.message),
+        Some(advice) => advice.to_owned(),
+        None => error.message,
+    };
+    DocumentError { message, skipped: None, ..error }
+}
+
+fn skipped_template(source: &Arc<str>) -> DocumentError {
+    let skipped = Some(SkippedFile::HelmTemplate);
+    DocumentError { source: source.clone(), document: 0, line: None, message: "a Helm template".to_owned(), skipped }
 }
 
 fn matches_filters(filters: &[memmem::Finder<'_>], text: &Result<Cow<'_, str>, yaml::Error>) -> bool {
@@ -175,63 +215,10 @@ fn matches_filters(filters: &[memmem::Finder<'_>], text: &Result<Cow<'_, str>, y
     filters.is_empty() || filters.iter().any(|filter| filter.find(text.as_bytes()).is_some())
 }
 
-/// Parses the text of a document, which starts on `line`, and extracts its objects.
-fn parse_objects(
-    source: &Arc<str>,
-    document: usize,
-    line: u64,
-    text: Result<Cow<'_, str>, yaml::Error>,
-) -> Vec<Result<Document, DocumentError>> {
-    let error = |line, message| DocumentError { source: source.clone(), document, line: Some(line), message };
-    let (value, duplicates) = match text.and_then(|text| parse(&text)) {
-        Ok(parsed) => parsed,
-        Err(found) => return vec![Err(error(line + found.line.saturating_sub(1), found.message))],
-    };
-    let warning = |duplicate: &DuplicateKey| DocumentWarning::from_duplicate(source, document, line, duplicate);
-    let mut warnings: Vec<_> = duplicates.iter().map(warning).collect();
-    let objects = extract_objects(value).into_iter().map(|object| {
-        let object = object.map_err(|message| error(line, message))?;
-        let (item, namespace, value) = (object.item, object.namespace, object.value);
-        let (source, warnings) = (source.clone(), mem::take(&mut warnings));
-        Ok(Document { source, document, item, line, namespace, value, warnings })
-    });
-    objects.collect()
-}
-
-/// Parses the text of a document. The lines of an error and of duplicate keys are relative to the document.
-fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
-    let inner = text.trim_start().strip_prefix('{');
-    let parsed = inner.map_or_else(
-        || yaml::parse_manifest(text),
-        |inner| {
-            json::parse(text).or_else(|json_error| {
-                // A brace can also start a YAML flow mapping.
-                let is_json = inner.trim_start().starts_with(['"', '}']);
-                yaml::parse_manifest(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
-            })
-        },
-    );
-    parsed.map_err(|error| explain_placeholder(text, error))
-}
-
-/// Adds to a syntax error that its line contains a placeholder: `[${NAME}]` and JSON with `${NAME}` are not valid.
-fn explain_placeholder(text: &str, error: yaml::Error) -> yaml::Error {
-    let index = usize::try_from(error.line).unwrap_or(usize::MAX).saturating_sub(1);
-    let found = text.lines().nth(index).and_then(|line| placeholders(line).find(|found| found.braced));
-    match found {
-        None => error,
-        Some(found) => {
-            let (name, advice) = (found.name, advice([found.name].into_iter()));
-            let message = format!("{}; the line contains the shell placeholder ${{{name}}}: {advice}", error.message);
-            yaml::Error { message, ..error }
-        }
-    }
-}
-
 fn read_error(source: &Arc<str>, document: usize, error: &io::Error) -> DocumentError {
     let message = match error.kind() {
         io::ErrorKind::InvalidData => error.to_string(),
         _ => format!("cannot be read: {error}"),
     };
-    DocumentError { source: source.clone(), document, line: None, message }
+    DocumentError { source: source.clone(), document, line: None, message, skipped: None }
 }

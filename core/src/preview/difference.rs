@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
     use crate::config::Configuration;
-    use crate::manifest::Document;
+    use crate::manifest::{Document, DocumentText};
     use crate::preview::{DocumentPreview, ManifestContext, Preview};
 
     fn report(labels: &str) -> PodReport {
@@ -74,7 +74,16 @@ mod tests {
         let context = ManifestContext::new(Some(labels.into_iter().chain([injected]).collect()));
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}});
         let (source, warnings) = ("a".into(), Vec::new());
-        let document = Document { source, document: 0, item: None, line: 1, namespace: None, value: pod, warnings };
+        let document = Document {
+            source,
+            document: 0,
+            item: None,
+            line: 1,
+            namespace: None,
+            value: pod,
+            text: DocumentText::default(),
+            warnings,
+        };
         match Preview::new(Configuration::embedded(), context, "team".to_owned()).document(&document).unwrap() {
             DocumentPreview::Pods { mut reports, .. } => reports.remove(0),
             other => panic!("{other:?}"),

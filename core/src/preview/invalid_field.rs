@@ -20,6 +20,8 @@ pub struct InvalidField {
     pub expected: String,
     /// True if quotes make the value valid.
     pub needs_quotes: bool,
+    /// One-based line of the manifest with the field, if it is known.
+    pub line: Option<u64>,
 }
 
 /// Maximum number of fields. More only repeat the same mistake.
@@ -108,6 +110,7 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
         },
         expected: expected.to_owned(),
         needs_quotes: matches!(value, Value::Bool(_) | Value::Number(_)) && Pod::deserialize(as_string).is_ok(),
+        line: None,
     }
 }
 
@@ -133,7 +136,7 @@ impl fmt::Display for Step<'_> {
 
 impl fmt::Display for InvalidField {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, pointer: _, found, expected, needs_quotes } = self;
+        let Self { path, pointer: _, found, expected, needs_quotes, line: _ } = self;
         write!(formatter, "{path} is {found}: expected {expected}")?;
         if *needs_quotes { formatter.write_str("; quote it") } else { Ok(()) }
     }

@@ -47,7 +47,7 @@ pub(super) fn warnings(
         DocumentWarning {
             source: document.source.clone(),
             document: document.document,
-            line: document.line,
+            line: document.path_line(&format!("{path}[{key}]")),
             check: Some(OWN_KEYS.code()),
             message: format!("{kind} {namespace}/{name}: {key} has no effect in {path}: {fix}"),
         }

@@ -15,7 +15,7 @@ pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<Docum
     let warning = |finding: Finding| DocumentWarning {
         source: namespace.source.clone(),
         document: namespace.document,
-        line: namespace.line,
+        line: namespace.pointer_line(&finding.subject),
         check: Some(finding.code),
         message: format!("Namespace {}: {}", super::name_of(namespace), finding.message),
     };

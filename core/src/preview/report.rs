@@ -1,5 +1,6 @@
 //! The stable machine-readable form of a preview: one report for each role of a workload.
 
+use std::iter;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -24,7 +25,7 @@ pub struct PodReport {
     /// Index in a `List`.
     pub item: Option<usize>,
     /// Line of the source at which the document starts; `None` if the manifest is not from a file.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// `apiVersion` of the manifest.
     pub api_version: String,
@@ -83,7 +84,10 @@ impl PodReport {
         job: Arc<JobContext>,
     ) -> Self {
         // A patch is verified, which includes that the pod decodes.
-        let invalid = if outcome.patch.is_empty() { invalid_fields(&role.pod) } else { Vec::new() };
+        let mut invalid = if outcome.patch.is_empty() { invalid_fields(&role.pod) } else { Vec::new() };
+        for field in &mut invalid {
+            field.line = document.pod_field_line(&role.name, &role.pod, &field.pointer);
+        }
         let mut pod = role.pod.clone();
         // The engine has verified that the patch applies to this pod.
         let applied = outcome.patch.apply(&mut pod);
@@ -91,6 +95,8 @@ impl PodReport {
         if applied.is_err() {
             pod.clone_from(&role.pod);
         }
+        let mut findings = outcome.findings;
+        locate(&mut findings, document, &role.name, &pod);
         Self {
             source: document.source.to_string(),
             document: document.document,
@@ -108,7 +114,7 @@ impl PodReport {
             rules: outcome.rules,
             warnings: outcome.warnings,
             invalid,
-            lint: outcome.findings,
+            lint: findings,
             original: role.pod,
             patch: outcome.patch,
             pod,
@@ -125,8 +131,18 @@ impl PodReport {
             && self.patch == other.patch
             && self.rules == other.rules
             && self.warnings == other.warnings
-            && self.invalid == other.invalid
-            && self.lint == other.lint
+            && (&self.namespace, &self.name) == (&other.namespace, &other.name)
+            && iter::zip(&self.invalid, &other.invalid).all(|(a, b)| a.to_string() == b.to_string())
+            && self.invalid.len() == other.invalid.len()
+            && iter::zip(&self.lint, &other.lint).all(|(a, b)| a.is_same(b))
+            && self.lint.len() == other.lint.len()
+    }
+}
+
+/// Sets the lines of findings about `pod`, which `document` creates for `role`.
+pub fn locate(findings: &mut [Finding], document: &Document, role: &str, pod: &Value) {
+    for finding in findings {
+        finding.line = document.pod_field_line(role, pod, &finding.subject);
     }
 }
 

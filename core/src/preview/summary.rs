@@ -20,7 +20,7 @@ pub struct Summary {
     pub refused: usize,
     /// Pods that are not opted in.
     pub not_opted_in: usize,
-    /// Pods that need no change.
+    /// Pods in opted-in namespaces that are not changed, because they need no change or a rule is refused.
     pub unchanged: usize,
     /// Pods that do not decode, that select a profile or mode that does not exist, or that have an unknown label or
     /// annotation of trainmesh.
@@ -46,7 +46,6 @@ impl Summary {
         let not_opted_in = report.rules.iter().all(|rule| {
             matches!(rule.reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace)
         });
-        let is_unknown = |reason| matches!(reason, Reason::UnknownFabric | Reason::UnknownTrafficMode);
         let own_keys = || report.lint.iter().filter(|finding| finding.code == OWN_KEYS.code());
         let unknown = !report.invalid.is_empty()
             || report.rules.iter().any(|rule| is_unknown(rule.reason))
@@ -56,7 +55,7 @@ impl Summary {
         self.audited += usize::from(audited);
         self.refused += usize::from(refused);
         self.not_opted_in += usize::from(not_opted_in);
-        self.unchanged += usize::from(!report.changed && !audited && !refused && !not_opted_in);
+        self.unchanged += usize::from(!report.changed && !audited && !not_opted_in);
         self.unknown += usize::from(unknown);
         self.unknown_labels += usize::from(own_keys().any(|finding| finding.subject == NAMESPACE_FIELD));
         self.warned += usize::from(!report.warnings.is_empty());
@@ -69,36 +68,46 @@ impl Summary {
     }
 }
 
-/// `395 pods: 388 changed, 3 refused, 4 not opted in; 28 errors`. Counts of zero are omitted.
+/// `395 roles: 388 changed, 3 unchanged, 4 not opted in; of these, 3 with a refused rule; 28 errors`. Each role is in one of the
+/// first parts; it can also be in those after `of these`. Counts of zero are omitted.
 impl fmt::Display for Summary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&plural(self.pods, "pod"))?;
-        let parts = [
+        formatter.write_str(&plural(self.pods, "role"))?;
+        let outcomes = [
             (self.changed, "changed"),
             (self.audited, "would change (audit)"),
-            (self.refused, "refused"),
-            (self.unknown, "unknown or invalid"),
-            (self.not_opted_in, "not opted in"),
             (self.unchanged, "unchanged"),
+            (self.not_opted_in, "not opted in or opted out"),
         ];
-        let mut separator = ": ";
-        for (count, name) in parts.into_iter().filter(|(count, _)| *count > 0) {
-            write!(formatter, "{separator}{count} {name}")?;
-            separator = ", ";
-        }
-        separator = "; ";
-        for (count, name) in [
+        let problems = [(self.refused, "with a refused rule"), (self.unknown, "unknown or invalid")];
+        let others = [
             (self.errors, "error"),
             (self.manifest_warnings, "manifest warning"),
             (self.unsupported, "unsupported object"),
-        ] {
-            if count > 0 {
-                write!(formatter, "{separator}{}", plural(count, name))?;
-                separator = ", ";
-            }
-        }
-        Ok(())
+        ];
+        write_parts(formatter, ": ", &outcomes.map(|(count, name)| (count, format!("{count} {name}"))))?;
+        write_parts(formatter, "; of these, ", &problems.map(|(count, name)| (count, format!("{count} {name}"))))?;
+        write_parts(formatter, "; ", &others.map(|(count, name)| (count, plural(count, name))))
     }
+}
+
+/// Writes the parts whose count is not zero, after `start`.
+fn write_parts<const N: usize>(
+    formatter: &mut fmt::Formatter<'_>,
+    start: &str,
+    parts: &[(usize, String); N],
+) -> fmt::Result {
+    let mut separator = start;
+    for (_, part) in parts.iter().filter(|(count, _)| *count > 0) {
+        write!(formatter, "{separator}{part}")?;
+        separator = ", ";
+    }
+    Ok(())
+}
+
+/// Returns true if a pod selects a profile or mode that does not exist.
+pub(super) fn is_unknown(reason: Reason) -> bool {
+    matches!(reason, Reason::UnknownFabric | Reason::UnknownTrafficMode)
 }
 
 fn plural(count: usize, name: &str) -> String {
@@ -112,15 +121,19 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::nothing(Summary::default(), "0 pods")]
-    #[case::one(Summary { pods: 1, changed: 1, errors: 1, ..Summary::default() }, "1 pod: 1 changed; 1 error")]
+    #[case::nothing(Summary::default(), "0 roles")]
+    #[case::one(Summary { pods: 1, changed: 1, errors: 1, ..Summary::default() }, "1 role: 1 changed; 1 error")]
+    #[case::refused(
+        Summary { pods: 2, changed: 1, unchanged: 1, refused: 2, ..Summary::default() },
+        "2 roles: 1 changed, 1 unchanged; of these, 2 with a refused rule"
+    )]
     #[case::all(
         Summary {
-            pods: 9, changed: 2, audited: 1, refused: 3, not_opted_in: 1, unchanged: 2, unknown: 1, warned: 9, manifest_warnings: 2,
+            pods: 9, changed: 3, audited: 1, refused: 3, not_opted_in: 2, unchanged: 3, unknown: 1, warned: 9, manifest_warnings: 2,
             unknown_labels: 1, unsupported: 1, errors: 28
         },
-        "9 pods: 2 changed, 1 would change (audit), 3 refused, 1 unknown or invalid, 1 not opted in, 2 unchanged; \
-         28 errors, 2 manifest warnings, 1 unsupported object"
+        "9 roles: 3 changed, 1 would change (audit), 3 unchanged, 2 not opted in or opted out; of these, 3 with a refused \
+         rule, 1 unknown or invalid; 28 errors, 2 manifest warnings, 1 unsupported object"
     )]
     fn counts_are_listed_in_one_line(#[case] summary: Summary, #[case] expected: &str) {
         assert_eq!(summary.to_string(), expected);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use json_patch::PatchOperation;
 use similar::{ChangeTag, TextDiff};
 
-use super::text::{write_heading, write_separator, write_summary, write_warnings};
+use super::text::{ExplainedChecks, write_heading, write_separator, write_summary, write_warnings};
 use super::{Closing, Sink, TextOptions, style};
 use crate::mutate::{RuleOutcome, Verdict};
 use crate::preview::PodReport;
@@ -23,12 +23,13 @@ pub struct Diff<W> {
     out: W,
     options: TextOptions,
     first: bool,
+    explained: ExplainedChecks,
 }
 
 impl<W: Write> Diff<W> {
     /// Creates a sink that writes to `out`.
     pub fn new(out: W, options: TextOptions) -> Self {
-        Self { out, options, first: true }
+        Self { out, options, first: true, explained: ExplainedChecks::default() }
     }
 
     fn write_rules(&mut self, report: &PodReport) -> io::Result<()> {
@@ -77,7 +78,7 @@ impl<W: Write> Sink for Diff<W> {
                 write_hunks(&mut self.out, report)?;
             }
             self.write_rules(report)?;
-            write_warnings(&mut self.out, report, self.options.layout)?;
+            write_warnings(&mut self.out, roles, self.options.layout, &mut self.explained)?;
         }
         Ok(())
     }

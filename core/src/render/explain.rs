@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::text::{write_heading, write_separator, write_summary, write_warnings};
+use super::text::{ExplainedChecks, write_heading, write_separator, write_summary, write_warnings};
 use super::{Closing, Sink, TextOptions, style};
 use crate::mutate::RuleOutcome;
 use crate::preview::{PodReport, WebhookResult, WebhookTrace};
@@ -19,12 +19,13 @@ pub struct Explain<W> {
     out: W,
     options: TextOptions,
     first: bool,
+    explained: ExplainedChecks,
 }
 
 impl<W: Write> Explain<W> {
     /// Creates a sink that writes to `out`.
     pub fn new(out: W, options: TextOptions) -> Self {
-        Self { out, options, first: true }
+        Self { out, options, first: true, explained: ExplainedChecks::default() }
     }
 
     fn write_rules(&mut self, rules: &[RuleOutcome]) -> io::Result<()> {
@@ -81,7 +82,7 @@ impl<W: Write> Sink for Explain<W> {
             if let Some(trace) = &report.live {
                 self.write_trace(trace)?;
             }
-            write_warnings(&mut self.out, report, self.options.layout)?;
+            write_warnings(&mut self.out, roles, self.options.layout, &mut self.explained)?;
         }
         Ok(())
     }

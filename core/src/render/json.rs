@@ -67,7 +67,7 @@ impl<W: Write> Sink for Json<'_, W> {
 /// Returns an invalid document as JSON.
 #[must_use]
 pub fn error_to_json(error: &DocumentError) -> Value {
-    let DocumentError { source, document, line, message } = error;
+    let DocumentError { source, document, line, message, skipped: _ } = error;
     json!({"source": **source, "document": document, "line": line, "message": message})
 }
 

@@ -1,5 +1,6 @@
 //! Parts of the formats for people.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::{Closing, Layout, TextOptions, style};
@@ -11,6 +12,10 @@ use crate::workload::SOLE_ROLE;
 
 /// Columns by which the lines below a heading are indented, and those below such a line.
 const INDENT: usize = 4;
+
+/// Checks whose reason and fix have been written. They are the same for every finding of a check.
+#[derive(Debug, Default)]
+pub struct ExplainedChecks(BTreeSet<&'static str>);
 
 /// Writes the premise before the first report, and an empty line before all others.
 pub(super) fn write_separator(out: &mut impl Write, options: &mut TextOptions, first: bool) -> io::Result<()> {
@@ -47,11 +52,18 @@ pub(super) fn write_heading(out: &mut impl Write, roles: &[PodReport]) -> io::Re
     writeln!(out, "{heading:#}")
 }
 
-/// Writes the invalid fields, the warnings and the findings of a report.
-pub(super) fn write_warnings(out: &mut impl Write, report: &PodReport, layout: Layout) -> io::Result<()> {
+/// Writes the invalid fields, the warnings and the findings of roles with the same outcome.
+pub(super) fn write_warnings(
+    out: &mut impl Write,
+    roles: &[PodReport],
+    layout: Layout,
+    explained: &mut ExplainedChecks,
+) -> io::Result<()> {
+    let Some(report) = roles.first() else { return Ok(()) };
     let (error, warning_style) = (style::ERROR, style::WARNING);
-    for field in &report.invalid {
-        let text = Printable(field).to_string();
+    for (index, field) in report.invalid.iter().enumerate() {
+        let lines = roles.iter().filter_map(|role| role.invalid.get(index)?.line);
+        let text = format!("{}{}", position(&report.source, lines), Printable(field));
         writeln!(out, "  {error}invalid{error:#} {}", layout.wrap(&text, 10, INDENT))?;
     }
     let lint = lint::warnings(&report.lint);
@@ -59,17 +71,41 @@ pub(super) fn write_warnings(out: &mut impl Write, report: &PodReport, layout: L
         let text = Printable(warning).to_string();
         writeln!(out, "  {warning_style}warning{warning_style:#} {}", layout.wrap(&text, 10, INDENT))?;
     }
-    report.lint.iter().try_for_each(|finding| write_finding(out, finding, layout))
+    for (index, finding) in report.lint.iter().enumerate() {
+        let lines = roles.iter().filter_map(|role| role.lint.get(index)?.line);
+        write_finding(out, finding, &position(&report.source, lines), layout, explained)?;
+    }
+    Ok(())
 }
 
-/// Writes a lint finding: the problem, its location, the reason, and the fix.
-pub fn write_finding(out: &mut impl Write, finding: &Finding, layout: Layout) -> io::Result<()> {
-    let Finding { code, severity, message, evidence: _, fix, subject, link: _ } = finding;
+/// Returns the lines of `source` before a field: `jobs/llama.yaml:12,31 `; empty if there are none.
+pub fn position(source: &str, lines: impl Iterator<Item = u64>) -> String {
+    let lines: BTreeSet<u64> = lines.collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
+    format!("{}:{} ", Printable(source), lines.join(","))
+}
+
+/// Writes a lint finding: the problem, its `position`, and on the first finding of a check the reason and the fix.
+pub fn write_finding(
+    out: &mut impl Write,
+    finding: &Finding,
+    position: &str,
+    layout: Layout,
+    explained: &mut ExplainedChecks,
+) -> io::Result<()> {
+    let Finding { code, severity, message, evidence: _, fix, subject, link: _, line: _ } = finding;
     let (style, dim) = (style::severity(*severity), style::DIM);
     let problem = layout.wrap(&Printable(message).to_string(), code.len() + 5, INDENT);
     writeln!(out, "  {style}{code} {}{style:#} {problem}", lint::severity_letter(*severity))?;
-    if !subject.is_empty() {
-        writeln!(out, "    {dim}{}{dim:#}", Printable(subject))?;
+    let place = format!("{position}{}", Printable(subject));
+    if !place.is_empty() {
+        writeln!(out, "    {dim}{}{dim:#}", layout.wrap(place.trim_end(), INDENT, INDENT))?;
+    }
+    if !explained.0.insert(code) {
+        return Ok(());
     }
     let mut part = |name: &str, text: &str| {
         writeln!(out, "    {name}: {}", layout.wrap(&Printable(text).to_string(), INDENT + name.len() + 2, INDENT + 2))

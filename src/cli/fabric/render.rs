@@ -11,7 +11,7 @@ use crate::cli::terminal::stdout_layout;
 use crate::cli::{Status, print_note, stderr};
 use trainmesh_core::config::Profile;
 use trainmesh_core::config::profile::{Amount, Ratios, ResourcePattern};
-use trainmesh_core::manifest::Document;
+use trainmesh_core::manifest::{Document, DocumentText};
 use trainmesh_core::preview::{DocumentPreview, ManifestContext, Preview};
 use trainmesh_core::render::{Closing, TextOptions};
 use trainmesh_core::{keys, scope};
@@ -52,7 +52,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let labels = BTreeMap::from([(keys::INJECT.to_owned(), scope::ENABLED.to_owned())]);
     let preview = Preview::new(configuration, ManifestContext::new(Some(labels)), namespace.clone());
     let (source, warnings) = ("render".into(), Vec::new());
-    let document = Document { source, document: 0, item: None, line: 1, namespace: None, value: pod, warnings };
+    let document = Document {
+        source,
+        document: 0,
+        item: None,
+        line: 1,
+        namespace: None,
+        value: pod,
+        text: DocumentText::default(),
+        warnings,
+    };
     let options = TextOptions { layout: stdout_layout(), ..TextOptions::default() };
     let mut sink = output.sink(ColorChoice::Auto, options, &preview);
     if let DocumentPreview::Pods { mut reports, .. } = preview.document(&document)? {

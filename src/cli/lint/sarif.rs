@@ -1,12 +1,14 @@
 //! `-o sarif`: SARIF 2.1.0 (OASIS), for code review tools.
 
+use std::env;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::iter::repeat;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::{LintReport, PodFindings, finish, pod_name};
+use crate::manifest::normalize;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::lint::{Check, checks};
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
@@ -20,11 +22,7 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
     let checks = checks();
     let results = lint_report.pod_findings.iter().flat_map(|pod| {
         let checks = &checks;
-        let lines = pod.field_lines.iter().map(Some).chain(repeat(None));
-        pod.findings
-            .iter()
-            .zip(lines)
-            .map(move |(finding, line)| result(pod, finding, *line.unwrap_or(&pod.line), checks))
+        pod.findings.iter().map(move |finding| result(pod, finding, checks))
     });
     let manifest_results = lint_report.warnings.iter().map(|warning| manifest_result(warning, &checks));
     let errors: Vec<Value> = lint_report.errors.iter().map(notification).collect();
@@ -85,9 +83,9 @@ fn manifest_result(warning: &DocumentWarning, checks: &[&Check]) -> Value {
     })
 }
 
-fn result(pod: &PodFindings, finding: &Finding, line: u64, checks: &[&Check]) -> Value {
-    let report = &pod.report;
-    let Finding { code, severity, message, evidence: _, fix, subject, link: _ } = finding;
+fn result(pod: &PodFindings, finding: &Finding, checks: &[&Check]) -> Value {
+    let PodFindings { line: first_line, report, findings: _ } = pod;
+    let Finding { code, severity, message, evidence: _, fix, subject, link: _, line } = finding;
     let fix = fix.unwrap_or_default();
     let pod = pod_name(report);
     json!({
@@ -96,7 +94,7 @@ fn result(pod: &PodFindings, finding: &Finding, line: u64, checks: &[&Check]) ->
         "level": level(*severity),
         "message": {"text": format!("{pod}: {message}. Fix: {fix}.")},
         "locations": [{
-            "physicalLocation": location(&report.source, Some(line)),
+            "physicalLocation": location(&report.source, Some(line.unwrap_or(*first_line))),
             "logicalLocations": [{"fullyQualifiedName": format!("{pod} {subject}"), "kind": "object"}],
         }],
     })
@@ -111,11 +109,25 @@ fn notification(error: &DocumentError) -> Value {
 }
 
 fn location(source: &str, line: Option<u64>) -> Value {
-    let mut location = json!({"artifactLocation": {"uri": uri(source)}});
+    let mut location = json!({"artifactLocation": artifact(source)});
     if let Some(line) = line {
         location["region"] = json!({"startLine": line});
     }
     location
+}
+
+/// Returns the location of a file: relative to the root of the sources, for which tools take the working directory, or absolute
+/// if the file is elsewhere.
+fn artifact(source: &str) -> Value {
+    let path = normalize(Path::new(source));
+    let working_directory = env::current_dir().unwrap_or_default();
+    let path = path.strip_prefix(&working_directory).unwrap_or(&path);
+    let uri = uri(&path.to_string_lossy());
+    if path.is_absolute() {
+        json!({"uri": format!("file://{uri}")})
+    } else {
+        json!({"uri": uri, "uriBaseId": "%SRCROOT%"})
+    }
 }
 
 /// Encodes a path as a relative reference of RFC 3986.

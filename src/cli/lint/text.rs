@@ -1,12 +1,13 @@
 //! `-o text`: the findings of every pod with their explanation and fix.
 
 use std::io::Write;
+use std::iter;
 
 use super::{LintReport, PodFindings, pod_name};
 use trainmesh_core::finding::Severity;
 use trainmesh_core::preview::PodReport;
 use trainmesh_core::printable::Printable;
-use trainmesh_core::render::{Layout, style, write_finding};
+use trainmesh_core::render::{ExplainedChecks, Layout, position, style, write_finding};
 use trainmesh_core::workload::SOLE_ROLE;
 
 pub(super) fn print(
@@ -17,12 +18,14 @@ pub(super) fn print(
 ) -> anyhow::Result<()> {
     let (strong, dim) = (style::HEADING, style::DIM);
     writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&Printable(premise).to_string(), 0, 4))?;
+    let mut explained = ExplainedChecks::default();
     for roles in lint_report.pod_findings.chunk_by(has_same_findings) {
         let Some(PodFindings { line, report, findings, .. }) = roles.first() else { continue };
         let source = Printable(&report.source);
         writeln!(out, "{strong}{source}:{line}: {}{strong:#}", Printable(names(roles)))?;
-        for found in findings {
-            write_finding(out, found, layout)?;
+        for (index, finding) in findings.iter().enumerate() {
+            let lines = roles.iter().filter_map(|role| role.findings.get(index)?.line);
+            write_finding(out, finding, &position(&report.source, lines), layout, &mut explained)?;
         }
         writeln!(out)?;
     }
@@ -31,14 +34,24 @@ pub(super) fn print(
         findings.filter(|finding| finding.severity == severity).count()
     };
     let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
-    writeln!(out, "pods: {}; E: {errors}, W: {warnings}, I: {notes}", lint_report.pods)?;
+    write!(out, "roles: {}; E: {errors}, W: {warnings}, I: {notes}", lint_report.pods)?;
+    for (count, name) in [(lint_report.warnings.len(), "manifest warning"), (lint_report.errors.len(), "error")] {
+        if count > 0 {
+            write!(out, "; {count} {name}{}", if count == 1 { "" } else { "s" })?;
+        }
+    }
+    writeln!(out)?;
     Ok(out.flush()?)
 }
 
 /// Returns true if two pods are roles of one workload with the same findings.
 fn has_same_findings(a: &PodFindings, b: &PodFindings) -> bool {
-    let key = |report: &PodReport| (report.document, report.item);
-    a.report.source == b.report.source && key(&a.report) == key(&b.report) && a.findings == b.findings
+    fn key(report: &PodReport) -> (&str, usize, Option<usize>, &str, &str) {
+        (&report.source, report.document, report.item, &report.namespace, &report.name)
+    }
+    key(&a.report) == key(&b.report)
+        && a.findings.len() == b.findings.len()
+        && iter::zip(&a.findings, &b.findings).all(|(a, b)| a.is_same(b))
 }
 
 /// Returns the name of the pods: `PyTorchJob default/llama Master, Worker`.

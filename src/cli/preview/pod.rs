@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use anyhow::bail;
 
-use super::super::Status;
 use super::super::live::LiveCluster;
 use super::super::output::Format;
 use super::super::terminal::stdout_layout;
+use super::super::{Status, stderr};
 use super::Arguments;
+use super::fail_on::Causes;
 use trainmesh_core::dns;
 use trainmesh_core::preview::{LivePod, ManifestContext, Preview, Summary};
 use trainmesh_core::render::{Closing, TextOptions};
@@ -45,12 +46,14 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
         .with_facts(facts)
         .with_installation(live.installation().clone());
     let report = preview.live_pod(&LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since });
-    let mut summary = Summary::default();
+    let (mut summary, mut causes) = (Summary::default(), Causes::default());
     summary.add(&report);
+    causes.add(&arguments.conditions, &report);
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: None };
     let mut sink = format.sink(arguments.color.into(), options, &preview);
     sink.workload(&[report])?;
     sink.finish(&Closing::default())?;
+    causes.print(&mut stderr(arguments.color.into()));
     Ok(if arguments.conditions.occur(&summary) { Status::Findings } else { Status::Success })
 }
 

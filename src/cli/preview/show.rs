@@ -11,9 +11,11 @@ use super::super::input::document_error;
 use super::super::live::LiveCluster;
 use super::super::premise::{self, AssumedLabels, premise};
 use super::super::progress::Progress;
+use super::super::skipped_files::SkippedFiles;
 use super::super::terminal::stdout_layout;
 use super::super::{colored_stdout, print_difference, print_error, print_note, print_warning, stderr};
 use super::Arguments;
+use super::fail_on::Causes;
 use trainmesh_core::manifest::{Document, DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, FieldDifference, PodReport, Preview, Summary};
 use trainmesh_core::printable::Printable;
@@ -30,6 +32,8 @@ pub(super) struct Shown {
     /// Counts of each file with `--summary`, in the order of the input.
     by_file: Vec<(String, Summary)>,
     assumed: AssumedLabels,
+    skipped: SkippedFiles,
+    causes: Causes,
     /// Notes in the order of the input, and their indexes by text: each is printed once.
     notes: Vec<Note>,
     notes_by_text: BTreeMap<String, usize>,
@@ -73,6 +77,7 @@ pub(super) fn show(
             previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))
         });
         match previewed {
+            Err(error) if shown.skipped.add(&error, arguments.verbose, stderr) => {}
             Err(error) => {
                 print_error(stderr, format_args!("{error}"));
                 shown.count(arguments, &error.source, |summary| summary.errors += 1);
@@ -89,7 +94,9 @@ pub(super) fn show(
                 }
             }
             Ok((document, DocumentPreview::Unsupported(what))) => {
-                print_note(stderr, format_args!("{}: {what}", position(&document)));
+                let message = format!("{}: {what}", position(&document));
+                print_note(stderr, format_args!("{message}"));
+                shown.causes.add_unsupported(&arguments.conditions, &message);
                 shown.count(arguments, &document.source, |summary| summary.unsupported += 1);
             }
             Ok((document, DocumentPreview::Pods { mut reports, mut notes, warnings })) => {
@@ -106,6 +113,7 @@ pub(super) fn show(
                 for report in &reports {
                     progress.tick();
                     shown.count(arguments, &document.source, |summary| summary.add(report));
+                    shown.causes.add(&arguments.conditions, report);
                     premise::record(preview.context(), &report.namespace, &mut shown.assumed);
                 }
                 sink.as_mut().map_or(Ok(()), |sink| sink.workload(&reports))?;
@@ -121,7 +129,9 @@ pub(super) fn show(
     drop(progress);
     shown.require_role(arguments.role.as_deref())?;
     shown.finish(arguments, sink)?;
+    shown.skipped.print(arguments.verbose, stderr);
     shown.print_notes(stderr);
+    shown.causes.print(stderr);
     Ok(shown)
 }
 
@@ -142,6 +152,7 @@ impl Shown {
     fn add_warning(&mut self, arguments: &Arguments, warning: DocumentWarning, stderr: &mut impl Write) {
         print_warning(stderr, format_args!("{warning}"));
         self.count(arguments, &warning.source, |summary| summary.add_warning(&warning));
+        self.causes.add_warning(&arguments.conditions, &warning);
         self.warnings.push(warning);
     }
 

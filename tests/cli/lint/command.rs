@@ -85,14 +85,14 @@ fn manifest_with(id: &str) -> String {
 }
 
 #[rstest]
-#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_RETRY_CNT is 100", "why: ", "fix: set a value", "pods: 1; E: 1, W: 1, I: 2"], "")]
+#[case::text(&["lint", "-f", "-"], JOB, 1, &["stdin:", "PyTorchJob default/llama Worker", "FP005 E container pytorch: NCCL_IB_RETRY_CNT is 100", "why: ", "fix: set a value", "roles: 1; E: 1, W: 1, I: 2"], "")]
 #[case::below_the_threshold(&["lint", "-f", "-"], &manifest_with("W"), 0, &["FP004 W"], "")]
 #[case::warnings_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("W"), 1, &["FP004 W"], "")]
 #[case::notes_do_not_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("I"), 0, &["FP010 I"], "")]
 #[case::notes_fail(&["lint", "-f", "-", "--fail-on", "i"], &manifest_with("I"), 1, &["FP010 I"], "")]
-#[case::clean(&["lint", "-f", "-", "--fail-on", "I"], &manifest_with(""), 0, &["pods: 1; E: 0, W: 0, I: 0"], "")]
+#[case::clean(&["lint", "-f", "-", "--fail-on", "I"], &manifest_with(""), 0, &["roles: 1; E: 0, W: 0, I: 0"], "")]
 #[case::errors_take_precedence(&["lint", "-f", "-"], &format!("{JOB}---\na: [\n"), 2, &["FP005 E"], "document 3")]
-#[case::no_pods(&["lint", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &["pods: 0"], "creates pods")]
+#[case::no_pods(&["lint", "-f", "-"], "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, &["roles: 0"], "creates pods")]
 #[case::no_such_file(&["lint", "-f", "no/such.yaml"], "", 2, &[], "no/such.yaml")]
 #[case::no_such_profile(&["lint", "-f", "-", "--fabric", "tpc"], JOB, 2, &[], "unknown fabric profile tpc: did you mean tcp?")]
 #[case::with_a_profile(
@@ -128,12 +128,12 @@ fn manifest_with(id: &str) -> String {
     &["lint", "-f", "-", "--namespace-labels", ""],
     &manifest_with("").replace("INFO", "8"),
     1,
-    &["FP046 E the apiserver rejects the pod: .spec.containers[0].env[0].value is 8: expected a string; quote it\n    /spec/containers/0/env/0/value\n"],
+    &["FP046 E the apiserver rejects the pod: .spec.containers[0].env[0].value is 8: expected a string; quote it\n    stdin:6 /spec/containers/0/env/0/value\n"],
     ""
 )]
 #[case::help(&["lint", "--help"], "", 0, &["Examples:", "--fail-on", "Exit codes:"], "")]
 #[case::in_preview(&["preview", "-f", "-"], JOB, 0, &["FP010 I", "why: Since 2.21", "fix: remove NCCL_IB_GID_INDEX"], "")]
-#[case::in_preview_explain(&["preview", "-f", "-", "-o", "explain"], JOB, 0, &["FP005 E", "\n    /spec/containers/0/env/"], "")]
+#[case::in_preview_explain(&["preview", "-f", "-", "-o", "explain"], JOB, 0, &["FP005 E", "\n    stdin:19 /spec/containers/0/env/"], "")]
 fn commands(
     #[case] arguments: &[&str],
     #[case] input: &str,
@@ -162,7 +162,7 @@ fn json_output_names_the_pod_and_the_field() {
     assert_eq!((&result["role"], &result["replicas"]), (&"Worker".into(), &3.into()));
     assert_eq!(ids(&result["lint"]), ["FP005", "FP013", "FP010", "FP021"]);
     let fields: Vec<&String> = result["lint"][0].as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["id", "severity", "message", "cure", "field", "link"]);
+    assert_eq!(fields, ["id", "severity", "message", "cure", "field", "link", "line"]);
     assert!(value["errors"].as_array().unwrap().is_empty());
 }
 

@@ -112,6 +112,9 @@ fn below(error: RenderError, path: &str) -> RenderError {
         RenderError::Invalid { path: field, found, expected } => {
             RenderError::Invalid { path: format!("{path}.{field}"), found, expected }
         }
+        RenderError::Unresolved { path: field, message } => {
+            RenderError::Unresolved { path: format!("{path}.{field}"), message }
+        }
         other => other,
     }
 }

@@ -116,11 +116,13 @@ fn add_submitter_sidecar(
 fn default_submitter(cluster: &Cluster<'_>) -> Result<Value, RenderError> {
     let head = cluster.spec.get("headGroupSpec").get("template").get("spec");
     let Some(ray) = head.get("containers").items()?.into_iter().next() else {
-        return Err(RenderError::Unresolved(
-            "the submitter uses the image of the RayCluster selected by spec.clusterSelector, which is not part of \
-            the manifest: set spec.submitterPodTemplate"
-                .to_owned(),
-        ));
+        return Err(RenderError::Unresolved {
+            path: "spec.clusterSelector".to_owned(),
+            message:
+                "the submitter uses the image of the RayCluster selected by spec.clusterSelector, which is not part of \
+                      the manifest: set spec.submitterPodTemplate"
+                    .to_owned(),
+        });
     };
     Ok(json!({
         "name": "ray-job-submitter",

@@ -3,8 +3,11 @@
 use super::stock;
 use crate::workload::template::Field;
 use crate::workload::{
-    AssumedRuntime, CLUSTER_RUNTIME, Manifest, RenderError, RuntimeReference, StockRuntimes, TRAINER_GROUP,
+    AssumedRuntime, CLUSTER_RUNTIME, Manifest, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP,
 };
+
+/// Maximum number of runtimes that a message lists.
+const MAX_NAMES: usize = 5;
 
 /// Returns the spec of the runtime, and the stock runtime that is assumed if there is no manifest.
 pub(super) fn find<'a>(
@@ -32,12 +35,27 @@ pub(super) fn find<'a>(
     {
         return Ok((spec(found), Some(assumed)));
     }
-    Err(RenderError::Unresolved(match runtimes.stock {
+    let message = match runtimes.stock {
         StockRuntimes::None => format!("runtime {name} is neither in the input nor in the cluster: add its manifest"),
         StockRuntimes::Newest => format!("runtime {name} is not in the input: add its manifest, or set --runtime FILE"),
         StockRuntimes::Version(version) => {
             let version = version.name();
             format!("runtime {name} is neither in the input nor in Kubeflow Trainer {version}: set --runtime FILE")
         }
-    }))
+    };
+    let message =
+        known_names(runtimes, &key).map_or(message, |known| format!("runtime {name} is not in the input: {known}"));
+    Err(RenderError::Unresolved { path: reference.get("name").path().to_owned(), message })
+}
+
+/// Lists the runtimes of the input to which `reference` may be meant to refer.
+fn known_names(runtimes: &Runtimes, reference: &RuntimeReference) -> Option<String> {
+    let known = || runtimes.by_name.keys().filter(|known| known.namespace == reference.namespace);
+    let names: Vec<&str> = known().map(|known| known.name.as_str()).take(MAX_NAMES).collect();
+    let others = if known().count() > MAX_NAMES { ", …" } else { "" };
+    match names.as_slice() {
+        [] => None,
+        [name] => Some(format!("it contains {name}; did you mean it?")),
+        names => Some(format!("it contains {}{others}", names.join(", "))),
+    }
 }

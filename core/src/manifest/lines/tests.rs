@@ -1,0 +1,127 @@
+//! The lines of fields in manifests of several forms.
+
+use rstest::rstest;
+use serde_json::json;
+
+use super::*;
+
+/// Returns the object of `text`, which starts on `line`.
+fn document(text: &str, line: u64, item: Option<usize>) -> Document {
+    let text = DocumentText::new(text.to_owned(), line);
+    Document {
+        source: "a.yaml".into(),
+        document: 0,
+        item,
+        line,
+        namespace: None,
+        value: Value::Null,
+        text,
+        warnings: Vec::new(),
+    }
+}
+
+const JOB: &str = "kind: PyTorchJob
+spec:
+  pytorchReplicaSpecs:
+Master:
+  template:
+    spec:
+      containers:
+      - name: a
+Worker:
+  template:
+    spec:
+      containers:
+      - name: helper
+      - name: a
+        env:
+        - {name: A, value: a}
+        - name: B
+          value: b
+";
+
+#[rstest]
+#[case::field("Worker", "/spec/containers/0/env/2/value", 20)]
+#[case::absent_field("Worker", "/spec/containers/0/env/2/valueFrom", 19)]
+#[case::item("Worker", "/spec/containers/0/env/2", 19)]
+#[case::flow("Worker", "/spec/containers/0/env/1/value", 18)]
+#[case::added_by_the_operator("Worker", "/spec/containers/0/env/0/value", 17)]
+#[case::absent_list("Worker", "/spec/containers/0/volumeMounts", 16)]
+#[case::another_role("Master", "/spec/containers/0/env/2/value", 10)]
+#[case::no_field("Worker", "", 12)]
+#[case::metadata("Worker", "/metadata/annotations", 12)]
+fn a_field_is_found_in_the_template_of_its_role(#[case] role: &str, #[case] pointer: &str, #[case] line: u64) {
+    let env = json!([{"name": "RANK", "value": "0"}, {"name": "A", "value": "a"}, {"name": "B", "value": "b"}]);
+    let pod = json!({"metadata": {}, "spec": {"containers": [{"name": "a", "env": env}]}});
+    assert_eq!(document(JOB, 3, None).pod_field_line(role, &pod, pointer), Some(line));
+}
+
+#[rstest]
+#[case::pod("kind: Pod\nspec:\n  containers:\n  - name: a\n", None, "Pod", 4)]
+#[case::list(
+    "kind: List\nitems:\n- spec: {containers: []}\n- spec:\n    containers:\n    - name: a\n",
+    Some(1),
+    "Pod",
+    6
+)]
+#[case::review("request:\n  object:\n    spec:\n      containers:\n      - name: a\n", None, "Pod", 5)]
+#[case::json("{\"spec\": {\n\"containers\": [\n{\"name\": \"a\"}]}}", None, "Pod", 3)]
+#[case::group(
+    "spec:\n  headGroupSpec:\n    template: {spec: {containers: []}}\n  workerGroupSpecs:\n  - groupName: gpu\n    template:\n      spec:\n        containers:\n        - name: a\n",
+    None,
+    "gpu",
+    9
+)]
+#[case::path(
+    "spec:\n  a:\n  - template: {spec: {containers: []}}\n  - template:\n      spec:\n        containers:\n        - name: a\n",
+    None,
+    "spec.a[1].template",
+    7
+)]
+#[case::clique(
+    "spec:\n  template:\n    cliques:\n    - name: a\n    - name: b\n      spec:\n        podSpec:\n          containers:\n          - name: a\n",
+    None,
+    "b",
+    9
+)]
+#[case::no_template("kind: TrainJob\nspec: {}\n", None, "node", 1)]
+fn objects_are_found_in_any_document(
+    #[case] text: &str,
+    #[case] item: Option<usize>,
+    #[case] role: &str,
+    #[case] line: u64,
+) {
+    let pod = json!({"spec": {"containers": [{"name": "a"}]}});
+    assert_eq!(document(text, 1, item).pod_field_line(role, &pod, "/spec/containers/0/image"), Some(line));
+}
+#[rstest]
+#[case::field("metadata.name", 4)]
+#[case::leading_dot(".metadata.name", 4)]
+#[case::key_with_dots("metadata.labels[trainmesh.dev/inject]", 6)]
+#[case::key_with_dots_without_brackets("metadata.labels.trainmesh.dev/inject", 6)]
+#[case::item("spec.tasks[1].replicas", 10)]
+#[case::absent_item("spec.tasks[2].replicas", 8)]
+#[case::absent_field("spec.template.spec", 7)]
+#[case::prefix_of_a_key("spec.task", 7)]
+#[case::nothing("", 2)]
+fn a_path_is_followed_as_far_as_it_exists(#[case] path: &str, #[case] line: u64) {
+    let text = "kind: A\nmetadata:\n  name: a\n  labels:\n    trainmesh.dev/inject: a\nspec:\n  tasks:\n  - replicas: 1\n  - replicas: 2\n";
+    assert_eq!(document(text, 2, None).path_line(path), line, "{path}");
+    let list = format!("kind: List\nitems:\n- {}", text.trim_end().replace('\n', "\n  "));
+    assert_eq!(document(&list, 2, Some(0)).path_line(path), line + 2, "{path}");
+}
+
+#[rstest]
+#[case::escaped("/metadata/labels/trainmesh.dev~1inject", 5)]
+#[case::item("/spec/0", 7)]
+#[case::absent("/spec/1/a", 6)]
+fn a_pointer_is_followed_as_far_as_it_exists(#[case] pointer: &str, #[case] line: u64) {
+    let text = "kind: A\nmetadata:\n  labels:\n    a: b\n    trainmesh.dev/inject: a\nspec:\n- a\n";
+    assert_eq!(document(text, 1, None).pointer_line(pointer), line);
+}
+
+#[test]
+fn the_line_of_a_document_without_text_is_its_first() {
+    let document = Document { text: DocumentText::default(), ..document("kind: A\n", 7, None) };
+    assert_eq!((document.path_line("kind"), document.pointer_line("/kind")), (7, 7));
+}

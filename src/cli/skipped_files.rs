@@ -1,0 +1,50 @@
+//! Files of directories that are not manifests, which are reported in one note.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use super::print_note;
+use trainmesh_core::manifest::{DocumentError, SkippedFile};
+
+/// Counts of files that were skipped.
+#[derive(Debug, Default)]
+pub(super) struct SkippedFiles(BTreeMap<SkippedFile, usize>);
+
+impl SkippedFiles {
+    /// Counts the file of `error` and returns true, if the file was skipped; otherwise it is an error. `verbose` prints its name.
+    pub(super) fn add(&mut self, error: &DocumentError, verbose: bool, stderr: &mut impl Write) -> bool {
+        let Some(reason) = error.skipped else { return false };
+        *self.0.entry(reason).or_default() += 1;
+        if verbose {
+            print_note(stderr, format_args!("{}: skipped: {}", error.source, error.message));
+        }
+        true
+    }
+
+    /// Prints the counts, if there are any.
+    pub(super) fn print(&self, verbose: bool, stderr: &mut impl Write) {
+        let total: usize = self.0.values().sum();
+        if total == 0 {
+            return;
+        }
+        let files = if total == 1 {
+            "1 file that is not a manifest".to_owned()
+        } else {
+            format!("{total} files that are not manifests")
+        };
+        let reasons: Vec<String> = self.0.iter().map(|(reason, count)| text(*reason, *count)).collect();
+        let hint = if verbose { "" } else { "; -v lists them" };
+        print_note(stderr, format_args!("skipped {files}: {}{hint}", reasons.join(", ")));
+    }
+}
+
+fn text(reason: SkippedFile, count: usize) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    match reason {
+        SkippedFile::NoObject => format!("{count} without apiVersion and kind"),
+        SkippedFile::Kustomization => format!("{count} kustomization{plural} (render with -k)"),
+        SkippedFile::HelmTemplate => {
+            format!("{count} Helm template{plural} (render with `helm template NAME CHART | trainmesh lint -f -`)")
+        }
+    }
+}

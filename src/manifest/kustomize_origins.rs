@@ -1,0 +1,154 @@
+//! Finds the file of a kustomization from which a rendered object comes, so that messages name a line that the user has.
+//!
+//! Objects are found by kind, name and namespace in the `resources` of the kustomization and of the kustomizations below it,
+//! with their prefixes, suffixes and namespaces. An object that is generated, patched to another name or downloaded is not
+//! found: messages about it name the kustomization.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::Arc;
+
+use serde_json::Value;
+use trainmesh_core::manifest::{
+    Document, DocumentError, DocumentText, Documents, KUSTOMIZATION_FILES, Origin, Substitutions,
+};
+use trainmesh_core::yaml;
+
+use super::paths::display;
+use super::source::Source;
+
+/// Objects of a kustomization.
+pub(super) struct KustomizeOrigins {
+    /// File of the kustomization.
+    file: Arc<str>,
+    objects: BTreeMap<ObjectKey, Vec<Document>>,
+    /// Number of files that may still be read.
+    files: usize,
+    /// Size of the files that may still be read.
+    bytes: u64,
+}
+
+/// Kind and name.
+type ObjectKey = (String, String);
+
+/// Changes of the kustomizations around a directory.
+#[derive(Clone, Default)]
+struct Changes {
+    prefix: String,
+    suffix: String,
+    namespace: Option<String>,
+}
+
+/// Maximum number of files: those of a repository with thousands of applications.
+const MAX_FILES: usize = 10_000;
+/// Maximum size of all files, which are held in memory.
+const MAX_BYTES: u64 = 64 << 20;
+/// Maximum nesting of kustomizations. It bounds a cycle, which kustomize rejects.
+const MAX_DEPTH: usize = 32;
+/// Fields of a kustomization that list files and directories with objects.
+const LISTS: [&str; 3] = ["resources", "bases", "components"];
+
+impl KustomizeOrigins {
+    /// Reads the objects of the kustomization in `directory`, as far as they can be read.
+    pub(super) fn read(directory: &Path) -> Self {
+        let found = kustomization(directory).unwrap_or_else(|| directory.join(KUSTOMIZATION_FILES[0]));
+        let file = display(&found);
+        let mut origins = Self { file, objects: BTreeMap::new(), files: MAX_FILES, bytes: MAX_BYTES };
+        origins.add_directory(directory, Changes::default(), MAX_DEPTH);
+        origins
+    }
+
+    /// Sets the source, line and text of `document`, a rendered object, to those of the file from which it comes.
+    pub(super) fn relocate(&self, mut document: Document) -> Document {
+        let Some(origin) = self.find(&document) else {
+            (document.source, document.line) = (self.file.clone(), 1);
+            document.text = DocumentText::default();
+            return document;
+        };
+        document.source = origin.source.clone();
+        (document.document, document.item, document.line) = (origin.document, origin.item, origin.line);
+        document.text = origin.text.clone();
+        document
+    }
+
+    /// Sets the source of an error about the rendered text to the kustomization.
+    pub(super) fn relocate_error(&self, error: DocumentError) -> DocumentError {
+        DocumentError { source: self.file.clone(), line: Some(1), ..error }
+    }
+
+    fn find(&self, document: &Document) -> Option<&Document> {
+        let candidates = self.objects.get(&key(&document.value)?)?;
+        let namespace = namespace(&document.value);
+        let is_same = |candidate: &&Document| candidate.namespace.as_deref() == namespace;
+        let same_namespace = candidates.iter().find(is_same);
+        same_namespace
+            .or_else(|| candidates.iter().find(|candidate| candidate.namespace.is_none() || namespace.is_none()))
+    }
+
+    /// Adds the objects of the kustomization in `directory`.
+    fn add_directory(&mut self, directory: &Path, around: Changes, levels: usize) {
+        let Some(file) = kustomization(directory).filter(|_| levels > 0) else { return };
+        if !self.take(&file) {
+            return;
+        }
+        let Some(kustomization) = fs::read_to_string(&file).ok().and_then(|text| yaml::parse(&text).ok()) else {
+            return;
+        };
+        let text = |field: &str| kustomization.get(field).and_then(Value::as_str).unwrap_or_default();
+        let changes = Changes {
+            prefix: around.prefix + text("namePrefix"),
+            suffix: text("nameSuffix").to_owned() + &around.suffix,
+            namespace: around.namespace.or_else(|| Some(text("namespace").to_owned()).filter(|name| !name.is_empty())),
+        };
+        let entries = LISTS.iter().filter_map(|list| kustomization.get(list)?.as_array()).flatten();
+        for entry in entries.filter_map(Value::as_str) {
+            let path = directory.join(entry);
+            if path.is_dir() {
+                self.add_directory(&path, changes.clone(), levels - 1);
+            } else if path.is_file() && self.take(&path) {
+                self.add_file(&path, &changes);
+            }
+        }
+    }
+
+    /// Adds the objects of a file.
+    fn add_file(&mut self, path: &Path, changes: &Changes) {
+        let source = Source::listed(path, Origin::Named);
+        let name = display(path);
+        for mut document in Documents::new(slice::from_ref(&source), &[], &Substitutions::default()).flatten() {
+            let Some((kind, own_name)) = key(&document.value) else { continue };
+            document.source = name.clone();
+            document.namespace = changes.namespace.as_deref().or_else(|| namespace(&document.value)).map(str::to_owned);
+            // The text has all fields.
+            document.value = Value::Null;
+            let final_name = format!("{}{own_name}{}", changes.prefix, changes.suffix);
+            self.objects.entry((kind, final_name)).or_default().push(document);
+        }
+    }
+
+    /// Counts a file. Returns false if it exceeds a limit.
+    fn take(&mut self, path: &Path) -> bool {
+        let size = fs::metadata(path).map_or(u64::MAX, |metadata| metadata.len());
+        let (Some(files), Some(bytes)) = (self.files.checked_sub(1), self.bytes.checked_sub(size)) else {
+            return false;
+        };
+        (self.files, self.bytes) = (files, bytes);
+        true
+    }
+}
+
+/// Returns the file of the kustomization in `directory`.
+fn kustomization(directory: &Path) -> Option<PathBuf> {
+    KUSTOMIZATION_FILES.iter().map(|name| directory.join(name)).find(|path| path.is_file())
+}
+
+fn key(object: &Value) -> Option<ObjectKey> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    Some((text("/kind")?, text("/metadata/name").or_else(|| text("/metadata/generateName"))?))
+}
+
+fn namespace(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/namespace").and_then(Value::as_str)
+}

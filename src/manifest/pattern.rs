@@ -1,0 +1,136 @@
+//! Patterns of `--exclude`, as in gitignore: `*` and `?` within a name, `**` for any number of directories.
+
+use std::path::{Component, Path};
+
+/// A pattern for paths.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    /// Patterns of the names of directories, and of the file.
+    names: Vec<String>,
+    /// True if the pattern has no slash: it matches the name of a file or directory at any level.
+    any_level: bool,
+}
+
+/// Maximum length of a pattern in bytes: that of a path in Linux.
+const MAX_LENGTH: usize = 4096;
+/// Matches any number of directories.
+const ANY_DIRECTORIES: &str = "**";
+
+impl Pattern {
+    /// Parses a pattern.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_LENGTH {
+            return Err(format!("longer than the limit of {MAX_LENGTH} bytes"));
+        }
+        let trimmed = text.trim_end_matches('/');
+        let names: Vec<String> =
+            trimmed.split('/').filter(|name| !name.is_empty() && *name != ".").map(str::to_owned).collect();
+        if names.is_empty() {
+            return Err("expected a pattern such as vendor or 'charts/**/*.yaml'".to_owned());
+        }
+        Ok(Self { names, any_level: !trimmed.contains('/') })
+    }
+
+    /// Returns true if the pattern matches `path`, a file or directory.
+    pub(super) fn matches(&self, path: &Path) -> bool {
+        let names: Vec<String> = path
+            .components()
+            .filter_map(|component| match component {
+                Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+                _ => None,
+            })
+            .collect();
+        if self.any_level {
+            return names.last().is_some_and(|name| self.names.iter().all(|pattern| matches_name(pattern, name)));
+        }
+        matches_names(&self.names, &names)
+    }
+}
+
+/// Returns true if each pattern matches its name. Computes the matches of every start of `patterns` with every start of `names`, so
+/// that the time is bounded by the product of their lengths.
+fn matches_names(patterns: &[String], names: &[String]) -> bool {
+    let mut matched = vec![false; names.len() + 1];
+    matched[0] = true;
+    for pattern in patterns {
+        if pattern == ANY_DIRECTORIES {
+            for index in 1..matched.len() {
+                matched[index] |= matched[index - 1];
+            }
+        } else {
+            for index in (1..matched.len()).rev() {
+                matched[index] = matched[index - 1] && matches_name(pattern, &names[index - 1]);
+            }
+            matched[0] = false;
+        }
+    }
+    matched.last().copied().unwrap_or_default()
+}
+
+/// Returns true if `pattern` matches `name`, in time bounded by the product of their lengths: after a mismatch, only the last `*`
+/// takes one more character.
+fn matches_name(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut next) = (0, 0);
+    let mut star = None;
+    while at < name.len() {
+        match pattern.get(next) {
+            Some('*') => {
+                star = Some((next, at));
+                next += 1;
+            }
+            Some(character) if *character == '?' || *character == name[at] => (at, next) = (at + 1, next + 1),
+            _ => {
+                let Some((position, taken)) = star else { return false };
+                star = Some((position, taken + 1));
+                (at, next) = (taken + 1, position + 1);
+            }
+        }
+    }
+    pattern[next..].iter().all(|character| *character == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::name("vendor", "vendor", true)]
+    #[case::name_at_any_level("vendor", "a/b/vendor", true)]
+    #[case::directory("vendor/", "a/vendor", true)]
+    #[case::part_of_a_name("vendor", "vendored", false)]
+    #[case::star("*.tmpl.yaml", "a/b.tmpl.yaml", true)]
+    #[case::star_takes_no_slash("a/*.yaml", "a/b/c.yaml", false)]
+    #[case::question_mark("a?.yaml", "ab.yaml", true)]
+    #[case::path("a/b", "a/b", true)]
+    #[case::path_from_the_root("a/b", "c/a/b", false)]
+    #[case::leading_dot("./a/b", "a/b", true)]
+    #[case::directories("a/**/c.yaml", "a/b/d/c.yaml", true)]
+    #[case::no_directory("a/**/c.yaml", "a/c.yaml", true)]
+    #[case::all_below("a/**", "a/b/c", true)]
+    #[case::at_any_level("**/a/*.yaml", "b/a/c.yaml", true)]
+    #[case::several_stars("a*b*c", "aXbXbc", true)]
+    #[case::several_stars_without_the_end("a*b*c", "aXbXb", false)]
+    #[case::end("*", "", false)]
+    fn patterns_match_names_and_paths(#[case] pattern: &str, #[case] path: &str, #[case] expected: bool) {
+        assert_eq!(Pattern::parse(pattern).unwrap().matches(Path::new(path)), expected);
+    }
+
+    #[rstest]
+    #[case::empty("")]
+    #[case::root("/")]
+    #[case::long(&"a".repeat(4097))]
+    fn invalid_patterns_are_rejected(#[case] pattern: &str) {
+        assert!(Pattern::parse(pattern).is_err());
+    }
+
+    #[test]
+    fn many_stars_take_little_time() {
+        let pattern = Pattern::parse(&"*a".repeat(2048)).unwrap();
+        assert!(!pattern.matches(Path::new(&"a".repeat(2000))));
+        let pattern = Pattern::parse(&"**/a/".repeat(800)).unwrap();
+        assert!(!pattern.matches(Path::new(&"a/".repeat(700))));
+    }
+}

@@ -1,0 +1,215 @@
+//! Manifests in directories of repositories and in kustomizations: which files are read, and where messages point.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use rstest::rstest;
+use serde_json::Value;
+use tempfile::TempDir;
+use trainmesh_testing::cli::{Run, assert_exit};
+
+const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: i}]}\n";
+/// A job with a finding on line 11.
+const JOB: &str = "\
+# a comment
+apiVersion: batch/v1
+kind: Job
+metadata: {name: a}
+spec:
+  template:
+    spec:
+      containers:
+      - name: a
+        image: i
+        env: [{name: NCCL_IB_RETRY_CNT, value: \"100\"}]
+";
+
+/// A repository with one pod, and files that are not manifests.
+const REPOSITORY: &[(&str, &str)] = &[
+    ("jobs/pod.yaml", POD),
+    ("jobs/values.yaml", "replicas: 1\n"),
+    ("jobs/list.json", "[1]"),
+    ("jobs/kustomization.yaml", "resources: [pod.yaml]\n"),
+    (".github/workflows/ci.yaml", "on: [\n"),
+    (".travis.yml", "language: go\n"),
+    ("chart/Chart.yaml", "apiVersion: v2\nname: a\n"),
+    ("chart/values.yaml", "a: 1\n"),
+    ("chart/templates/job.yaml", "{{- if .Values.a }}\nkind: Job\n{{- end }}\n"),
+    ("chart/templates/tests/pod.yaml", POD),
+    ("grafana.yaml", "apiVersion: 1\n"),
+    ("template.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  {{- toYaml .Values.spec | nindent 2 }}\n"),
+];
+
+/// Two overlays of a base, which add a prefix and a namespace, and an object that is generated.
+const KUSTOMIZATION: &[(&str, &str)] = &[
+    ("base/kustomization.yaml", "resources: [job.yaml]\nnamePrefix: b-\n"),
+    ("base/job.yaml", JOB),
+    (
+        "overlays/prod/kustomization.yaml",
+        "namespace: team-a\nnamePrefix: p-\nnameSuffix: -x\nresources: [../../base]\n",
+    ),
+    ("rendered.yaml", RENDERED),
+];
+
+/// The result of `overlays/prod`, with a patched setting and a generated object.
+const RENDERED: &str = "\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: p-b-a-x
+  namespace: team-a
+spec:
+  template:
+    spec:
+      containers:
+      - env:
+        - name: NCCL_IB_RETRY_CNT
+          value: \"100\"
+        image: i
+        name: a
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: generated, namespace: team-a}
+spec: {template: {spec: {containers: [{name: a, image: i, env: [{name: NCCL_IB_RETRY_CNT, value: \"100\"}]}]}}}
+";
+
+/// Runs `trainmesh COMMAND` in a folder with `files`, where kubectl prints `rendered.yaml`.
+fn run(files: &[(&str, &str)], command: &str) -> Run {
+    run_in(&folder(files), command)
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files
+        .iter()
+        .chain(&[("bin/kubectl", "#!/bin/sh\nwhile read -r line; do echo \"$line\"; done < rendered.json\n")])
+    {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    fs::write(folder.path().join("rendered.json"), rendered_as_json(files)).unwrap();
+    fs::set_permissions(folder.path().join("bin/kubectl"), fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// Returns the rendered objects in a form without indentation, which the shell's `read` would remove.
+fn rendered_as_json(files: &[(&str, &str)]) -> String {
+    let rendered = files.iter().find(|(name, _)| *name == "rendered.yaml").map_or("", |(_, text)| text);
+    let objects = rendered.split("---\n").filter(|text| !text.is_empty());
+    let objects = objects.map(|text| trainmesh_core::yaml::parse(text).unwrap().to_string());
+    objects.collect::<Vec<_>>().join("\n---\n") + "\n"
+}
+
+fn run_in(folder: &TempDir, command: &str) -> Run {
+    let output = Command::new(env!("CARGO_BIN_EXE_trainmesh"))
+        .args(command.split_whitespace())
+        .current_dir(folder)
+        .env_remove("TRAINMESH_CONFIG")
+        .env_remove("COLUMNS")
+        .env("PATH", folder.path().join("bin"))
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[rstest]
+#[case::skipped(
+    "preview -f . -R --summary --fail-on refused,unknown",
+    0,
+    &["1 role: 1 changed\n"],
+    "note: skipped 10 files that are not manifests: 6 without apiVersion and kind, 1 kustomization (render with -k), 3 Helm templates (render \
+     with `helm template NAME CHART | trainmesh lint -f -`); -v lists them\n"
+)]
+#[case::skipped_by_lint("lint -f . -R", 0, &["roles: 1; E: 0, W: 0, I: 0\n"], "note: skipped 10 files")]
+#[case::listed("preview -f . -R --summary -v", 0, &[], "note: ./chart/values.yaml: skipped: not a Kubernetes object")]
+#[case::listed_by_lint("lint -f . -R -v", 0, &[], "note: ./chart/templates/tests/pod.yaml: skipped: a Helm template\n")]
+#[case::condition_decides("preview -f . -R --summary --fail-on changed", 1, &["1 role"], "")]
+#[case::excluded("preview -f . -R --summary --exclude jobs/values.yaml --exclude chart --exclude *.json", 0, &[], "note: skipped 4 files")]
+#[case::excluded_directories("preview -f jobs -f chart -R --summary --exclude chart/** --exclude kustom*", 2, &[], "`chart` and its subdirectories contain no")]
+#[case::not_recursive("preview -f jobs --summary", 0, &["1 role"], "skipped 3 files that are not manifests: 2 without")]
+#[case::named_values("preview -f jobs/values.yaml", 2, &[], "not a Kubernetes object: it has no `apiVersion` and no `kind`")]
+#[case::named_kustomization("preview -f jobs/kustomization.yaml", 2, &[], "line 1: a kustomization: render its directory with -k\n")]
+#[case::named_template("lint -f template.yaml", 2, &[], "; a Helm template: render the chart with `helm template NAME CHART | trainmesh lint -f -`\n")]
+#[case::templates_of_a_chart("lint -f chart/templates", 0, &["roles: 0"], "skipped 1 file that is not a manifest: 1 Helm template")]
+#[case::hidden_directory_is_read_if_named("preview -f .github -R", 2, &[], ".github/workflows/ci.yaml: document 1, line")]
+fn files_of_a_repository_that_are_not_manifests_are_skipped(
+    #[case] command: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    assert_exit(&run(REPOSITORY, command), code, stdout, stderr);
+}
+
+/// A file with an object is a manifest, so that its other documents are errors.
+#[rstest]
+#[case::before("a: 1\n---\n", "", "document 1, line 1: not a Kubernetes object")]
+#[case::after("", "---\n- 1\n", "document 2, line 6: expected a Kubernetes object, found a list")]
+#[case::one_key("", "---\nkind: Pod\n", "document 2, line 6: not a Kubernetes object: it has no `apiVersion`")]
+#[case::syntax("", "---\na: [\n", "document 2, line")]
+fn documents_beside_an_object_are_errors(#[case] before: &str, #[case] after: &str, #[case] stderr: &str) {
+    let text = format!("{before}{POD}{after}");
+    assert_exit(&run(&[("a.yaml", &text)], "preview -f . --exclude bin"), 2, &["1 role: 1 changed; 1 error"], stderr);
+}
+
+#[rstest]
+#[case::one_key("kind: Pod\n", "has no `apiVersion`")]
+#[case::syntax("a: [\n", "a.yaml: document 1, line")]
+#[case::placeholder(
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  priority: $A\n",
+    "document 1, line 6: Pod: spec.priority contains"
+)]
+fn broken_manifests_of_a_directory_are_errors(#[case] text: &str, #[case] stderr: &str) {
+    assert_exit(&run(&[("a.yaml", text)], "preview -f . -R"), 2, &[], stderr);
+}
+
+#[rstest]
+#[case::heading("lint -k overlays/prod", 1, &["base/job.yaml:2: Job team-a/p-b-a-x\n", "    base/job.yaml:11 /spec/containers/0/env/0"], "")]
+#[case::generated("lint -k overlays/prod", 1, &["overlays/prod/kustomization.yaml:1: Job team-a/generated\n"], "")]
+#[case::preview("preview -k overlays/prod", 0, &["base/job.yaml:2: Job team-a/p-b-a-x\n"], "")]
+#[case::json("preview -k overlays/prod -o json", 0, &[r#""source":"base/job.yaml","document":0"#, r#""line":11"#], "")]
+#[case::cause("preview -k overlays/prod --summary --fail-on warning", 1, &["base/job.yaml: 1 role"], "failed: warning: base/job.yaml:2: Job team-a/p-b-a-x: FP005")]
+#[case::exclude_is_for_directories("preview -k overlays/prod --exclude a", 2, &[], "cannot be used with")]
+fn messages_about_kustomizations_name_the_source_file(
+    #[case] command: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    assert_exit(&run(KUSTOMIZATION, command), code, stdout, stderr);
+}
+
+/// Returns the URI and line of each result of a SARIF log.
+fn locations(run: &Run) -> Vec<(String, u64)> {
+    let log: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:#?}"));
+    let location = |result: &Value| {
+        let physical = &result["locations"][0]["physicalLocation"];
+        let artifact = &physical["artifactLocation"];
+        let base = artifact["uriBaseId"].as_str().map(|base| format!("{base}/")).unwrap_or_default();
+        (format!("{base}{}", artifact["uri"].as_str().unwrap()), physical["region"]["startLine"].as_u64().unwrap())
+    };
+    log["runs"][0]["results"].as_array().unwrap().iter().map(location).collect()
+}
+
+#[rstest]
+#[case::kustomization("lint -k overlays/prod -o sarif", &[("%SRCROOT%/base/job.yaml", 11), ("%SRCROOT%/overlays/prod/kustomization.yaml", 1)])]
+#[case::dots("lint -f ./overlays/../base/job.yaml -o sarif", &[("%SRCROOT%/base/job.yaml", 11)])]
+fn sarif_names_files_below_the_working_directory(#[case] command: &str, #[case] expected: &[(&str, u64)]) {
+    let found = locations(&run(KUSTOMIZATION, command));
+    let found: Vec<(&str, u64)> = found.iter().map(|(uri, line)| (uri.as_str(), *line)).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn sarif_names_absolute_paths_relative_to_the_working_directory() {
+    let (folder, other) = (folder(KUSTOMIZATION), folder(KUSTOMIZATION));
+    let path = |folder: &TempDir| folder.path().canonicalize().unwrap().join("base/job.yaml").display().to_string();
+    let found = locations(&run_in(&folder, &format!("lint -f {} -o sarif", path(&folder))));
+    assert_eq!(found, [("%SRCROOT%/base/job.yaml".to_owned(), 11)]);
+    let found = locations(&run_in(&folder, &format!("lint -f {} -o sarif", path(&other))));
+    assert_eq!(found, [(format!("file://{}", path(&other)), 11)]);
+}
