@@ -63,6 +63,8 @@ use unavailable::{self as certs, self as controller, self as doctor, self as liv
 const EXIT_FINDINGS: u8 = 1;
 /// Exit code of an error.
 const EXIT_ERROR: u8 = 2;
+/// Maximum width of the help: longer lines are harder to read.
+const MAX_HELP_WIDTH: usize = 120;
 /// Size of the output buffer: larger than most pods, so that one is written with one system call.
 const BUFFER_SIZE: usize = 64 * 1024;
 
@@ -79,7 +81,7 @@ Examples:
 
 /// Run distributed training on a Kubernetes service mesh without changing job manifests
 #[derive(Debug, Parser)]
-#[command(name = "trainmesh", version, after_help = EXAMPLES, arg_required_else_help = true, max_term_width = 120)]
+#[command(name = "trainmesh", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -161,6 +163,10 @@ fn run(command: Command) -> anyhow::Result<Status> {
 fn command(argv0: Option<&OsString>) -> clap::Command {
     let plugin = argv0.and_then(|path| Path::new(path).file_stem()).is_some_and(|name| name == "kubectl-trainmesh");
     let command = Arguments::command();
+    let command = match terminal::stdout_layout().width {
+        Some(width) => command.term_width(width.min(MAX_HELP_WIDTH)),
+        None => command.max_term_width(MAX_HELP_WIDTH),
+    };
     if plugin { command.bin_name("kubectl trainmesh").display_name("kubectl trainmesh") } else { command }
 }
 

@@ -25,6 +25,7 @@ mod selector;
 mod sidecars;
 mod termination;
 mod update;
+mod written_profile;
 
 use serde_json::json;
 
@@ -43,7 +44,8 @@ pub(crate) use termination::MAX_SETTLE;
 pub use termination::Termination;
 pub use update::ConfigUpdate;
 
-pub use document::{API_VERSION, KIND, MAX_TEXT};
+pub use document::{API_VERSION, HELM_VALUES, KIND, MAX_TEXT};
+pub use written_profile::written_profile;
 
 use document::Document;
 use scalar::Scalar;
@@ -70,8 +72,8 @@ impl Configuration {
         Self::default()
     }
 
-    /// Parses the YAML of a configuration, or the manifest of a `ConfigMap` with the key `config.yaml`. Problems refer
-    /// to lines of `text`. Absent and null fields have their default values.
+    /// Parses the YAML of a configuration, the manifest of a `ConfigMap` with the key `config.yaml`, or Helm values with
+    /// the section `config`. Problems refer to lines of `text`. Absent and null fields have their default values.
     ///
     /// # Errors
     /// Returns all problems, sorted by line. A syntax error or a duplicate key is returned alone.

@@ -26,10 +26,12 @@ Examples:
   trainmesh checkpoint-interval --write-time 5m --mtbf 24h --restart-time 10m
 
   # The same from the MTBF of a node, with the interval in training steps
-  trainmesh checkpoint-interval --write-time 90s --node-mtbf 264d --nodes 128 --step-time 1.7s
+  trainmesh checkpoint-interval --write-time 90s \\
+    --node-mtbf 264d --nodes 128 --step-time 1.7s
 
   # Print the optimum in seconds
-  trainmesh checkpoint-interval --write-time 5m --mtbf 24h -o json | jq '.intervals[0].seconds'")]
+  trainmesh checkpoint-interval --write-time 5m --mtbf 24h -o json \\
+    | jq '.intervals[0].seconds'")]
 #[command(group = clap::ArgGroup::new("failures").required(true).args(["mtbf", "node_mtbf"]))]
 pub(super) struct Arguments {
     /// Time for which the job stops to write a checkpoint, for example 5m

@@ -17,8 +17,11 @@ use trainmesh_core::printable::Printable;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # Report all problems of a configuration (or of its ConfigMap), with field and line
+  # Report all problems of a configuration, with field and line
   trainmesh config validate my-config.yaml
+
+  # Validate the section config of Helm values
+  trainmesh config validate my-values.yaml
 
   # Write the JSON Schema, for an editor
   trainmesh config schema > trainmesh.schema.json
@@ -34,7 +37,7 @@ pub(super) struct Arguments {
 enum Command {
     /// Validate a configuration and report all problems; exits with 0 if it is valid, otherwise with 2
     Validate {
-        /// Configuration or the manifest of its `ConfigMap`; `-` reads standard input
+        /// Configuration, the manifest of its `ConfigMap`, or Helm values; `-` reads standard input
         #[arg(value_name = "FILE", required_unless_present = "config")]
         file: Option<PathBuf>,
         /// Same as FILE
@@ -74,6 +77,11 @@ pub(super) fn load_or_default(path: Option<&Path>) -> anyhow::Result<Option<Conf
 }
 
 fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
+    Ok(load_with_text(path)?.map(|(configuration, _)| configuration))
+}
+
+/// Loads the configuration at `path` and its text. Prints its problems and returns `None` if it is invalid.
+pub(super) fn load_with_text(path: &Path) -> anyhow::Result<Option<(Configuration, String)>> {
     // One byte more than the limit suffices for it to be rejected.
     let mut text = String::new();
     let limit = config::MAX_TEXT as u64 + 1;
@@ -84,7 +92,7 @@ fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
     };
     read.with_context(|| format!("could not read the configuration {}", path.display()))?;
     match Configuration::parse(&text) {
-        Ok(configuration) => Ok(Some(configuration)),
+        Ok(configuration) => Ok(Some((configuration, text))),
         Err(problems) => {
             let mut stderr = super::stderr(ColorChoice::Auto);
             let name = path.display().to_string();

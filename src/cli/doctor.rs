@@ -38,9 +38,12 @@ Examples:
   trainmesh doctor --namespace ml-system --context staging
 
   # List the codes of failed checks
-  trainmesh doctor -o json | jq -r '.findings[] | select(.level == \"failure\") | .code'
+  trainmesh doctor -o json \\
+    | jq -r '.findings[] | select(.level == \"failure\") | .code'
 
-Exit codes: 0 on success; 2 on an error or if a check failed.")]
+Exit codes:
+  0  success
+  2  an error, or a check failed")]
 pub(super) struct Arguments {
     /// Same as --trainmesh-namespace
     #[arg(short, long, value_name = "NAMESPACE")]

@@ -25,7 +25,7 @@ Examples:
   # List all profiles
   trainmesh fabric list
 
-  # Start a custom profile from a built-in one, which cites a source for every value
+  # Start a custom profile from a built-in one, which cites its sources
   trainmesh fabric show roce-sriov --as config > my-config.yaml
 
   # The same as Helm values, to apply with helm upgrade -f
@@ -37,11 +37,14 @@ Examples:
   # The same with a custom profile
   trainmesh fabric render my-fabric --gpus 8 --config my-config.yaml
 
-  # Find profiles whose vendor has changed the files that they were checked against
+  # Find profiles whose vendor has changed the files they were checked against
   git clone https://github.com/coreweave/nccl-tests
   trainmesh fabric sources --checkout nccl-tests
 
-Exit codes: 0 on success; 1 if a file of the checkout has changed; 2 on an error.")]
+Exit codes:
+  0  success
+  1  render: the profile is refused; sources: a file of the checkout has changed
+  2  an error")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -64,7 +67,7 @@ enum Command {
 /// Source of custom profiles.
 #[derive(Debug, clap::Args)]
 struct Source {
-    /// Configuration with custom profiles, or the manifest of its `ConfigMap`
+    /// Configuration with custom profiles, the manifest of its `ConfigMap`, or Helm values
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     config: Option<PathBuf>,
 }

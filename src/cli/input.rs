@@ -43,7 +43,7 @@ pub(super) struct InputArguments {
     /// Namespace of documents without one [default: default]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Configuration to use instead of the embedded one, or the manifest of its `ConfigMap`
+    /// Configuration to use instead of the embedded one, the manifest of its `ConfigMap`, or Helm values
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
     pub(super) config: Option<PathBuf>,
     /// Labels of every namespace, replacing all others; empty for none; can be repeated

@@ -39,13 +39,19 @@ Examples:
   # Check the pods as patched for a fabric profile
   trainmesh lint -f pytorchjob.yaml --fabric ib-shared
 
-  # Check a manifest with placeholders, which a script passes through envsubst
+  # Check a manifest with placeholders, as for envsubst
   trainmesh lint -f nccl-tests.yaml --set NUM_NODES=2 --set GPU_PER_NODE=8
+
+  # Check the templates of a Helm chart
+  helm template train charts/train | trainmesh lint -f - -n team-a
 
   # Write SARIF, for annotations in code reviews
   trainmesh lint -f jobs/ -R -o sarif > lint.sarif
 
-Exit codes: 0 on success; 1 if there are findings of severity --fail-on or above; 2 on an error.")]
+Exit codes:
+  0  success
+  1  there are findings of severity --fail-on or above
+  2  an error")]
 pub(super) struct Arguments {
     #[command(flatten)]
     input: InputArguments,

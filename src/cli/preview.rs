@@ -46,7 +46,7 @@ Examples:
   trainmesh preview -f pytorchjob.yaml -o explain
 
   # Print the patched pods of a manifest from standard input
-  kubectl create job x --image=i --dry-run=client -o yaml | trainmesh preview -f - -o yaml
+  kubectl get job a -o yaml | trainmesh preview -f - -o yaml
 
   # Compare with a dry run in the cluster
   trainmesh preview -f pytorchjob.yaml --cluster
@@ -57,24 +57,33 @@ Examples:
   # Fail a pipeline if a rule is refused or a kind or profile is unknown
   trainmesh preview -f jobs/ -R --summary --fail-on refused,unknown
 
-  # Replace placeholders such as ${NUM_NODES}, which a script passes through envsubst
+  # Replace placeholders such as ${NUM_NODES}, as envsubst does
   trainmesh preview -f nccl-tests.yaml --set NUM_NODES=2 --set GPU_PER_NODE=8
 
-  # Give the runtime of a TrainJob, or the version of Kubeflow Trainer that installed it
+  # Preview the templates of a Helm chart
+  helm template train charts/train | trainmesh preview -f - -n team-a
+
+  # Preview a repository without its vendored files
+  trainmesh preview -f . -R --exclude vendor --summary
+
+  # Give the runtime of a TrainJob, or the version of Kubeflow Trainer
   trainmesh preview -f trainjob.yaml --runtime runtime.yaml
   trainmesh preview -f trainjob.yaml --runtime v2.1
 
-  # Explain what was applied and refused when a pod in the cluster was created, and why
+  # Explain what was applied and refused when a pod was created, and why
   trainmesh preview llama-worker-0 -n team-a --cluster
 
   # Print the patch of one role
   trainmesh preview -f pytorchjob.yaml --role Worker -o patch
 
   # Preview in a namespace that is injected by another revision of Istio
-  trainmesh preview -f jobs/ -R --namespace-labels trainmesh.dev/inject=enabled,istio.io/rev=canary
+  trainmesh preview -f jobs/ -R \\
+    --namespace-labels trainmesh.dev/inject=enabled,istio.io/rev=canary
 
-Exit codes: 0 on success; 1 if a condition of --fail-on occurs, or --exit-code is set and some pod would change; 2 on
-an error.")]
+Exit codes:
+  0  success
+  1  a condition of --fail-on or --exit-code occurs
+  2  an error")]
 pub(super) struct Arguments {
     /// Name of a pod in the cluster, to explain what was applied and refused when it was created
     #[arg(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::slice;
 
 use anstream::ColorChoice;
@@ -35,6 +35,14 @@ impl RuntimeSource {
         let is_version = text.strip_prefix('v').is_some_and(|digits| {
             digits.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
         });
+        let with_prefix = TrainerVersion::parse(&format!("v{text}"));
+        if let Some(version) = with_prefix.filter(|_| !Path::new(text).exists()) {
+            return Err(format!("use {}", version.name()));
+        }
+        if text == "latest" && !Path::new(text).exists() {
+            let newest = TrainerVersion::ALL.into_iter().next_back().map_or("", TrainerVersion::name);
+            return Err(format!("use the newest known version, {newest}, or a file"));
+        }
         if is_version {
             let known = TrainerVersion::ALL.map(TrainerVersion::name).join(", ");
             return Err(format!("the runtimes of this version are unknown: use {known}, or a file"));

@@ -1,5 +1,7 @@
 //! Creates the client from a kubeconfig, by the usual rules, or from the pod's service account.
 
+use std::error::Error as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hyper::header::{HeaderValue, USER_AGENT};
@@ -30,7 +32,7 @@ pub enum ConnectError {
         source: Box<KubeconfigError>,
     },
     /// No kubeconfig was given, and neither the default locations nor the service account provide one.
-    #[error("found no cluster (is KUBECONFIG set?): {0}")]
+    #[error("found no cluster: {}", no_cluster(.0))]
     Infer(Box<InferConfigError>),
     /// The client cannot be built from the configuration.
     #[error("could not create a client from the cluster's configuration")]
@@ -54,6 +56,20 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     config.default_retry = false;
     config.headers.push((USER_AGENT, HeaderValue::from_static(concat!("trainmesh/", env!("CARGO_PKG_VERSION")))));
     Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
+}
+
+/// Returns why no cluster was found, without the attempt to use the service account of a pod.
+fn no_cluster(error: &InferConfigError) -> String {
+    match error.source().and_then(|source| source.downcast_ref()) {
+        Some(KubeconfigError::ReadConfig(cause, path)) if cause.kind() == io::ErrorKind::NotFound => {
+            format!("{} does not exist: create it, or set KUBECONFIG", path.display())
+        }
+        Some(KubeconfigError::CurrentContextNotSet) => {
+            "the kubeconfig has no current context: set KUBECONFIG, or use --context".to_owned()
+        }
+        Some(other) => format!("{other} (is KUBECONFIG set?)"),
+        None => "set KUBECONFIG".to_owned(),
+    }
 }
 
 async fn from_kubeconfig(path: &Path, options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {

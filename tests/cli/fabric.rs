@@ -19,6 +19,9 @@ fabric:
   - name: tcp
     description: another tcp
     transport: tcp
+  - name: pages
+    transport: ib
+    resources: [{name: hugepages-2Mi, quantity: 64Mi}]
 ";
 
 const LIMITED: &str = "\
@@ -45,13 +48,14 @@ const EXAMPLES: [&str; 7] = [
 #[rstest]
 #[case::list(&["list", "--config", "-"], &["NAME ORIGIN TRANSPORT DEVICES NAMESPACES DESCRIPTION", "one custom ib - team-b, team-a", "two custom ib - a notin (b,c),!d,tier=gold", "three custom ib - all", "tcp built-in tcp - all NCCL"])]
 #[case::show(&["show", "one", "--config", "-"], &["namespaces:\nnames:\n- team-b\n- team-a"])]
-#[case::render(&["render", "one", "--config", "-", "-o", "explain"], &["not available in namespace default"])]
+#[case::render(&["render", "one", "--config", "-", "-o", "explain"], &["refused FabricNotAllowed", "not available in namespace default"])]
 #[case::render_in_another_namespace(&["render", "one", "--namespace", "team-a", "--config", "-", "-o", "explain"], &["Pod team-a/train", "FabricAdded"])]
 fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] stdout: &[&str]) {
     let mut run = trainmesh(&[&["fabric"], arguments].concat(), LIMITED);
     let squeezed = run.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     run.stdout = squeezed.collect::<Vec<_>>().join("\n");
-    assert_exit(&run, 0, stdout, "");
+    let is_refused = run.stdout.contains("refused FabricNotAllowed");
+    assert_exit(&run, i32::from(is_refused), stdout, "");
 }
 
 #[rstest]
@@ -60,6 +64,10 @@ fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] std
 #[case::show_with_comments(&["show", "eks-efa"], 0, &["# Amazon EKS", "optIn: true"], "")]
 #[case::show_as_profile(&["show", "tcp", "--as", "profile"], 0, &["# Plain TCP", "name: tcp"], "")]
 #[case::show_own_as_configuration(&["show", "lab", "--as", "config", "--config", "-"], 0, &["kind: TrainmeshConfiguration\nfabric:\nprofiles:\n- name: lab\n"], "")]
+#[case::show_own_as_written(&["show", "lab", "--as", "values", "--config", "-"], 0, &["config:\nfabric:\nprofiles:\n- name: lab\ndescription: the cluster in the basement\ntransport: roce\nresources: [{name: rdma/lab, mode: perContainer, count: 2}]"], "")]
+#[case::render_huge_pages(&["render", "pages", "--config", "-", "-o", "explain"], 0, &["applied FabricAdded", "64Mi"], "")]
+#[case::render_refused(&["render", "eks-efa"], 1, &["refused FabricContradicted"], "")]
+#[case::sources_of_no_directory(&["sources", "--checkout", "no/such"], 2, &[], "no/such is not a directory")]
 #[case::show_as_values(&["show", "tcp", "--as", "values"], 0, &["# Apply: helm upgrade trainmesh charts/trainmesh", "config:\nfabric:\nprofiles:\n#", "\n- name: tcp\n"], "")]
 #[case::show_as_another_form(&["show", "tcp", "--as", "helm"], 2, &[], "possible values: profile, config, values")]
 #[case::show_own(&["show", "lab", "--config", "-"], 0, &["name: lab\ndescription: the cluster in the basement\n", "count: 2", "onConflict: skip"], "")]
@@ -101,7 +109,8 @@ fn shown_profiles_can_be_used_in_a_configuration() {
         let values = yaml::parse(&values.stdout).unwrap();
         assert_eq!(values["config"]["fabric"]["profiles"][0], yaml::parse(profile_source(name).unwrap()).unwrap());
         let rendered = trainmesh(&["fabric", "render", name], "");
-        assert_eq!(rendered.code, Some(0), "{rendered:#?}");
+        // A profile may depend on the machine.
+        assert!(matches!(rendered.code, Some(0 | 1)), "{rendered:#?}");
     }
 }
 

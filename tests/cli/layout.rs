@@ -47,6 +47,7 @@ fn lines_fit_the_terminal(
         "preview -f jobs.yaml -o explain",
         "lint -f jobs.yaml",
         "fabric list",
+        "fabric sources coreweave-ib",
         "checkpoint-interval --write-time 5m --mtbf 4m"
     )]
     command: &str,
@@ -70,6 +71,53 @@ fn lines_about_a_cluster_fit_the_terminal(
     let kubeconfig = apiserver.kubeconfig(folder.path());
     let output = in_terminal(&folder, command, Some(columns), &[("KUBECONFIG", &kubeconfig)]);
     check(name, &output, columns);
+}
+
+/// A terminal may report no size, and `COLUMNS` overrides it.
+#[rstest]
+#[case::no_size(0, &[], 80)]
+#[case::columns(160, &[("COLUMNS", "60")], 60)]
+#[case::columns_without_size(0, &[("COLUMNS", "160")], 160)]
+#[case::invalid_columns(80, &[("COLUMNS", "x")], 80)]
+fn the_width_is_that_of_the_environment_or_terminal(
+    #[case] columns: usize,
+    #[case] variables: &[(&str, &str)],
+    #[case] expected: usize,
+) {
+    let output = in_terminal(&files(), "lint -f jobs.yaml", Some(columns), variables);
+    let lines = || output.lines().map(|line| line.trim_end_matches('\r')).filter(|line| !line.contains('\u{1b}'));
+    let widest = lines().map(|line| line.chars().count()).max().unwrap();
+    assert!((expected - 10..=expected).contains(&widest), "{widest}: {output}");
+}
+
+/// Commands with examples or exit codes in their help.
+const COMMANDS: [&str; 13] = [
+    "",
+    "preview",
+    "lint",
+    "webhook",
+    "controller",
+    "sweep",
+    "doctor",
+    "certs generate",
+    "config",
+    "fabric",
+    "fabric show",
+    "checkpoint-interval",
+    "completion",
+];
+
+/// A line that is broken cannot be copied.
+#[test]
+fn examples_and_exit_codes_fit_80_columns() {
+    for command in COMMANDS {
+        let examples = |columns| {
+            let help = in_terminal(&files(), &format!("{command} --help"), Some(columns), &[]);
+            let start = ["Examples:", "Exit codes:"].iter().filter_map(|heading| help.find(heading)).min();
+            start.map(|start| help[start..].to_owned())
+        };
+        assert_eq!(examples(80), examples(120), "{command}");
+    }
 }
 
 /// Checks that no line of `output` is wider than the terminal, and compares it with its snapshot.

@@ -28,6 +28,7 @@ mod lint;
 mod live_pod;
 mod manifest_text;
 mod nccl_table;
+mod no_cluster;
 mod preview;
 mod runtime;
 mod terminal;

@@ -51,6 +51,13 @@ fn run(command: &str, input: &str) -> Run {
     "error: stdin: document 1, line 4: TrainJob: runtime own is not in the input: add its manifest, or set --runtime FILE\n"
 )]
 #[case::unknown_version("preview -f - --runtime v2.9", JOB, 2, &[], "the runtimes of this version are unknown: use v2.0, v2.1, v2.2, v2.3, or a file")]
+#[case::version_without_v("preview -f - --runtime 2.1", JOB, 2, &[], "use v2.1")]
+#[case::latest_version("preview -f - --runtime latest", JOB, 2, &[], "use the newest known version, v2.3, or a file")]
+#[case::misspelled_runtime(
+    "preview -f - --runtime own.json", &JOB.replace("torch-distributed", "torch-distibuted"), 2, &[],
+    "line 4: TrainJob: runtime torch-distibuted is not in the input: it contains torch-distributed; did you mean it?\n"
+)]
+#[case::selected_version("preview -f - --runtime v2.1 -o yaml", JOB, 0, &[], "assumed as Kubeflow Trainer v2.1 installs it\n")]
 #[case::two_versions("preview -f - --runtime v2.0 --runtime v2.1", JOB, 2, &[], "error: --runtime: both v2.0 and v2.1: set one version\n")]
 #[case::no_runtime("preview -f - --runtime pod.json", JOB, 2, &[], "contains no TrainingRuntime and no ClusterTrainingRuntime\n")]
 #[case::broken_file("preview -f - --runtime broken.json", JOB, 2, &[], "error: --runtime: ")]

@@ -124,8 +124,6 @@ fn odd_texts_are_read_as_in_a_manifest(#[case] body: &str, #[case] expected: &[&
 
 const PROFILE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
     `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
-const HELM_VALUES: &str = "Helm values, not a configuration: apply them with `helm upgrade trainmesh charts/trainmesh \
-    -n trainmesh-system --reset-then-reuse-values -f FILE`; a configuration has apiVersion, kind and the fields below config";
 const EMPTY: &str =
     "empty: a configuration has at least apiVersion: config.trainmesh.dev/v1alpha1 and kind: TrainmeshConfiguration";
 
@@ -138,8 +136,11 @@ const EMPTY: &str =
     "name: a\ntransport: rdma\n",
     &[PROFILE, r#"line 2: transport: unknown value "rdma": expected ib, roce, efa, tcpx, tcpxo, gib or tcp"#]
 )]
-#[case::helm_values("webhook: {replicas: 3}\nconfig: {mesh: {hold: false}}\n", &[HELM_VALUES])]
-#[case::malformed_helm_values("config:\n  mesh:\n    hold: 1\n", &[HELM_VALUES, "line 3: config.mesh.hold: expected a boolean, found a number"])]
+#[case::malformed_helm_values("config:\n  mesh:\n    hold: 1\n", &["line 3: config.mesh.hold: expected a boolean, found a number"])]
+#[case::unknown_helm_value(
+    "webhook: {replicas: 3}\nconfg: {}\n",
+    &["line 2: confg: unknown value of the Helm chart; a configuration has apiVersion, kind and the fields below config"]
+)]
 #[case::neither(
     "# mine\nmesh: {}\n",
     &[
@@ -310,4 +311,21 @@ fn size_is_limited(#[case] body: String, #[case] limit: &str) {
     let text = format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}");
     let problems = Configuration::parse(&text).unwrap_err();
     assert!(problems.len() == 1 && problems[0].message.contains(limit), "{:?}", problems[0]);
+}
+
+#[rstest]
+#[case::section("webhook: {replicas: 3}\nconfig: {mesh: {hold: false}}\n", false)]
+#[case::no_section("certificates: {mode: certManager}\n", true)]
+#[case::empty_section("config:\n", true)]
+fn helm_values_contain_a_configuration(#[case] text: &str, #[case] hold: bool) {
+    assert_eq!(Configuration::parse(text).unwrap().mesh.hold, hold);
+}
+
+#[test]
+fn helm_values_are_those_of_the_chart() {
+    let schema = std::fs::read_to_string("charts/trainmesh/values.schema.json").unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let mut names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    names.sort();
+    assert_eq!(names, trainmesh_core::config::HELM_VALUES);
 }

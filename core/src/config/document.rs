@@ -1,4 +1,4 @@
-//! Text form of a configuration: a document, or a `ConfigMap` that contains one.
+//! Text form of a configuration: a document, or a `ConfigMap` or Helm values that contain one.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,12 +16,29 @@ pub const MAX_TEXT: usize = 2 << 20;
 /// Advice for a profile in place of a configuration.
 const PROFILE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
                        `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
-/// Advice for Helm values in place of a configuration.
-const HELM_VALUES: &str = "Helm values, not a configuration: apply them with `helm upgrade trainmesh charts/trainmesh \
-                           -n trainmesh-system --reset-then-reuse-values -f FILE`; a configuration has apiVersion, kind \
-                           and the fields below config";
+/// Values of the Helm chart. A file with one of them, and without `apiVersion` and `kind`, is a file of values.
+pub const HELM_VALUES: [&str; 18] = [
+    "adminPort",
+    "certificates",
+    "commonAnnotations",
+    "commonLabels",
+    "config",
+    "controller",
+    "enabled",
+    "execPolicy",
+    "global",
+    "image",
+    "listenAddress",
+    "logging",
+    "metrics",
+    "networkPolicy",
+    "podSecurityContext",
+    "securityContext",
+    "webhook",
+    "workerThreads",
+];
 /// Key of the configuration in the `ConfigMap`.
-const CONFIG_MAP_KEY: &str = "config.yaml";
+pub(super) const CONFIG_MAP_KEY: &str = "config.yaml";
 
 /// Configuration of trainmesh. Absent and null fields have their default values.
 #[derive(Serialize)]
@@ -40,7 +57,7 @@ pub(super) struct Document<'a> {
     pub(super) configuration: &'a Configuration,
 }
 
-/// Parses a configuration, or a `ConfigMap` that contains one. Problems refer to lines of `text`.
+/// Parses a configuration, or a `ConfigMap` or Helm values that contain one. Problems refer to lines of `text`.
 pub(super) fn parse(text: &str) -> Result<Configuration, Vec<Problem>> {
     let tree = tree(text)?;
     let root = tree.root();
@@ -53,8 +70,12 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
         let message = format!("empty: a configuration has at least apiVersion: {API_VERSION} and kind: {KIND}");
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
-    if let Some(problems) = other_file(root) {
-        return Err(problems);
+    let has_type = ["apiVersion", "kind"].iter().any(|field| root.get(field).is_some());
+    if !has_type && root.get("transport").is_some() {
+        return Err(bare_profile(root));
+    }
+    if !has_type && HELM_VALUES.iter().any(|value| root.get(value).is_some()) {
+        return parse_helm_values(root);
     }
     read_root(root, |fields| {
         fields.constant("apiVersion", API_VERSION);
@@ -63,23 +84,35 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     })
 }
 
-/// Returns how to use `root` if it is a fabric profile or Helm values, followed by the problems in it.
-fn other_file(root: Node<'_>) -> Option<Vec<Problem>> {
-    if ["apiVersion", "kind"].iter().any(|field| root.get(field).is_some()) {
-        return None;
-    }
-    let (message, problems) = if root.get("transport").is_some() {
-        (PROFILE, read_root(root, Profile::read).err())
-    } else {
-        let mut problems =
-            read_root(root.get("config").filter(|section| section.value.is_object())?, Configuration::read).err();
-        for problem in problems.iter_mut().flatten() {
-            problem.field = format!("config.{}", problem.field);
-        }
-        (HELM_VALUES, problems)
+/// Returns how to use a fabric profile, followed by the problems in it.
+fn bare_profile(root: Node<'_>) -> Vec<Problem> {
+    let advice = Problem { line: None, field: String::new(), message: PROFILE.to_owned() };
+    [advice].into_iter().chain(read_root(root, Profile::read).err().into_iter().flatten()).collect()
+}
+
+/// Parses the section `config` of Helm values. The chart's schema validates the others, except for their names.
+fn parse_helm_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
+    let unknown = root.entries().filter(|(key, _)| !HELM_VALUES.contains(key)).map(|(key, entry)| Problem {
+        line: Some(entry.line),
+        field: key.to_owned(),
+        message: "unknown value of the Helm chart; a configuration has apiVersion, kind and the fields below config"
+            .to_owned(),
+    });
+    let mut problems: Vec<Problem> = unknown.collect();
+    let configuration = match root.get("config").filter(|section| !section.value.is_null()) {
+        None => Ok(Configuration::default()),
+        Some(section) => read_root(section, Configuration::read),
     };
-    let advice = Problem { line: None, field: String::new(), message: message.to_owned() };
-    Some([advice].into_iter().chain(problems.into_iter().flatten()).collect())
+    problems.extend(configuration.as_ref().err().into_iter().flatten().map(|problem| Problem {
+        line: problem.line,
+        field: format!("config.{}", problem.field),
+        message: problem.message.clone(),
+    }));
+    problems.sort_by_key(|problem| problem.line);
+    configuration
+        .map_err(|_| ())
+        .and_then(|valid| if problems.is_empty() { Ok(valid) } else { Err(()) })
+        .map_err(|()| problems)
 }
 
 fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {

@@ -61,6 +61,9 @@ pub struct AssumedRuntime {
     pub name: String,
     /// Version of Kubeflow Trainer.
     pub trainer: &'static str,
+    /// True if the user selected the version.
+    #[serde(skip)]
+    pub is_selected: bool,
 }
 
 impl RuntimeReference {
@@ -123,12 +126,12 @@ impl TrainerVersion {
 
 impl fmt::Display for AssumedRuntime {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, trainer } = self;
-        write!(
-            formatter,
-            "runtime {name} is not in the input: assumed as Kubeflow Trainer {trainer} installs it; set --runtime FILE, or \
-             another version, for example --runtime v2.0"
-        )
+        let Self { name, trainer, is_selected } = self;
+        write!(formatter, "runtime {name} is not in the input: assumed as Kubeflow Trainer {trainer} installs it")?;
+        if *is_selected {
+            return Ok(());
+        }
+        formatter.write_str("; set --runtime FILE, or another version, for example --runtime v2.0")
     }
 }
 

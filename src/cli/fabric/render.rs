@@ -10,8 +10,9 @@ use crate::cli::output::Format;
 use crate::cli::terminal::stdout_layout;
 use crate::cli::{Status, print_note, stderr};
 use trainmesh_core::config::Profile;
-use trainmesh_core::config::profile::{Amount, Ratios, ResourcePattern};
+use trainmesh_core::config::profile::{Amount, Ratios, Resource, ResourcePattern};
 use trainmesh_core::manifest::{Document, DocumentText};
+use trainmesh_core::mutate::Verdict;
 use trainmesh_core::preview::{DocumentPreview, ManifestContext, Preview};
 use trainmesh_core::render::{Closing, TextOptions};
 use trainmesh_core::{keys, scope};
@@ -64,7 +65,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     };
     let options = TextOptions { layout: stdout_layout(), ..TextOptions::default() };
     let mut sink = output.sink(ColorChoice::Auto, options, &preview);
+    let mut is_refused = false;
     if let DocumentPreview::Pods { mut reports, .. } = preview.document(&document)? {
+        is_refused = reports.iter().flat_map(|report| &report.rules).any(|rule| rule.outcome == Verdict::Refused);
         // The pod has no manifest.
         for report in &mut reports {
             report.line = None;
@@ -76,7 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         let stderr = &mut stderr(ColorChoice::Auto);
         print_note(stderr, format_args!("the number of devices depends on the machine: set --machine; {machines}"));
     }
-    Ok(Status::Success)
+    Ok(if is_refused { Status::Findings } else { Status::Success })
 }
 
 /// Describes the instance types that the number of devices depends on, if it does.
@@ -104,6 +107,11 @@ fn pod(profile: &Profile, gpus: u32, machine: Option<&str>) -> Value {
             {"name": container, "image": "train", "resources": {"limits": {gpu: gpus}}},
         ]},
     });
+    // The apiserver rejects a container that requests huge pages and neither cpu nor memory.
+    let adds_memory = |resource: &Resource| !resource.opt_in && matches!(resource.amount, Amount::Memory { .. });
+    if profile.resources.iter().any(adds_memory) {
+        pod["spec"]["containers"][0]["resources"]["requests"] = json!({"cpu": "1", "memory": "1Gi"});
+    }
     if let Some(machine) = machine {
         pod["spec"]["nodeSelector"] = json!({keys::INSTANCE_TYPE: machine});
     }

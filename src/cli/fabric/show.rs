@@ -6,11 +6,11 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use super::{Source, unknown_profile};
-use crate::cli::Status;
-use trainmesh_core::config::{API_VERSION, KIND, Profiles, profile_source};
+use crate::cli::{Status, config};
+use trainmesh_core::config::{API_VERSION, Configuration, KIND, Profiles, profile_source, written_profile};
 use trainmesh_core::yaml;
 
-/// Print a profile as YAML; built-in ones include comments
+/// Print a profile as YAML. Built-in ones include comments; your own include defaults, except with --as config or values
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Name of the profile
@@ -38,8 +38,16 @@ const INDENT: &str = "  ";
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Arguments { name, source, form } = arguments;
-    let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
-    let profile = profile_yaml(&configuration.fabric.profiles, name)?;
+    let loaded = match &source.config {
+        None => Some((Configuration::embedded(), String::new())),
+        Some(path) => config::load_with_text(path)?,
+    };
+    let Some((configuration, text)) = loaded else { return Ok(Status::Failed) };
+    let profiles = &configuration.fabric.profiles;
+    // A file to edit has the fields that the user wrote; the profile alone has all fields.
+    let is_file = !matches!(form, Form::Profile) && profiles.is_custom(name);
+    let written = if is_file { written_profile(&text, name) } else { None };
+    let profile = written.map_or_else(|| profile_yaml(profiles, name), Ok)?;
     write!(io::stdout(), "{}", form.text(&profile))?;
     Ok(Status::Success)
 }

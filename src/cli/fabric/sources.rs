@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 
 use crate::cli::Status;
-use crate::cli::table::format_table;
+use crate::cli::table::format_fitted_table;
+use crate::cli::terminal::stdout_layout;
 use trainmesh_core::config::{ProfileSource, profile_sources};
 use trainmesh_core::hash;
 
@@ -42,6 +43,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         write!(io::stdout(), "{}", text(sources.iter().map(|source| (source, None))))?;
         return Ok(Status::Success);
     };
+    if !directory.is_dir() {
+        bail!("{} is not a directory: specify a checkout of the vendor's repository", directory.display());
+    }
     let states = compare(&sources, directory)?;
     if states.is_empty() {
         let repositories: BTreeSet<&str> = sources.iter().map(|source| source.repository).collect();
@@ -83,7 +87,7 @@ fn text<'a>(rows: impl Iterator<Item = (&'a ProfileSource, Option<State>)>) -> S
         .collect();
     let state = rows.first().filter(|row| row.len() == 6).map(|_| "STATE");
     let header = ["PROFILE", "REPOSITORY", "COMMIT", "CHECKED"].into_iter().chain(state).chain(["FILE"]);
-    format_table(&header.collect::<Vec<_>>(), &rows)
+    format_fitted_table(&header.collect::<Vec<_>>(), &rows, &["REPOSITORY", "FILE"], stdout_layout())
 }
 
 impl State {

@@ -4,10 +4,14 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Runs `trainmesh COMMAND` in `folder` and returns what it writes to the terminal. The shell splits the command. The
-/// terminal has no size unless `columns` is set.
+/// Columns that no line exceeds.
+const WIDE: usize = 9_999;
+
+/// Runs `trainmesh COMMAND` in `folder` and returns what it writes to the terminal. The shell splits the command. Lines are not
+/// broken unless `columns` is set. With 0 columns, the terminal reports no size.
 pub fn in_terminal(folder: &TempDir, command: &str, columns: Option<usize>, variables: &[(&str, &str)]) -> String {
-    let size = columns.map(|columns| format!("stty rows 24 columns {columns}; ")).unwrap_or_default();
+    let columns = columns.unwrap_or(WIDE);
+    let size = format!("stty rows {} columns {columns}; ", if columns == 0 { 0 } else { 24 });
     let line = format!("{size}{} {command}", env!("CARGO_BIN_EXE_trainmesh"));
     let mut child = Command::new("script")
         .args(["--quiet", "--return", "--echo", "never", "--command", &line, "/dev/null"])
@@ -16,6 +20,7 @@ pub fn in_terminal(folder: &TempDir, command: &str, columns: Option<usize>, vari
         .env("SHELL", "/bin/sh")
         .env_remove("NO_COLOR")
         .env_remove("TRAINMESH_CONFIG")
+        .env_remove("COLUMNS")
         .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -127,7 +127,8 @@ fn on_machine(name: &str, machine: &str, gpus: u32, config: &[&str]) -> String {
     let gpus = gpus.to_string();
     let on: &[&str] = if machine.is_empty() { &[] } else { &["--machine", machine] };
     let run = trainmesh(&[&["fabric", "render", name, "--gpus", &gpus, "-o", "json"], on, config].concat(), "");
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    // A profile may be refused without a machine.
+    assert!(matches!(run.code, Some(0 | 1)), "{}", run.stderr);
     let output: Value = serde_json::from_str(&run.stdout).unwrap();
     let machine = if machine.is_empty() { "any machine" } else { machine };
     format!("# {machine}, {gpus} GPUs\n{}\n", outcome(name, &output["results"][0]))

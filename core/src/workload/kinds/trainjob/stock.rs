@@ -101,7 +101,10 @@ pub(super) fn find(name: &str, stock: StockRuntimes) -> Option<(&'static Value, 
         StockRuntimes::Newest => true,
     };
     let found = MANIFESTS.iter().rfind(|(known, version, _)| *known == name && is_allowed(*version));
-    found.map(|(_, version, manifest)| (manifest, AssumedRuntime { name: name.to_owned(), trainer: version.name() }))
+    let is_selected = matches!(stock, StockRuntimes::Version(_));
+    found.map(|(_, version, manifest)| {
+        (manifest, AssumedRuntime { name: name.to_owned(), trainer: version.name(), is_selected })
+    })
 }
 
 /// Returns the names of the runtimes of a version.

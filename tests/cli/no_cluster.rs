@@ -1,0 +1,44 @@
+//! Commands without a cluster that they can reach.
+
+use rstest::rstest;
+
+use crate::preview::run_with_tools;
+
+/// Without a kubeconfig, the attempt to use the service account of a pod is not mentioned.
+#[rstest]
+#[case::doctor("doctor")]
+#[case::live_pod("preview a --cluster")]
+fn a_missing_kubeconfig_is_named(#[case] command: &str) {
+    let (code, text) = run_with_tools(command, &[], "apiVersion: v1\nkind: Config\n");
+    assert_eq!(code, Some(2), "{text}");
+    assert_eq!(
+        text,
+        "error: found no cluster: the kubeconfig has no current context: set KUBECONFIG, or use --context\n"
+    );
+}
+
+const UNREACHABLE: &str = "\
+apiVersion: v1
+kind: Config
+clusters:
+- {name: c, cluster: {server: \"https://127.0.0.1:1\"}}
+contexts:
+- {name: kind-x, context: {cluster: c, user: u}}
+- {name: other, context: {cluster: c, user: u}}
+users:
+- {name: u, user: {}}
+current-context: kind-x
+";
+
+#[rstest]
+#[case::preview("preview -f pod.yaml --cluster", "kind-x")]
+#[case::context("preview -f pod.yaml --cluster --context other", "other")]
+#[case::doctor("doctor", "kind-x")]
+#[case::sweep("sweep -A --trainmesh-namespace mesh", "kind-x")]
+fn an_unreachable_cluster_is_named_once(#[case] command: &str, #[case] context: &str) {
+    let (code, text) = run_with_tools(command, &[], UNREACHABLE);
+    let expected = format!("error: cannot reach https://127.0.0.1:1 (context {context}): connection refused\n");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.ends_with(&expected), "{text}");
+    assert_eq!(text.matches("refused").count(), 1, "{text}");
+}
