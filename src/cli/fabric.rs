@@ -13,7 +13,7 @@ use clap::Subcommand;
 
 use super::terminal::stdout_layout;
 use super::{Status, config};
-use trainmesh_core::config::{Configuration, Profiles};
+use trainmesh_core::config::{Configuration, Profiles, profile_sources};
 
 /// List, show and render fabric profiles.
 ///
@@ -94,9 +94,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 
 /// Returns the error for an unknown profile name.
 pub(super) fn unknown_profile<T>(profiles: &Profiles, name: &str) -> anyhow::Result<T> {
-    let hint = profiles.suggestion(name).map_or_else(
-        || "run `trainmesh fabric list` to list the profiles".to_owned(),
-        |near| format!("did you mean {near}?"),
-    );
+    let is_example = profile_sources().any(|source| source.profile == name);
+    let hint = match profiles.suggestion(name) {
+        _ if is_example => format!("it is an example: set --config examples/fabric/{name}.yaml"),
+        Some(near) => format!("did you mean {near}?"),
+        None => "run `trainmesh fabric list` to list the profiles, and set --config for your own".to_owned(),
+    };
     bail!("unknown fabric profile {name}: {hint}")
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::fabric::unknown_profile;
 use crate::manifest::{Inputs, Pattern};
 use trainmesh_core::config::Configuration;
+use trainmesh_core::dns;
 use trainmesh_core::keys;
 use trainmesh_core::labels;
 use trainmesh_core::manifest::{Document, DocumentError, Substitutions, Variable};
@@ -41,7 +42,7 @@ pub(super) struct InputArguments {
     #[arg(long, value_name = "FILE", value_parser = RuntimeSource::parse)]
     runtime: Vec<RuntimeSource>,
     /// Namespace of documents without one [default: default]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = parse_namespace)]
     namespace: Option<String>,
     /// Configuration to use instead of the embedded one, the manifest of its `ConfigMap`, or Helm values
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
@@ -111,7 +112,7 @@ pub(super) fn document_error(document: &Document, error: &RenderError) -> Docume
     let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
     let message = match error {
         RenderError::Version { .. } => error.to_string(),
-        _ => format!("{kind}: {error}"),
+        _ => format!("{kind}: {error}{}", placeholder_hint(error)),
     };
     DocumentError {
         source: document.source.clone(),
@@ -120,6 +121,25 @@ pub(super) fn document_error(document: &Document, error: &RenderError) -> Docume
         message: document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default() + &message,
         skipped: None,
     }
+}
+
+/// Returns the hint for a value that a script replaces in a way that `--set` does not support.
+fn placeholder_hint(error: &RenderError) -> &'static str {
+    let RenderError::Invalid { found, .. } = error else { return "" };
+    let found = found.trim_matches('"');
+    if found.starts_with("${") {
+        "; a placeholder with a default is not supported: render the manifest first"
+    } else if found.contains("PLACEHOLDER") || found.len() > 4 && found.starts_with("__") && found.ends_with("__") {
+        "; it looks like a placeholder of a script: replace it first, for example with sed"
+    } else {
+        ""
+    }
+}
+
+/// Parses a namespace. An empty one is that of the default.
+fn parse_namespace(text: &str) -> Result<String, String> {
+    let is_valid = text.is_empty() || dns::is_subdomain(text) && !text.contains('.');
+    if is_valid { Ok(text.to_owned()) } else { Err("not a valid name of a namespace".to_owned()) }
 }
 
 fn parse_labels(text: &str) -> Result<BTreeMap<String, String>, String> {

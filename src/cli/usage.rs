@@ -11,6 +11,12 @@ use trainmesh_core::printable::Printable;
 /// Commands that read manifests with `-f`.
 const MANIFEST_COMMANDS: [&str; 2] = ["preview", "lint"];
 
+/// Flags of preview that lint has not, or with other values, and where to find them.
+const LINT_FLAGS: [(&str, &str); 2] = [
+    ("--summary", "for the number of roles, use 'trainmesh preview --summary'"),
+    ("--fail-on", "for conditions such as refused, use 'trainmesh preview --fail-on'"),
+];
+
 /// Prints the help, or the usage error. The error repeats the arguments, so it is created from escaped ones.
 pub(super) fn print(arguments: &[OsString], error: &clap::Error) {
     let escaped = |argument: &OsString| Printable(argument.to_string_lossy()).to_string().into();
@@ -27,6 +33,15 @@ fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Erro
     let reads_manifests = arguments.get(1).is_some_and(|name| MANIFEST_COMMANDS.iter().any(|known| name == known));
     let path = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(path)) if !path.starts_with('-') => path.clone(),
+        Some(ContextValue::String(flag)) => {
+            let is_lint = arguments.get(1).is_some_and(|name| name == "lint");
+            let suggestion =
+                LINT_FLAGS.iter().find(|(known, _)| is_lint && flag.starts_with(known)).map(|(_, text)| *text);
+            if let Some(suggestion) = suggestion {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
+            }
+            return error;
+        }
         _ => return error,
     };
     if reads_manifests && error.kind() == ErrorKind::UnknownArgument {

@@ -13,6 +13,9 @@ const COMMANDS: [[&str; 2]; 2] = [["kubectl", "kustomize"], ["kustomize", "build
 /// Maximum length of an error message in bytes: that of a chain of a dozen kustomizations, each with its path.
 const MAX_ERROR: usize = 4096;
 
+/// End of the header with which kubectl logs an error.
+const LOGGED: &str = "] \"command failed\" err=";
+
 /// Renders the kustomization in `directory`.
 pub(super) fn render(directory: &Path) -> Result<Source, InputError> {
     for [program, verb] in COMMANDS {
@@ -35,13 +38,19 @@ pub(super) fn render(directory: &Path) -> Result<Source, InputError> {
 fn error_text(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ">" && !line.ends_with("err=<"));
-    let lines: Vec<&str> = lines
-        .map(|line| ["error: ", "Error: "].iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line))
-        .collect();
+    let lines: Vec<&str> = lines.map(without_prefix).collect();
     let mut error = lines.join(" ");
     if error.len() > MAX_ERROR {
         error.truncate(error.floor_char_boundary(MAX_ERROR));
         error.push('…');
     }
     if error.is_empty() { "no error message".to_owned() } else { error }
+}
+
+/// Returns the message of a line: without `error: `, or the header of a log line such as `E1123 … "command failed" err="…"`.
+fn without_prefix(line: &str) -> &str {
+    if let Some((_, message)) = line.split_once(LOGGED) {
+        return message.trim_matches('"');
+    }
+    ["error: ", "Error: "].iter().find_map(|prefix| line.strip_prefix(prefix)).unwrap_or(line)
 }

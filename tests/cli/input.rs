@@ -213,3 +213,23 @@ fn sarif_names_absolute_paths_relative_to_the_working_directory() {
     let found = locations(&run_in(&folder, &format!("lint -f {} -o sarif", path(&other))));
     assert_eq!(found, [(format!("file://{}", path(&other)), 11)]);
 }
+
+/// The labels of a Namespace are named once, not for each pod.
+#[rstest]
+#[case::of_the_input(
+    "preview -f . --exclude bin --summary --fail-on unknown",
+    "failed: unknown: a.yaml: document 1, line 3: FP045",
+    1
+)]
+#[case::of_a_flag(
+    "preview -f . --exclude bin --fail-on unknown --namespace-labels trainmesh.dev/injct=a",
+    "failed: unknown: ",
+    2
+)]
+fn causes_are_named_once(#[case] command: &str, #[case] start: &str, #[case] count: usize) {
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {trainmesh.dev/injct: a}}\n";
+    let run = run(&[("a.yaml", &format!("{namespace}---\n{POD}---\n{POD}"))], command);
+    let causes: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("failed: ")).collect();
+    let start = start.replace("a.yaml", "./a.yaml");
+    assert!(run.code == Some(1) && causes.len() == count && causes[0].starts_with(&start), "{run:#?}");
+}

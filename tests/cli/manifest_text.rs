@@ -98,6 +98,21 @@ const ALL: [&str; 10] = [
 #[case::all_set(&[&["preview", "-f", "-", "-o", "json"][..], &ALL].concat(), TEMPLATE, 0, &[r#""name":"nccl-small","role":"Worker","replicas":2"#], "")]
 #[case::shell_text_stays(&[&["preview", "-f", "-", "-o", "yaml"][..], &ALL].concat(), TEMPLATE, 0, &["- mpirun -np $NUM_RANKS echo ${HOSTNAME}\n", "nvidia.com/gpu: 8\n"], "")]
 #[case::lines_stay(&[&["lint", "-f", "-", "-o", "sarif"][..], &ALL].concat(), TEMPLATE, 0, &[r#""level":"#], "")]
+#[case::default(&["preview", "-f", "-"], &TEMPLATE.replace("replicas: $NUM_NODES", "replicas: ${NUM_NODES:-2}"), 2, &[], "error: stdin: document 1, line 4")]
+#[case::default_with_the_others_set(
+    &[&["preview", "-f", "-"][..], &ALL].concat(),
+    &TEMPLATE.replace("  replicas: $NUM_NODES", "  replicas: ${NUM_NODES:-2}\n      b: $NUM_NODES"),
+    2,
+    &[],
+    "line 15: MPIJob: spec.mpiReplicaSpecs.Worker.replicas is \"${NUM_NODES:-2}\": expected"
+)]
+#[case::other_placeholder(
+    &[&["preview", "-f", "-"][..], &ALL].concat(),
+    &TEMPLATE.replace("  replicas: $NUM_NODES", "  replicas: __NUM_NODES__\n      b: $NUM_NODES"),
+    2,
+    &[],
+    "; it looks like a placeholder of a script: replace it first, for example with sed\n"
+)]
 #[case::unused(&["preview", "-f", "-", "--set", "NUM_NODE=2", "--set", "X=1"], TEMPLATE, 2, &[], "error: --set NUM_NODE, X: no manifest contains ${NUM_NODE} or $NUM_NODE\n")]
 #[case::twice(&["lint", "-f", "-", "--set", "SIZE=2", "--set", "SIZE=3"], TEMPLATE, 2, &[], "error: --set: SIZE is set twice\n")]
 #[case::no_value(&["preview", "-f", "-", "--set", "SIZE"], TEMPLATE, 2, &[], "expected NAME=VALUE")]

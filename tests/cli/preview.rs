@@ -29,6 +29,20 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
 #[case::fail_on_repeated(&["preview", "-f", "-", "--fail-on", "refused", "--fail-on", "changed"], POD, 1, &[], "")]
 #[case::fail_on_refused(&["preview", "-f", "-", "--fail-on", "refused", "--fabric", "eks-efa"], GPU_POD, 1, &["1 role: 1 changed; of these, 1 with a refused rule"], "")]
 #[case::fail_on_warning(&["preview", "-f", "-", "--fail-on", "warning", "--fabric", "eks-efa"], GPU_POD, 1, &["warning fabric eks-efa not applied"], "")]
+#[case::causes_of_a_summary(
+    &["preview", "-f", "-", "--summary", "--fail-on", "refused,changed", "--fabric", "eks-efa"],
+    GPU_POD,
+    1,
+    &["1 role: 1 changed; of these, 1 with a refused rule\n"],
+    "failed: refused: stdin:1: Pod default/a: fabric FabricContradicted: "
+)]
+#[case::cause_of_a_namespace(
+    &["preview", "-f", "-", "--summary", "--fail-on", "unknown", "--namespace-labels", "trainmesh.dev/injct=enabled"],
+    &format!("{POD}---\n{POD}"),
+    1,
+    &[],
+    "failed: unknown: Namespace default: FP045: namespace label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?\n"
+)]
 #[case::fail_on_unknown_fabric(
     &["preview", "-f", "-", "--fail-on", "unknown", "--namespace-labels", "trainmesh.dev/inject=enabled,trainmesh.dev/fabric=tpc"],
     GPU_POD,
@@ -149,6 +163,13 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
 )]
 #[case::premise_as_a_note(&["preview", "-f", "-", "-o", "yaml", "-v"], POD, 0, &["kind: Pod"], "note: namespace labels: those of the input's")]
 #[case::premise_of_a_flag(&["preview", "-f", "-", "--namespace-labels", "a=b"], POD, 0, &["namespace labels: a=b (--namespace-labels)\n"], "")]
+#[case::premise_of_several_flags(
+    &["preview", "-f", "-", "--namespace-labels", "a=b", "--namespace-labels", "c=d,a=e"],
+    POD,
+    0,
+    &["namespace labels: a=e,c=d (--namespace-labels)\n"],
+    ""
+)]
 #[case::manifest_without_flag(&["preview", "job.yaml"], "", 2, &[], "use '-f job.yaml'")]
 #[case::lint_without_flag(&["lint", "-R", "jobs/"], "", 2, &[], "use '-f jobs/'")]
 #[case::no_manifest(&["preview"], "", 2, &[], "--filename <FILE>|--kustomize <DIR>")]
@@ -206,6 +227,12 @@ const PRINT_POD: &str = "echo 'apiVersion: v1'; echo 'kind: Pod'; echo \"metadat
     &[("kubectl", "printf 'E1123 12:00:00 1 run.go:72] \"command failed\" err=<\\n\\taccumulating resources\\n\\tno such host\\n >\\n' >&2; exit 1")],
     2,
     "failed: accumulating resources no such host"
+)]
+#[case::logged_line(
+    "preview -k overlay",
+    &[("kubectl", "echo 'E1123 12:00:00 1 run.go:72] \"command failed\" err=\"not a directory\"' >&2; exit 1")],
+    2,
+    "error: `kubectl kustomize overlay` failed: not a directory\n"
 )]
 #[case::no_tool("preview -k overlay", &[], 2, "error: neither kubectl nor kustomize is on the PATH")]
 #[case::both("preview -k overlay -f pod.yaml", &[], 2, "cannot be used with")]

@@ -1,7 +1,7 @@
 //! Causes for which a condition of `--fail-on` occurs, so that a pipeline shows what to fix.
 
 use super::{PodReport, Summary};
-use crate::lint::OWN_KEYS;
+use crate::lint::{NAMESPACE_FIELD, OWN_KEYS};
 use crate::mutate::{RuleOutcome, Verdict};
 use crate::workload::SOLE_ROLE;
 
@@ -42,8 +42,9 @@ impl Condition {
     }
 
     /// Returns the causes in `report`, one line each: file and line, role, rule, reason. None if the condition does not occur.
+    /// `has_namespace` leaves out the labels of its namespace, about which the input's Namespace has a warning.
     #[must_use]
-    pub fn causes(self, report: &PodReport) -> Vec<String> {
+    pub fn causes(self, report: &PodReport, has_namespace: bool) -> Vec<String> {
         match self {
             Self::Changed if !report.changed => Vec::new(),
             Self::Changed => {
@@ -59,9 +60,17 @@ impl Condition {
                 let invalid = report.invalid.iter().map(|field| line(report, field.line, &format!("invalid {field}")));
                 let rules = report.rules.iter().filter(|rule| super::summary::is_unknown(rule.reason));
                 let rules = rules.map(|rule| line(report, None, &with_message(rule)));
-                let own_keys = report.lint.iter().filter(|finding| finding.code == OWN_KEYS.code());
-                let own_keys = own_keys
-                    .map(|finding| line(report, finding.line, &format!("{}: {}", finding.code, finding.message)));
+                let own_keys = report.lint.iter().filter(|finding| {
+                    finding.code == OWN_KEYS.code() && !(has_namespace && finding.subject == NAMESPACE_FIELD)
+                });
+                let own_keys = own_keys.map(|finding| {
+                    let message = format!("{}: {}", finding.code, finding.message);
+                    if finding.subject == NAMESPACE_FIELD {
+                        format!("Namespace {}: {message}", report.namespace)
+                    } else {
+                        line(report, finding.line, &message)
+                    }
+                });
                 invalid.chain(rules).chain(own_keys).collect()
             }
             Self::Warning => report.warnings.iter().map(|warning| line(report, None, warning)).collect(),

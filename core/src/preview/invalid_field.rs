@@ -94,6 +94,10 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
     let expected = match expected {
         "a sequence" => "a list",
         "a map" => "a mapping",
+        // Types of the API whose text form is a scalar.
+        "Quantity" => "a quantity such as 8 or 4Gi",
+        "IntOrString" => "an integer or a string",
+        "Time" => "a time such as 2026-01-31T00:00:00Z",
         // The name of a type of the API.
         expected if expected.starts_with(char::is_uppercase) && !expected.contains(' ') => "a mapping",
         expected if expected.starts_with(['i', 'u']) && expected[1..].parse::<u8>().is_ok() => "an integer",
@@ -175,6 +179,10 @@ mod tests {
     #[case::label(
         json!({"metadata": {"labels": {"trainmesh.dev/inject": true}}}),
         &[".metadata.labels[trainmesh.dev/inject] is true: expected a string; quote it"]
+    )]
+    #[case::quantity(
+        container(&json!({"resources": {"limits": {"nvidia.com/gpu": null}}})),
+        &[".spec.containers[1].resources.limits[nvidia.com/gpu] is null: expected a quantity such as 8 or 4Gi"]
     )]
     #[case::spec(json!({"spec": 5}), &[".spec is 5: expected a mapping"])]
     fn each_field_is_named_with_the_expected_type(#[case] pod: Value, #[case] expected: &[&str]) {

@@ -63,10 +63,10 @@ impl Conditions {
 }
 
 impl Causes {
-    /// Adds the causes in `report`.
-    pub(super) fn add(&mut self, conditions: &Conditions, report: &PodReport) {
+    /// Adds the causes in `report`. The input may contain its Namespace.
+    pub(super) fn add(&mut self, conditions: &Conditions, report: &PodReport, has_namespace: bool) {
         for condition in conditions.conditions() {
-            for cause in condition.causes(report) {
+            for cause in condition.causes(report, has_namespace) {
                 self.push(condition, &cause);
             }
         }
@@ -98,8 +98,13 @@ impl Causes {
     }
 
     fn push(&mut self, condition: Condition, cause: &str) {
+        let line = format!("{}: {cause}", condition.name());
+        // Pods share the labels of their namespace.
+        if self.lines.contains(&line) {
+            return;
+        }
         if self.lines.len() < MAX_CAUSES {
-            self.lines.push(format!("{}: {cause}", condition.name()));
+            self.lines.push(line);
         } else {
             self.others += 1;
         }

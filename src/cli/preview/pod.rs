@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
     let report = preview.live_pod(&LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since });
     let (mut summary, mut causes) = (Summary::default(), Causes::default());
     summary.add(&report);
-    causes.add(&arguments.conditions, &report);
+    causes.add(&arguments.conditions, &report, false);
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: None };
     let mut sink = format.sink(arguments.color.into(), options, &preview);
     sink.workload(&[report])?;

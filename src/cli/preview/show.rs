@@ -113,7 +113,7 @@ pub(super) fn show(
                 for report in &reports {
                     progress.tick();
                     shown.count(arguments, &document.source, |summary| summary.add(report));
-                    shown.causes.add(&arguments.conditions, report);
+                    shown.causes.add(&arguments.conditions, report, preview.context().has_namespace(&report.namespace));
                     premise::record(preview.context(), &report.namespace, &mut shown.assumed);
                 }
                 sink.as_mut().map_or(Ok(()), |sink| sink.workload(&reports))?;

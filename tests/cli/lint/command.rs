@@ -89,6 +89,18 @@ fn manifest_with(id: &str) -> String {
 #[case::below_the_threshold(&["lint", "-f", "-"], &manifest_with("W"), 0, &["FP004 W"], "")]
 #[case::warnings_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("W"), 1, &["FP004 W"], "")]
 #[case::notes_do_not_fail(&["lint", "-f", "-", "--fail-on", "W"], &manifest_with("I"), 0, &["FP010 I"], "")]
+#[case::severity_as_a_word(&["lint", "-f", "-", "--fail-on", "warning"], &manifest_with("W"), 1, &["FP004 W"], "")]
+#[case::information_as_a_word(&["lint", "-f", "-", "--fail-on", "info"], &manifest_with("I"), 1, &["FP010 I"], "")]
+#[case::condition_of_preview(&["lint", "-f", "-", "--fail-on", "refused"], "", 2, &[], "use 'trainmesh preview --fail-on'")]
+#[case::summary_of_preview(&["lint", "-f", "-", "--summary"], "", 2, &[], "use 'trainmesh preview --summary'")]
+#[case::invalid_namespace(&["lint", "-f", "-", "-n", "Bad NS"], "", 2, &[], "not a valid name of a namespace")]
+#[case::explained_once(
+    &["lint", "-f", "-", "--namespace-labels", ""],
+    &format!("{}---\n{}", manifest_with("W"), manifest_with("W")),
+    0,
+    &["stdin:6 /spec/containers/0/env/0\n    why: ", "stdin:13 /spec/containers/0/env/0\n\nroles: 2"],
+    ""
+)]
 #[case::notes_fail(&["lint", "-f", "-", "--fail-on", "i"], &manifest_with("I"), 1, &["FP010 I"], "")]
 #[case::clean(&["lint", "-f", "-", "--fail-on", "I"], &manifest_with(""), 0, &["roles: 1; E: 0, W: 0, I: 0"], "")]
 #[case::errors_take_precedence(&["lint", "-f", "-"], &format!("{JOB}---\na: [\n"), 2, &["FP005 E"], "document 3")]
