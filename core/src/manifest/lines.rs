@@ -65,7 +65,7 @@ impl Document {
         let Some(mut node) = self.object() else { return self.line };
         for token in tokens(pointer) {
             let index = token.parse::<usize>().ok().filter(|_| node.value.is_array());
-            let next = index.map_or_else(|| node.get(&token), |index| node.items().nth(index));
+            let next = index.map_or_else(|| node.get(&token), |index| node.item(index));
             let Some(next) = next else { break };
             node = next;
         }
@@ -90,7 +90,7 @@ impl Document {
     fn object(&self) -> Option<Node<'_>> {
         let root = self.text.root()?;
         let object = match self.item {
-            Some(index) => root.get("items").and_then(|items| items.items().nth(index)),
+            Some(index) => root.get("items").and_then(|items| items.item(index)),
             None => root.get("request").and_then(|request| request.get("object")),
         };
         Some(object.unwrap_or(root))
@@ -124,7 +124,7 @@ fn follow<'tree>(mut node: Node<'tree>, path: &str) -> Node<'tree> {
 fn step<'tree, 'path>(node: Node<'tree>, path: &'path str) -> Option<(Node<'tree>, &'path str)> {
     if let Some((inner, after)) = path.strip_prefix('[').and_then(|bracket| bracket.split_once(']')) {
         let index = inner.parse::<usize>().ok().filter(|_| node.value.is_array());
-        let next = index.map_or_else(|| node.get(inner), |index| node.items().nth(index));
+        let next = index.map_or_else(|| node.get(inner), |index| node.item(index));
         return next.map(|next| (next, after));
     }
     let matching = node.entries().filter_map(|(key, entry)| {

@@ -65,6 +65,12 @@ impl<'tree> Node<'tree> {
         items.map(move |(index, value)| self.child(value, self.lines.and_then(|lines| lines.items.get(index))))
     }
 
+    /// Returns an item of a list.
+    pub(crate) fn item(self, index: usize) -> Option<Self> {
+        let value = self.value.as_array()?.get(index)?;
+        Some(self.child(value, self.lines.and_then(|lines| lines.items.get(index))))
+    }
+
     fn entry(self, key: &str, value: &'tree Value) -> Self {
         self.child(value, self.lines.and_then(|lines| lines.entries.get(key)))
     }
