@@ -18,7 +18,7 @@ const onNode = 100
 // burst collects the results for fake pods that finish at once.
 type burst struct {
 	sync.Mutex
-	ended, asked map[string]time.Time
+	ended, requested map[string]time.Time
 	all          sync.WaitGroup
 }
 
@@ -30,7 +30,7 @@ func (b *bench) measureBurst() {
 	for number := range names {
 		names[number] = fmt.Sprintf("burst-%d", number)
 	}
-	seen := &burst{ended: map[string]time.Time{}, asked: map[string]time.Time{}}
+	seen := &burst{ended: map[string]time.Time{}, requested: map[string]time.Time{}}
 	seen.all.Add(len(names))
 	socket := filepath.Join(b.folder, "socket")
 	listener := must(net.Listen("unix", socket))
@@ -58,10 +58,10 @@ func (b *bench) measureBurst() {
 	var took []time.Duration
 	last := began
 	for name, end := range seen.ended {
-		asked := seen.asked[name]
-		took = append(took, asked.Sub(end))
-		if asked.After(last) {
-			last = asked
+		requested := seen.requested[name]
+		took = append(took, requested.Sub(end))
+		if requested.After(last) {
+			last = requested
 		}
 	}
 	fmt.Printf("| %d pods that terminate at once, settle 1 s | measured | target |\n|---|---|---|\n", b.burst)
@@ -84,9 +84,9 @@ func (b *bench) serve(listener net.Listener, seen *burst) {
 			name := must(bufio.NewReader(connection).ReadString('\n'))
 			name = name[:len(name)-1]
 			seen.Lock()
-			_, again := seen.asked[name]
+			_, again := seen.requested[name]
 			if !again {
-				seen.asked[name] = time.Now()
+				seen.requested[name] = time.Now()
 			}
 			end := seen.ended[name]
 			seen.Unlock()

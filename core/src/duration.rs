@@ -5,7 +5,7 @@ use std::time::Duration;
 /// The format, as a pattern of JSON Schema.
 pub const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
 
-/// Reads a duration. The error says what was expected.
+/// Reads a duration. The error names what was expected.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let expected = || format!("expected a duration such as 90s or 1m30s, found {text:?}");
     let spelt = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'h' | b'm' | b's'));

@@ -54,8 +54,8 @@ pub struct Draft {
     pub plan: Plan,
 }
 
-/// Runs every rule on `pod` and returns the outcome. Its patch is verified; it is empty in audit mode and if
-/// verification fails.
+/// Runs every rule on `pod` and returns the outcome. The outcome's patch is verified. In audit mode, and if
+/// verification fails, the patch is empty.
 #[must_use]
 pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
     let Draft { mut rules, mut warnings, plan } = draft(pod, snapshot);
@@ -101,8 +101,8 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
         if let Some(marker) = decision.applied_marker(rule.id) {
             markers.push((rule.id, marker));
         }
-        let RuleDecision { verdict, reason, detail, field, warnings, parts, .. } = decision;
-        draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_parts(parts));
+        let RuleDecision { verdict, reason, detail, field, warnings, notes, .. } = decision;
+        draft.rules.push(RuleOutcome::new(rule.id, verdict, reason, detail, field).with_notes(notes));
         draft.warnings.extend(warnings);
     }
     // Rules run in the order of their dependencies but are reported in the documented order.
@@ -113,8 +113,8 @@ pub fn draft(pod: &Value, snapshot: &Snapshot<'_>) -> Draft {
     draft
 }
 
-/// Returns the outcome for a pod that the apiserver does not send to the webhook, for the reason `why`. `labels` are
-/// those of its namespace: a misspelled one is often the cause.
+/// Returns the outcome for a pod that the apiserver does not send to the webhook because of `exclusion`. `labels` are
+/// the labels of the pod's namespace: often one of them is misspelled.
 #[must_use]
 pub fn excluded(
     pod: Pod<'_>,

@@ -66,7 +66,7 @@ fn another_replica_takes_over_when_the_leader_is_killed() {
     assert!(!replica.is_leader(), "the lease must not have expired yet");
     assert_eq!(wait_for_pod(&namespace, "train", "finished", ObservedPod::is_finished).phase(), "Succeeded");
     assert!(replica.is_leader());
-    // The new leader does not know the earlier attempts.
+    // The new leader has no record of the earlier attempts.
     assert_eq!(
         container_requests(&namespace, "train"),
         [ContainerRequest::proxy(QUIT_ENVOY), ContainerRequest::proxy(QUIT_ENVOY), ContainerRequest::proxy(QUIT_AGENT)]

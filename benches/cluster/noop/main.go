@@ -37,19 +37,19 @@ func admit(path, patch string) {
 	var calls atomic.Int64
 	http.HandleFunc("GET /calls"+path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, calls.Load()) })
 	http.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-		var asked review
+		var received review
 		body, err := io.ReadAll(r.Body)
-		if err != nil || json.Unmarshal(body, &asked) != nil || asked.Request == nil {
+		if err != nil || json.Unmarshal(body, &received) != nil || received.Request == nil {
 			http.Error(w, "not a review", http.StatusBadRequest)
 			return
 		}
 		calls.Add(1)
-		answer := response{UID: asked.Request.UID, Allowed: true}
+		answer := response{UID: received.Request.UID, Allowed: true}
 		if patch != "" {
 			answer.PatchType, answer.Patch = "JSONPatch", []byte(patch)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(review{APIVersion: asked.APIVersion, Kind: asked.Kind, Response: &answer})
+		json.NewEncoder(w).Encode(review{APIVersion: received.APIVersion, Kind: received.Kind, Response: &answer})
 	})
 }
 

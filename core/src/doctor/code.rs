@@ -85,7 +85,7 @@ findings! {
     /// istio-aux was never installed or has been removed.
     Ok IstioAuxAbsent => "not installed";
     /// Both webhooks are installed.
-    Error IstioAuxRegistered => "its webhook is called after trainmesh and drops pod fields that it does not know", fix "follow the order in docs/migration-istio-aux.md: delete its MutatingWebhookConfiguration, install trainmesh, remove its controller";
+    Error IstioAuxRegistered => "its webhook is called after trainmesh and drops pod fields that it does not support", fix "follow the order in docs/migration-istio-aux.md: delete its MutatingWebhookConfiguration, install trainmesh, remove its controller";
 
     /// TLS between apiserver and webhook works.
     Ok CertificateTrusted => "the apiserver trusts the serving certificate";

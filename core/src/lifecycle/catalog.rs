@@ -82,7 +82,7 @@ impl CatalogEntry {
     }
 
     /// Creates an entry that sends SIGTERM to the main process, for sidecars without an endpoint. The image must
-    /// contain `kill`; otherwise, the event about the failed attempt reports it.
+    /// contain `kill`; otherwise, the attempt fails, and an event reports the missing command.
     fn sigterm(name: &str) -> Self {
         let argv = ["kill", "-TERM", "1"].map(str::to_owned).to_vec();
         let action = Action::Exec { argv };
@@ -105,7 +105,7 @@ impl CatalogEntry {
 /// The built-in entries, each with a link to its documentation.
 static BUILT_IN: LazyLock<Vec<CatalogEntry>> = LazyLock::new(|| {
     vec![
-        // With --quitquitquit its admin port accepts a POST.
+        // With the flag --quitquitquit, the admin port accepts a POST.
         // https://github.com/GoogleCloudPlatform/cloud-sql-proxy/blob/main/cmd/root.go
         CatalogEntry::post("cloud-sql-proxy", 9091, "/quitquitquit"),
         // The usual container name of version 1, which many manifests still use.
@@ -115,15 +115,15 @@ static BUILT_IN: LazyLock<Vec<CatalogEntry>> = LazyLock::new(|| {
         CatalogEntry::post("vault-agent", 8200, "/agent/v1/quit"),
         // https://docs.dapr.io/operations/hosting/kubernetes/kubernetes-job/
         CatalogEntry::post("daprd", 3500, "/v1.0/shutdown"),
-        // Its HTTP server has no quit endpoint. The -debug images contain kill, the others no command at all.
+        // The HTTP server of Fluent Bit has no quit endpoint. The -debug images contain kill, the others no command.
         // https://docs.fluentbit.io/manual/installation/downloads/docker
         CatalogEntry::sigterm("fluent-bit"),
         // The sidecar of the OpenTelemetry operator, and the usual name in manifests. There is no quit endpoint, and
-        // the official images contain only the collector: this works for images that contain kill.
+        // the official images contain only the collector: SIGTERM requires a custom image that contains kill.
         // https://github.com/open-telemetry/opentelemetry-helm-charts/issues/193
         CatalogEntry::sigterm("otc-container"),
         CatalogEntry::sigterm("otel-collector"),
-        // Requires lifecycle management; it responds at once and terminates Envoy after its grace period.
+        // Requires lifecycle management. The endpoint responds at once, and Envoy exits after the grace period.
         // https://github.com/hashicorp/consul-dataplane/blob/main/pkg/consuldp/lifecycle.go
         CatalogEntry::post("consul-dataplane", 20600, "/graceful_shutdown").with_exit_timeout(CONSUL_EXIT_TIMEOUT),
         // Newer versions require the annotation config.linkerd.io/proxy-admin-shutdown: enabled.

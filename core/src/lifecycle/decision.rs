@@ -238,7 +238,7 @@ impl PodFinding {
         Self { code, container: None, detail: String::new(), termination: None }
     }
 
-    pub(super) fn about(code: PodFindingCode, container: &str) -> Self {
+    pub(super) fn for_container(code: PodFindingCode, container: &str) -> Self {
         Self { container: Some(container.into()), ..Self::new(code) }
     }
 

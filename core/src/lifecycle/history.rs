@@ -1,7 +1,8 @@
 //! History of one pod: attempts on its containers, and findings that were published.
 //!
-//! Its size is bounded by the pod: one entry for each container that the controller tried to terminate, one for each
-//! code of a finding about a container. Losing it is harmless: the controller starts again with the first method.
+//! The size of the history is bounded by the pod: one entry for each container that the controller tried to terminate,
+//! one for each code of a finding about a container. The history may be lost: the controller then starts again with the
+//! first method.
 
 mod attempts;
 
@@ -14,7 +15,7 @@ use super::{Attempt, AttemptOutcome, AttemptResult, Method, PodFinding, PodFindi
 /// Length limit of [`AttemptOutcome::detail`]; the first line of an error fits.
 const MAX_DETAIL_BYTES: usize = 256;
 
-/// History of one pod, keyed by its uid.
+/// History of one pod. The controller stores one for each UID.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     attempts: Vec<ContainerAttempts>,
@@ -24,8 +25,8 @@ pub struct History {
 }
 
 impl History {
-    /// Records the start of an action. Further actions are held back until the outcome is recorded or `until` has
-    /// passed, a time by which the action has certainly finished.
+    /// Records the start of an action. No other action starts before the outcome is recorded or `until` has passed.
+    /// `until` is a time by which the action has certainly finished.
     pub fn begin(&mut self, until: Timestamp) {
         self.in_flight = Some(until);
     }

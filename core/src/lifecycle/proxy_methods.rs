@@ -6,11 +6,11 @@ use super::{Action, AgentConfig, Attempt, Method};
 use crate::config::Termination;
 
 /// Default status port of pilot-agent.
-const STATUS_PORT: u16 = 15020;
+const DEFAULT_STATUS_PORT: u16 = 15020;
 /// Ports that `pilot-agent request` accepts since Istio 1.12; older versions accept all.
 const REQUEST_PORTS: [u16; 4] = [15000, 15004, 15020, 15021];
 /// Default drain duration of pilot-agent before it exits, up to Istio 1.25.
-const DRAIN: Duration = Duration::from_secs(5);
+const DEFAULT_DRAIN: Duration = Duration::from_secs(5);
 /// Time from the exit of the processes to the status reported by the kubelet of a busy node.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Path of the quit endpoint on the status port.
@@ -22,11 +22,11 @@ const QUIT: &str = "/quitquitquit";
 /// pilot-agent follows. A proxyless agent has no Envoy, so its own status port comes first.
 pub(super) fn proxy_attempts(agent: AgentConfig, settings: &Termination) -> Vec<Attempt> {
     let status_port = match agent.status_port {
-        None => Some(STATUS_PORT),
+        None => Some(DEFAULT_STATUS_PORT),
         Some(0) => None,
         port => port,
     };
-    let exit_timeout = agent.drain.unwrap_or(DRAIN) + EXIT_TIMEOUT;
+    let exit_timeout = agent.drain.unwrap_or(DEFAULT_DRAIN) + EXIT_TIMEOUT;
     let admin = Attempt {
         method: Method::EnvoyAdmin,
         action: exec(&["pilot-agent", "request", "POST", "quitquitquit"]),

@@ -25,7 +25,7 @@ pub(super) struct Roles<'a> {
     /// Why `trainmesh.dev/payload-containers` is invalid: names that are not application containers, or an exceeded
     /// limit.
     pub(super) unknown_main: Option<String>,
-    /// Findings about sidecars that cannot be terminated, and on an invalid `trainmesh.dev/helper-containers`.
+    /// Findings about sidecars that cannot be terminated, and about an invalid `trainmesh.dev/helper-containers`.
     pub(super) findings: Vec<PodFinding>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Roles<'a> {
             .annotations
             .payload_containers
             .as_ref()
-            .map(|text| text.iter().flat_map(|text| names(text)).collect());
+            .map(|text| text.iter().flat_map(|text| split_names(text)).collect());
         let declared_sidecars: HashMap<&str, &str> = match &facts.annotations.helper_containers {
             Some(Ok(text)) => entries_by_container(text).collect(),
             Some(Err(_)) | None => HashMap::new(),
@@ -68,18 +68,18 @@ impl<'a> Roles<'a> {
         for container in app() {
             let declared_entry = declared_sidecars.get(&*container.name).copied();
             let entry = declared_entry.unwrap_or(&container.name);
-            let is_main = declared_main.as_ref().map(|names| names.contains(&*container.name));
-            match (is_main, declared_entry, catalog.find(entry)) {
+            let is_declared_main = declared_main.as_ref().map(|names| names.contains(&*container.name));
+            match (is_declared_main, declared_entry, catalog.find(entry)) {
                 (Some(true), _, _) | (None, None, None) => roles.main.push(container),
                 (_, _, Some((position, entry))) => match obstacle(facts, container, catalog, entry) {
                     None => sidecars.push((position, container, entry)),
                     Some(detail) => {
-                        let finding = PodFinding::about(PodFindingCode::HelperHasNoMethod, &container.name);
+                        let finding = PodFinding::for_container(PodFindingCode::HelperHasNoMethod, &container.name);
                         roles.findings.push(finding.with_detail(detail));
                     }
                 },
                 (_, Some(entry), None) => {
-                    let finding = PodFinding::about(PodFindingCode::HelperHasNoMethod, &container.name);
+                    let finding = PodFinding::for_container(PodFindingCode::HelperHasNoMethod, &container.name);
                     roles.findings.push(finding.with_detail(format!("the catalog has no entry {entry:?}")));
                 }
                 (Some(false), None, None) => {}
@@ -142,14 +142,14 @@ fn obstacle(
 }
 
 /// Splits a comma-separated list of names.
-fn names(text: &str) -> impl Iterator<Item = &str> {
+fn split_names(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
 /// Parses `a=entry,b` into pairs of container and catalog entry; the entry defaults to the container's name. The pairs
 /// come in reverse order, so that a map keeps the first entry of each container.
 fn entries_by_container(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    names(text).collect::<Vec<_>>().into_iter().rev().map(|item| match item.split_once('=') {
+    split_names(text).collect::<Vec<_>>().into_iter().rev().map(|item| match item.split_once('=') {
         Some((container, entry)) => (container.trim(), entry.trim()),
         None => (item, item),
     })
@@ -162,7 +162,7 @@ fn unknown_main<'a>(facts: &PodFacts, app: impl Iterator<Item = &'a str>) -> Opt
         Err(exceeded) => return Some(exceeded.to_string()),
     };
     let app: HashSet<&str> = app.collect();
-    join(names(text).filter(|name| !app.contains(name)))
+    join(split_names(text).filter(|name| !app.contains(name)))
 }
 
 /// Returns the names in `trainmesh.dev/helper-containers` that the pod does not have, or the limit that it exceeds.
@@ -172,7 +172,7 @@ fn unknown_sidecars(facts: &PodFacts) -> Option<String> {
         Err(exceeded) => return Some(exceeded.to_string()),
     };
     let known: HashSet<&str> = facts.containers.iter().map(|container| &*container.name).collect();
-    let containers = names(text).map(|item| item.split_once('=').map_or(item, |(container, _)| container.trim()));
+    let containers = split_names(text).map(|item| item.split_once('=').map_or(item, |(container, _)| container.trim()));
     join(containers.filter(|container| !known.contains(container)))
 }
 

@@ -12,7 +12,7 @@ use crate::pod::{ContainerKind, Pod};
 pub enum PodSidecars {
     /// The pod has no sidecars, neither by annotation nor by a container name of the catalog.
     None,
-    /// The pod has sidecars, but a main container never completes, or it has none.
+    /// The pod has sidecars, but a main container never completes, or the pod has no main container.
     MainNeverCompletes,
     /// The pod has sidecars to terminate after the main containers.
     Terminable {

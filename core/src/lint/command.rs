@@ -1,7 +1,7 @@
 //! Settings in the command of a container: `export NAME=VALUE`, and `mpirun -x NAME=VALUE`.
 //!
-//! The parser supports words, quotes, comments and command separators. It does not run the script: a value with an expansion
-//! is unknown, and conditions are ignored.
+//! The parser supports words, quotes, comments and command separators. It does not run the script: a value with an
+//! expansion is unknown, and conditions are ignored.
 
 use crate::pod::Container;
 
@@ -17,7 +17,7 @@ pub(super) struct CommandSetting<'a> {
     pub(super) passed: bool,
 }
 
-/// Settings that a container's command makes.
+/// Settings in the command of a container.
 #[derive(Debug, Default)]
 pub(super) struct CommandSettings<'a> {
     pub(super) settings: Vec<CommandSetting<'a>>,
@@ -34,7 +34,7 @@ const MAX_DEPTH: usize = 3;
 /// Programs that start MPI ranks with Open MPI's options.
 const LAUNCHERS: [&str; 4] = ["mpirun", "mpiexec", "orterun", "prterun"];
 
-/// Command whose words the parser reads.
+/// State of the parser: the command or option that the next word belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Other,
@@ -53,22 +53,22 @@ impl<'a> CommandSettings<'a> {
         let mut mode = Mode::Other;
         let mut remaining = MAX_COMMAND;
         for (index, text) in container.command_line().enumerate() {
-            // Later parts are skipped as a whole, because half a word is a wrong one.
+            // The rest is skipped, not truncated: a truncated word would have another meaning.
             if text.len() > remaining {
                 break;
             }
             remaining -= text.len();
             if text.contains(char::is_whitespace) {
-                result.script(text, index, MAX_DEPTH);
+                result.read_script(text, index, MAX_DEPTH);
                 mode = Mode::Other;
             } else {
-                mode = result.word(text, index, mode);
+                mode = result.read_word(text, index, mode);
             }
         }
         result
     }
 
-    fn script(&mut self, text: &'a str, index: usize, depth: usize) {
+    fn read_script(&mut self, text: &'a str, index: usize, depth: usize) {
         if !text.contains("export") && !LAUNCHERS.iter().any(|launcher| text.contains(launcher)) {
             return;
         }
@@ -81,15 +81,15 @@ impl<'a> CommandSettings<'a> {
                 Token::Word(word) => {
                     let inner = unquoted(word);
                     if depth > 0 && inner.len() < word.len() && inner.contains(char::is_whitespace) {
-                        self.script(inner, index, depth - 1);
+                        self.read_script(inner, index, depth - 1);
                     }
-                    mode = self.word(word, index, mode);
+                    mode = self.read_word(word, index, mode);
                 }
             }
         }
     }
 
-    fn word(&mut self, word: &'a str, index: usize, mode: Mode) -> Mode {
+    fn read_word(&mut self, word: &'a str, index: usize, mode: Mode) -> Mode {
         let program = word.rsplit('/').next().unwrap_or(word);
         match mode {
             Mode::Other | Mode::Mpirun | Mode::Option if LAUNCHERS.contains(&program) => {

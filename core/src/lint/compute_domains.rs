@@ -57,7 +57,7 @@ pub(super) fn ucx_over_tcp(context: &CheckContext<'_>, findings: &mut FindingSin
 /// FP039: the domain waits for another number of nodes than the job has pods.
 pub(super) fn domain_size(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((domain, pods)) = domain(context).filter(|(domain, _)| domain.nodes > 0) else { return };
-    // Single pods share a domain across documents.
+    // A single pod may share the domain with pods in other documents.
     let is_job = context.input.member.is_some();
     let Some(pods) = pods else { return };
     if is_job && domain.nodes != pods && is_claimed(context, domain) {
@@ -112,7 +112,7 @@ fn has_topology(context: &CheckContext<'_>) -> bool {
     selects || by_scheduler || context.spec("affinity").is_some_and(has_affinity)
 }
 
-/// Returns true if the affinity may keep pods in fewer nodes than those of a machine type, or beside each other.
+/// Returns true if the affinity may restrict the pods to some nodes of a machine type, or place them close together.
 fn has_affinity(affinity: &Value) -> bool {
     let has_key = |term: &Value| {
         let expressions = term.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
@@ -128,7 +128,7 @@ fn has_affinity(affinity: &Value) -> bool {
 fn terms<'a>(affinity: &'a Value, kind: &str, preferred: &'static str) -> impl Iterator<Item = &'a Value> {
     let rules = |when: &str| affinity.get(kind).and_then(|rules| rules.get(when));
     let required = rules("requiredDuringSchedulingIgnoredDuringExecution");
-    // That of nodes is an object with a list, that of pods is a list.
+    // Required node affinity is an object with a list, required pod affinity is a list.
     let required = required.map(|terms| terms.get("nodeSelectorTerms").unwrap_or(terms)).and_then(Value::as_array);
     let weighted = rules("preferredDuringSchedulingIgnoredDuringExecution").and_then(Value::as_array);
     let weighted = weighted.into_iter().flatten().filter_map(move |term| term.get(preferred));

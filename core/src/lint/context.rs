@@ -77,8 +77,8 @@ impl<'a> CheckContext<'a> {
         Self { input, containers, claims, volumes }
     }
 
-    /// Returns the containers with GPUs that take part in the training. Init containers with GPUs only prepare it, and
-    /// do not communicate with other pods.
+    /// Returns the containers with GPUs that take part in the training. Init containers with GPUs only prepare the
+    /// training, and do not communicate with other pods.
     pub(super) fn gpu_containers(&self) -> impl Iterator<Item = &ContainerFacts<'a>> {
         let has_gpu = |container: &&ContainerFacts<'_>| container.gpus.is_positive();
         self.containers.iter().filter(has_gpu).filter(|container| container.spec.kind != ContainerKind::Init)
@@ -110,7 +110,7 @@ impl<'a> CheckContext<'a> {
         !container.gpus.is_positive() && (container.settings.runs_mpirun || is_auxiliary())
     }
 
-    /// Returns the adapters for which the settings of `container` are: its own, or those of the job that it launches.
+    /// Returns the adapters that the settings of `container` apply to: its own, and those of the job that it launches.
     pub(super) fn target_adapters<'b>(&'b self, container: &'b ContainerFacts<'a>) -> impl Iterator<Item = &'b str> {
         let launched = self.input.job.filter(|_| self.is_launcher(container));
         let of_job = launched.into_iter().flat_map(|job| &job.adapters).map(String::as_str);

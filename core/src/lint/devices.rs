@@ -129,7 +129,7 @@ pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSin
         }
         if container.gpus.is_less_than(node_gpus) {
             let (name, gpus, profile_name) = (container.display_name(), container.gpus, &profile.name);
-            // The message must not disclose the size of the nodes: anyone who can reach the webhook sees warnings.
+            // The message must not disclose the size of the nodes: anyone who can reach the webhook receives warnings.
             let message = if profile.matches.min_gpus == node_gpus {
                 format!("{name}: requests {gpus} of {node_gpus} GPUs, but {profile_name} needs whole nodes")
             } else {

@@ -9,7 +9,7 @@ use crate::finding::Severity;
 
 /// Variable with NCCL's syntax for interface lists. `NCCL_OOB_NET_IFNAME` contains names of adapters.
 const IFNAME: &str = "NCCL_SOCKET_IFNAME";
-/// Variable with the interface of gloo.
+/// Variable with the interface of Gloo.
 const GLOO: &str = "GLOO_SOCKET_IFNAME";
 
 /// Maximum number of interfaces in a message.
@@ -69,7 +69,7 @@ pub(super) fn unsupported_modifier(context: &CheckContext<'_>, findings: &mut Fi
     }
 }
 
-/// FP038: gloo chooses its interface by the name of the node.
+/// FP038: Gloo chooses its interface by the name of the node.
 pub(super) fn gloo_on_host_network(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     if !context.input.pod.host_network() || !context.has_several_pods() {
         return;
@@ -81,13 +81,13 @@ pub(super) fn gloo_on_host_network(context: &CheckContext<'_>, findings: &mut Fi
             continue;
         }
         let message = format!("{}: hostNetwork without {GLOO}", container.display_name());
-        // Who has to choose the interface for NCCL has to for gloo.
+        // If NCCL needs an explicit interface, Gloo needs one, too.
         let severity = if settings.get(IFNAME).is_some() { Severity::Warning } else { Severity::Info };
         findings.push_as(severity, "/spec/hostNetwork", message);
     }
 }
 
-/// Returns true if the container is known to run `PyTorch`, which uses gloo between its processes.
+/// Returns true if the container is known to run `PyTorch`, which uses Gloo between its processes.
 fn runs_torch(context: &CheckContext<'_>, container: &ContainerFacts<'_>) -> bool {
     let is_torch_kind = context.input.member.is_some_and(|member| member.kind.kind == "PyTorchJob");
     let programs = ["torchrun", "torch.distributed", "accelerate launch", "deepspeed"];

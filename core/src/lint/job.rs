@@ -10,7 +10,7 @@ const KUEUE_POD_SET: &str = "kueue.x-k8s.io/podset";
 /// Label that Kueue sets on pods that it admits individually, after admission webhooks have changed them.
 const KUEUE_MANAGED: &str = "kueue.x-k8s.io/managed";
 
-/// FP029: the pod requests an adapter that is not in the template, which is what Kueue admitted.
+/// FP029: the pod requests an adapter that is not in the template that Kueue admitted.
 pub(super) fn adapter_outside_quota(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let pod = context.input.pod;
     if pod.label(KUEUE_POD_SET).is_none() || pod.label(KUEUE_MANAGED).is_some() {

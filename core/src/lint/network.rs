@@ -120,7 +120,7 @@ pub(super) fn network_count(context: &CheckContext<'_>, findings: &mut FindingSi
         networks.retain(|network| per_function.contains(&network.name.as_str()));
     }
     let attached = u64::try_from(networks.len()).unwrap_or(u64::MAX);
-    // Without a profile, some of several different networks may serve another purpose. Then only too few are an error.
+    // Without a profile, some of several different networks may serve another purpose, so only too few are an error.
     let too_many = attached > *count && (all_equal || !per_function.is_empty());
     if attached < *count || too_many {
         let field = format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));

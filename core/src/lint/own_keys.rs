@@ -25,12 +25,14 @@ pub(super) fn check(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, f
     for (map, location) in [("labels", Location::PodLabel), ("annotations", Location::PodAnnotation)] {
         let entries = pod.metadata().and_then(|metadata| metadata.get(map)).and_then(Value::as_object);
         for (key, value) in entries.into_iter().flatten() {
-            let Some(problem) = value.as_str().and_then(|value| reported(location, key, value)) else { continue };
+            let Some(problem) = value.as_str().and_then(|value| problem_to_report(location, key, value)) else {
+                continue;
+            };
             findings.push(PointerBuf::from_tokens(["metadata", map, key]).to_string(), problem);
         }
     }
     for (key, value) in namespace_labels {
-        if let Some(problem) = reported(Location::NamespaceLabel, key, value) {
+        if let Some(problem) = problem_to_report(Location::NamespaceLabel, key, value) {
             findings.push(NAMESPACE_FIELD, problem);
         }
     }
@@ -49,7 +51,7 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
 
 /// Returns the message about an entry. Unknown values of `mesh-traffic` are left to the rule `mesh.traffic`, which
 /// refuses them with a warning.
-fn reported(location: Location, key: &str, value: &str) -> Option<String> {
+fn problem_to_report(location: Location, key: &str, value: &str) -> Option<String> {
     let is_known_label = key == keys::MESH_TRAFFIC && location != Location::PodAnnotation;
     let problem = if is_known_label { None } else { problem(location, key, value) };
     problem.map(|problem| format!("{} {problem}", location.name()))

@@ -64,7 +64,7 @@ fn write_check(page: &mut String, check: &Check) {
         Severity::Info | Severity::Ok => "information",
     };
     let letter = severity_letter(*severity);
-    // As above.
+    // Writing to a string cannot fail.
     let _ = write!(page, "\n## {id}\n\n{letter} ({severity_name}): {title}.\n\n{why}\n\nFix: {fix}.\n\n");
     let given = if example.given.is_empty() { String::new() } else { format!(" ({})", example.given) };
     let _ = write!(page, "Wrong{given}:\n\n```yaml\n{}```\n\nFixed:\n\n```yaml\n{}```\n", example.wrong, example.fixed);

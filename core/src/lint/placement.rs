@@ -23,7 +23,7 @@ pub(super) fn unavailable_adapter(context: &CheckContext<'_>, findings: &mut Fin
             findings.push("/spec/containers", format!("no node offers {adapter}"));
         }
         let requested = format!("requests.{adapter}");
-        // The message must not disclose what is left: anyone who can reach the webhook sees warnings.
+        // The message must not disclose the remaining quota: anyone who can reach the webhook receives warnings.
         let is_exceeded = |quota: &&Quota| quota.remaining.get(&requested).is_some_and(|left| *left < count);
         let quotas = cluster.quotas.unwrap_or_default();
         if let Some(quota) = quotas.iter().find(is_exceeded) {

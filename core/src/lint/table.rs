@@ -54,7 +54,7 @@ pub const CAPTURED_TRAFFIC: CheckId = CheckId::new(21);
 /// The check that also runs for pods without a fabric.
 pub const OWN_KEYS: CheckId = CheckId::new(45);
 
-/// The check that admission leaves to the warnings of the rules.
+/// The check that the webhook skips, because refused rules already warn.
 pub const REFUSED_RULES: CheckId = CheckId::new(46);
 
 /// All checks, grouped by topic.

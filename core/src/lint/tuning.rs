@@ -50,7 +50,7 @@ pub(super) fn debugging(context: &CheckContext<'_>, findings: &mut FindingSink<'
         let is_one = |name: &'static str| (name, settings.number(name) == Some(1));
         let is_set = |name: &'static str| (name, settings.value(name).is_some());
         let is_trace = settings.value("NCCL_DEBUG").is_some_and(|level| level.eq_ignore_ascii_case("TRACE"));
-        // FP025 reports the protocol that EFA needed once.
+        // EFA once needed this protocol, which FP025 reports.
         let is_for_efa = settings.value("NCCL_PROTO").is_some_and(|value| value.eq_ignore_ascii_case("simple"))
             && (context.target_adapters(container).any(rdma::is_efa) || settings.get("FI_PROVIDER").is_some());
         let set = [
@@ -63,7 +63,7 @@ pub(super) fn debugging(context: &CheckContext<'_>, findings: &mut FindingSink<'
         for (name, _) in set.into_iter().filter(|(_, set)| *set) {
             let value = settings.value(name).unwrap_or_default();
             let message = format!("{}: {name}={value} is for debugging only", container.display_name());
-            // A command such as a benchmark's is run once; the documentation warns of settings that stay.
+            // `mpirun -x` sets the variable for one run, such as a benchmark; NCCL warns only about permanent settings.
             let is_passed = settings.get(name).is_some_and(|setting| matches!(setting.origin, Origin::Mpirun(_)));
             let severity = if is_passed { Severity::Info } else { Severity::Warning };
             findings.push_as(severity, settings.field(name), message);

@@ -30,7 +30,7 @@ pub(super) fn exemption(pod: Pod<'_>) -> Option<Reason> {
 }
 
 /// Returns true if the name of a container or the value of a label is so long that the apiserver will reject the pod.
-/// Messages repeat both, once for each part of a fabric profile, so unbounded ones would make messages arbitrarily large.
+/// Messages contain the name or value once for each part of a fabric profile, so its length must be bounded.
 fn has_overlong_value(pod: Pod<'_>) -> bool {
     let labels = pod.metadata().and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
     let mut values = labels.into_iter().flatten().filter_map(|(_, value)| value.as_str());

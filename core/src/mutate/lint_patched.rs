@@ -11,8 +11,8 @@ use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload;
 
-/// Lints `pod`, or `after` if it was patched. If fabrics are disabled or the pod does not use one, only the
-/// labels and annotations of trainmesh are checked.
+/// Lints the patched pod `after`, or `pod` if there is no patch. If fabrics are disabled or the pod does not use one,
+/// only the labels and annotations of trainmesh are checked.
 pub(super) fn lint_patched_pod(
     pod: &Value,
     after: Option<&Value>,
@@ -29,19 +29,19 @@ pub(super) fn lint_patched_pod(
     let mut findings =
         if is_checked && lint::uses_fabric(pod, selected_profile(original, snapshot), snapshot.cluster.claims) {
             let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
-            // The rules themselves report these checks as warnings, the first one for every training pod.
+            // The rules already warn about these two: about captured traffic in every training pod.
             let is_selected = |check| ![lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES].contains(&check);
             lint::lint_selected(&input, &fabric.lint, is_selected)
         } else {
             lint::keys_without_effect(original, snapshot.namespace_labels, &fabric.lint)
         };
-    findings.extend(assumed_capture(original, pod, snapshot));
+    findings.extend(captured_traffic_info(original, pod, snapshot));
     findings.sort_by_key(|finding| (finding.severity, finding.code));
     findings
 }
 
-/// Returns the finding about captured traffic if it is only informational, so that the rule `mesh.traffic` omits it.
-fn assumed_capture(original: Pod<'_>, pod: Pod<'_>, snapshot: &Snapshot<'_>) -> Option<Finding> {
+/// Returns the finding about captured traffic if its severity is info. The rule `mesh.traffic` omits such findings.
+fn captured_traffic_info(original: Pod<'_>, pod: Pod<'_>, snapshot: &Snapshot<'_>) -> Option<Finding> {
     if !snapshot.labels_assumed || snapshot.mode == Mode::IstioAux || !snapshot.config.mesh.enabled {
         return None;
     }

@@ -25,10 +25,10 @@ pub struct Refusal {
 #[must_use]
 pub fn applied_rules(pod: Pod<'_>) -> Vec<RuleId> {
     let text = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_LENGTH).unwrap_or_default();
-    let is_of = |entry: &str, rule: RuleId| {
+    let is_entry_of = |entry: &str, rule: RuleId| {
         entry.strip_prefix(rule.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
     };
-    RuleId::ALL.into_iter().filter(|rule| text.split(',').any(|entry| is_of(entry, *rule))).collect()
+    RuleId::ALL.into_iter().filter(|rule| text.split(',').any(|entry| is_entry_of(entry, *rule))).collect()
 }
 
 impl Refusal {
@@ -37,12 +37,12 @@ impl Refusal {
     #[must_use]
     pub fn read(pod: Pod<'_>) -> Vec<Self> {
         let text = pod.annotation(keys::REFUSED).filter(|text| text.len() <= MAX_LENGTH).unwrap_or_default();
-        let entry = |rule: RuleId| {
+        let refusal_of = |rule: RuleId| {
             let code = text.split(',').find_map(|entry| entry.strip_prefix(rule.name())?.strip_prefix('='))?;
             let reason = Reason::ALL.iter().copied().find(|reason| reason.code() == code)?;
             Some(Self { rule, reason })
         };
-        RuleId::ALL.into_iter().filter_map(entry).collect()
+        RuleId::ALL.into_iter().filter_map(refusal_of).collect()
     }
 }
 
@@ -55,7 +55,8 @@ pub(super) fn plan(pod: Pod<'_>, mode: Mode, applied: &[&str], draft: &mut Draft
     let mut label_purpose = plan.label(keys::MANAGED).map(|_| "lets the controller watch the pod's fabric");
     // Namespaces labeled for istio-aux get nothing beyond what istio-aux does.
     if mode == Mode::Enabled {
-        // What Istio rendered is an observation: with it, the webhook would change its own output.
+        // HoldNotRendered describes what Istio did after the first call. A reinvocation that recorded it would change
+        // the pod again, so the patch would not be idempotent.
         let is_recorded =
             |rule: &&RuleOutcome| rule.outcome == Verdict::Refused && rule.reason != Reason::HoldNotRendered;
         let refused = rules.iter().filter(is_recorded);
@@ -105,10 +106,7 @@ mod tests {
     #[case::unknown_rule(Some("gang=FabricGuarded"), &[])]
     #[case::unknown_reason(Some("fabric=\u{1b}[31m"), &[])]
     #[case::no_reason(Some("fabric"), &[])]
-    fn reads_what_the_webhook_can_have_written(
-        #[case] annotation: Option<&str>,
-        #[case] expected: &[(RuleId, Reason)],
-    ) {
+    fn only_valid_refusals_are_read(#[case] annotation: Option<&str>, #[case] expected: &[(RuleId, Reason)]) {
         let pod = json!({"metadata": {"annotations": {"trainmesh.dev/refused": annotation}}});
         let read = Refusal::read(Pod::new(&pod));
         assert_eq!(read.iter().map(|refusal| (refusal.rule, refusal.reason)).collect::<Vec<_>>(), expected);
@@ -119,7 +117,7 @@ mod tests {
     #[case::one(Some("mesh.hold"), &[RuleId::MeshHold])]
     #[case::with_a_value(Some("mesh.hold,fabric=ib-shared"), &[RuleId::MeshHold, RuleId::Fabric])]
     #[case::unknown(Some("mesh.holder,x=fabric,fabric:ib"), &[])]
-    fn reads_the_applied_rules(#[case] annotation: Option<&str>, #[case] expected: &[RuleId]) {
+    fn applied_rules_are_read(#[case] annotation: Option<&str>, #[case] expected: &[RuleId]) {
         let pod = json!({"metadata": {"annotations": {"trainmesh.dev/applied": annotation}}});
         assert_eq!(applied_rules(Pod::new(&pod)), expected);
     }

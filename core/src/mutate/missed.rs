@@ -1,6 +1,6 @@
-//! Rules whose effect a pod lacks although the webhook would have applied them: it was not called for the pod.
+//! Rules whose effect a pod lacks because the webhook was not called for it.
 //!
-//! The engine needs the pod as it was before injection, because its changes have no effect afterwards.
+//! The engine needs the pod as it was before injection, because on an injected pod most rules have no effect.
 
 use serde_json::Value;
 
@@ -21,8 +21,8 @@ pub fn missed_rules(pod: &Value, snapshot: &Snapshot<'_>) -> Vec<RuleId> {
     applied.map(|rule| rule.rule).collect()
 }
 
-/// Returns `pod` without what the injector's status annotation lists as added. Without a valid annotation it is
-/// unchanged.
+/// Returns `pod` without the containers and volumes that the injector's status annotation lists. Without a valid
+/// annotation, returns `pod` unchanged.
 #[must_use]
 pub fn before_injection(pod: &Value) -> Value {
     let mut pod = pod.clone();
@@ -85,7 +85,7 @@ mod tests {
         injected(&json!({"inject.istio.io/templates": "grpc-agent"}), &json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}})),
         &[]
     )]
-    #[case::grpc_agent_behind_the_application(
+    #[case::grpc_agent_after_the_application(
         json!({"metadata": {"annotations": {"inject.istio.io/templates": "grpc-agent", keys::SIDECAR_STATUS: r#"{"containers":["istio-proxy"]}"#}},
             "spec": {"containers": [{"name": "train"}, {"name": "istio-proxy"}]}}),
         &[RuleId::MeshHold]

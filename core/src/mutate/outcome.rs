@@ -70,12 +70,12 @@ impl RuleOutcome {
         Self { rule, outcome, reason, message, field, notes: Vec::new() }
     }
 
-    /// Adds the decisions about the individual parts.
-    pub(super) fn with_parts(mut self, parts: Vec<String>) -> Self {
-        if !parts.is_empty() {
-            self.message = format!("{}: {}", self.message, parts.join("; "));
+    /// Adds notes about the parts of a profile.
+    pub(super) fn with_notes(mut self, notes: Vec<String>) -> Self {
+        if !notes.is_empty() {
+            self.message = format!("{}: {}", self.message, notes.join("; "));
         }
-        self.notes = parts;
+        self.notes = notes;
         self
     }
 
@@ -88,8 +88,8 @@ impl RuleOutcome {
     /// Returns the message without the notes about the parts.
     #[must_use]
     pub fn summary(&self) -> &str {
-        let parts = self.notes.join("; ");
-        self.message.strip_suffix(&parts).map_or(&self.message, |summary| summary.trim_end_matches(": "))
+        let notes = self.notes.join("; ");
+        self.message.strip_suffix(&notes).map_or(&self.message, |summary| summary.trim_end_matches(": "))
     }
 }
 

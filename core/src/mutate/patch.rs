@@ -1,8 +1,8 @@
 //! Builds RFC 6902 operations from a plan.
 //!
 //! The apiserver rejects a pod whose patch does not apply, even with `failurePolicy: Ignore`. The builder therefore
-//! emits only operations that are certain to apply: `add` to parents that exist or that an earlier operation creates, and `replace` of existing
-//! values. It never emits `test` or `remove`.
+//! emits only operations that are certain to apply: `add` to parents that exist or that an earlier operation creates,
+//! and `replace` of existing values. It never emits `test` or `remove`.
 
 use std::collections::HashSet;
 

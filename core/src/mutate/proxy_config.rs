@@ -1,9 +1,9 @@
-//! Adds `holdApplicationUntilProxyStarts: true` to the YAML in the pod annotation `proxy.istio.io/config`.
+//! Adds the hold, `holdApplicationUntilProxyStarts: true`, to the YAML in the pod annotation `proxy.istio.io/config`.
 //!
 //! The user's text is preserved byte for byte (comments, order, quoting, line endings); one entry is added to its root
 //! mapping. Istio parses the text with `sigs.k8s.io/yaml`, a YAML 1.1 parser, and rejects the pod on errors, whereas
 //! this module uses a YAML 1.2 parser. It therefore changes only texts that both parsers read identically (`dialect`),
-//! and parses and compares the merged text before returning it (`merge`). If in doubt, it refuses the text.
+//! and parses and compares the merged text before returning it (`merge`). It refuses all other texts.
 
 mod dialect;
 mod merge;

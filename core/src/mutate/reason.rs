@@ -29,9 +29,9 @@ codes! {
         AnnotationsTooLarge => "the pod's annotations leave no space within the apiserver's limit of 256 KiB",
         /// Verification of the patch failed.
         PatchWithheld => "the patch failed verification and was withheld",
-        /// Only in explanations of pods that exist.
+        /// Used only to explain a pod that exists.
         RecordedAsApplied => "the annotation trainmesh.dev/applied records the rule",
-        /// Only in explanations of pods that exist.
+        /// Used only to explain a pod that exists.
         MissedByWebhook => "the pod lacks the change",
         /// Configuration: `mesh.enabled: false`.
         MeshOff => "mesh rules are disabled in the configuration",
@@ -95,7 +95,7 @@ codes! {
         InjectionTurnedOff => "injection is disabled for this pod",
         /// The user set the injection label or annotation.
         InjectionSetByUser => "the pod already sets sidecar.istio.io/inject",
-        /// The image of such a container is usually `auto`, which only the injector replaces.
+        /// The image of the pod's `istio-proxy` container is usually `auto`, which only the injector replaces.
         ProxyCustomized => "the pod defines its own istio-proxy container, which is incomplete without injection",
         /// The traffic mode is `leave`.
         TrafficLeft => "traffic capture is not configured: Istio decides",
@@ -118,7 +118,7 @@ codes! {
         UnknownFabric => "no fabric profile has this name",
         /// The profile's `namespaces` exclude the pod's namespace.
         FabricNotAllowed => "the fabric profile is not available in this namespace",
-        /// For example, a launcher.
+        /// For example, the pod is a launcher.
         NoAccelerator => "no container requests an accelerator that the fabric profile matches",
         /// A claim, template or class does not exist yet, or a claim allows several numbers of devices.
         AcceleratorsUnknown => "the number of accelerators that the pod's claims provide is unknown",

@@ -46,8 +46,8 @@ pub(super) struct RuleDecision {
     /// JSON pointer of the field that the decision is about.
     pub(super) field: Option<String>,
     pub(super) warnings: Vec<String>,
-    /// Decisions about the individual parts, if the rule has several.
-    pub(super) parts: Vec<String>,
+    /// Notes about the parts of a profile.
+    pub(super) notes: Vec<String>,
     /// Entry in the annotation `trainmesh.dev/applied`, if it differs from the rule's name.
     pub(super) marker: Option<String>,
 }
@@ -66,7 +66,7 @@ impl<'a> RuleContext<'a> {
 
 impl RuleDecision {
     fn new(verdict: Verdict, reason: Reason) -> Self {
-        Self { verdict, reason, detail: None, field: None, warnings: Vec::new(), parts: Vec::new(), marker: None }
+        Self { verdict, reason, detail: None, field: None, warnings: Vec::new(), notes: Vec::new(), marker: None }
     }
 
     fn applied(reason: Reason, field: impl Into<String>) -> Self {

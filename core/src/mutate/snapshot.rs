@@ -8,7 +8,7 @@ use crate::keys;
 use crate::pod::Pod;
 use crate::scope::Mode;
 
-/// Input of the engine besides the pod.
+/// Input of the engine other than the pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'a> {
     /// The set of rules that apply, and whether the patch is sent.

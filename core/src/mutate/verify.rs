@@ -43,7 +43,7 @@ pub enum VerifyError {
     #[error("the annotations would have {total} bytes, above {ANNOTATIONS_LIMIT}: no space is left for other webhooks")]
     AnnotationsTooLarge {
         /// Size of the annotations without the patch, in bytes.
-        own: usize,
+        original: usize,
         /// Size of the annotations with the patch, in bytes.
         total: usize,
     },
@@ -63,12 +63,11 @@ impl VerifyError {
     #[must_use]
     pub fn is_annotation_overflow(&self) -> bool {
         // If the patch contributes the larger part, a profile in the configuration is the cause.
-        matches!(self, Self::AnnotationsTooLarge { own, total } if *own > total / 2)
+        matches!(self, Self::AnnotationsTooLarge { original, total } if *original > total / 2)
     }
 }
 
-/// Checks that `patch`, built from `plan`, turns `pod` into a valid Pod that differs only by the plan, and returns that
-/// Pod.
+/// Applies `patch`, built from `plan`, to `pod`. Returns the result if it is a valid Pod that differs only by the plan.
 pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<Value, VerifyError> {
     decode::pod(pod).map_err(VerifyError::Original)?;
     let mut patched = pod.clone();
@@ -98,8 +97,8 @@ fn unescaped(path: &Pointer) -> String {
 }
 
 fn check_annotation_size(pod: &Value, patched: &Value) -> Result<(), VerifyError> {
-    let (own, total) = (annotation_bytes(pod), annotation_bytes(patched));
-    if total > ANNOTATIONS_LIMIT { Err(VerifyError::AnnotationsTooLarge { own, total }) } else { Ok(()) }
+    let (original, total) = (annotation_bytes(pod), annotation_bytes(patched));
+    if total > ANNOTATIONS_LIMIT { Err(VerifyError::AnnotationsTooLarge { original, total }) } else { Ok(()) }
 }
 
 /// Returns the size of all annotations in bytes, as the apiserver counts it.

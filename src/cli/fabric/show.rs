@@ -60,7 +60,7 @@ fn profile_yaml(profiles: &Profiles, name: &str) -> anyhow::Result<String> {
 }
 
 impl Form {
-    /// Returns the file that contains `profile`, the YAML of a mapping. Its first line says how to use it.
+    /// Returns the file that contains `profile`, the YAML of a mapping. Its first line explains how to use it.
     fn text(self, profile: &str) -> String {
         let (head, level) = match self {
             Self::Profile => return profile.to_owned(),

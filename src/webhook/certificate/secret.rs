@@ -243,10 +243,10 @@ mod tests {
         check(Ok(Some(first)), before);
         check(Ok(Some(second)), after);
         let metrics = updater.metrics.encode();
-        let [leaf, ca] = [-30, 0].map(|second| validity(second).seconds());
+        let [serving, ca] = [-30, 0].map(|second| validity(second).seconds());
         for (series, value) in [
-            ("not_before_timestamp_seconds{cert=\"leaf\"}", leaf.start()),
-            ("expiry_timestamp_seconds{cert=\"leaf\"}", leaf.end()),
+            ("not_before_timestamp_seconds{cert=\"leaf\"}", serving.start()),
+            ("expiry_timestamp_seconds{cert=\"leaf\"}", serving.end()),
             ("not_before_timestamp_seconds{cert=\"ca\"}", ca.start()),
             ("expiry_timestamp_seconds{cert=\"ca\"}", ca.end()),
         ] {

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::cluster::Namespace;
 
-/// The first termination method: quits the proxy through Envoy's admin port.
+/// The first termination method: terminates the proxy through Envoy's admin port.
 pub const QUIT_ENVOY: &str = "pilot-agent request POST quitquitquit";
 
-/// The second termination method: quits the proxy through the agent's status port.
+/// The second termination method: terminates the proxy through the agent's status port.
 pub const QUIT_AGENT: &str = "pilot-agent request --debug-port 15020 POST quitquitquit";
 
 /// An exec or port-forward request, whatever its result.

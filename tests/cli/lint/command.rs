@@ -45,7 +45,7 @@ spec:
     Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: i}]}}}
 ";
 
-/// A job of Kubeflow Trainer whose launcher runs `mpirun`. `AS_NODE` says if the launcher also runs ranks.
+/// A job of Kubeflow Trainer whose launcher runs `mpirun`. `AS_NODE` selects whether the launcher also runs ranks.
 const MPI_TRAIN_JOB: &str = "\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime

@@ -13,7 +13,7 @@ NAME="trainmesh-$ID"
 
 exec {TERMINAL}>&2
 
-say() { printf '%s\n' "$*" >&2; }
+info() { printf '%s\n' "$*" >&2; }
 note() { printf '  %s\n' "$*" >&2; }
 
 # die STEP MESSAGE [FIX]
@@ -61,6 +61,6 @@ lock() {
   mkdir -p "$CACHE"
   exec {LOCK_FD}>"$CACHE/$1.lock"
   flock -n "$LOCK_FD" && return
-  say "waiting for another '$1' in this directory to finish"
+  info "waiting for another '$1' in this directory to finish"
   flock -w "${2:-900}" "$LOCK_FD" || die "$1" "another process still holds the lock" "wait for it to finish"
 }

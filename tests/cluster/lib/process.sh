@@ -93,14 +93,14 @@ end_cgroups() {
   while pids=$(cgroup_pids) && [ -n "$pids" ]; do
     # shellcheck disable=SC2086 # a list of ids
     kill -KILL $pids 2>/dev/null || true
-    [ "$(now_ms)" -lt "$deadline" ] || { say "cluster: down: processes that do not exit: $pids"; return 1; }
+    [ "$(now_ms)" -lt "$deadline" ] || { info "cluster: down: processes that do not exit: $pids"; return 1; }
     sleep 0.1
   done
   for mount in $(cgroup_mounts); do
     [ -d "$mount/$NAME" ] || continue
     # A cgroup can be removed only a moment after its last process has exited.
     until find "$mount/$NAME" -depth -type d -exec rmdir {} + 2>/dev/null && [ ! -d "$mount/$NAME" ]; do
-      [ "$(now_ms)" -lt "$deadline" ] || { say "cluster: down: cannot remove the cgroup $mount/$NAME"; return 1; }
+      [ "$(now_ms)" -lt "$deadline" ] || { info "cluster: down: cannot remove the cgroup $mount/$NAME"; return 1; }
       sleep 0.1
     done
   done

@@ -45,7 +45,7 @@ build_set() {
     built=$((built + 1))
     [ -x "$dir/$name" ] && continue
     started=$SECONDS ticks=0
-    say "building $set $built/$total: $name"
+    info "building $set $built/$total: $name"
     printf '== %s %s %s\n' "$(date +%FT%T)" "$set" "$name" >>"$log"
     # GOTOOLCHAIN=local: a newer compiler that Go downloads breaks the apiserver's OpenAPI. CGO
     # off: no C compiler is needed, and images get static binaries.

@@ -34,16 +34,16 @@ dead_components() { local c; for c in $(components); do alive "$c" || printf '%s
 choose_mode() {
   MODE=control-plane
   if [ "$WANTED" = control-plane ]; then
-    say "control plane only, as requested: pods are created but not scheduled"
+    info "control plane only, as requested: pods are created but not scheduled"
   elif ! is_root; then
-    say "not root: starting only the control plane (no node: pods stay Pending, no exec, no logs)"
+    info "not root: starting only the control plane (no node: pods stay Pending, no exec, no logs)"
     [ -z "$(missing_packages)" ] || note "a node would also need, as root: apt-get install -y --no-install-recommends $(missing_packages)"
   else
     install_packages
     if netns_works; then
       MODE=node
     else
-      say "cannot create a network namespace: starting only the control plane, on the host's loopback"
+      info "cannot create a network namespace: starting only the control plane, on the host's loopback"
     fi
   fi
   command -v openssl >/dev/null || die packages "openssl is not installed" "apt-get install openssl"
@@ -55,14 +55,14 @@ up() {
   if load_state; then
     dead=$(dead_components)
     if [ -z "$dead" ]; then
-      say "the cluster is already running"
+      info "the cluster is already running"
       usage_hint
       return 0
     fi
-    say "a cluster was started here, but these components have exited: $dead- restarting"
+    info "a cluster was started here, but these components have exited: $dead- restarting"
     down_all
   elif [ -e "$RUN" ]; then
-    say "a start was interrupted here: cleaning up first"
+    info "a start was interrupted here: cleaning up first"
     down_all
   fi
 
@@ -112,7 +112,7 @@ up() {
   fi
   save_state
   trap - EXIT
-  say "cluster up after $(seconds $(($(now_ms) - started))) s ($MODE)"
+  info "cluster up after $(seconds $(($(now_ms) - started))) s ($MODE)"
   usage_hint
 }
 
@@ -124,27 +124,27 @@ up_failed() {
   set +e
   [ -z "${FAILED:-}" ] || show_log "$FAILED" 25
   rm -rf "$CACHE/failed-logs"
-  cp -r "$LOGS" "$CACHE/failed-logs" && say "the start failed; all logs: tests/cluster/.cache/failed-logs"
+  cp -r "$LOGS" "$CACHE/failed-logs" && info "the start failed; all logs: tests/cluster/.cache/failed-logs"
   down_all
   exit $((status == 0 ? 1 : status))
 }
 
 usage_hint() {
-  say "use it:"
-  say "  eval \"\$(tests/cluster/cluster env)\"; kubectl get nodes"
-  say "  tests/cluster/cluster kubectl get nodes"
-  say "  tests/cluster/cluster exec -- CMD…    (inside the cluster's network)"
-  say "  tests/cluster/cluster down"
+  info "use it:"
+  info "  eval \"\$(tests/cluster/cluster env)\"; kubectl get nodes"
+  info "  tests/cluster/cluster kubectl get nodes"
+  info "  tests/cluster/cluster exec -- CMD…    (inside the cluster's network)"
+  info "  tests/cluster/cluster down"
 }
 
 down() {
   lock cluster
   if [ ! -e "$RUN" ] && [ ! -e "/run/netns/$NAME" ] && [ ! -d "$(daemon_cgroup)" ]; then
-    say "no cluster is running"
+    info "no cluster is running"
     return 0
   fi
   down_all
-  say "cluster down"
+  info "cluster down"
 }
 
 # Needs no state: uses the recorded process IDs and the names of this directory, so that it

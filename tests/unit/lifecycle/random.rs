@@ -187,8 +187,12 @@ fn check_invariants(node: &Node, controller: &Controller<'_>, final_at: Timestam
             container.reactions,
             container.policy
         );
-        assert!(!methods.is_empty() || times.is_empty(), "{} was asked to quit", container.name);
-        assert!(methods.is_empty() || terminated || !times.is_empty(), "{} was never asked to quit", container.name);
+        assert!(!methods.is_empty() || times.is_empty(), "{} received a termination request", container.name);
+        assert!(
+            methods.is_empty() || terminated || !times.is_empty(),
+            "{} received no termination request",
+            container.name
+        );
         // Ten rounds and the slow retries, a few more after restarts; every half minute while the node is unreachable.
         let reached = |method: &Method| {
             let reaction = container.reactions[method];
@@ -196,13 +200,13 @@ fn check_invariants(node: &Node, controller: &Controller<'_>, final_at: Timestam
                 && !matches!(reaction.result, AttemptResult::Unreachable | AttemptResult::ContainerGone)
         };
         let bound = if methods.iter().all(reached) { 12 * methods.len() + 10 } else { 2 * 100 + 20 };
-        assert!(times.len() <= bound, "{} was asked to quit {} times", container.name, times.len());
+        assert!(times.len() <= bound, "{} received {} termination requests", container.name, times.len());
         // Half of a backoff is fixed: the fifth round starts after 7.5 s at the earliest, the sixth after 15.5 s.
         let crowd = times.windows(16).filter(|window| window[15].duration_since(window[0]).as_secs() < 15).count();
-        assert_eq!(crowd, 0, "{} was asked to quit too often: {times:?}", container.name);
+        assert_eq!(crowd, 0, "{} received too many termination requests: {times:?}", container.name);
     }
     if let Some((first, _)) = attempts.first() {
-        assert!(first.duration_since(final_at).as_secs() <= RESYNC + 31, "first asked to quit at {first}");
+        assert!(first.duration_since(final_at).as_secs() <= RESYNC + 31, "first termination request at {first}");
     }
 }
 

@@ -31,7 +31,8 @@ pub(super) fn proxy_died_early(input: &DecisionInput<'_>, roles: &Roles<'_>) -> 
         input.facts.containers.iter().any(|container| container.predict_restart() == RestartPrediction::RestartsAll);
     let died = proxy.predict_restart() == RestartPrediction::Completed && main_running && !by_attempt && !restarts_all;
     died.then(|| {
-        PodFinding::about(PodFindingCode::ProxyDiedEarly, &proxy.name).with_detail(format!("exit code {exit_code}"))
+        PodFinding::for_container(PodFindingCode::ProxyDiedEarly, &proxy.name)
+            .with_detail(format!("exit code {exit_code}"))
     })
 }
 
@@ -42,7 +43,7 @@ fn container_finding(
     attempts: &ContainerAttempts,
 ) -> Option<PodFinding> {
     let DecisionInput { facts, now, .. } = *input;
-    let finding = |code| PodFinding::about(code, &container.name);
+    let finding = |code| PodFinding::for_container(code, &container.name);
     let [terminated, failed] = match attempts.role() {
         Role::Proxy => [PodFindingCode::ProxyEnded, PodFindingCode::ProxyEndFailed],
         Role::Sidecar => [PodFindingCode::HelperEnded, PodFindingCode::HelperEndFailed],

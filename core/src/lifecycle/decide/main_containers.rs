@@ -43,7 +43,7 @@ pub(super) fn completion_time(facts: &PodFacts, main: &[&ContainerFacts]) -> Res
     Ok(last_finished(main))
 }
 
-/// Checks that the stabilization window is over. It leaves the kubelet time to report a restart, and the proxy time to
+/// Checks that the stabilization window is over. During the window, the kubelet can report a restart, and the proxy can
 /// send buffered data.
 pub(super) fn check_stabilized(completed: Option<Timestamp>, window: Duration, now: Timestamp) -> CheckResult {
     let Some(completed) = completed.filter(|completed| *completed <= now + MAX_CLOCK_SKEW) else { return Ok(()) };

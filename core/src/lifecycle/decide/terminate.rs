@@ -14,8 +14,8 @@ use crate::lifecycle::{
     TerminationTarget, WaitReason,
 };
 
-/// Time after the completion of the main containers for which a sidecar that is not running delays the termination of
-/// the proxy. The sidecar may never run: an image pull or a crash loop that takes longer is unlikely to succeed.
+/// Maximum time, from the completion of the main containers, that the proxy waits for a sidecar that is not running.
+/// Such a sidecar may never run: an image pull or a crash loop that takes longer is unlikely to succeed.
 const SIDECAR_START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// State of the termination of a container.
@@ -66,7 +66,7 @@ pub(super) fn next_action(
             }
             TerminationState::NotRunning => {
                 if proxy.state == (ContainerState::Waiting { crash_loop: true }) {
-                    publish_once(PodFinding::about(PodFindingCode::ProxyCrashLoop, &proxy.name))?;
+                    publish_once(PodFinding::for_container(PodFindingCode::ProxyCrashLoop, &proxy.name))?;
                 }
                 not_running = Some(WaitReason::ProxyStarting);
             }

@@ -1,26 +1,26 @@
-//! Limits of what is read from a pod, because pods are untrusted input for the controller's memory and CPU time.
+//! Limits on the input from a pod. Pods are untrusted, and the controller's memory and CPU time must stay bounded.
 //!
-//! A value that exceeds its limit is never truncated, because a part may have another meaning. It counts as malformed,
-//! so that nothing is terminated.
+//! A value that exceeds its limit is never truncated, because a truncated value may have another meaning. The value
+//! counts as malformed, so that nothing is terminated.
 
 use crate::pod::{ContainerKind, Pod};
 use serde_json::Value;
 
-/// Bytes of an annotation: enough for a list of [`MAX_NAMES`] names.
+/// Maximum length of an annotation in bytes: enough for a list of [`MAX_NAMES`] names.
 pub(crate) const MAX_ANNOTATION_BYTES: usize = 4 * 1024;
-/// Bytes of a container's name, and of a label's value: Kubernetes allows no more.
+/// Maximum length in bytes of a container's name, and of a label's value: Kubernetes allows no more.
 pub(crate) const MAX_NAME_BYTES: usize = 63;
-/// Names in an annotation: as many as containers.
+/// Maximum number of names in an annotation: as many as containers.
 pub(crate) const MAX_NAMES: usize = MAX_CONTAINERS;
-/// Containers in one list of the pod spec. Pods of training jobs have fewer than ten.
+/// Maximum number of containers in one list of the pod spec. Pods of training jobs have fewer than ten.
 pub(crate) const MAX_CONTAINERS: usize = 64;
-/// Rules in a container's `restartPolicyRules`: Kubernetes allows 20.
+/// Maximum number of rules in a container's `restartPolicyRules`: Kubernetes allows 20.
 pub(crate) const MAX_RULES: usize = 64;
-/// Exit codes in one rule: Kubernetes allows 255.
+/// Maximum number of exit codes in one rule: Kubernetes allows 255.
 pub(crate) const MAX_EXIT_CODES: usize = 256;
-/// Bytes of a duration: every valid one is shorter.
+/// Maximum length of a duration in bytes: every valid one is shorter.
 pub(crate) const MAX_DURATION_BYTES: usize = 64;
-/// Maximum size of pilot-agent's configuration: JSON that includes mesh-wide settings.
+/// Maximum length in bytes of pilot-agent's configuration: JSON that includes mesh-wide settings.
 pub(crate) const MAX_AGENT_CONFIG_BYTES: usize = 64 * 1024;
 
 /// The limit that an annotation exceeds.

@@ -81,7 +81,7 @@ impl ContainerFacts {
 }
 
 impl RestartRule {
-    /// Reads a rule. An unknown form counts as a rule that matches every exit code, because it may.
+    /// Reads a rule. A rule of unknown form may match any exit code, so it counts as one that matches every exit code.
     fn read(raw: &Value) -> Self {
         let action = match raw.get("action").and_then(Value::as_str) {
             Some("RestartAllContainers") => RuleAction::RestartAllContainers,
@@ -142,7 +142,7 @@ fn shared_processes(pod: Pod<'_>) -> bool {
     field("shareProcessNamespace") || field("hostPID")
 }
 
-/// Parses a time. The zero time, which old kubelets report for an unknown one, counts as absent.
+/// Parses a time. The zero time, which old kubelets report for an unknown time, counts as absent.
 fn time(text: &str) -> Option<Timestamp> {
     text.parse().ok().filter(|time: &Timestamp| *time > Timestamp::UNIX_EPOCH)
 }
@@ -152,7 +152,8 @@ fn long_running_containers(pod: Pod<'_>) -> impl Iterator<Item = Container<'_>> 
     pod.containers().filter(|container| matches!(container.kind, ContainerKind::App | ContainerKind::NativeSidecar))
 }
 
-/// Returns the restart rules of `container`. Too many count as one rule that always restarts the container.
+/// Returns the restart rules of `container`. More than [`MAX_RULES`] count as one rule that always restarts the
+/// container.
 fn restart_rules(container: Container<'_>) -> Vec<RestartRule> {
     let rules = container.raw().get("restartPolicyRules").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if rules.len() > MAX_RULES {

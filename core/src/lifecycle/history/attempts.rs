@@ -33,14 +33,14 @@ pub(in crate::lifecycle) struct ContainerAttempts {
     /// Number of rounds before this one.
     completed_rounds: u32,
     /// Number of consecutive attempts that did not reach the container.
-    misses: u32,
+    unreached: u32,
     /// Number of attempts that timed out. The next attempt backs off, because each of them occupied a permit that other
     /// pods wait for.
     timeouts: u32,
     /// Time of the first attempt, or of the first one after the node was unreachable.
-    first: Timestamp,
+    first_at: Timestamp,
     /// When to evaluate or to repeat the last attempt.
-    next: Timestamp,
+    next_at: Timestamp,
     /// Spreads the retries of pods that completed together.
     jitter: f64,
     /// The last method that may have terminated this instance.
@@ -70,10 +70,10 @@ impl ContainerAttempts {
             instances: 1,
             tried: Vec::new(),
             completed_rounds: 0,
-            misses: 0,
+            unreached: 0,
             timeouts: 0,
-            first: now,
-            next: now,
+            first_at: now,
+            next_at: now,
             jitter: 0.0,
             last_effective_method: None,
             last: (method, AttemptOutcome { result: AttemptResult::Failed, detail: String::new() }),
@@ -100,10 +100,10 @@ impl ContainerAttempts {
             self.last_effective_method = Some(attempt.method);
         }
         if !result.is_conclusive() {
-            self.misses += 1;
-        } else if std::mem::take(&mut self.misses) >= UNREACHABLE_THRESHOLD {
+            self.unreached += 1;
+        } else if std::mem::take(&mut self.unreached) >= UNREACHABLE_THRESHOLD {
             // The node is back: attempts made while it was unreachable do not count.
-            self.first = now;
+            self.first_at = now;
             self.completed_rounds = 0;
             self.tried.clear();
         }
@@ -111,14 +111,14 @@ impl ContainerAttempts {
         let wait = match result {
             AttemptResult::Sent => attempt.exit_timeout,
             AttemptResult::PodGone => MAX_BACKOFF,
-            AttemptResult::Unreachable | AttemptResult::ContainerGone => backoff(self.misses - 1, jitter),
+            AttemptResult::Unreachable | AttemptResult::ContainerGone => backoff(self.unreached - 1, jitter),
             AttemptResult::TimedOut => {
                 self.timeouts += 1;
                 backoff(self.timeouts - 1, jitter)
             }
             _ => Duration::ZERO,
         };
-        self.next = now + wait;
+        self.next_at = now + wait;
         self.last = (attempt.method, outcome);
     }
 
@@ -144,14 +144,14 @@ impl ContainerAttempts {
             let next = NextAttempt::Due(untried.unwrap_or(0));
             return if self.instances == 1 { next } else { self.after_backoff(next, now) };
         }
-        if now < self.next {
+        if now < self.next_at {
             let sent = self.last.1.result == AttemptResult::Sent;
-            return if sent { NextAttempt::Terminating(self.next) } else { NextAttempt::BackingOff(self.next) };
+            return if sent { NextAttempt::Terminating(self.next_at) } else { NextAttempt::BackingOff(self.next_at) };
         }
         match untried {
             Some(index) => NextAttempt::Due(index),
             // The node is unreachable: each attempt has had its own backoff.
-            None if self.misses as usize >= methods.len() => NextAttempt::Due(0),
+            None if self.unreached as usize >= methods.len() => NextAttempt::Due(0),
             None => self.after_backoff(NextAttempt::Due(0), now),
         }
     }
@@ -167,7 +167,7 @@ impl ContainerAttempts {
         } else {
             backoff(self.completed_rounds, self.jitter)
         };
-        let due = self.next + wait;
+        let due = self.next_at + wait;
         if now >= due {
             next
         } else if given_up {
@@ -209,7 +209,7 @@ impl ContainerAttempts {
 
     /// Returns true if the limit of rounds or of time is reached.
     pub(in crate::lifecycle) fn deadline_exceeded(&self, now: Timestamp) -> bool {
-        self.completed_rounds + 1 >= MAX_ROUNDS || now.duration_since(self.first) >= ATTEMPTS_DEADLINE
+        self.completed_rounds + 1 >= MAX_ROUNDS || now.duration_since(self.first_at) >= ATTEMPTS_DEADLINE
     }
 }
 

@@ -66,8 +66,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: CheckId::new(39),
         severity: Severity::Warning,
         title: "a ComputeDomain for another number of nodes",
-        why: "With numNodes above 0 the domain becomes ready when that many nodes have joined it: with fewer pods these \
-              stay Pending forever, and with more the last ones have no channel.",
+        why: "With numNodes above 0 the domain becomes ready when that many nodes have joined it: if fewer pods \
+                      claim it, they stay Pending forever; if more do, the last ones get no channel.",
         fix: "set numNodes to the number of pods that claim the channel, or to 0 with a driver that supports it",
         example: Example {
             given: "the manifest contains the `ComputeDomain` of the template `channel`, with `numNodes: 2`, and the job has 4 pods",

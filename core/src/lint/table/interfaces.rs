@@ -82,7 +82,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(38),
         severity: Severity::Warning,
-        title: "hostNetwork without an interface for gloo",
+        title: "hostNetwork without an interface for Gloo",
         why: "Gloo, with which PyTorch coordinates its processes, listens on the address that the host's name resolves to. \
               In the network of a node this may be the loopback or another network, and the processes do not find each \
               other.",

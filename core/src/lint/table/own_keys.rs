@@ -10,7 +10,7 @@ pub(super) const CHECKS: &[Check] = &[
         id: OWN_KEYS,
         severity: Severity::Warning,
         title: "a label or annotation under trainmesh.dev/ that has no effect",
-        why: "Kubernetes accepts any key and value. trainmesh ignores a misspelled key, a value that it does not know, and \
+        why: "Kubernetes accepts any key and value. trainmesh ignores a misspelled key, a value that it does not support, and \
           a label that is written as an annotation: the pod or namespace is treated as if it were absent.",
         fix: "correct or remove it",
         example: Example {

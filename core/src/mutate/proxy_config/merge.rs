@@ -30,14 +30,15 @@ fn append_line(text: &str) -> String {
     format!("{text}{line_break}{FIELD}: true")
 }
 
-/// Inserts the hold into a block mapping, above the first key and the comments directly above it.
-fn insert_in_block(text: &str, key: usize) -> Result<String, Refusal> {
-    let mut at = text[..key].rfind('\n').map_or(0, |end| end + 1);
-    let indentation = text[at..key].trim_start_matches(BYTE_ORDER_MARK);
+/// Inserts the hold into a block mapping, above the first key, which is at `key_start`, and the comments directly
+/// above it.
+fn insert_in_block(text: &str, key_start: usize) -> Result<String, Refusal> {
+    let mut at = text[..key_start].rfind('\n').map_or(0, |end| end + 1);
+    let indentation = text[at..key_start].trim_start_matches(BYTE_ORDER_MARK);
     if !indentation.bytes().all(|byte| byte == b' ') {
         return Err(Refusal::Unverified);
     }
-    at = key - indentation.len();
+    at = key_start - indentation.len();
     while let Some(line) = text[..at].strip_suffix('\n') {
         let start = line.rfind('\n').map_or(0, |end| end + 1);
         if !line[start..].trim_start_matches(' ').starts_with('#') {

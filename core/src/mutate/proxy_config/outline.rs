@@ -30,11 +30,11 @@ pub(super) enum Root<'o> {
     Empty,
     /// A mapping of fields.
     Mapping {
-        /// Index of the item that starts the mapping.
+        /// Index of the event that starts the mapping.
         start: usize,
         /// Block or flow style.
         style: StructureStyle,
-        /// Keys and values. A collection is represented by its first item.
+        /// Keys and values. A collection is represented by its first event.
         entries: Vec<(&'o SpannedEvent<'o>, &'o SpannedEvent<'o>)>,
     },
 }
@@ -97,7 +97,7 @@ fn refusal(error: &ScanError) -> Refusal {
 }
 
 impl SpannedEvent<'_> {
-    /// Returns true if a value starts at this item.
+    /// Returns true if a value starts at this event.
     pub(super) fn is_node(&self) -> bool {
         matches!(self.event, Event::Scalar(..) | Event::Alias(_) | Event::SequenceStart(..) | Event::MappingStart(..))
     }
@@ -121,7 +121,7 @@ impl<'o> Root<'o> {
     }
 }
 
-/// Returns the entries of a mapping from the items after its start.
+/// Returns the entries of a mapping from the events after its start.
 fn entries<'o>(items: &'o [SpannedEvent<'o>]) -> Vec<(&'o SpannedEvent<'o>, &'o SpannedEvent<'o>)> {
     let mut depth = 0;
     let mut nodes = Vec::new();

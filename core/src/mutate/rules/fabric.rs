@@ -107,7 +107,7 @@ fn commit(
     plan: &mut Plan,
 ) -> RuleDecision {
     record_revision(context, selection.revision, &mut planner.plan);
-    let parts = planner.parts();
+    let notes = planner.notes();
     let has_writes = !planner.plan.writes().is_empty();
     plan.merge(planner.plan);
     let decision = if has_writes {
@@ -116,7 +116,7 @@ fn commit(
         RuleDecision::skipped(Reason::FabricPresent).with_field(annotation_pointer(keys::FABRIC_REVISION))
     };
     let decision =
-        decision.with_detail(selection.name).with_parts(parts).with_marker(format!("fabric={}", selection.name));
+        decision.with_detail(selection.name).with_notes(notes).with_marker(format!("fabric={}", selection.name));
     warnings.into_iter().fold(decision, RuleDecision::with_warning)
 }
 
@@ -164,7 +164,7 @@ fn fall_back(
         return refused(conflict.or(planner.conflicts.first()));
     }
     record_revision(context, &entry.revision, &mut planner.plan);
-    let parts = planner.parts();
+    let notes = planner.notes();
     let has_writes = !planner.plan.writes().is_empty();
     plan.merge(planner.plan);
     let pointer = annotation_pointer(keys::FABRIC_REVISION);
@@ -177,7 +177,7 @@ fn fall_back(
     let warning = format!("fabric {}: falling back to TCP: {cause}", selection.name);
     decision
         .with_detail(format!("{}: {cause}", selection.name))
-        .with_parts(parts)
+        .with_notes(notes)
         .with_marker(format!("fabric={TCP}"))
         .with_warning(warning)
 }
@@ -211,13 +211,13 @@ fn refuse(name: &str, cause: &Conflict, conflicts: &[Conflict]) -> RuleDecision 
     let decision = RuleDecision::refused(reason, format!("{name}: {} conflicts", conflicts.len()), warning(cause));
     let listed = conflicts.iter().take(MAX_CONFLICTS);
     let others = listed.clone().skip(1).map(warning);
-    let parts = listed.map(ToString::to_string).collect();
-    others.fold(decision, RuleDecision::with_warning).with_parts(parts)
+    let notes = listed.map(ToString::to_string).collect();
+    others.fold(decision, RuleDecision::with_warning).with_notes(notes)
 }
 
 impl RuleDecision {
-    fn with_parts(mut self, parts: Vec<String>) -> Self {
-        self.parts = parts;
+    fn with_notes(mut self, notes: Vec<String>) -> Self {
+        self.notes = notes;
         self
     }
 

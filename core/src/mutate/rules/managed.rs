@@ -9,7 +9,7 @@ use crate::mutate::{Plan, Reason};
 /// Value of the label [`keys::MANAGED`].
 pub(in crate::mutate) const MANAGED: &str = "true";
 /// Prefix of warnings.
-const NAME: &str = "termination.managed";
+const PREFIX: &str = "termination.managed";
 /// Reason why a sidecar with an HTTP termination method is not terminated.
 const PORT_FORWARD_DISABLED: &str = "a port-forward is required, and termination.portForward is false";
 
@@ -18,7 +18,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     if !settings.enabled {
         return RuleDecision::skipped(Reason::TerminationOff);
     }
-    let without_method = match pod_sidecars(context.pod, settings) {
+    let blocked = match pod_sidecars(context.pod, settings) {
         PodSidecars::None => return RuleDecision::skipped(Reason::NoHelpers),
         PodSidecars::MainNeverCompletes => return RuleDecision::skipped(Reason::PayloadNeverEnds),
         PodSidecars::Terminable { blocked } => blocked,
@@ -31,11 +31,11 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     } else {
         RuleDecision::applied(Reason::HelpersManaged, plan.set_label(keys::MANAGED, MANAGED).as_str())
     };
-    match &*without_method {
+    match &*blocked {
         [] => decision,
-        [one] => decision.with_warning(format!("{NAME}: {one} keeps running: {PORT_FORWARD_DISABLED}")),
+        [one] => decision.with_warning(format!("{PREFIX}: {one} keeps running: {PORT_FORWARD_DISABLED}")),
         several => {
-            decision.with_warning(format!("{NAME}: {} keep running: {PORT_FORWARD_DISABLED}", several.join(", ")))
+            decision.with_warning(format!("{PREFIX}: {} keep running: {PORT_FORWARD_DISABLED}", several.join(", ")))
         }
     }
 }

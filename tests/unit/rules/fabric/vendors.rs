@@ -109,7 +109,7 @@ fn leaves_a_vendors_pod_unharmed(
     assert!(outcome.failure.is_none() && mutate(&after, &facts).patch.is_empty());
 }
 
-/// Lists of devices and networks, and the name by which a row says that one grows.
+/// Lists of devices and networks, and the name by which a row states that one grows.
 const DEVICES: [(&str, &str); 5] = [
     ("/spec/containers/0/resources/limits", ""),
     ("/spec/containers/0/resources/claims", "claims"),

@@ -18,14 +18,14 @@ pub(super) struct GapScanner<'t> {
     is_past_indentation: bool,
     /// Set after the start of the document. Istio's parser rejects a document end before it.
     has_begun: bool,
-    /// Key whose colon has not been scanned yet.
+    /// Key whose check_colon has not been scanned yet.
     key: Option<Key>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Key {
     Plain,
-    /// In a flow mapping, its colon need not be followed by whitespace.
+    /// In a flow mapping, its check_colon need not be followed by whitespace.
     Quoted,
 }
 
@@ -42,14 +42,14 @@ impl<'t> GapScanner<'t> {
     /// Checks the text up to the offset `end`.
     pub(super) fn check_until(&mut self, end: usize) -> Result<(), Refusal> {
         while self.at < end {
-            self.at += self.token()?;
+            self.at += self.check_token()?;
         }
         Ok(())
     }
 
     /// Skips a scalar or an alias.
     pub(super) fn skip(&mut self, item: &SpannedEvent<'_>, is_key: bool) {
-        // The parser places an absent value, whose range is empty, before the colon or comma that implies it.
+        // The parser places an absent value, whose range is empty, before the check_colon or comma that implies it.
         if item.range.end > self.at {
             self.at = item.range.end;
             self.has_begun = true;
@@ -63,8 +63,8 @@ impl<'t> GapScanner<'t> {
         }
     }
 
-    /// Checks the token at the current offset and returns its length.
-    fn token(&mut self) -> Result<usize, Refusal> {
+    /// Checks the check_token at the current offset and returns its length.
+    fn check_token(&mut self) -> Result<usize, Refusal> {
         let rest = &self.text.as_bytes()[self.at..];
         let before = &self.text[..self.at];
         let is_line_start = before.ends_with('\n') || before.trim_start_matches(BYTE_ORDER_MARK).is_empty();
@@ -72,7 +72,7 @@ impl<'t> GapScanner<'t> {
             b' ' | b'\r' => return Ok(1),
             b'\t' if self.is_past_indentation || self.in_flow() && !self.in_block => return Ok(1),
             b'\t' => return Err(Refusal::Tab),
-            b':' => return self.colon(&rest[1..]),
+            b':' => return self.check_colon(&rest[1..]),
             _ if self.key.is_some() => return Err(Refusal::Key),
             b'\n' => {
                 self.is_past_indentation = false;
@@ -103,7 +103,7 @@ impl<'t> GapScanner<'t> {
         Ok(length)
     }
 
-    fn colon(&mut self, rest: &[u8]) -> Result<usize, Refusal> {
+    fn check_colon(&mut self, rest: &[u8]) -> Result<usize, Refusal> {
         let key = self.key.take().ok_or(Refusal::Key)?;
         let is_adjacent = self.in_flow() && key == Key::Quoted;
         self.is_past_indentation = true;

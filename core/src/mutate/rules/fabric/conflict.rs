@@ -36,9 +36,9 @@ pub(super) fn check(planner: &mut Planner<'_>) {
             found.push((format!("NCCL_NET={net} in {container} selects another transport"), "remove it"));
         }
         // NCCL_IB_DISABLE affects only NCCL's built-in transport. EFA and gIB replace it with plugins.
-        let internal = matches!(profile.transport, Transport::Ib | Transport::Roce);
+        let is_built_in = matches!(profile.transport, Transport::Ib | Transport::Roce);
         if let Some(value) = literal("NCCL_IB_DISABLE")
-            .filter(|value| internal && parse_c_integer(value).is_some_and(|number| number != 0))
+            .filter(|value| is_built_in && parse_c_integer(value).is_some_and(|number| number != 0))
         {
             found.push((format!("NCCL_IB_DISABLE={value} in {container} disables InfiniBand"), "remove it"));
         }
@@ -48,11 +48,11 @@ pub(super) fn check(planner: &mut Planner<'_>) {
     }
 }
 
-/// Reports a selected machine that the profile is not for, and a profile that is.
+/// Reports a machine that the pod selects and the profile does not support, and suggests a profile that supports it.
 fn check_machines(planner: &mut Planner<'_>) {
     let profile = planner.profile;
-    let other = planner.machines().into_iter().find(|machine| !profile.matches.allows_machine(machine));
-    let Some(machine) = other else { return };
+    let unsupported = planner.machines().into_iter().find(|machine| !profile.matches.allows_machine(machine));
+    let Some(machine) = unsupported else { return };
     let profiles = planner.context.snapshot.config.fabric.profiles.all();
     let suitable = profiles.into_values().map(|entry| &entry.profile).filter(|other| {
         let matches = &other.matches;
@@ -60,12 +60,12 @@ fn check_machines(planner: &mut Planner<'_>) {
             && matches.allows_machine(machine)
             && matches.gpu_resources == profile.matches.gpu_resources
     });
-    // Profiles of one platform and one way to attach devices have similar names.
-    let common = |other: &Profile| {
+    // The names of profiles for the same platform and kind of network start alike.
+    let shared_prefix = |other: &Profile| {
         let bytes = other.name.as_str().bytes().zip(profile.name.as_str().bytes());
         bytes.take_while(|(one, other)| one == other).count()
     };
-    let suitable = suitable.max_by_key(|other| common(other));
+    let suitable = suitable.max_by_key(|other| shared_prefix(other));
     let fix = suitable.map_or_else(|| "select another fabric".to_owned(), |other| format!("select {}", other.name));
     planner.add_conflict(format!("the profile is not for {machine}"), fix);
 }

@@ -1,7 +1,8 @@
-//! Guards, which detect that the cluster would reject the pod or never start it. TCP is preferable to such a pod.
+//! Guards, which detect that the cluster would reject the patched pod or never start it. Such a pod is worse than one
+//! that uses TCP.
 //!
-//! Messages contain neither the remaining quota nor the capacity of nodes, because warnings repeat them, and anyone who
-//! can call the webhook could query them for any namespace. Guards check only what the profile adds, not what the pod
+//! Messages contain neither the remaining quota nor the capacity of nodes: messages become warnings, so anyone who can
+//! call the webhook could query the quota of any namespace. Guards check only what the profile adds, not what the pod
 //! requests itself.
 
 use serde_json::Value;
@@ -78,15 +79,15 @@ fn check_non_root(planner: &Planner<'_>) -> GuardResult {
 /// Checks that the resources that the profile adds fit into the quotas of the namespace.
 fn check_quota(planner: &Planner<'_>) -> GuardResult {
     let quotas = planner.cluster.quotas?;
-    let over = planner.demands.iter().find_map(|demand| {
+    let problem = planner.demands.iter().find_map(|demand| {
         let resource = &demand.resource;
         let entries = [format!("requests.{resource}"), format!("limits.{resource}"), resource.clone()];
-        let tight = quotas.iter().find(|quota| {
+        let exceeded = quotas.iter().find(|quota| {
             entries.iter().filter_map(|entry| quota.remaining.get(entry)).any(|left| *left < demand.total)
         })?;
-        Some(format!("{resource}: {} does not fit into quota {}", demand.total, tight.name))
+        Some(format!("{resource}: {} does not fit into quota {}", demand.total, exceeded.name))
     });
-    Some((over?, "raise the quota"))
+    Some((problem?, "raise the quota"))
 }
 
 /// Checks that some node offers the resources that the profile adds.

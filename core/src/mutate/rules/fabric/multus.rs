@@ -56,9 +56,13 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
     let mut missing: Vec<&NetworkAttachment> = Vec::new();
     let mut conflict = None;
     for attach in &multus.attach {
-        let (owner, name) = attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
-        let present =
-            listed.networks.iter().filter(|network| network.namespace == owner && network.name == name).count();
+        let (network_namespace, name) =
+            attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
+        let present = listed
+            .networks
+            .iter()
+            .filter(|network| network.namespace == network_namespace && network.name == name)
+            .count();
         let required = match attach.count {
             AttachCount::Times(times) => times,
             AttachCount::PerResource => devices,
@@ -88,16 +92,17 @@ pub(super) fn plan(planner: &mut Planner<'_>, devices: u64) {
     planner.plan.set_annotation(key, merged);
 }
 
-/// Returns true if the pod requests the profile's devices itself and attaches only networks of its own: its author
-/// completed the fabric, and each network of the profile would be a second interface on an adapter.
+/// Returns true if the pod requests the profile's devices itself and attaches only networks of its own. The user has
+/// then configured the fabric, and each network of the profile would be a second interface on an adapter.
 fn has_own_fabric(planner: &Planner<'_>, listed: &NetworkList<'_>, namespace: &str) -> bool {
     let devices = planner.profile.resources.iter().find(|resource| !resource.opt_in);
     let requests_devices =
         devices.is_some_and(|device| requests(planner.pod).any(|(_, name)| name == device.name.as_str()));
     let is_of_profile = |network: &Network<'_>| {
         planner.profile.networks.multus.attach.iter().any(|attach| {
-            let (owner, name) = attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
-            network.namespace == owner && network.name == name
+            let (network_namespace, name) =
+                attach.name.as_str().split_once('/').unwrap_or((namespace, attach.name.as_str()));
+            network.namespace == network_namespace && network.name == name
         })
     };
     requests_devices && !listed.networks.is_empty() && !listed.networks.iter().any(is_of_profile)

@@ -28,7 +28,7 @@ pub(super) struct Planner<'a> {
     pub(super) conflicts: Vec<Conflict>,
     /// Resources that the plan adds, for the guards.
     pub(super) demands: Vec<ResourceDemand>,
-    /// Planned settings that a Pod Security level forbids, with the least strict such level.
+    /// Planned settings that a Pod Security level forbids, with the least strict level that forbids them.
     pub(super) forbidden: Vec<(PodSecurityLevel, String)>,
     added: Vec<String>,
     unchanged: Vec<String>,
@@ -119,8 +119,8 @@ impl<'a> Planner<'a> {
         self.found.push(format!("found {part}"));
     }
 
-    /// Returns the notes about all parts.
-    pub(super) fn parts(&self) -> Vec<String> {
+    /// Returns the notes about the parts of the profile.
+    pub(super) fn notes(&self) -> Vec<String> {
         self.added.iter().chain(&self.unchanged).chain(&self.found).cloned().collect()
     }
 
@@ -169,8 +169,8 @@ fn selected_values<'a>(pod: Pod<'a>, label: &str) -> Option<Vec<&'a str>> {
     let mut values = Vec::new();
     for term in required.get("nodeSelectorTerms")?.as_array()? {
         let named = term.get("matchExpressions")?.as_array()?.iter().find(|expression| {
-            let is = |field: &str, text: &str| expression.get(field).and_then(Value::as_str) == Some(text);
-            is("key", label) && is("operator", "In")
+            let has = |field: &str, text: &str| expression.get(field).and_then(Value::as_str) == Some(text);
+            has("key", label) && has("operator", "In")
         });
         values.extend(named?.get("values")?.as_array()?.iter().filter_map(Value::as_str));
     }

@@ -7,7 +7,7 @@ use super::target::{TargetContainer, Uncertainty, requests};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
 use crate::quantity::whole_units;
 
-/// Plans the resources. Returns the number of devices of the first resource that the patched pod has.
+/// Plans the resources. Returns the number of devices that the patched pod has of the first resource.
 pub(super) fn plan(planner: &mut Planner<'_>) -> u64 {
     let profile = planner.profile;
     // network-resources-injector adds the devices of every network in the annotation.
@@ -126,8 +126,9 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
     }
 }
 
-/// Returns true if `size` is the second part of an AWS instance type, such as `48xlarge` or `metal-24xl`. No node has a
-/// misspelled type. Source: "Amazon EC2 instance type naming conventions" of AWS's documentation, read in November 2026.
+/// Returns true if `size` is the second part of an AWS instance type, such as `48xlarge` or `metal-24xl`. A type with
+/// another suffix is misspelled, and no node has it. Source: "Amazon EC2 instance type naming conventions" of AWS's
+/// documentation, read in November 2026.
 fn is_size(size: &str) -> bool {
     let unit = size.trim_start_matches(|character: char| character.is_ascii_digit());
     ["nano", "micro", "small", "medium", "large", "xlarge", "metal"].contains(&unit) || size.starts_with("metal-")

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::planner::Planner;
 use super::target::TargetContainer;
-use super::volumes::{is_same_path, volume_of};
+use super::volumes::{find_volume, is_same_path};
 use crate::config::profile::NcclDelivery;
 use crate::fabric::conf;
 use crate::workload;
@@ -88,7 +88,7 @@ fn covering_mount<'a>(planner: &Planner<'_>, target: &TargetContainer<'a>) -> Op
 
 /// Returns true if `mount` is the configuration file from the pod's annotation.
 fn is_conf_mount(planner: &Planner<'_>, mount: &Value) -> bool {
-    let volume = mount.get("name").and_then(Value::as_str).and_then(|name| volume_of(planner, name));
+    let volume = mount.get("name").and_then(Value::as_str).and_then(|name| find_volume(planner, name));
     let items = volume.and_then(|volume| volume.get("downwardAPI")?.get("items")?.as_array());
     let sub_path = mount.get("subPath");
     let field_path = conf::field_path();

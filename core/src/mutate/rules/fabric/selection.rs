@@ -17,11 +17,11 @@ pub(super) struct Selection<'a> {
     pub(super) name: &'a str,
     pub(super) profile: &'a Profile,
     pub(super) revision: &'a str,
-    /// Set if siblings use this revision.
+    /// True if siblings use this revision.
     pub(super) pinned: bool,
-    /// Set if siblings fell back to TCP.
+    /// True if siblings fell back to TCP.
     pub(super) siblings_fell_back: bool,
-    /// Difference from the siblings that prevents any profile.
+    /// Difference from the siblings that prevents every profile.
     sibling_conflict: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn select<'a>(context: &RuleContext<'a>) -> Result<Selection<'a>, Box
     let name = match context.snapshot.fabric_profile(context.pod) {
         ProfileChoice::Profile(name) => name,
         ProfileChoice::None => return Err(Box::new(RuleDecision::skipped(Reason::FabricOptedOut))),
-        ProfileChoice::Unset => return Err(Box::new(unset(context))),
+        ProfileChoice::Unset => return Err(Box::new(skip_unset(context))),
     };
     let current = config.profiles.find(name);
     let pin = context.snapshot.cluster.pin;
@@ -68,7 +68,7 @@ pub(super) fn select<'a>(context: &RuleContext<'a>) -> Result<Selection<'a>, Box
 
 impl Selection<'_> {
     /// Returns true if the pod's namespace may use the profile. This checks the active configuration, not the pinned
-    /// profile, because a pin is derived from pods and may outlive the permission.
+    /// profile, because pods that are still running may use a profile that the namespace may no longer use.
     pub(super) fn is_allowed(&self, context: &RuleContext<'_>) -> bool {
         let configured = context.snapshot.config.fabric.profiles.find(self.name);
         let profile = configured.map_or(self.profile, |entry| &entry.profile);
@@ -83,12 +83,12 @@ impl Selection<'_> {
         RuleDecision::refused(Reason::FabricNotAllowed, format!("{}: {problem}", self.name), warning)
     }
 
-    /// Returns true if siblings prevent any profile.
+    /// Returns true if siblings prevent every profile.
     pub(super) fn conflicts_with_siblings(&self) -> bool {
         self.sibling_conflict.is_some() && !self.siblings_fell_back
     }
 
-    /// Returns the decision for a pod whose siblings prevent any profile.
+    /// Returns the decision for a pod whose siblings prevent every profile.
     pub(super) fn refuse_for_siblings(&self) -> RuleDecision {
         let problem = self.sibling_conflict.as_deref().unwrap_or_default();
         let warning = format!(
@@ -100,7 +100,7 @@ impl Selection<'_> {
 }
 
 /// Returns the decision for a pod that selects no profile.
-fn unset(context: &RuleContext<'_>) -> RuleDecision {
+fn skip_unset(context: &RuleContext<'_>) -> RuleDecision {
     let decision = RuleDecision::skipped(Reason::FabricNotNamed);
     match suggestion(context) {
         Some(suggestion) => decision.with_detail(suggestion),

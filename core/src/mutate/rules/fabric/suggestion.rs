@@ -14,8 +14,8 @@ use crate::fabric::is_rdma_resource;
 /// Maximum number of profiles that are named: all built-in ones for the most common adapter, `rdma/ib`.
 const MAX_PROFILES: usize = 6;
 
-/// Returns which profiles fit the adapters that the pod requests or claims, if any: they add the same adapter, apply to the
-/// pod's accelerators, and are available in its namespace.
+/// Returns a message with the profiles that fit the adapters that the pod requests or claims, if any: they add the same
+/// adapter, apply to the pod's accelerators, and are available in its namespace.
 pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
     if let Some((_, adapter)) = requests(context.pod).find(|(_, resource)| is_rdma_resource(resource)) {
         return describe(context, format_args!("requests {adapter}"), |profile| adds(profile, adapter));
@@ -28,7 +28,8 @@ pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
     describe(context, format_args!("claims {}", devices.class), |profile| suits(profile, view, devices))
 }
 
-/// Returns which profiles fit, `what` being the pod's adapters. `provides` returns true for profiles that add them.
+/// Returns a message with the profiles that fit. `what` describes the pod's adapters, and `provides` returns whether a
+/// profile adds them.
 fn describe(
     context: &RuleContext<'_>,
     what: fmt::Arguments<'_>,
@@ -55,7 +56,7 @@ fn fits(context: &RuleContext<'_>, profile: &Profile) -> bool {
         && selected_machines(context.pod, profile).into_iter().all(|machine| profile.matches.allows_machine(machine))
 }
 
-/// Returns true if `profile` adds `adapter` itself, not only the memory for it.
+/// Returns true if `profile` adds `adapter` as a device.
 fn adds(profile: &Profile, adapter: &str) -> bool {
     let devices = profile.resources.iter().filter(|resource| matches!(resource.amount, Amount::Devices { .. }));
     let names = devices.map(|resource| &resource.name).chain(&profile.dra.extended_resource);

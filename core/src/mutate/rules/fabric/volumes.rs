@@ -91,7 +91,8 @@ fn plan_config_map(planner: &mut Planner<'_>, index: usize, map: &ConfigMapVolum
     }
 }
 
-/// Plans the mount in the targets that have no mount at `path`. Returns the suffix that names them, if there are any.
+/// Plans the mount in the targets that have no mount at `path`. Returns the suffix that names these targets, if there
+/// are any.
 fn plan_missing_mounts(planner: &mut Planner<'_>, path: &str, required: Mount<'_>) -> Option<String> {
     let missing = targets_without_mount(planner, path, &required);
     let paths: Vec<(usize, &str)> = missing.iter().map(|index| (*index, path)).collect();
@@ -113,7 +114,7 @@ fn targets_without_mount(planner: &mut Planner<'_>, path: &str, required: &Mount
         match target.items("volumeMounts").find(is_at_path) {
             None => missing.push(index),
             Some(mount) => {
-                let volume = mount.get("name").and_then(Value::as_str).and_then(|name| volume_of(planner, name));
+                let volume = mount.get("name").and_then(Value::as_str).and_then(|name| find_volume(planner, name));
                 // Any mount of the user is accepted as shared memory: the user chooses its size.
                 let is_memory = required.source.get("emptyDir").is_some();
                 let is_equal = is_memory || volume.is_some_and(|volume| covers(volume, &required.source));
@@ -162,12 +163,12 @@ fn plan_volume(planner: &mut Planner<'_>, base: &str, source: Value) -> String {
     name
 }
 
-/// Returns a name for a volume with `source`, and whether it exists: that of an equal volume from an earlier
-/// invocation, or an unused name.
+/// Returns the name of the pod's volume with `source` and true, or an unused name and false. Only an earlier call of
+/// the webhook creates such a volume under a name that starts with `base`.
 fn volume_name(planner: &Planner<'_>, base: &str, source: &Value) -> (String, bool) {
     let mut name = base.to_owned();
     for count in 2_u32.. {
-        match volume_of(planner, &name) {
+        match find_volume(planner, &name) {
             None => break,
             Some(found) if covers(found, source) => return (name, true),
             Some(_) => name = format!("{base}-{count}"),
@@ -177,7 +178,7 @@ fn volume_name(planner: &Planner<'_>, base: &str, source: &Value) -> (String, bo
 }
 
 /// Returns the pod's volume with this name.
-pub(super) fn volume_of<'a>(planner: &Planner<'a>, name: &str) -> Option<&'a Value> {
+pub(super) fn find_volume<'a>(planner: &Planner<'a>, name: &str) -> Option<&'a Value> {
     planner.spec_items("volumes").find(|volume| volume.get("name").and_then(Value::as_str) == Some(name))
 }
 

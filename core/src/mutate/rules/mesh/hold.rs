@@ -1,10 +1,9 @@
 //! Rule `mesh.hold`: delays the application until istio-proxy is ready, so that its first connections do not fail.
 //!
-//! A pod may already have a proxy for two reasons: the pod was created from an injected template, or Istio has injected
-//! it in this admission request. In the first case, Istio injects it again and reads the annotation; in the second, it
-//! has read the annotation already. The pod does not show which case applies. The rule works in both if
-//! Istio is called after this webhook: the first call adds the annotation, and a reinvocation finds it and only reports
-//! what Istio rendered.
+//! A pod may already have a proxy for two reasons: its template was injected, or Istio has injected the pod in this
+//! admission request. In the first case, Istio injects the pod again and then reads the annotation; in the second,
+//! Istio has already read the annotation. The pod does not show which case applies. The rule works in both if Istio is
+//! called after this webhook: the first call adds the annotation, and a reinvocation only reports what Istio rendered.
 
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
         return RuleDecision::skipped(Reason::HoldOff);
     }
     match (context.injection, context.proxy) {
-        (Injection::NotExpected(why), None) => RuleDecision::skipped(why.into()),
+        (Injection::NotExpected(reason), None) => RuleDecision::skipped(reason.into()),
         _ if context.pod.is_gateway() => RuleDecision::skipped(Reason::GatewayPod),
         (Injection::NotExpected(_), Some(proxy)) => decide_by_proxy(context, proxy, plan),
         (Injection::Expected, _) if plan.label(keys::SIDECAR_INJECT) == Some("false") => {

@@ -24,7 +24,7 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
         return RuleDecision::skipped(Reason::AlreadyInjected);
     }
     match context.injection {
-        Injection::NotExpected(why) => RuleDecision::skipped(why.into()),
+        Injection::NotExpected(reason) => RuleDecision::skipped(reason.into()),
         // Istio would move the proxy to the init containers, and the apiserver rejects a gateway pod without
         // containers.
         Injection::Expected if context.pod.is_gateway() => RuleDecision::skipped(Reason::GatewayPod),

@@ -1,4 +1,4 @@
-//! Rule `mesh.traffic`: lets traffic of the main containers bypass Envoy. NCCL and gloo open ephemeral ports between
+//! Rule `mesh.traffic`: lets traffic of the main containers bypass Envoy. NCCL and Gloo open ephemeral ports between
 //! pods and hang if a proxy captures them. A label selects the mode, else the pod's fabric profile, else the
 //! configuration.
 
@@ -77,8 +77,8 @@ fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
 
 /// Disables capture. Istio reads the annotations at every injection, even into a pod that already has a proxy.
 fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
-    if let Injection::NotExpected(why) = context.injection {
-        return RuleDecision::skipped(if context.proxy.is_some() { Reason::AlreadyInjected } else { why.into() });
+    if let Injection::NotExpected(reason) = context.injection {
+        return RuleDecision::skipped(if context.proxy.is_some() { Reason::AlreadyInjected } else { reason.into() });
     }
     if context.pod.is_gateway() {
         return RuleDecision::skipped(Reason::GatewayPod);
@@ -107,7 +107,7 @@ fn disable_injection(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         return RuleDecision::skipped(Reason::InjectionSetByUser).with_field(annotation_pointer(keys::SIDECAR_INJECT));
     }
     match context.injection {
-        Injection::NotExpected(why) => RuleDecision::skipped(why.into()),
+        Injection::NotExpected(reason) => RuleDecision::skipped(reason.into()),
         // Only injection completes the container: its image is usually `auto`, which no registry has.
         Injection::Expected if context.pod.proxy_container().is_some() => {
             RuleDecision::skipped(Reason::ProxyCustomized)
