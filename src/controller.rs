@@ -111,7 +111,7 @@ pub struct BuildError(#[source] std::io::Error);
 
 impl Controller {
     /// Creates the controller and logs the bound address. Cancel `shutdown` to stop [`Self::run`].
-    pub fn new(parts: Dependencies, shutdown: CancellationToken) -> Result<Self, BuildError> {
+    pub fn new(dependencies: Dependencies, shutdown: CancellationToken) -> Result<Self, BuildError> {
         let Dependencies {
             admin,
             client,
@@ -124,9 +124,9 @@ impl Controller {
             pins,
             candidate,
             installation,
-            config_map_namespace: configured_in,
+            config_map_namespace,
             grace,
-        } = parts;
+        } = dependencies;
         let address = admin.local_addr().map_err(BuildError)?;
         tracing::info!(target: LISTENING, admin = %address, "listening");
         let readiness = {
@@ -148,7 +148,7 @@ impl Controller {
             Arc::clone(&metrics),
             Arc::clone(&publisher),
         );
-        let rejected = configured_in.map(|namespace| {
+        let rejected = config_map_namespace.map(|namespace| {
             rejected::publish(
                 client.clone(),
                 namespace,

@@ -1,6 +1,6 @@
 //! The admission webhook server.
 //!
-//! [`Webhook::new`] wires the server and [`Webhook::run`] serves. Listeners, clock, caches and the shutdown token are
+//! [`Webhook::new`] creates the server and [`Webhook::run`] serves. Listeners, clock, caches and the shutdown token are
 //! arguments, so that tests need neither a cluster nor a fixed port. This module handles bodies, deadlines and metrics;
 //! [`trainmesh_core::webhook`] computes the response.
 //!
@@ -84,8 +84,8 @@ pub struct Drain {
 
 /// A webhook server that has not started yet.
 pub struct Webhook {
-    calls: Server,
-    admin: Server,
+    admission_server: Server,
+    admin_server: Server,
     shutdown: CancellationToken,
     drain: Drain,
 }
@@ -103,11 +103,11 @@ pub enum BuildError {
 
 impl Webhook {
     /// Creates the server and logs the bound addresses. Cancel `shutdown` to stop [`Self::run`].
-    pub fn new(parts: Dependencies, shutdown: CancellationToken) -> Result<Self, BuildError> {
+    pub fn new(dependencies: Dependencies, shutdown: CancellationToken) -> Result<Self, BuildError> {
         let Dependencies {
             listener,
             admin,
-            certificate: served,
+            certificate: resolver,
             client_verifier: clients,
             namespaces,
             facts,
@@ -117,17 +117,17 @@ impl Webhook {
             readiness,
             clock,
             drain,
-        } = parts;
+        } = dependencies;
         let address = listener.local_addr().map_err(BuildError::Address)?;
         let admin_address = admin.local_addr().map_err(BuildError::Address)?;
         tracing::info!(target: LISTENING, listen = %address, admin = %admin_address, "listening");
 
-        let tls = TlsAcceptor::from(tls::server_config(Arc::clone(&served), clients).map_err(BuildError::Tls)?);
+        let tls = TlsAcceptor::from(tls::server_config(Arc::clone(&resolver), clients).map_err(BuildError::Tls)?);
         let readiness = {
             let (settings, shutdown) = (Arc::clone(&settings), shutdown.clone());
             readiness
                 .with("no valid certificate", move || {
-                    served.current().is_some_and(|certificate| certificate.is_valid_at(clock()))
+                    resolver.current().is_some_and(|certificate| certificate.is_valid_at(clock()))
                 })
                 .with("no valid configuration", move || settings.active().is_some())
                 .with("shutting down", move || !shutdown.is_cancelled())
@@ -136,8 +136,8 @@ impl Webhook {
         let admission = Arc::new(AdmissionHandler::new(reviewer, Arc::clone(&metrics)));
         let routes = routes::router(&admission);
         Ok(Self {
-            calls: Server::tls(listener, tls, routes, Arc::clone(&metrics)),
-            admin: Server::plain(admin, telemetry::router(readiness, Arc::clone(&metrics)), metrics),
+            admission_server: Server::tls(listener, tls, routes, Arc::clone(&metrics)),
+            admin_server: Server::plain(admin, telemetry::router(readiness, Arc::clone(&metrics)), metrics),
             shutdown,
             drain,
         })
@@ -145,7 +145,7 @@ impl Webhook {
 
     /// Serves until shutdown, then drains.
     pub async fn run(self) {
-        let Self { calls, admin, shutdown, drain: Drain { wait, grace } } = self;
+        let Self { admission_server, admin_server, shutdown, drain: Drain { wait, grace } } = self;
         let stop = Shutdown::default();
         let drain_and_close = async {
             shutdown.cancelled().await;
@@ -159,10 +159,10 @@ impl Webhook {
         // The admin port is served until all calls have completed.
         let stop_admin = Shutdown::default();
         let calls = async {
-            tokio::join!(calls.run(stop.clone(), grace), drain_and_close);
+            tokio::join!(admission_server.run(stop.clone(), grace), drain_and_close);
             stop_admin.close();
         };
-        tokio::join!(calls, admin.run(stop_admin.clone(), Duration::ZERO));
+        tokio::join!(calls, admin_server.run(stop_admin.clone(), Duration::ZERO));
         tracing::info!("drained");
     }
 }

@@ -181,7 +181,7 @@ impl Preview {
             report.invalid.iter().map(|field| (field.pointer.clone(), field.to_string())).collect();
         let input = LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, ..input };
         let mut findings = lint(&input, &config.fabric.lint);
-        // The Namespace itself has a warning.
+        // A warning about the Namespace document already reports them.
         if self.context.has_namespace(namespace) {
             findings.retain(|finding| finding.code != OWN_KEYS.code() || finding.subject != NAMESPACE_FIELD);
         }

@@ -73,10 +73,10 @@ enum Source {
 }
 
 impl Source {
-    fn served(&self) -> Arc<CertificateResolver> {
+    fn resolver(&self) -> Arc<CertificateResolver> {
         match self {
-            Self::Files(files) => files.served(),
-            Self::Secret(secret) => secret.served(),
+            Self::Files(files) => files.resolver(),
+            Self::Secret(secret) => secret.resolver(),
         }
     }
 
@@ -122,7 +122,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let parts = Dependencies {
         listener: bind(*listen)?,
         admin: bind(server.admin_listen)?,
-        certificate: certificate.served(),
+        certificate: certificate.resolver(),
         client_verifier: client_ca.as_ref().map(ClientCaFile::verifier),
         namespaces: Arc::clone(&namespaces) as _,
         facts: facts.facts(),

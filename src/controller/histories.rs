@@ -49,8 +49,9 @@ impl PodHistories {
         Self { pods: Mutex::default(), metrics }
     }
 
-    /// Decides about the pod `uid` and records the decision atomically, so that of concurrent callers only one acts or
-    /// findings. `in_flight_until` is the time until which an action counts as in flight; with `None`, no start is recorded.
+    /// Decides about the pod `uid` and records the decision atomically, so that only one of several concurrent callers
+    /// acts or publishes a finding. `in_flight_until` is the time until which an action counts as in flight; with
+    /// `None`, no start is recorded.
     pub(super) fn decide(
         &self,
         uid: &str,

@@ -18,7 +18,7 @@ use trainmesh_core::scope::Mode;
 const MAX_BYTES: usize = 256 * 1024;
 
 /// Returns true if the webhook, had it been called, would have annotated the pod. `since` is the time at which the
-/// current namespace labels were first observed; nothing is known about pods from before.
+/// current namespace labels were first observed: the labels at the creation of older pods are unknown.
 pub(super) fn is_candidate(facts: &PodFacts, mode: Mode, since: Timestamp) -> bool {
     // Audit mode leaves no annotation.
     let leaves_annotation = mode != Mode::Audit;

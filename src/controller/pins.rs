@@ -59,15 +59,15 @@ impl PinWriter {
         loop {
             gangs.mark_unchanged();
             updates.mark_unchanged();
-            let done = self.sync().await;
-            if let Err(error) = &done {
+            let result = self.sync().await;
+            if let Err(error) = &result {
                 tracing::warn!("{}", chain(error));
             }
-            let retry = !matches!(done, Ok(SyncOutcome::Unchanged | SyncOutcome::Written));
+            let retry = !matches!(result, Ok(SyncOutcome::Unchanged | SyncOutcome::Written));
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = sleep(if done.is_ok() { INTERVAL } else { RETRY }) => {}
+                () = sleep(if result.is_ok() { INTERVAL } else { RETRY }) => {}
             }
             if retry {
                 continue;

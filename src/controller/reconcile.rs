@@ -111,8 +111,8 @@ async fn run_decisions(pod: &WatchedPod, context: &Context) -> Action {
         let facts = current.as_ref().map_or(&pod.facts, |current| &current.facts);
         let Some(active) = context.settings.active() else { break };
         let limit = active.config.termination.attempt_timeout.0;
-        let claim = permit.is_some().then(|| Timestamp::now() + limit + IN_FLIGHT_MARGIN);
-        match context.decide(facts, &active, claim) {
+        let in_flight_until = permit.is_some().then(|| Timestamp::now() + limit + IN_FLIGHT_MARGIN);
+        match context.decide(facts, &active, in_flight_until) {
             None => return Action::requeue(RETRY_DELAY),
             Some(Decision::Wait { until, .. }) => return requeue_at(until),
             Some(Decision::Skip(_)) => return Action::await_change(),

@@ -27,8 +27,8 @@ pub(super) fn events() -> Bucket {
     Bucket::new(EVENTS.0, EVENTS.1)
 }
 
-/// Returns true if the refusals of `pod` are to be published now. Returns true once per pod; if the rate limit is
-/// reached, they stay due.
+/// Returns true, once per pod, if the refusals of `pod` must be published now. If the rate limit is reached, they stay
+/// due.
 pub(super) fn take_due(pod: &WatchedPod, context: &Context) -> bool {
     let WatchedPod { facts, refusals, .. } = pod;
     if refusals.is_empty() {
@@ -49,7 +49,7 @@ pub(super) async fn publish(pod: &WatchedPod, publisher: &Publisher) {
     publisher.publish(&object, FindingCode::RuleRefused, note(facts, refusals)).await;
 }
 
-/// Returns true if the webhook can have written the refusals of a pod, in a namespace with this mode, and they are recent.
+/// Returns true if the refusals of a pod are recent, and the webhook can have written them in a namespace with `mode`.
 /// In other namespaces the annotation was copied.
 fn is_candidate(facts: &PodFacts, mode: Option<Mode>, now: Timestamp) -> bool {
     let is_recent = facts.created.is_some_and(|created| now.duration_since(created).unsigned_abs() <= MAX_AGE);

@@ -41,7 +41,7 @@ pub(super) struct AdmissionHandler {
     reviewer: Arc<Reviewer>,
     metrics: Arc<Metrics>,
     budget: Budget,
-    pool: ReviewLimiter,
+    limiter: ReviewLimiter,
     warnings: Bucket,
 }
 
@@ -71,7 +71,7 @@ impl AdmissionHandler {
             reviewer: Arc::new(reviewer),
             metrics,
             budget: Budget::new(),
-            pool: ReviewLimiter::new(),
+            limiter: ReviewLimiter::new(),
             warnings: Bucket::new(WARNING_RATE.0, WARNING_RATE.1),
         }
     }
@@ -118,7 +118,7 @@ impl AdmissionHandler {
         loop {
             let (reviewer, length) = (Arc::clone(&self.reviewer), body.bytes.len());
             let attempt = move || reviewer.try_review(mode, body, labels, started);
-            match self.pool.run(length, attempt).await?? {
+            match self.limiter.run(length, attempt).await?? {
                 ReviewAttempt::Complete(response) => return Ok(response),
                 ReviewAttempt::NamespaceUnknown { namespace, body: returned } => {
                     labels = Some(self.reviewer.namespaces.look_up(&namespace).await?);

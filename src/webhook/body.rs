@@ -23,14 +23,14 @@ pub(super) struct BufferedBody {
     _reservation: Reservation,
 }
 
-/// Reads `body` of a call that must complete within `time`.
-pub(super) async fn read(mut body: Body, budget: &Budget, time: Duration) -> Result<BufferedBody, Failure> {
+/// Reads `body` of a call that must complete within `time_limit`.
+pub(super) async fn read(mut body: Body, budget: &Budget, time_limit: Duration) -> Result<BufferedBody, Failure> {
     let length = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     if length.is_some_and(|length| length > MAX_BODY) {
         return Err(Failure::TooLarge);
     }
     // Half of the time is reserved for the response.
-    let deadline = Instant::now() + RECEIVE_TIMEOUT.min(time / 2);
+    let deadline = Instant::now() + RECEIVE_TIMEOUT.min(time_limit / 2);
     let mut reservation = budget.begin(length);
     let max_capacity = length.unwrap_or(MAX_BODY);
     let mut bytes = Vec::new();

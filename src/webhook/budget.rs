@@ -31,7 +31,7 @@ pub(super) struct Budget {
 /// Memory reserved for a body, released on drop.
 pub(super) struct Reservation {
     share: Arc<Share>,
-    number: u64,
+    id: u64,
     evicted: Arc<Notify>,
     held: Option<OwnedSemaphorePermit>,
 }
@@ -39,9 +39,9 @@ pub(super) struct Reservation {
 /// Reason why a body gets no memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReserveError {
-    /// It was evicted in favor of others.
+    /// The body was evicted in favor of others.
     Evicted,
-    /// None became available in time.
+    /// No memory became available in time.
     Timeout,
 }
 
@@ -55,7 +55,7 @@ struct Share {
 /// Bodies that are being received, oldest first.
 #[derive(Default)]
 struct IncompleteBodies {
-    next: u64,
+    next_id: u64,
     bodies: BTreeMap<u64, IncompleteBody>,
 }
 
@@ -75,8 +75,8 @@ impl Budget {
         let small = length.is_some_and(|length| length <= LARGE_BODY);
         let share = Arc::clone(if small { &self.small } else { &self.large });
         let evicted = Arc::new(Notify::new());
-        let number = share.lock().add(Arc::clone(&evicted));
-        Reservation { share, number, evicted, held: None }
+        let id = share.lock().add(Arc::clone(&evicted));
+        Reservation { share, id, evicted, held: None }
     }
 }
 
@@ -90,7 +90,7 @@ impl Reservation {
             let waiting = timeout_at(deadline, self.wait(permits, bytes));
             waiting.await.map_err(|_| ReserveError::Timeout)?.ok_or(ReserveError::Evicted)?
         };
-        if let Some(receiving) = self.share.lock().bodies.get_mut(&self.number) {
+        if let Some(receiving) = self.share.lock().bodies.get_mut(&self.id) {
             receiving.held += bytes;
         }
         match &mut self.held {
@@ -107,14 +107,14 @@ impl Reservation {
 
     /// Marks the body as complete: it can no longer be evicted.
     pub(super) fn complete(&self) {
-        self.share.lock().bodies.remove(&self.number);
+        self.share.lock().bodies.remove(&self.id);
     }
 
     /// Waits for `permits`; returns `None` if this body is evicted meanwhile.
     async fn wait(&self, permits: u32, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let mut permit = std::pin::pin!(Arc::clone(&self.share.free).acquire_many_owned(permits));
         loop {
-            self.share.lock().evict(bytes, self.share.grace, self.number);
+            self.share.lock().evict(bytes, self.share.grace, self.id);
             tokio::select! {
                 biased;
                 () = self.evicted() => return None,
@@ -144,17 +144,17 @@ impl Share {
 
 impl IncompleteBodies {
     fn add(&mut self, evicted: Arc<Notify>) -> u64 {
-        let number = self.next;
-        self.next += 1;
-        self.bodies.insert(number, IncompleteBody { since: Instant::now(), held: 0, evicted });
-        number
+        let id = self.next_id;
+        self.next_id += 1;
+        self.bodies.insert(id, IncompleteBody { since: Instant::now(), held: 0, evicted });
+        id
     }
 
-    /// Evicts the oldest bodies that hold memory, except `number`, until `bytes` are available.
-    fn evict(&mut self, bytes: usize, grace: Duration, number: u64) {
+    /// Evicts the oldest bodies that hold memory, except `id`, until `bytes` are available.
+    fn evict(&mut self, bytes: usize, grace: Duration, id: u64) {
         let mut freed = 0;
         self.bodies.retain(|&found, body| {
-            if freed >= bytes || found == number || body.held == 0 || body.since.elapsed() < grace {
+            if freed >= bytes || found == id || body.held == 0 || body.since.elapsed() < grace {
                 return true;
             }
             freed += body.held;

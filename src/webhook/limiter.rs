@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::limits::LARGE_BODY;
 
 /// Bytes of small bodies under review at a time. Some JSON takes 150 times its length, including the copy for
-/// verification: this limit keeps it below 20 MiB and still keeps two cores busy.
+/// verification: the limit bounds the memory to 20 MiB and still keeps two cores busy.
 const SMALL_BYTES: usize = 2 * LARGE_BODY;
 /// Minimum number of permits of a body: the patch of a fabric adds about this much to every pod.
 const MIN_BYTES: usize = 16 * 1024;

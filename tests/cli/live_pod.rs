@@ -129,7 +129,7 @@ const EXPLAIN: &str = "preview llama-0 -n team-a --cluster";
     enabled(),
     &[
         "mesh.hold            skipped  MissedByWebhook  the pod lacks the change: ",
-        "webhook: has not changed the pod, although rules would change it: it was not available when the pod was created \
+        "webhook: has not changed the pod, although rules would change it: the webhook was not available when the pod was created \
          (failurePolicy: Ignore), or the configuration was changed afterwards. Create it again\n",
     ]
 )]

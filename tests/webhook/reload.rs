@@ -28,7 +28,7 @@ async fn the_certificate_is_reloaded_when_its_files_change() {
     fs::write(&key, &first.key).unwrap();
     let metrics = Arc::new(Metrics::default());
     let files = CertificateFiles::load(chain.clone(), key.clone(), Arc::clone(&metrics)).await.unwrap();
-    let server = TestServer::start(&first, files.served(), IMMEDIATE).await;
+    let server = TestServer::start(&first, files.resolver(), IMMEDIATE).await;
     server.settings.apply(&ConfigUpdate::Absent, "test").unwrap();
     let stop = CancellationToken::new();
     let following = tokio::spawn(files.run(POLL_INTERVAL, stop.clone()));

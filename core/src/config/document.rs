@@ -14,7 +14,7 @@ pub const KIND: &str = "TrainmeshConfiguration";
 /// Maximum size of the text in bytes. A `ConfigMap` has at most 1 MiB, and its manifest indents every line.
 pub const MAX_TEXT: usize = 2 << 20;
 /// Advice for a profile in place of a configuration.
-const PROFILE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
+const PROFILE_ADVICE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
                        `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
 /// Values of the Helm chart. A file with one of them, and without `apiVersion` and `kind`, is a file of values.
 pub const HELM_VALUES: [&str; 18] = [
@@ -59,7 +59,7 @@ pub(super) struct Document<'a> {
 
 /// Parses a configuration, or a `ConfigMap` or Helm values that contain one. Problems refer to lines of `text`.
 pub(super) fn parse(text: &str) -> Result<Configuration, Vec<Problem>> {
-    let tree = tree(text)?;
+    let tree = parse_tree(text)?;
     let root = tree.root();
     let is_config_map = root.get("kind").is_some_and(|kind| kind.value == "ConfigMap");
     if is_config_map { parse_config_map(text, root) } else { parse_root(root) }
@@ -78,15 +78,15 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
         return parse_helm_values(root);
     }
     read_root(root, |fields| {
-        fields.constant("apiVersion", API_VERSION);
-        fields.constant("kind", KIND);
+        fields.require_constant("apiVersion", API_VERSION);
+        fields.require_constant("kind", KIND);
         Configuration::read(fields)
     })
 }
 
 /// Returns how to use a fabric profile, followed by the problems in it.
 fn bare_profile(root: Node<'_>) -> Vec<Problem> {
-    let advice = Problem { line: None, field: String::new(), message: PROFILE.to_owned() };
+    let advice = Problem { line: None, field: String::new(), message: PROFILE_ADVICE.to_owned() };
     [advice].into_iter().chain(read_root(root, Profile::read).err().into_iter().flatten()).collect()
 }
 
@@ -126,7 +126,7 @@ fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Pro
         let found = type_name(value.value);
         return Err(problem(line, format!("expected the text of a configuration, found {found}: write it after |")));
     };
-    tree(inner).and_then(|tree| parse_root(tree.root())).map_err(|mut problems| {
+    parse_tree(inner).and_then(|tree| parse_root(tree.root())).map_err(|mut problems| {
         for problem in &mut problems {
             problem.line = Some(outer_line(text, line, inner, problem.line));
         }
@@ -134,7 +134,7 @@ fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Pro
     })
 }
 
-fn tree(text: &str) -> Result<Tree, Vec<Problem>> {
+fn parse_tree(text: &str) -> Result<Tree, Vec<Problem>> {
     if text.len() > MAX_TEXT {
         let message = format!("exceeds the limit of {} MiB", MAX_TEXT >> 20);
         return Err(vec![Problem { line: None, field: String::new(), message }]);

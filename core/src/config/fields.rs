@@ -98,7 +98,7 @@ impl Fields<'_> {
     }
 
     /// Records a problem unless field `name` has the value `expected`.
-    pub(crate) fn constant(&mut self, name: &str, expected: &str) {
+    pub(crate) fn require_constant(&mut self, name: &str, expected: &str) {
         let Some(node) = self.take(name) else {
             return self.report(self.node.line, name, format!("missing: expected {expected}"));
         };

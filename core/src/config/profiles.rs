@@ -116,20 +116,20 @@ impl Profiles {
         self.0.contains_key(name)
     }
 
-    /// Returns the profile name that is similar to `typed`, if any.
+    /// Returns the profile name that is similar to `name`, if any.
     #[must_use]
-    pub fn suggestion(&self, typed: &str) -> Option<&str> {
+    pub fn suggestion(&self, name: &str) -> Option<&str> {
         let names: Vec<&str> = self.all().into_keys().collect();
-        nearest(typed, &names)
+        nearest(name, &names)
     }
 
-    /// Returns the profile name that is most similar to `typed`.
+    /// Returns the profile name that is most similar to `name`.
     #[must_use]
-    pub fn most_similar(&self, typed: &str) -> Option<&str> {
-        if typed.len() > MAX_COMPARED {
+    pub fn most_similar(&self, name: &str) -> Option<&str> {
+        if name.len() > MAX_COMPARED {
             return None;
         }
-        self.all().into_keys().min_by_key(|name| strsim::osa_distance(typed, name))
+        self.all().into_keys().min_by_key(|known| strsim::osa_distance(name, known))
     }
 }
 

@@ -36,7 +36,7 @@ pub fn dry_run_pod(pod: &Value) -> Value {
 #[must_use]
 pub fn find_differences(report: &PodReport, live: &Value) -> Vec<FieldDifference> {
     let applied = PointerBuf::from_tokens(["metadata", "annotations", keys::APPLIED]);
-    let written = report.patch.operations().iter().filter_map(leaf_path).map(ToString::to_string);
+    let written = report.patch.operations().iter().filter_map(written_field).map(ToString::to_string);
     // If the preview changes nothing, the annotation shows that trainmesh in the cluster still changed the pod.
     let unexpected = report.patch.is_empty().then(|| applied.to_string());
     let compare = |field: String| {
@@ -47,7 +47,7 @@ pub fn find_differences(report: &PodReport, live: &Value) -> Vec<FieldDifference
 }
 
 /// Returns the field of an operation, or `None` if it only creates a parent object.
-fn leaf_path(operation: &PatchOperation) -> Option<&str> {
+fn written_field(operation: &PatchOperation) -> Option<&str> {
     match operation {
         PatchOperation::Add(add) if add.value.is_object() => None,
         other => Some(other.path().as_str()),

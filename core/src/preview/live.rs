@@ -1,5 +1,5 @@
 //! Explains a pod that exists in a cluster: what the webhook applied and refused when the pod was created, according to
-//! the pod's annotations, and what it would decide now about the other rules.
+//! the pod's annotations, and what the webhook would decide now about the other rules.
 
 mod recorded;
 
@@ -31,7 +31,7 @@ pub struct LivePod<'a> {
     pub namespace: &'a str,
     /// The pod, as the apiserver returns it.
     pub pod: &'a Value,
-    /// Time since which the namespace has had the label that opts in, at the latest; `None` if unknown.
+    /// Latest time at which the opt-in label of the namespace may have been set; `None` if unknown.
     pub opted_in_since: Option<Timestamp>,
 }
 
@@ -40,7 +40,7 @@ pub struct LivePod<'a> {
 pub struct LiveNamespace {
     /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// Time since which the namespace has had the label that opts in, at the latest; `None` if unknown.
+    /// Latest time at which the opt-in label of the namespace may have been set; `None` if unknown.
     pub opted_in_since: Option<Timestamp>,
 }
 
@@ -73,9 +73,9 @@ codes! {
 }
 
 impl Preview {
-    /// Explains a pod that exists in a cluster. The rules of the report are those that the pod's annotations record; the
-    /// others are decided by the current labels and configuration. The patch is empty: a pod is changed only when it is
-    /// created.
+    /// Explains a pod that exists in a cluster. The report contains the decisions that the pod's annotations record; for
+    /// the other rules, the current labels and configuration decide. The patch is empty, because a pod is changed only
+    /// when it is created.
     #[must_use]
     pub fn live_pod(&self, live: &LivePod<'_>) -> PodReport {
         let LivePod { namespace, pod: raw, .. } = *live;
@@ -147,27 +147,27 @@ fn explain(live: &LivePod<'_>, recorded: &Recorded, snapshot: &Snapshot<'_>) -> 
     if let Some(metadata) = pod.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("deletionTimestamp");
     }
-    let mut now = mutate(&before_injection(&pod), snapshot);
+    let mut current = mutate(&before_injection(&pod), snapshot);
     if snapshot.mode == Mode::Audit {
-        return (now, WebhookTrace::new(WebhookResult::Audited, None));
+        return (current, WebhookTrace::new(WebhookResult::Audited, None));
     }
     let missed = missed_rules(&pod, snapshot);
     let is_unrecorded = |rule: &RuleOutcome| rule.outcome == Verdict::Refused && snapshot.mode == Mode::Enabled;
     let trace = if !recorded.is_empty() {
         WebhookTrace::new(WebhookResult::Handled, None)
-    } else if missed.is_empty() && !now.rules.iter().any(is_unrecorded) {
+    } else if missed.is_empty() && !current.rules.iter().any(is_unrecorded) {
         WebhookTrace::new(WebhookResult::NotNeeded, None)
     } else {
         WebhookTrace::new(WebhookResult::Missed, Some(&cause(live)))
     };
     let rendered = draft(&pod, snapshot).rules;
-    let rules = now.rules.into_iter().map(|rule| {
+    let rules = current.rules.into_iter().map(|rule| {
         let rendered = rendered.iter().find(|rendered| rendered.rule == rule.rule);
         let is_missed = missed.contains(&rule.rule);
         recorded.decision(rule, rendered, is_missed)
     });
-    now.rules = rules.collect();
-    (now, WebhookTrace { fabric: recorded.fabric.clone(), ..trace })
+    current.rules = rules.collect();
+    (current, WebhookTrace { fabric: recorded.fabric.clone(), ..trace })
 }
 
 /// Returns the probable cause of a missed pod.
@@ -178,11 +178,11 @@ fn cause(live: &LivePod<'_>) -> String {
         Some((since, created)) if since > created => {
             format!("the labels of the namespace were changed at {since}, after the pod was created. Create it again")
         }
-        Some(_) => "it was not available when the pod was created (failurePolicy: Ignore), or the configuration was \
+        Some(_) => "the webhook was not available when the pod was created (failurePolicy: Ignore), or the configuration was \
                     changed afterwards. Create it again"
             .to_owned(),
         None => {
-            "it was not available when the pod was created (failurePolicy: Ignore), or the labels of the namespace \
+            "the webhook was not available when the pod was created (failurePolicy: Ignore), or the labels of the namespace \
                  or the configuration were changed afterwards. Create it again"
                 .to_owned()
         }

@@ -1,4 +1,5 @@
-//! Labels and annotations of trainmesh on a workload, where they have no effect: only those of pods and Namespaces have.
+//! Labels and annotations of trainmesh on a workload, where they have no effect: trainmesh reads those of pods and
+//! Namespaces only.
 
 use serde_json::{Map, Value};
 
@@ -22,8 +23,8 @@ const MAX_WARNINGS: usize = 20;
 /// Fields that an operator merges into pods in its own way, so that they may have an effect: those of a `TrainJob`.
 const PATCHES: [&str; 3] = ["podSpecOverrides", "podTemplateOverrides", "runtimePatches"];
 
-/// Returns a warning of FP045 for each label and annotation of trainmesh on `document`, an object of this kind with these
-/// pods, that none of the pods gets.
+/// Returns a warning of FP045 for each label and annotation of trainmesh on `document` that none of its pods gets.
+/// `kind` is the kind of the document, and `reports` contains its pods.
 pub(super) fn warnings(
     document: &Document,
     kind: &str,
@@ -34,7 +35,7 @@ pub(super) fn warnings(
     if kind != "Pod" {
         collect(&document.value, "", &mut entries);
     }
-    entries.retain(|entry| !reports.iter().any(|report| has(&report.original, entry)));
+    entries.retain(|entry| !reports.iter().any(|report| has_entry(&report.original, entry)));
     entries.truncate(MAX_WARNINGS);
     let templates = hints::templates(&document.value);
     let name = super::name_of(document);
@@ -82,6 +83,6 @@ fn collect<'manifest>(value: &'manifest Value, path: &str, found: &mut Vec<Entry
 }
 
 /// Returns true if `pod` has `entry`: the operator copies it.
-fn has(pod: &Value, entry: &Entry<'_>) -> bool {
+fn has_entry(pod: &Value, entry: &Entry<'_>) -> bool {
     pod.get("metadata").and_then(|metadata| metadata.get(entry.map)?.get(entry.key)) == Some(entry.value)
 }

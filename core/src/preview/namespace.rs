@@ -6,8 +6,8 @@ use crate::finding::{Finding, Severity};
 use crate::lint::namespace_labels_without_effect;
 use crate::manifest::{Document, DocumentWarning};
 
-/// Returns warnings about the labels of a Namespace that have no effect. They would otherwise show only on its pods, which
-/// are often in other files.
+/// Returns warnings about the labels of a Namespace that have no effect. Without them, only the pods of the Namespace,
+/// which are often in other files, would show the problem.
 pub(super) fn label_warnings(namespace: &Document, fabric: &Fabric) -> Vec<DocumentWarning> {
     let labels = manifest_context::labels(&namespace.value);
     let findings = namespace_labels_without_effect(&labels, fabric).into_iter();

@@ -10,7 +10,7 @@ use super::limits::{MAX_ACTIONS, MAX_PER_NODE};
 const FIRST_PENALTY: Duration = Duration::from_secs(30);
 /// Upper bound: a namespace whose pods have been fixed recovers within minutes.
 const MAX_PENALTY: Duration = Duration::from_mins(10);
-/// Time for which an idle namespace is remembered: the jobs of a team tend to complete within the same hour.
+/// Time for which the entry of an idle namespace is kept: the jobs of a team tend to complete within the same hour.
 const RETENTION: Duration = Duration::from_hours(1);
 
 /// A namespace with queued pods, running actions, or actions within the last hour.
@@ -135,8 +135,8 @@ impl<T> Namespace<T> {
     }
 }
 
-fn penalty(strikes: u32) -> Duration {
-    FIRST_PENALTY.saturating_mul(1 << strikes.saturating_sub(1).min(16)).min(MAX_PENALTY)
+fn penalty(slow_actions: u32) -> Duration {
+    FIRST_PENALTY.saturating_mul(1 << slow_actions.saturating_sub(1).min(16)).min(MAX_PENALTY)
 }
 
 #[cfg(test)]

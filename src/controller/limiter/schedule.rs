@@ -60,9 +60,9 @@ pub(super) enum Next<T> {
     Idle,
 }
 
-/// Admission of a queued pod.
+/// Decision about a queued pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Admission {
+enum QueueDecision {
     Grant,
     /// As a probe of the node.
     Probe,
@@ -112,7 +112,7 @@ impl<T> Schedule<T> {
     pub(super) fn next(&mut self, now: Instant) -> Next<T> {
         for index in 0..self.order.len() {
             let Some((position, admission)) = self.first_admissible(index, now) else { continue };
-            if matches!(admission, Admission::Grant | Admission::Probe)
+            if matches!(admission, QueueDecision::Grant | QueueDecision::Probe)
                 && let Err(time) = self.bucket.try_take_at(now)
             {
                 return Next::WaitUntil(time);
@@ -125,13 +125,13 @@ impl<T> Schedule<T> {
                 self.order.push_back(name.clone());
             }
             let stage = match admission {
-                Admission::Reject(wait) => return Next::Reject(waiter, wait),
-                Admission::Grant => {
+                QueueDecision::Reject(wait) => return Next::Reject(waiter, wait),
+                QueueDecision::Grant => {
                     self.turns += 1;
                     namespace.charge(&node, now);
                     Stage::Turn
                 }
-                Admission::Probe => {
+                QueueDecision::Probe => {
                     self.probes += 1;
                     self.node(&node, now).start_probe(now);
                     Stage::Probe
@@ -239,7 +239,7 @@ impl<T> Schedule<T> {
     }
 
     /// Returns the first pod in the queue of the namespace at `index` that can be admitted or rejected.
-    fn first_admissible(&self, index: usize, now: Instant) -> Option<(usize, Admission)> {
+    fn first_admissible(&self, index: usize, now: Instant) -> Option<(usize, QueueDecision)> {
         let namespace = self.namespaces.get(self.order.get(index)?)?;
         let class = namespace.class(now);
         // Checked first, because it stops most queues without a scan.
@@ -249,13 +249,13 @@ impl<T> Schedule<T> {
         namespace.queue.iter().enumerate().find_map(|(position, (node, _))| {
             let known = self.nodes.get(node);
             let admission = match known.map_or(Health::Reachable, |node| node.health(now)) {
-                Health::Paused(wait) => Admission::Reject(wait),
-                Health::ProbeDue if self.probes < MAX_PROBES => Admission::Probe,
-                Health::ProbeDue => Admission::Reject(PROBE_DELAY),
+                Health::Paused(wait) => QueueDecision::Reject(wait),
+                Health::ProbeDue if self.probes < MAX_PROBES => QueueDecision::Probe,
+                Health::ProbeDue => QueueDecision::Reject(PROBE_DELAY),
                 Health::Reachable => {
                     let is_free =
                         namespace.has_capacity_on(node, now) && known.is_none_or(|node| has_slot_on(node, class));
-                    return is_free.then_some((position, Admission::Grant));
+                    return is_free.then_some((position, QueueDecision::Grant));
                 }
             };
             Some((position, admission))

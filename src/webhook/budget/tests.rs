@@ -55,7 +55,7 @@ async fn complete_bodies_are_never_evicted() {
 }
 
 #[tokio::test]
-async fn large_bodies_leave_the_budget_of_small_ones() {
+async fn large_bodies_do_not_use_the_budget_of_small_ones() {
     let budget = Budget::new();
     let _large = fill(&budget, LARGE_BODY + 1).await;
     let mut small = budget.begin(Some(LARGE_BODY));

@@ -15,7 +15,7 @@ use trainmesh_core::error::chain;
 /// The watched files of a certificate.
 pub struct CertificateFiles {
     files: Files<2>,
-    served: Arc<CertificateResolver>,
+    resolver: Arc<CertificateResolver>,
     metrics: Arc<Metrics>,
 }
 
@@ -44,13 +44,13 @@ impl CertificateFiles {
         let bytes = files.read().await.map_err(CertificateFileError::Read)?;
         let certificate = parse(&files, &bytes)?;
         metrics.certificates.set_serving_validity(certificate.validity());
-        Ok(Self { files, served: Arc::new(CertificateResolver::new(certificate)), metrics })
+        Ok(Self { files, resolver: Arc::new(CertificateResolver::new(certificate)), metrics })
     }
 
-    /// Returns the certificate, which is updated from the files.
+    /// Returns the resolver, which is updated from the files.
     #[must_use]
-    pub fn served(&self) -> Arc<CertificateResolver> {
-        Arc::clone(&self.served)
+    pub fn resolver(&self) -> Arc<CertificateResolver> {
+        Arc::clone(&self.resolver)
     }
 
     /// Reads the files every `interval` until `stop`. An inconsistent pair, as while both are being written, is logged,
@@ -67,7 +67,7 @@ impl CertificateFiles {
                 Ok(Some(certificate)) => {
                     tracing::info!(expires = certificate.not_after(), "serving a new certificate");
                     self.metrics.certificates.set_serving_validity(certificate.validity());
-                    self.served.replace(certificate);
+                    self.resolver.replace(certificate);
                 }
                 Err(error) => tracing::error!("certificate not reloaded, the current one is kept: {}", chain(&error)),
             }

@@ -1,7 +1,7 @@
 //! A serving certificate in a Secret that the controller renews.
 //!
-//! Every replica of the webhook reads it. It is served only if the apiserver will trust it; otherwise the previous
-//! certificate is kept, which is trusted until it expires.
+//! Every replica of the webhook reads the Secret. A replica serves the certificate in it only if the apiserver will
+//! trust the certificate; otherwise it keeps the previous one, which the apiserver trusts until it expires.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub struct CertificateSecret {
 /// Validates and serves the content of the Secret.
 struct Updater {
     host: String,
-    served: Arc<CertificateResolver>,
+    resolver: Arc<CertificateResolver>,
     metrics: Arc<Metrics>,
     clock: Clock,
     /// The served content.
@@ -81,10 +81,10 @@ impl CertificateSecret {
         Self { secrets, updater: Updater::new(host, metrics, clock) }
     }
 
-    /// Returns the certificate, which is updated from the Secret.
+    /// Returns the resolver, which is updated from the Secret.
     #[must_use]
-    pub fn served(&self) -> Arc<CertificateResolver> {
-        Arc::clone(&self.updater.served)
+    pub fn resolver(&self) -> Arc<CertificateResolver> {
+        Arc::clone(&self.updater.resolver)
     }
 
     /// Watches the Secret until `stop`.
@@ -107,7 +107,7 @@ impl CertificateSecret {
 
 impl Updater {
     fn new(host: String, metrics: Arc<Metrics>, clock: Clock) -> Self {
-        Self { host, served: Arc::default(), metrics, clock, current: None, logged: String::new() }
+        Self { host, resolver: Arc::default(), metrics, clock, current: None, logged: String::new() }
     }
 
     /// Serves `found` if it has changed and is valid.
@@ -144,7 +144,7 @@ impl Updater {
         tracing::info!(expires = certificate.not_after(), "serving a new certificate");
         self.metrics.certificates.set_serving_validity(certificate.validity());
         self.metrics.certificates.set_ca_validity(&ca.seconds());
-        self.served.replace(certificate);
+        self.resolver.replace(certificate);
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
         let mut updater = Updater::new(HOST.to_owned(), Arc::new(Metrics::default()), clock);
         let mut check = |found, expected| {
             updater.update(found);
-            assert_eq!(updater.served.current().map(|certificate| certificate.not_after()), expected);
+            assert_eq!(updater.resolver.current().map(|certificate| certificate.not_after()), expected);
         };
         check(Ok(None), None);
         check(Ok(Some(empty.clone())), None);

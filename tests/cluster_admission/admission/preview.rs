@@ -65,7 +65,7 @@ fn a_missed_pod_is_explained() {
     let namespace = trainmesh_testing::cluster::Cluster::get().namespace(&OPTED_IN);
     let _ = namespace.create(&pod("train")).success();
     let stdout = explain(&namespace);
-    for part in ["skipped  MissedByWebhook", "it was not available when the pod was created"] {
+    for part in ["skipped  MissedByWebhook", "the webhook was not available when the pod was created"] {
         assert!(stdout.contains(part), "{part:?} is missing from {stdout}");
     }
 }

@@ -16,8 +16,8 @@ impl MachinePattern {
 
     /// Returns true if a machine may match both lists. An empty list matches every machine.
     pub(super) fn overlap(some: &[Self], others: &[Self]) -> bool {
-        let meet = |one: &Self, other: &Self| one.matches(other.start()) || other.matches(one.start());
-        some.is_empty() || others.is_empty() || some.iter().any(|one| others.iter().any(|other| meet(one, other)))
+        let overlaps = |one: &Self, other: &Self| one.matches(other.start()) || other.matches(one.start());
+        some.is_empty() || others.is_empty() || some.iter().any(|one| others.iter().any(|other| overlaps(one, other)))
     }
 
     /// Returns the text without the trailing `*`.

@@ -23,7 +23,7 @@ pub struct Resource {
     /// Number of accelerators of a whole node: only pods that use whole nodes get the resource. `None`: all pods get
     /// it.
     pub full_node_gpus: Option<u64>,
-    /// Set if the resource is only a suggestion. To request it, copy the profile and remove this field.
+    /// True if the resource is only a suggestion. To request it, copy the profile and remove this field.
     pub opt_in: bool,
 }
 

@@ -41,32 +41,42 @@ impl Recorded {
         self.applied.is_empty() && self.refused.is_empty()
     }
 
-    /// Returns the recorded decision about a rule, if there is one. `now` is the decision about the pod as it was before
-    /// injection, and `rendered` the one about the injected pod.
-    pub(super) fn decision(&self, now: RuleOutcome, rendered: Option<&RuleOutcome>, is_missed: bool) -> RuleOutcome {
+    /// Returns the recorded decision about a rule, if there is one. `current` is the decision about the pod as it was
+    /// before injection, and `rendered` the decision about the injected pod.
+    pub(super) fn decision(
+        &self,
+        current: RuleOutcome,
+        rendered: Option<&RuleOutcome>,
+        is_missed: bool,
+    ) -> RuleOutcome {
         // Istio ignored what the rule wrote.
         if let Some(rendered) = rendered.filter(|rendered| rendered.reason == Reason::HoldNotRendered) {
             return rendered.clone();
         }
-        if self.applied.contains(&now.rule) {
-            let fabric = self.fabric.as_ref().filter(|_| now.rule == RuleId::Fabric);
+        if self.applied.contains(&current.rule) {
+            let fabric = self.fabric.as_ref().filter(|_| current.rule == RuleId::Fabric);
             let detail = fabric.map(AppliedFabric::describe);
-            return RuleOutcome::new(now.rule, Verdict::Applied, Reason::RecordedAsApplied, detail, None);
+            return RuleOutcome::new(current.rule, Verdict::Applied, Reason::RecordedAsApplied, detail, None);
         }
-        if let Some(refusal) = self.refused.iter().find(|refusal| refusal.rule == now.rule) {
-            if refusal.reason == now.reason {
-                return now;
+        if let Some(refusal) = self.refused.iter().find(|refusal| refusal.rule == current.rule) {
+            if refusal.reason == current.reason {
+                return current;
             }
-            let detail = format!("with the current labels and configuration: {}: {}", now.outcome.name(), now.message);
-            return RuleOutcome::new(now.rule, Verdict::Refused, refusal.reason, Some(detail), now.field);
+            let detail =
+                format!("with the current labels and configuration: {}: {}", current.outcome.name(), current.message);
+            return RuleOutcome::new(current.rule, Verdict::Refused, refusal.reason, Some(detail), current.field);
         }
         match rendered {
-            _ if is_missed => {
-                RuleOutcome::new(now.rule, Verdict::Skipped, Reason::MissedByWebhook, Some(now.message), now.field)
-            }
+            _ if is_missed => RuleOutcome::new(
+                current.rule,
+                Verdict::Skipped,
+                Reason::MissedByWebhook,
+                Some(current.message),
+                current.field,
+            ),
             // The pod has the effect for another reason, such as a mesh-wide setting.
-            Some(rendered) if now.outcome == Verdict::Applied => rendered.clone(),
-            _ => now,
+            Some(rendered) if current.outcome == Verdict::Applied => rendered.clone(),
+            _ => current,
         }
     }
 }
@@ -75,11 +85,11 @@ impl AppliedFabric {
     /// Describes the profile and its revision.
     fn describe(&self) -> String {
         let Self { profile, revision, current_revision } = self;
-        let outlook = match current_revision {
+        let current_state = match current_revision {
             None => "; the configuration no longer contains the profile".to_owned(),
             Some(current) if current == revision => ", which is the current one".to_owned(),
             Some(current) => format!("; new jobs get revision {current}"),
         };
-        format!("profile {profile}, revision {revision}{outlook}")
+        format!("profile {profile}, revision {revision}{current_state}")
     }
 }
