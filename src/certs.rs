@@ -3,8 +3,8 @@
 //!
 //! Decisions ([`trainmesh_core::certs::step`]) are separate from certificates ([`read`], [`issue`]), and both from
 //! reads and writes ([`Rotation`] on a [`Store`]). All state is in the cluster: in two Secrets and the `caBundle` of
-//! the webhook configuration. A leader remembers only how long it has observed a `caBundle`, so it may stop at any
-//! time.
+//! the webhook configuration. A leader keeps in memory only how long it has observed a `caBundle`, so it may
+//! stop at any time.
 //!
 //! Deliberately not used: the local clock (the apiserver validates the certificates, so its clock counts) and
 //! revocation (the apiserver does not check it). A CA issued by trainmesh is recognized by its name.

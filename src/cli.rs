@@ -1,4 +1,4 @@
-//! The command line: one file for each command. Owns text and exit codes, no other logic.
+//! The command line: one file for each command. Contains only the text and the exit codes.
 
 #[cfg(feature = "cluster")]
 mod age;

@@ -1,7 +1,8 @@
 //! The active configuration and its updates.
 //!
-//! Updates come from a file or from the `ConfigMap`. An invalid one is rejected and the active configuration is kept.
-//! Until the first valid one there is none: a process must not act before it has read what is disabled.
+//! Updates come from a file or from the `ConfigMap`. An invalid update is rejected, and the active configuration is
+//! kept. Before the first valid update, no configuration is active: a process must not act before it has read which
+//! features are disabled.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

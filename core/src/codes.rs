@@ -1,4 +1,4 @@
-//! Enums whose variants have a code for machines and a text for people, both written once.
+//! Enums whose variants have a stable code and a text.
 
 /// Declares an enum, its list `ALL`, `code()` and `text()`. The code is the variant's name.
 macro_rules! codes {
@@ -14,13 +14,13 @@ macro_rules! codes {
             /// Every variant, in the order of the reference.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// The code: stable, CamelCase, a metric's label.
+            /// Returns the stable code in CamelCase, which is also a label value of metrics.
             #[must_use]
             pub fn code(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)+ }
             }
 
-            /// The same in words: a lowercase fragment.
+            /// Returns the text, a lowercase fragment.
             #[must_use]
             pub fn text(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }

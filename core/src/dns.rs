@@ -1,11 +1,11 @@
-//! The grammar of DNS names, as Kubernetes demands it of names (RFC 1123).
+//! Grammar of DNS names that Kubernetes requires for names of objects (RFC 1123).
 
-/// The longest label, in bytes.
+/// Maximum length of a label in bytes.
 pub(crate) const LABEL_LIMIT: usize = 63;
-/// The longest subdomain, in bytes.
+/// Maximum length of a subdomain in bytes.
 const SUBDOMAIN_LIMIT: usize = 253;
 
-/// A label as a regular expression, for patterns that are made of it.
+/// Regular expression of a label, for use in other patterns.
 #[cfg(feature = "schema")]
 macro_rules! label_pattern {
     () => {
@@ -16,17 +16,17 @@ macro_rules! label_pattern {
 #[cfg(feature = "schema")]
 pub(crate) use label_pattern;
 
-/// A label, and nothing else, as a regular expression.
+/// Regular expression that matches a complete label.
 #[cfg(feature = "schema")]
 pub(crate) const LABEL_PATTERN: &str = concat!("^", label_pattern!(), "$");
 
-/// Labels: names of namespaces, and of what lies within a pod.
+/// Returns true if `text` is a DNS label, such as the name of a namespace, container or volume.
 #[must_use]
 pub(crate) fn is_label(text: &str) -> bool {
     text.len() <= LABEL_LIMIT && is_part(text)
 }
 
-/// Subdomains: parts with dots between them. Names of most objects, and prefixes of label keys.
+/// Returns true if `text` is a DNS subdomain: labels separated by dots, such as the name of most objects.
 #[must_use]
 pub fn is_subdomain(text: &str) -> bool {
     text.len() <= SUBDOMAIN_LIMIT && text.split('.').all(is_part)

@@ -84,14 +84,14 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         ),
         (Check::PodSecurity, pod_security.evaluate(pod_security::check)),
     ];
-    let findings = |(check, found): (Check, Vec<Found>)| {
+    let findings = |(check, found): (Check, Vec<CheckFinding>)| {
         found.into_iter().map(move |(code, evidence)| (check, code.finding(evidence)))
     };
     checks.into_iter().flat_map(findings).collect()
 }
 
 /// The code of a finding, and its evidence.
-type Found = (Code, String);
+type CheckFinding = (Code, String);
 
 /// Joins names; long lists are truncated.
 fn join_names(names: impl IntoIterator<Item = impl fmt::Display>) -> String {

@@ -1,29 +1,27 @@
-//! Durations as Kubernetes writes them: `90s`, `1m30s`, `500ms`.
+//! Durations in the format of Kubernetes: `90s`, `1m30s`, `500ms`.
 
 use std::time::Duration;
 
-/// The format, as a pattern of JSON Schema.
+/// Pattern of the format for JSON Schema.
 pub const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
 
-/// Reads a duration. The error names what was expected.
+/// Parses a duration. The error contains the expected format.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let expected = || format!("expected a duration such as 90s or 1m30s, found {text:?}");
-    let spelt = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'h' | b'm' | b's'));
-    if !spelt || !text.ends_with(|last: char| last.is_ascii_alphabetic()) {
+    let has_valid_characters =
+        text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'h' | b'm' | b's'));
+    if !has_valid_characters || !text.ends_with(|last: char| last.is_ascii_alphabetic()) {
         return Err(expected());
     }
     let duration: jiff::SignedDuration = text.parse().map_err(|_| expected())?;
     Duration::try_from(duration).map_err(|_| expected())
 }
 
-/// Seconds of a day.
+/// Number of seconds in a day.
 const DAY: f64 = 86400.0;
 
-/// Like [`parse`], and also accepts days, as in `264d` and `1d12h`. The result is rounded to whole milliseconds.
-///
-/// # Errors
-///
-/// The error is the expected format.
+/// Parses a duration that may contain days, as in `264d` and `1d12h`. The result is rounded to whole milliseconds. The
+/// error contains the expected format.
 pub fn parse_with_days(text: &str) -> Result<Duration, String> {
     let expected = || format!("expected a duration such as 264d, 36h or 1m30s, found {text:?}");
     let Some((days, rest)) = text.split_once('d') else { return parse(text).map_err(|_| expected()) };
@@ -34,7 +32,7 @@ pub fn parse_with_days(text: &str) -> Result<Duration, String> {
     milliseconds.checked_add(rest).ok_or_else(expected)
 }
 
-/// Writes a duration so that [`parse`] reads it back: whole seconds where it has them, else milliseconds.
+/// Formats a duration for [`parse`]: in seconds if it is a whole number of seconds, else in milliseconds.
 #[must_use]
 pub fn format(duration: Duration) -> String {
     if duration.subsec_millis() == 0 {

@@ -1,4 +1,4 @@
-//! The one hash of trainmesh: short, stable, independent of key order.
+//! A short, stable hash of JSON values that does not depend on the order of keys.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,16 +6,16 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// The hexadecimal digits of a hash: 48 bits distinguish more configurations than any cluster has.
+/// Number of hexadecimal digits of a hash: 48 bits distinguish more configurations than any cluster has.
 const DIGITS: usize = 12;
 
-/// The first 12 hexadecimal digits of SHA-256 over the compact JSON of `value` with sorted keys.
+/// Returns the first 12 hexadecimal digits of SHA-256 over the compact JSON of `value` with sorted keys.
 #[must_use]
 pub fn of(value: &Value) -> String {
     of_bytes(sorted(value).to_string().as_bytes())
 }
 
-/// The first 12 hexadecimal digits of SHA-256 over `bytes`.
+/// Returns the first 12 hexadecimal digits of SHA-256 over `bytes`.
 #[must_use]
 pub fn of_bytes(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);

@@ -1,4 +1,4 @@
-//! Hints for unknown names in messages: the valid names, and the closest one.
+//! Hints for unknown names in messages: the valid names, and the most similar one.
 
 /// Joins the names for a message: `a, b or c`.
 pub(crate) fn one_of(names: &[&str]) -> String {
@@ -9,20 +9,20 @@ pub(crate) fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// Longest name that is compared, in bytes: the cost of a comparison is the product of both lengths.
+/// Maximum length in bytes of a name that is compared: the cost of a comparison is the product of both lengths.
 pub(crate) const MAX_COMPARED: usize = 128;
 
-/// Returns the closest known name, if at most a third of the letters differ, ignoring case and underscores. Beyond that,
-/// a hint misleads more often than it helps.
-pub(crate) fn nearest<'n>(typed: &str, known: &[&'n str]) -> Option<&'n str> {
-    if typed.len() > MAX_COMPARED {
+/// Returns the name in `known` that is most similar to `unknown`, if at most a third of the letters differ, ignoring
+/// case and underscores. With more differences, a hint misleads more often than it helps.
+pub(crate) fn nearest<'n>(unknown: &str, known: &[&'n str]) -> Option<&'n str> {
+    if unknown.len() > MAX_COMPARED {
         return None;
     }
     let fold = |name: &str| name.replace('_', "").to_lowercase();
-    let typed = fold(typed);
+    let unknown = fold(unknown);
     let (distance, name) =
-        known.iter().map(|name| (strsim::osa_distance(&typed, &fold(name)), *name)).min_by_key(|found| found.0)?;
-    (3 * distance <= typed.chars().count()).then_some(name)
+        known.iter().map(|name| (strsim::osa_distance(&unknown, &fold(name)), *name)).min_by_key(|found| found.0)?;
+    (3 * distance <= unknown.chars().count()).then_some(name)
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
     #[case::another_word("bald", None)]
     #[case::unrelated("replicas", None)]
     #[case::empty("", None)]
-    fn suggests_only_close_names(#[case] typed: &str, #[case] expected: Option<&str>) {
-        assert_eq!(nearest(typed, &["enabled", "hold", "nativeSidecar", "traffic"]), expected);
+    fn suggests_only_close_names(#[case] unknown: &str, #[case] expected: Option<&str>) {
+        assert_eq!(nearest(unknown, &["enabled", "hold", "nativeSidecar", "traffic"]), expected);
     }
 }

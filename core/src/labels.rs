@@ -1,11 +1,11 @@
-//! The grammar of labels.
+//! Grammar of labels.
 
 use crate::dns;
 
-/// The longest label value, and the longest name of a key, in bytes.
+/// Maximum length in bytes of a label value, and of the name in a key.
 const NAME_LIMIT: usize = 63;
 
-/// Label values: empty, or alphanumeric at both ends with `-`, `_` and `.` between.
+/// Returns true if `text` is a label value: empty, or alphanumeric at both ends with `-`, `_` and `.` between.
 #[must_use]
 pub fn is_value(text: &str) -> bool {
     let alphanumeric = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
@@ -16,7 +16,8 @@ pub fn is_value(text: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
-/// Label keys: a name with the grammar of a value that is not empty, and perhaps a DNS name and `/` before it.
+/// Returns true if `text` is a label key: a name with the grammar of a value that is not empty, optionally preceded by
+/// a DNS subdomain and `/`.
 #[must_use]
 pub fn is_key(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {

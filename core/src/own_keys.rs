@@ -1,7 +1,7 @@
-//! The labels and annotations of trainmesh, where each has an effect, and with which values.
+//! The labels and annotations of trainmesh: where each has an effect, and its valid values.
 //!
-//! Kubernetes accepts any key and value, so a misspelled one has no effect and nothing reports it. Lint, admission
-//! warnings and doctor do.
+//! Kubernetes accepts any key and value, and does not report a misspelled one. Lint, admission warnings and doctor
+//! report it.
 
 use crate::config::{Profiles, Traffic};
 use crate::hint::{nearest, one_of};
@@ -21,7 +21,7 @@ pub enum Location {
 use Location::{NamespaceLabel, PodAnnotation, PodLabel};
 
 /// The keys, with the locations where each has an effect. Those that trainmesh writes come last: they are valid in a pod,
-/// because templates are copied from running pods, but nobody sets them on purpose.
+/// because templates are copied from running pods, but users do not set them.
 const KNOWN: [(&str, &[Location]); 11] = [
     (keys::INJECT, &[NamespaceLabel, PodLabel]),
     (keys::FABRIC, &[NamespaceLabel, PodLabel]),
@@ -38,8 +38,8 @@ const KNOWN: [(&str, &[Location]); 11] = [
 /// Number of keys in [`KNOWN`] that users set.
 const SET_BY_USERS: usize = 6;
 
-/// Returns why the entry `key`=`value` at `location` has no effect, and how to fix it. Returns `None` if it has, and for
-/// keys of others. The names of fabric profiles are not checked: [`fabric_problem`].
+/// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
+/// has an effect or is not a key of trainmesh. [`fabric_problem`] checks the names of fabric profiles.
 #[must_use]
 pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let name = key.strip_prefix(keys::OWN_PREFIX)?;
@@ -47,7 +47,7 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
         return Some(unknown_key(location, key, name));
     };
     if !locations.contains(&location) {
-        return Some(format!("{key} has no effect here: it is {}", described(locations)));
+        return Some(format!("{key} has no effect here: it is {}", kind_of_entry(locations)));
     }
     let expected: &[&str] = match (key, location) {
         (keys::INJECT, NamespaceLabel) => &[scope::ENABLED, scope::AUDIT],
@@ -67,7 +67,7 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     Some(format!("{key}={} has no effect: {fix}", excerpt(value)))
 }
 
-/// Returns why the label [`keys::FABRIC`] with this value selects no profile, and how to fix it.
+/// Returns the reason why the label [`keys::FABRIC`] with this value selects no profile, and the fix.
 #[must_use]
 pub fn fabric_problem(value: &str, profiles: &Profiles) -> Option<String> {
     if value == keys::NO_FABRIC || profiles.find(value).is_some() {
@@ -90,7 +90,7 @@ fn unknown_key(location: Location, key: &str, name: &str) -> String {
     }
 }
 
-fn described(locations: &[Location]) -> &'static str {
+fn kind_of_entry(locations: &[Location]) -> &'static str {
     match locations {
         [PodAnnotation] => "an annotation of pods",
         [PodLabel] => "a label of pods",
@@ -98,15 +98,15 @@ fn described(locations: &[Location]) -> &'static str {
     }
 }
 
-/// Truncates text of a user: annotations may be long, and the rest of the message is what helps.
+/// Truncates a user's text: annotations may be long, and would hide the rest of the message.
 fn excerpt(text: &str) -> &str {
-    /// Bytes, as many as the longest valid label value.
+    /// Maximum length in bytes: that of a valid label value.
     const MAX: usize = 63;
     &text[..text.floor_char_boundary(MAX)]
 }
 
 impl Location {
-    /// Name of the location for messages.
+    /// Returns the name of the location for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

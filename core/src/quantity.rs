@@ -1,8 +1,9 @@
-//! Resource quantities, as far as they are counted with.
+//! Resource quantities in whole units.
 
 use serde_json::Value;
 
-/// A quantity in whole units, rounded up as Go's `Quantity.Value` does; `None` where it is no quantity.
+/// Returns the quantity in whole units, rounded up as Go's `Quantity.Value` does; `None` if the value is not a
+/// quantity.
 #[must_use]
 pub fn whole_units(quantity: &Value) -> Option<u64> {
     format!("{:.0}", units(quantity)?.ceil()).parse().ok()

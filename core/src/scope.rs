@@ -65,7 +65,7 @@ impl Installation {
     /// Default namespace of an installation.
     pub const DEFAULT_NAMESPACE: &str = "trainmesh-system";
 
-    /// Namespace of the installation.
+    /// Returns the namespace of the installation.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
@@ -110,7 +110,7 @@ impl From<String> for Installation {
 }
 
 impl Mode {
-    /// Name of the mode in the audit log and in metrics.
+    /// Returns the name of the mode in the audit log and in metrics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

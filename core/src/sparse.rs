@@ -1,8 +1,8 @@
-//! Decodes the fields of a JSON document that a schema names, within bounds, and skips everything else unread.
+//! Decodes the fields of a JSON document that a schema contains, within bounds, and skips all other fields.
 //!
-//! A document that somebody else controls costs no more memory than its schema allows: skipped fields are not allocated,
-//! text is cut, and lists keep only the items that matter. A value of another type than its schema's reads as an empty
-//! value of its own type, so that a reader takes it for malformed and not for absent.
+//! An untrusted document takes no more memory than its schema allows: skipped fields are not allocated, text is
+//! truncated, and lists keep only some items. A value whose type differs from the schema becomes an empty value of its
+//! own type, so that readers treat it as malformed and not as absent.
 
 use std::fmt;
 
@@ -14,11 +14,12 @@ use serde_json::{Map, Value};
 pub enum Schema {
     /// A number, a boolean or null.
     Scalar,
-    /// Text of at most this many bytes. Longer text is cut, but stays longer than that: its reader notices.
+    /// Text of at most this many bytes. Longer text is truncated to one byte more than the limit, so that readers
+    /// detect the excess.
     Text(usize),
     /// An object with these fields.
     Object(&'static [(&'static str, Schema)]),
-    /// An object with these keys, which all have the same kind of value.
+    /// An object with these keys, whose values have the same schema.
     Map(&'static [&'static [&'static str]], &'static Schema),
     /// A list.
     List(&'static Items),
@@ -27,24 +28,24 @@ pub enum Schema {
 /// The items of a list to decode.
 #[derive(Debug)]
 pub struct Items {
-    /// The part of each item.
+    /// Schema of each item.
     pub schema: Schema,
-    /// Returns true for items to keep.
+    /// Selects the items to keep.
     pub keep: Keep,
 }
 
-/// Which items of a list to keep.
+/// Selects the items of a list to keep.
 #[derive(Debug)]
 pub enum Keep {
-    /// The first ones, this many. A list that may hold one fewer shows its reader that there are too many.
+    /// The first items, up to this number. If the limit of a list is one less, readers detect an excess.
     First(usize),
-    /// The first one for which this holds.
+    /// The first item for which the function returns true.
     FirstThat(fn(&Value) -> bool),
-    /// The last one of each of these names.
+    /// The last item with each of these names.
     LastNamed(&'static [&'static str]),
 }
 
-/// Decodes the part of a document that `schema` names.
+/// Decodes the part of a document that `schema` selects.
 pub fn decode<'de, D: Deserializer<'de>>(deserializer: D, schema: &'static Schema) -> Result<Value, D::Error> {
     Part(schema).deserialize(deserializer)
 }
@@ -52,7 +53,7 @@ pub fn decode<'de, D: Deserializer<'de>>(deserializer: D, schema: &'static Schem
 #[derive(Clone, Copy)]
 struct Part(&'static Schema);
 
-/// The key of an object's field: the schema of its value, with the name to keep it under.
+/// Decodes the key of an object's field to the schema of its value, with the name of the decoded field.
 struct Key(&'static Schema);
 
 impl Schema {
@@ -69,11 +70,11 @@ impl Schema {
 }
 
 impl Keep {
-    /// Adds `item` to `items`, if it is one to keep.
+    /// Adds `item` to `items` if it must be kept.
     fn add(&self, items: &mut Vec<Value>, item: Value) {
         match self {
-            Self::First(most) if items.len() < *most => items.push(item),
-            Self::FirstThat(holds) if items.is_empty() && holds(&item) => items.push(item),
+            Self::First(limit) if items.len() < *limit => items.push(item),
+            Self::FirstThat(is_kept) if items.is_empty() && is_kept(&item) => items.push(item),
             Self::First(_) | Self::FirstThat(_) => {}
             Self::LastNamed(names) => {
                 let name = |item: &Value| {
@@ -124,14 +125,14 @@ impl<'de> Visitor<'de> for Part {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        let Schema::Text(most) = *self.0 else { return Ok(Value::String(String::new())) };
-        Ok(text[..text.ceil_char_boundary(most + 1)].into())
+        let Schema::Text(limit) = *self.0 else { return Ok(Value::String(String::new())) };
+        Ok(text[..text.ceil_char_boundary(limit + 1)].into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
         if let Schema::List(Items { schema, keep }) = self.0 {
-            let full = |items: &Vec<Value>| matches!(keep, Keep::First(most) if items.len() == *most);
+            let full = |items: &Vec<Value>| matches!(keep, Keep::First(limit) if items.len() == *limit);
             while !full(&items) {
                 let Some(item) = sequence.next_element_seed(Part(schema))? else { return Ok(Value::Array(items)) };
                 keep.add(&mut items, item);
@@ -231,7 +232,7 @@ mod tests {
         json!({"text": [1], "number": "many", "item": [{}], "first": {"name": "a"}, "labels": true}),
         json!({"text": [], "number": "", "item": [], "first": {}, "labels": true})
     )]
-    fn what_is_decoded(#[case] document: Value, #[case] expected: Value) {
+    fn decodes_the_fields_of_the_schema(#[case] document: Value, #[case] expected: Value) {
         check(&document.to_string(), &expected);
     }
 
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_is_no_json_is_an_error() {
+    fn invalid_json_is_an_error() {
         let decoded = decode(&mut serde_json::Deserializer::from_str(r#"{"text": "#), &ITEM);
         assert!(decoded.is_err());
     }

@@ -90,7 +90,7 @@ impl<S: Store> Rotation<S> {
             let stored = self.store.read().await.map_err(StepError::Store)?;
             let mut state = State::read(&stored, &self.host);
             let established = self.observe_trusted(state.facts(), started);
-            let step = state.next(established, &self.schedule);
+            let step = state.next_step(established, &self.schedule);
             self.report(state.facts());
             let Some(write) = state.plan_write(&step, &self.schedule, &self.host)? else { return Ok(()) };
             match self.store.write(&stored, write).await.map_err(StepError::Store)? {

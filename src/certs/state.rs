@@ -15,7 +15,7 @@ use trainmesh_core::objects::{Secret, WebhookConfiguration};
 #[derive(Debug)]
 pub(super) struct State {
     facts: RotationFacts,
-    /// CAs of all places, with the keys that are in the CA Secret.
+    /// CAs of both Secrets and the `caBundle`, with the keys in the CA Secret.
     cas: BTreeMap<CertificateId, CertificateAuthority>,
 }
 
@@ -49,7 +49,7 @@ impl State {
     }
 
     /// Returns the next step, given the CAs that are established.
-    pub(super) fn next(&mut self, established: BTreeSet<CertificateId>, schedule: &Schedule) -> RotationStep {
+    pub(super) fn next_step(&mut self, established: BTreeSet<CertificateId>, schedule: &Schedule) -> RotationStep {
         self.facts.established = established;
         step::next_step(&self.facts, schedule)
     }
@@ -64,7 +64,7 @@ impl State {
         let select = |ids: &[CertificateId]| bundle(ids.iter().filter_map(|id| self.cas.get(id)));
         Ok(match step {
             RotationStep::Idle => None,
-            RotationStep::StoreCas { keep, generate } => Some(self.store_authorities(keep, *generate, schedule)?),
+            RotationStep::StoreCas { keep, generate } => Some(self.store_cas(keep, *generate, schedule)?),
             RotationStep::UpdateCaBundle(ids) => Some(StoreWrite::CaBundle { certificates: select(ids) }),
             RotationStep::UpdateServingBundle(ids) => {
                 Some(StoreWrite::Serving { certificates: select(ids), pair: None })
@@ -78,12 +78,7 @@ impl State {
         })
     }
 
-    fn store_authorities(
-        &self,
-        keep: &[step::CaFacts],
-        generate: bool,
-        schedule: &Schedule,
-    ) -> Result<StoreWrite, IssueError> {
+    fn store_cas(&self, keep: &[step::CaFacts], generate: bool, schedule: &Schedule) -> Result<StoreWrite, IssueError> {
         let validity = Validity::from_lifetime(self.facts.now, schedule.ca_lifetime);
         let new = generate.then(|| issue::ca(validity)).transpose()?;
         let kept = keep.iter().filter_map(|kept| {

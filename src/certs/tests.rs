@@ -69,7 +69,7 @@ impl MemoryStore {
         for count in 0.. {
             let mut state = self.state();
             let established_ids = if established { state.facts().trusted_ids().collect() } else { BTreeSet::new() };
-            let step = state.next(established_ids, &schedule);
+            let step = state.next_step(established_ids, &schedule);
             match state.plan_write(&step, &schedule, HOST).unwrap() {
                 None => return count,
                 Some(write) => self.write(write),

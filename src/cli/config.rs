@@ -82,7 +82,7 @@ fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
 
 /// Loads the configuration at `path` and its text. Prints its problems and returns `None` if it is invalid.
 pub(super) fn load_with_text(path: &Path) -> anyhow::Result<Option<(Configuration, String)>> {
-    // One byte more than the limit suffices for it to be rejected.
+    // One byte more than the limit is enough to reject the text.
     let mut text = String::new();
     let limit = config::MAX_TEXT as u64 + 1;
     let read = if path == Path::new("-") {

@@ -61,7 +61,7 @@ async fn run_controller(arguments: &Arguments) -> anyhow::Result<()> {
     let identity = lease::identity(&host_name());
     let shutdown = CancellationToken::new();
     let synced = Arc::clone(&namespaces);
-    let parts = Dependencies {
+    let dependencies = Dependencies {
         admin: bind(server.admin_listen)?,
         client: client.clone(),
         namespaces: Arc::clone(&namespaces),
@@ -76,7 +76,7 @@ async fn run_controller(arguments: &Arguments) -> anyhow::Result<()> {
         config_map_namespace: server.config.is_none().then(|| namespace.to_owned()),
         grace: *grace,
     };
-    let controller = Controller::new(parts, shutdown.clone())?;
+    let controller = Controller::new(dependencies, shutdown.clone())?;
 
     let mut background = BackgroundTasks::default();
     background.spawn("namespaces", |stop| async move { namespaces.run(stop).await });

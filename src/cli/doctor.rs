@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::installation::InstallationArguments;
-use super::live::{described, runtime};
+use super::live::{describe_error, runtime};
 use super::status_message::with_status;
 use super::terminal::stdout_layout;
 use super::{Status, colored_stdout, json_stdout};
@@ -68,7 +68,7 @@ enum Format {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let Arguments { namespace, installation, context, output } = arguments;
-    let facts = runtime()?.block_on(described(context.as_deref(), async {
+    let facts = runtime()?.block_on(describe_error(context.as_deref(), async {
         let client = client::connect(None, context.as_deref()).await?;
         let installation = match namespace {
             Some(named) => named.clone(),

@@ -77,8 +77,8 @@ impl InputArguments {
         Ok(inputs.with_substitutions(substitutions))
     }
 
-    /// Fails if `configuration` has no profile of the name in `--fabric`. With an unknown one, all pods would be shown as if
-    /// they had none.
+    /// Fails if `configuration` has no profile of the name in `--fabric`. With an unknown profile, every pod would be shown
+    /// as if it selected none.
     pub(super) fn require_profile(&self, configuration: &Configuration) -> anyhow::Result<()> {
         let profiles = &configuration.fabric.profiles;
         let unknown = |name: &&String| *name != keys::NO_FABRIC && profiles.find(name).is_none();

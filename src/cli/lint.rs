@@ -90,7 +90,7 @@ enum FailOn {
 }
 
 /// Prefix of warnings about sidecar containers. They do not concern the fabric, so lint prints them as notes.
-const MANAGED: &str = "termination.managed: ";
+const MANAGED_PREFIX: &str = "termination.managed: ";
 
 /// Findings of one role's pod.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ fn lint(inputs: &Inputs, preview: &Preview, verbose: bool, stderr: &mut impl Wri
                 lint_report.warnings.extend(warnings);
                 lint_report.pods += reports.len();
                 for report in &reports {
-                    let warnings = report.warnings.iter().filter(|warning| warning.starts_with(MANAGED));
+                    let warnings = report.warnings.iter().filter(|warning| warning.starts_with(MANAGED_PREFIX));
                     let position = format!("{}:{}", document.source, document.line);
                     lint_report
                         .notes

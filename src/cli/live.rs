@@ -57,10 +57,10 @@ impl InstallationArguments {
 }
 
 impl LiveCluster {
-    /// Connects by the usual kubeconfig rules, to `context` or the current one.
+    /// Connects to `context` or the current one of the kubeconfig that kubectl would use.
     pub(super) fn connect(context: Option<&str>, installation: &InstallationArguments) -> anyhow::Result<Self> {
         let runtime = runtime()?;
-        let (client, installation) = runtime.block_on(described(context, async {
+        let (client, installation) = runtime.block_on(describe_error(context, async {
             let client = client::connect(None, context).await?;
             let installation = installation.discover(&client).await?;
             Ok((client, installation))
@@ -122,12 +122,12 @@ impl LiveCluster {
 
     fn request<T>(&self, request: impl Future<Output = Result<T, LiveError>>) -> anyhow::Result<T> {
         let context = self.context.as_deref();
-        self.runtime.block_on(described(context, async { Ok(request.await?) }))
+        self.runtime.block_on(describe_error(context, async { Ok(request.await?) }))
     }
 }
 
 /// Runs `work`, which uses a client for `context` or the current context, and describes its error for people.
-pub(super) async fn described<T>(
+pub(super) async fn describe_error<T>(
     context: Option<&str>,
     work: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<T> {

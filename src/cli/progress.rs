@@ -49,7 +49,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown {
-            // As above.
+            // A counter that cannot be removed is no reason to stop.
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }

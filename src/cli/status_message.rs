@@ -17,7 +17,7 @@ pub(super) async fn with_status<T>(message: &str, work: impl Future<Output = T>)
     }
     let done = work.await;
     if shown {
-        // As above.
+        // A message that cannot be removed is no reason to stop.
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
     done

@@ -10,7 +10,7 @@ use kube::Client;
 
 use super::age::format_age;
 use super::installation::InstallationArguments;
-use super::live::{described, runtime};
+use super::live::{describe_error, runtime};
 use super::progress::Progress;
 use super::table::format_fitted_table;
 use super::terminal::stdout_layout;
@@ -66,7 +66,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    runtime()?.block_on(described(arguments.context.as_deref(), sweep(arguments)))
+    runtime()?.block_on(describe_error(arguments.context.as_deref(), sweep(arguments)))
 }
 
 async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {

@@ -11,8 +11,8 @@ pub(super) const NONE: &str = "-";
 /// Columns of the lines below a row.
 const INDENT: usize = 4;
 
-/// Formats a table as [`format_table`] does, if it fits. Otherwise, the cells of the columns `below` are in lines of their own below
-/// their row.
+/// Formats a table as [`format_table`] does, if it fits. Otherwise, the cells of the columns `below` are in lines of
+/// their own below their row.
 pub(super) fn format_fitted_table(header: &[&str], rows: &[Vec<String>], below: &[&str], layout: Layout) -> String {
     let complete = format_table(header, rows);
     if complete.lines().all(|line| layout.fits(line.chars().count())) {

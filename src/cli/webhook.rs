@@ -119,7 +119,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();
     let synced = Arc::clone(&namespaces);
-    let parts = Dependencies {
+    let dependencies = Dependencies {
         listener: bind(*listen)?,
         admin: bind(server.admin_listen)?,
         certificate: certificate.resolver(),
@@ -133,7 +133,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         clock: SystemTime::now,
         drain: Drain { wait: *drain, grace: *grace },
     };
-    let webhook = Webhook::new(parts, shutdown.clone())?;
+    let webhook = Webhook::new(dependencies, shutdown.clone())?;
 
     let mut background = BackgroundTasks::default();
     background.spawn("certificate", |stop| certificate.run(stop));

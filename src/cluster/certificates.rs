@@ -13,8 +13,8 @@ use crate::certs::{CertificateKeyPair, Store, StoreWrite, StoredCertificates};
 use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
 
-/// Time for which changes are collected before they are handled. It also bounds the rate of writes when another client keeps
-/// reverting a field.
+/// Time for which changes are collected before they are handled. This delay also bounds the rate of writes when another
+/// client keeps reverting a field.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
 /// [`Store`] backed by the apiserver.

@@ -1,4 +1,4 @@
-//! Creates the client from a kubeconfig, by the usual rules, or from the pod's service account.
+//! Creates the client from the kubeconfig that kubectl would use, or from the pod's service account.
 
 use std::error::Error as _;
 use std::io;

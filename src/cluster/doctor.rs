@@ -50,13 +50,13 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
         readable(installed::istiods(client)),
         readable(namespaces(client)),
     )?;
-    let effective = effective(configuration.known());
+    let effective = effective_configuration(configuration.known());
     // The controller is required if it issues the certificate or terminates sidecars, even if its Deployment is
     // missing.
     servers.controller |= servers.own_certificate || effective.termination.enabled;
-    let needed = doctor::required_permissions(&effective, &servers, namespace);
-    let served = opted_in_namespaces(namespaces.known(), installation);
-    let denied = readable(permissions::denied(client, &servers, namespace, needed, &served)).await?;
+    let required = doctor::required_permissions(&effective, &servers, namespace);
+    let opted_in = opted_in_namespaces(namespaces.known(), installation);
+    let denied = readable(permissions::denied(client, &servers, namespace, required, &opted_in)).await?;
     let pod_security = pod_security::probe(client, &effective.fabric, &namespaces, installation).await;
     let unused_permissions = doctor::unused_permissions(&effective, &servers);
     let unused_permissions = readable(permissions::granted(client, &servers, namespace, unused_permissions)).await?;
@@ -114,14 +114,14 @@ async fn namespaces(client: &Client) -> Result<Namespaces, RequestError> {
 }
 
 /// Returns the configuration in effect: the embedded one if the cluster's is not readable or is rejected.
-fn effective(update: Option<&ConfigUpdate>) -> Configuration {
+fn effective_configuration(update: Option<&ConfigUpdate>) -> Configuration {
     update.and_then(|update| update.parse().ok()).unwrap_or_default()
 }
 
 /// Returns the namespaces in which the controller of `installation` acts on pods.
 fn opted_in_namespaces(namespaces: Option<&Namespaces>, installation: &Installation) -> Vec<String> {
-    let served = |(name, labels): &(&String, &BTreeMap<String, String>)| {
+    let is_opted_in = |(name, labels): &(&String, &BTreeMap<String, String>)| {
         matches!(installation.namespace_mode(name, labels), Ok(Mode::Enabled | Mode::IstioAux))
     };
-    namespaces.into_iter().flatten().filter(served).map(|(name, _)| name.clone()).collect()
+    namespaces.into_iter().flatten().filter(is_opted_in).map(|(name, _)| name.clone()).collect()
 }

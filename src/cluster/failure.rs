@@ -46,13 +46,13 @@ fn connection_error(error: &(dyn Error + 'static)) -> Option<String> {
     let is_transport = |error: &kube::Error| matches!(error, kube::Error::Service(_) | kube::Error::HyperError(_));
     let root = chain.last().filter(|_| chain.iter().any(|cause| kube_error(*cause).is_some_and(is_transport)))?;
     Some(match root.downcast_ref::<io::Error>() {
-        // The text of the kind has no number, which depends on the platform.
+        // The text of the kind omits the number of the error, which depends on the platform.
         Some(error) if is_descriptive(error.kind()) => error.kind().to_string(),
         _ => root.to_string(),
     })
 }
 
-/// Returns the messages of `error` and its causes, of a response only that of the apiserver.
+/// Returns the messages of `error` and its causes, up to the message of the apiserver's response.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in chain(error) {

@@ -23,7 +23,7 @@ use thiserror::Error;
 use claim::with_holder;
 use trainmesh_core::error::chain;
 use trainmesh_core::objects::LEASE;
-use transition::{Observed, Step, next};
+use transition::{Observed, Step, next_step};
 
 /// Durations of the election. All but `renew_interval` are named as in client-go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ enum CallError {
     Rejected(#[source] Box<kube::Error>),
     #[error("no response within {0:?}")]
     TimedOut(Duration),
-    #[error("it was modified concurrently")]
+    #[error("the lease was modified concurrently")]
     Conflict,
     #[error("namespace {0} does not exist: create it, or set --namespace to the one that trainmesh is installed in")]
     NoNamespace(String),
@@ -125,7 +125,7 @@ impl Candidate {
         Arc::clone(&self.namespace_missing)
     }
 
-    /// Waits until this candidate is the leader. If canceled, it may hold the lease unknowingly; call
+    /// Waits until this candidate is the leader. If this future is canceled, the candidate may hold the lease; call
     /// [`Self::release`].
     pub async fn acquire(&mut self) {
         let mut standby_logged = false;
@@ -202,7 +202,7 @@ impl Candidate {
     /// Reads the lease and, if it is free, tries to take it.
     async fn try_acquire(&mut self) -> Result<bool, CallError> {
         self.read().await?;
-        match next(&self.identity, self.observed.as_ref(), Instant::now()) {
+        match next_step(&self.identity, self.observed.as_ref(), Instant::now()) {
             Step::Wait => return Ok(false),
             Step::Create | Step::Take | Step::Renew => {}
         }
@@ -225,7 +225,7 @@ impl Candidate {
             }
         }
         self.read().await?;
-        let step = next(&self.identity, self.observed.as_ref(), Instant::now());
+        let step = next_step(&self.identity, self.observed.as_ref(), Instant::now());
         if step == Step::Renew {
             self.write().await?;
         }

@@ -64,7 +64,7 @@ pub async fn pod(client: &Client, namespace: &str, name: &str) -> Result<Option<
 }
 
 /// Returns the namespace that trainmesh is installed in: that of the Service in its `MutatingWebhookConfiguration`.
-/// `None` if there is no such object, or if it uses a URL.
+/// `None` if the object does not exist or refers to a URL.
 pub async fn installation_namespace(client: &Client) -> Result<Option<String>, LiveError> {
     let api: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     let step = || format!("read MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}");
@@ -80,7 +80,8 @@ pub async fn configuration(client: &Client, namespace: &str) -> Result<Option<St
     Ok(found.and_then(|map| map.data?.remove(CONFIG_KEY)))
 }
 
-/// Returns the manifest of a training runtime of Kubeflow Trainer; `None` if it does not exist, or Trainer is not installed.
+/// Returns the manifest of a training runtime of Kubeflow Trainer; `None` if it does not exist, or if Trainer is not
+/// installed.
 pub async fn runtime(client: &Client, reference: &RuntimeReference) -> Result<Option<Value>, LiveError> {
     let RuntimeReference { namespace, name } = reference;
     let kind = if namespace.is_some() { "TrainingRuntime" } else { "ClusterTrainingRuntime" };

@@ -24,13 +24,13 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct HeaderTimeout<S> {
     stream: S,
     slot: Arc<Slot>,
-    header: Option<Pin<Box<Sleep>>>,
+    header_deadline: Option<Pin<Box<Sleep>>>,
     write_deadline: WriteDeadline,
 }
 
 impl<S> HeaderTimeout<S> {
     pub(super) fn new(stream: S, slot: Arc<Slot>) -> Self {
-        Self { stream, slot, header: None, write_deadline: WriteDeadline::default() }
+        Self { stream, slot, header_deadline: None, write_deadline: WriteDeadline::default() }
     }
 
     fn limit_write<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
@@ -51,19 +51,19 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeaderTimeout<S> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if !matches!(self.slot.state(), RequestState::Idle | RequestState::Header) {
             // The header is complete; the handler limits the time of the body.
-            self.header = None;
+            self.header_deadline = None;
             return read;
         }
         if self.slot.state() == RequestState::Idle {
             // A leftover of the previous request.
-            self.header = None;
+            self.header_deadline = None;
         }
         if buffer.filled().len() > before {
             self.slot.record_received();
-            self.header.get_or_insert_with(|| Box::pin(sleep(HEADER_TIMEOUT)));
+            self.header_deadline.get_or_insert_with(|| Box::pin(sleep(HEADER_TIMEOUT)));
         }
         let expired = |limit: &mut Pin<Box<Sleep>>| limit.as_mut().poll(context).is_ready();
-        if read.is_pending() && self.header.as_mut().is_some_and(expired) {
+        if read.is_pending() && self.header_deadline.as_mut().is_some_and(expired) {
             return Poll::Ready(Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "timed out while reading the request header",

@@ -56,7 +56,7 @@ pub(super) enum RequestState {
 #[derive(Debug, Default)]
 struct EvictionLog {
     evictions: u64,
-    written: Option<Instant>,
+    logged_at: Option<Instant>,
 }
 
 impl Slots {
@@ -81,9 +81,9 @@ impl Slots {
                         state: AtomicU8::new(RequestState::Header as u8),
                     };
                 }
-                AdmitResult::Evict(victim, reason) => {
+                AdmitResult::Evict(notify, reason) => {
                     self.record_eviction(reason);
-                    victim.notify_one();
+                    notify.notify_one();
                 }
                 AdmitResult::Wait => {}
             }
@@ -101,10 +101,10 @@ impl Slots {
         self.metrics.connections.record_eviction(self.kind, reason);
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.evictions += 1;
-        if log.written.is_none_or(|written| written.elapsed() >= LOG_INTERVAL) {
+        if log.logged_at.is_none_or(|logged_at| logged_at.elapsed() >= LOG_INTERVAL) {
             let (server, evictions) = (self.kind.name(), log.evictions);
             tracing::warn!(server, evictions, reason = reason.name(), "connection limit reached: evicting connections");
-            *log = EvictionLog { evictions: 0, written: Some(Instant::now()) };
+            *log = EvictionLog { evictions: 0, logged_at: Some(Instant::now()) };
         }
     }
 }

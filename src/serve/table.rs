@@ -5,9 +5,9 @@
 //! 2. an idle connection,
 //! 3. the oldest connection whose client does not read its response.
 //!
-//! For the first two kinds, it selects the oldest connection of the peer with the most connections. A peer with few
-//! connections keeps an incomplete one for a second; otherwise a flood of connections that cannot be evicted yet would
-//! evict the kubelet's probe.
+//! For the first two kinds, the table selects the oldest connection of the peer with the most connections. A peer with
+//! few connections keeps an incomplete one for a second; otherwise a flood of connections that cannot be evicted yet
+//! would evict the kubelet's probe.
 //!
 //! Connections with a review in progress or a verified client certificate are never evicted: an apiserver does not
 //! retry a call whose connection was reset. A peer is an IP address; there is no limit per peer, because the kubelet,
@@ -31,7 +31,7 @@ const FEW_CONNECTIONS: usize = 4;
 pub(super) struct ConnectionTable<H> {
     limit: usize,
     entries: HashMap<ConnectionId, Entry<H>>,
-    next: u64,
+    next_id: u64,
 }
 
 /// Identifies a connection of one table.
@@ -75,14 +75,14 @@ struct Entry<H> {
 impl<H: Clone> ConnectionTable<H> {
     /// Creates an empty table for at most `limit` connections.
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, entries: HashMap::with_capacity(limit), next: 0 }
+        Self { limit, entries: HashMap::with_capacity(limit), next_id: 0 }
     }
 
     /// Adds a connection from `peer` if a slot is free, otherwise marks a connection for eviction.
     pub(super) fn admit(&mut self, peer: IpAddr, handle: &H, now: Instant) -> AdmitResult<H> {
         if self.entries.len() < self.limit {
-            let id = ConnectionId(self.next);
-            self.next += 1;
+            let id = ConnectionId(self.next_id);
+            self.next_id += 1;
             let (handle, phase) = (handle.clone(), ConnectionPhase::Incomplete);
             self.entries.insert(id, Entry { handle, peer, phase, since: now, verified: false, evicted: false });
             return AdmitResult::Admitted(id);
@@ -90,7 +90,7 @@ impl<H: Clone> ConnectionTable<H> {
         if self.entries.values().any(|entry| entry.evicted) {
             return AdmitResult::Wait;
         }
-        let Some((id, reason)) = self.select_victim(now) else { return AdmitResult::Wait };
+        let Some((id, reason)) = self.select_evictable(now) else { return AdmitResult::Wait };
         let Some(entry) = self.entries.get_mut(&id) else { return AdmitResult::Wait };
         entry.evicted = true;
         AdmitResult::Evict(entry.handle.clone(), reason)
@@ -122,7 +122,7 @@ impl<H: Clone> ConnectionTable<H> {
         self.entries.get(&id).is_some_and(|entry| entry.evicted)
     }
 
-    fn select_victim(&self, now: Instant) -> Option<(ConnectionId, EvictionReason)> {
+    fn select_evictable(&self, now: Instant) -> Option<(ConnectionId, EvictionReason)> {
         let mut per_peer: HashMap<IpAddr, usize> = HashMap::new();
         for entry in self.entries.values() {
             *per_peer.entry(entry.peer).or_default() += 1;

@@ -13,9 +13,9 @@ use super::{Metrics, Readiness};
 
 /// Media type of the text from `Metrics::encode`.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Maximum number of encodings of `/metrics` within [`INTERVAL`]; further requests get the last text. Scrapers need one text
-/// every few seconds, but anyone who reaches the port can send requests of 20 bytes, each of which costs tens of
-/// kilobytes.
+/// Maximum number of encodings of `/metrics` within [`INTERVAL`]; further requests get the last text. Scrapers need one
+/// text every few seconds, but any client that reaches the port can send requests of 20 bytes, each of which costs tens
+/// of kilobytes.
 const MAX_ENCODINGS: u32 = 20;
 const INTERVAL: Duration = Duration::from_secs(1);
 

@@ -51,9 +51,9 @@ fn no_pod_is_blocked() {
         post(&client, namespaces, corpus, |index, responses| tally.record(first + index as u64, responses)).await;
     });
     // Outcomes caused by the pod itself are counted separately.
-    let [not_a_pod, no_room, withheld] = ["not_a_pod", "annotations_too_large", "withheld"]
+    let [not_a_pod, too_large, withheld] = ["not_a_pod", "annotations_too_large", "withheld"]
         .map(|outcome| process.metric(&format!("trainmesh_admission_reviews_total{{outcome=\"{outcome}\"}}")));
-    tally.print(began.elapsed(), &format!("{not_a_pod:?} invalid pods, {no_room:?} with too large annotations"));
+    tally.print(began.elapsed(), &format!("{not_a_pod:?} invalid pods, {too_large:?} with too large annotations"));
     let held_back = process.logged("patch withheld");
     let counted = process.metric("trainmesh_patch_verification_failures_total");
     assert_eq!((withheld, counted), (None, Some(0)), "patches failed verification: {held_back:#?}");

@@ -9,8 +9,8 @@ use thiserror::Error;
 const OVERLAP: Duration = Duration::from_mins(5);
 /// Maximum interval between two evaluations.
 const RESYNC: Duration = Duration::from_mins(1);
-/// Divisor of a lifetime that gives the maximum of both durations. It only has an effect on the short lifetimes of
-/// tests.
+/// Limits the overlap and the resync interval to this fraction of a lifetime. The limit affects only the short
+/// lifetimes of tests.
 const LIFETIME_DIVISOR: u32 = 12;
 /// Minimum lifetime: one second, the resolution of X.509, times [`LIFETIME_DIVISOR`].
 const MIN_LIFETIME: Duration = Duration::from_secs(12);
@@ -55,7 +55,7 @@ impl Schedule {
         Ok(Self { ca_lifetime: ca, certificate_lifetime: certificate })
     }
 
-    /// Returns how long a CA must be in the `caBundle` before it signs.
+    /// Returns the time for which a CA must be in the `caBundle` before it signs.
     #[must_use]
     pub fn overlap(&self) -> Duration {
         OVERLAP.min(self.ca_lifetime / LIFETIME_DIVISOR)

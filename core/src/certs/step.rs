@@ -146,7 +146,7 @@ pub fn next_step(facts: &RotationFacts, schedule: &Schedule) -> RotationStep {
     }
 }
 
-/// Returns all valid CAs of all places, newest first. `has_key` is set where the key is stored and still needed.
+/// Returns the valid CAs of all three objects, newest first. `has_key` is set where the key is stored and still needed.
 fn known_cas(facts: &RotationFacts, certificate: Option<CertificateFacts>) -> Vec<CaFacts> {
     let stored = facts.ca_secret.iter().flat_map(|set| &set.cas).copied();
     // Only a key in the CA Secret counts.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration};
 
-use super::{CertificateStatus, Code, Found, Readable, Servers, join_names, webhook_configuration};
+use super::{CertificateStatus, CheckFinding, Code, Readable, Servers, join_names, webhook_configuration};
 use crate::certs::{TrustError, Validity};
 use crate::objects::{SERVICE, service_host};
 
@@ -19,10 +19,10 @@ pub(super) fn check(
     servers: &Servers,
     namespace: &str,
     now: Timestamp,
-) -> Vec<Found> {
+) -> Vec<CheckFinding> {
     let webhooks = webhook_configuration::own_webhooks(webhook_configurations);
     // A missing `caBundle` is reported even if there is no certificate to verify.
-    let mut found: Vec<Found> = webhooks.map(check_bundles).unwrap_or_default();
+    let mut found: Vec<CheckFinding> = webhooks.map(check_bundles).unwrap_or_default();
     let secret = format!("Secret {namespace}/{}", servers.secret);
     found.extend(certificate.evaluate(|certificate| match certificate {
         CertificateStatus::Missing => vec![(Code::CertificateMissing, secret)],
@@ -41,7 +41,7 @@ pub fn ca_bundle(webhook: &MutatingWebhook) -> &[u8] {
 }
 
 /// Reports webhooks without a `caBundle`.
-fn check_bundles(webhooks: &[MutatingWebhook]) -> Vec<Found> {
+fn check_bundles(webhooks: &[MutatingWebhook]) -> Vec<CheckFinding> {
     let empty = webhooks.iter().filter(|webhook| ca_bundle(webhook).is_empty()).map(|webhook| &webhook.name);
     match join_names(empty) {
         none if none.is_empty() => Vec::new(),
@@ -56,7 +56,7 @@ fn check_certificate(
     secret: &str,
     namespace: &str,
     now: Timestamp,
-) -> Vec<Found> {
+) -> Vec<CheckFinding> {
     let evidence = format!("{secret}, valid from {} to {}", validity.not_before, validity.not_after);
     if !validity.contains(now) {
         return vec![(Code::CertificateNotInForce, format!("{evidence}; time of the apiserver: {now}"))];

@@ -1,9 +1,9 @@
 //! Checks the `ConfigMap` with the configuration.
 
-use super::{Code, Found};
+use super::{CheckFinding, Code};
 use crate::config::ConfigUpdate;
 
-pub(super) fn check(update: &ConfigUpdate) -> Vec<Found> {
+pub(super) fn check(update: &ConfigUpdate) -> Vec<CheckFinding> {
     let configuration = update.parse();
     let found = match (&configuration, update) {
         (Ok(_), ConfigUpdate::Absent) => (Code::ConfigurationAbsent, String::new()),

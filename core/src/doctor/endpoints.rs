@@ -1,9 +1,9 @@
 //! Checks the ready replicas of the webhook.
 
-use super::{Code, Found};
+use super::{CheckFinding, Code};
 
 /// Checks the number of ready replicas; `None` if the Service does not exist.
-pub(super) fn check(ready: Option<usize>) -> Vec<Found> {
+pub(super) fn check(ready: Option<usize>) -> Vec<CheckFinding> {
     vec![match ready {
         None => (Code::ServiceMissing, String::new()),
         Some(0) => (Code::NoEndpoints, String::new()),

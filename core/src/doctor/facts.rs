@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
-use super::{Code, Found, Permission, Servers};
+use super::{CheckFinding, Code, Permission, Servers};
 use crate::certs::{TrustError, Validity};
 use crate::config::{ConfigUpdate, PodSecurityDefault};
 use crate::scope::Installation;
@@ -156,7 +156,7 @@ impl<T> Readable<T> {
     }
 
     /// Runs `check` on the data; returns [`Code::NotReadable`] if it could not be read.
-    pub(super) fn evaluate(&self, check: impl FnOnce(&T) -> Vec<Found>) -> Vec<Found> {
+    pub(super) fn evaluate(&self, check: impl FnOnce(&T) -> Vec<CheckFinding>) -> Vec<CheckFinding> {
         match self {
             Self::Known(data) => check(data),
             Self::Forbidden(request) => vec![(Code::NotReadable, request.clone())],

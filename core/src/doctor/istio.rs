@@ -6,7 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebho
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube_core::{Selector, SelectorExt as _};
 
-use super::{Code, Found, Istiod, Readable, join_names};
+use super::{CheckFinding, Code, Istiod, Readable, join_names};
 use crate::keys;
 
 /// Name prefixes of Istio's webhook configurations.
@@ -14,8 +14,8 @@ const NAME_PREFIXES: [&str; 2] = ["istio-sidecar-injector", "istio-revision-tag"
 /// Suffix of the names of injection webhooks in any configuration.
 const WEBHOOK_SUFFIX: &str = "sidecar-injector.istio.io";
 
-pub(super) fn check(all: &[MutatingWebhookConfiguration], istiods: &Readable<Vec<Istiod>>) -> Vec<Found> {
-    let injectors = join_names(all.iter().filter(|configuration| injects(configuration)).map(title));
+pub(super) fn check(all: &[MutatingWebhookConfiguration], istiods: &Readable<Vec<Istiod>>) -> Vec<CheckFinding> {
+    let injectors = join_names(all.iter().filter(|configuration| injects(configuration)).map(name_with_revision));
     let mut found =
         vec![if injectors.is_empty() { (Code::InjectorMissing, injectors) } else { (Code::InjectorsSeen, injectors) }];
     found.extend(istiods.evaluate(|istiods| check_native_sidecars(istiods)));
@@ -49,7 +49,7 @@ fn selects(selector: Option<&LabelSelector>, labels: &BTreeMap<String, String>) 
 }
 
 /// Returns the name of a configuration with its revision.
-fn title(configuration: &MutatingWebhookConfiguration) -> String {
+fn name_with_revision(configuration: &MutatingWebhookConfiguration) -> String {
     let metadata = &configuration.metadata;
     let name = metadata.name.as_deref().unwrap_or_default();
     match metadata.labels.as_ref().and_then(|labels| labels.get(keys::ISTIO_REVISION)) {
@@ -59,7 +59,7 @@ fn title(configuration: &MutatingWebhookConfiguration) -> String {
 }
 
 /// Reports the setting for native sidecars of each control plane.
-fn check_native_sidecars(istiods: &[Istiod]) -> Vec<Found> {
+fn check_native_sidecars(istiods: &[Istiod]) -> Vec<CheckFinding> {
     let code = |istiod: &Istiod| match istiod.native.as_deref() {
         Some("true") => Code::NativeOn,
         Some("false") => Code::NativeOff,
@@ -107,7 +107,8 @@ mod tests {
         } else {
             vec![own_configuration()]
         };
-        let expected: Vec<Found> = expected.iter().map(|(code, evidence)| (*code, (*evidence).to_owned())).collect();
+        let expected: Vec<CheckFinding> =
+            expected.iter().map(|(code, evidence)| (*code, (*evidence).to_owned())).collect();
         assert_eq!(check(&webhook_configurations(&all), &Readable::Known(istiods)), expected);
     }
 

@@ -2,17 +2,17 @@
 
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration};
 
-use super::{Code, Found, join_names};
+use super::{CheckFinding, Code, join_names};
 use crate::{keys, objects};
 
 /// Part of the name of its webhook configuration; kustomize may add a prefix.
 const NAME: &str = "istio-aux";
 
-pub(super) fn check(all: &[MutatingWebhookConfiguration]) -> Vec<Found> {
+pub(super) fn check(all: &[MutatingWebhookConfiguration]) -> Vec<CheckFinding> {
     let installed = all.iter().filter_map(|configuration| {
         let name = configuration.metadata.name.as_deref()?;
         let webhooks = configuration.webhooks.as_deref().unwrap_or_default();
-        let matches = name.contains(NAME) || webhooks.iter().any(selects_its_label);
+        let matches = name.contains(NAME) || webhooks.iter().any(selects_istio_aux_label);
         (matches && name != objects::WEBHOOK_CONFIGURATION).then_some(name)
     });
     match join_names(installed) {
@@ -22,7 +22,7 @@ pub(super) fn check(all: &[MutatingWebhookConfiguration]) -> Vec<Found> {
 }
 
 /// Returns true if a webhook that is not part of trainmesh selects namespaces by the label of istio-aux.
-fn selects_its_label(webhook: &MutatingWebhook) -> bool {
+fn selects_istio_aux_label(webhook: &MutatingWebhook) -> bool {
     let labels = webhook.namespace_selector.as_ref().and_then(|selector| selector.match_labels.as_ref());
     labels.is_some_and(|labels| labels.contains_key(keys::ISTIO_AUX)) && !webhook.name.ends_with(".trainmesh.dev")
 }

@@ -1,11 +1,11 @@
 //! Checks the version of the apiserver.
 
-use super::{Code, Found, Version};
+use super::{CheckFinding, Code, Version};
 
 /// The oldest supported minor version, as in `kubeVersion` of the chart.
 const MIN_MINOR: u32 = 29;
 
-pub(super) fn check(version: &Version) -> Vec<Found> {
+pub(super) fn check(version: &Version) -> Vec<CheckFinding> {
     let Version { major, minor, full } = version;
     // Some providers append a suffix: `36+`.
     let number = minor.trim_end_matches(|last: char| !last.is_ascii_digit()).parse::<u32>();

@@ -3,12 +3,12 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
-use super::{Code, Found};
+use super::{CheckFinding, Code};
 
 /// Maximum difference between the clock of the leader's node, which writes the renew time, and that of the apiserver.
 const MAX_CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 
-pub(super) fn check(lease: Option<&LeaseSpec>, now: Timestamp) -> Vec<Found> {
+pub(super) fn check(lease: Option<&LeaseSpec>, now: Timestamp) -> Vec<CheckFinding> {
     let Some(lease) = lease else { return vec![(Code::LeaseMissing, String::new())] };
     let Some(holder) = lease.holder_identity.as_deref().filter(|holder| !holder.is_empty()) else {
         return vec![(Code::LeaseFree, String::new())];

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Code, Found, join_names};
+use super::{CheckFinding, Code, join_names};
 
 /// Checks the ready replicas; the value is true if the apiserver can read the metrics.
-pub(super) fn check(reachable: &BTreeMap<String, bool>) -> Vec<Found> {
+pub(super) fn check(reachable: &BTreeMap<String, bool>) -> Vec<CheckFinding> {
     let unreachable: Vec<&String> =
         reachable.iter().filter(|(_, reachable)| !**reachable).map(|(name, _)| name).collect();
     vec![if reachable.is_empty() {

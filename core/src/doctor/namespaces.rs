@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use serde_json::json;
 
-use super::{Code, Found, istio, join_names};
+use super::{CheckFinding, Code, istio, join_names};
 use crate::config::Profiles;
 use crate::keys;
 use crate::mutate::Reason;
@@ -20,7 +20,7 @@ pub(super) fn check(
     webhook_configurations: Option<&Vec<MutatingWebhookConfiguration>>,
     profiles: Option<&Profiles>,
     installation: &Installation,
-) -> Vec<Found> {
+) -> Vec<CheckFinding> {
     let without_effect = namespaces.iter().flat_map(|(name, labels)| {
         labels_without_effect(labels, profiles).map(move |problem| format!("{name} ({problem})"))
     });
@@ -38,7 +38,7 @@ pub(super) fn check(
             }
         }
         not_injected.extend(
-            exclusion_from_injection(name, labels, webhook_configurations).map(|why| format!("{name} ({why})")),
+            exclusion_from_injection(name, labels, webhook_configurations).map(|reason| format!("{name} ({reason})")),
         );
     }
     let opted_in = if enabled + aux + audited.len() == 0 {
@@ -55,7 +55,8 @@ pub(super) fn check(
     [opted_in].into_iter().chain(rest.into_iter().filter(|(_, names)| !names.is_empty())).collect()
 }
 
-/// Returns what is wrong with each label of trainmesh. [`Code::UnknownOptIn`] reports the value of the opt-in label.
+/// Returns the problem of each label of trainmesh that has no effect. [`Code::UnknownOptIn`] reports the value of the
+/// opt-in label.
 fn labels_without_effect<'a>(
     labels: &'a Labels,
     profiles: Option<&'a Profiles>,
@@ -67,14 +68,14 @@ fn labels_without_effect<'a>(
     })
 }
 
-/// Returns why Istio does not inject a pod without labels in the namespace; `None` if it does.
+/// Returns the reason why Istio does not inject a pod without labels in the namespace; `None` if Istio injects it.
 fn exclusion_from_injection(
     namespace: &str,
     labels: &Labels,
     webhook_configurations: Option<&Vec<MutatingWebhookConfiguration>>,
 ) -> Option<&'static str> {
     match predict_injection(Pod::new(&json!({})), namespace, labels) {
-        Injection::NotExpected(why) => Some(Reason::from(why).text()),
+        Injection::NotExpected(reason) => Some(Reason::from(reason).text()),
         Injection::Expected => webhook_configurations
             .filter(|all| !istio::calls(all, labels))
             .map(|_| "no injection webhook of Istio selects its labels"),
@@ -133,7 +134,7 @@ mod tests {
             ),
         ]
     )]
-    fn checks_the_opt_in_of_each_namespace(#[case] namespaces: Value, #[case] expected: &[Found]) {
+    fn checks_the_opt_in_of_each_namespace(#[case] namespaces: Value, #[case] expected: &[CheckFinding]) {
         let namespaces: BTreeMap<String, Labels> = serde_json::from_value(namespaces).unwrap();
         let all = webhook_configurations(&[injector("istio-sidecar-injector")]);
         let profiles = Configuration::embedded().fabric.profiles;

@@ -5,7 +5,7 @@ mod rules;
 use std::borrow::Cow;
 use std::fmt;
 
-use super::{Code, Found, Servers, join_names};
+use super::{CheckFinding, Code, Servers, join_names};
 use crate::cluster_facts::ReferencedObjects;
 use crate::config::Configuration;
 use rules::{RULES, WATCH};
@@ -79,7 +79,7 @@ pub fn narrow_to_namespaces(denied: &Permission, opted_in: &[String]) -> Option<
     narrow.then(|| opted_in.iter().map(|name| Permission { namespace: Some(name.clone()), ..denied.clone() }).collect())
 }
 
-pub(super) fn check(denied: &[Permission], unused: &[Permission]) -> Vec<Found> {
+pub(super) fn check(denied: &[Permission], unused: &[Permission]) -> Vec<CheckFinding> {
     let found = match denied {
         [] => (Code::RightsGranted, String::new()),
         denied => (Code::RightsMissing, join_names(denied)),

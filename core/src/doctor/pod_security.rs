@@ -1,10 +1,10 @@
 //! Checks that namespaces without a Pod Security label admit what fabric profiles add.
 
 use super::facts::{PodSecurityProbe, ProbeResult};
-use super::{Code, Found, join_names};
+use super::{CheckFinding, Code, join_names};
 use crate::config::PodSecurityDefault;
 
-pub(super) fn check(probe: &PodSecurityProbe) -> Vec<Found> {
+pub(super) fn check(probe: &PodSecurityProbe) -> Vec<CheckFinding> {
     let PodSecurityProbe { configured, namespaces, omitted } = probe;
     if namespaces.is_empty() {
         return vec![(Code::PodSecurityUnused, String::new())];
@@ -35,7 +35,7 @@ pub(super) fn check(probe: &PodSecurityProbe) -> Vec<Found> {
 }
 
 /// Returns the value of `fabric.podSecurityDefault` that matches `result`. Security context constraints are not a
-/// level; with the strictest level, the fabric rule leaves such pods alone.
+/// level; with the strictest level, the fabric rule leaves such pods unchanged.
 fn required_level(result: &ProbeResult) -> Option<PodSecurityDefault> {
     match result {
         ProbeResult::PodSecurity(level) => Some(*level),
@@ -53,7 +53,7 @@ mod tests {
     const BASELINE: ProbeResult = ProbeResult::PodSecurity(PodSecurityDefault::Baseline);
     const RESTRICTED: ProbeResult = ProbeResult::PodSecurity(PodSecurityDefault::Restricted);
 
-    fn found(code: Code, about: &str) -> Found {
+    fn found(code: Code, about: &str) -> CheckFinding {
         (code, about.to_owned())
     }
 
@@ -85,7 +85,7 @@ mod tests {
         #[case] configured: PodSecurityDefault,
         #[case] namespaces: &[(&str, ProbeResult)],
         #[case] omitted: usize,
-        #[case] expected: &[Found],
+        #[case] expected: &[CheckFinding],
     ) {
         let namespaces = namespaces.iter().map(|(name, result)| ((*name).to_owned(), result.clone())).collect();
         assert_eq!(check(&PodSecurityProbe { configured, namespaces, omitted }), expected);

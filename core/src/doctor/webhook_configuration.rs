@@ -2,13 +2,13 @@
 
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhook, MutatingWebhookConfiguration};
 
-use super::{Code, Found, istio, join_names};
+use super::{CheckFinding, Code, istio, join_names};
 use crate::objects::WEBHOOK_CONFIGURATION;
 
 /// Names of the webhooks, one for each mode.
 const WEBHOOKS: [&str; 3] = ["inject.trainmesh.dev", "audit.trainmesh.dev", "istio-aux.trainmesh.dev"];
 
-pub(super) fn check(all: &[MutatingWebhookConfiguration], namespace: &str) -> Vec<Found> {
+pub(super) fn check(all: &[MutatingWebhookConfiguration], namespace: &str) -> Vec<CheckFinding> {
     let Some(webhooks) = own_webhooks(all) else { return vec![(Code::RegistrationMissing, String::new())] };
     let missing = WEBHOOKS.iter().filter(|name| webhooks.iter().all(|webhook| webhook.name != **name));
     let other_namespaces = webhooks.iter().filter_map(|webhook| {
@@ -29,7 +29,7 @@ pub(super) fn check(all: &[MutatingWebhookConfiguration], namespace: &str) -> Ve
         (Code::InjectedBefore, join_names(before)),
         (Code::FailsClosed, join_names(fail_closed.map(|webhook| &webhook.name))),
     ];
-    let found: Vec<Found> = found.into_iter().filter(|(_, evidence)| !evidence.is_empty()).collect();
+    let found: Vec<CheckFinding> = found.into_iter().filter(|(_, evidence)| !evidence.is_empty()).collect();
     // `FailsClosed` alone is a choice: the configuration is still in order.
     if found.iter().any(|(code, _)| *code != Code::FailsClosed) {
         found
@@ -71,7 +71,8 @@ mod tests {
     #[case::fail_closed(&[with("/webhooks/0/failurePolicy", json!("Fail"))], &[(Code::Registered, ""), (Code::FailsClosed, "inject.trainmesh.dev")])]
     #[case::fail_closed_by_default(&[with("/webhooks/2/failurePolicy", Value::Null)], &[(Code::Registered, ""), (Code::FailsClosed, "istio-aux.trainmesh.dev")])]
     fn checks_the_webhook_configurations_of_a_cluster(#[case] all: &[Value], #[case] expected: &[(Code, &str)]) {
-        let expected: Vec<Found> = expected.iter().map(|(code, evidence)| (*code, (*evidence).to_owned())).collect();
+        let expected: Vec<CheckFinding> =
+            expected.iter().map(|(code, evidence)| (*code, (*evidence).to_owned())).collect();
         assert_eq!(check(&webhook_configurations(all), "trainmesh-system"), expected);
     }
 }

@@ -85,7 +85,7 @@ const PLUGIN_PREFIXES: &[&str] = &[
     "NCCL_TESTS_",
 ];
 
-/// Variables of gloo and TensorPipe with plain interface names: no prefix match, no `^`, no `=`.
+/// Variables of Gloo and TensorPipe with plain interface names: no prefix match, no `^`, no `=`.
 const PLAIN_INTERFACE_VARIABLES: &[&str] = &["GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"];
 
 /// Maximum number of sockets per connection.
@@ -123,13 +123,13 @@ pub fn is_plugin_variable(name: &str) -> bool {
     PLUGIN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns true if gloo or TensorPipe reads `name` as plain interface names.
+/// Returns true if Gloo or TensorPipe reads `name` as plain interface names.
 #[must_use]
 pub fn takes_plain_interfaces(name: &str) -> bool {
     PLAIN_INTERFACE_VARIABLES.contains(&name)
 }
 
-/// Validates the setting `name=value`. Of other libraries' variables only the interfaces of gloo and TensorPipe are
+/// Validates the setting `name=value`. Of other libraries' variables only the interfaces of Gloo and TensorPipe are
 /// validated, because these libraries fail on NCCL's syntax.
 pub fn check(name: &str, value: &str) -> Result<(), InvalidSetting> {
     if takes_plain_interfaces(name) {

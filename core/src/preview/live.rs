@@ -73,9 +73,9 @@ codes! {
 }
 
 impl Preview {
-    /// Explains a pod that exists in a cluster. The report contains the decisions that the pod's annotations record; for
-    /// the other rules, the current labels and configuration decide. The patch is empty, because a pod is changed only
-    /// when it is created.
+    /// Explains a pod that exists in a cluster. The report contains the decisions that the pod's annotations record;
+    /// for the other rules, the current labels and configuration decide. The patch is empty, because a pod is changed
+    /// only when it is created.
     #[must_use]
     pub fn live_pod(&self, live: &LivePod<'_>) -> PodReport {
         let LivePod { namespace, pod: raw, .. } = *live;

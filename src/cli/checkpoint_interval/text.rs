@@ -8,7 +8,7 @@ use trainmesh_core::render::{Layout, style};
 
 /// Maximum columns of a bar of the plot.
 const MAX_BAR: usize = 60;
-/// Waste above which another interval is not the remedy.
+/// Waste above which no interval helps the job.
 const HIGH_WASTE: f64 = 0.5;
 const HIGH_WASTE_ADVICE: &str = " No interval helps this job: write checkpoints faster, for example asynchronously or to \
                                  local disks, or find the cause of the failures.";
@@ -20,9 +20,9 @@ pub(super) fn print(out: &mut impl Write, model: &Model, step_time: Option<f64>,
     writeln!(
         out,
         "MTBF of the job {}, write time {}, restart time {}\n",
-        duration(model.mtbf()),
-        duration(model.write_time()),
-        duration(model.restart_time())
+        format_duration(model.mtbf()),
+        format_duration(model.write_time()),
+        format_duration(model.restart_time())
     )?;
     write!(out, "{}", methods(&intervals, step_time))?;
     for Interval { method, out_of_domain, .. } in &intervals {
@@ -35,8 +35,8 @@ pub(super) fn print(out: &mut impl Write, model: &Model, step_time: Option<f64>,
     let waste = model.waste(optimum);
     let text = format!(
         "Write a checkpoint after every {} of computing. Checkpoints, repeated work and restarts then take {} of the time.",
-        duration(optimum),
-        percent(waste)
+        format_duration(optimum),
+        format_percent(waste)
     );
     let advice = if waste > HIGH_WASTE { HIGH_WASTE_ADVICE } else { "" };
     writeln!(out, "\n{}", layout.wrap(&(text + advice), 0, 0))?;
@@ -56,9 +56,9 @@ fn methods(intervals: &[Interval], step_time: Option<f64>) -> String {
     let row = |interval: &Interval| {
         let Interval { method, seconds, waste, .. } = interval;
         let cell = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let mut row = vec![method.name().to_owned(), cell(seconds.map(duration))];
+        let mut row = vec![method.name().to_owned(), cell(seconds.map(format_duration))];
         row.extend(step_time.map(|step_time| cell(seconds.map(|seconds| steps(seconds, step_time).to_string()))));
-        row.push(cell(waste.map(percent)));
+        row.push(cell(waste.map(format_percent)));
         row
     };
     let mut header = vec!["FORMULA", "INTERVAL"];
@@ -71,8 +71,8 @@ fn wrong_mtbf(model: &Model) -> String {
     let rows: Vec<Vec<String>> = sensitivity(model)
         .iter()
         .map(|outcome| {
-            let actual = duration(model.mtbf() * outcome.mtbf_factor);
-            vec![actual, percent(outcome.waste), percent(outcome.optimal_waste)]
+            let actual = format_duration(model.mtbf() * outcome.mtbf_factor);
+            vec![actual, format_percent(outcome.waste), format_percent(outcome.optimal_waste)]
         })
         .collect();
     format_table(&["ACTUAL MTBF", "WASTE", "MINIMUM"], &rows)
@@ -90,17 +90,17 @@ fn plot(out: &mut impl Write, model: &Model, layout: Layout) -> std::io::Result<
         let bar = "█".repeat((waste / longest * width as f64).round() as usize);
         let is_optimum = (seconds / optimum - 1.0).abs() < 1e-9;
         let style = if is_optimum { style::SUCCESS } else { style::DIM };
-        writeln!(out, "{:>11}   {:>8}  {style}{bar}{style:#}", duration(seconds), percent(waste))?;
+        writeln!(out, "{:>11}   {:>8}  {style}{bar}{style:#}", format_duration(seconds), format_percent(waste))?;
     }
     Ok(())
 }
 
-fn percent(part: f64) -> String {
+fn format_percent(part: f64) -> String {
     format!("{:.2} %", part * 100.0)
 }
 
 /// Formats seconds: with a fraction below a minute, and to the hour above a day.
-fn duration(seconds: f64) -> String {
+fn format_duration(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "durations are bounded and positive")]
     let whole = seconds.round() as u64;
     let pair = |large: u64, unit: &str, small: u64, part: &str| {

@@ -8,8 +8,8 @@ use trainmesh_core::render::Layout;
 /// Prefix of a device class that is requested as an extended resource (KEP-5004).
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
-/// Formats one line for each profile, with a column for namespaces if some profile is restricted to some. If a line
-/// does not fit, devices and descriptions are in lines of their own.
+/// Formats one line for each profile. If a profile is restricted to some namespaces, the table has a column for them.
+/// If a line does not fit, devices and descriptions are in lines of their own.
 pub(super) fn text(profiles: &Profiles, layout: Layout) -> String {
     let entries = profiles.all();
     let restricted = entries.values().any(|entry| entry.profile.namespaces.is_some());

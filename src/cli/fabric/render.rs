@@ -82,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     Ok(if is_refused { Status::Findings } else { Status::Success })
 }
 
-/// Describes the instance types that the number of devices depends on, if it does.
+/// Describes the instance types that the number of devices depends on, if there are any.
 fn known_machines(profile: &Profile) -> Option<String> {
     profile.resources.iter().find_map(|resource| match &resource.amount {
         Amount::Devices { ratio: Ratios::ByInstanceType(ratios), .. } => {

@@ -12,18 +12,18 @@ use trainmesh_core::doctor::{Permission, Server, Servers, narrow_to_namespaces};
 /// level.
 const CONCURRENCY: usize = 8;
 
-/// Returns those of `needed` that the service accounts of `servers` lack. A permission on pods counts as granted if it
-/// is granted in every namespace of `opted_in`.
+/// Returns those of `required` that the service accounts of `servers` lack. A permission on pods counts as granted if
+/// it is granted in every namespace of `opted_in`.
 pub(super) async fn denied(
     client: &Client,
     servers: &Servers,
     installed_in: &str,
-    needed: Vec<Permission>,
+    required: Vec<Permission>,
     opted_in: &[String],
 ) -> Result<Vec<Permission>, RequestError> {
     let mut missing = Vec::new();
     let mut narrowed = Vec::new();
-    for permission in not_allowed(client, servers, installed_in, needed).await? {
+    for permission in not_allowed(client, servers, installed_in, required).await? {
         match narrow_to_namespaces(&permission, opted_in) {
             Some(permissions) => narrowed.extend(permissions),
             None => missing.push(permission),

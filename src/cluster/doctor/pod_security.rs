@@ -87,16 +87,16 @@ fn pod() -> serde_json::Value {
     })
 }
 
-/// Interprets a denial. The message of a built-in plugin starts with `pods "NAME" is forbidden`. That of a webhook
-/// starts with `admission webhook`, and its text is arbitrary.
+/// Interprets a denial. The message of a built-in plugin starts with `pods "NAME" is forbidden`. The message of a
+/// webhook starts with `admission webhook`, and the rest is arbitrary.
 fn denial(message: &str) -> ProbeResult {
-    let Some(why) = message.strip_prefix(&format!("pods \"{PROBE}\" is forbidden: ")) else {
+    let Some(reason) = message.strip_prefix(&format!("pods \"{PROBE}\" is forbidden: ")) else {
         return ProbeResult::Unknown;
     };
-    if why.starts_with("unable to validate against any security context constraint") {
+    if reason.starts_with("unable to validate against any security context constraint") {
         return ProbeResult::SecurityContextConstraints;
     }
-    let level = why.strip_prefix("violates PodSecurity \"").and_then(|rest| rest.split([':', '"']).next());
+    let level = reason.strip_prefix("violates PodSecurity \"").and_then(|rest| rest.split([':', '"']).next());
     match level {
         Some("baseline") => ProbeResult::PodSecurity(PodSecurityDefault::Baseline),
         Some("restricted") => ProbeResult::PodSecurity(PodSecurityDefault::Restricted),

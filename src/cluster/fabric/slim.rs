@@ -67,7 +67,11 @@ impl<K, S: Clone> Clone for PartialObject<K, S> {
 
 impl<K, S: fmt::Debug> fmt::Debug for PartialObject<K, S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Slim").field("name", &self.metadata.name).field("status", &self.status).finish()
+        formatter
+            .debug_struct("PartialObject")
+            .field("name", &self.metadata.name)
+            .field("status", &self.status)
+            .finish()
     }
 }
 

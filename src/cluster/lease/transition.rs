@@ -43,7 +43,7 @@ impl Observed {
 }
 
 /// Returns the next step of the candidate `identity`; `observed` is `None` if there is no lease.
-pub(super) fn next(identity: &str, observed: Option<&Observed>, now: Instant) -> Step {
+pub(super) fn next_step(identity: &str, observed: Option<&Observed>, now: Instant) -> Step {
     let Some(observed) = observed else { return Step::Create };
     match observed.holder() {
         None => Step::Take,
@@ -81,7 +81,7 @@ mod tests {
         for (second, spec) in observations {
             let now = start + Duration::from_secs(*second);
             observed = spec.clone().map(|spec| Observed::update(observed.take(), spec, DEFAULT, now));
-            step = Some(next("a", observed.as_ref(), now));
+            step = Some(next_step("a", observed.as_ref(), now));
         }
         assert_eq!(step, Some(expected));
     }

@@ -4,7 +4,8 @@
 /// Place that reads or documents a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Newest known release of NCCL with the variable, or a commit after the last release; `-` for variables of other projects.
+    /// Newest known release of NCCL with the variable, or a commit after the last release; `-` for variables of other
+    /// projects.
     pub release: &'static str,
     /// File in NCCL's repository, or another project's repository and file.
     pub file: &'static str,

@@ -18,14 +18,14 @@ pub(super) struct GapScanner<'t> {
     is_past_indentation: bool,
     /// Set after the start of the document. Istio's parser rejects a document end before it.
     has_begun: bool,
-    /// Key whose check_colon has not been scanned yet.
+    /// Key whose colon has not been scanned yet.
     key: Option<Key>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Key {
     Plain,
-    /// In a flow mapping, its check_colon need not be followed by whitespace.
+    /// In a flow mapping, its colon need not be followed by whitespace.
     Quoted,
 }
 
@@ -49,7 +49,7 @@ impl<'t> GapScanner<'t> {
 
     /// Skips a scalar or an alias.
     pub(super) fn skip(&mut self, item: &SpannedEvent<'_>, is_key: bool) {
-        // The parser places an absent value, whose range is empty, before the check_colon or comma that implies it.
+        // The parser places an absent value, whose range is empty, before the colon or comma that implies it.
         if item.range.end > self.at {
             self.at = item.range.end;
             self.has_begun = true;
@@ -63,7 +63,7 @@ impl<'t> GapScanner<'t> {
         }
     }
 
-    /// Checks the check_token at the current offset and returns its length.
+    /// Checks the token at the current offset and returns its length.
     fn check_token(&mut self) -> Result<usize, Refusal> {
         let rest = &self.text.as_bytes()[self.at..];
         let before = &self.text[..self.at];
