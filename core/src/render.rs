@@ -27,7 +27,7 @@ use crate::preview::{PodReport, Summary};
 pub trait Sink {
     /// Writes the reports of one workload, in the order of its roles. An error of kind `InvalidInput` means that the
     /// format does not support them.
-    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()>;
+    fn write_workload(&mut self, reports: &[PodReport]) -> io::Result<()>;
 
     /// Completes the output.
     fn finish(&mut self, closing: &Closing<'_>) -> io::Result<()>;
@@ -38,7 +38,7 @@ pub trait Sink {
 pub struct Closing<'a> {
     /// Invalid documents, for the machine-readable formats; for other formats, the caller prints them.
     pub errors: &'a [DocumentError],
-    /// Warnings about the text of documents, likewise.
+    /// Warnings about the text of documents, for the same formats.
     pub warnings: &'a [DocumentWarning],
     /// Labels of the namespaces whose labels were assumed, for the machine-readable formats.
     pub assumed: Option<&'a BTreeMap<String, BTreeMap<String, String>>>,

@@ -1,6 +1,6 @@
 //! Decodes the fields of a JSON document that a schema contains, within bounds, and skips all other fields.
 //!
-//! An untrusted document takes no more memory than its schema allows: skipped fields are not allocated, text is
+//! The schema limits the memory of an untrusted document: skipped fields are not allocated, text is
 //! truncated, and lists keep only some items. A value whose type differs from the schema becomes an empty value of its
 //! own type, so that readers treat it as malformed and not as absent.
 

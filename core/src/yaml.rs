@@ -10,10 +10,12 @@
 //! - more than [`MAX_DEPTH`] levels or [`MAX_NODES`] nodes are errors; Kubernetes has wider limits,
 //! - `!!timestamp` is read as text without a check of its form.
 //!
-//! The scanner follows YAML 1.2, Kubernetes' libyaml 1.1. They differ for a few unusual inputs: `[a:]` is a mapping here and
-//! the text `a:` there, `[-]` is an error here and a text there, anchors may contain any character here, an escaped
-//! surrogate pair is a character here and an error there, and U+0085, U+2028 and U+2029 are characters here and line
-//! breaks there.
+//! This scanner follows YAML 1.2, that of Kubernetes YAML 1.1. The results differ for a few unusual inputs:
+//! - `[a:]` contains a mapping; for Kubernetes it contains the text `a:`,
+//! - `[-]` is an error; for Kubernetes it contains the text `-`,
+//! - anchors may contain any character,
+//! - an escaped surrogate pair is a character; for Kubernetes it is an error,
+//! - U+0085, U+2028 and U+2029 are characters; for Kubernetes they are line breaks.
 
 mod compose;
 mod duplicates;

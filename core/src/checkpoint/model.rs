@@ -26,7 +26,8 @@ pub enum InvalidModel {
     NoNodes,
 }
 
-/// Halvings after which a bisection of [0, 1] cannot become more precise in `f64`, also for the smallest positive results.
+/// Maximum number of steps of a bisection of [0, 1]: enough for the precision of `f64`, even for the smallest positive
+/// results.
 const BISECTIONS: u32 = 1100;
 
 impl Model {
@@ -50,7 +51,7 @@ impl Model {
         })
     }
 
-    /// Like [`Self::new`], for a job on `nodes` nodes that fail independently, each with the MTBF `node_mtbf`.
+    /// Creates the model of a job on `nodes` nodes that fail independently, each with the MTBF `node_mtbf`.
     ///
     /// # Errors
     ///

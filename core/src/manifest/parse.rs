@@ -76,7 +76,7 @@ fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
     parsed.map_err(|error| explain_placeholder(text, error))
 }
 
-/// Adds to a syntax error that its line contains a placeholder: `[${NAME}]` and JSON with `${NAME}` are not valid.
+/// Extends the message of a syntax error if the line of the error contains a placeholder, as in `[${NAME}]`.
 fn explain_placeholder(text: &str, error: yaml::Error) -> yaml::Error {
     let index = usize::try_from(error.line).unwrap_or(usize::MAX).saturating_sub(1);
     let found = text.lines().nth(index).and_then(|line| placeholders(line).find(|found| found.braced));

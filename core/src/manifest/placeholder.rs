@@ -7,9 +7,9 @@ use memchr::memchr_iter;
 /// A placeholder in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placeholder<'text> {
-    /// Its name.
+    /// Name of the variable.
     pub(crate) name: &'text str,
-    /// Bytes of the text that it takes.
+    /// Position of the placeholder in the text, in bytes.
     pub(crate) range: Range<usize>,
     /// True for `${NAME}`.
     pub(crate) braced: bool,

@@ -33,8 +33,8 @@ impl<'a> Pod<'a> {
     pub fn has_condition(self, condition_type: &str) -> bool {
         let conditions = self.status().and_then(|status| status.get("conditions")).and_then(Value::as_array);
         conditions.into_iter().flatten().any(|condition| {
-            let is = |key: &str, text: &str| condition.get(key).and_then(Value::as_str) == Some(text);
-            is("type", condition_type) && is("status", "True")
+            let has_text = |key: &str, text: &str| condition.get(key).and_then(Value::as_str) == Some(text);
+            has_text("type", condition_type) && has_text("status", "True")
         })
     }
 

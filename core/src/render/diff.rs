@@ -68,7 +68,7 @@ impl<W: Write> Diff<W> {
 }
 
 impl<W: Write> Sink for Diff<W> {
-    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+    fn write_workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
         for roles in reports.chunk_by(PodReport::has_same_outcome) {
             let Some(report) = roles.first() else { continue };
             let first = std::mem::take(&mut self.first);
@@ -89,7 +89,7 @@ impl<W: Write> Sink for Diff<W> {
     }
 }
 
-/// Returns true if the patch changes the field of `rule`: the message of a rule that was skipped then explains the change.
+/// Returns true if the patch changes the field of `rule`: the message of a skipped rule then explains the change.
 fn explains_change(report: &PodReport, rule: &RuleOutcome) -> bool {
     let is_field = |operation: &PatchOperation| Some(operation.path().as_str()) == rule.field.as_deref();
     report.patch.operations().iter().any(is_field)

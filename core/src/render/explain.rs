@@ -72,7 +72,7 @@ impl<W: Write> Explain<W> {
 }
 
 impl<W: Write> Sink for Explain<W> {
-    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+    fn write_workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
         for roles in reports.chunk_by(PodReport::has_same_outcome) {
             let Some(report) = roles.first() else { continue };
             let first = std::mem::take(&mut self.first);

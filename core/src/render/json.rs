@@ -33,7 +33,7 @@ impl<'a, W: Write> Json<'a, W> {
 }
 
 impl<W: Write> Sink for Json<'_, W> {
-    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+    fn write_workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
         for report in reports {
             if self.results == 0 {
                 self.write_head()?;

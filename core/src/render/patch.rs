@@ -20,7 +20,7 @@ impl<W: Write> SinglePatch<W> {
 }
 
 impl<W: Write> Sink for SinglePatch<W> {
-    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+    fn write_workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
         for report in reports {
             if self.patch.is_some() {
                 let message =

@@ -17,7 +17,7 @@ const INDENT: usize = 4;
 #[derive(Debug, Default)]
 pub struct ExplainedChecks(BTreeSet<&'static str>);
 
-/// Writes the premise before the first report, and an empty line before all others.
+/// Writes the assumptions of the preview before the first report, and an empty line before each other report.
 pub(super) fn write_separator(out: &mut impl Write, options: &mut TextOptions, first: bool) -> io::Result<()> {
     if !first {
         return writeln!(out);

@@ -20,7 +20,7 @@ impl<W: Write> Yaml<W> {
 }
 
 impl<W: Write> Sink for Yaml<W> {
-    fn workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
+    fn write_workload(&mut self, reports: &[PodReport]) -> io::Result<()> {
         for report in reports {
             if !std::mem::take(&mut self.first) {
                 writeln!(self.out, "---")?;

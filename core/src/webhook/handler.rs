@@ -25,7 +25,7 @@ pub struct ReviewResponse {
 pub enum ReviewOutcome {
     /// A patch was sent.
     Patched,
-    /// No rule applied: no change was needed, or the rules refused it.
+    /// No rule applied: no change was needed, or the rules refused the change.
     Unchanged,
     /// A patch was built but not sent, because the namespace is in audit mode.
     Audited,

@@ -57,7 +57,7 @@ pub(crate) fn templates(object: &Value) -> Vec<Template<'_>> {
     let mut search = Search { found: Vec::new(), path: String::new(), depth: 0 };
     for (key, value) in object.as_object().into_iter().flatten() {
         if !NOT_SEARCHED.contains(&key.as_str()) {
-            search.field(key, value, None, false);
+            search.search_field(key, value, None, false);
         }
     }
     search.found
@@ -82,9 +82,15 @@ fn role(template: &Template<'_>, namespace: &str) -> RolePod {
 }
 
 impl<'manifest> Search<'manifest> {
-    /// Searches the field `key`, whose object has the field `replicas` if it is not `None`. `is_nested` is true if an outer
-    /// object also has one.
-    fn field(&mut self, key: &str, value: &'manifest Value, replicas: Option<&'manifest Value>, is_nested: bool) {
+    /// Searches the field `key`. `replicas` is the field of this name beside it, and `is_nested` is true if an outer
+    /// object also has such a field.
+    fn search_field(
+        &mut self,
+        key: &str,
+        value: &'manifest Value,
+        replicas: Option<&'manifest Value>,
+        is_nested: bool,
+    ) {
         let length = self.path.len();
         if length > 0 {
             self.path.push('.');
@@ -94,13 +100,13 @@ impl<'manifest> Search<'manifest> {
         if is_template {
             self.add(value, replicas.filter(|_| !is_nested));
         } else {
-            self.value(value, ends_with(key, "templates"), is_nested || replicas.is_some());
+            self.search_value(value, ends_with(key, "templates"), is_nested || replicas.is_some());
         }
         self.path.truncate(length);
     }
 
     /// Searches the value of a field. `are_templates` is true if its items may be templates.
-    fn value(&mut self, value: &'manifest Value, are_templates: bool, is_nested: bool) {
+    fn search_value(&mut self, value: &'manifest Value, are_templates: bool, is_nested: bool) {
         if self.depth == MAX_DEPTH {
             return;
         }
@@ -109,7 +115,7 @@ impl<'manifest> Search<'manifest> {
             Value::Object(fields) => {
                 let replicas = fields.get("replicas");
                 for (key, field) in fields {
-                    self.field(key, field, replicas, is_nested);
+                    self.search_field(key, field, replicas, is_nested);
                 }
             }
             Value::Array(items) => {
@@ -120,7 +126,7 @@ impl<'manifest> Search<'manifest> {
                     if are_templates && has_containers(item) {
                         self.add(item, None);
                     } else {
-                        self.value(item, false, is_nested);
+                        self.search_value(item, false, is_nested);
                     }
                     self.path.truncate(length);
                 }
@@ -143,8 +149,8 @@ fn ends_with(key: &str, suffix: &str) -> bool {
     start.and_then(|start| key.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
 }
 
-/// Returns true if `value` contains the spec of a complete pod: containers with names and images. A template without an image
-/// is an overlay for the pod of another object.
+/// Returns true if `value` contains the spec of a complete pod: containers with names and images. A template without
+/// images is an overlay for the pod of another object.
 fn has_containers(value: &Value) -> bool {
     let is_container = |container: &Value| {
         ["name", "image"]

@@ -14,8 +14,8 @@ pub fn parse(text: &str) -> Result<Value, Error> {
     Ok(compose(text, DuplicateKeys::Reject, None)?.0)
 }
 
-/// Reads one YAML document as kubectl does: the last of several equal keys in a mapping takes effect. Also returns the keys
-/// that replace others, up to a limit.
+/// Parses one YAML document as kubectl does: if a mapping contains a key more than once, the last value takes effect.
+/// Also returns the duplicate keys, up to a limit.
 pub fn parse_manifest(text: &str) -> Result<(Value, Vec<DuplicateKey>), Error> {
     let (value, duplicates) = compose(text, DuplicateKeys::LastWins, None)?;
     if duplicates.is_empty() {

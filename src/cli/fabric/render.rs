@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         for report in &mut reports {
             report.line = None;
         }
-        sink.workload(&reports)?;
+        sink.write_workload(&reports)?;
     }
     sink.finish(&Closing::default())?;
     if let Some(machines) = machine_hint {

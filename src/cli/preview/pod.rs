@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
     causes.add(&arguments.conditions, &report, false);
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: None };
     let mut sink = format.sink(arguments.color.into(), options, &preview);
-    sink.workload(&[report])?;
+    sink.write_workload(&[report])?;
     sink.finish(&Closing::default())?;
     causes.print(&mut stderr(arguments.color.into()));
     Ok(if arguments.conditions.occur(&summary) { Status::Findings } else { Status::Success })

@@ -116,7 +116,7 @@ pub(super) fn show(
                     shown.causes.add(&arguments.conditions, report, preview.context().has_namespace(&report.namespace));
                     premise::record(preview.context(), &report.namespace, &mut shown.assumed);
                 }
-                sink.as_mut().map_or(Ok(()), |sink| sink.workload(&reports))?;
+                sink.as_mut().map_or(Ok(()), |sink| sink.write_workload(&reports))?;
                 for report in &reports {
                     shown.comparison_failed |= live.is_some_and(|live| !compare(live, report, stderr));
                 }
