@@ -19,7 +19,7 @@ const onNode = 100
 type burst struct {
 	sync.Mutex
 	ended, requested map[string]time.Time
-	all          sync.WaitGroup
+	all              sync.WaitGroup
 }
 
 // measureBurst terminates the main containers of many fake pods at once. kwok runs a program for each exec, which
