@@ -20,8 +20,8 @@ mod spec;
 
 pub use classes::{CLASS_RESOURCE_PREFIX, DeviceClass, DeviceClasses};
 pub use count::Count;
-pub use facts::{ClaimFacts, ClaimSpecs, ClaimView, MAX_SPECS};
+pub use facts::{ClaimFacts, ClaimSpecs, ClaimView, MAX_SPECS, MAX_SPECS_SIZE};
 pub use kind::{AcceleratorKind, AdapterKind, DeviceKind};
 pub use objects::ClaimObjects;
-pub use pod_claims::{ClaimSource, ClaimUncertainty, ClaimedDevices, PodClaim, PodClaims};
-pub use spec::{ClaimSpec, GROUP, is_generated};
+pub use pod_claims::{ClaimSource, ClaimUncertainty, ClaimedDevices, PodClaim, PodClaims, template_devices};
+pub use spec::{ClaimContent, ClaimSpec, GROUP, is_generated};

@@ -3,9 +3,11 @@
 //! Modeled on kubert's index: [`Index::apply`] is the only reducer of watch events, and [`watch`] the only loop that
 //! feeds it. A list replaces the objects when it is complete, so readers never see a partial one.
 
+#[cfg(test)]
+mod tests;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube::runtime::watcher::{self, Event};
@@ -23,21 +25,43 @@ pub(crate) type Objects<V> = BTreeMap<String, V>;
 /// Reduced objects, written by one watch and read concurrently.
 pub(crate) struct Index<V> {
     state: RwLock<State<V>>,
-    /// Maximum number of objects per namespace; further ones are left out.
-    limit: usize,
+    limit: Option<Limit<V>>,
+}
+
+/// Limits of the objects of each namespace; further ones are left out.
+pub(crate) struct Limit<V> {
+    /// Maximum number of objects.
+    pub(crate) objects: usize,
+    /// Maximum of the sum of their sizes in bytes.
+    pub(crate) size: usize,
+    /// Returns the size of an object.
+    pub(crate) size_of: fn(&V) -> usize,
+}
+
+/// Known objects, and the namespaces from which others were left out.
+pub(crate) struct Known<'a, V> {
+    pub(crate) objects: &'a Objects<V>,
+    pub(crate) truncated: &'a BTreeSet<String>,
 }
 
 struct State<V> {
-    objects: Objects<V>,
+    kept: Kept<V>,
     /// Objects of a list that is still in progress.
-    listed: Objects<V>,
+    listed: Kept<V>,
     complete: bool,
 }
 
+#[derive(PartialEq)]
+struct Kept<V> {
+    objects: Objects<V>,
+    /// Namespaces from which objects were left out since the list began: which ones is not known.
+    truncated: BTreeSet<String>,
+}
+
 impl<V> Index<V> {
-    /// Creates an empty index that keeps at most `limit` objects per namespace.
-    pub(crate) fn with_limit(limit: usize) -> Self {
-        Self { limit, ..Self::default() }
+    /// Creates an empty index with a limit for each namespace.
+    pub(crate) fn with_limit(limit: Limit<V>) -> Self {
+        Self { limit: Some(limit), ..Self::default() }
     }
 
     /// Returns true once a list has completed: an object that is not in the index then does not exist.
@@ -50,13 +74,20 @@ impl<V> Index<V> {
     where
         V: Clone,
     {
-        self.state().objects.get(key).cloned()
+        self.state().kept.objects.get(key).cloned()
     }
 
     /// Passes all objects to `read`, or `None` until a list has completed.
     pub(crate) fn read<T>(&self, read: impl FnOnce(Option<&Objects<V>>) -> T) -> T {
         let state = self.state();
-        read(state.complete.then_some(&state.objects))
+        read(state.complete.then_some(&state.kept.objects))
+    }
+
+    /// Like [`Self::read`], with the namespaces from which objects were left out.
+    pub(crate) fn read_known<T>(&self, read: impl FnOnce(Option<Known<'_, V>>) -> T) -> T {
+        let state = self.state();
+        let Kept { objects, truncated } = &state.kept;
+        read(state.complete.then_some(Known { objects, truncated }))
     }
 
     /// Applies an event and returns true if the objects have changed. `reduce` also receives the previous value of the
@@ -66,31 +97,32 @@ impl<V> Index<V> {
         K: Resource,
         V: PartialEq,
     {
-        let State { objects, listed, complete } = &mut *self.state_mut();
+        let State { kept, listed, complete } = &mut *self.state_mut();
+        let limit = self.limit.as_ref();
         match event {
-            Event::Init => listed.clear(),
+            Event::Init => *listed = Kept::default(),
             Event::InitApply(object) => {
                 let key = key(object);
-                if let Some(value) = reduce(object, objects.get(&key)) {
-                    insert(listed, key, value, self.limit);
+                if let Some(value) = reduce(object, kept.objects.get(&key)) {
+                    listed.insert(key, value, limit);
                 }
             }
             Event::InitDone => {
                 let listed = std::mem::take(listed);
-                let changed = !std::mem::replace(complete, true) || listed != *objects;
-                *objects = listed;
+                let changed = !std::mem::replace(complete, true) || listed != *kept;
+                *kept = listed;
                 return changed;
             }
             Event::Apply(object) => {
                 let key = key(object);
-                let before = objects.get(&key);
+                let before = kept.objects.get(&key);
                 return match reduce(object, before) {
                     Some(value) if before == Some(&value) => false,
-                    Some(value) => insert(objects, key, value, self.limit),
-                    None => objects.remove(&key).is_some(),
+                    Some(value) => kept.insert(key, value, limit),
+                    None => kept.objects.remove(&key).is_some(),
                 };
             }
-            Event::Delete(object) => return objects.remove(&key(object)).is_some(),
+            Event::Delete(object) => return kept.objects.remove(&key(object)).is_some(),
         }
         false
     }
@@ -111,13 +143,44 @@ impl<V> Index<V> {
 
 impl<V> Default for Index<V> {
     fn default() -> Self {
-        Self { state: RwLock::default(), limit: usize::MAX }
+        Self { state: RwLock::default(), limit: None }
     }
 }
 
 impl<V> Default for State<V> {
     fn default() -> Self {
-        Self { objects: Objects::new(), listed: Objects::new(), complete: false }
+        Self { kept: Kept::default(), listed: Kept::default(), complete: false }
+    }
+}
+
+impl<V> Default for Kept<V> {
+    fn default() -> Self {
+        Self { objects: Objects::new(), truncated: BTreeSet::new() }
+    }
+}
+
+impl<V> Kept<V> {
+    /// Inserts or replaces an object unless its namespace would exceed `limit`. Returns true if the content has changed.
+    fn insert(&mut self, key: String, value: V, limit: Option<&Limit<V>>) -> bool {
+        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
+        if limit.is_some_and(|limit| !self.fits_in(namespace, &key, &value, limit)) {
+            // Of an object that has grown, the former value is no longer true.
+            let is_new = self.truncated.insert(namespace.to_owned());
+            return self.objects.remove(&key).is_some() || is_new;
+        }
+        self.objects.insert(key, value);
+        true
+    }
+
+    fn fits_in(&self, namespace: &str, key: &str, value: &V, limit: &Limit<V>) -> bool {
+        let is_in_namespace = |other: &str| other.split_once('/').is_none_or(|(other, _)| other == namespace);
+        let others = self.objects.range(format!("{namespace}/")..).take_while(|(other, _)| is_in_namespace(other));
+        let (mut objects, mut size) = (1_usize, (limit.size_of)(value));
+        for (_, other) in others.filter(|(other, _)| *other != key) {
+            objects = objects.saturating_add(1);
+            size = size.saturating_add((limit.size_of)(other));
+        }
+        objects <= limit.objects && size <= limit.size
     }
 }
 
@@ -131,107 +194,9 @@ pub(crate) fn named(name: &str) -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={name}")).page_size(PAGE)
 }
 
-/// Inserts or replaces an object, and returns true unless its namespace already has `limit` others.
-fn insert<V>(objects: &mut Objects<V>, key: String, value: V, limit: usize) -> bool {
-    if limit < usize::MAX && !objects.contains_key(&key) {
-        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
-        let is_in_namespace = |other: &str| other.split_once('/').is_none_or(|(other, _)| other == namespace);
-        let others = objects.range(format!("{namespace}/")..).take_while(|(other, _)| is_in_namespace(other));
-        if others.take(limit).count() == limit {
-            return false;
-        }
-    }
-    objects.insert(key, value);
-    true
-}
-
 fn key(object: &impl Resource) -> String {
     match object.namespace() {
         Some(namespace) => format!("{namespace}/{}", object.name_any()),
         None => object.name_any(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use k8s_openapi::api::core::v1::ConfigMap;
-    use kube::core::ObjectMeta;
-    use rstest::rstest;
-
-    use super::*;
-
-    fn object(name: &str) -> ConfigMap {
-        let metadata =
-            ObjectMeta { namespace: Some("team-a".to_owned()), name: Some(name.to_owned()), ..ObjectMeta::default() };
-        ConfigMap { metadata, ..ConfigMap::default() }
-    }
-
-    /// Expects the known objects after each event, `=` if the event changes nothing.
-    #[rstest]
-    #[case::incomplete_list(vec![Event::Init, Event::InitApply(object("x"))], &["=", "="])]
-    #[case::empty_list(vec![Event::Init, Event::InitDone], &["=", ""])]
-    #[case::list(vec![Event::Init, Event::InitApply(object("x")), Event::InitDone], &["=", "=", "team-a/x"])]
-    #[case::same_value(
-        vec![Event::Init, Event::InitDone, Event::Apply(object("x")), Event::Apply(object("x"))],
-        &["=", "", "team-a/x", "="]
-    )]
-    #[case::left_out(vec![Event::Init, Event::InitDone, Event::Apply(object("other"))], &["=", "", "="])]
-    #[case::deleted(
-        vec![Event::Init, Event::InitApply(object("x")), Event::InitDone, Event::Delete(object("x")), Event::Delete(object("x"))],
-        &["=", "=", "team-a/x", "", "="]
-    )]
-    #[case::gone_while_the_watch_was_down(
-        vec![Event::Init, Event::InitApply(object("x")), Event::InitDone, Event::Init, Event::InitApply(object("x2")), Event::InitDone],
-        &["=", "=", "team-a/x", "=", "=", "team-a/x2"]
-    )]
-    #[case::the_same_list_again(
-        vec![Event::Init, Event::InitApply(object("x")), Event::InitDone, Event::Init, Event::InitApply(object("x")), Event::InitDone],
-        &["=", "=", "team-a/x", "=", "=", "="]
-    )]
-    fn applies_watch_events(#[case] events: Vec<Event<ConfigMap>>, #[case] expected: &[&str]) {
-        let index = Index::default();
-        let reduce = |map: &ConfigMap, _: Option<&String>| map.name_any().starts_with('x').then(|| map.name_any());
-        let found: Vec<String> = events
-            .iter()
-            .map(|event| {
-                if index.apply(event, reduce) {
-                    index.read(|objects| objects.unwrap().keys().cloned().collect())
-                } else {
-                    "=".to_owned()
-                }
-            })
-            .collect();
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn a_namespace_keeps_a_bounded_number_of_objects() {
-        let in_namespace = |namespace: &str, name: &str| {
-            let mut object = object(name);
-            object.metadata.namespace = Some(namespace.to_owned());
-            object
-        };
-        let index = Index::with_limit(2);
-        let names = [("team-a", "a"), ("team-a", "b"), ("team-a", "c"), ("team-a1", "d"), ("team", "e")];
-        let listed = names.map(|(namespace, name)| Event::InitApply(in_namespace(namespace, name)));
-        let applied = [Event::Apply(in_namespace("team-a", "c")), Event::Apply(in_namespace("team-a", "b"))];
-        for event in [Event::Init].into_iter().chain(listed).chain([Event::InitDone]).chain(applied) {
-            index.apply(&event, |map: &ConfigMap, _| Some(map.name_any()));
-        }
-        let kept: Vec<String> = index.read(|objects| objects.unwrap().keys().cloned().collect());
-        assert_eq!(kept, ["team-a/a", "team-a/b", "team-a1/d", "team/e"]);
-    }
-
-    #[test]
-    fn a_value_may_depend_on_the_previous_one() {
-        let index = Index::default();
-        let count = |_: &ConfigMap, before: Option<&u32>| Some(before.map_or(1, |count| count + 1));
-        let list = || [Event::Init, Event::InitApply(object("x")), Event::InitDone];
-        for event in list().into_iter().chain([Event::Apply(object("x"))]).chain(list()) {
-            index.apply(&event, count);
-        }
-        assert_eq!(index.get("team-a/x"), Some(3));
-        index.clear();
-        assert_eq!((index.get("team-a/x"), index.is_complete()), (None, false));
     }
 }

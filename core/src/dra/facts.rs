@@ -29,8 +29,10 @@ pub struct ClaimSpecs {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct NamespaceSpecs {
     by_name: HashMap<String, Arc<ClaimSpec>>,
-    /// True if an object that is not listed does not exist.
+    /// True if an object that is not listed does not exist, unless some were left out.
     is_complete: bool,
+    /// True if there are more objects than are kept.
+    has_more: bool,
 }
 
 /// Known claims, templates and classes that a pod of one namespace can refer to.
@@ -48,6 +50,9 @@ static CLASSES_OF_DRIVERS: LazyLock<DeviceClasses> = LazyLock::new(DeviceClasses
 /// Maximum number of claims or templates per namespace: anyone who can create them decides about their number. A
 /// `ComputeDomain` brings one template for each job.
 pub const MAX_SPECS: usize = 1000;
+/// Maximum size in bytes of all claims or all templates of a namespace in memory: 1 KiB each. Claims of vendors take a
+/// quarter of that.
+pub const MAX_SPECS_SIZE: usize = 1024 * MAX_SPECS;
 
 impl ClaimFacts {
     /// Returns the facts for pods in `namespace`.
@@ -74,11 +79,18 @@ impl ClaimSpecs {
         self.by_namespace.entry(namespace.to_owned()).or_default().is_complete = true;
     }
 
+    /// Notes that objects of `namespace` were left out: one that is not listed may exist.
+    pub fn truncate(&mut self, namespace: &str) {
+        self.by_namespace.entry(namespace.to_owned()).or_default().has_more = true;
+    }
+
     /// Adds or replaces an object, unless its namespace already has [`MAX_SPECS`].
     pub fn insert(&mut self, namespace: &str, name: &str, spec: Arc<ClaimSpec>) {
-        let specs = &mut self.by_namespace.entry(namespace.to_owned()).or_default().by_name;
-        if specs.len() < MAX_SPECS || specs.contains_key(name) {
-            specs.insert(name.to_owned(), spec);
+        let specs = self.by_namespace.entry(namespace.to_owned()).or_default();
+        if specs.by_name.len() < MAX_SPECS || specs.by_name.contains_key(name) {
+            specs.by_name.insert(name.to_owned(), spec);
+        } else {
+            specs.has_more = true;
         }
     }
 
@@ -91,7 +103,7 @@ impl ClaimSpecs {
         match self.by_namespace.get(namespace) {
             None => self.all_namespaces,
             Some(specs) => {
-                let is_complete = (self.all_namespaces || specs.is_complete) && specs.by_name.len() < MAX_SPECS;
+                let is_complete = (self.all_namespaces || specs.is_complete) && !specs.has_more;
                 is_complete && !specs.by_name.contains_key(name)
             }
         }
@@ -143,6 +155,7 @@ mod tests {
     #[case::of_the_cluster_without_any(ClaimSpecs::of_all_namespaces(), None, 0, true)]
     #[case::of_the_namespace(ClaimSpecs::default(), Some("team-a"), 1, true)]
     #[case::of_another_namespace(ClaimSpecs::default(), Some("team-b"), 1, false)]
+    #[case::as_many_as_are_kept(ClaimSpecs::of_all_namespaces(), None, MAX_SPECS, true)]
     #[case::more_than_are_kept(ClaimSpecs::of_all_namespaces(), None, MAX_SPECS + 1, false)]
     fn absence_is_certain_only_if_all_objects_are_known(
         #[case] mut templates: ClaimSpecs,

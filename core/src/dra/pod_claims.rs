@@ -14,8 +14,9 @@ use super::count::Count;
 use super::facts::ClaimView;
 use super::kind::DeviceKind;
 use crate::pod::{Container, Pod};
-use references::{Reference, references};
+use references::{Reference, exceeds, references};
 use resolve::resolve;
+pub use resolve::template_devices;
 pub use uncertainty::ClaimUncertainty;
 
 /// The claims of a pod. Empty, without an allocation, if the pod has none.
@@ -70,8 +71,7 @@ pub struct ClaimedDevices<'a> {
     pub is_admin: bool,
 }
 
-/// Maximum number of claims of a pod, and of references in a container. Pods have one for each kind of device, or one for
-/// each of 16 devices.
+/// Maximum number of claims of a pod, and of references in a container. Pods have one for each kind of device.
 const MAX_CLAIMS: usize = 32;
 /// Maximum number of requests in all claims of a pod.
 const MAX_REQUESTS: usize = 256;
@@ -85,7 +85,8 @@ impl<'a> PodClaims<'a> {
     pub fn new(pod: Pod<'a>, view: ClaimView<'a>, is_for_adapters: impl Fn(&str) -> bool) -> Self {
         let listed = pod.spec().and_then(|spec| spec.get("resourceClaims")).and_then(Value::as_array);
         let Some(listed) = listed else { return Self::default() };
-        if listed.len() > MAX_CLAIMS || pod.containers().nth(MAX_CONTAINERS).is_some() {
+        if listed.len() > MAX_CLAIMS || pod.containers().nth(MAX_CONTAINERS).is_some() || pod.containers().any(exceeds)
+        {
             return Self { claims: Vec::new(), too_many: true };
         }
         let claims = listed.iter().filter_map(|claim| {
@@ -110,7 +111,7 @@ impl<'a> PodClaims<'a> {
         self.claims.is_empty() && !self.too_many
     }
 
-    /// Returns true if the pod has claims that are not read.
+    /// Returns true if claims are not read, because there are too many.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         self.too_many

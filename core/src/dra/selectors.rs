@@ -1,6 +1,10 @@
 //! Kind of devices, as far as the selectors of a class or request show it. The expressions are not evaluated: only equality
 //! with a known driver or type counts.
 
+use std::fmt;
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::kind::{AcceleratorKind, AdapterKind, DeviceKind};
@@ -11,6 +15,27 @@ pub(super) struct Traits {
     pub(super) driver: Option<Driver>,
     pub(super) variant: Option<Variant>,
 }
+
+/// Field `selectors` of a class or request, reduced while it is decoded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Selectors(pub(super) Traits);
+
+#[derive(Deserialize)]
+struct Selector {
+    cel: Option<Cel>,
+}
+
+#[derive(Deserialize)]
+struct Cel {
+    expression: Option<Expression>,
+}
+
+/// A single expression.
+struct Expression(Traits);
+
+struct SelectorsVisitor;
+
+struct ExpressionVisitor;
 
 /// Driver of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,13 +102,8 @@ impl Traits {
 
     /// Reads the field `selectors` of a class or request.
     pub(super) fn from_selectors(selectors: Option<&Value>) -> Self {
-        let selectors = selectors.and_then(Value::as_array).into_iter().flatten().take(MAX_SELECTORS);
-        let expressions = selectors.filter_map(|selector| selector.get("cel")?.get("expression")?.as_str());
-        expressions.filter(|text| text.len() <= MAX_EXPRESSION).map(Self::from_expression).fold(
-            Self::default(),
-            // All selectors must be satisfied.
-            Self::and,
-        )
+        let read = selectors.and_then(|selectors| Selectors::deserialize(selectors).ok());
+        read.map(|Selectors(traits)| traits).unwrap_or_default()
     }
 
     /// Returns what two conditions require together.
@@ -117,6 +137,52 @@ impl Traits {
         let driver = drivers.next().filter(|first| drivers.all(|other| other == *first));
         let variants = VARIANTS.iter().filter(|(fragment, _)| text.contains(fragment)).map(|(_, variant)| *variant);
         Self { driver, variant: variants.chain(rdma_variant(&text)).max() }
+    }
+}
+
+impl<'de> Deserialize<'de> for Selectors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(SelectorsVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for SelectorsVisitor {
+    type Value = Selectors;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of selectors")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut traits = Traits::default();
+        for _ in 0..MAX_SELECTORS {
+            let Some(selector) = list.next_element::<Selector>()? else { return Ok(Selectors(traits)) };
+            if let Some(Expression(other)) = selector.cel.and_then(|cel| cel.expression) {
+                // All selectors must be satisfied.
+                traits = traits.and(other);
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Selectors(traits))
+    }
+}
+
+impl<'de> Deserialize<'de> for Expression {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(ExpressionVisitor)
+    }
+}
+
+impl Visitor<'_> for ExpressionVisitor {
+    type Value = Expression;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an expression")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        let is_read = text.len() <= MAX_EXPRESSION;
+        Ok(Expression(if is_read { Traits::from_expression(text) } else { Traits::default() }))
     }
 }
 

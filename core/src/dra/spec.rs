@@ -1,9 +1,15 @@
 //! Content of `ResourceClaims` and `ResourceClaimTemplates`: which devices they request.
 
+mod content;
+
+use std::mem::size_of;
+
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::count::Count;
 use super::selectors::Traits;
+pub use content::ClaimContent;
 
 /// Devices that a claim requests. Parsing never fails: a claim that the apiserver would reject, or that exceeds the
 /// limits, exists but requests unknown devices.
@@ -50,6 +56,8 @@ const MAX_COUNT: u64 = 32;
 /// Maximum length in bytes of all names in a claim, to bound the memory that the claims of a tenant take. Claims of
 /// vendors have a few names of 20 bytes.
 const MAX_NAMES: usize = 4096;
+/// Maximum number of alternatives in all requests of a claim, for the same reason. Claims of vendors have up to four.
+const MAX_ALL_ALTERNATIVES: usize = 64;
 
 /// Returns true if Kubernetes created the claim for a pod.
 #[must_use]
@@ -61,13 +69,25 @@ impl ClaimSpec {
     /// Reads a `ResourceClaim` of `version`, such as `v1beta1`.
     #[must_use]
     pub fn from_claim(object: &Value, version: &str) -> Self {
-        Self::read(object.get("spec"), version)
+        Self::of_claim(content(object), version)
     }
 
     /// Reads a `ResourceClaimTemplate` of `version`, such as `v1beta1`.
     #[must_use]
     pub fn from_template(object: &Value, version: &str) -> Self {
-        Self::read(object.get("spec").and_then(|spec| spec.get("spec")), version)
+        Self::of_template(content(object), version)
+    }
+
+    /// Reads the content of a `ResourceClaim` of `version`.
+    #[must_use]
+    pub fn of_claim(content: ClaimContent, version: &str) -> Self {
+        Self::bounded(content.claim_requests(version))
+    }
+
+    /// Reads the content of a `ResourceClaimTemplate` of `version`.
+    #[must_use]
+    pub fn of_template(content: ClaimContent, version: &str) -> Self {
+        Self::bounded(content.template_requests(version))
     }
 
     /// Returns the content of the template that belongs to a `ComputeDomain`: one channel.
@@ -84,53 +104,31 @@ impl ClaimSpec {
         self.requests.as_deref()
     }
 
-    fn read(spec: Option<&Value>, version: &str) -> Self {
-        let listed = spec.and_then(|spec| spec.get("devices")?.get("requests")?.as_array());
-        let requests = listed.filter(|requests| requests.len() <= MAX_REQUESTS).and_then(|requests| {
-            let requests: Option<Box<[DeviceRequest]>> =
-                requests.iter().map(|request| read_request(request, version)).collect();
-            requests.filter(|requests| requests.iter().map(names_length).sum::<usize>() <= MAX_NAMES)
-        });
-        Self { requests }
+    /// Returns about how many bytes of memory the content takes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let requests = self.requests.iter().flatten();
+        let size = |request: &DeviceRequest| {
+            size_of::<DeviceRequest>() + names_length(request) + request.alternatives.len() * size_of::<Alternative>()
+        };
+        size_of::<Self>() + requests.map(size).sum::<usize>()
     }
+
+    fn bounded(requests: Option<Box<[DeviceRequest]>>) -> Self {
+        let fits = |requests: &[DeviceRequest]| {
+            requests.iter().map(names_length).sum::<usize>() <= MAX_NAMES
+                && requests.iter().map(|request| request.alternatives.len()).sum::<usize>() <= MAX_ALL_ALTERNATIVES
+        };
+        Self { requests: requests.filter(|requests| fits(requests)) }
+    }
+}
+
+fn content(object: &Value) -> ClaimContent {
+    object.get("spec").and_then(|spec| ClaimContent::deserialize(spec).ok()).unwrap_or_default()
 }
 
 fn names_length(request: &DeviceRequest) -> usize {
     request.name.len() + request.alternatives.iter().map(|alternative| alternative.class.len()).sum::<usize>()
-}
-
-/// Reads a request, or returns `None` if the apiserver would reject it.
-fn read_request(request: &Value, version: &str) -> Option<DeviceRequest> {
-    let name = request.get("name")?.as_str()?.into();
-    let exactly =
-        if version == FLAT_VERSION { request.get("deviceClassName").map(|_| request) } else { request.get("exactly") };
-    let alternatives: Box<[Alternative]> = match (exactly, request.get("firstAvailable").and_then(Value::as_array)) {
-        (Some(exactly), None) => Box::new([read_alternative(exactly)?]),
-        (None, Some(list)) if !list.is_empty() && list.len() <= MAX_ALTERNATIVES => {
-            list.iter().map(read_alternative).collect::<Option<_>>()?
-        }
-        _ => return None,
-    };
-    let is_admin = exactly.and_then(|exactly| exactly.get("adminAccess")).and_then(Value::as_bool) == Some(true);
-    Some(DeviceRequest { name, alternatives, is_admin })
-}
-
-fn read_alternative(devices: &Value) -> Option<Alternative> {
-    let class = devices.get("deviceClassName")?.as_str()?.into();
-    let count = devices.get("count").filter(|count| !count.is_null());
-    let count = match devices.get("allocationMode").and_then(Value::as_str).unwrap_or_default() {
-        // The number depends on the node. At least one must exist.
-        "All" => Count::at_least(1),
-        // The apiserver's default for an absent count and for 0.
-        "" | "ExactCount" => match count.map_or(Some(1), Value::as_u64)? {
-            0 => Count::exactly(1),
-            count if count <= MAX_COUNT => Count::exactly(count),
-            _ => return None,
-        },
-        // Kubernetes requires clients to refuse unknown modes.
-        _ => Count::UNKNOWN,
-    };
-    Some(Alternative { class, count, traits: Traits::from_selectors(devices.get("selectors")) })
 }
 
 #[cfg(test)]
@@ -177,6 +175,10 @@ mod tests {
     #[case::too_many_devices("v1", json!([{"name": "gpu", "exactly": gpu(&json!({"count": MAX_COUNT + 1}))}]), "unknown")]
     #[case::too_many_requests("v1", json!(vec![json!({"name": "a", "exactly": gpu(&json!({}))}); MAX_REQUESTS + 1]), "unknown")]
     #[case::too_many_alternatives("v1", json!([{"name": "a", "firstAvailable": vec![gpu(&json!({})); MAX_ALTERNATIVES + 1]}]), "unknown")]
+    #[case::exactly_is_null("v1", json!([{"name": "gpu", "exactly": null, "firstAvailable": [gpu(&json!({}))]}]), "gpu: 1 gpu.nvidia.com")]
+    #[case::no_alternatives("v1", json!([{"name": "gpu", "exactly": gpu(&json!({})), "firstAvailable": []}]), "gpu: 1 gpu.nvidia.com")]
+    #[case::empty_class("v1beta1", json!([{"name": "gpu", "deviceClassName": "", "firstAvailable": [gpu(&json!({}))]}]), "gpu: 1 gpu.nvidia.com")]
+    #[case::too_many_alternatives_of_all_requests("v1", json!(vec![json!({"name": "a", "firstAvailable": vec![gpu(&json!({})); MAX_ALTERNATIVES]}); MAX_ALL_ALTERNATIVES / MAX_ALTERNATIVES + 1]), "unknown")]
     #[case::long_names("v1", json!([{"name": "a".repeat(MAX_NAMES), "exactly": gpu(&json!({}))}]), "unknown")]
     #[case::no_list("v1", json!("gpu"), "unknown")]
     fn claims_and_templates_are_read_in_every_version(
@@ -187,6 +189,18 @@ mod tests {
         let spec = json!({"devices": {"requests": requests}});
         assert_eq!(describe(&ClaimSpec::from_claim(&json!({"spec": spec}), version)), expected);
         assert_eq!(describe(&ClaimSpec::from_template(&json!({"spec": {"spec": spec}}), version)), expected);
+    }
+
+    #[test]
+    fn the_memory_of_a_claim_is_bounded() {
+        let selectors = vec![json!({"cel": {"expression": "true"}}); 32];
+        let gpu = json!({"deviceClassName": "a".repeat(32), "selectors": selectors, "tolerations": vec![json!({"key": "x"}); 16]});
+        let list =
+            |count: usize| json!(vec![json!({"name": "b".repeat(32), "firstAvailable": vec![gpu.clone(); 8]}); count]);
+        let size =
+            |count: usize| ClaimSpec::from_claim(&json!({"spec": {"devices": {"requests": list(count)}}}), "v1").size();
+        assert!((2048..8192).contains(&size(8)), "{}", size(8));
+        assert!(size(32) < 64, "{}", size(32));
     }
 
     #[rstest]

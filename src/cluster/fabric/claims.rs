@@ -1,25 +1,34 @@
 //! Claims, templates and device classes: watches for the webhook, and lists for the preview.
 //!
-//! The objects are read as JSON, because the newest version of the API differs between clusters.
+//! The kinds are named at run time, because the newest version of the API differs between clusters.
+
+mod object;
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use kube::api::{ApiResource, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
-use kube::{Api, Client, ResourceExt as _};
+use kube::core::{DynamicResourceScope, GroupVersionKind};
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::super::index::{self, Index, Objects, Options};
+use super::super::index::{self, Index, Known, Limit, Objects, Options};
 use super::super::list::list;
 use super::super::request::RequestError;
 use super::sources::{Field, Update, set};
+use object::ClaimObject;
 use trainmesh_core::dra::{
-    ClaimFacts, ClaimSpec, ClaimSpecs, DeviceClass, DeviceClasses, GROUP, MAX_SPECS, is_generated,
+    ClaimContent, ClaimFacts, ClaimSpec, ClaimSpecs, DeviceClass, DeviceClasses, GROUP, MAX_SPECS, MAX_SPECS_SIZE,
 };
+
+/// Reads the content of an object of a version.
+type Read = fn(ClaimContent, &str) -> ClaimSpec;
 
 /// Kinds with their plurals.
 const CLASS: (&str, &str) = ("DeviceClass", "deviceclasses");
@@ -31,6 +40,10 @@ const VERSION: &str = "v1";
 /// Versions that the preview tries, newest first.
 const VERSIONS: [&str; 3] = [VERSION, "v1beta2", "v1beta1"];
 
+/// Page size for claims and templates: any user can create objects of 1.5 MiB, the limit of etcd, and a page is buffered
+/// as text before it is decoded.
+const PAGE: u32 = 10;
+
 /// Time for which changes are collected: users create a template immediately before its first pod.
 const DEBOUNCE: Duration = Duration::from_millis(10);
 
@@ -38,15 +51,16 @@ const DEBOUNCE: Duration = Duration::from_millis(10);
 pub(super) fn updates(client: &Client) -> [BoxStream<'static, Update>; 3] {
     [
         classes(client),
-        specs(client, TEMPLATE, ClaimSpec::from_template, |facts| &mut facts.claims.templates),
-        specs(client, CLAIM, ClaimSpec::from_claim, |facts| &mut facts.claims.claims),
+        specs(client, TEMPLATE, ClaimSpec::of_template, |facts| &mut facts.claims.templates),
+        specs(client, CLAIM, ClaimSpec::of_claim, |facts| &mut facts.claims.claims),
     ]
 }
 
 fn classes(client: &Client) -> BoxStream<'static, Update> {
     let index = Arc::new(Index::default());
     let reduce = |object: &DynamicObject, _: Option<&DeviceClass>| DeviceClass::parse(&content(object));
-    let changes = index::watch(api(client, CLASS, VERSION), index::all(), Arc::clone(&index), options(CLASS), reduce);
+    let api = Api::all_with(client.clone(), &resource(CLASS, VERSION));
+    let changes = index::watch(api, index::all(), Arc::clone(&index), options(CLASS), reduce);
     let view = |classes: Option<&Objects<DeviceClass>>| Some(Arc::new(collect_classes(classes?.values().cloned())));
     changes.map(move |()| set(|facts| &mut facts.claims.classes, index.read(view))).boxed()
 }
@@ -54,24 +68,28 @@ fn classes(client: &Client) -> BoxStream<'static, Update> {
 fn specs(
     client: &Client,
     kind: (&'static str, &'static str),
-    read: fn(&Value, &str) -> ClaimSpec,
+    read: Read,
     field: Field<Option<Arc<ClaimSpecs>>>,
 ) -> BoxStream<'static, Update> {
-    let index = Arc::new(Index::with_limit(MAX_SPECS));
-    let reduce = move |object: &DynamicObject, _: Option<&Arc<ClaimSpec>>| reduce_spec(object, VERSION, read);
-    let changes = index::watch(api(client, kind, VERSION), index::all(), Arc::clone(&index), options(kind), reduce);
-    changes.map(move |()| set(field, index.read(view_specs))).boxed()
+    let index = Arc::new(Index::with_limit(limit()));
+    let reduce = move |object: &ClaimObject, _: Option<&Arc<ClaimSpec>>| reduce_spec(object, VERSION, read);
+    let api = Api::all_with(client.clone(), &resource(kind, VERSION));
+    let config = watcher::Config::default().page_size(PAGE);
+    let changes = index::watch(api, config, Arc::clone(&index), options(kind), reduce);
+    changes.map(move |()| set(field, index.read_known(view_specs))).boxed()
 }
 
 /// Lists the objects for pods in `namespaces`, as far as permissions allow.
 pub(super) async fn survey(client: &Client, namespaces: &BTreeSet<String>) -> ClaimFacts {
     let classes = list_all(client, None, CLASS).await.map(|(_, objects)| {
-        Arc::new(collect_classes(objects.iter().filter_map(|object| DeviceClass::parse(&content(object)))))
+        Arc::new(collect_classes(
+            objects.iter().filter_map(|object: &DynamicObject| DeviceClass::parse(&content(object))),
+        ))
     });
     ClaimFacts {
         classes,
-        templates: list_specs(client, namespaces, TEMPLATE, ClaimSpec::from_template).await,
-        claims: list_specs(client, namespaces, CLAIM, ClaimSpec::from_claim).await,
+        templates: list_specs(client, namespaces, TEMPLATE, ClaimSpec::of_template).await,
+        claims: list_specs(client, namespaces, CLAIM, ClaimSpec::of_claim).await,
     }
 }
 
@@ -79,7 +97,7 @@ async fn list_specs(
     client: &Client,
     namespaces: &BTreeSet<String>,
     kind: (&str, &str),
-    read: fn(&Value, &str) -> ClaimSpec,
+    read: Read,
 ) -> Option<Arc<ClaimSpecs>> {
     let mut specs = ClaimSpecs::default();
     for namespace in namespaces {
@@ -95,18 +113,17 @@ async fn list_specs(
 }
 
 /// Lists the objects in the newest version that the cluster serves. `None` if it serves none, or forbids the list.
-async fn list_all(
-    client: &Client,
-    namespace: Option<&str>,
-    kind: (&str, &str),
-) -> Option<(&'static str, Vec<DynamicObject>)> {
+async fn list_all<K>(client: &Client, namespace: Option<&str>, kind: (&str, &str)) -> Option<(&'static str, Vec<K>)>
+where
+    K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope> + Clone + DeserializeOwned + Debug,
+{
     for version in VERSIONS {
         let resource = resource(kind, version);
-        let api: Api<DynamicObject> = match namespace {
+        let api: Api<K> = match namespace {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
             None => Api::all_with(client.clone(), &resource),
         };
-        match list(&format!("list {}", kind.1), &api, ListParams::default()).await {
+        match list(&format!("list {}", kind.1), &api, ListParams::default().limit(PAGE)).await {
             Ok(objects) => return Some((version, objects)),
             Err(error) if RequestError::is_not_found(&error) => {}
             Err(_) => return None,
@@ -115,18 +132,26 @@ async fn list_all(
     None
 }
 
-fn reduce_spec(object: &DynamicObject, version: &str, read: fn(&Value, &str) -> ClaimSpec) -> Option<Arc<ClaimSpec>> {
-    (!is_generated(object.annotations().keys())).then(|| Arc::new(read(&content(object), version)))
+fn reduce_spec(object: &ClaimObject, version: &str, read: Read) -> Option<Arc<ClaimSpec>> {
+    (!object.is_generated).then(|| Arc::new(read(object.content.clone(), version)))
 }
 
-fn view_specs(objects: Option<&Objects<Arc<ClaimSpec>>>) -> Option<Arc<ClaimSpecs>> {
+fn view_specs(known: Option<Known<'_, Arc<ClaimSpec>>>) -> Option<Arc<ClaimSpecs>> {
+    let Known { objects, truncated } = known?;
     let mut specs = ClaimSpecs::of_all_namespaces();
-    for (key, spec) in objects? {
+    for (key, spec) in objects {
         if let Some((namespace, name)) = key.split_once('/') {
             specs.insert(namespace, name, Arc::clone(spec));
         }
     }
+    for namespace in truncated {
+        specs.truncate(namespace);
+    }
     Some(Arc::new(specs))
+}
+
+fn limit() -> Limit<Arc<ClaimSpec>> {
+    Limit { objects: MAX_SPECS, size: MAX_SPECS_SIZE, size_of: |spec| spec.size() }
 }
 
 fn collect_classes(classes: impl Iterator<Item = DeviceClass>) -> DeviceClasses {
@@ -140,10 +165,6 @@ fn content(object: &DynamicObject) -> Value {
     let created = object.creation_timestamp().map(|time| time.0.to_string());
     let metadata = json!({"name": object.name_any(), "creationTimestamp": created});
     json!({"metadata": metadata, "spec": object.data.get("spec")})
-}
-
-fn api(client: &Client, kind: (&str, &str), version: &str) -> Api<DynamicObject> {
-    Api::all_with(client.clone(), &resource(kind, version))
 }
 
 fn resource((kind, plural): (&str, &str), version: &str) -> ApiResource {
@@ -162,7 +183,7 @@ mod tests {
     use trainmesh_core::dra::{DeviceKind, PodClaims};
     use trainmesh_core::pod::Pod;
 
-    fn claim(name: &str, annotation: &str) -> DynamicObject {
+    fn claim(name: &str, annotation: &str) -> ClaimObject {
         let object = json!({"metadata": {"namespace": "team-a", "name": name, "annotations": {annotation: "x"}},
             "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 2}}]}}});
         serde_json::from_value(object).unwrap()
@@ -170,7 +191,7 @@ mod tests {
 
     #[test]
     fn claims_of_users_are_kept() {
-        let index = Index::with_limit(MAX_SPECS);
+        let index = Index::with_limit(limit());
         let events = [
             Event::Init,
             Event::InitApply(claim("own", "example.com/owner")),
@@ -178,9 +199,9 @@ mod tests {
             Event::InitDone,
         ];
         for event in events {
-            index.apply(&event, |object, _| reduce_spec(object, VERSION, ClaimSpec::from_claim));
+            index.apply(&event, |object, _| reduce_spec(object, VERSION, ClaimSpec::of_claim));
         }
-        let facts = ClaimFacts { claims: index.read(view_specs), ..ClaimFacts::default() };
+        let facts = ClaimFacts { claims: index.read_known(view_specs), ..ClaimFacts::default() };
         let gpus = |name: &str| {
             let pod = json!({"spec": {"resourceClaims": [{"name": "c", "resourceClaimName": name}],
                 "containers": [{"name": "train", "resources": {"claims": [{"name": "c"}]}}]}});

@@ -34,6 +34,13 @@ pub(super) fn resolve<'a>(
     Some(vec![ClaimedRequest { name: None, devices: vec![devices] }])
 }
 
+/// Returns the devices of all requests of the `ResourceClaimTemplate` called `name`; none if its content is unknown.
+#[must_use]
+pub fn template_devices<'a>(view: ClaimView<'a>, name: &str) -> Vec<ClaimedDevices<'a>> {
+    let requests = view.template(name).and_then(|spec| spec.requests()).into_iter().flatten();
+    requests.flat_map(|request| resolve_request(request, view.classes()).devices).collect()
+}
+
 /// Returns the devices of a request, one entry for each kind among its alternatives.
 fn resolve_request<'a>(request: &'a DeviceRequest, classes: &DeviceClasses) -> ClaimedRequest<'a> {
     let kinds = request.alternatives.iter().map(|one| (one, classes.kind(&one.class, one.traits)));

@@ -148,11 +148,18 @@ fn the_number_of_claims_and_containers_is_bounded() {
     assert_eq!(claims.count(containers[0], DeviceKind::is_accelerator), Count::UNKNOWN);
     assert_eq!(claims.count(containers[1], DeviceKind::is_accelerator), Count::ZERO);
     let reason = claims.uncertainty(containers[0], DeviceKind::is_accelerator).unwrap();
-    assert_eq!(reason.to_string(), "the pod has more than 32 claims, 256 requests or 256 containers");
+    assert_eq!(
+        reason.to_string(),
+        "the pod has more than 32 claims, 256 requests or 256 containers, or a container more than 32 references"
+    );
     let raw = pod(&names[1..], &["eight"]);
     assert_eq!(read(&raw, &facts).0.claims().len(), MAX_CLAIMS);
     for (template, is_truncated) in [("eight-requests", false), ("nine-requests", true)] {
         let raw = pod(&vec![template; MAX_CLAIMS], &[]);
+        assert_eq!(read(&raw, &facts).0.is_truncated(), is_truncated);
+    }
+    for (references, is_truncated) in [(MAX_CLAIMS, false), (MAX_CLAIMS + 1, true)] {
+        let raw = pod(&["eight"], &["", &"eight ".repeat(references)]);
         assert_eq!(read(&raw, &facts).0.is_truncated(), is_truncated);
     }
     for (containers, is_truncated) in [(MAX_CONTAINERS, false), (MAX_CONTAINERS + 1, true)] {

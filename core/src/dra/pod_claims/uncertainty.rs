@@ -8,7 +8,7 @@ use super::{ClaimSource, MAX_CLAIMS, MAX_CONTAINERS, MAX_REQUESTS};
 /// Why the number of a container's devices is not known exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimUncertainty<'a> {
-    /// The pod has more claims or containers than are read.
+    /// The pod has more claims, references or containers than are read.
     TooManyClaims,
     /// The object is unknown, or the apiserver would reject its content.
     UnknownClaim(ClaimSource<'a>),
@@ -35,7 +35,8 @@ impl fmt::Display for ClaimUncertainty<'_> {
         match self {
             Self::TooManyClaims => write!(
                 formatter,
-                "the pod has more than {MAX_CLAIMS} claims, {MAX_REQUESTS} requests or {MAX_CONTAINERS} containers"
+                "the pod has more than {MAX_CLAIMS} claims, {MAX_REQUESTS} requests or {MAX_CONTAINERS} containers, or a \
+                 container more than {MAX_CLAIMS} references"
             ),
             Self::UnknownClaim(source) => write!(formatter, "{source} is unknown"),
             Self::UnknownClass { class, source } => write!(formatter, "class {class} in {source} is unknown"),

@@ -187,6 +187,32 @@ fn unknown_claims_are_named(#[case] profile: &str, #[case] pod: Value, #[case] e
     assert_eq!(outcome.warnings.is_empty(), expected == NONE, "{:?}", outcome.warnings);
 }
 
+/// Claims that are not read may provide adapters.
+#[rstest]
+#[case::claims(33, 1, 1, REFUSED)]
+#[case::most_claims(32, 1, 32, ADDED)]
+#[case::requests(9, 29, 1, REFUSED)]
+#[case::references(1, 1, 33, REFUSED)]
+fn claims_beyond_the_limits_are_unknown(
+    #[case] claims: usize,
+    #[case] requests: usize,
+    #[case] references: usize,
+    #[case] expected: &str,
+) {
+    let listed: Vec<Value> =
+        (0..claims).map(|index| json!({"name": format!("c{index}"), "resourceClaimTemplateName": "devices"})).collect();
+    let referring: Vec<Value> = (0..references).map(|index| json!({"name": format!("c{}", index % claims)})).collect();
+    let pod = with(on(with_gpus(8), "p5.48xlarge"), "/spec/resourceClaims", json!(listed));
+    let pod = with(pod, "/spec/containers/0/resources/claims", json!(referring));
+    let requests: Vec<Value> =
+        (0..requests).map(|index| exactly(&format!("r{index}"), "efa.networking.k8s.aws", 1)).collect();
+    let outcome = run("eks-efa", &pod, &facts(&requests));
+    assert_eq!(decision(&outcome), expected, "{}", text(&outcome));
+    let part = "the pod has more than 32 claims, 256 requests";
+    assert_eq!(text(&outcome).contains(part), expected == REFUSED, "{}", text(&outcome));
+    assert!(!text(&outcome).contains("added vpc.amazonaws.com/efa"), "{}", text(&outcome));
+}
+
 #[rstest]
 #[case::efa(claiming(), &[exactly("gpu", "gpu.nvidia.com", 1), exactly("efa", "efa.networking.k8s.aws", 1)], ": the pod claims efa.networking.k8s.aws: profiles eks-efa, eks-efa-dra fit")]
 #[case::gib(with_gpus(8), &[exactly("nic", "mrdma.google.com", 8)], ": the pod claims mrdma.google.com: profiles gke-mrdma-dra, gke-mrdma-dra-a4x-max fit")]

@@ -5,7 +5,9 @@ use super::resources::Problem;
 use super::target::{TargetContainer, Uncertainty};
 use crate::config::Profile;
 use crate::config::profile::{ResourceName, Transport};
-use crate::dra::{AdapterKind, ClaimSource, ClaimView, ClaimedDevices, DeviceKind, PodClaim, PodClaims};
+use crate::dra::{
+    AdapterKind, ClaimSource, ClaimView, ClaimedDevices, DeviceKind, PodClaim, PodClaims, template_devices,
+};
 use crate::mutate::rules::RuleContext;
 use crate::pod::{Accelerators, Container};
 
@@ -87,6 +89,47 @@ pub(super) fn claimed_adapters(planner: &Planner<'_>, target: &TargetContainer<'
     let text = format!("{count} {class} by {}", claim.source);
     let count = suitable.map(|(_, devices)| devices.count.min()).fold(0, u64::saturating_add);
     Some(ClaimedAdapters { count, text })
+}
+
+/// Returns the adapters that `target` gets from claims: those that it claims instead of the profile's, or those of the
+/// templates that the profile names. Devices of `resources` would be a second set.
+pub(super) fn provided_adapters(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Option<ClaimedAdapters> {
+    claimed_adapters(planner, target).or_else(|| named_adapters(planner, target))
+}
+
+/// Returns the adapters of the templates that the profile names.
+fn named_adapters(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Option<ClaimedAdapters> {
+    if !planner.profile.is_rdma() {
+        return None;
+    }
+    let view = planner.cluster.claims;
+    let is_adapter = |devices: &ClaimedDevices<'_>| {
+        // Without a class, only the name of the template is known.
+        let may_be_adapter = matches!(devices.kind, Some(DeviceKind::Adapter(_) | DeviceKind::Interface));
+        may_be_adapter && !devices.is_admin && !devices.class.is_empty()
+    };
+    let mut found: Option<ClaimedAdapters> = None;
+    for claim in &planner.profile.dra.claims {
+        let template = claim.resource_claim_template_name.as_str();
+        let is_claimed = |claim: &PodClaim<'_>| claim.source == ClaimSource::Template(template);
+        let is_used = |claim: &PodClaim<'_>| is_claimed(claim) && claim.is_used_by(target.container);
+        // The profile adds the claim to containers without it.
+        let devices: Vec<ClaimedDevices<'_>> = if planner.claims.claims().iter().any(is_used) {
+            let used = planner.claims.devices(target.container).filter(|(claim, _)| is_claimed(claim));
+            used.map(|(_, devices)| *devices).collect()
+        } else {
+            template_devices(view, template)
+        };
+        for devices in devices.iter().filter(|devices| is_adapter(devices)) {
+            let ClaimedDevices { class, count, .. } = devices;
+            let adapters = found.get_or_insert_with(|| ClaimedAdapters {
+                count: 0,
+                text: format!("{count} {class} by {}", ClaimSource::Template(template)),
+            });
+            adapters.count = adapters.count.saturating_add(count.min());
+        }
+    }
+    found
 }
 
 /// Returns true if the pod claims RDMA adapters.

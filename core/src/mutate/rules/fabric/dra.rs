@@ -8,7 +8,7 @@ use super::planner::Planner;
 use super::resources::Problem;
 use super::target::TargetContainer;
 use crate::config::profile::Claim;
-use crate::dra::{ClaimSource, ClaimedDevices, DeviceKind};
+use crate::dra::{ClaimSource, ClaimUncertainty, ClaimedDevices, DeviceKind};
 use crate::mutate::plan::spec_path;
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
@@ -51,6 +51,11 @@ fn foreign_claim(planner: &Planner<'_>) -> Option<Problem> {
         || has_networks;
     if !adds_devices {
         return None;
+    }
+    if planner.claims.is_truncated() {
+        // Claims that are not read may provide adapters.
+        let cause = ClaimUncertainty::TooManyClaims;
+        return Some((cause.to_string(), cause.fix()));
     }
     planner.claims.claims().iter().find_map(|claim| {
         let user = planner.targets.iter().find(|target| claim.is_used_by(target.container));

@@ -1,7 +1,7 @@
 //! Devices and huge pages. Requests equal limits; devices are whole numbers. The plan keeps amounts that a container
 //! already requests.
 
-use super::claimed::{claimed_adapters, shared_accelerators};
+use super::claimed::{provided_adapters, shared_accelerators};
 use super::planner::{Planner, ResourceDemand};
 use super::target::{TargetContainer, Uncertainty, requests};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
@@ -78,7 +78,7 @@ fn per_gpu(
         let gpus = gpus.and_then(|gpus| shared_accelerators(planner, index).map_or(Ok(gpus), Err));
         let devices = gpus.and_then(|gpus| devices_for(name, gpus));
         // The number is only required where devices are added.
-        let provided = || target.requested(name).or_else(|| Some(claimed_adapters(planner, target)?.count));
+        let provided = || target.requested(name).or_else(|| Some(provided_adapters(planner, target)?.count));
         devices.or_else(|problem| provided().ok_or(problem))
     };
     match planner.targets.iter().enumerate().map(count).collect() {
@@ -148,7 +148,7 @@ fn plan_devices(planner: &mut Planner<'_>, name: &str, mode: ResourceMode, count
     let mut claimed = Vec::new();
     for (index, (target, count)) in planner.targets.iter().zip(counts).enumerate() {
         let requested = target.requested(name);
-        if let Some(adapters) = claimed_adapters(planner, target).filter(|_| requested.is_none()) {
+        if let Some(adapters) = provided_adapters(planner, target).filter(|_| requested.is_none()) {
             in_pod = in_pod.saturating_add(adapters.count);
             claimed.push(adapters.text);
             continue;

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::ClusterView;
 
 use super::super::{Scenario, decision, patched, with};
-use super::{ADDED, REFUSED, TOO_FEW, claiming, exactly, facts, first_available, for_request, on, text};
+use super::{
+    ADDED, REFUSED, TOO_FEW, claiming, dranet, exactly, facts, first_available, for_request, on, text, with_gpus,
+};
 
 /// Returns a pod with two containers that refer to the claim.
 fn two_containers() -> Value {
@@ -59,6 +61,28 @@ fn claims_and_custom_profiles(#[case] profile: &str, #[case] pod: Value, #[case]
         after["spec"]["containers"][0]["resources"]["claims"],
         pod["spec"]["containers"][0]["resources"]["claims"]
     );
+}
+
+/// Templates that the profile names replace the devices of `resources`.
+#[rstest]
+#[case::claimed(claiming(), &[exactly("gpu", "gpu.nvidia.com", 1), dranet("dranet.net", 2)], "found 2 dranet.net by template devices", None)]
+#[case::not_claimed_yet(with_gpus(1), &[dranet("dranet.net", 2)], "found 2 dranet.net by template devices", None)]
+#[case::other_request(for_request(claiming(), "gpu"), &[exactly("gpu", "gpu.nvidia.com", 1), dranet("dranet.net", 2)], "added rdma/ib: 1", Some("1"))]
+#[case::channel(with_gpus(1), &[exactly("channel", "compute-domain-default-channel.nvidia.com", 1)], "added rdma/ib: 1", Some("1"))]
+fn named_adapters_replace_resources(
+    #[case] pod: Value,
+    #[case] requests: &[Value],
+    #[case] part: &str,
+    #[case] added: Option<&str>,
+) {
+    let profile =
+        format!("transport: ib\n{PER_GPU}\ndra: {{claims: [{{name: c, resourceClaimTemplateName: devices}}]}}");
+    let scenario = Scenario::new(&profile);
+    let facts = facts(requests);
+    let outcome = scenario.run_at(&pod, ClusterView { claims: facts.view("team-a"), ..ClusterView::default() });
+    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (ADDED, true), "{}", text(&outcome));
+    let after = patched(&outcome, &pod);
+    assert_eq!(after["spec"]["containers"][0]["resources"]["limits"]["rdma/ib"].as_str(), added);
 }
 
 #[rstest]
