@@ -21,6 +21,7 @@ pub mod gang;
 pub mod hash;
 mod hint;
 pub mod keys;
+mod known_fields;
 pub mod labels;
 pub mod lifecycle;
 pub mod lint;

@@ -27,4 +27,4 @@ pub use facts::{
     RestartRules, RuleAction,
 };
 pub use history::History;
-pub use sidecars::{PodSidecars, pod_sidecars};
+pub use sidecars::{BlockedReason, BlockedSidecar, PodSidecars, pod_sidecars};

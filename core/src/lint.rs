@@ -11,6 +11,7 @@ mod compute_domains;
 mod context;
 mod decisions;
 mod devices;
+mod fields;
 mod input;
 mod interfaces;
 mod job;
@@ -34,12 +35,15 @@ mod volumes;
 use std::collections::BTreeMap;
 
 pub use admission::{warning_line, warnings};
+pub(crate) use fields::message as unknown_field_message;
 pub use input::LintInput;
 pub use job_context::JobContext;
 pub use own_keys::NAMESPACE_FIELD;
 pub use page::reference_page;
 pub use sink::severity_letter;
-pub use table::{CAPTURED_TRAFFIC, Check, Example, OWN_KEYS, REFUSED_RULES, checks, find_check};
+pub use table::{
+    CAPTURED_TRAFFIC, Check, Example, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_FIELDS, checks, find_check,
+};
 
 use claims::{has_adapter, read_claims};
 use context::CheckContext;
@@ -110,6 +114,11 @@ pub(crate) fn keys_without_effect(
 #[must_use]
 pub(crate) fn namespace_labels_without_effect(labels: &BTreeMap<String, String>, fabric: &Fabric) -> Vec<Finding> {
     run_alone(OWN_KEYS, &fabric.lint, |findings| own_keys::check_namespace(labels, &fabric.profiles, findings))
+}
+
+/// Runs FP049 alone, for a pod as its owner creates it: the apiserver has dropped unknown fields before a review.
+pub(crate) fn unknown_fields(pod: Pod<'_>, settings: &LintSettings) -> Vec<Finding> {
+    run_alone(UNKNOWN_FIELDS, settings, |findings| fields::check(pod, findings))
 }
 
 /// Runs `check`, the function of the check `id`. Returns no findings if the check is disabled.

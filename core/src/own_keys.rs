@@ -99,7 +99,7 @@ fn kind_of_entry(locations: &[Location]) -> &'static str {
 }
 
 /// Truncates a user's text: annotations may be long, and would hide the rest of the message.
-fn excerpt(text: &str) -> &str {
+pub(crate) fn excerpt(text: &str) -> &str {
     /// Maximum length in bytes: that of a valid label value.
     const MAX: usize = 63;
     &text[..text.floor_char_boundary(MAX)]

@@ -10,7 +10,9 @@ mod misplaced;
 mod namespace;
 mod placeholders;
 mod report;
+mod requests;
 mod summary;
+mod unknown_fields;
 mod unknown_kind;
 
 use std::collections::BTreeMap;
@@ -30,7 +32,7 @@ use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
 use crate::finding::Finding;
-use crate::lint::{JobContext, LintInput, NAMESPACE_FIELD, OWN_KEYS, lint};
+use crate::lint::{JobContext, LintInput, NAMESPACE_FIELD, OWN_KEYS, lint, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
@@ -67,7 +69,7 @@ pub enum DocumentPreview {
     },
     /// The document is a Namespace; contains warnings about its labels.
     Namespace(Vec<DocumentWarning>),
-    /// The document creates no pods; contains its `apiVersion` and `kind`.
+    /// The document creates no pods, or contains no pod template; contains the message.
     Skipped(String),
     /// The document may create pods, but its kind is not supported, and its pods cannot be shown; contains the message.
     Unsupported(String),
@@ -142,14 +144,19 @@ impl Preview {
         let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
         let job = Arc::new(JobContext::from_pods(pods, self.facts.claims.view(&namespace)));
         let reports = roles.into_iter().map(|role| {
-            let outcome = self.outcome(&role, &namespace, labels);
+            let mut outcome = self.outcome(&role, &namespace, labels);
+            if !role.generic {
+                outcome.findings.extend(unknown_fields(Pod::new(&role.pod), &self.config.fabric.lint));
+                outcome.findings.sort_by_key(|finding| (finding.severity, finding.code));
+            }
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             let early = hints::early_network_use(&role, &outcome);
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
             PodReport::new(document, kind, &namespace, role, outcome, Arc::clone(&job))
         });
         let reports: Vec<PodReport> = reports.collect();
-        let warnings = misplaced::warnings(document, kind, &namespace, &reports);
+        let mut warnings = misplaced::warnings(document, kind, &namespace, &reports);
+        warnings.extend(unknown_fields::warnings(document, kind, &namespace, self.context.runtimes().stock));
         DocumentPreview::Pods { reports, notes, warnings }
     }
 
@@ -179,7 +186,8 @@ impl Preview {
         let rules = &report.rules;
         let invalid: Vec<(String, String)> =
             report.invalid.iter().map(|field| (field.pointer.clone(), field.to_string())).collect();
-        let input = LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, ..input };
+        let generic = report.generic;
+        let input = LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, ..input };
         let mut findings = lint(&input, &config.fabric.lint);
         // A warning about the Namespace document already reports them.
         if self.context.has_namespace(namespace) {

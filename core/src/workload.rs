@@ -14,6 +14,7 @@ mod kinds;
 mod lookup;
 mod member;
 mod runtimes;
+mod similar_kind;
 mod template;
 
 use serde_json::Value;
@@ -21,10 +22,12 @@ use thiserror::Error;
 
 pub use gang::{GangTraits, SizeSource, has_ssh_ranks};
 pub use kinds::KINDS;
+pub(crate) use kinds::trainjob::dropped_fields;
 pub use lookup::{IDENTITY_LABELS, find, find_other_version, has_peers, identify, is_auxiliary_role};
 pub use member::PodIdentity;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
+pub(crate) use similar_kind::{is_group_of_kubernetes, nearest_kind};
 
 use crate::pod::Pod;
 
@@ -113,6 +116,14 @@ pub enum RenderError {
         found: String,
         /// Supported ones.
         supported: String,
+    },
+    /// The API group has no such kind, but one with a similar name.
+    #[error("{found} does not exist: did you mean {near}?")]
+    Kind {
+        /// `apiVersion` and kind of the manifest.
+        found: String,
+        /// Name of the similar kind.
+        near: &'static str,
     },
     /// The manifest is a template of a script: a field contains a shell placeholder.
     #[error("{path} contains the shell placeholder {placeholder}: {advice}")]

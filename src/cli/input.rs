@@ -111,7 +111,7 @@ impl InputArguments {
 pub(super) fn document_error(document: &Document, error: &RenderError) -> DocumentError {
     let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
     let message = match error {
-        RenderError::Version { .. } => error.to_string(),
+        RenderError::Version { .. } | RenderError::Kind { .. } => error.to_string(),
         _ => format!("{kind}: {error}{}", placeholder_hint(error)),
     };
     DocumentError {

@@ -25,7 +25,7 @@ use trainmesh_core::workload::SOLE_ROLE;
 /// Check manifests for NCCL and RDMA problems.
 ///
 /// Reads the same manifests as preview, computes their pods as the operator would create them, and runs the checks
-/// FP001 to FP048 on each: after trainmesh's patch if a fabric profile is selected, else unchanged. Needs no cluster;
+/// FP001 to FP050 on each: after trainmesh's patch if a fabric profile is selected, else unchanged. Needs no cluster;
 /// checks that depend on nodes or quotas are skipped. docs/lint.md describes every check.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -88,9 +88,6 @@ enum FailOn {
     #[value(name = "I", alias = "info")]
     I,
 }
-
-/// Prefix of warnings about sidecar containers. They do not concern the fabric, so lint prints them as notes.
-const MANAGED_PREFIX: &str = "termination.managed: ";
 
 /// Findings of one role's pod.
 #[derive(Debug)]
@@ -166,11 +163,6 @@ fn lint(inputs: &Inputs, preview: &Preview, verbose: bool, stderr: &mut impl Wri
                 lint_report.warnings.extend(warnings);
                 lint_report.pods += reports.len();
                 for report in &reports {
-                    let warnings = report.warnings.iter().filter(|warning| warning.starts_with(MANAGED_PREFIX));
-                    let position = format!("{}:{}", document.source, document.line);
-                    lint_report
-                        .notes
-                        .extend(warnings.map(|warning| format!("{position}: {}: {warning}", pod_name(report))));
                     if report.generic {
                         lint_report.notes.insert(format!("{} {}: {GENERIC_NOTE}", report.api_version, report.kind));
                     }

@@ -32,3 +32,4 @@ mod no_cluster;
 mod preview;
 mod runtime;
 mod terminal;
+mod unknown_fields;

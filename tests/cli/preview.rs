@@ -210,7 +210,7 @@ pub fn run_with_tools(command: &str, tools: &[(&str, &str)], kubeconfig: &str) -
 }
 
 const PRINT_POD: &str = "echo 'apiVersion: v1'; echo 'kind: Pod'; echo \"metadata: {name: $1-$2}\"; \
-                         echo 'spec: {containers: []}'";
+                         echo 'spec: {containers: [{name: a, image: i}]}'";
 
 #[rstest]
 #[case::kubectl("preview -k overlay", &[("kubectl", PRINT_POD), ("kustomize", "exit 1")], 0, "overlay/kustomization.yaml:1: Pod default/kustomize-overlay")]

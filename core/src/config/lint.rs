@@ -26,7 +26,7 @@ section! {
     }
 }
 
-/// ID of a lint check: `FP001` to `FP048`.
+/// ID of a lint check: `FP001` to `FP050`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckId(&'static str);
 
@@ -41,7 +41,7 @@ macro_rules! ids {
 ids! {
     "001" "002" "003" "004" "005" "006" "007" "008" "009" "010" "011" "012" "013" "014" "015" "016" "017" "018"
     "019" "020" "021" "022" "023" "024" "025" "026" "027" "028" "029" "030" "031" "032" "033" "034" "035" "036"
-    "037" "038" "039" "040" "041" "042" "043" "044" "045" "046" "047" "048"
+    "037" "038" "039" "040" "041" "042" "043" "044" "045" "046" "047" "048" "049" "050"
 }
 
 impl LintSettings {
@@ -92,7 +92,7 @@ impl Serialize for CheckId {
 
 impl Scalar for CheckId {
     fn read(value: &Value) -> Result<Self, String> {
-        let expected = "expected a check from FP001 to FP048";
+        let expected = "expected a check from FP001 to FP050";
         match value {
             Value::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
             other => Err(format!("{expected}, found {}", type_name(other))),

@@ -12,19 +12,40 @@ use crate::pod::{ContainerKind, Pod};
 pub enum PodSidecars {
     /// The pod has no sidecars, neither by annotation nor by a container name of the catalog.
     None,
+    /// `trainmesh.dev/payload-containers` is invalid, so that nothing is terminated; contains the reason.
+    MainUnknown(String),
     /// The pod has sidecars, but a main container never completes, or the pod has no main container.
     MainNeverCompletes,
     /// The pod has sidecars to terminate after the main containers.
     Terminable {
-        /// Names of sidecars that keep running, because their method needs a port-forward and the settings disable it.
-        blocked: Vec<Box<str>>,
+        /// Sidecars that keep running, with the reason.
+        blocked: Vec<BlockedSidecar>,
     },
+}
+
+/// A sidecar that the controller cannot terminate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockedSidecar {
+    /// Name of the container.
+    pub name: Box<str>,
+    /// Why the controller cannot terminate it.
+    pub reason: BlockedReason,
+}
+
+/// Why a sidecar cannot be terminated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockedReason {
+    /// Its method needs a port-forward, and the settings disable it.
+    PortForwardDisabled,
+    /// Another obstacle; contains the description.
+    Other(String),
 }
 
 /// Returns the sidecars of `pod`, none of whose containers has started.
 #[must_use]
 pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
-    let declared = pod.annotation(keys::HELPER_CONTAINERS).is_some_and(|text| !text.trim().is_empty());
+    let is_set = |key: &&str| pod.annotation(key).is_some_and(|text| !text.trim().is_empty());
+    let declared = [keys::HELPER_CONTAINERS, keys::PAYLOAD_CONTAINERS].iter().any(is_set);
     let mut app = pod.containers().filter(|container| container.kind == ContainerKind::App);
     // Most pods have no sidecars: comparing names is enough for them.
     if !declared && !app.any(|container| catalog::contains(settings, container.name())) {
@@ -33,6 +54,9 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
     let facts = PodFacts::read(pod);
     let catalog = SidecarCatalog::new(settings);
     let roles = Roles::new(&facts, settings.proxy_container.as_str(), &catalog);
+    if let Some(unknown) = roles.unknown_main {
+        return PodSidecars::MainUnknown(unknown);
+    }
     if roles.sidecars.is_empty() && roles.findings.is_empty() {
         return PodSidecars::None;
     }
@@ -40,6 +64,13 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
     if !completes {
         return PodSidecars::MainNeverCompletes;
     }
-    let blocked = roles.findings.into_iter().filter(|finding| finding.detail == PORT_FORWARD_DISABLED);
-    PodSidecars::Terminable { blocked: blocked.filter_map(|finding| finding.container).collect() }
+    let blocked = roles.findings.into_iter().filter_map(|finding| {
+        let reason = if finding.detail == PORT_FORWARD_DISABLED {
+            BlockedReason::PortForwardDisabled
+        } else {
+            BlockedReason::Other(finding.detail.clone().into())
+        };
+        Some(BlockedSidecar { name: finding.container?, reason })
+    });
+    PodSidecars::Terminable { blocked: blocked.collect() }
 }

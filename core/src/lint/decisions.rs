@@ -1,4 +1,4 @@
-//! Decisions of the rules that need attention: FP046, FP047.
+//! Decisions of the rules that need attention: FP046, FP047, FP050.
 
 use super::LintInput;
 use super::context::CheckContext;
@@ -8,6 +8,8 @@ use crate::mutate::{Reason, RuleOutcome, Verdict};
 
 /// Field for refusals that concern the pod as a whole.
 const POD: &str = "/spec";
+/// Field for sidecars.
+const CONTAINERS: &str = "/spec/containers";
 /// Field for profiles, which a label selects.
 const LABELS: &str = "/metadata/labels";
 
@@ -29,6 +31,14 @@ pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSi
         for note in &rule.notes {
             findings.push(field, format!("{name} is refused: {reason}: {note}"));
         }
+    }
+}
+
+/// FP050: the controller cannot terminate a sidecar, so that the pod does not complete.
+pub(super) fn running_sidecars(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let rules = context.input.rules.iter().filter(|rule| rule.reason == Reason::SidecarNotTerminated);
+    for note in rules.flat_map(|rule| &rule.notes) {
+        findings.push(CONTAINERS, format!("the pod may never complete: {note}"));
     }
 }
 

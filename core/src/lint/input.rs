@@ -37,6 +37,8 @@ pub struct LintInput<'a> {
     pub rules: &'a [RuleOutcome],
     /// Fields of the pod with the wrong type: JSON pointers with a description each.
     pub invalid: &'a [(String, String)],
+    /// True if the pod is of a kind that is not supported: its fields may be those of another version of the API.
+    pub generic: bool,
     /// Sidecar injection that Istio performs for the pod.
     pub injection: Injection,
 }

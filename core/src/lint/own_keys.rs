@@ -8,12 +8,16 @@ use serde_json::Value;
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::config::Profiles;
+use crate::hint::nearest;
 use crate::keys;
-use crate::own_keys::{Location, fabric_problem, problem};
-use crate::pod::Pod;
+use crate::own_keys::{Location, excerpt, fabric_problem, problem};
+use crate::pod::{Container, ContainerKind, Pod};
 
 /// Field of findings about the labels of the pod's namespace.
 pub const NAMESPACE_FIELD: &str = "/metadata/namespace";
+
+/// Maximum number of containers, and of names in an annotation: as many as the controller reads.
+const MAX_NAMES: usize = 64;
 
 /// FP045: a label or annotation of trainmesh that has no effect.
 pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
@@ -31,11 +35,32 @@ pub(super) fn check(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, f
             findings.push(PointerBuf::from_tokens(["metadata", map, key]).to_string(), problem);
         }
     }
+    for key in [keys::PAYLOAD_CONTAINERS, keys::HELPER_CONTAINERS] {
+        for problem in unknown_containers(pod, key) {
+            findings.push(PointerBuf::from_tokens(["metadata", "annotations", key]).to_string(), problem);
+        }
+    }
     for (key, value) in namespace_labels {
         if let Some(problem) = problem_to_report(Location::NamespaceLabel, key, value) {
             findings.push(NAMESPACE_FIELD, problem);
         }
     }
+}
+
+/// Returns a message about each container that the annotation `key` names and the pod does not have.
+fn unknown_containers(pod: Pod<'_>, key: &str) -> Vec<String> {
+    let is_main = key == keys::PAYLOAD_CONTAINERS;
+    let may_be_named = |kind| kind == ContainerKind::App || !is_main && kind == ContainerKind::NativeSidecar;
+    let containers = pod.containers().take(MAX_NAMES).filter(|container| may_be_named(container.kind));
+    let known: Vec<&str> = containers.map(Container::name).collect();
+    let listed = pod.annotation(key).unwrap_or_default().split(',').take(MAX_NAMES);
+    let names = listed.map(|item| item.split_once('=').filter(|_| !is_main).map_or(item, |(name, _)| name).trim());
+    let consequence = if is_main { "nothing will be terminated" } else { "the entry has no effect" };
+    let message = |name: &str| {
+        let fix = nearest(name, &known).map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+        format!("{key}: the pod has no container {}: {consequence}{fix}", excerpt(name))
+    };
+    names.filter(|name| !name.is_empty() && !known.contains(name)).map(message).collect()
 }
 
 /// Runs FP045 for the labels of a namespace. Unlike [`check`], it also checks what the rules would report for each pod.

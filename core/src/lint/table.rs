@@ -3,6 +3,7 @@
 mod claims;
 mod compute_domains;
 mod devices;
+mod fields;
 mod interfaces;
 mod job;
 mod mpi;
@@ -57,6 +58,12 @@ pub const OWN_KEYS: CheckId = CheckId::new(45);
 /// The check that the webhook skips, because refused rules already warn.
 pub const REFUSED_RULES: CheckId = CheckId::new(46);
 
+/// The check that also runs for the fields of a workload, and never in admission.
+pub const UNKNOWN_FIELDS: CheckId = CheckId::new(49);
+
+/// The check that reports what the rule `termination.managed` warns about.
+pub const RUNNING_SIDECARS: CheckId = CheckId::new(50);
+
 /// All checks, grouped by topic.
 pub(super) static TOPICS: [&[Check]; 13] = [
     values::CHECKS,
@@ -65,6 +72,7 @@ pub(super) static TOPICS: [&[Check]; 13] = [
     network::CHECKS,
     security::CHECKS,
     devices::CHECKS,
+    fields::CHECKS,
     placement::CHECKS,
     volumes::CHECKS,
     job::CHECKS,

@@ -4,12 +4,17 @@ use serde_json::Value;
 
 use super::exemption::exemption;
 use super::{ProfileChoice, RuleOutcome, Snapshot};
-use crate::config::Profile;
+use crate::config::{CheckId, Profile};
 use crate::finding::{Finding, Severity};
 use crate::lint::{self, LintInput};
 use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload;
+
+/// Checks that do not run in admission. The rules themselves report the first three as warnings, the first one for every
+/// training pod; and before a review, the apiserver has dropped unknown fields.
+const NOT_SELECTED: [CheckId; 4] =
+    [lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES, lint::RUNNING_SIDECARS, lint::UNKNOWN_FIELDS];
 
 /// Lints the patched pod `after`, or `pod` if there is no patch. If fabrics are disabled or the pod does not use one,
 /// only the labels and annotations of trainmesh are checked.
@@ -29,8 +34,7 @@ pub(super) fn lint_patched_pod(
     let mut findings =
         if is_checked && lint::uses_fabric(pod, selected_profile(original, snapshot), snapshot.cluster.claims) {
             let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
-            // The rules already warn about these two: about captured traffic in every training pod.
-            let is_selected = |check| ![lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES].contains(&check);
+            let is_selected = |check| !NOT_SELECTED.contains(&check);
             lint::lint_selected(&input, &fabric.lint, is_selected)
         } else {
             lint::keys_without_effect(original, snapshot.namespace_labels, &fabric.lint)
@@ -66,6 +70,7 @@ pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) 
         compute_domains: &[],
         rules: &[],
         invalid: &[],
+        generic: false,
         injection: predict_injection(pod, namespace, labels),
     }
 }

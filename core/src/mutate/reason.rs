@@ -133,6 +133,10 @@ codes! {
 
         /// The label `trainmesh.dev/managed` was written.
         HelpersManaged => "the controller terminates the pod's sidecars after its main containers complete",
+        /// The label `trainmesh.dev/managed` was written, but the controller cannot terminate every sidecar.
+        SidecarNotTerminated => "the controller cannot terminate every sidecar: the pod completes only after all have exited",
+        /// Nothing is terminated, not even the proxy.
+        PayloadUnknown => "trainmesh.dev/payload-containers names a container that the pod does not have: nothing will be terminated",
         /// The pod already has the label.
         ManagedAlready => "the pod is already labeled trainmesh.dev/managed",
         /// The pod runs only its main containers and istio-proxy.

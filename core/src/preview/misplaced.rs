@@ -20,8 +20,6 @@ struct Entry<'manifest> {
 
 /// Maximum number of warnings. More only repeat the same mistake.
 const MAX_WARNINGS: usize = 20;
-/// Fields that an operator merges into pods in its own way, so that they may have an effect: those of a `TrainJob`.
-const PATCHES: [&str; 3] = ["podSpecOverrides", "podTemplateOverrides", "runtimePatches"];
 
 /// Returns a warning of FP045 for each label and annotation of trainmesh on `document` that none of its pods gets.
 /// `kind` is the kind of the document, and `reports` contains its pods.
@@ -69,7 +67,7 @@ fn collect<'manifest>(value: &'manifest Value, path: &str, found: &mut Vec<Entry
                 let own = entries.filter(|(key, _)| key.starts_with(keys::OWN_PREFIX));
                 found.extend(own.map(|(key, value)| Entry { path: format!("{path}.{map}"), map, key, value }));
             }
-            for (key, item) in fields.iter().filter(|(key, _)| !PATCHES.contains(&key.as_str()) && *key != "status") {
+            for (key, item) in fields.iter().filter(|(key, _)| *key != "status") {
                 collect(item, &format!("{path}.{key}"), found);
             }
         }

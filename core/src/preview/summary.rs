@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::PodReport;
-use crate::lint::{NAMESPACE_FIELD, OWN_KEYS};
+use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_FIELDS};
 use crate::manifest::DocumentWarning;
 use crate::mutate::{Reason, Verdict};
 
@@ -23,14 +23,14 @@ pub struct Summary {
     /// Pods in opted-in namespaces that are not changed, because they need no change or a rule is refused.
     pub unchanged: usize,
     /// Pods that do not decode, that select a profile or mode that does not exist, or that have an unknown label or
-    /// annotation of trainmesh.
+    /// annotation of trainmesh, or an unknown field.
     pub unknown: usize,
     /// Pods with warnings.
     pub warned: usize,
     /// Warnings about documents.
     pub manifest_warnings: usize,
-    /// Warnings about labels and annotations of trainmesh without effect outside pods, and pods whose namespace has such
-    /// labels.
+    /// Warnings about labels and annotations of trainmesh without effect and about unknown fields, outside pods, and pods
+    /// whose namespace has such labels.
     pub unknown_labels: usize,
     /// Documents that may create pods, but whose kind is not supported.
     pub unsupported: usize,
@@ -47,7 +47,9 @@ impl Summary {
             matches!(rule.reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace)
         });
         let own_keys = || report.lint.iter().filter(|finding| finding.code == OWN_KEYS.code());
+        let unknown_fields = report.lint.iter().any(|finding| finding.code == UNKNOWN_FIELDS.code());
         let unknown = !report.invalid.is_empty()
+            || unknown_fields
             || report.rules.iter().any(|rule| is_unknown(rule.reason))
             || own_keys().any(|finding| finding.subject != NAMESPACE_FIELD);
         self.pods += 1;
@@ -58,13 +60,14 @@ impl Summary {
         self.unchanged += usize::from(!report.changed && !audited && !not_opted_in);
         self.unknown += usize::from(unknown);
         self.unknown_labels += usize::from(own_keys().any(|finding| finding.subject == NAMESPACE_FIELD));
-        self.warned += usize::from(!report.warnings.is_empty());
+        self.warned += usize::from(unknown_fields || !report.warnings.is_empty());
     }
 
     /// Counts a warning about a document.
     pub fn add_warning(&mut self, warning: &DocumentWarning) {
         self.manifest_warnings += 1;
-        self.unknown_labels += usize::from(warning.check == Some(OWN_KEYS.code()));
+        let unknown = [OWN_KEYS.code(), UNKNOWN_FIELDS.code()];
+        self.unknown_labels += usize::from(warning.check.is_some_and(|code| unknown.contains(&code)));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::requests::{self, Request};
 use super::{CONTEXT_KINDS, DocumentPreview, Preview, hints, manifest_context, namespace, namespace_of, placeholders};
 use crate::manifest::Document;
 use crate::workload::{self, Manifest, RenderError, generic};
@@ -19,12 +20,15 @@ impl Preview {
         if let Some(workload_kind) = workload::find_other_version(api_version, kind) {
             return Err(RenderError::Version { found: name, supported: workload_kind.name() });
         }
+        if let Some(near) = workload::nearest_kind(api_version, kind) {
+            return Err(RenderError::Kind { found: name, near });
+        }
         if (api_version, kind) == ("v1", "Namespace") {
             manifest_context::validate(&document.value)?;
             return Ok(DocumentPreview::Namespace(namespace::label_warnings(document, &self.config.fabric)));
         }
         if generic::is_copy(api_version, kind) {
-            return Ok(DocumentPreview::Skipped(name));
+            return Ok(DocumentPreview::Skipped(format!("{name} creates no pods")));
         }
         let templates = generic::templates(&document.value);
         let hint = same_kind().next().map(|workload_kind| format!("did you mean {}?", workload_kind.name()));
@@ -45,7 +49,14 @@ impl Preview {
         if !CONTEXT_KINDS.contains(&kind) && hints::has_pod_template(&document.value) {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: its pods are not shown")));
         }
-        Ok(DocumentPreview::Skipped(name))
+        if let Some(Request { path, resource }) = requests::outside_templates(&document.value) {
+            return Ok(DocumentPreview::Unsupported(format!(
+                "{name} is not supported: {path} requests {resource} outside a pod template, so that its pods are not shown"
+            )));
+        }
+        let is_of_kubernetes = workload::is_group_of_kubernetes(api_version);
+        let what = if is_of_kubernetes { "creates no pods" } else { "contains no pod template" };
+        Ok(DocumentPreview::Skipped(format!("{name} {what}")))
     }
 }
 

@@ -64,11 +64,17 @@ pub fn find(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
 }
 
-/// Returns the kind of the same name in the same API group, regardless of the version and of case.
+/// Returns the kind of the same name in the same API group, regardless of the version and of case: of several, the one
+/// whose version is the most similar.
 #[must_use]
 pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    KINDS.iter().copied().find(|known| known.kind.eq_ignore_ascii_case(kind) && known.group == group)
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let similarity = |known: &&WorkloadKind| {
+        let common = |other: &&str| version.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+        known.versions.iter().map(common).max()
+    };
+    let same_name = |known: &&WorkloadKind| known.kind.eq_ignore_ascii_case(kind) && known.group == group;
+    KINDS.iter().copied().filter(same_name).max_by_key(similarity)
 }
 
 /// Returns the workload that `pod` belongs to. If workloads own each other (`TrainJob`, `JobSet`, Job), returns the

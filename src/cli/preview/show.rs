@@ -88,9 +88,9 @@ pub(super) fn show(
                     shown.add_warning(arguments, warning, stderr);
                 }
             }
-            Ok((document, DocumentPreview::Skipped(kind))) => {
+            Ok((document, DocumentPreview::Skipped(reason))) => {
                 if arguments.verbose {
-                    print_note(stderr, format_args!("{}: {kind} creates no pods", position(&document)));
+                    print_note(stderr, format_args!("{}: {reason}", position(&document)));
                 }
             }
             Ok((document, DocumentPreview::Unsupported(what))) => {

@@ -46,8 +46,8 @@ use super::json_schema::accepts;
 )]
 #[case::mapping_for_a_list("fabric: {profiles: {a: 1}}\n", &["line 3: fabric.profiles: expected a list, found a mapping"])]
 #[case::unknown_check(
-    "fabric: {lint: {disable: [FP049]}}\n",
-    &[r#"line 3: fabric.lint.disable: item 1: expected a check from FP001 to FP048, found "FP049""#]
+    "fabric: {lint: {disable: [FP051]}}\n",
+    &[r#"line 3: fabric.lint.disable: item 1: expected a check from FP001 to FP050, found "FP051""#]
 )]
 #[case::unknown_severity(
     "fabric: {lint: {severity: {FP021: deny}}}\n",

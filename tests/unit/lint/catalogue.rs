@@ -6,7 +6,7 @@ use trainmesh_core::finding::Severity;
 use trainmesh_core::lint::{Check, checks, severity_letter};
 use trainmesh_core::mutate::{Reason, RuleId};
 
-use super::decisions::without_profile;
+use super::decisions::{with_running_sidecar, without_profile};
 use super::scenario::{Scenario, env, pod};
 
 #[test]
@@ -36,6 +36,7 @@ fn with_context(id: &str, text: &str) -> Scenario {
         "FP046" if text.contains("eks-efaa") => {
             scenario.refused(RuleId::Fabric, Reason::UnknownFabric, "did you mean eks-efa?")
         }
+        "FP050" if !text.contains("initContainers") => with_running_sidecar(scenario),
         "FP047" if !text.contains("trainmesh.dev/fabric") => without_profile(scenario),
         "FP048" => scenario.replicas(2).objects(&[
             "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: gpus}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 4}}]}}}",

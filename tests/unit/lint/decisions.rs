@@ -3,7 +3,7 @@
 use rstest::rstest;
 use trainmesh_core::mutate::{Reason, RuleId, Verdict};
 
-use super::scenario::{Scenario, check, pod};
+use super::scenario::{Scenario, check, pod, train};
 
 fn annotated(annotation: &str) -> Scenario {
     pod(&format!("{{metadata: {{annotations: {{{annotation}}}}}, spec: {{containers: []}}}}"))
@@ -11,6 +11,14 @@ fn annotated(annotation: &str) -> Scenario {
 
 fn labeled(labels: &str) -> Scenario {
     pod(&format!("{{metadata: {{labels: {{{labels}}}}}, spec: {{containers: [{{name: train}}]}}}}"))
+}
+
+/// Returns a pod with the main container `train` and the sidecars `logs` and, a native one, `metrics`.
+fn named(annotation: &str) -> Scenario {
+    pod(&format!(
+        "{{metadata: {{annotations: {{{annotation}}}}}, spec: {{containers: [{{name: train}}, {{name: logs}}], \
+          initContainers: [{{name: metrics, restartPolicy: Always}}, {{name: setup}}]}}}}"
+    ))
 }
 
 #[rstest]
@@ -35,6 +43,22 @@ fn labeled(labels: &str) -> Scenario {
     Some("namespace label trainmesh.dev/injct has no effect: did you mean trainmesh.dev/inject?")
 )]
 #[case::the_rule_reports_it(labeled("trainmesh.dev/mesh-traffic: 'off'"), None)]
+#[case::main_container(
+    named("trainmesh.dev/payload-containers: 'train,trian'"),
+    Some(
+        "trainmesh.dev/payload-containers: the pod has no container trian: nothing will be terminated: did you mean train?"
+    )
+)]
+#[case::sidecar(
+    named("trainmesh.dev/helper-containers: 'log=fluent-bit'"),
+    Some("trainmesh.dev/helper-containers: the pod has no container log: the entry has no effect: did you mean logs?")
+)]
+#[case::native_sidecar(named("trainmesh.dev/helper-containers: 'metrics, logs=fluent-bit, '"), None)]
+#[case::a_native_sidecar_is_no_main_container(
+    named("trainmesh.dev/payload-containers: metrics"),
+    Some("trainmesh.dev/payload-containers: the pod has no container metrics: nothing will be terminated")
+)]
+#[case::containers_of_the_pod(named("trainmesh.dev/payload-containers: 'train, logs'"), None)]
 #[case::known(labeled("trainmesh.dev/inject: disabled, trainmesh.dev/fabric: x").labelled("trainmesh.dev/inject", "audit"), None)]
 fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP045", scenario, expected);
@@ -77,4 +101,45 @@ pub fn without_profile(scenario: Scenario) -> Scenario {
 #[case::another_rule(labeled("app: a").decided(RuleId::MeshHold, Verdict::Skipped, Reason::Ambient, "a: b"), None)]
 fn fp047_profile_not_selected(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP047", scenario, expected);
+}
+
+/// Adds the decision of the rule `termination.managed` about a pod with a sidecar that keeps running.
+pub fn with_running_sidecar(scenario: Scenario) -> Scenario {
+    let note = "vault-agent keeps running: termination.portForward is false";
+    scenario.decided_with(RuleId::TerminationManaged, Reason::SidecarNotTerminated, note)
+}
+
+#[rstest]
+#[case::keeps_running(
+    with_running_sidecar(labeled("app: a")),
+    Some("the pod may never complete: vault-agent keeps running: termination.portForward is false")
+)]
+#[case::terminated(
+    labeled("app: a").decided(RuleId::TerminationManaged, Verdict::Applied, Reason::HelpersManaged, "a"),
+    None
+)]
+fn fp050_running_sidecars(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP050", scenario, expected);
+}
+
+#[rstest]
+#[case::field(train("resorces: {}"), Some("Container has no field resorces: did you mean resources?"))]
+#[case::nested(
+    train("resources: {limit: {cpu: 1}}"),
+    Some("ResourceRequirements has no field limit: did you mean limits?")
+)]
+#[case::no_similar_field(train("gpus: 8"), Some("Container has no field gpus"))]
+#[case::value(
+    pod("{spec: {restartPolicy: Nevr, containers: [{name: train}]}}"),
+    Some("the apiserver rejects restartPolicy=Nevr: did you mean Never?")
+)]
+#[case::distant_value(
+    pod("{spec: {dnsPolicy: Host, containers: [{name: train}]}}"),
+    Some("the apiserver rejects dnsPolicy=Host: expected ClusterFirst, ClusterFirstWithHostNet, Default or None")
+)]
+#[case::no_containers(pod("{spec: {contaners: []}}"), Some("the apiserver rejects a pod without containers"))]
+#[case::known(train("image: i, resources: {limits: {cpu: 1}}"), None)]
+#[case::another_kind(train("gpus: 8").generic(), None)]
+fn fp049_unknown_fields(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP049", scenario, expected);
 }

@@ -33,6 +33,7 @@ pub struct Scenario {
     compute_domains: Vec<ComputeDomain>,
     rules: Vec<RuleOutcome>,
     invalid: Vec<(String, String)>,
+    generic: bool,
 }
 
 /// Returns a pod with one container, `train`, that has these fields (YAML flow style).
@@ -143,6 +144,19 @@ impl Scenario {
         self
     }
 
+    /// Adds the decision of a rule that was applied, with a note.
+    pub fn decided_with(mut self, rule: RuleId, reason: Reason, note: &str) -> Self {
+        let notes = vec![note.to_owned()];
+        let (outcome, message) = (Verdict::Applied, reason.text().to_owned());
+        self.rules.push(RuleOutcome { rule, outcome, reason, message, field: None, notes });
+        self
+    }
+
+    /// Marks the kind of the pod's workload as not supported.
+    pub fn generic(self) -> Self {
+        Self { generic: true, ..self }
+    }
+
     pub fn lint(&self, settings: &LintSettings) -> Vec<Finding> {
         let pod = Pod::new(&self.pod);
         let claims = self.claims.facts(&ClaimFacts::default());
@@ -169,6 +183,7 @@ impl Scenario {
             compute_domains: &self.compute_domains,
             rules: &self.rules,
             invalid: &self.invalid,
+            generic: self.generic,
             injection: predict_injection(pod, "team-a", &self.labels),
         };
         lint(&input, settings)

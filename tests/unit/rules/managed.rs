@@ -44,24 +44,13 @@ fn with_main_containers(text: &str) -> Value {
 #[rstest]
 #[case::by_catalogue(pod(json!({}), &["train", "cloud-sql-proxy"]), APPLIED, managed())]
 #[case::by_annotation(pod(with_sidecars("sql=cloud-sql-proxy"), &["train", "sql"]), APPLIED, managed())]
-#[case::without_a_method(pod(with_sidecars("log"), &["train", "log"]), APPLIED, managed())]
-#[case::unknown_container(pod(with_sidecars("lgo"), &["train", "log"]), APPLIED, managed())]
 #[case::on_failure(with(pod(json!({}), &["train", "daprd"]), "/spec", "restartPolicy", json!("OnFailure")), APPLIED, managed())]
 #[case::none(pod(json!({}), &["train"]), "skipped NoHelpers", json!({}))]
+#[case::main_container_without_sidecars(pod(with_main_containers("train"), &["train"]), "skipped NoHelpers", json!({}))]
 #[case::empty_annotation(pod(with_sidecars(" "), &["train"]), "skipped NoHelpers", json!({}))]
 #[case::listed_as_main_container(pod(with_main_containers("train,daprd"), &["train", "daprd"]), "skipped NoHelpers", json!({}))]
 #[case::only_a_sidecar(pod(json!({}), &["daprd"]), "skipped PayloadNeverEnds", json!({}))]
 #[case::always(with(pod(json!({}), &["train", "daprd"]), "/spec", "restartPolicy", json!("Always")), "skipped PayloadNeverEnds", json!({}))]
-#[case::main_container_completes_in_an_always_pod(
-    with(
-        with(pod(json!({}), &["train", "daprd"]), "/spec", "restartPolicy", json!("Always")),
-        "/spec/containers/0",
-        "restartPolicy",
-        json!("Never")
-    ),
-    APPLIED,
-    managed()
-)]
 #[case::native(
     with(
         pod(json!({}), &["train"]),
@@ -79,6 +68,19 @@ fn pods(#[case] pod: Value, #[case] expected: &str, #[case] written: Value) {
     check(&without_mesh(), &pod, RuleId::TerminationManaged, expected, written, &[]);
 }
 
+#[rstest]
+#[case::sidecar(with_sidecars("lgo"), APPLIED, managed(), "the pod has no container lgo: the entry has no effect")]
+#[case::main_container(with_main_containers("trian"), "skipped PayloadUnknown", json!({}), "the pod has no container trian: nothing")]
+fn unknown_containers_are_reported(
+    #[case] metadata: Value,
+    #[case] expected: &str,
+    #[case] written: Value,
+    #[case] warning: &str,
+) {
+    let pod = pod(metadata, &["train", "log", "daprd"]);
+    check(&without_mesh(), &pod, RuleId::TerminationManaged, expected, written, &[warning]);
+}
+
 #[test]
 fn applies_in_istio_aux_mode() {
     let scenario = Scenario { mode: Mode::IstioAux, ..without_mesh() };
@@ -93,16 +95,25 @@ fn nothing_is_managed_when_termination_is_disabled() {
     check(&scenario, &pod, RuleId::TerminationManaged, "skipped TerminationOff", json!({}), &[]);
 }
 
-/// The warning for a pod with these containers when port-forwards are disabled, as they are by default.
+/// The warnings for a pod with these containers when port-forwards are disabled, as they are by default.
 #[rstest]
 #[case::by_a_post(pod(json!({}), &["train", "vault-agent"]), &["vault-agent keeps running: a port-forward is required, and termination.portForward is false"])]
-#[case::two(pod(json!({}), &["train", "vault-agent", "daprd"]), &["vault-agent, daprd keep running: a port-forward is required"])]
+#[case::two(pod(json!({}), &["train", "vault-agent", "daprd"]), &["vault-agent keeps running: a port-forward is required", "daprd keeps running: "])]
 #[case::by_annotation(pod(with_sidecars("sql=cloud-sql-proxy"), &["train", "sql"]), &["sql keeps running"])]
-#[case::by_a_command(pod(json!({}), &["train", "fluent-bit"]), &[])]
-#[case::no_entry(pod(with_sidecars("log"), &["train", "log"]), &[])]
-fn sidecars_that_need_port_forwards_cause_a_warning(#[case] pod: Value, #[case] warnings: &[&str]) {
+#[case::no_entry(pod(with_sidecars("log"), &["train", "log"]), &["log is not terminated: the catalog has no entry \"log\""])]
+#[case::unknown_entry(pod(with_sidecars("log=nope"), &["train", "log"]), &["log is not terminated: the catalog has no entry \"nope\""])]
+fn sidecars_that_keep_running_cause_a_warning(#[case] pod: Value, #[case] warnings: &[&str]) {
     let scenario = Scenario { config: Configuration::embedded(), ..without_mesh() };
-    check(&scenario, &pod, RuleId::TerminationManaged, APPLIED, managed(), warnings);
+    check(&scenario, &pod, RuleId::TerminationManaged, "applied SidecarNotTerminated", managed(), warnings);
+}
+
+#[test]
+fn a_sidecar_that_the_kubelet_restarts_causes_a_warning() {
+    let mut pod = pod(json!({}), &["train", "daprd"]);
+    pod["spec"]["restartPolicy"] = json!("Always");
+    let pod = with(pod, "/spec/containers/0", "restartPolicy", json!("Never"));
+    let warning = "daprd is not terminated: the kubelet would restart it";
+    check(&without_mesh(), &pod, RuleId::TerminationManaged, "applied SidecarNotTerminated", managed(), &[warning]);
 }
 
 /// The warning is independent of who labels the pod.
@@ -110,5 +121,12 @@ fn sidecars_that_need_port_forwards_cause_a_warning(#[case] pod: Value, #[case] 
 fn a_pod_that_is_already_managed_gets_the_warning() {
     let scenario = Scenario { config: Configuration::embedded(), ..without_mesh() };
     let pod = pod(json!({"labels": managed()}), &["train", "daprd"]);
-    check(&scenario, &pod, RuleId::TerminationManaged, "skipped ManagedAlready", json!({}), &["daprd keeps running"]);
+    check(
+        &scenario,
+        &pod,
+        RuleId::TerminationManaged,
+        "skipped SidecarNotTerminated",
+        json!({}),
+        &["daprd keeps running"],
+    );
 }

@@ -1,7 +1,7 @@
 //! Labels and annotations of trainmesh itself, and decisions of its rules.
 
 use super::super::{decisions, own_keys};
-use super::{Check, Example, OWN_KEYS, REFUSED_RULES};
+use super::{Check, Example, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS};
 use crate::config::CheckId;
 use crate::finding::Severity;
 
@@ -75,5 +75,32 @@ spec:
 ",
         },
         run: decisions::profile_not_selected,
+    },
+    Check {
+        id: RUNNING_SIDECARS,
+        severity: Severity::Warning,
+        title: "a sidecar that the controller cannot terminate",
+        why: "The controller cannot terminate the sidecar after the main containers complete. Unless the sidecar exits by \
+              itself, the pod keeps running, and its job does not complete.",
+        fix: "set termination.portForward: true, or name an entry of the catalog by trainmesh.dev/helper-containers; \
+              docs/termination.md lists them",
+        example: Example {
+            given: "`termination.portForward` is false",
+            wrong: r"spec:
+  restartPolicy: Never
+  containers:
+  - name: train
+  - name: vault-agent
+",
+            fixed: r"spec:
+  restartPolicy: Never
+  initContainers:
+  - name: vault-agent
+    restartPolicy: Always
+  containers:
+  - name: train
+",
+        },
+        run: decisions::running_sidecars,
     },
 ];

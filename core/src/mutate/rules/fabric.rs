@@ -216,11 +216,6 @@ fn refuse(name: &str, cause: &Conflict, conflicts: &[Conflict]) -> RuleDecision 
 }
 
 impl RuleDecision {
-    fn with_notes(mut self, notes: Vec<String>) -> Self {
-        self.notes = notes;
-        self
-    }
-
     fn with_marker(mut self, marker: String) -> Self {
         self.marker = Some(marker);
         self

@@ -3,7 +3,7 @@
 
 use super::{RuleContext, RuleDecision, label_pointer};
 use crate::keys;
-use crate::lifecycle::{PodSidecars, pod_sidecars};
+use crate::lifecycle::{BlockedReason, BlockedSidecar, PodSidecars, pod_sidecars};
 use crate::mutate::{Plan, Reason};
 
 /// Value of the label [`keys::MANAGED`].
@@ -20,22 +20,33 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     }
     let blocked = match pod_sidecars(context.pod, settings) {
         PodSidecars::None => return RuleDecision::skipped(Reason::NoHelpers),
+        PodSidecars::MainUnknown(names) => return RuleDecision::skipped(Reason::PayloadUnknown).with_detail(names),
         PodSidecars::MainNeverCompletes => return RuleDecision::skipped(Reason::PayloadNeverEnds),
         PodSidecars::Terminable { blocked } => blocked,
     };
+    let (applied, present) = if blocked.is_empty() {
+        (Reason::HelpersManaged, Reason::ManagedAlready)
+    } else {
+        (Reason::SidecarNotTerminated, Reason::SidecarNotTerminated)
+    };
     let decision = if context.pod.label(keys::MANAGED) == Some(MANAGED) {
-        RuleDecision::skipped(Reason::ManagedAlready).with_field(label_pointer(keys::MANAGED))
+        RuleDecision::skipped(present).with_field(label_pointer(keys::MANAGED))
     } else if plan.label(keys::MANAGED).is_some() {
         // The rule `fabric` plans the same label.
-        RuleDecision::applied(Reason::HelpersManaged, label_pointer(keys::MANAGED))
+        RuleDecision::applied(applied, label_pointer(keys::MANAGED))
     } else {
-        RuleDecision::applied(Reason::HelpersManaged, plan.set_label(keys::MANAGED, MANAGED).as_str())
+        RuleDecision::applied(applied, plan.set_label(keys::MANAGED, MANAGED).as_str())
     };
-    match &*blocked {
-        [] => decision,
-        [one] => decision.with_warning(format!("{PREFIX}: {one} keeps running: {PORT_FORWARD_DISABLED}")),
-        several => {
-            decision.with_warning(format!("{PREFIX}: {} keep running: {PORT_FORWARD_DISABLED}", several.join(", ")))
-        }
+    let warnings = blocked.iter().map(|sidecar| format!("{PREFIX}: {}", described(sidecar)));
+    let notes = blocked.iter().map(described).collect();
+    warnings.fold(decision, RuleDecision::with_warning).with_notes(notes)
+}
+
+/// Returns the message about a sidecar that keeps running.
+fn described(sidecar: &BlockedSidecar) -> String {
+    let name = &sidecar.name;
+    match &sidecar.reason {
+        BlockedReason::PortForwardDisabled => format!("{name} keeps running: {PORT_FORWARD_DISABLED}"),
+        BlockedReason::Other(reason) => format!("{name} is not terminated: {reason}"),
     }
 }

@@ -5,14 +5,19 @@
 //! creates the Jobs, and the Job controller creates the pods. Trainer's status reporting, disabled by default, is not
 //! rendered.
 
+mod dropped;
 mod lookup;
 mod merge;
+mod overrides;
 mod policy;
 mod resources;
 mod runtime;
+mod schema;
 mod stock;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use dropped::dropped_fields;
 
 use runtime::Runtime;
 

@@ -241,7 +241,7 @@ fn sidecars_and_fabric_share_the_managed_label() {
     );
     let outcome = scenario.run(&pod);
     let managed = outcome.rules.iter().find(|rule| rule.rule == RuleId::TerminationManaged).unwrap();
-    assert_eq!(managed.reason.code(), "HelpersManaged");
+    assert_eq!(managed.reason.code(), "SidecarNotTerminated");
     let labels =
         outcome.patch.operations().iter().filter(|operation| operation.path().to_string().ends_with("managed"));
     assert_eq!(labels.count(), 1);

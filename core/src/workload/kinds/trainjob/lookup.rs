@@ -1,18 +1,23 @@
 //! The lookup of a `TrainJob`'s runtime.
 
+use serde_json::Value;
+
 use super::stock;
 use crate::workload::template::Field;
 use crate::workload::{
     AssumedRuntime, CLUSTER_RUNTIME, Manifest, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP,
+    TrainerVersion,
 };
 
 /// Maximum number of runtimes that a message lists.
 const MAX_NAMES: usize = 5;
 
-/// Returns the spec of the runtime, and the stock runtime that is assumed if there is no manifest.
+/// Returns the spec of the runtime, and the stock runtime that is assumed if there is no manifest: that of `version`, if it
+/// has one of the name.
 pub(super) fn find<'a>(
     manifest: &Manifest<'a>,
     job: &Field<'a>,
+    version: TrainerVersion,
 ) -> Result<(Field<'a>, Option<AssumedRuntime>), RenderError> {
     let reference = job.get("runtimeRef");
     let name = reference.get("name").required_text()?;
@@ -31,7 +36,7 @@ pub(super) fn find<'a>(
         return Ok((spec(found), None));
     }
     if key.namespace.is_none()
-        && let Some((found, assumed)) = stock::find(name, runtimes.stock)
+        && let Some((found, assumed)) = find_stock(name, version, runtimes.stock)
     {
         return Ok((spec(found), Some(assumed)));
     }
@@ -57,5 +62,13 @@ fn known_names(runtimes: &Runtimes, reference: &RuntimeReference) -> Option<Stri
         [] => None,
         [name] => Some(format!("it contains {name}; did you mean it?")),
         names => Some(format!("it contains {}{others}", names.join(", "))),
+    }
+}
+
+fn find_stock(name: &str, version: TrainerVersion, stock: StockRuntimes) -> Option<(&'static Value, AssumedRuntime)> {
+    let of_version = || stock::find(name, StockRuntimes::Version(version));
+    match stock {
+        StockRuntimes::Newest => of_version().or_else(|| stock::find(name, stock)),
+        StockRuntimes::Version(_) | StockRuntimes::None => stock::find(name, stock),
     }
 }

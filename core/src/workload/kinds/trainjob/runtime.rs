@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::merge::strategic_merge;
-use super::{ANCESTOR, DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, TRAINER, lookup};
+use super::{ANCESTOR, DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, TRAINER, lookup, overrides};
 use crate::workload::template::{Field, append, container_named, env, object_mut, objects, require_containers, upsert};
 use crate::workload::{AssumedRuntime, Manifest, RenderError};
 
@@ -48,16 +47,13 @@ impl<'a> Runtime<'a> {
     /// assumed.
     pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<(Self, Option<AssumedRuntime>), RenderError> {
         let job = Field::root(manifest.raw).get("spec");
-        let (found, assumed) = lookup::find(manifest, &job)?;
+        let version = overrides::version(&job, manifest.runtimes.stock);
+        let (found, assumed) = lookup::find(manifest, &job, version)?;
         let template = found.get("template");
         let mut annotations = template.get("metadata").get("annotations").cloned_object()?;
         let template_path = template.path().to_owned();
         let mut job_set = Value::Object(template.get("spec").required_object()?.clone());
-        for patch in job.get("runtimePatches").items()? {
-            let patch = patch.get("trainingRuntimeSpec").get("template");
-            annotations.extend(patch.get("metadata").get("annotations").cloned_object()?);
-            apply_patch(&mut job_set, &patch.get("spec"))?;
-        }
+        overrides::apply(&job, version, &mut annotations, &mut job_set)?;
         let mut replicated_jobs = Vec::new();
         let replicated = Field::with_path(&job_set, template.get("spec").path()).get("replicatedJobs");
         for replicated_job in replicated.items()? {
@@ -199,20 +195,4 @@ impl<'a> ReplicatedJob<'a> {
 fn variables(step: &Field<'_>) -> Result<Vec<Value>, RenderError> {
     step.object()?;
     Ok(step.get("env").items()?.iter().filter_map(Field::value).cloned().collect())
-}
-
-/// Patches the spec of the `JobSet`, and preserves the order of its replicated jobs, in which they start.
-fn apply_patch(job_set: &mut Value, patch: &Field<'_>) -> Result<(), RenderError> {
-    let Some(changes) = patch.object()? else { return Ok(()) };
-    let names = |job_set: &Value| -> Vec<Value> {
-        let replicated_jobs = job_set.get("replicatedJobs").and_then(Value::as_array).into_iter().flatten();
-        replicated_jobs.map(|replicated_job| replicated_job["name"].clone()).collect()
-    };
-    let order = names(job_set);
-    strategic_merge(job_set, &Value::Object(changes.clone()));
-    if let Some(replicated_jobs) = job_set.get_mut("replicatedJobs").and_then(Value::as_array_mut) {
-        replicated_jobs
-            .sort_by_key(|replicated_job| order.iter().position(|name| *name == replicated_job["name"]).unwrap_or(0));
-    }
-    Ok(())
 }

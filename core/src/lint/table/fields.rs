@@ -1,0 +1,29 @@
+//! Fields and values that the Kubernetes API does not have.
+
+use super::super::fields;
+use super::{Check, Example, UNKNOWN_FIELDS};
+use crate::finding::Severity;
+
+pub(super) const CHECKS: &[Check] = &[Check {
+    id: UNKNOWN_FIELDS,
+    severity: Severity::Warning,
+    title: "a field or value that Kubernetes does not have",
+    why: "The apiserver drops an unknown field, unless kubectl validates strictly: the pod is created as if the field were \
+          absent. It rejects an unknown value, and a pod without containers. The fields are those of Kubernetes 1.36; in an \
+          object of its own, those of Kubeflow Trainer.",
+    fix: "correct the name or the value; kubectl explain lists the fields",
+    example: Example {
+        given: "",
+        wrong: r"spec:
+  containers:
+  - name: train
+    resorces: {limits: {nvidia.com/gpu: 8}}
+",
+        fixed: r"spec:
+  containers:
+  - name: train
+    resources: {limits: {nvidia.com/gpu: 8}}
+",
+    },
+    run: fields::unknown_fields,
+}];

@@ -1,0 +1,59 @@
+//! Fields of a workload, outside its pod templates, that the apiserver drops. Those of the pods are reported by FP049 for
+//! each pod.
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::ReplicationController;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::known_fields::{Probe, Step};
+use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
+use crate::manifest::{Document, DocumentWarning};
+use crate::workload::{StockRuntimes, dropped_fields};
+
+/// Name of the type of pod templates.
+const POD_TEMPLATE: &str = "PodTemplateSpec";
+
+/// Returns a warning of FP049 for each field of `document` that the apiserver drops. `stock` may select the version of
+/// Kubeflow Trainer.
+pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: StockRuntimes) -> Vec<DocumentWarning> {
+    let value = &document.value;
+    let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let messages = match decoder(api_version, kind) {
+        Some(decode) => {
+            let found = Probe::run_outside(POD_TEMPLATE, value, decode);
+            let messages = found.iter().map(|(path, problem)| {
+                let path: String = path.iter().map(Step::to_string).collect();
+                let field = path.trim_start_matches('.');
+                format!("{field} has no effect: {}", unknown_field_message(problem))
+            });
+            messages.collect()
+        }
+        None if kind == "TrainJob" => dropped_fields(value, stock),
+        None => Vec::new(),
+    };
+    let name = super::name_of(document);
+    let warning = |message| DocumentWarning {
+        source: document.source.clone(),
+        document: document.document,
+        line: document.line,
+        check: Some(UNKNOWN_FIELDS.code()),
+        message: format!("{kind} {namespace}/{name}: {message}"),
+    };
+    messages.into_iter().map(warning).collect()
+}
+
+/// Returns the decoder of a kind of Kubernetes that creates pods from templates.
+fn decoder(api_version: &str, kind: &str) -> Option<fn(Probe<'_, '_>) -> bool> {
+    Some(match (api_version, kind) {
+        ("batch/v1", "Job") => |probe| Job::deserialize(probe).is_ok(),
+        ("batch/v1", "CronJob") => |probe| CronJob::deserialize(probe).is_ok(),
+        ("apps/v1", "Deployment") => |probe| Deployment::deserialize(probe).is_ok(),
+        ("apps/v1", "ReplicaSet") => |probe| ReplicaSet::deserialize(probe).is_ok(),
+        ("apps/v1", "StatefulSet") => |probe| StatefulSet::deserialize(probe).is_ok(),
+        ("apps/v1", "DaemonSet") => |probe| DaemonSet::deserialize(probe).is_ok(),
+        ("v1", "ReplicationController") => |probe| ReplicationController::deserialize(probe).is_ok(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,33 @@
+//! Fields of a `TrainJob` that the apiserver drops, because its version of Kubeflow Trainer does not have them.
+
+use serde_json::Value;
+
+use super::KIND;
+use super::overrides::{field_of, newest_version_with, version};
+use super::schema::Schema;
+use crate::hint::nearest;
+use crate::workload::StockRuntimes;
+use crate::workload::template::Field;
+
+/// Returns a message about each field of `manifest`, a `TrainJob`, that the apiserver drops. `stock` may select the version
+/// of Kubeflow Trainer. Without it, only fields of other versions and misspelled ones are reported, because the cluster may
+/// have a newer version.
+pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<String> {
+    let spec = Field::root(manifest).get("spec");
+    let version = version(&spec, stock);
+    let is_selected = matches!(stock, StockRuntimes::Version(_));
+    let mut messages = Vec::new();
+    let Some(value) = spec.value() else { return messages };
+    let owner = format!("{} in Kubeflow Trainer {}", KIND.kind, version.name());
+    Schema::of_spec(version).visit_dropped(value, spec.path(), &mut |path, name, object| {
+        let is_of_other_version = newest_version_with(name).is_some() && path == format!("spec.{name}");
+        let fix = match nearest(name, &object.fields()) {
+            _ if is_of_other_version => format!(": use spec.{}", field_of(version)),
+            Some(near) => format!(": did you mean {near}?"),
+            None if is_selected => String::new(),
+            None => return,
+        };
+        messages.push(format!("{path} has no effect: {owner} has no such field{fix}"));
+    });
+    messages
+}

@@ -1,0 +1,150 @@
+//! Changes of a `TrainJob` to the templates of its runtime: `podSpecOverrides` in Kubeflow Trainer v2.0,
+//! `podTemplateOverrides` in v2.1, and `runtimePatches` since v2.2.
+//!
+//! Follows `mergePodSpecOverrides`, `mergePodTemplateOverrides` and `mergeRuntimePatches` in
+//! `pkg/runtime/core/trainingruntime.go` of kubeflow/trainer at v2.0.1, v2.1.0 and v2.2.1, and the validation in
+//! `pkg/runtime/framework/plugins/jobset/jobset.go`, which rejects changes to what the runtime does not contain.
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value, json};
+
+use super::merge::strategic_merge;
+use super::schema::Schema;
+use super::{DATASET_INITIALIZER, MODEL_INITIALIZER, NODE};
+use crate::workload::template::{Field, object_mut, objects};
+use crate::workload::{RenderError, StockRuntimes, TrainerVersion};
+
+/// Fields that exist in some versions only, with the newest of these.
+const OF_VERSIONS: [(&str, TrainerVersion); 3] = [
+    ("runtimePatches", TrainerVersion::V2_3),
+    ("podTemplateOverrides", TrainerVersion::V2_1),
+    ("podSpecOverrides", TrainerVersion::V2_0),
+];
+
+/// Field with the replicated jobs that a change targets.
+const TARGET_JOBS: &str = "targetJobs";
+
+/// Lists of containers.
+const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
+
+/// Containers whose environment only the steps of the job set.
+const RESERVED_ENV: [&str; 3] = [NODE, DATASET_INITIALIZER, MODEL_INITIALIZER];
+
+/// Returns the version of Kubeflow Trainer for `job`, the spec of a `TrainJob`: the one that `stock` selects, else the newest
+/// that has the fields of the job.
+pub(super) fn version(job: &Field<'_>, stock: StockRuntimes) -> TrainerVersion {
+    if let StockRuntimes::Version(version) = stock {
+        return version;
+    }
+    let used = OF_VERSIONS.iter().find(|(field, _)| job.get(field).is_present());
+    used.map_or(TrainerVersion::V2_3, |(_, version)| *version)
+}
+
+/// Returns the newest version that has the field `name` of the spec, if only some versions have it.
+pub(super) fn newest_version_with(name: &str) -> Option<TrainerVersion> {
+    OF_VERSIONS.iter().find(|(field, _)| *field == name).map(|(_, version)| *version)
+}
+
+/// Returns the field of the spec by which the jobs of this version change the templates of their runtime.
+pub(super) fn field_of(version: TrainerVersion) -> &'static str {
+    OF_VERSIONS.iter().rfind(|(_, newest)| version <= *newest).map_or(OF_VERSIONS[0].0, |(field, _)| field)
+}
+
+/// Applies the changes of `job` to the annotations and the spec of the `JobSet`.
+pub(super) fn apply(
+    job: &Field<'_>,
+    version: TrainerVersion,
+    annotations: &mut Map<String, Value>,
+    job_set: &mut Value,
+) -> Result<(), RenderError> {
+    let schema = Schema::of_spec(version);
+    if schema.get("annotations").is_some() {
+        annotations.extend(job.get("annotations").cloned_object()?);
+    }
+    let name = field_of(version);
+    let field = job.get(name);
+    field.items()?;
+    let Some(stored) = field.value().zip(schema.get(name)).map(|(value, schema)| schema.pruned(value)) else {
+        return Ok(());
+    };
+    for item in Field::with_path(&stored, field.path()).items()? {
+        match version {
+            TrainerVersion::V2_0 => change_pods(&item, None, &item, job_set)?,
+            TrainerVersion::V2_1 => change_pods(&item, item.get("metadata").object()?, &item.get("spec"), job_set)?,
+            TrainerVersion::V2_2 | TrainerVersion::V2_3 => {
+                let template = item.get("trainingRuntimeSpec").get("template");
+                annotations.extend(template.get("metadata").get("annotations").cloned_object()?);
+                for patch in template.get("spec").get("replicatedJobs").items()? {
+                    let target = target(job_set, &patch.get("name"))?;
+                    validate_containers(target, &patch.get("template").get("spec").get("template").get("spec"))?;
+                    if let Some(changes) = patch.get("template").object()? {
+                        merge(target, "template", &Value::Object(changes.clone()));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Merges `metadata` and `spec` into the pod templates of the replicated jobs that `item` targets.
+fn change_pods(
+    item: &Field<'_>,
+    metadata: Option<&Map<String, Value>>,
+    spec: &Field<'_>,
+    job_set: &mut Value,
+) -> Result<(), RenderError> {
+    let mut patch = Map::new();
+    patch.extend(metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata.clone()))));
+    if let Some(spec) = spec.object()? {
+        let fields = spec.iter().filter(|(key, _)| *key != TARGET_JOBS);
+        patch.insert("spec".to_owned(), fields.map(|(key, value)| (key.clone(), value.clone())).collect());
+    }
+    let patch = Value::Object(patch);
+    for reference in item.get(TARGET_JOBS).items()? {
+        let target = target(job_set, &reference.get("name"))?;
+        validate_containers(target, spec)?;
+        if let Some(job) = object_mut(target, "template").and_then(|job| object_mut(job, "spec")) {
+            merge(job, "template", &patch);
+        }
+    }
+    Ok(())
+}
+
+fn merge(parent: &mut Map<String, Value>, key: &str, patch: &Value) {
+    strategic_merge(parent.entry(key).or_insert_with(|| json!({})), patch);
+}
+
+/// Returns the replicated job with this name.
+fn target<'set>(job_set: &'set mut Value, name: &Field<'_>) -> Result<&'set mut Map<String, Value>, RenderError> {
+    let wanted = name.required_text()?;
+    let mut replicated_jobs = job_set.as_object_mut().into_iter().flat_map(|set| objects(set, "replicatedJobs"));
+    let found = replicated_jobs.find(|job| job.get("name").and_then(Value::as_str) == Some(wanted));
+    found.ok_or_else(|| name.invalid("the name of a replicated job of the runtime"))
+}
+
+/// Fails if `spec` changes containers that the replicated job `target` does not have, or their reserved environment.
+fn validate_containers(target: &Map<String, Value>, spec: &Field<'_>) -> Result<(), RenderError> {
+    let pod = target.get("template").and_then(|job| job.get("spec")?.get("template")?.get("spec"));
+    let is_known = |name: &str| {
+        let lists = CONTAINER_LISTS.iter().filter_map(|list| pod?.get(list)?.as_array());
+        lists.flatten().any(|container| container.get("name").and_then(Value::as_str) == Some(name))
+    };
+    for list in CONTAINER_LISTS {
+        for container in spec.get(list).items()? {
+            let name = container.get("name").required_text()?;
+            if !is_known(name) {
+                return Err(container.get("name").invalid("the name of a container of the replicated job"));
+            }
+            let env = container.get("env");
+            if list == "containers" && RESERVED_ENV.contains(&name) && !env.items()?.is_empty() {
+                return Err(
+                    env.invalid("no variables: for this container, set them in spec.trainer or spec.initializer")
+                );
+            }
+        }
+    }
+    Ok(())
+}

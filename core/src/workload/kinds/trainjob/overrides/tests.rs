@@ -1,0 +1,145 @@
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::super::{ANCESTOR, TRAINER, dropped_fields};
+use crate::workload::template::testing::render_with;
+use crate::workload::{RenderError, RolePod, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
+
+/// A runtime with a training step and a data set step.
+fn two_steps() -> Value {
+    let step = |name: &str, ancestor: &str, container: &str| {
+        let pod = json!({"metadata": {"labels": {"of": "runtime"}}, "spec": {"nodeSelector": {"a": "1"},
+            "initContainers": [{"name": "setup"}], "containers": [{"name": container}, {"name": "logs", "env": [{"name": "A", "value": "1"}]}]}});
+        json!({"name": name, "template": {"metadata": {"labels": {ANCESTOR: ancestor}}, "spec": {"template": pod}}})
+    };
+    let steps =
+        [step("dataset-initializer", "dataset-initializer", "dataset-initializer"), step("node", TRAINER, "node")];
+    json!({"mlPolicy": {}, "template": {"spec": {"replicatedJobs": steps}}})
+}
+
+const V2_0: StockRuntimes = StockRuntimes::Version(TrainerVersion::V2_0);
+const V2_1: StockRuntimes = StockRuntimes::Version(TrainerVersion::V2_1);
+const V2_3: StockRuntimes = StockRuntimes::Version(TrainerVersion::V2_3);
+
+fn change(spec: &Value, stock: StockRuntimes) -> Result<Vec<RolePod>, RenderError> {
+    let mut spec = spec.clone();
+    spec["runtimeRef"] = json!({"name": "r"});
+    let job = json!({
+        "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"}, "spec": spec,
+    });
+    let reference = RuntimeReference { namespace: None, name: "r".to_owned() };
+    let by_name = [(reference, json!({"spec": two_steps()}))].into();
+    render_with(&job, &Runtimes { stock, by_name })
+}
+
+fn pod_template_overrides(changes: &Value) -> Value {
+    let mut change = json!({"targetJobs": [{"name": "node"}]});
+    change.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    json!({"podTemplateOverrides": [change]})
+}
+
+fn runtime_patches(changes: &Value) -> Value {
+    let replicated = json!([{"name": "node", "template": {"spec": {"template": changes}}}]);
+    json!({"runtimePatches": [{"manager": "a.example/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": replicated}}}}]})
+}
+
+#[rstest]
+#[case::label(pod_template_overrides(&json!({"metadata": {"labels": {"b": "2"}}})), "/metadata/labels/b", json!("2"))]
+#[case::label_of_the_runtime(pod_template_overrides(&json!({"metadata": {"labels": {"b": "2"}}})), "/metadata/labels/of", json!("runtime"))]
+#[case::annotation(pod_template_overrides(&json!({"metadata": {"annotations": {"b": "2"}}})), "/metadata/annotations/b", json!("2"))]
+#[case::node_selector(
+    pod_template_overrides(&json!({"spec": {"nodeSelector": {"b": "2"}}})), "/spec/nodeSelector", json!({"a": "1", "b": "2"})
+)]
+#[case::variable(
+    pod_template_overrides(&json!({"spec": {"containers": [{"name": "logs", "env": [{"name": "A", "value": "2"}]}]}})),
+    "/spec/containers/1/env/0", json!({"name": "A", "value": "2"})
+)]
+#[case::dropped_field(pod_template_overrides(&json!({"spec": {"hostNetwork": true}})), "/spec/hostNetwork", json!(null))]
+#[case::absent_value(pod_template_overrides(&json!({"spec": {"nodeSelector": null}})), "/spec/nodeSelector", json!({"a": "1"}))]
+#[case::another_target(
+    json!({"podTemplateOverrides": [{"targetJobs": [{"name": "dataset-initializer"}], "spec": {"serviceAccountName": "x"}}]}),
+    "/spec/serviceAccountName", json!(null)
+)]
+#[case::no_target(json!({"podTemplateOverrides": [{"spec": {"serviceAccountName": "x"}}]}), "/spec/serviceAccountName", json!(null))]
+#[case::later_changes_win(
+    json!({"podTemplateOverrides": [
+        {"targetJobs": [{"name": "node"}], "spec": {"serviceAccountName": "x"}},
+        {"targetJobs": [{"name": "dataset-initializer"}, {"name": "node"}], "spec": {"serviceAccountName": "y"}}]}),
+    "/spec/serviceAccountName", json!("y")
+)]
+#[case::pod_spec(
+    json!({"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "tolerations": [{"key": "x"}], "affinity": {}}]}),
+    "/spec/tolerations", json!([{"key": "x"}])
+)]
+#[case::pod_spec_without_a_later_field(
+    json!({"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "affinity": {"nodeAffinity": {}}}]}), "/spec/affinity", json!(null)
+)]
+#[case::runtime_patch(runtime_patches(&json!({"metadata": {"labels": {"b": "2"}}})), "/metadata/labels/b", json!("2"))]
+#[case::newest_field(runtime_patches(&json!({"spec": {"terminationGracePeriodSeconds": 5}})), "/spec/terminationGracePeriodSeconds", json!(5))]
+fn changes_of_the_job_are_merged_into_the_pods_of_their_targets(
+    #[case] spec: Value,
+    #[case] pointer: &str,
+    #[case] expected: Value,
+) {
+    let roles = change(&spec, StockRuntimes::default()).unwrap();
+    let node = roles.iter().find(|role| role.name == "node").unwrap();
+    assert_eq!(node.pod.pointer(pointer).unwrap_or(&Value::Null), &expected);
+}
+
+#[rstest]
+#[case::target(
+    json!({"podTemplateOverrides": [{"targetJobs": [{"name": "trainer"}]}]}),
+    "spec.podTemplateOverrides[0].targetJobs[0].name is \"trainer\": expected the name of a replicated job of the runtime"
+)]
+#[case::container(
+    json!({"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "containers": [{"name": "log"}]}]}),
+    "spec.podSpecOverrides[0].containers[0].name is \"log\": expected the name of a container of the replicated job"
+)]
+#[case::reserved_variables(
+    pod_template_overrides(&json!({"spec": {"containers": [{"name": "node", "env": [{"name": "A"}]}]}})),
+    "spec.podTemplateOverrides[0].spec.containers[0].env is [{\"name\":\"A\"}]: expected no variables: for this container, set them in \
+     spec.trainer or spec.initializer"
+)]
+#[case::patched_container(
+    runtime_patches(&json!({"spec": {"containers": [{"name": "log"}]}})),
+    "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].name is \
+     \"log\": expected the name of a container of the replicated job"
+)]
+fn changes_that_trainer_rejects_are_errors(#[case] spec: Value, #[case] expected: &str) {
+    assert_eq!(change(&spec, StockRuntimes::default()).unwrap_err().to_string(), expected);
+}
+
+#[rstest]
+#[case::misspelled(
+    json!({"trainer": {"numNodez": 2}}), StockRuntimes::Newest,
+    &["spec.trainer.numNodez has no effect: TrainJob in Kubeflow Trainer v2.3 has no such field: did you mean numNodes?"]
+)]
+#[case::no_similar_field(json!({"trainer": {"color": 2}}), StockRuntimes::Newest, &[])]
+#[case::no_similar_field_of_a_version(
+    json!({"trainer": {"color": 2}}), V2_1,
+    &["spec.trainer.color has no effect: TrainJob in Kubeflow Trainer v2.1 has no such field"]
+)]
+#[case::of_an_older_version(
+    json!({"podSpecOverrides": []}), V2_3,
+    &["spec.podSpecOverrides has no effect: TrainJob in Kubeflow Trainer v2.3 has no such field: use spec.runtimePatches"]
+)]
+#[case::of_a_newer_version(
+    runtime_patches(&json!({})), V2_0,
+    &["spec.runtimePatches has no effect: TrainJob in Kubeflow Trainer v2.0 has no such field: use spec.podSpecOverrides"]
+)]
+#[case::two_versions(
+    json!({"podTemplateOverrides": [], "podSpecOverrides": []}), StockRuntimes::Newest,
+    &["spec.podSpecOverrides has no effect: TrainJob in Kubeflow Trainer v2.1 has no such field: use spec.podTemplateOverrides"]
+)]
+#[case::of_the_version(pod_template_overrides(&json!({"metadata": {"labels": {"a": "b"}}})), StockRuntimes::Newest, &[])]
+#[case::no_spec(json!(null), StockRuntimes::Newest, &[])]
+fn dropped_fields_are_reported(#[case] spec: Value, #[case] stock: StockRuntimes, #[case] expected: &[&str]) {
+    assert_eq!(dropped_fields(&json!({"spec": spec}), stock), expected);
+}
+
+#[test]
+fn a_dropped_change_is_not_merged() {
+    let spec = json!({"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "serviceAccountName": "x"}]});
+    let is_merged = |stock| change(&spec, stock).unwrap()[1].pod["spec"]["serviceAccountName"] == "x";
+    assert_eq!((is_merged(V2_0), is_merged(V2_3)), (true, false));
+}

@@ -1,0 +1,98 @@
+//! Misspelled kinds.
+
+use super::KINDS;
+use crate::hint::nearest;
+
+/// API groups of Kubernetes that contain workload kinds, with all their kinds (k8s-openapi, Kubernetes 1.36).
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("apps", &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"]),
+    ("batch", &["CronJob", "Job"]),
+    (
+        "",
+        &[
+            "Binding",
+            "ComponentStatus",
+            "ConfigMap",
+            "Endpoints",
+            "Event",
+            "LimitRange",
+            "List",
+            "Namespace",
+            "Node",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "Pod",
+            "PodTemplate",
+            "ReplicationController",
+            "ResourceQuota",
+            "Secret",
+            "Service",
+            "ServiceAccount",
+        ],
+    ),
+];
+/// Kinds that are no workloads, but whose name is similar to one of their group.
+const OTHERS: [(&str, &str); 1] = [("grove.io", "PodClique")];
+
+/// Returns the kind that a misspelled `kind` of the same API group probably means. Returns `None` if the kind exists, or may
+/// exist.
+pub(crate) fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str> {
+    let group = group_of(api_version);
+    // `kubectl get` never writes kinds such as PodList, but they exist.
+    let item = kind.strip_suffix("List").unwrap_or(kind);
+    if OTHERS.contains(&(group, item)) {
+        return None;
+    }
+    let of_kubernetes = GROUPS.iter().find(|(name, _)| *name == group).map(|(_, kinds)| kinds.to_vec());
+    let known = of_kubernetes
+        .unwrap_or_else(|| KINDS.iter().filter(|known| known.group == group).map(|known| known.kind).collect());
+    if known.contains(&item) { None } else { nearest(kind, &known) }
+}
+
+/// Returns true if only Kubernetes itself defines kinds of the API group.
+pub(crate) fn is_group_of_kubernetes(api_version: &str) -> bool {
+    let group = group_of(api_version);
+    !group.contains('.') || group.ends_with(".k8s.io") && !group.ends_with(".x-k8s.io")
+}
+
+fn group_of(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::plural("batch/v1", "Jobs", Some("Job"))]
+    #[case::letters("apps/v1", "Deploymnt", Some("Deployment"))]
+    #[case::core("v1", "Pdo", Some("Pod"))]
+    #[case::extension("kubeflow.org/v1", "PytorchJobs", Some("PyTorchJob"))]
+    #[case::exists("v1", "Service", None)]
+    #[case::list("v1", "PodList", None)]
+    #[case::kubeconfig("v1", "Config", None)]
+    #[case::of_openshift("v1", "DeploymentConfig", None)]
+    #[case::other_workload("kubeflow.org/v1", "MXJob", None)]
+    #[case::no_workload("grove.io/v1alpha1", "PodClique", None)]
+    #[case::runtime("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", None)]
+    #[case::another_group("example.com/v1", "Jobs", None)]
+    fn similar_kinds_of_the_group_are_found(
+        #[case] api_version: &str,
+        #[case] kind: &str,
+        #[case] expected: Option<&str>,
+    ) {
+        assert_eq!(nearest_kind(api_version, kind), expected);
+    }
+
+    #[rstest]
+    #[case::core("v1", true)]
+    #[case::apps("apps/v1", true)]
+    #[case::network("networking.k8s.io/v1", true)]
+    #[case::extension("jobset.x-k8s.io/v1alpha2", false)]
+    #[case::other("argoproj.io/v1alpha1", false)]
+    fn groups_of_kubernetes_are_known(#[case] api_version: &str, #[case] expected: bool) {
+        assert_eq!(is_group_of_kubernetes(api_version), expected);
+    }
+}

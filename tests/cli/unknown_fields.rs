@@ -1,0 +1,83 @@
+//! Fields, values and kinds that neither Kubernetes nor an operator has.
+
+use rstest::rstest;
+use trainmesh_testing::cli::{assert_exit, trainmesh};
+
+/// A Job, whose pod template has these fields.
+fn job(fields: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: a}}\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n\
+         {fields}      containers:\n      - {{name: train, image: i}}\n"
+    )
+}
+
+const TRAIN_JOB: &str = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\n\
+                         spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}, CHANGES}\n";
+const OVERRIDES: &str =
+    "podTemplateOverrides: [{targetJobs: [{name: node}], metadata: {labels: {trainmesh.dev/inject: disabled}}}]";
+const WORKFLOW: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec:\n  templates:\n  - name: train\n    \
+                        container: {image: i, resources: {limits: {nvidia.com/gpu: 8}}}\n";
+
+fn train_job(changes: &str) -> String {
+    TRAIN_JOB.replace("CHANGES", changes)
+}
+
+#[rstest]
+#[case::pod_field("preview -f - --fail-on warning", &job("      nodeSelectr: {a: b}\n"), 1, &["FP049 W PodSpec has no field nodeSelectr: did you mean nodeSelector?"], "")]
+#[case::pod_field_in_a_summary("preview -f - --summary --fail-on unknown", &job("      nodeSelectr: {a: b}\n"), 1, &["1 unknown or invalid"], "")]
+#[case::pod_field_by_lint("lint -f - --fail-on W", &job("      nodeSelectr: {a: b}\n"), 1, &["FP049 W PodSpec has no field nodeSelectr: did you mean nodeSelector?"], "")]
+#[case::value("lint -f -", &job("").replace("Never", "Nevr"), 1, &["FP049 E the apiserver rejects restartPolicy=Nevr: did you mean Never?"], "")]
+#[case::workload_field(
+    "preview -f - --fail-on warning", &job("").replace("spec:\n  template", "spec:\n  paralelism: 2\n  template"), 1, &[],
+    "FP049: Job default/a: spec.paralelism has no effect: JobSpec has no field paralelism: did you mean parallelism?"
+)]
+#[case::workload_field_by_lint(
+    "lint -f - --fail-on W", &job("").replace("metadata: {name: a}", "metadata: {name: a, lables: {a: b}}"), 1, &[],
+    "FP049: Job default/a: metadata.lables has no effect: ObjectMeta has no field lables: did you mean labels?"
+)]
+#[case::known("preview -f - --fail-on warning,unknown", &job("      nodeSelector: {a: b}\n"), 0, &["1 pod: 1 changed"], "")]
+#[case::pod_without_containers(
+    "lint -f -", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {contaners: [{name: a}]}\n", 1,
+    &["FP049 E the apiserver rejects a pod without containers", "FP049 W PodSpec has no field contaners: did you mean containers?"], ""
+)]
+#[case::kind(
+    "preview -f - --fail-on unknown", &job("").replace("kind: Job", "kind: Jobs"), 2, &[],
+    "error: stdin: document 1, line 1: batch/v1 Jobs does not exist: did you mean Job?\n"
+)]
+#[case::kind_by_lint("lint -f -", "apiVersion: apps/v1\nkind: Deploymnt\n", 2, &[], "apps/v1 Deploymnt does not exist: did you mean Deployment?")]
+#[case::nearest_version(
+    "preview -f -", "apiVersion: kubeflow.org/v2beta2\nkind: MPIJob\n", 2, &[],
+    "kubeflow.org/v2beta2 MPIJob is not supported: use kubeflow.org/v2beta1 MPIJob\n"
+)]
+#[case::requests_outside_a_template(
+    "preview -f - --fail-on unknown", WORKFLOW, 1, &[],
+    "argoproj.io/v1alpha1 Workflow is not supported: spec.templates[0].container requests nvidia.com/gpu outside a pod template, so \
+     that its pods are not shown"
+)]
+#[case::no_template(
+    "preview -v -f - --fail-on unknown", &WORKFLOW.replace("nvidia.com/gpu", "cpu"), 0, &[],
+    "argoproj.io/v1alpha1 Workflow contains no pod template"
+)]
+#[case::train_job_field(
+    "preview -f - --fail-on warning", &train_job("trainr: {}"), 1, &[],
+    "FP049: TrainJob default/j: spec.trainr has no effect: TrainJob in Kubeflow Trainer v2.3 has no such field: did you mean trainer?"
+)]
+#[case::override_of_the_version("preview -f - --fail-on warning", &train_job(OVERRIDES), 0, &["1 pod: 1 not opted in"], "as Kubeflow Trainer v2.1 installs it")]
+#[case::override_of_another_version(
+    "preview -f - --fail-on warning --runtime v2.3", &train_job(OVERRIDES), 1, &["1 pod: 1 changed"],
+    "spec.podTemplateOverrides has no effect: TrainJob in Kubeflow Trainer v2.3 has no such field: use spec.runtimePatches"
+)]
+#[case::label_of_another_version(
+    "preview -f - --runtime v2.3", &train_job(OVERRIDES), 0, &[],
+    "FP045: TrainJob default/j: trainmesh.dev/inject has no effect in .spec.podTemplateOverrides[0].metadata.labels"
+)]
+fn unknown_names_are_reported(
+    #[case] command: &str,
+    #[case] input: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    assert_exit(&trainmesh(&words, input), code, stdout, stderr);
+}
