@@ -3,6 +3,9 @@
 //! The types of k8s-openapi skip unknown fields. [`Probe`] is a deserializer that reports them: every type passes the names
 //! of its fields to it, so that no list of them is needed here.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde::de::value::Error;
@@ -64,7 +67,7 @@ struct Items<'de, 'probe> {
 }
 
 struct Fields<'de, 'probe> {
-    fields: serde_json::map::Iter<'de>,
+    entries: serde_json::map::Iter<'de>,
     current: Option<(&'de String, &'de Value)>,
     search: &'probe mut Search<'de>,
 }
@@ -157,7 +160,7 @@ impl<'de> Deserializer<'de> for Probe<'de, '_> {
             },
             Value::String(text) => visitor.visit_borrowed_str(text),
             Value::Array(items) => visitor.visit_seq(Items { items: items.iter().enumerate(), search }),
-            Value::Object(fields) => visitor.visit_map(Fields { fields: fields.iter(), current: None, search }),
+            Value::Object(fields) => visitor.visit_map(Fields { entries: fields.iter(), current: None, search }),
         }
     }
 
@@ -208,7 +211,7 @@ impl<'de> MapAccess<'de> for Fields<'de, '_> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        self.current = self.fields.next();
+        self.current = self.entries.next();
         let key = self.current.map(|(key, _)| seed.deserialize(key.as_str().into_deserializer()));
         key.transpose()
     }
@@ -245,53 +248,4 @@ impl fmt::Display for Step {
 
 fn excerpt(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_QUOTED)]
-}
-
-#[cfg(test)]
-mod tests {
-    use k8s_openapi::api::core::v1::Pod;
-    use rstest::rstest;
-    use serde::Deserialize as _;
-    use serde_json::json;
-
-    use super::*;
-
-    fn paths(pod: &Value) -> Vec<String> {
-        let found = Probe::run(pod, |probe| Pod::deserialize(probe).is_ok());
-        found.iter().map(|(path, _)| path.iter().map(Step::to_string).collect()).collect()
-    }
-
-    #[rstest]
-    #[case::all_known(
-        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"any": "x"}, "managedFields": [{"fieldsV1": {"f:x": {}}}]},
-            "spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}, "ports": [{"containerPort": 80}],
-            "livenessProbe": {"httpGet": {"port": "http"}}}], "nodeSelector": {"any": "x"}, "overhead": {"cpu": 0.5}}}),
-        &[]
-    )]
-    #[case::root(json!({"sepc": {}}), &[".sepc"])]
-    #[case::nested(
-        json!({"spec": {"containers": [{"name": "a"}, {"imgae": "i", "resources": {"limit": {"cpu": 1}}}], "contaners": []}}),
-        &[".spec.contaners", ".spec.containers[1].imgae", ".spec.containers[1].resources.limit"]
-    )]
-    #[case::values(
-        json!({"spec": {"restartPolicy": "Nevr", "containers": [{"imagePullPolicy": "always"}], "tolerations": [{"effect": ""}]}}),
-        &[".spec.restartPolicy", ".spec.containers[0].imagePullPolicy"]
-    )]
-    #[case::null(json!({"spec": {"creationTimestamp": null}}), &[])]
-    #[case::names_with_dots(json!({"spec": {"a.b/c": 1}}), &[".spec[a.b/c]"])]
-    #[case::wrong_type_ends_the_search(json!({"spec": {"containers": 5}, "statuss": {}}), &[".statuss"])]
-    #[case::no_object(json!([5]), &[])]
-    fn unknown_fields_and_values_have_their_paths(#[case] pod: Value, #[case] expected: &[&str]) {
-        assert_eq!(paths(&pod), expected);
-    }
-
-    #[test]
-    fn number_and_length_are_limited() {
-        let fields: Map<String, Value> =
-            (0..100).map(|index| ("x".repeat(99) + &index.to_string(), json!(1))).collect();
-        let pod = json!({"spec": fields});
-        let found = Probe::run(&pod, |probe| Pod::deserialize(probe).is_ok());
-        assert_eq!(found.len(), MAX_FOUND);
-        assert!(matches!(found[0].1, Problem::Field { name, .. } if name.len() == MAX_QUOTED), "{found:?}");
-    }
 }

@@ -22,8 +22,10 @@ mod network;
 mod own_keys;
 mod page;
 mod placement;
+mod profile_settings;
 mod raw;
 mod rdma;
+mod role_fabrics;
 mod security;
 mod setting;
 mod sink;
@@ -38,11 +40,14 @@ pub use admission::{warning_line, warnings};
 pub(crate) use fields::message as unknown_field_message;
 pub use input::LintInput;
 pub use job_context::JobContext;
+pub(crate) use own_keys::KeyScope;
 pub use own_keys::NAMESPACE_FIELD;
 pub use page::reference_page;
+pub(crate) use role_fabrics::DecidedRole;
 pub use sink::severity_letter;
 pub use table::{
-    CAPTURED_TRAFFIC, Check, Example, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_FIELDS, checks, find_check,
+    CAPTURED_TRAFFIC, Check, Example, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_FIELDS, checks,
+    find_check,
 };
 
 use claims::{has_adapter, read_claims};
@@ -91,6 +96,9 @@ pub fn lint_selected(
             (check.run)(context, &mut check.sink(severity, &mut findings));
         }
     }
+    if let Some(profile) = input.profile {
+        profile_settings::attribute(input, profile, &mut findings);
+    }
     findings.sort_by(|a, b| (a.severity, a.code).cmp(&(b.severity, b.code)));
     findings
 }
@@ -105,9 +113,10 @@ pub(crate) fn captured_traffic(input: &LintInput<'_>, settings: &LintSettings) -
 pub(crate) fn keys_without_effect(
     pod: Pod<'_>,
     labels: &BTreeMap<String, String>,
+    scope: KeyScope,
     settings: &LintSettings,
 ) -> Vec<Finding> {
-    run_alone(OWN_KEYS, settings, |findings| own_keys::check(pod, labels, findings))
+    run_alone(OWN_KEYS, settings, |findings| own_keys::check(pod, labels, scope, findings))
 }
 
 /// Runs FP045 for the labels of a namespace, without a pod.
@@ -119,6 +128,11 @@ pub(crate) fn namespace_labels_without_effect(labels: &BTreeMap<String, String>,
 /// Runs FP049 alone, for a pod as its owner creates it: the apiserver has dropped unknown fields before a review.
 pub(crate) fn unknown_fields(pod: Pod<'_>, settings: &LintSettings) -> Vec<Finding> {
     run_alone(UNKNOWN_FIELDS, settings, |findings| fields::check(pod, findings))
+}
+
+/// Runs FP031 alone, for the roles of a manifest.
+pub(crate) fn mixed_fabrics(job: &JobContext, role: &str, settings: &LintSettings) -> Vec<Finding> {
+    run_alone(MIXED_FABRICS, settings, |findings| job::check_roles(job, Some(role), findings))
 }
 
 /// Runs `check`, the function of the check `id`. Returns no findings if the check is disabled.

@@ -36,8 +36,8 @@ pub use verify::{VerifyError, verify};
 
 use crate::config::LintSettings;
 use crate::error::chain;
-use crate::lint;
-use crate::pod::Pod;
+use crate::lint::{self, KeyScope};
+use crate::pod::{Injection, Pod};
 use crate::scope::{Exclusion, Mode};
 use exemption::exemption;
 use lint_patched::lint_patched_pod;
@@ -123,7 +123,9 @@ pub fn excluded(
     settings: &LintSettings,
 ) -> Outcome {
     let Draft { rules, warnings, .. } = skip_all(exclusion.into());
-    let findings = lint::keys_without_effect(pod, labels, settings);
+    // Injection does not matter if the rules do not run.
+    let scope = KeyScope { rules_run: false, injection: Injection::Expected };
+    let findings = lint::keys_without_effect(pod, labels, scope, settings);
     Outcome { rules, warnings, findings, audit: BTreeMap::new(), patch: Patch::default(), failure: None }
 }
 

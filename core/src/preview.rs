@@ -32,7 +32,7 @@ use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
 use crate::finding::Finding;
-use crate::lint::{JobContext, LintInput, NAMESPACE_FIELD, OWN_KEYS, lint, unknown_fields};
+use crate::lint::{DecidedRole, JobContext, LintInput, NAMESPACE_FIELD, OWN_KEYS, lint, mixed_fabrics, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
@@ -41,6 +41,9 @@ use crate::workload::{self, Fidelity, Manifest, RenderError, RolePod, SOLE_ROLE}
 
 /// Note about pods of a kind that is not supported.
 pub const GENERIC_NOTE: &str = "generic: the labels and the environment that its operator adds are not shown";
+
+/// Kind whose roles belong to independent workloads.
+const INDEPENDENT: &str = "AppWrapper";
 
 /// Preview of the documents of one input with one configuration.
 #[derive(Debug)]
@@ -142,13 +145,18 @@ impl Preview {
         }
         let labels = self.context.labels(&namespace);
         let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
-        let job = Arc::new(JobContext::from_pods(pods, self.facts.claims.view(&namespace)));
-        let reports = roles.into_iter().map(|role| {
-            let mut outcome = self.outcome(&role, &namespace, labels);
+        let job = JobContext::from_pods(pods, self.facts.claims.view(&namespace));
+        let outcomes: Vec<Outcome> = roles.iter().map(|role| self.outcome(role, &namespace, labels)).collect();
+        let decided = roles.iter().zip(&outcomes).map(|(role, outcome)| DecidedRole::new(role, outcome));
+        let job = if kind == INDEPENDENT { job } else { job.with_decisions(&decided.collect::<Vec<_>>()) };
+        let job = Arc::new(job);
+        let reports = roles.into_iter().zip(outcomes).map(|(role, mut outcome)| {
+            let settings = &self.config.fabric.lint;
             if !role.generic {
-                outcome.findings.extend(unknown_fields(Pod::new(&role.pod), &self.config.fabric.lint));
-                outcome.findings.sort_by_key(|finding| (finding.severity, finding.code));
+                outcome.findings.extend(unknown_fields(Pod::new(&role.pod), settings));
             }
+            outcome.findings.extend(mixed_fabrics(&job, &role.name, settings));
+            outcome.findings.sort_by_key(|finding| (finding.severity, finding.code));
             let subject = if role.name == SOLE_ROLE { kind.to_owned() } else { format!("{kind} {}", role.name) };
             let early = hints::early_network_use(&role, &outcome);
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
@@ -185,9 +193,10 @@ impl Preview {
         let compute_domains = self.context.compute_domains(namespace);
         let rules = &report.rules;
         let invalid: Vec<(String, String)> =
-            report.invalid.iter().map(|field| (field.pointer.clone(), field.to_string())).collect();
-        let generic = report.generic;
-        let input = LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, ..input };
+            report.invalid.iter().map(|field| (field.pointer.clone(), field.problem())).collect();
+        let (generic, role) = (report.generic, Some(report.role.as_str()));
+        let input =
+            LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, role, ..input };
         let mut findings = lint(&input, &config.fabric.lint);
         // A warning about the Namespace document already reports them.
         if self.context.has_namespace(namespace) {

@@ -153,7 +153,7 @@ impl RenderError {
             // It may be a description that ends with the path: `a container named a in spec.template`.
             Self::Missing(path) => path.rsplit(' ').next(),
             Self::Invalid { path, .. } | Self::Placeholder { path, .. } | Self::Unresolved { path, .. } => Some(path),
-            Self::Version { .. } => None,
+            Self::Version { .. } | Self::Kind { .. } => None,
         }
     }
 }

@@ -29,6 +29,7 @@ mod live_pod;
 mod manifest_text;
 mod nccl_table;
 mod no_cluster;
+mod partial_fabric;
 mod preview;
 mod runtime;
 mod terminal;

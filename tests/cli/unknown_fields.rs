@@ -35,7 +35,11 @@ fn train_job(changes: &str) -> String {
     "lint -f - --fail-on W", &job("").replace("metadata: {name: a}", "metadata: {name: a, lables: {a: b}}"), 1, &[],
     "FP049: Job default/a: metadata.lables has no effect: ObjectMeta has no field lables: did you mean labels?"
 )]
-#[case::known("preview -f - --fail-on warning,unknown", &job("      nodeSelector: {a: b}\n"), 0, &["1 pod: 1 changed"], "")]
+#[case::null_quantity(
+    "lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: }}"), 1,
+    &["FP046 E the apiserver reads 0: .spec.containers[0].resources.limits[nvidia.com/gpu] is null: expected a quantity such as 8 or 4Gi"], ""
+)]
+#[case::known("preview -f - --fail-on warning,unknown", &job("      nodeSelector: {a: b}\n"), 0, &["1 role: 1 changed"], "")]
 #[case::pod_without_containers(
     "lint -f -", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {contaners: [{name: a}]}\n", 1,
     &["FP049 E the apiserver rejects a pod without containers", "FP049 W PodSpec has no field contaners: did you mean containers?"], ""
@@ -62,9 +66,9 @@ fn train_job(changes: &str) -> String {
     "preview -f - --fail-on warning", &train_job("trainr: {}"), 1, &[],
     "FP049: TrainJob default/j: spec.trainr has no effect: TrainJob in Kubeflow Trainer v2.3 has no such field: did you mean trainer?"
 )]
-#[case::override_of_the_version("preview -f - --fail-on warning", &train_job(OVERRIDES), 0, &["1 pod: 1 not opted in"], "as Kubeflow Trainer v2.1 installs it")]
+#[case::override_of_the_version("preview -f - --fail-on warning", &train_job(OVERRIDES), 0, &["1 role: 1 not opted in"], "as Kubeflow Trainer v2.1 installs it")]
 #[case::override_of_another_version(
-    "preview -f - --fail-on warning --runtime v2.3", &train_job(OVERRIDES), 1, &["1 pod: 1 changed"],
+    "preview -f - --fail-on warning --runtime v2.3", &train_job(OVERRIDES), 1, &["1 role: 1 changed"],
     "spec.podTemplateOverrides has no effect: TrainJob in Kubeflow Trainer v2.3 has no such field: use spec.runtimePatches"
 )]
 #[case::label_of_another_version(

@@ -7,6 +7,7 @@ mod claims;
 mod compute_domains;
 mod containers;
 mod decisions;
+mod effects;
 mod environment;
 mod jobs;
 mod pods;

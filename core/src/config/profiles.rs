@@ -16,7 +16,7 @@ pub use sources::{ProfileSource, profile_sources};
 
 use super::fields::{Field, Fields, Section as _, expected_list, read_root};
 use super::{Problem, Profile};
-use crate::hint::{MAX_COMPARED, nearest};
+use crate::hint::{MAX_COMPARED, nearest, one_of};
 use crate::yaml::{DuplicateKeys, Node};
 use crate::{hash, yaml};
 
@@ -116,20 +116,30 @@ impl Profiles {
         self.0.contains_key(name)
     }
 
-    /// Returns the profile name that is similar to `name`, if any.
+    /// Returns the profile name that is similar to `name`, or else those that contain all its words, if any: `a, b or 3
+    /// more`.
     #[must_use]
-    pub fn suggestion(&self, name: &str) -> Option<&str> {
+    pub fn suggestion(&self, name: &str) -> Option<String> {
         let names: Vec<&str> = self.all().into_keys().collect();
-        nearest(name, &names)
-    }
-
-    /// Returns the profile name that is most similar to `name`.
-    #[must_use]
-    pub fn most_similar(&self, name: &str) -> Option<&str> {
+        if let Some(near) = nearest(name, &names) {
+            return Some(near.to_owned());
+        }
         if name.len() > MAX_COMPARED {
             return None;
         }
-        self.all().into_keys().min_by_key(|known| strsim::osa_distance(name, known))
+        let lowercase = name.to_lowercase();
+        let words: Vec<&str> =
+            lowercase.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let contains_all = |known: &&str| words.iter().all(|word| known.split('-').any(|part| part == *word));
+        let found: Vec<&str> = names.into_iter().filter(contains_all).collect();
+        match found.as_slice() {
+            _ if words.is_empty() => None,
+            [] => None,
+            [first, second, others @ ..] if others.len() > 1 => {
+                Some(format!("{first}, {second} or {} more", others.len()))
+            }
+            several => Some(one_of(several)),
+        }
     }
 }
 

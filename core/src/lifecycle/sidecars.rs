@@ -68,7 +68,7 @@ pub fn pod_sidecars(pod: Pod<'_>, settings: &Termination) -> PodSidecars {
         let reason = if finding.detail == PORT_FORWARD_DISABLED {
             BlockedReason::PortForwardDisabled
         } else {
-            BlockedReason::Other(finding.detail.clone().into())
+            BlockedReason::Other(finding.detail.clone())
         };
         Some(BlockedSidecar { name: finding.container?, reason })
     });

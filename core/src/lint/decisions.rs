@@ -17,7 +17,7 @@ const LABELS: &str = "/metadata/labels";
 pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let LintInput { rules, invalid, .. } = context.input;
     for (field, problem) in *invalid {
-        findings.push_as(Severity::Error, field, format!("the apiserver rejects the pod: {problem}"));
+        findings.push_as(Severity::Error, field, problem.as_str());
     }
     let is_reported = |rule: &&RuleOutcome| {
         rule.outcome == Verdict::Refused && (rule.reason != Reason::NotAPod || invalid.is_empty())

@@ -6,7 +6,7 @@ use super::JobContext;
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
 use crate::fabric::ComputeDomain;
-use crate::mutate::RuleOutcome;
+use crate::mutate::{Reason, RuleOutcome};
 use crate::pod::{Injection, Pod};
 use crate::workload::PodIdentity;
 
@@ -27,6 +27,8 @@ pub struct LintInput<'a> {
     pub cluster: ClusterView<'a>,
     /// The pod's position in its workload.
     pub member: Option<PodIdentity<'a>>,
+    /// Role of the pod in the manifest; `None` in an admission review.
+    pub role: Option<&'a str>,
     /// Number of pods with the pod's role, if known.
     pub replicas: Option<u64>,
     /// Facts of the pod's whole workload; `None` in an admission review.
@@ -41,4 +43,13 @@ pub struct LintInput<'a> {
     pub generic: bool,
     /// Sidecar injection that Istio performs for the pod.
     pub injection: Injection,
+}
+
+impl LintInput<'_> {
+    /// Returns true if the decisions show that the rules do not apply to the pod, because it is not opted in.
+    pub(super) fn is_excluded(&self) -> bool {
+        let is_exclusion =
+            |reason| matches!(reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace);
+        self.rules.iter().any(|rule| is_exclusion(rule.reason))
+    }
 }

@@ -7,6 +7,7 @@ use super::claims::{channels, claimed_adapters, read_claims};
 use super::command::CommandSettings;
 use super::network::shares_addresses;
 use super::rdma;
+use super::role_fabrics::Deviation;
 use crate::dra::{ClaimSource, ClaimView};
 use crate::pod::Pod;
 
@@ -27,6 +28,8 @@ pub struct JobContext {
     pub(super) shared_claims: BTreeMap<String, Option<u64>>,
     /// True if pods of a role share their adapters' address tables with others.
     pub(super) shares_addresses: bool,
+    /// The first role whose fabric differs from that of another role.
+    pub(super) deviation: Option<Deviation>,
 }
 
 impl JobContext {

@@ -10,6 +10,11 @@ use crate::pod::Injection;
 use crate::workload;
 
 const MESSAGE: &str = "NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture";
+/// Message for a pod that the rules do not change.
+const MESSAGE_IF_EXCLUDED: &str =
+    "NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false";
+const FIX_IF_EXCLUDED: &str = "opt the pod in, label it sidecar.istio.io/inject=false, or set its annotations \
+                               traffic.sidecar.istio.io/includeInboundPorts and includeOutboundIPRanges to \"\"";
 const FIELD: &str = "/metadata/annotations";
 
 /// FP021: the traffic of a training job passes through Envoy.
@@ -22,7 +27,11 @@ pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
     if is_captured(input) {
         // Assumed labels do not prove that the cluster has Istio.
         let severity = if input.labels_assumed { Severity::Info } else { Severity::Warning };
-        findings.push_as(severity, FIELD, MESSAGE);
+        if input.is_excluded() {
+            findings.push_with_fix(severity, FIELD, MESSAGE_IF_EXCLUDED, FIX_IF_EXCLUDED);
+        } else {
+            findings.push_as(severity, FIELD, MESSAGE);
+        }
     }
 }
 
@@ -30,7 +39,9 @@ pub(super) fn check_input(input: &LintInput<'_>, findings: &mut FindingSink<'_>)
 /// annotation configures its traffic.
 fn is_captured(input: &LintInput<'_>) -> bool {
     let LintInput { pod, labels, injection, .. } = *input;
-    let is_labeled = pod.label(keys::MESH_TRAFFIC).is_some() || labels.contains_key(keys::MESH_TRAFFIC);
+    let has_label = pod.label(keys::MESH_TRAFFIC).is_some() || labels.contains_key(keys::MESH_TRAFFIC);
+    // The label affects only pods that are opted in.
+    let is_labeled = has_label && !input.is_excluded();
     let is_annotated = || pod.annotation_keys().any(|key| key.starts_with(keys::TRAFFIC_PREFIX));
     let has_proxy = || injection == Injection::Expected || pod.proxy().is_some();
     !is_labeled && has_proxy() && !is_annotated() && has_training_peers(input)

@@ -7,31 +7,47 @@ use serde_json::Value;
 
 use super::context::CheckContext;
 use super::sink::FindingSink;
-use crate::config::Profiles;
+use crate::config::{Profiles, Traffic};
 use crate::hint::nearest;
 use crate::keys;
 use crate::own_keys::{Location, excerpt, fabric_problem, problem};
-use crate::pod::{Container, ContainerKind, Pod};
+use crate::pod::{Container, ContainerKind, Injection, NotInjected, Pod};
 
 /// Field of findings about the labels of the pod's namespace.
 pub const NAMESPACE_FIELD: &str = "/metadata/namespace";
 
+/// Label that excludes a pod from the ambient mesh.
+const AMBIENT_OPT_OUT: &str = "istio.io/dataplane-mode=none";
 /// Maximum number of containers, and of names in an annotation: as many as the controller reads.
 const MAX_NAMES: usize = 64;
 
+/// Conditions on which the effect of a label depends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyScope {
+    /// True if the rules run for the pod.
+    pub(crate) rules_run: bool,
+    /// Sidecar injection that Istio performs for the pod.
+    pub(crate) injection: Injection,
+}
+
 /// FP045: a label or annotation of trainmesh that has no effect.
 pub(super) fn without_effect(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
-    check(context.input.original, context.input.labels, findings);
+    let input = context.input;
+    let scope = KeyScope { rules_run: !input.is_excluded(), injection: input.injection };
+    check(input.original, input.labels, scope, findings);
 }
 
 /// Runs FP045 without a [`CheckContext`].
-pub(super) fn check(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, findings: &mut FindingSink<'_>) {
+pub(super) fn check(
+    pod: Pod<'_>,
+    namespace_labels: &BTreeMap<String, String>,
+    scope: KeyScope,
+    findings: &mut FindingSink<'_>,
+) {
     for (map, location) in [("labels", Location::PodLabel), ("annotations", Location::PodAnnotation)] {
         let entries = pod.metadata().and_then(|metadata| metadata.get(map)).and_then(Value::as_object);
         for (key, value) in entries.into_iter().flatten() {
-            let Some(problem) = value.as_str().and_then(|value| problem_to_report(location, key, value)) else {
-                continue;
-            };
+            let Some(problem) = value.as_str().and_then(|value| scope.reported(location, key, value)) else { continue };
             findings.push(PointerBuf::from_tokens(["metadata", map, key]).to_string(), problem);
         }
     }
@@ -41,7 +57,10 @@ pub(super) fn check(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, f
         }
     }
     for (key, value) in namespace_labels {
-        if let Some(problem) = problem_to_report(Location::NamespaceLabel, key, value) {
+        // The label of the pod takes precedence.
+        let is_overridden = key == keys::MESH_TRAFFIC && pod.label(key).is_some();
+        let problem = scope.reported(Location::NamespaceLabel, key, value).filter(|_| !is_overridden);
+        if let Some(problem) = problem {
             findings.push(NAMESPACE_FIELD, problem);
         }
     }
@@ -74,10 +93,23 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
     }
 }
 
-/// Returns the message about an entry. Unknown values of `mesh-traffic` are left to the rule `mesh.traffic`, which
-/// refuses them with a warning.
-fn problem_to_report(location: Location, key: &str, value: &str) -> Option<String> {
-    let is_known_label = key == keys::MESH_TRAFFIC && location != Location::PodAnnotation;
-    let problem = if is_known_label { None } else { problem(location, key, value) };
-    problem.map(|problem| format!("{} {problem}", location.name()))
+impl KeyScope {
+    /// Returns the message about an entry. Unknown values of `mesh-traffic` are left to the rule `mesh.traffic`, which
+    /// refuses them with a warning, unless it does not run.
+    fn reported(self, location: Location, key: &str, value: &str) -> Option<String> {
+        let is_traffic = key == keys::MESH_TRAFFIC && location != Location::PodAnnotation;
+        let problem = match Traffic::parse(value).filter(|_| is_traffic) {
+            Some(mode) => self.ambient_problem(key, mode),
+            None if is_traffic && self.rules_run => None,
+            None => problem(location, key, value),
+        };
+        problem.map(|problem| format!("{} {problem}", location.name()))
+    }
+
+    /// Returns why the traffic mode has no effect: in the ambient mesh, ztunnel redirects the traffic of the pod.
+    fn ambient_problem(self, key: &str, mode: Traffic) -> Option<String> {
+        let is_ambient = self.injection == Injection::NotExpected(NotInjected::Ambient);
+        let has_no_effect = self.rules_run && is_ambient && mode != Traffic::Leave;
+        has_no_effect.then(|| format!("{key} has no effect in ambient mode: label pods {AMBIENT_OPT_OUT}"))
+    }
 }

@@ -9,6 +9,7 @@ use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::MemoryLock;
 use crate::finding::Severity;
+use crate::mutate::{Reason, RuleId};
 use crate::pod::ContainerKind;
 
 /// Namespace label with the Pod Security level that the apiserver enforces.
@@ -25,15 +26,15 @@ pub(super) fn missing_ipc_lock(context: &CheckContext<'_>, findings: &mut Findin
         return;
     }
     for container in &context.containers {
-        if let Some(adapter) = container.adapter_names().next()
+        // Nodes for EFA set no limit.
+        if let Some(adapter) = container.adapter_names().find(|adapter| !rdma::is_efa(adapter))
             && !container.has_ipc_lock()
             && !container.is_privileged()
         {
             let message =
                 format!("{}: {adapter} without IPC_LOCK: RDMA may fail to lock memory", container.display_name());
-            // Without a profile the limit of the nodes is unknown; nodes for EFA set none.
-            let is_expected = context.input.profile.is_some() && !rdma::is_efa(adapter);
-            let severity = if is_expected { Severity::Warning } else { Severity::Info };
+            // Without a profile, the limit of the nodes is unknown.
+            let severity = if context.input.profile.is_some() { Severity::Warning } else { Severity::Info };
             findings.push_as(severity, container.pointer("/securityContext"), message);
         }
     }
@@ -98,13 +99,24 @@ pub(super) fn pod_security(context: &CheckContext<'_>, findings: &mut FindingSin
     else {
         return;
     };
-    let by_profile = context.input.profile.and_then(|profile| Some((profile, forbidden_requirement(profile)?)));
+    let by_profile = context
+        .input
+        .profile
+        .filter(|_| applies_profile(context))
+        .and_then(|profile| Some((profile, forbidden_requirement(profile)?)));
     if let Some((profile, need)) = by_profile {
         let message = format!("profile {} needs {need}, which Pod Security {level} forbids", profile.name);
         findings.push("/metadata/namespace", message);
     } else if let Some((field, setting)) = forbidden_setting(context) {
         findings.push(field, format!("the namespace's Pod Security level {level} forbids {setting}"));
     }
+}
+
+/// Returns true if the rule `fabric` applies the profile, as far as its decision is known. A pod without accelerators gets
+/// nothing from it, and a guard skips a pod that would be rejected.
+fn applies_profile(context: &CheckContext<'_>) -> bool {
+    let decision = context.input.rules.iter().find(|rule| rule.rule == RuleId::Fabric);
+    decision.is_none_or(|rule| matches!(rule.reason, Reason::FabricAdded | Reason::FabricPresent))
 }
 
 /// Returns the first requirement of `profile` that Pod Security forbids.

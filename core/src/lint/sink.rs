@@ -49,6 +49,17 @@ impl<'a> FindingSink<'a> {
     /// Like [`Self::push`], for a finding whose severity differs from the check's default. A configured severity applies
     /// to all findings of the check.
     pub(super) fn push_as(&mut self, severity: Severity, field: impl Into<String>, message: impl Into<String>) {
+        self.push_with_fix(severity, field, message, self.fix);
+    }
+
+    /// Like [`Self::push_as`], for a finding whose fix differs from that of the check.
+    pub(super) fn push_with_fix(
+        &mut self,
+        severity: Severity,
+        field: impl Into<String>,
+        message: impl Into<String>,
+        fix: &'static str,
+    ) {
         if self.count == MAX_FINDINGS {
             return;
         }
@@ -60,7 +71,7 @@ impl<'a> FindingSink<'a> {
             severity: if self.severity == self.default { severity } else { self.severity },
             message: message.into(),
             evidence: String::new(),
-            fix: Some(self.fix),
+            fix: Some(fix),
             subject: field.into(),
             link: self.id.link(),
             line: None,

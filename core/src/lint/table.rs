@@ -52,6 +52,9 @@ pub struct Example {
 /// The check that the rule `mesh.traffic` also runs.
 pub const CAPTURED_TRAFFIC: CheckId = CheckId::new(21);
 
+/// The check that also runs for the roles of a manifest.
+pub const MIXED_FABRICS: CheckId = CheckId::new(31);
+
 /// The check that also runs for pods without a fabric.
 pub const OWN_KEYS: CheckId = CheckId::new(45);
 
@@ -65,7 +68,7 @@ pub const UNKNOWN_FIELDS: CheckId = CheckId::new(49);
 pub const RUNNING_SIDECARS: CheckId = CheckId::new(50);
 
 /// All checks, grouped by topic.
-pub(super) static TOPICS: [&[Check]; 13] = [
+pub(super) static TOPICS: [&[Check]; 14] = [
     values::CHECKS,
     tuning::CHECKS,
     interfaces::CHECKS,

@@ -6,7 +6,7 @@ use super::exemption::exemption;
 use super::{ProfileChoice, RuleOutcome, Snapshot};
 use crate::config::{CheckId, Profile};
 use crate::finding::{Finding, Severity};
-use crate::lint::{self, LintInput};
+use crate::lint::{self, KeyScope, LintInput};
 use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload;
@@ -37,7 +37,9 @@ pub(super) fn lint_patched_pod(
             let is_selected = |check| !NOT_SELECTED.contains(&check);
             lint::lint_selected(&input, &fabric.lint, is_selected)
         } else {
-            lint::keys_without_effect(original, snapshot.namespace_labels, &fabric.lint)
+            let Snapshot { namespace, namespace_labels: labels, .. } = *snapshot;
+            let scope = KeyScope { rules_run: true, injection: predict_injection(original, namespace, labels) };
+            lint::keys_without_effect(original, labels, scope, &fabric.lint)
         };
     findings.extend(captured_traffic_info(original, pod, snapshot));
     findings.sort_by_key(|finding| (finding.severity, finding.code));
@@ -65,6 +67,7 @@ pub fn lint_input<'a>(original: Pod<'a>, pod: Pod<'a>, snapshot: &Snapshot<'a>) 
         profile: selected_profile(original, snapshot),
         cluster,
         member: workload::identify(original),
+        role: None,
         replicas,
         job: None,
         compute_domains: &[],

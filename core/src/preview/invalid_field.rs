@@ -24,6 +24,8 @@ pub struct InvalidField {
     pub line: Option<u64>,
 }
 
+/// Expected type of a quantity.
+const QUANTITY: &str = "a quantity such as 8 or 4Gi";
 /// Maximum number of fields. More only repeat the same mistake.
 const MAX_FIELDS: usize = 10;
 
@@ -95,7 +97,7 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
         "a sequence" => "a list",
         "a map" => "a mapping",
         // Types of the API whose text form is a scalar.
-        "Quantity" => "a quantity such as 8 or 4Gi",
+        "Quantity" => QUANTITY,
         "IntOrString" => "an integer or a string",
         "Time" => "a time such as 2026-01-31T00:00:00Z",
         // The name of a type of the API.
@@ -115,6 +117,18 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
         expected: expected.to_owned(),
         needs_quotes: matches!(value, Value::Bool(_) | Value::Number(_)) && Pod::deserialize(as_string).is_ok(),
         line: None,
+    }
+}
+
+impl InvalidField {
+    /// Returns the problem with its consequence.
+    pub(super) fn problem(&self) -> String {
+        // `UnmarshalJSON` of a quantity reads null as 0 (kubernetes/apimachinery, `pkg/api/resource/quantity.go`).
+        if self.expected == QUANTITY && self.found == "null" {
+            format!("the apiserver reads 0: {self}")
+        } else {
+            format!("the apiserver rejects the pod: {self}")
+        }
     }
 }
 
@@ -194,6 +208,15 @@ mod tests {
     fn fields_have_json_pointers() {
         let pod = container(&json!({"env": [{"name": "A", "value": 5}]}));
         assert_eq!(invalid_fields(&pod)[0].pointer, "/spec/containers/1/env/0/value");
+    }
+
+    #[rstest]
+    #[case::null_quantity(json!({"resources": {"limits": {"cpu": null}}}), "the apiserver reads 0: ")]
+    #[case::type_of_a_quantity(json!({"resources": {"limits": {"cpu": true}}}), "the apiserver rejects the pod: ")]
+    #[case::another_type(json!({"image": 5}), "the apiserver rejects the pod: ")]
+    fn the_problem_names_its_consequence(#[case] fields: Value, #[case] expected: &str) {
+        let problem = invalid_fields(&container(&fields))[0].problem();
+        assert!(problem.starts_with(expected), "{problem}");
     }
 
     #[test]

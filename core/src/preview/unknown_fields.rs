@@ -20,13 +20,14 @@ const POD_TEMPLATE: &str = "PodTemplateSpec";
 pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: StockRuntimes) -> Vec<DocumentWarning> {
     let value = &document.value;
     let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-    let messages = match decoder(api_version, kind) {
+    let messages: Vec<(String, String)> = match decoder(api_version, kind) {
         Some(decode) => {
             let found = Probe::run_outside(POD_TEMPLATE, value, decode);
             let messages = found.iter().map(|(path, problem)| {
                 let path: String = path.iter().map(Step::to_string).collect();
-                let field = path.trim_start_matches('.');
-                format!("{field} has no effect: {}", unknown_field_message(problem))
+                let message =
+                    format!("{} has no effect: {}", path.trim_start_matches('.'), unknown_field_message(problem));
+                (path, message)
             });
             messages.collect()
         }
@@ -34,10 +35,10 @@ pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: 
         None => Vec::new(),
     };
     let name = super::name_of(document);
-    let warning = |message| DocumentWarning {
+    let warning = |(path, message): (String, String)| DocumentWarning {
         source: document.source.clone(),
         document: document.document,
-        line: document.line,
+        line: document.path_line(&path),
         check: Some(UNKNOWN_FIELDS.code()),
         message: format!("{kind} {namespace}/{name}: {message}"),
     };

@@ -108,10 +108,13 @@ fn manifest_with(id: &str) -> String {
 #[case::no_such_file(&["lint", "-f", "no/such.yaml"], "", 2, &[], "no/such.yaml")]
 #[case::no_such_profile(&["lint", "-f", "-", "--fabric", "tpc"], JOB, 2, &[], "unknown fabric profile tpc: did you mean tcp?")]
 #[case::with_a_profile(
-    &["lint", "-f", "-", "--fabric", "ib-shared", "--namespace-labels", "pod-security.kubernetes.io/enforce=baseline"],
+    &[
+        "lint", "-f", "-", "--fabric", "ib-shared", "--namespace-labels",
+        "trainmesh.dev/inject=enabled,pod-security.kubernetes.io/enforce=baseline"
+    ],
     JOB,
     1,
-    &["FP027 E profile ib-shared needs IPC_LOCK, which Pod Security baseline forbids"],
+    &["FP046 W fabric is refused: FabricGuarded: "],
     ""
 )]
 #[case::mesh_by_default(&["lint", "-f", "-"], JOB, 1, &["assumed for other namespaces: istio-injection=enabled,", "FP021 I NCCL and Gloo", "W: 1, I: 2"], "")]

@@ -178,6 +178,7 @@ impl Scenario {
             profile: self.profile.as_ref(),
             cluster,
             member: workload::identify(pod),
+            role: None,
             replicas: self.replicas,
             job: job.as_ref(),
             compute_domains: &self.compute_domains,

@@ -176,9 +176,13 @@ fn revision_ignores_comments_and_explicit_defaults() {
 #[case("tpc", Some("tcp"))]
 #[case("ib-share", Some("ib-shared"))]
 #[case("gke-rdma-gib-a3", Some("gke-rdma-gib-a3u"))]
+#[case("GKE-A3U", Some("gke-rdma-gib-a3u"))]
+#[case("EFA", Some("eks-efa or eks-efa-dra"))]
+#[case("GKE", Some("gke-mrdma-dra, gke-mrdma-dra-a4x-max or 3 more"))]
+#[case("-", None)]
 #[case("nonsense", None)]
 fn suggests_a_similar_name(#[case] typed: &str, #[case] expected: Option<&str>) {
-    assert_eq!(Profiles::default().suggestion(typed), expected);
+    assert_eq!(Profiles::default().suggestion(typed).as_deref(), expected);
 }
 
 #[test]

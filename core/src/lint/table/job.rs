@@ -1,7 +1,7 @@
 //! The pod as a member of its job.
 
 use super::super::{job, mesh};
-use super::{Check, Example};
+use super::{Check, Example, MIXED_FABRICS};
 use crate::config::CheckId;
 use crate::finding::Severity;
 
@@ -69,11 +69,12 @@ spec:
         run: job::adapter_outside_quota,
     },
     Check {
-        id: CheckId::new(31),
+        id: MIXED_FABRICS,
         severity: Severity::Warning,
         title: "pods of one job with different settings",
         why: "All ranks of a job need the same transport and NCCL settings. Running pods of this job have another \
-              revision of the profile, or have a profile that this pod does not get.",
+              revision of the profile, or have a profile that this pod does not get. It is an error if a manifest shows that only a part \
+              of the roles gets the profile: NCCL hangs.",
         fix: "restart the whole job, so that all its pods get the same revision",
         example: Example {
             given: "running pods of the job have revision `ba9876543210`",

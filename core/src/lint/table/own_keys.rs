@@ -55,8 +55,8 @@ spec:
         id: CheckId::new(47),
         severity: Severity::Info,
         title: "an adapter without a fabric profile",
-        why: "The pod requests or claims an RDMA adapter itself. A profile also adds what the adapter needs: NCCL settings, locked \
-              memory, shared memory, networks.",
+        why: "The pod requests or claims an RDMA adapter itself. A profile also adds what the platform needs beside \
+              it, such as NCCL settings, shared memory or networks.",
         fix: "preview the profile with --fabric PROFILE, then label the pod or its namespace trainmesh.dev/fabric; the \
               value none declines",
         example: Example {

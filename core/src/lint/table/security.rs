@@ -12,7 +12,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "an RDMA adapter without IPC_LOCK",
         why: "RDMA locks the memory that it uses. The default limit of a container is too small, and ibv_reg_mr or \
               ibv_create_qp fails. If the nodes set no limit, set memlock: nodeUnlimited in the profile. Without a \
-              profile, and for EFA, whose nodes set no limit, this is information.",
+              profile, this is information. EFA is not checked: its nodes set no limit.",
         fix: "add IPC_LOCK to the container's capabilities, or raise the limit on the nodes",
         example: Example {
             given: "",

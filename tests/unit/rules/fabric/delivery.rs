@@ -25,7 +25,7 @@ fn delivered(pod: &Value) -> (Vec<String>, Option<&str>, Option<&str>) {
 }
 
 #[rstest]
-#[case::environment("", &[], &["NCCL_IB_HCA==mlx5_0", "UCX_TLS=tcp"], None, None, "added NCCL_IB_HCA==mlx5_0")]
+#[case::environment("", &[], &["NCCL_IB_HCA==mlx5_0", "UCX_TLS=tcp"], None, None, "added NCCL_IB_HCA=\"=mlx5_0\"")]
 #[case::value_set_by_user("", &[("/spec/containers/0/env/-", json!({"name": "NCCL_IB_HCA", "value": "x"}))], &["NCCL_IB_HCA=x", "UCX_TLS=tcp"], None, None, "kept NCCL_IB_HCA: set by the pod")]
 #[case::reference_set_by_user("", &[("/spec/containers/0/env/-", json!({"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}))], &["NCCL_IB_HCA=?", "UCX_TLS=tcp"], None, None, "kept NCCL_IB_HCA")]
 #[case::same_value("", &[("/spec/containers/0/env/-", json!({"name": "NCCL_IB_HCA", "value": "=mlx5_0"}))], &["NCCL_IB_HCA==mlx5_0", "UCX_TLS=tcp"], None, None, "found NCCL_IB_HCA")]

@@ -82,11 +82,18 @@ fn check_devices(planner: &mut Planner<'_>) {
         named || profile.dra.extended_resource.as_ref().is_some_and(|known| known.as_str() == resource)
     };
     let foreign = requests(planner.pod).find(|(_, resource)| is_rdma_resource(resource) && !is_of_profile(resource));
-    if let Some((container, resource)) = foreign {
-        planner.add_conflict(
-            format!("{resource} in {} belongs to another fabric", container.name()),
-            "remove it or select that fabric",
-        );
+    let Some((container, resource)) = foreign else { return };
+    let profiles = planner.context.snapshot.config.fabric.profiles.all();
+    let is_known = profiles.values().any(|entry| {
+        let listed = entry.profile.resources.iter().map(|known| &known.name);
+        listed.chain(&entry.profile.dra.extended_resource).any(|known| known.as_str() == resource)
+    });
+    if is_known {
+        let problem = format!("{resource} in {} belongs to another fabric", container.name());
+        planner.add_conflict(problem, "remove it or select that fabric");
+    } else {
+        let problem = format!("{resource} in {} is in no profile", container.name());
+        planner.add_conflict(problem, "copy the profile and name it in resources");
     }
 }
 

@@ -117,7 +117,7 @@ fn refuse_unknown(context: &RuleContext<'_>, name: &str) -> RuleDecision {
     let fix = if let Some(suggestion) = profiles.suggestion(name) {
         format!("did you mean {suggestion}?")
     } else {
-        format!("the closest is {}; trainmesh fabric list shows all", profiles.most_similar(name).unwrap_or_default())
+        "trainmesh fabric list shows all".to_owned()
     };
     RuleDecision::refused(
         Reason::UnknownFabric,

@@ -1,5 +1,7 @@
 //! Settings of NCCL and related libraries. Values that the user sets are always kept.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::planner::Planner;
@@ -151,11 +153,11 @@ fn plan_env(planner: &mut Planner<'_>, setting: &Setting<'_>, routes: &[Route], 
     if !missing.is_empty() {
         planner.append(&missing, ["env"], json!({"name": setting.name, "value": setting.value}));
         let suffix = planner.container_suffix(&missing);
-        planner.note_added(format!("{}={}{suffix}", setting.name, setting.value));
+        planner.note_added(format!("{}={}{suffix}", setting.name, quoted(setting.value)));
     }
     if !equal.is_empty() {
         let suffix = planner.container_suffix(&equal);
-        planner.note_found(format!("{}={}{suffix}", setting.name, setting.value));
+        planner.note_found(format!("{}={}{suffix}", setting.name, quoted(setting.value)));
     }
     if !set_by_user.is_empty() {
         let suffix = planner.container_suffix(&set_by_user);
@@ -180,7 +182,7 @@ fn plan_file(planner: &mut Planner<'_>, file: &[(&str, &str)], routes: &[Route])
         // Only trainmesh writes the annotation. A different value comes from a copied template and is overwritten.
         planner.plan.set_annotation(keys::NCCL_CONF, text);
         for (name, value) in file {
-            planner.note_added(format!("{name}={value} in the NCCL configuration file"));
+            planner.note_added(format!("{name}={} in the NCCL configuration file", quoted(value)));
         }
     }
     let source = json!({"downwardAPI": {"items": [{
@@ -205,4 +207,9 @@ fn plan_file(planner: &mut Planner<'_>, file: &[(&str, &str)], routes: &[Route])
     let suffix = planner.container_suffix(&targets);
     planner.note_added(format!("{}{suffix}", paths.join(", ")));
     plan_mount(planner, &missing, Mount { volume: CONF_VOLUME, source, sub_path: Some(CONF_FILE), read_only: true });
+}
+
+/// Quotes a value that starts with an operator of NCCL: `NCCL_SOCKET_IFNAME="=eth0"`.
+fn quoted(value: &str) -> Cow<'_, str> {
+    if value.starts_with(['=', '^']) { format!("\"{value}\"").into() } else { value.into() }
 }

@@ -8,7 +8,7 @@ use crate::finding::Severity;
 use crate::keys;
 use crate::lint;
 use crate::mutate::{Plan, Reason, lint_input};
-use crate::pod::Injection;
+use crate::pod::{Injection, NotInjected};
 
 /// Annotations that configure capture for one direction of traffic.
 struct Direction {
@@ -77,8 +77,12 @@ fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
 
 /// Disables capture. Istio reads the annotations at every injection, even into a pod that already has a proxy.
 fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
-    if let Injection::NotExpected(reason) = context.injection {
-        return RuleDecision::skipped(if context.proxy.is_some() { Reason::AlreadyInjected } else { reason.into() });
+    if let Injection::NotExpected(why) = context.injection {
+        return if context.proxy.is_some() {
+            RuleDecision::skipped(Reason::AlreadyInjected)
+        } else {
+            not_injected(why)
+        };
     }
     if context.pod.is_gateway() {
         return RuleDecision::skipped(Reason::GatewayPod);
@@ -107,7 +111,7 @@ fn disable_injection(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         return RuleDecision::skipped(Reason::InjectionSetByUser).with_field(annotation_pointer(keys::SIDECAR_INJECT));
     }
     match context.injection {
-        Injection::NotExpected(reason) => RuleDecision::skipped(reason.into()),
+        Injection::NotExpected(why) => not_injected(why),
         // Only injection completes the container: its image is usually `auto`, which no registry has.
         Injection::Expected if context.pod.proxy_container().is_some() => {
             RuleDecision::skipped(Reason::ProxyCustomized)
@@ -115,5 +119,16 @@ fn disable_injection(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         Injection::Expected => {
             RuleDecision::applied(Reason::InjectionTurnedOff, plan.set_label(keys::SIDECAR_INJECT, "false").as_str())
         }
+    }
+}
+
+/// Returns the decision for a pod without a proxy.
+fn not_injected(why: NotInjected) -> RuleDecision {
+    let decision = RuleDecision::skipped(why.into());
+    match why {
+        NotInjected::Ambient => {
+            decision.with_detail("ztunnel redirects its traffic, unless it is labeled istio.io/dataplane-mode=none")
+        }
+        _ => decision,
     }
 }

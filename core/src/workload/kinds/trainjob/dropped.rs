@@ -9,10 +9,10 @@ use crate::hint::nearest;
 use crate::workload::StockRuntimes;
 use crate::workload::template::Field;
 
-/// Returns a message about each field of `manifest`, a `TrainJob`, that the apiserver drops. `stock` may select the version
+/// Returns the path of each field of `manifest`, a `TrainJob`, that the apiserver drops, and a message. `stock` may select the version
 /// of Kubeflow Trainer. Without it, only fields of other versions and misspelled ones are reported, because the cluster may
 /// have a newer version.
-pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<String> {
+pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<(String, String)> {
     let spec = Field::root(manifest).get("spec");
     let version = version(&spec, stock);
     let is_selected = matches!(stock, StockRuntimes::Version(_));
@@ -27,7 +27,8 @@ pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<Stri
             None if is_selected => String::new(),
             None => return,
         };
-        messages.push(format!("{path} has no effect: {owner} has no such field{fix}"));
+        let message = format!("{path} has no effect: {owner} has no such field{fix}");
+        messages.push((path, message));
     });
     messages
 }

@@ -66,9 +66,10 @@ fn known_names(runtimes: &Runtimes, reference: &RuntimeReference) -> Option<Stri
 }
 
 fn find_stock(name: &str, version: TrainerVersion, stock: StockRuntimes) -> Option<(&'static Value, AssumedRuntime)> {
-    let of_version = || stock::find(name, StockRuntimes::Version(version));
-    match stock {
-        StockRuntimes::Newest => of_version().or_else(|| stock::find(name, stock)),
-        StockRuntimes::Version(_) | StockRuntimes::None => stock::find(name, stock),
+    if stock == StockRuntimes::Newest
+        && let Some((found, assumed)) = stock::find(name, StockRuntimes::Version(version))
+    {
+        return Some((found, AssumedRuntime { is_selected: false, ..assumed }));
     }
+    stock::find(name, stock)
 }

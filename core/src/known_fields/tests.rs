@@ -1,0 +1,44 @@
+use k8s_openapi::api::core::v1::Pod;
+use rstest::rstest;
+use serde::Deserialize as _;
+use serde_json::json;
+
+use super::*;
+
+fn paths(pod: &Value) -> Vec<String> {
+    let found = Probe::run(pod, |probe| Pod::deserialize(probe).is_ok());
+    found.iter().map(|(path, _)| path.iter().map(Step::to_string).collect()).collect()
+}
+
+#[rstest]
+#[case::all_known(
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "labels": {"any": "x"}, "managedFields": [{"fieldsV1": {"f:x": {}}}]},
+        "spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}, "ports": [{"containerPort": 80}],
+        "livenessProbe": {"httpGet": {"port": "http"}}}], "nodeSelector": {"any": "x"}, "overhead": {"cpu": 0.5}}}),
+    &[]
+)]
+#[case::root(json!({"sepc": {}}), &[".sepc"])]
+#[case::nested(
+    json!({"spec": {"containers": [{"name": "a"}, {"imgae": "i", "resources": {"limit": {"cpu": 1}}}], "contaners": []}}),
+    &[".spec.contaners", ".spec.containers[1].imgae", ".spec.containers[1].resources.limit"]
+)]
+#[case::values(
+    json!({"spec": {"restartPolicy": "Nevr", "containers": [{"imagePullPolicy": "always"}], "tolerations": [{"effect": ""}]}}),
+    &[".spec.restartPolicy", ".spec.containers[0].imagePullPolicy"]
+)]
+#[case::null(json!({"spec": {"creationTimestamp": null}}), &[])]
+#[case::names_with_dots(json!({"spec": {"a.b/c": 1}}), &[".spec[a.b/c]"])]
+#[case::wrong_type_ends_the_search(json!({"spec": {"containers": 5}, "statuss": {}}), &[".statuss"])]
+#[case::no_object(json!([5]), &[])]
+fn unknown_fields_and_values_have_their_paths(#[case] pod: Value, #[case] expected: &[&str]) {
+    assert_eq!(paths(&pod), expected);
+}
+
+#[test]
+fn number_and_length_are_limited() {
+    let fields: Map<String, Value> = (0..100).map(|index| ("x".repeat(99) + &index.to_string(), json!(1))).collect();
+    let pod = json!({"spec": fields});
+    let found = Probe::run(&pod, |probe| Pod::deserialize(probe).is_ok());
+    assert_eq!(found.len(), MAX_FOUND);
+    assert!(matches!(found[0].1, Problem::Field { name, .. } if name.len() == MAX_QUOTED), "{found:?}");
+}

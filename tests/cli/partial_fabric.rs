@@ -1,0 +1,43 @@
+//! Jobs whose roles do not all get the fabric profile.
+
+use rstest::rstest;
+use trainmesh_testing::cli::{assert_exit, trainmesh};
+
+/// A PyTorchJob whose Master selects a node pool instead of an instance type.
+const JOB: &str = "\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: llama}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      replicas: 1
+      template:
+        spec:
+          nodeSelector: {karpenter.sh/nodepool: p5}
+          containers:
+          - {name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 8}}}
+    Worker:
+      replicas: 3
+      template:
+        spec:
+          nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}
+          containers:
+          - {name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 8}}}
+";
+const FINDING: &str = "FP031 E Worker gets eks-efa, but Master not: NCCL hangs";
+
+#[rstest]
+#[case::lint("lint -f - --fabric eks-efa", JOB, 1, &[FINDING])]
+#[case::preview("preview -f - --fabric eks-efa", JOB, 0, &[FINDING, "2 roles: "])]
+#[case::both(
+    "lint -f - --fabric eks-efa", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge"), 0, &["E: 0"]
+)]
+#[case::a_role_without_gpus("lint -f - --fabric eks-efa", &JOB.replacen("nvidia.com/gpu: 8", "cpu: 8", 1), 0, &["E: 0"])]
+#[case::no_profile("lint -f -", JOB, 0, &["E: 0"])]
+fn the_job_is_reported_once(#[case] command: &str, #[case] input: &str, #[case] code: i32, #[case] stdout: &[&str]) {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let run = trainmesh(&words, input);
+    assert_exit(&run, code, stdout, "");
+    assert!(run.stdout.matches("FP031").count() <= 1, "{run:#?}");
+}

@@ -1,0 +1,114 @@
+//! Checks that consider whether the rules apply to the pod, and which settings a profile adds.
+
+use rstest::rstest;
+use trainmesh_core::mutate::{Reason, RuleId, Verdict};
+
+use super::decisions::labeled;
+use super::scenario::{Scenario, check, env, pod, train};
+
+fn excluded(scenario: Scenario) -> Scenario {
+    scenario.decided(RuleId::MeshTraffic, Verdict::Skipped, Reason::PodOptedOut, "a")
+}
+
+#[rstest]
+#[case::excluded(
+    excluded(labeled("trainmesh.dev/mesh-traffic: 'off'")),
+    Some("label trainmesh.dev/mesh-traffic=off has no effect: expected leave, disableCapture or disableInjection")
+)]
+#[case::of_the_namespace(
+    excluded(labeled("a: b").labelled("trainmesh.dev/mesh-traffic", "disablecapture")),
+    Some("namespace label trainmesh.dev/mesh-traffic=disablecapture has no effect: did you mean disableCapture?")
+)]
+#[case::ambient(
+    labeled("trainmesh.dev/mesh-traffic: disableCapture").labelled("istio.io/dataplane-mode", "ambient"),
+    Some("label trainmesh.dev/mesh-traffic has no effect in ambient mode: label pods istio.io/dataplane-mode=none")
+)]
+#[case::ambient_of_the_namespace(
+    labeled("a: b").labelled("istio.io/dataplane-mode", "ambient").labelled("trainmesh.dev/mesh-traffic", "disableInjection"),
+    Some("namespace label trainmesh.dev/mesh-traffic has no effect in ambient mode: label pods istio.io/dataplane-mode=none")
+)]
+#[case::overridden_by_the_pod(
+    labeled("trainmesh.dev/mesh-traffic: leave").labelled("istio.io/dataplane-mode", "ambient").labelled("trainmesh.dev/mesh-traffic", "disableInjection"),
+    None
+)]
+#[case::leave_in_ambient_mode(labeled("trainmesh.dev/mesh-traffic: leave").labelled("istio.io/dataplane-mode", "ambient"), None)]
+#[case::excluded_from_ambient_mode(
+    labeled("istio.io/dataplane-mode: none, trainmesh.dev/mesh-traffic: disableCapture").labelled("istio.io/dataplane-mode", "ambient"),
+    None
+)]
+fn fp045_traffic_modes(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP045", scenario, expected);
+}
+
+/// Returns a worker of a training job whose traffic Envoy captures.
+fn captured() -> Scenario {
+    labeled(
+        "training.kubeflow.org/operator-name: pytorchjob-controller, training.kubeflow.org/job-name: a, \
+         training.kubeflow.org/replica-type: worker, training.kubeflow.org/replica-index: '1'",
+    )
+    .labelled("istio-injection", "enabled")
+}
+
+#[rstest]
+#[case::opted_in(
+    captured(),
+    Some("NCCL and Gloo hang behind Envoy: label the namespace trainmesh.dev/mesh-traffic=disableCapture")
+)]
+#[case::labeled(captured().labelled("trainmesh.dev/mesh-traffic", "disableCapture"), None)]
+#[case::excluded(
+    excluded(captured()),
+    Some("NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false")
+)]
+#[case::the_label_has_no_effect_then(
+    excluded(captured().labelled("trainmesh.dev/mesh-traffic", "disableCapture")),
+    Some("NCCL and Gloo hang behind Envoy, and the pod is not opted in: label it sidecar.istio.io/inject=false")
+)]
+fn fp021_pods_that_are_not_opted_in(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP021", scenario, expected);
+}
+
+fn with_lock() -> Scenario {
+    train("resources: {limits: {nvidia.com/gpu: 8}}")
+        .profile("transport: ib\nsecurityContext: {capabilities: {add: [IPC_LOCK]}}")
+        .labelled("pod-security.kubernetes.io/enforce", "baseline")
+}
+
+#[rstest]
+#[case::unknown_decision(with_lock(), Some("profile site needs IPC_LOCK, which Pod Security baseline forbids"))]
+#[case::applied(
+    with_lock().decided(RuleId::Fabric, Verdict::Applied, Reason::FabricAdded, "site"),
+    Some("profile site needs IPC_LOCK, which Pod Security baseline forbids")
+)]
+#[case::launcher(with_lock().decided(RuleId::Fabric, Verdict::Skipped, Reason::NoAccelerator, "site"), None)]
+#[case::guarded(with_lock().refused(RuleId::Fabric, Reason::FabricGuarded, "site"), None)]
+fn fp027_profiles_that_are_not_applied(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP027", scenario, expected);
+}
+
+/// Returns a pod to which a profile adds these variables.
+fn set_by_profile(variables: &str) -> Scenario {
+    let container = "name: train, resources: {limits: {nvidia.com/gpu: 8}}";
+    pod(&format!("{{spec: {{containers: [{{{container}, env: [{variables}]}}]}}}}"))
+        .original(&format!("{{spec: {{containers: [{{{container}}}]}}}}"))
+        .profile("transport: ib")
+}
+
+#[rstest]
+#[case::information("FP010", set_by_profile("{name: NCCL_IB_GID_INDEX, value: '3'}"), None)]
+#[case::information_about_the_user(
+    "FP010",
+    env(&[("NCCL_IB_GID_INDEX", "3")]).profile("transport: ib"),
+    Some("container train: NCCL_IB_GID_INDEX=3 overrides NCCL's detection")
+)]
+#[case::error(
+    "FP005",
+    set_by_profile("{name: NCCL_IB_RETRY_CNT, value: '100'}"),
+    Some("profile site: container train: NCCL_IB_RETRY_CNT is 100, expected 0 to 7")
+)]
+fn settings_of_a_profile_are_attributed_to_it(
+    #[case] id: &str,
+    #[case] scenario: Scenario,
+    #[case] expected: Option<&str>,
+) {
+    check(id, scenario, expected);
+}
