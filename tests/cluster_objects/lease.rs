@@ -132,7 +132,7 @@ async fn a_deleted_lease_is_lost() {
     first.acquire().await;
     leases.delete(LEASE, &DeleteParams::default()).await.unwrap();
     let lost = timeout(TIMEOUT, first.hold()).await.expect("the loss is noticed");
-    assert!(matches!(&lost, LeadershipLost::Taken(by) if by == "nobody"), "{lost}");
+    assert!(matches!(lost, LeadershipLost::Removed), "{lost}");
 }
 
 /// A manifest may create the controller before its namespace.
