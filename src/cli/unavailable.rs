@@ -1,5 +1,6 @@
 //! Replaces the commands that need a cluster in a build without the feature `cluster`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use anyhow::bail;
@@ -60,7 +61,7 @@ impl LiveCluster {
         match *self {}
     }
 
-    pub(super) fn facts(&self, _configuration: &Configuration) -> ClusterFacts {
+    pub(super) fn facts(&self, _configuration: &Configuration, _namespaces: &BTreeSet<String>) -> ClusterFacts {
         match *self {}
     }
 
