@@ -146,6 +146,13 @@ impl Profile {
         self.dra.claims.iter().any(|claim| claim.resource_claim_template_name.as_str() == template)
     }
 
+    /// Returns true if the profile adds the extended resource called `name`.
+    #[must_use]
+    pub fn requests_resource(&self, name: &str) -> bool {
+        let names = self.resources.iter().map(|resource| &resource.name).chain(&self.dra.extended_resource);
+        names.map(ResourceName::as_str).any(|known| known == name)
+    }
+
     /// Returns true if pods of `namespace` with these `labels` may use the profile.
     #[must_use]
     pub fn allows(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {

@@ -115,7 +115,10 @@ impl DeviceClasses {
     pub(super) fn kind(&self, name: &str, selected: Traits) -> Option<DeviceKind> {
         let object = self.by_name.get(name);
         let listed = CLASSES.iter().find(|(known, _)| *known == name).map(|(_, traits)| *traits);
-        let traits = listed.unwrap_or_default().and(object.map(|entry| entry.traits).unwrap_or_default());
+        let of_object = object.map(|entry| entry.traits).unwrap_or_default();
+        // An administrator may use a listed name for the devices of another driver.
+        let is_same = |listed: &Traits| of_object.driver.is_none() || of_object.driver == listed.driver;
+        let traits = listed.filter(is_same).unwrap_or_default().and(of_object);
         let by_resource = || DeviceKind::of_resource(object?.extended_resource.as_deref()?);
         traits.and(selected).kind().or_else(by_resource)
     }
@@ -178,6 +181,15 @@ mod tests {
     #[case::long_name(class(&"h".repeat(MAX_NAME + 1), "gpu.nvidia.com", "", ""), None)]
     fn a_class_object_shows_its_kind(#[case] object: Value, #[case] expected: Option<DeviceKind>) {
         assert_eq!(classes(&[object]).kind("h100", Traits::default()), expected);
+    }
+
+    #[rstest]
+    #[case::same_driver("dra.net", Some(DeviceKind::Adapter(AdapterKind::Any)))]
+    #[case::other_driver("gpu.nvidia.com", Some(NVIDIA))]
+    #[case::unknown_driver("gpu.example.com", None)]
+    fn the_object_of_a_listed_class_takes_precedence(#[case] driver: &str, #[case] expected: Option<DeviceKind>) {
+        let object = class("rdma", driver, "example.com/x", "");
+        assert_eq!(classes(&[object]).kind("rdma", Traits::default()), expected);
     }
 
     #[rstest]

@@ -15,7 +15,7 @@ use super::facts::ClaimView;
 use super::kind::DeviceKind;
 use crate::pod::{Container, Pod};
 use references::{Reference, exceeds, references};
-use resolve::resolve;
+use resolve::resolve_all;
 pub use resolve::template_devices;
 pub use uncertainty::ClaimUncertainty;
 
@@ -30,8 +30,8 @@ pub struct PodClaims<'a> {
 /// A claim of a pod.
 #[derive(Clone, Debug)]
 pub struct PodClaim<'a> {
-    /// Name within the pod.
-    name: &'a str,
+    /// Names within the pod: a `ResourceClaim` may have several.
+    names: Vec<&'a str>,
     /// The object with its content.
     pub source: ClaimSource<'a>,
     /// The requests; `None` if the content is unknown.
@@ -89,15 +89,7 @@ impl<'a> PodClaims<'a> {
         {
             return Self { claims: Vec::new(), too_many: true };
         }
-        let claims = listed.iter().filter_map(|claim| {
-            let text = |field: &str| claim.get(field).and_then(Value::as_str);
-            let name = text("name")?;
-            let template = text("resourceClaimTemplateName").map(ClaimSource::Template);
-            let claim = || text("resourceClaimName").map(ClaimSource::Claim);
-            let source = template.or_else(claim).unwrap_or(ClaimSource::Pod(name));
-            Some(PodClaim { name, source, requests: resolve(name, source, view, &is_for_adapters) })
-        });
-        let claims: Vec<PodClaim<'a>> = claims.collect();
+        let claims = resolve_all(listed, view, is_for_adapters);
         let requests: usize = claims.iter().filter_map(|claim| claim.requests.as_ref()).map(Vec::len).sum();
         if requests > MAX_REQUESTS {
             return Self { claims: Vec::new(), too_many: true };
@@ -196,7 +188,7 @@ impl<'a> PodClaims<'a> {
 
     /// Returns a claim of the container with unknown content. The pod may also lack a claim that the container refers to.
     fn unknown(&self, container: Container<'a>) -> Option<ClaimSource<'a>> {
-        references(container).find_map(|(name, _)| match self.claims.iter().find(|claim| claim.name == name) {
+        references(container).find_map(|(name, _)| match self.claims.iter().find(|claim| claim.names.contains(&name)) {
             None => Some(ClaimSource::Pod(name)),
             Some(claim) => claim.requests.is_none().then_some(claim.source),
         })
@@ -220,13 +212,13 @@ impl<'a> PodClaim<'a> {
     /// Returns true if `container` refers to the claim or to one of its requests.
     #[must_use]
     pub fn is_used_by(&self, container: Container<'a>) -> bool {
-        references(container).any(|(claim, _)| claim == self.name)
+        references(container).any(|(claim, _)| self.names.contains(&claim))
     }
 
     /// Returns true if `references` contain the claim and, if given, this request.
     fn is_referred_to(&self, references: &[Reference<'_>], request: Option<&str>) -> bool {
         let is_meant = |only: Option<&str>| only.is_none() || request.is_none() || only == request;
-        references.iter().any(|(claim, only)| *claim == self.name && is_meant(*only))
+        references.iter().any(|(claim, only)| self.names.contains(claim) && is_meant(*only))
     }
 }
 

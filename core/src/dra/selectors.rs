@@ -1,13 +1,15 @@
 //! Kind of devices, as far as the selectors of a class or request show it. The expressions are not evaluated: only equality
 //! with a known driver or type counts.
 
-use std::fmt;
+mod decode;
+#[cfg(test)]
+mod tests;
 
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::kind::{AcceleratorKind, AdapterKind, DeviceKind};
+pub(super) use decode::Selectors;
 
 /// Driver and variant that selectors require.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,30 +18,11 @@ pub(super) struct Traits {
     pub(super) variant: Option<Variant>,
 }
 
-/// Field `selectors` of a class or request, reduced while it is decoded.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Selectors(pub(super) Traits);
-
-#[derive(Deserialize)]
-struct Selector {
-    cel: Option<Cel>,
-}
-
-#[derive(Deserialize)]
-struct Cel {
-    expression: Option<Expression>,
-}
-
-/// A single expression.
-struct Expression(Traits);
-
-struct SelectorsVisitor;
-
-struct ExpressionVisitor;
-
 /// Driver of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Driver {
+    /// A driver that is not listed.
+    Other,
     Accelerator(AcceleratorKind),
     /// NVIDIA's driver for channels and daemons of `ComputeDomains`.
     ComputeDomain,
@@ -50,6 +33,8 @@ pub(super) enum Driver {
 /// Subset of a driver's devices. Of two, the greater is the more specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
+    /// A condition with alternatives or a negation mentions a subset.
+    Unclear,
     /// Interfaces without RDMA.
     Plain,
     /// Interfaces with RDMA.
@@ -81,13 +66,14 @@ const DRIVERS: [(&str, Driver); 9] = [
 ];
 
 /// Fragments of expressions, without spaces and with single quotes, that require a variant.
-const VARIANTS: [(&str, Variant); 6] = [
+const VARIANTS: [(&str, Variant); 7] = [
     ("=='mig'", Variant::Partition),
     ("=='amdgpu-partition'", Variant::Partition),
     ("=='vfio'", Variant::Passthrough),
     ("=='vfio-pci'", Variant::Passthrough),
     ("=='daemon'", Variant::Daemon),
-    ("ElasticFabricAdapter", Variant::Efa),
+    ("=='ElasticFabricAdapter", Variant::Efa),
+    ("('ElasticFabricAdapter", Variant::Efa),
 ];
 
 /// Maximum number of selectors (`DeviceSelectorsMaxSize` in kubernetes/api).
@@ -114,6 +100,9 @@ impl Traits {
     /// Returns the kind of the devices; `None` if the driver is unknown.
     pub(super) fn kind(self) -> Option<DeviceKind> {
         Some(match (self.driver?, self.variant) {
+            (Driver::Other, _) | (Driver::Accelerator(_) | Driver::ComputeDomain, Some(Variant::Unclear)) => {
+                return None;
+            }
             (Driver::Accelerator(_), Some(Variant::Partition)) => DeviceKind::Partition,
             (Driver::Accelerator(_), Some(Variant::Passthrough)) | (Driver::ComputeDomain, Some(Variant::Daemon)) => {
                 DeviceKind::Other
@@ -131,62 +120,68 @@ impl Traits {
     fn from_expression(expression: &str) -> Self {
         let text: String = expression.chars().filter(|char| !char.is_whitespace()).collect();
         let text = text.replace('"', "'");
-        let named = DRIVERS.iter().filter(|(name, _)| text.contains(&format!("device.driver=='{name}'")));
-        let mut drivers = named.map(|(_, driver)| *driver);
-        // An expression with two drivers has alternatives.
-        let driver = drivers.next().filter(|first| drivers.all(|other| other == *first));
-        let variants = VARIANTS.iter().filter(|(fragment, _)| text.contains(fragment)).map(|(_, variant)| *variant);
-        Self { driver, variant: variants.chain(rdma_variant(&text)).max() }
-    }
-}
-
-impl<'de> Deserialize<'de> for Selectors {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(SelectorsVisitor)
-    }
-}
-
-impl<'de> Visitor<'de> for SelectorsVisitor {
-    type Value = Selectors;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list of selectors")
+        conditions(&text).into_iter().map(Self::from_condition).fold(Self::default(), Self::and)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut traits = Traits::default();
-        for _ in 0..MAX_SELECTORS {
-            let Some(selector) = list.next_element::<Selector>()? else { return Ok(Selectors(traits)) };
-            if let Some(Expression(other)) = selector.cel.and_then(|cel| cel.expression) {
-                // All selectors must be satisfied.
-                traits = traits.and(other);
-            }
+    /// Reads one of the conditions that an expression joins by `&&`. One with alternatives or a negation requires nothing.
+    fn from_condition(text: &str) -> Self {
+        if text.contains("||") || text.contains('?') || has_negation(text) {
+            let literal = |fragment: &str| text.contains(fragment.trim_start_matches(['=', '(']));
+            let is_unclear = text.contains("rdma") || VARIANTS.iter().any(|(fragment, _)| literal(fragment));
+            return Self { driver: None, variant: is_unclear.then_some(Variant::Unclear) };
         }
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Selectors(traits))
+        let driver = text
+            .split_once("device.driver=='")
+            .and_then(|(_, rest)| rest.split('\'').next())
+            .map(|name| DRIVERS.iter().find(|(known, _)| *known == name).map_or(Driver::Other, |(_, driver)| *driver));
+        let variants = VARIANTS.iter().filter(|(fragment, _)| text.contains(fragment)).map(|(_, variant)| *variant);
+        Self { driver, variant: variants.chain(rdma_variant(text)).max() }
     }
 }
 
-impl<'de> Deserialize<'de> for Expression {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(ExpressionVisitor)
+/// Splits an expression at the `&&` outside of parentheses and strings.
+fn conditions(text: &str) -> Vec<&str> {
+    let (mut found, mut start, mut depth, mut is_quoted) = (Vec::new(), 0_usize, 0_u32, false);
+    for (index, byte) in text.bytes().enumerate() {
+        match byte {
+            b'\'' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            b'(' | b'[' => depth = depth.saturating_add(1),
+            b')' | b']' => depth = depth.saturating_sub(1),
+            b'&' if depth == 0 && index >= start => {
+                found.extend(text.get(start..index));
+                start = index.saturating_add(2);
+            }
+            _ => {}
+        }
     }
+    found.extend(text.get(start..));
+    // `a || b && c` has alternatives of which one joins conditions.
+    let has_alternatives = found.iter().any(|condition| is_alternative(condition));
+    if has_alternatives { vec![text] } else { found }
 }
 
-impl Visitor<'_> for ExpressionVisitor {
-    type Value = Expression;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an expression")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        let is_read = text.len() <= MAX_EXPRESSION;
-        Ok(Expression(if is_read { Traits::from_expression(text) } else { Traits::default() }))
-    }
+/// Returns true if the text has an operator `||` or `?` outside of parentheses and strings.
+fn is_alternative(text: &str) -> bool {
+    let (mut depth, mut is_quoted) = (0_u32, false);
+    text.bytes().any(|byte| {
+        match byte {
+            b'\'' => is_quoted = !is_quoted,
+            b'(' | b'[' if !is_quoted => depth = depth.saturating_add(1),
+            b')' | b']' if !is_quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        !is_quoted && depth == 0 && matches!(byte, b'|' | b'?')
+    })
 }
 
-/// Returns whether the expression requires RDMA or excludes it, by dranet's attributes or by the name of an interface such
+/// Returns true if the condition contains the operator `!`.
+fn has_negation(text: &str) -> bool {
+    let next = text.bytes().skip(1).chain([b' ']);
+    text.bytes().zip(next).any(|(byte, next)| byte == b'!' && next != b'=')
+}
+
+/// Returns whether the condition requires RDMA or excludes it, by dranet's attributes or by the name of an interface such
 /// as `gpu0rdma0`.
 fn rdma_variant(text: &str) -> Option<Variant> {
     let excludes = |rest: &str| {
@@ -195,52 +190,4 @@ fn rdma_variant(text: &str) -> Option<Variant> {
     };
     let variants = text.split("rdma").skip(1).map(|rest| if excludes(rest) { Variant::Plain } else { Variant::Rdma });
     variants.max()
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-    use serde_json::json;
-
-    use super::*;
-
-    const NVIDIA: DeviceKind = DeviceKind::Accelerator(AcceleratorKind::Nvidia);
-    const ADAPTER: DeviceKind = DeviceKind::Adapter(AdapterKind::Any);
-
-    #[rstest]
-    #[case::gpu(&["device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"], Some(NVIDIA))]
-    #[case::mig(&["device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'mig'"], Some(DeviceKind::Partition))]
-    #[case::not_mig(&["device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type != 'mig'"], Some(NVIDIA))]
-    #[case::amd(&[r#"device.driver == "gpu.amd.com""#], Some(DeviceKind::Accelerator(AcceleratorKind::Amd)))]
-    #[case::amd_partition(&[r#"device.driver=="gpu.amd.com""#, r#"device.attributes["gpu.amd.com"].type == "amdgpu-partition""#], Some(DeviceKind::Partition))]
-    #[case::passthrough(&["device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'vfio'"], Some(DeviceKind::Other))]
-    #[case::channel(&["device.driver == 'compute-domain.nvidia.com' && device.attributes['compute-domain.nvidia.com'].type == 'channel'"], Some(DeviceKind::Channel))]
-    #[case::daemon(&["device.driver == 'compute-domain.nvidia.com' && device.attributes['compute-domain.nvidia.com'].type == 'daemon'"], Some(DeviceKind::Other))]
-    #[case::interface(&[r#"device.driver == "dra.net""#], Some(DeviceKind::Interface))]
-    #[case::rdma(&[r#"device.driver == "dra.net""#, r#"device.attributes["dra.net"].rdma"#], Some(ADAPTER))]
-    #[case::rdma_of_several(&["device.driver == 'dra.net' && device.attributes['dra.net']['rdma'] == true && device.attributes['dra.net'].virtual == false"], Some(ADAPTER))]
-    #[case::without_rdma(&["device.driver == 'dra.net' && device.attributes['dra.net']['rdma'] == false"], Some(DeviceKind::Other))]
-    #[case::interface_name(&["device.driver == 'dra.net'", "device.attributes['dra.net'].ifName == 'gpu1rdma0'"], Some(ADAPTER))]
-    #[case::efa(&["device.driver == 'dra.net' &&\n  device.attributes['dra.net'].pciDevice == 'Elastic Fabric Adapter (EFA)'"], Some(DeviceKind::Adapter(AdapterKind::Efa)))]
-    #[case::two_drivers(&["device.driver == 'gpu.nvidia.com' || device.driver == 'gpu.amd.com'"], None)]
-    #[case::other_driver(&["device.driver == 'qat.intel.com'"], None)]
-    #[case::none(&[], None)]
-    fn selectors_show_the_kind(#[case] expressions: &[&str], #[case] expected: Option<DeviceKind>) {
-        let selectors: Value = expressions.iter().map(|text| json!({"cel": {"expression": text}})).collect();
-        assert_eq!(Traits::from_selectors(Some(&selectors)).kind(), expected);
-    }
-
-    #[rstest]
-    #[case::selectors(json!(vec![json!({"cel": {"expression": "x"}}); MAX_SELECTORS]), MAX_SELECTORS)]
-    #[case::expression(json!([]), 0)]
-    fn selectors_are_bounded(#[case] mut selectors: Value, #[case] listed: usize) {
-        let gpu = json!({"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}});
-        let list = selectors.as_array_mut().unwrap();
-        if listed == MAX_SELECTORS {
-            list.push(gpu);
-        } else {
-            list.push(json!({"cel": {"expression": format!("device.driver == 'gpu.nvidia.com'{}", " ".repeat(MAX_EXPRESSION))}}));
-        }
-        assert_eq!(Traits::from_selectors(Some(&selectors)).kind(), None);
-    }
 }

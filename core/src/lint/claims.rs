@@ -5,7 +5,7 @@ use super::context::CheckContext;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
-use crate::dra::{ClaimSource, ClaimView, Count, DeviceKind, PodClaims};
+use crate::dra::{ClaimSource, ClaimView, Count, DeviceKind, PodClaim, PodClaims};
 use crate::pod::{Container, Pod};
 use crate::quantity::whole_units;
 
@@ -72,6 +72,12 @@ pub(super) fn accelerators<'a>(
     (claims.count(container, DeviceKind::is_accelerator), claimed)
 }
 
+/// Returns true if `container` gets accelerators by `claim`.
+pub(super) fn uses_accelerators<'a>(container: Container<'a>, claims: &PodClaims<'a>, claim: &PodClaim<'a>) -> bool {
+    let mut devices = claims.devices(container).filter(|(found, _)| found.source == claim.source);
+    devices.any(|(_, devices)| !devices.is_admin && devices.kind.is_some_and(DeviceKind::is_accelerator))
+}
+
 /// FP048: the pods of a job share accelerators by one `ResourceClaim`.
 pub(super) fn shared_accelerators(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in context.gpu_containers() {
@@ -84,7 +90,8 @@ pub(super) fn shared_accelerators(context: &CheckContext<'_>, findings: &mut Fin
             ClaimSource::Template(_) | ClaimSource::Pod(_) => None,
         });
         if let Some((pods, count, name)) = shared {
-            let message = format!("{}: {pods} share {count} accelerators by claim {name}", container.display_name());
+            let noun = if count == Count::exactly(1) { "accelerator" } else { "accelerators" };
+            let message = format!("{}: {pods} share {count} {noun} by claim {name}", container.display_name());
             findings.push(container.pointer("/resources/claims"), message);
         }
     }

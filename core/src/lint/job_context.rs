@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claims::{channels, claimed_adapters, read_claims};
+use super::claims::{channels, claimed_adapters, read_claims, uses_accelerators};
 use super::command::CommandSettings;
 use super::network::shares_addresses;
 use super::rdma;
@@ -24,7 +24,7 @@ pub struct JobContext {
     pub(super) has_channels: bool,
     /// Claim templates, with the number of pods that use them; `None` if unknown.
     pub(super) claim_templates: BTreeMap<String, Option<u64>>,
-    /// `ResourceClaims`, each with the number of pods that share it; `None` if unknown.
+    /// `ResourceClaims`, each with the number of pods that share its accelerators; `None` if unknown.
     pub(super) shared_claims: BTreeMap<String, Option<u64>>,
     /// True if pods of a role share their adapters' address tables with others.
     pub(super) shares_addresses: bool,
@@ -51,10 +51,11 @@ impl JobContext {
                 job.has_channels |= channels(container, &claims).is_positive();
             }
             for claim in claims.claims() {
+                let is_shared = |container| uses_accelerators(container, &claims, claim);
                 let (pods, name) = match claim.source {
                     ClaimSource::Template(name) => (&mut job.claim_templates, name),
-                    ClaimSource::Claim(name) => (&mut job.shared_claims, name),
-                    ClaimSource::Pod(_) => continue,
+                    ClaimSource::Claim(name) if pod.containers().any(is_shared) => (&mut job.shared_claims, name),
+                    ClaimSource::Claim(_) | ClaimSource::Pod(_) => continue,
                 };
                 let pods = pods.entry(name.to_owned()).or_insert(Some(0));
                 *pods = pods.zip(replicas).map(|(pods, replicas)| pods.saturating_add(replicas));

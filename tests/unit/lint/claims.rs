@@ -76,6 +76,7 @@ const SHM: &str = "container train: no volume at /dev/shm: only 64 MiB of shared
 #[case::ucx("FP037", claiming(&env("UCX_TLS", "tcp")), &[GPU, RDMA], Some("container train: UCX_TLS=tcp: UCX uses no RDMA adapter"))]
 #[case::shared("FP048", from("resourceClaimName: devices", "").replicas(4), &[GPU], Some("container train: 4 pods share 8 accelerators by claim devices"))]
 #[case::shared_by_one_pod("FP048", from("resourceClaimName: devices", "").replicas(1), &[GPU], None)]
+#[case::two_names("FP048", from("resourceClaimName: devices}, {name: d, resourceClaimName: devices", "").replicas(1), &[GPU], None)]
 #[case::shared_adapters("FP048", from("resourceClaimName: devices", "").replicas(4), &[RDMA], None)]
 #[case::own_claims("FP048", claiming("").replicas(4), &[GPU], None)]
 fn devices_of_claims_count(
@@ -85,6 +86,27 @@ fn devices_of_claims_count(
     #[case] expected: Option<&str>,
 ) {
     check(id, with(scenario, requests), expected);
+}
+
+/// A pod of the job that lists the `ResourceClaim`, and refers to it in this way.
+fn role(references: &str) -> String {
+    format!(
+        "{{spec: {{resourceClaims: [{{name: c, resourceClaimName: devices}}, {{name: d, resourceClaimName: devices}}], \
+         containers: [{{name: worker, resources: {{claims: [{references}]}}}}]}}}}"
+    )
+}
+
+#[rstest]
+#[case::both_roles("{name: c}", &[GPU], Some("container train: 2 pods share 8 accelerators by claim devices"))]
+#[case::one_accelerator("{name: c}", &[("gpu.nvidia.com", 1)], Some("container train: 2 pods share 1 accelerator by claim devices"))]
+#[case::other_request("{name: c, request: r1}", &[GPU, RDMA], None)]
+#[case::not_referred_to("", &[GPU], None)]
+fn fp048_counts_the_pods_that_use_the_accelerators(
+    #[case] references: &str,
+    #[case] requests: &[(&str, u64)],
+    #[case] expected: Option<&str>,
+) {
+    check("FP048", with(from("resourceClaimName: devices", "").beside(&role(references)), requests), expected);
 }
 
 /// Without the objects, nothing is concluded.

@@ -1,14 +1,43 @@
 //! Resolves a claim of a pod: finds its content and the kinds of its devices.
 
+use serde_json::Value;
+
 use super::super::classes::DeviceClasses;
 use super::super::count::Count;
 use super::super::facts::ClaimView;
 use super::super::kind::{AdapterKind, DeviceKind};
 use super::super::spec::DeviceRequest;
-use super::{ClaimSource, ClaimedDevices, ClaimedRequest};
+use super::{ClaimSource, ClaimedDevices, ClaimedRequest, PodClaim};
+
+/// Reads the items of a pod's field `resourceClaims`.
+pub(super) fn resolve_all<'a>(
+    listed: &'a [Value],
+    view: ClaimView<'a>,
+    is_for_adapters: impl Fn(&str) -> bool,
+) -> Vec<PodClaim<'a>> {
+    let mut claims: Vec<PodClaim<'a>> = Vec::with_capacity(listed.len());
+    for claim in listed {
+        let text = |field: &str| claim.get(field).and_then(Value::as_str);
+        let Some(name) = text("name") else { continue };
+        let template = text("resourceClaimTemplateName").map(ClaimSource::Template);
+        let object = || text("resourceClaimName").map(ClaimSource::Claim);
+        let source = template.or_else(object).unwrap_or(ClaimSource::Pod(name));
+        let is_object = matches!(source, ClaimSource::Claim(_));
+        if let Some(known) = claims.iter_mut().find(|known| is_object && known.source == source) {
+            known.names.push(name);
+        } else {
+            claims.push(PodClaim {
+                names: vec![name],
+                source,
+                requests: resolve(name, source, view, &is_for_adapters),
+            });
+        }
+    }
+    claims
+}
 
 /// Returns the requests of the claim called `name`; `None` if its content is unknown and its name shows no purpose.
-pub(super) fn resolve<'a>(
+fn resolve<'a>(
     name: &'a str,
     source: ClaimSource<'a>,
     view: ClaimView<'a>,

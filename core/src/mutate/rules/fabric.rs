@@ -27,7 +27,7 @@ mod volumes;
 use super::{RuleContext, RuleDecision, annotation_pointer};
 use crate::config::ProfileEntry;
 use crate::config::profile::{Amount, OnConflict, ResourceName};
-use crate::dra::PodClaims;
+use crate::dra::{DeviceKind, PodClaims};
 use crate::fabric::is_rdma_resource;
 use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
@@ -152,8 +152,12 @@ fn fall_back(
     let devices = profile.resources.iter().filter(|resource| matches!(resource.amount, Amount::Devices { .. }));
     let of_profile =
         devices.map(|resource| &resource.name).chain(&profile.dra.extended_resource).map(ResourceName::as_str);
+    let is_adapter = |name: &str| {
+        let kind = context.snapshot.cluster.claims.kind_of_resource(name);
+        is_rdma_resource(name) || kind.is_some_and(DeviceKind::is_adapter)
+    };
     let requests_rdma =
-        requests(context.pod).any(|(_, name)| is_rdma_resource(name) || of_profile.clone().any(|known| known == name));
+        requests(context.pod).any(|(_, name)| is_adapter(name) || of_profile.clone().any(|known| known == name));
     if requests_rdma || claimed::claims_adapters(planner) {
         return refused(conflict);
     }

@@ -2,6 +2,8 @@
 //! kubernetes-sigs/dranet (examples) at f258477, NVIDIA/k8s-dra-driver-gpu (demo/specs) at 22407113, and
 //! GoogleCloudPlatform/container-engine-accelerators (gpudirect-rdma) at 992db81.
 
+mod classes;
+mod containers;
 mod custom_profiles;
 
 use std::collections::BTreeMap;

@@ -43,7 +43,7 @@ const REFUSED: &str = "refused FabricContradicted";
 // Claims.
 #[case::claim("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[], ADDED, ("/spec/containers/0/resources/claims/0/name", json!("rdma")), "claim rdma (template t)")]
 #[case::claim_set_by_user("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[("/spec/resourceClaims/-", json!({"name": "own", "resourceClaimTemplateName": "t"}))], ADDED, ("/spec/containers/0/resources/claims/0/name", json!("own")), "claim own (template t)")]
-#[case::claim_of_the_same_name("dra: {claims: [{name: rdma, resourceClaimTemplateName: t}]}", &[("/spec/resourceClaims/-", json!({"name": "rdma", "resourceClaimName": "c"}))], REFUSED, ("/spec/containers/0/resources/claims", Value::Null), "another template")]
+#[case::claim_of_the_same_name("dra: {claims: [{name: channel, resourceClaimTemplateName: t}]}", &[("/spec/resourceClaims/-", json!({"name": "channel", "resourceClaimName": "c"}))], REFUSED, ("/spec/containers/0/resources/claims", Value::Null), "another template")]
 // Security.
 #[case::capability("securityContext: {capabilities: {add: [IPC_LOCK]}}", &[("/spec/containers/0/securityContext/capabilities/add", json!(["SYS_PTRACE"]))], ADDED, ("/spec/containers/0/securityContext/capabilities/add", json!(["SYS_PTRACE", "IPC_LOCK"])), "added capability IPC_LOCK")]
 #[case::capability_present("securityContext: {capabilities: {add: [IPC_LOCK]}}", &[("/spec/containers/0/securityContext/capabilities", json!({"drop": ["ALL"], "add": ["CAP_IPC_LOCK"]}))], ADDED, ("/spec/containers/0/securityContext/capabilities/add/1", Value::Null), "found capability IPC_LOCK")]

@@ -39,7 +39,7 @@ const EXAMPLES: [&str; 7] = [
 #[case::gke_a3u_on_b200("gke-rdma-gib-a3u", gke(8, 8, Some("nvidia-b200")), REFUSED, "not for nvidia-b200: select gke-rdma-gib-a4", &[])]
 #[case::gke_a4("gke-rdma-gib-a4", gke(8, 8, Some("nvidia-b200")), ADDED, "tuner_config_a4.txtpb", &[])]
 #[case::gke_a4x("gke-rdma-gib-a4x", claim(gke(4, 4, Some("nvidia-gb200")), "compute-domain-channel", "channel"), ADDED, "found mount", &[])]
-#[case::gke_managed("gke-mrdma-dra", claim(gke_claimed(8), "rdma", "nccl-test-all-mrdma"), REFUSED, "train already claims devices by template nccl-test-all-mrdma: name it in dra.claims of the profile", &[])]
+#[case::gke_managed("gke-mrdma-dra", claim(gke_claimed(8), "rdma", "nccl-test-all-mrdma"), REFUSED, "train already claims devices by template nccl-test-all-mrdma: create it before the pod", &[])]
 #[case::gke_managed_by_the_profile("gke-mrdma-dra", claim(gke_claimed(8), "net", "fabric-mrdma"), ADDED, "NCCL_NET=gIB", &[])]
 #[case::gke_managed_on_b200("gke-mrdma-dra", select(claim(gke_claimed(8), "net", "fabric-mrdma"), "cloud.google.com/gke-accelerator", "nvidia-b200"), ADDED, "tuner_config_a4.txtpb", &[])]
 #[case::gke_tcpxo("gke-tcpxo", gke_tcpxo(), REFUSED, "container tcpxo-daemon is not a native sidecar: rename or remove it", &[])]

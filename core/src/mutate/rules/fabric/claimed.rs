@@ -6,7 +6,7 @@ use super::target::{TargetContainer, Uncertainty};
 use crate::config::Profile;
 use crate::config::profile::{ResourceName, Transport};
 use crate::dra::{
-    AdapterKind, ClaimSource, ClaimView, ClaimedDevices, DeviceKind, PodClaim, PodClaims, template_devices,
+    AdapterKind, ClaimSource, ClaimView, ClaimedDevices, Count, DeviceKind, PodClaim, PodClaims, template_devices,
 };
 use crate::mutate::rules::RuleContext;
 use crate::pod::{Accelerators, Container};
@@ -74,11 +74,16 @@ pub(super) fn shared_accelerators(planner: &Planner<'_>, index: usize) -> Option
     Some((problem, "let one container refer to it"))
 }
 
-/// Returns the adapters of the profile's own kind that `target` claims.
+/// Returns the adapters of the profile's own kind that `target` claims, or requests by an extended resource for a class.
 pub(super) fn claimed_adapters(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Option<ClaimedAdapters> {
-    if planner.claims.is_empty() || !planner.profile.is_rdma() {
+    if !planner.profile.is_rdma() {
         return None;
     }
+    let by_claim = || adapters_by_claim(planner, target);
+    by_claim().or_else(|| adapters_by_resource(planner, target))
+}
+
+fn adapters_by_claim(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Option<ClaimedAdapters> {
     let devices = planner.claims.devices(target.container);
     let is_others = |claim: &PodClaim<'_>| !matches!(claim.source, ClaimSource::Template(template) if planner.profile.names_template(template));
     let suitable = devices.filter(|(claim, devices)| {
@@ -89,6 +94,21 @@ pub(super) fn claimed_adapters(planner: &Planner<'_>, target: &TargetContainer<'
     let text = format!("{count} {class} by {}", claim.source);
     let count = suitable.map(|(_, devices)| devices.count.min()).fold(0, u64::saturating_add);
     Some(ClaimedAdapters { count, text })
+}
+
+fn adapters_by_resource(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Option<ClaimedAdapters> {
+    let (profile, view) = (planner.profile, planner.cluster.claims);
+    target.limits().filter(|(resource, _)| !profile.requests_resource(resource)).find_map(|(resource, count)| {
+        let devices = class_devices(view, resource).filter(|devices| suits(profile, view, devices))?;
+        let ClaimedDevices { class, .. } = devices;
+        Some(ClaimedAdapters { count, text: format!("{count} {class} by resource {resource}") })
+    })
+}
+
+/// Returns one device of the class that extended resource `resource` stands for.
+pub(super) fn class_devices<'a>(view: ClaimView<'a>, resource: &'a str) -> Option<ClaimedDevices<'a>> {
+    let class = view.classes().class_of_resource(resource)?;
+    Some(ClaimedDevices { class, kind: view.kind_of_resource(resource), count: Count::exactly(1), is_admin: false })
 }
 
 /// Returns the adapters that `target` gets from claims: those that it claims instead of the profile's, or those of the

@@ -2,13 +2,16 @@
 
 use serde_json::Value;
 
+use super::claimed::{class_devices, suits};
 use super::dra;
 use super::planner::Planner;
 use super::target::requests;
 use crate::config::Profile;
 use crate::config::profile::Transport;
+use crate::dra::DeviceKind;
 use crate::fabric::is_rdma_resource;
 use crate::fabric::nccl::parse_c_integer;
+use crate::pod::Container;
 
 /// Values of `NCCL_NET` and the transports that they select. Any other value is a plugin of the user and is kept.
 const TRANSPORTS: [(&str, &[Transport]); 7] = [
@@ -77,17 +80,21 @@ fn check_devices(planner: &mut Planner<'_>) {
     if planner.cluster.network_resources_injector && !profile.networks.multus.attach.is_empty() {
         return;
     }
-    let is_of_profile = |resource: &str| {
-        let named = profile.resources.iter().any(|known| known.name.as_str() == resource);
-        named || profile.dra.extended_resource.as_ref().is_some_and(|known| known.as_str() == resource)
+    let view = planner.cluster.claims;
+    let is_foreign = |(container, resource): &(Container<'_>, &str)| {
+        let devices = class_devices(view, resource);
+        let kind = devices.and_then(|devices| devices.kind);
+        let is_adapter = is_rdma_resource(resource)
+            || kind.is_some_and(|kind| kind.is_adapter() || kind == DeviceKind::Interface && profile.is_rdma());
+        let is_target = planner.targets.iter().any(|target| target.container.name() == container.name());
+        let is_own = profile.requests_resource(resource)
+            || is_target && devices.is_some_and(|devices| suits(profile, view, &devices));
+        is_adapter && !is_own
     };
-    let foreign = requests(planner.pod).find(|(_, resource)| is_rdma_resource(resource) && !is_of_profile(resource));
-    let Some((container, resource)) = foreign else { return };
+    let Some((container, resource)) = requests(planner.pod).find(is_foreign) else { return };
     let profiles = planner.context.snapshot.config.fabric.profiles.all();
-    let is_known = profiles.values().any(|entry| {
-        let listed = entry.profile.resources.iter().map(|known| &known.name);
-        listed.chain(&entry.profile.dra.extended_resource).any(|known| known.as_str() == resource)
-    });
+    let is_known = class_devices(view, resource).is_some()
+        || profiles.values().any(|entry| entry.profile.requests_resource(resource));
     if is_known {
         let problem = format!("{resource} in {} belongs to another fabric", container.name());
         planner.add_conflict(problem, "remove it or select that fabric");

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::claimed::{ClaimedAdapters, claimed_adapters, suits};
 use super::planner::Planner;
 use super::resources::Problem;
-use super::target::TargetContainer;
 use crate::config::profile::Claim;
-use crate::dra::{ClaimSource, ClaimUncertainty, ClaimedDevices, DeviceKind};
+use crate::dra::{ClaimSource, ClaimUncertainty, ClaimedDevices, DeviceKind, PodClaim};
 use crate::mutate::plan::spec_path;
+use crate::pod::Container;
 
 pub(super) fn plan(planner: &mut Planner<'_>) {
     let profile = planner.profile;
@@ -57,52 +57,52 @@ fn foreign_claim(planner: &Planner<'_>) -> Option<Problem> {
         let cause = ClaimUncertainty::TooManyClaims;
         return Some((cause.to_string(), cause.fix()));
     }
-    planner.claims.claims().iter().find_map(|claim| {
-        let user = planner.targets.iter().find(|target| claim.is_used_by(target.container));
-        // dranet moves the interfaces of all claims into the pod, whether or not a container refers to them.
-        let is_for_pod = || planner.pod.containers().all(|container| !claim.is_used_by(container));
-        let subject = match user {
-            Some(target) => target.container.name(),
-            None if is_for_pod() => "the pod",
-            None => return None,
-        };
-        let devices = match claim.devices() {
-            _ if matches!(claim.source, ClaimSource::Template(template) if profile.names_template(template)) => {
-                return None;
-            }
-            None if user.is_some() => "devices".to_owned(),
-            None => return None,
-            Some(mut devices) => {
-                // The container may refer to another request of the claim.
-                let has = |target: &TargetContainer<'_>, devices: &ClaimedDevices<'_>| {
-                    planner.claims.devices(target.container).any(|(_, found)| std::ptr::eq(found, devices))
-                };
-                let is_foreign = |devices: &&ClaimedDevices<'_>| {
-                    let may_be_adapter =
-                        devices.kind.is_none_or(|kind| kind.is_adapter() || kind == DeviceKind::Interface);
-                    let is_own = user.is_some_and(|target| has(target, devices))
-                        && suits(profile, planner.cluster.claims, devices);
-                    may_be_adapter && !devices.is_admin && !is_own
-                };
-                let ClaimedDevices { class, count, .. } = devices.find(is_foreign)?;
-                format!("{count} {class}")
-            }
-        };
-        let fix = match claim.source {
-            // Beside networks, the claim would add a second set.
-            _ if has_networks => "name a template in dra.claims of a profile without networks",
-            ClaimSource::Template(_) => "name it in dra.claims of the profile",
-            ClaimSource::Claim(_) | ClaimSource::Pod(_) => "use a template and name it in dra.claims of the profile",
-        };
-        Some((format!("{subject} already claims {devices} by {}", claim.source), fix))
-    })
+    planner.claims.claims().iter().find_map(|claim| foreign_devices(planner, claim, has_networks))
+}
+
+/// Returns the problem if `claim` may provide adapters other than those of the profile. dranet moves the interfaces of all
+/// claims into the pod, whichever container refers to them, if any.
+fn foreign_devices(planner: &Planner<'_>, claim: &PodClaim<'_>, has_networks: bool) -> Option<Problem> {
+    let profile = planner.profile;
+    if matches!(claim.source, ClaimSource::Template(template) if profile.names_template(template)) {
+        return None;
+    }
+    let has = |container: Container<'_>, devices: &ClaimedDevices<'_>| {
+        planner.claims.devices(container).any(|(_, found)| std::ptr::eq(found, devices))
+    };
+    let is_foreign = |devices: &&ClaimedDevices<'_>| {
+        let may_be_adapter = devices.kind.is_none_or(|kind| kind.is_adapter() || kind == DeviceKind::Interface);
+        let is_own = planner.targets.iter().any(|target| has(target.container, devices))
+            && suits(profile, planner.cluster.claims, devices);
+        may_be_adapter && !devices.is_admin && !is_own
+    };
+    let devices = match claim.devices() {
+        None => None,
+        Some(mut devices) => Some(devices.find(is_foreign)?),
+    };
+    let targets = || planner.targets.iter().map(|target| target.container);
+    let containers = || targets().chain(planner.pod.containers());
+    let holder = devices.and_then(|devices| containers().find(|container| has(*container, devices)));
+    let user = holder.or_else(|| containers().find(|container| claim.is_used_by(*container)));
+    let subject = user.map_or("the pod", |container| container.name());
+    let described = match devices {
+        None => "devices".to_owned(),
+        Some(ClaimedDevices { class, count, .. }) => format!("{count} {class}"),
+    };
+    let fix = match (claim.source, devices.map(|devices| devices.kind)) {
+        (_, None) if planner.context.snapshot.config.fabric.resource_claims => "create it before the pod",
+        (_, None) => "enable fabric.resourceClaims in the configuration",
+        (source, Some(None)) => ClaimUncertainty::UnknownClass { class: "", source }.fix(),
+        // Beside networks, the claim would add a second set.
+        _ if has_networks => "name a template in dra.claims of a profile without networks",
+        (ClaimSource::Template(_), _) => "name it in dra.claims of the profile",
+        (ClaimSource::Claim(_) | ClaimSource::Pod(_), _) => "use a template and name it in dra.claims of the profile",
+    };
+    Some((format!("{subject} already claims {described} by {}", claim.source), fix))
 }
 
 /// Notes the adapters that the targets claim instead of the profile's. Returns true if there are any.
 fn plan_claimed(planner: &mut Planner<'_>) -> bool {
-    if planner.claims.is_empty() {
-        return false;
-    }
     let claimed: Vec<Option<ClaimedAdapters>> =
         planner.targets.iter().map(|target| claimed_adapters(planner, target)).collect();
     if claimed.iter().all(Option::is_none) {

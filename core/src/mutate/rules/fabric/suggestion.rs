@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::super::RuleContext;
-use super::claimed::{read_claims, suits};
+use super::claimed::{class_devices, read_claims, suits};
 use super::planner::selected_machines;
-use super::target::{Targets, requests, targets};
+use super::target::{TargetContainer, Targets, requests, targets};
 use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
 use crate::dra::{ClaimedDevices, DeviceKind, PodClaims};
@@ -17,26 +17,38 @@ const MAX_PROFILES: usize = 6;
 /// Returns a message with the profiles that fit the adapters that the pod requests or claims, if any: they add the same
 /// adapter, apply to the pod's accelerators, and are available in its namespace.
 pub(super) fn suggestion(context: &RuleContext<'_>) -> Option<String> {
-    if let Some((_, adapter)) = requests(context.pod).find(|(_, resource)| is_rdma_resource(resource)) {
-        return describe(context, format_args!("requests {adapter}"), |profile| adds(profile, adapter));
-    }
     let view = context.snapshot.cluster.claims;
+    let is_class_of_adapters = |name: &str| view.kind_of_resource(name).is_some_and(DeviceKind::is_adapter);
+    let is_adapter = |name: &str| is_rdma_resource(name) || is_class_of_adapters(name);
+    if let Some((_, adapter)) = requests(context.pod).find(|(_, resource)| is_adapter(resource)) {
+        return describe(context, format_args!("requests {adapter}"), |profile, _| {
+            adds(profile, adapter) || class_devices(view, adapter).is_some_and(|devices| suits(profile, view, &devices))
+        });
+    }
     let claims = PodClaims::new(context.pod, view, |_| false);
-    let mut claimed = context.pod.containers().flat_map(|container| claims.devices(container));
+    let containers = || context.pod.containers();
+    let mut claimed = containers().flat_map(|container| claims.devices(container).map(move |found| (container, found)));
     let is_adapter = |devices: &ClaimedDevices<'_>| devices.kind.is_some_and(DeviceKind::is_adapter);
-    let (_, devices) = claimed.find(|(_, devices)| !devices.is_admin && is_adapter(devices))?;
-    describe(context, format_args!("claims {}", devices.class), |profile| suits(profile, view, devices))
+    let (container, (_, devices)) = claimed.find(|(_, (_, devices))| !devices.is_admin && is_adapter(devices))?;
+    describe(context, format_args!("claims {}", devices.class), |profile, targets| {
+        // Adapters of a sidecar are not those of the job.
+        let is_target = targets.iter().any(|target| target.container.name() == container.name());
+        is_target && suits(profile, view, devices)
+    })
 }
 
 /// Returns a message with the profiles that fit. `what` describes the pod's adapters, and `provides` returns whether a
-/// profile adds them.
+/// profile adds them to its target containers.
 fn describe(
     context: &RuleContext<'_>,
     what: fmt::Arguments<'_>,
-    provides: impl Fn(&Profile) -> bool,
+    provides: impl Fn(&Profile, &[TargetContainer<'_>]) -> bool,
 ) -> Option<String> {
     let profiles = context.snapshot.config.fabric.profiles.all();
-    let fitting = profiles.into_iter().filter(|(_, entry)| provides(&entry.profile) && fits(context, &entry.profile));
+    let fitting = profiles.into_iter().filter(|(_, entry)| {
+        is_available(context, &entry.profile)
+            && matched(context, &entry.profile).is_some_and(|targets| provides(&entry.profile, &targets))
+    });
     let names: Vec<&str> = fitting.map(|(name, _)| name).collect();
     let more = names.len().saturating_sub(MAX_PROFILES);
     match &*names {
@@ -50,9 +62,8 @@ fn describe(
     }
 }
 
-fn fits(context: &RuleContext<'_>, profile: &Profile) -> bool {
+fn is_available(context: &RuleContext<'_>, profile: &Profile) -> bool {
     profile.allows(context.snapshot.namespace, context.snapshot.namespace_labels)
-        && is_matched(context, profile)
         && selected_machines(context.pod, profile).into_iter().all(|machine| profile.matches.allows_machine(machine))
 }
 
@@ -63,6 +74,10 @@ fn adds(profile: &Profile, adapter: &str) -> bool {
     names.map(ResourceName::as_str).any(|name| name == adapter)
 }
 
-fn is_matched(context: &RuleContext<'_>, profile: &Profile) -> bool {
-    matches!(targets(context, profile, &read_claims(context, profile)), Targets::Matched(_))
+/// Returns the containers that `profile` applies to.
+fn matched<'a>(context: &RuleContext<'a>, profile: &Profile) -> Option<Vec<TargetContainer<'a>>> {
+    match targets(context, profile, &read_claims(context, profile)) {
+        Targets::Matched(targets) => Some(targets),
+        Targets::None | Targets::Unknown(_) | Targets::TooFew | Targets::TooMany => None,
+    }
 }

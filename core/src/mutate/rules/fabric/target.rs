@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::claimed;
 use crate::config::profile::{InitContainers, Match, Profile, ResourcePattern};
-use crate::dra::{AcceleratorKind, Count, DeviceKind, PodClaims};
+use crate::dra::{AcceleratorKind, CLASS_RESOURCE_PREFIX, Count, DeviceKind, PodClaims};
+use crate::fabric::is_rdma_resource;
 use crate::mutate::plan::spec_path;
 use crate::mutate::rules::RuleContext;
 use crate::pod::{Container, ContainerKind, Pod};
@@ -142,6 +143,7 @@ impl<'a> TargetContainer<'a> {
         let limits = container.raw().get("resources").and_then(|resources| resources.get("limits"));
         let mut requested_gpus = 0_u64;
         let mut amd = false;
+        let mut unknown_class = None;
         let classes = context.snapshot.cluster.claims.classes();
         for (resource, quantity) in limits.and_then(Value::as_object).into_iter().flatten() {
             let by_class = || classes.kind_of_resource(resource).filter(|kind| is_matched(matches, *kind));
@@ -150,6 +152,11 @@ impl<'a> TargetContainer<'a> {
                 let count = whole_units(quantity).unwrap_or_default();
                 requested_gpus = requested_gpus.saturating_add(count);
                 amd |= count > 0 && (resource.starts_with("amd.com/") || kind == Some(AMD));
+            } else if let Some(class) = resource.strip_prefix(CLASS_RESOURCE_PREFIX)
+                && classes.kind_of_resource(resource).is_none()
+                && !is_rdma_resource(resource)
+            {
+                unknown_class = Some(class);
             }
         }
         let fits = |kind| is_matched(matches, kind);
@@ -157,8 +164,12 @@ impl<'a> TargetContainer<'a> {
         let claimed =
             if requested_gpus > 0 { claims.known_count(container, fits) } else { claims.count(container, fits) };
         amd |= claims.devices(container).any(|(_, devices)| devices.kind == Some(AMD) && fits(AMD));
-        let gpus = Count::exactly(requested_gpus).plus(claimed);
-        let uncertainty = gpus.exact().is_none().then(|| claimed::uncertainty(context, container, claims, fits));
+        let mut gpus = Count::exactly(requested_gpus).plus(claimed);
+        let mut uncertainty = gpus.exact().is_none().then(|| claimed::uncertainty(context, container, claims, fits));
+        if let Some(class) = unknown_class.filter(|_| gpus.is_zero()) {
+            gpus = Count::UNKNOWN;
+            uncertainty = Some(Uncertainty::of_class(container, class));
+        }
         let path = spec_path([container.kind.spec_list(), &container.index.to_string()]);
         Self { container, gpus, uncertainty, amd, requested_gpus, path }
     }
@@ -166,6 +177,13 @@ impl<'a> TargetContainer<'a> {
     /// Returns why the number of accelerators is not known, if so.
     fn uncertainty(&self) -> Uncertainty {
         self.uncertainty.clone().unwrap_or_default()
+    }
+
+    /// Returns the resources in the container's limits, with whole amounts.
+    pub(super) fn limits(&self) -> impl Iterator<Item = (&'a str, u64)> {
+        let limits = self.container.raw().get("resources").and_then(|resources| resources.get("limits")?.as_object());
+        let limits = limits.into_iter().flatten();
+        limits.filter_map(|(resource, quantity)| Some((resource.as_str(), whole_units(quantity)?)))
     }
 
     /// Returns the path of a field below the container.
@@ -197,6 +215,14 @@ impl<'a> TargetContainer<'a> {
     /// Returns a field of the container's security context. `null` counts as absent.
     pub(super) fn security(&self, field: &str) -> Option<&'a Value> {
         self.container.raw().get("securityContext")?.get(field).filter(|value| !value.is_null())
+    }
+}
+
+impl Uncertainty {
+    /// The container requests devices of a class that is not known.
+    fn of_class(container: Container<'_>, class: &str) -> Self {
+        let problem = format!("{}: class {class} is unknown", container.name());
+        Self { problem, fix: "create it, or set its extendedResourceName to the resource of the device plugin" }
     }
 }
 
