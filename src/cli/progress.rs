@@ -27,6 +27,7 @@ impl Progress {
     }
 
     /// Creates a counter that shows each of `total` pods.
+    #[cfg(feature = "cluster")]
     pub(super) fn with_total(total: usize) -> Self {
         let next = io::stderr().is_terminal().then(Instant::now);
         Self { count: 0, total: Some(total), interval: Duration::ZERO, next, shown: false }
