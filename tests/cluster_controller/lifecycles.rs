@@ -15,6 +15,9 @@ use trainmesh_testing::controller::{
 /// Number of proxy restarts, whose back-off the test waits for.
 const CRASHES: u64 = 3;
 
+/// Exit code of a command that SIGKILL ended.
+const KILLED: i32 = 137;
+
 /// A leader that was suspended for no longer still leads: its last renewal is at most this old, and the lease lasts
 /// twice as long.
 const MAX_SUSPENSION: Duration = Duration::from_secs(5);
@@ -159,8 +162,7 @@ fn a_proxy_that_terminates_early_is_reported_and_gets_no_request() {
     let fixture = Fixture::new();
     fixture.create(&fixture.group.pod("train").script("train", "until [ -e /tmp/end ]; do sleep 0.1; done"));
     wait_for_pod(&fixture.namespace, "train", "the proxy is ready", |pod| pod.is_ready(PROXY));
-    let quit = ["exec", "train", "-c", PROXY, "--", "pilot-agent", "request", "POST", "quitquitquit"];
-    let _ = fixture.namespace.kubectl(&quit, "").success();
+    exec_to_exit(&fixture.namespace, "train", PROXY, &["pilot-agent", "request", "POST", "quitquitquit"]);
     let event = wait_for_event(&fixture.namespace, "train", "ProxyDiedEarly");
     assert!(event.warning, "{event:?}");
     finish(&fixture.namespace, "train");
@@ -170,5 +172,11 @@ fn a_proxy_that_terminates_early_is_reported_and_gets_no_request() {
 
 /// Makes the container that waits for this exit.
 fn finish(namespace: &Namespace, pod: &str) {
-    let _ = namespace.kubectl(&["exec", pod, "-c", "train", "--", "touch", "/tmp/end"], "").success();
+    exec_to_exit(namespace, pod, "train", &["touch", "/tmp/end"]);
+}
+
+/// Runs a command that makes its own container exit. The container's exit kills a command that has not ended yet.
+fn exec_to_exit(namespace: &Namespace, pod: &str, container: &str, command: &[&str]) {
+    let output = namespace.kubectl(&[&["exec", pod, "-c", container, "--"], command].concat(), "");
+    assert!(matches!(output.status.code(), Some(0 | KILLED)), "{output:?}");
 }
