@@ -82,6 +82,23 @@ pub struct Document {
     pub warnings: Vec<DocumentWarning>,
 }
 
+impl Document {
+    /// Returns the document of an object that has no manifest. `source` names it in messages.
+    #[must_use]
+    pub fn generated(source: &str, value: Value) -> Self {
+        Self {
+            source: source.into(),
+            document: 0,
+            item: None,
+            line: 1,
+            namespace: None,
+            value,
+            text: DocumentText::default(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// An invalid document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError {

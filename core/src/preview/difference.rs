@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
     use crate::config::Configuration;
-    use crate::manifest::{Document, DocumentText};
+    use crate::manifest::Document;
     use crate::preview::{DocumentPreview, ManifestContext, Preview};
 
     fn report(labels: &str) -> PodReport {
@@ -73,17 +73,7 @@ mod tests {
         let injected = ("istio-injection".to_owned(), "enabled".to_owned());
         let context = ManifestContext::new(Some(labels.into_iter().chain([injected]).collect()));
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": []}});
-        let (source, warnings) = ("a".into(), Vec::new());
-        let document = Document {
-            source,
-            document: 0,
-            item: None,
-            line: 1,
-            namespace: None,
-            value: pod,
-            text: DocumentText::default(),
-            warnings,
-        };
+        let document = Document::generated("a", pod);
         match Preview::new(Configuration::embedded(), context, "team".to_owned()).document(&document).unwrap() {
             DocumentPreview::Pods { mut reports, .. } => reports.remove(0),
             other => panic!("{other:?}"),

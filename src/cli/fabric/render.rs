@@ -11,7 +11,7 @@ use crate::cli::terminal::stdout_layout;
 use crate::cli::{Status, print_note, stderr};
 use trainmesh_core::config::Profile;
 use trainmesh_core::config::profile::{Amount, Ratios, Resource, ResourcePattern};
-use trainmesh_core::manifest::{Document, DocumentText};
+use trainmesh_core::manifest::Document;
 use trainmesh_core::mutate::Verdict;
 use trainmesh_core::preview::{DocumentPreview, ManifestContext, Preview};
 use trainmesh_core::render::{Closing, TextOptions};
@@ -52,17 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     // Without a mesh, so that only the profile applies.
     let labels = BTreeMap::from([(keys::INJECT.to_owned(), scope::ENABLED.to_owned())]);
     let preview = Preview::new(configuration, ManifestContext::new(Some(labels)), namespace.clone());
-    let (source, warnings) = ("render".into(), Vec::new());
-    let document = Document {
-        source,
-        document: 0,
-        item: None,
-        line: 1,
-        namespace: None,
-        value: pod,
-        text: DocumentText::default(),
-        warnings,
-    };
+    let document = Document::generated("render", pod);
     let options = TextOptions { layout: stdout_layout(), ..TextOptions::default() };
     let mut sink = output.sink(ColorChoice::Auto, options, &preview);
     let mut is_refused = false;

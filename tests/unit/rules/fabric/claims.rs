@@ -80,6 +80,12 @@ fn run(profile: &str, pod: &Value, facts: &ClaimFacts) -> Outcome {
     outcome
 }
 
+/// Checks the decision about the fabric, and that its message or a warning contains `part`.
+fn check(outcome: &Outcome, expected: &str, part: &str) {
+    let text = text(outcome);
+    assert_eq!((decision(outcome).as_str(), text.contains(part)), (expected, true), "{text}");
+}
+
 fn text(outcome: &Outcome) -> String {
     fabric(outcome).message.clone() + "\n" + &outcome.warnings.join("\n")
 }
@@ -165,7 +171,7 @@ fn claims_of_vendors(
     #[case] part: &str,
 ) {
     let outcome = run(profile, &pod, &facts(requests));
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (expected, true), "{}", text(&outcome));
+    check(&outcome, expected, part);
 }
 
 #[rstest]
@@ -185,7 +191,7 @@ fn claims_of_vendors(
 #[case::unknown_for_the_pod("eks-efa", for_the_pod(claiming()), NONE, "eks-efa")]
 fn unknown_claims_are_named(#[case] profile: &str, #[case] pod: Value, #[case] expected: &str, #[case] part: &str) {
     let outcome = run(profile, &pod, &ClaimFacts::default());
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (expected, true), "{}", text(&outcome));
+    check(&outcome, expected, part);
     assert_eq!(outcome.warnings.is_empty(), expected == NONE, "{:?}", outcome.warnings);
 }
 

@@ -67,9 +67,12 @@ fn labeled_mode<'a>(context: &'a RuleContext<'_>) -> Option<Result<Traffic, &'a 
 /// Leaves traffic capture unchanged. Warns about the effect on distributed training, unless the mode was selected.
 fn leave(context: &RuleContext<'_>, is_selected: bool) -> RuleDecision {
     let decision = RuleDecision::skipped(Reason::TrafficLeft);
+    if is_selected {
+        return decision;
+    }
     let input = lint_input(context.pod, context.pod, context.snapshot);
     let finding = lint::captured_traffic(&input, &context.snapshot.config.fabric.lint);
-    match finding.filter(|finding| !is_selected && finding.severity != Severity::Info) {
+    match finding.filter(|finding| finding.severity != Severity::Info) {
         Some(finding) => decision.with_warning(lint::warning_line(&finding)),
         None => decision,
     }

@@ -4,8 +4,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::dra::{ClaimFacts, ClaimObjects};
 
-use super::super::{decision, fabric, with};
-use super::{ADDED, REFUSED, UNKNOWN, on, run, text, with_gpus};
+use super::super::{fabric, with};
+use super::{ADDED, REFUSED, UNKNOWN, check, on, run, text, with_gpus};
 
 const IMPLICIT: &str = "deviceclass.resource.kubernetes.io/";
 
@@ -60,7 +60,7 @@ fn adapters_of_classes_are_recognized(
     #[case] part: &str,
 ) {
     let outcome = run(profile, &pod, &facts());
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (expected, true), "{}", text(&outcome));
+    check(&outcome, expected, part);
     assert_eq!(text(&outcome).contains("added vpc.amazonaws.com/efa"), part.starts_with("added"), "{}", text(&outcome));
 }
 
@@ -70,7 +70,7 @@ fn accelerators_of_an_unknown_class_are_named() {
     let pod = with(requesting("example.com/x", 1), "/spec/containers/0/resources", limits);
     let outcome = run("eks-efa", &pod, &facts());
     let part = "train: class h100 is unknown: create it";
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (UNKNOWN, true), "{}", text(&outcome));
+    check(&outcome, UNKNOWN, part);
 }
 
 #[rstest]

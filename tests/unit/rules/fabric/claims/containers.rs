@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trainmesh_core::dra::ClaimFacts;
 
 use super::super::{decision, fabric, patched, with};
-use super::{ADDED, REFUSED, claiming, exactly, facts, for_request, for_the_pod, on, run, text, with_gpus};
+use super::{ADDED, REFUSED, check, claiming, exactly, facts, for_request, for_the_pod, on, run, with_gpus};
 
 const EFA: &str = "efa.networking.k8s.aws";
 
@@ -40,7 +40,7 @@ fn adapters_of_every_container_count(
     #[case] part: &str,
 ) {
     let outcome = run(profile, &pod, &facts(requests));
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (expected, true), "{}", text(&outcome));
+    check(&outcome, expected, part);
 }
 
 #[rstest]
@@ -48,7 +48,7 @@ fn adapters_of_every_container_count(
 #[case::for_a_sidecar(moved(with_gpus(8), "/spec/containers/1"), "side already claims devices by template devices")]
 fn unknown_claims_may_provide_adapters(#[case] pod: Value, #[case] part: &str) {
     let outcome = run("eks-efa", &on(pod, "p5.48xlarge"), &ClaimFacts::default());
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (REFUSED, true), "{}", text(&outcome));
+    check(&outcome, REFUSED, part);
 }
 
 /// One `ResourceClaim` under two names has its devices once.
@@ -63,7 +63,7 @@ fn a_claim_under_two_names_counts_once(#[case] containers: Value, #[case] expect
     let pod = with(with(claiming(), "/spec/resourceClaims", claims), "/spec/containers", containers);
     let pod = on(pod, "p5.48xlarge");
     let outcome = run("eks-efa", &pod, &facts(&[exactly("gpu", "gpu.nvidia.com", 8)]));
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (expected, true), "{}", text(&outcome));
+    check(&outcome, expected, part);
     assert_eq!(patched(&outcome, &pod)["spec"]["resourceClaims"], pod["spec"]["resourceClaims"]);
 }
 

@@ -6,7 +6,7 @@ use trainmesh_core::cluster_facts::ClusterView;
 
 use super::super::{Scenario, decision, patched, with};
 use super::{
-    ADDED, REFUSED, TOO_FEW, claiming, dranet, exactly, facts, first_available, for_request, on, text, with_gpus,
+    ADDED, REFUSED, TOO_FEW, check, claiming, dranet, exactly, facts, first_available, for_request, on, text, with_gpus,
 };
 
 /// Returns a pod with two containers that refer to the claim.
@@ -54,7 +54,7 @@ fn claims_and_custom_profiles(#[case] profile: &str, #[case] pod: Value, #[case]
     let scenario = Scenario::new(&format!("transport: ib\n{profile}"));
     let facts = facts(&[exactly("a", "gpu.nvidia.com", 4), exactly("b", "h100", 4)]);
     let outcome = scenario.run_at(&pod, ClusterView { claims: facts.view("team-a"), ..ClusterView::default() });
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (expected, true), "{}", text(&outcome));
+    check(&outcome, expected, part);
     let after = patched(&outcome, &pod);
     assert_eq!(after["spec"]["resourceClaims"], pod["spec"]["resourceClaims"]);
     assert_eq!(
@@ -80,7 +80,7 @@ fn named_adapters_replace_resources(
     let scenario = Scenario::new(&profile);
     let facts = facts(requests);
     let outcome = scenario.run_at(&pod, ClusterView { claims: facts.view("team-a"), ..ClusterView::default() });
-    assert_eq!((decision(&outcome).as_str(), text(&outcome).contains(part)), (ADDED, true), "{}", text(&outcome));
+    check(&outcome, ADDED, part);
     let after = patched(&outcome, &pod);
     assert_eq!(after["spec"]["containers"][0]["resources"]["limits"]["rdma/ib"].as_str(), added);
 }
