@@ -24,9 +24,9 @@ use trainmesh_core::workload::SOLE_ROLE;
 
 /// Check manifests for NCCL and RDMA problems.
 ///
-/// Reads the same manifests as preview, computes their pods as the operator would create them, and runs the checks
-/// FP001 to FP050 on each: after trainmesh's patch if a fabric profile is selected, else unchanged. Needs no cluster;
-/// checks that depend on nodes or quotas are skipped. docs/lint.md describes every check.
+/// Reads the same manifests as preview, computes their pods as the operator would create them, and runs every check
+/// on each: after trainmesh's patch if a fabric profile is selected, else unchanged. Needs no cluster; checks that
+/// depend on nodes or quotas are skipped. docs/lint.md describes every check.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -26,7 +26,7 @@ section! {
     }
 }
 
-/// ID of a lint check: `FP001` to `FP050`.
+/// ID of a lint check: `FP001` and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckId(&'static str);
 
@@ -92,7 +92,7 @@ impl Serialize for CheckId {
 
 impl Scalar for CheckId {
     fn read(value: &Value) -> Result<Self, String> {
-        let expected = "expected a check from FP001 to FP050";
+        let expected = format!("expected a check from {} to {}", IDS[0].0, IDS[IDS.len() - 1].0);
         match value {
             Value::String(text) => Self::parse(text).ok_or_else(|| format!("{expected}, found {text:?}")),
             other => Err(format!("{expected}, found {}", type_name(other))),
@@ -107,8 +107,17 @@ impl JsonSchema for CheckId {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^FP0([0-3][0-9]|4[0-7])$"})
+        json_schema!({"type": "string", "pattern": pattern()})
     }
+}
+
+/// Returns the regular expression that matches every ID and nothing else, with a range of last digits for each ten.
+#[cfg(feature = "schema")]
+fn pattern() -> String {
+    let ids: Vec<&str> = IDS.iter().map(|(id, _)| *id).collect();
+    let tens = ids.chunk_by(|id, next| id[..4] == next[..4]);
+    let ranges = tens.map(|ids| format!("{}[{}-{}]", &ids[0][2..4], &ids[0][4..], &ids[ids.len() - 1][4..]));
+    format!("^FP({})$", ranges.collect::<Vec<_>>().join("|"))
 }
 
 choices!(Severity);

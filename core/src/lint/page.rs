@@ -6,7 +6,7 @@ use super::{Check, checks, severity_letter};
 use crate::finding::Severity;
 
 const HEAD: &str = "\
-# Lint: FP001 to FP050
+# Lint checks
 
 These checks find settings that break RDMA or NCCL in a pod, or slow them down. Three commands report them:
 

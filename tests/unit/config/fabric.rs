@@ -1,8 +1,11 @@
 //! The section `fabric`, and the schema of profiles.
 
+use std::collections::BTreeSet;
+
 use rstest::rstest;
 use serde_json::{Value, json};
 use trainmesh_core::config::{Configuration, Profiles, builtin_profiles, profile_source, schema};
+use trainmesh_core::lint::checks;
 
 use super::check;
 use super::json_schema::accepts;
@@ -45,16 +48,29 @@ use super::json_schema::accepts;
     &["line 6: fabric.profiles[1].name: duplicate entry for a: expected unique names"]
 )]
 #[case::mapping_for_a_list("fabric: {profiles: {a: 1}}\n", &["line 3: fabric.profiles: expected a list, found a mapping"])]
-#[case::unknown_check(
-    "fabric: {lint: {disable: [FP051]}}\n",
-    &[r#"line 3: fabric.lint.disable: item 1: expected a check from FP001 to FP050, found "FP051""#]
-)]
 #[case::unknown_severity(
     "fabric: {lint: {severity: {FP021: deny}}}\n",
     &[r#"line 3: fabric.lint.severity: FP021: unknown value "deny": expected E, W or I"#]
 )]
 fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str]) {
     check(body, expected);
+}
+
+#[test]
+fn the_schema_and_the_parser_know_the_same_checks() {
+    let known: BTreeSet<String> = checks().iter().map(|check| check.id.to_string()).collect();
+    let last = known.last().unwrap();
+    let schema = schema();
+    for id in (0..100).map(|number| format!("FP{number:03}")).chain(["FP01".to_owned(), "XFP001".to_owned()]) {
+        let body = format!("fabric: {{lint: {{disable: [{id}]}}}}\n");
+        let problem =
+            format!("line 3: fabric.lint.disable: item 1: expected a check from FP001 to {last}, found {id:?}");
+        let problems: &[&str] = if known.contains(&id) { &[] } else { &[&problem] };
+        check(&body, problems);
+        let lint = json!({"disable": [id], "severity": {id.clone(): "I"}});
+        let document = json!({"apiVersion": "config.trainmesh.dev/v1alpha1", "kind": "TrainmeshConfiguration", "fabric": {"lint": lint}});
+        assert_eq!(accepts(&schema, &document), known.contains(&id), "{id}");
+    }
 }
 
 /// Returns a configuration that contains `profile`, as JSON.
