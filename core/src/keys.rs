@@ -52,6 +52,12 @@ pub const STATUS_PORT: &str = "status.sidecar.istio.io/port";
 /// Prefix of the annotations that configure which traffic Envoy captures.
 pub const TRAFFIC_PREFIX: &str = "traffic.sidecar.istio.io/";
 
+/// Pod annotation that lists the inbound ports that Envoy captures: `*` for all, empty for none.
+pub const INCLUDE_INBOUND_PORTS: &str = "traffic.sidecar.istio.io/includeInboundPorts";
+/// Pod annotation that selects how traffic is captured: `REDIRECT`, `TPROXY` or `NONE`.
+pub const INTERCEPTION_MODE: &str = "sidecar.istio.io/interceptionMode";
+/// Pod label by which clients with a sidecar choose mTLS (`istio`) or plain text (any other value) for the pod.
+pub const TLS_MODE: &str = "security.istio.io/tlsMode";
 /// Pod annotation that excludes network interfaces from traffic capture.
 pub const EXCLUDE_INTERFACES: &str = "traffic.sidecar.istio.io/excludeInterfaces";
 

@@ -3,6 +3,7 @@
 mod fabric;
 mod managed;
 mod marks;
+mod mesh;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -400,125 +401,6 @@ fn hold(
 )]
 fn native(#[case] scenario: Scenario, #[case] pod: Value, #[case] expected: &str, #[case] written: Value) {
     check(&scenario, &pod, RuleId::MeshNative, expected, written, &[]);
-}
-
-const INBOUND: &str = "traffic.sidecar.istio.io/includeInboundPorts";
-const OUTBOUND: &str = "traffic.sidecar.istio.io/includeOutboundIPRanges";
-
-fn with_traffic(traffic: Traffic) -> Scenario {
-    Scenario::config(|config| {
-        config.mesh.traffic = traffic;
-        config.mesh.hold = false;
-    })
-}
-
-#[rstest]
-#[case::unchanged_by_default(with_traffic(Traffic::Leave), pod(json!({})), "skipped TrafficLeft", json!({}), &[])]
-#[case::capture(with_traffic(Traffic::DisableCapture), pod(json!({})), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: ""}), &[])]
-#[case::capture_is_off(with_traffic(Traffic::DisableCapture), pod(json!({"annotations": {INBOUND: "", OUTBOUND: ""}})), "skipped CaptureAlreadyDisabled", json!({}), &[])]
-#[case::one_direction_set_by_user(
-    with_traffic(Traffic::DisableCapture),
-    pod(json!({"annotations": {"traffic.sidecar.istio.io/excludeInboundPorts": "22"}})),
-    "applied CaptureDisabled",
-    json!({OUTBOUND: ""}),
-    &[]
-)]
-#[case::both_directions_set_by_user(
-    with_traffic(Traffic::DisableCapture),
-    pod(json!({"annotations": {INBOUND: "8080", "traffic.sidecar.istio.io/excludeOutboundPorts": "1"}})),
-    "skipped TrafficSetByUser",
-    json!({}),
-    &[]
-)]
-#[case::capture_without_injection(
-    Scenario { labels: json!({}), ..with_traffic(Traffic::DisableCapture) },
-    pod(json!({})),
-    "skipped InjectionNotRequested",
-    json!({}),
-    &[]
-)]
-#[case::injection(with_traffic(Traffic::DisableInjection), pod(json!({})), "applied InjectionTurnedOff", json!({"sidecar.istio.io/inject": "false"}), &[])]
-#[case::injection_set_by_user(
-    with_traffic(Traffic::DisableInjection),
-    pod(json!({"labels": {"sidecar.istio.io/inject": "true"}})),
-    "skipped InjectionSetByUser",
-    json!({}),
-    &[]
-)]
-#[case::injection_set_by_annotation(
-    with_traffic(Traffic::DisableInjection),
-    pod(json!({"annotations": {"sidecar.istio.io/inject": "true"}})),
-    "skipped InjectionSetByUser",
-    json!({}),
-    &[]
-)]
-#[case::namespace_label(
-    Scenario { labels: json!({"istio-injection": "enabled", "trainmesh.dev/mesh-traffic": "disableCapture"}), ..with_traffic(Traffic::Leave) },
-    pod(json!({})),
-    "applied CaptureDisabled",
-    json!({INBOUND: "", OUTBOUND: ""}),
-    &[]
-)]
-#[case::pod_label_wins(
-    Scenario { labels: json!({"istio-injection": "enabled", "trainmesh.dev/mesh-traffic": "disableCapture"}), ..with_traffic(Traffic::Leave) },
-    pod(json!({"labels": {"trainmesh.dev/mesh-traffic": "leave"}})),
-    "skipped TrafficLeft",
-    json!({}),
-    &[]
-)]
-#[case::unknown(
-    with_traffic(Traffic::DisableCapture),
-    pod(json!({"labels": {"trainmesh.dev/mesh-traffic": "off"}})),
-    "refused UnknownTrafficMode",
-    json!({}),
-    &["expected leave, disableCapture or disableInjection"]
-)]
-#[case::injected(with_traffic(Traffic::DisableInjection), injected(json!({}), waiting_proxy()), "skipped AlreadyInjected", json!({}), &[])]
-// Without injection, the image "auto" would never be replaced.
-#[case::own_proxy_container(
-    with_traffic(Traffic::DisableInjection),
-    customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
-    "skipped ProxyCustomized",
-    json!({}),
-    &[]
-)]
-#[case::capture_of_a_customized_proxy(
-    with_traffic(Traffic::DisableCapture),
-    customized(json!({}), json!({"name": "istio-proxy", "image": "auto"})),
-    "applied CaptureDisabled",
-    json!({INBOUND: "", OUTBOUND: ""}),
-    &[]
-)]
-#[case::capture_of_a_template_that_was_injected(
-    with_traffic(Traffic::DisableCapture),
-    injected(json!({}), waiting_proxy()),
-    "applied CaptureDisabled",
-    json!({INBOUND: "", OUTBOUND: ""}),
-    &[]
-)]
-#[case::capture_of_a_manually_injected_pod(
-    Scenario { labels: json!({}), ..with_traffic(Traffic::DisableCapture) },
-    injected(json!({}), waiting_proxy()),
-    "skipped AlreadyInjected",
-    json!({}),
-    &[]
-)]
-#[case::capture_of_a_gateway(with_traffic(Traffic::DisableCapture), gateway(json!({})), "skipped GatewayPod", json!({}), &[])]
-#[case::istio_aux(
-    Scenario { mode: Mode::IstioAux, ..with_traffic(Traffic::DisableInjection) },
-    pod(json!({})),
-    "skipped IstioAuxNamespace",
-    json!({}),
-    &[]
-)]
-fn traffic(
-    #[case] scenario: Scenario,
-    #[case] pod: Value,
-    #[case] expected: &str,
-    #[case] written: Value,
-    #[case] warnings: &[&str],
-) {
-    check(&scenario, &pod, RuleId::MeshTraffic, expected, written, warnings);
 }
 
 #[rstest]

@@ -8,13 +8,14 @@ use trainmesh_testing::pods::{OPTED_IN, pod};
 use trainmesh_testing::webhook::Webhook;
 
 #[rstest]
-#[case::istio_default("leave", true, &[Value::Null, Value::Null])]
-#[case::capture_disabled("disableCapture", true, &[json!(""), json!("")])]
-#[case::injection_disabled("disableInjection", false, &[Value::Null, Value::Null])]
+#[case::istio_default("leave", true, &[Value::Null, Value::Null], json!("istio"))]
+#[case::capture_disabled("disableCapture", true, &[json!(""), json!("")], json!("disabled"))]
+#[case::injection_disabled("disableInjection", false, &[Value::Null, Value::Null], Value::Null)]
 fn the_namespace_label_keeps_traffic_out_of_envoy(
     #[case] mode: &str,
     #[case] injected: bool,
     #[case] captured: &[Value],
+    #[case] tls_mode: Value,
 ) {
     Cluster::get().start_mesh();
     let webhook = Webhook::start();
@@ -26,4 +27,5 @@ fn the_namespace_label_keeps_traffic_out_of_envoy(
     let annotations = ["includeInboundPorts", "includeOutboundIPRanges"]
         .map(|key| created["metadata"]["annotations"][format!("traffic.sidecar.istio.io/{key}")].clone());
     assert_eq!(annotations, captured, "{created:#}");
+    assert_eq!(created["metadata"]["labels"]["security.istio.io/tlsMode"], tls_mode, "{created:#}");
 }

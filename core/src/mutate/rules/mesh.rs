@@ -2,4 +2,5 @@
 
 pub(super) mod hold;
 pub(super) mod native;
+mod tls_mode;
 pub(super) mod traffic;

@@ -3,6 +3,7 @@
 //! configuration.
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
+use super::tls_mode::{self, ClientTls};
 use crate::config::Traffic;
 use crate::finding::Severity;
 use crate::keys;
@@ -20,12 +21,8 @@ struct Direction {
 
 const DIRECTIONS: [Direction; 2] = [
     Direction {
-        include: "traffic.sidecar.istio.io/includeInboundPorts",
-        all: [
-            "traffic.sidecar.istio.io/includeInboundPorts",
-            "traffic.sidecar.istio.io/excludeInboundPorts",
-            "traffic.sidecar.istio.io/excludeInterfaces",
-        ],
+        include: keys::INCLUDE_INBOUND_PORTS,
+        all: [keys::INCLUDE_INBOUND_PORTS, "traffic.sidecar.istio.io/excludeInboundPorts", keys::EXCLUDE_INTERFACES],
     },
     Direction {
         include: "traffic.sidecar.istio.io/includeOutboundIPRanges",
@@ -36,6 +33,10 @@ const DIRECTIONS: [Direction; 2] = [
         ],
     },
 ];
+
+/// Warning about a pod without captured ports whose own label makes clients use mTLS.
+const KEPT_MUTUAL: &str =
+    "mesh.traffic: no inbound port is captured, but security.istio.io/tlsMode makes clients use mTLS: remove it";
 
 pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
@@ -92,14 +93,24 @@ fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     }
     let unset =
         DIRECTIONS.iter().filter(|direction| direction.all.iter().all(|key| context.pod.annotation(key).is_none()));
-    let written: Vec<String> = unset.map(|direction| plan.set_annotation(direction.include, "").to_string()).collect();
+    let mut written: Vec<String> =
+        unset.map(|direction| plan.set_annotation(direction.include, "").to_string()).collect();
+    let inbound = context.pod.annotation(keys::INCLUDE_INBOUND_PORTS).or(plan.annotation(keys::INCLUDE_INBOUND_PORTS));
+    let client_tls = if inbound == Some("") { tls_mode::disable(context, plan) } else { ClientTls::Unchanged };
+    if client_tls == ClientTls::Disabled {
+        written.push(tls_mode::pointer());
+    }
     let is_disabled = DIRECTIONS.iter().all(|direction| context.pod.annotation(direction.include) == Some(""));
-    match written.into_iter().next() {
+    let decision = match written.into_iter().next() {
         Some(field) => RuleDecision::applied(Reason::CaptureDisabled, field),
         None if is_disabled => {
             RuleDecision::skipped(Reason::CaptureAlreadyDisabled).with_field(annotation_pointer(DIRECTIONS[0].include))
         }
         None => RuleDecision::skipped(Reason::TrafficSetByUser),
+    };
+    match client_tls {
+        ClientTls::KeptMutual => decision.with_warning(KEPT_MUTUAL),
+        ClientTls::Disabled | ClientTls::Unchanged => decision,
     }
 }
 

@@ -1,0 +1,78 @@
+//! The label `security.istio.io/tlsMode` under `disableCapture`: clients choose mTLS by it, not by capture.
+
+use super::*;
+
+const EXCLUDED_PORTS: &str = "traffic.sidecar.istio.io/excludeInboundPorts";
+const INTERCEPTION: &str = "sidecar.istio.io/interceptionMode";
+const TEMPLATES: &str = "inject.istio.io/templates";
+const KEPT: &str = "no inbound port is captured, but security.istio.io/tlsMode makes clients use mTLS";
+
+fn off() -> Value {
+    json!({INBOUND: "", OUTBOUND: ""})
+}
+
+#[rstest]
+#[case::unset(json!({}), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}), &[])]
+#[case::capture_disabled_by_the_user(
+    json!({"annotations": off()}), "applied CaptureDisabled", json!({TLS_MODE: "disabled"}), &[]
+)]
+#[case::inbound_disabled_by_the_user(
+    json!({"annotations": {INBOUND: "", "traffic.sidecar.istio.io/excludeOutboundPorts": "1"}}),
+    "applied CaptureDisabled",
+    json!({TLS_MODE: "disabled"}),
+    &[]
+)]
+#[case::disabled_by_the_user(
+    json!({"annotations": off(), "labels": {TLS_MODE: "disabled"}}), "skipped CaptureAlreadyDisabled", json!({}), &[]
+)]
+#[case::another_value(
+    json!({"labels": {TLS_MODE: "none"}}), "applied CaptureDisabled", off(), &[]
+)]
+#[case::mutual(json!({"labels": {TLS_MODE: "istio"}}), "applied CaptureDisabled", off(), &[KEPT])]
+#[case::empty_as_mutual(json!({"labels": {TLS_MODE: ""}}), "applied CaptureDisabled", off(), &[KEPT])]
+#[case::mutual_and_capture_disabled_by_the_user(
+    json!({"annotations": off(), "labels": {TLS_MODE: "istio"}}), "skipped CaptureAlreadyDisabled", json!({}), &[KEPT]
+)]
+#[case::a_port_is_captured(
+    json!({"annotations": {INBOUND: "8080"}}), "applied CaptureDisabled", json!({OUTBOUND: ""}), &[]
+)]
+#[case::ports_are_excluded(
+    json!({"annotations": {EXCLUDED_PORTS: "22"}}), "applied CaptureDisabled", json!({OUTBOUND: ""}), &[]
+)]
+#[case::mutual_of_a_captured_port(
+    json!({"annotations": {INBOUND: "8080"}, "labels": {TLS_MODE: "istio"}}),
+    "applied CaptureDisabled",
+    json!({OUTBOUND: ""}),
+    &[]
+)]
+#[case::ingress_listeners(
+    json!({"annotations": {INTERCEPTION: "NONE"}}), "applied CaptureDisabled", off(), &[]
+)]
+#[case::tproxy(
+    json!({"annotations": {INTERCEPTION: "TPROXY"}}),
+    "applied CaptureDisabled",
+    json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}),
+    &[]
+)]
+#[case::no_envoy(
+    json!({"annotations": {TEMPLATES: "grpc-agent"}, "labels": {TLS_MODE: "istio"}}),
+    "applied CaptureDisabled",
+    off(),
+    &[]
+)]
+fn clients_use_plain_text_if_nothing_is_captured(
+    #[case] metadata: Value,
+    #[case] expected: &str,
+    #[case] written: Value,
+    #[case] warnings: &[&str],
+) {
+    check(&with_traffic(Traffic::DisableCapture), &pod(metadata), RuleId::MeshTraffic, expected, written, warnings);
+}
+
+#[test]
+fn an_injection_that_keeps_the_label_changes_nothing_further() {
+    let scenario = with_traffic(Traffic::DisableCapture);
+    let metadata = json!({"annotations": off(), "labels": {TLS_MODE: "disabled"}});
+    let again = injected(metadata, waiting_proxy());
+    check(&scenario, &again, RuleId::MeshTraffic, "skipped CaptureAlreadyDisabled", json!({}), &[]);
+}
