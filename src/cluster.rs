@@ -1,5 +1,6 @@
 //! Access to the apiserver: namespaces, configuration, lease, certificates and the cluster facts for fabrics.
 
+pub mod apiserver;
 mod certificates;
 mod changes;
 pub mod client;
@@ -16,7 +17,6 @@ pub mod live;
 pub mod namespaces;
 pub mod request;
 pub mod secret;
-pub mod server;
 mod webhook_configuration;
 
 pub use certificates::CertificateStore;

@@ -1,9 +1,9 @@
 //! Computes how often a job should write checkpoints: the interval that loses the least time to checkpoints, to work
 //! that failures undo, and to restarts.
 //!
-//! Failures are independent, with a constant rate: their intervals are distributed exponentially. The interval is the
-//! time that a job computes between two checkpoints, without the time to write them. `docs/checkpoint-interval.md`
-//! derives and compares the formulas.
+//! Failures are independent and have a constant rate, so the time between two failures is distributed exponentially.
+//! The interval is the time that a job computes between two checkpoints, without the time to write them.
+//! `docs/checkpoint-interval.md` derives and compares the formulas.
 
 mod method;
 mod model;
@@ -38,7 +38,8 @@ pub struct Sensitivity {
 /// Factors of [`sensitivity`]: an MTBF from a few failures is rarely known better than within a factor of two.
 const MTBF_FACTORS: [f64; 4] = [0.25, 0.5, 2.0, 4.0];
 
-/// Powers of the square root of two around the optimum that [`curve`] covers: a sixteenth to sixteen times.
+/// Number of points on each side of the optimum in [`curve`]. Neighbors differ by a factor of the square root of two,
+/// so the curve covers a sixteenth to sixteen times the optimum.
 const CURVE_HALF_WIDTH: i32 = 8;
 
 /// Returns the interval of each formula, the exact one first.

@@ -1,8 +1,9 @@
 //! Dynamic resource allocation: the devices that the claims of a pod provide.
 //!
-//! A pod names `ResourceClaims` or `ResourceClaimTemplates`, and its containers refer to them. [`PodClaims`] combines the
-//! pod with the known objects ([`ClaimView`]), and counts accelerators, adapters and channels for each container. What is
-//! not known is reported as such: a count is a range ([`Count`]), and an unknown claim or class has no devices.
+//! A pod names `ResourceClaims` or `ResourceClaimTemplates`, and its containers refer to them. [`PodClaims`] combines
+//! the pod with the known objects ([`ClaimView`]), and counts accelerators, adapters and channels for each container.
+//! Missing facts stay visible: a count is a range ([`Count`]), an unknown claim has no list of requests, and the
+//! devices of an unknown class have no kind.
 //!
 //! Facts about the API: kubernetes/api, `resource/v1/types.go` at 10b39a39b, 2026-07-24; KEP-5004 in
 //! kubernetes/enhancements at 64765b4b0, 2026-07-24.

@@ -1,7 +1,7 @@
 //! Finds fields and values of an object that its type in the Kubernetes API does not have.
 //!
-//! The types of k8s-openapi skip unknown fields. [`Probe`] is a deserializer that reports them: every type passes the names
-//! of its fields to it, so that no list of them is needed here.
+//! The types of k8s-openapi skip unknown fields. [`Probe`] is a deserializer that reports them. Every type passes the
+//! names of its fields to the deserializer, so no list of fields is needed here.
 
 #[cfg(test)]
 mod tests;
@@ -44,7 +44,7 @@ pub(crate) enum Problem<'a> {
     },
 }
 
-/// A deserializer of a value that records what its type does not have.
+/// A deserializer that records the fields and values that the type of `value` does not have.
 pub(crate) struct Probe<'de, 'probe> {
     value: &'de Value,
     search: &'probe mut Search<'de>,
@@ -90,8 +90,8 @@ const VALUES: [(&str, &str, &[&str]); 8] = [
 ];
 
 impl<'de> Probe<'de, '_> {
-    /// Decodes `value` by `decode`, and returns what its type does not have, with the paths. The result of `decode` does not
-    /// matter: a value of a wrong type ends the search.
+    /// Decodes `value` with `decode`, and returns the unknown fields and values with their paths. A value of a wrong
+    /// type ends the search, so the result of `decode` is ignored.
     pub(crate) fn run(
         value: &'de Value,
         decode: impl FnOnce(Probe<'de, '_>) -> bool,
@@ -100,7 +100,7 @@ impl<'de> Probe<'de, '_> {
     }
 
     /// Like [`Self::run`], but does not check objects of the type `excluded`.
-    pub(crate) fn run_outside(
+    pub(crate) fn run_excluding(
         excluded: &'static str,
         value: &'de Value,
         decode: impl FnOnce(Probe<'de, '_>) -> bool,

@@ -1,18 +1,18 @@
 //! Workload kinds: renders the pods that an operator would create from a manifest, and identifies the workload of a
 //! pod.
 //!
-//! Each kind has one file and one line in [`KINDS`]. A [`WorkloadKind`] defines how its operator turns a manifest into
-//! pods ([`WorkloadKind::render`]), how its pods are recognized by their labels and owner ([`WorkloadKind::identify`]),
-//! and their properties as a gang ([`WorkloadKind::gang`]). This module never reads a cluster and never guesses: a value
-//! that neither the manifest nor the operator's defaults provide is omitted and reported in a note.
+//! Each kind has one file and one line in [`KINDS`]. A [`WorkloadKind`] renders the pods that its operator creates from
+//! a manifest ([`WorkloadKind::render`]), and identifies a pod by its labels and owner ([`WorkloadKind::identify`]). It
+//! also contains the gang properties of the pods ([`WorkloadKind::gang`]). This module never reads a cluster and never
+//! guesses. A value that neither the manifest nor the operator's defaults provide is omitted and reported in a note.
 
 #[cfg(test)]
 mod examples;
 mod gang;
 pub(crate) mod generic;
+mod identity;
 mod kinds;
 mod lookup;
-mod member;
 mod runtimes;
 mod similar_kind;
 mod template;
@@ -21,10 +21,10 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub use gang::{GangTraits, SizeSource, has_ssh_ranks};
+pub use identity::PodIdentity;
 pub use kinds::KINDS;
 pub(crate) use kinds::trainjob::dropped_fields;
 pub use lookup::{IDENTITY_LABELS, find, find_other_version, has_peers, identify, is_auxiliary_role};
-pub use member::PodIdentity;
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
 pub(crate) use similar_kind::{is_group_of_kubernetes, nearest_kind};
@@ -78,14 +78,14 @@ pub struct Manifest<'a> {
 /// A role of a workload, with the pod that its operator would create for replica 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RolePod {
-    /// Role name from the manifest, such as `Master`, `Worker` or `head`; [`SOLE_ROLE`] if the workload has only one
-    /// role; the path of the pod template if the kind is not supported.
+    /// Role name from the manifest, such as `Master`, `Worker` or `head`. It is [`SOLE_ROLE`] if the workload has only
+    /// one role, and the path of the pod template if the kind is not supported.
     pub name: String,
     /// Number of pods of this role; 1 for a `DaemonSet`, which runs one pod per node. `None` if unknown.
     pub replicas: Option<u64>,
     /// True if the kind is not supported: the pod is that of its template, without the changes of its operator.
     pub generic: bool,
-    /// Stock runtime of a `TrainJob` that is assumed.
+    /// Stock runtime that is assumed, because the input does not contain the runtime of the `TrainJob`.
     pub assumed_runtime: Option<AssumedRuntime>,
     /// Pod of replica 0, as submitted to the apiserver.
     pub pod: Value,
@@ -125,7 +125,7 @@ pub enum RenderError {
         /// Name of the similar kind.
         near: &'static str,
     },
-    /// The manifest is a template of a script: a field contains a shell placeholder.
+    /// The manifest is a template that a script fills in: a field contains a shell placeholder.
     #[error("{path} contains the shell placeholder {placeholder}: {advice}")]
     Placeholder {
         /// Path in the manifest, as `kubectl explain` writes it.

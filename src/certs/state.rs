@@ -87,7 +87,7 @@ impl State {
             Some(ca)
         });
         let all: Vec<CertificateAuthority> = new.into_iter().chain(kept).collect();
-        Ok(StoreWrite::Cas { certificates: bundle(&all), keys: PrivateKey::new(keys(&all)) })
+        Ok(StoreWrite::CaSecret { certificates: bundle(&all), keys: PrivateKey::new(keys(&all)) })
     }
 }
 

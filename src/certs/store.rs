@@ -46,7 +46,7 @@ pub struct StoredCertificates {
 #[derive(Clone, Debug)]
 pub enum StoreWrite {
     /// Write the CA Secret.
-    Cas {
+    CaSecret {
         /// CA certificates.
         certificates: String,
         /// Keys of the CAs.

@@ -82,7 +82,7 @@ impl MemoryStore {
     fn write(&mut self, write: StoreWrite) {
         let bytes = |key: &str, text: &str| (key.to_owned(), text.as_bytes().to_vec());
         match write {
-            StoreWrite::Cas { certificates, keys } => {
+            StoreWrite::CaSecret { certificates, keys } => {
                 self.ca_secret.extend([bytes(CA_CRT, &certificates), bytes(CA_KEY, keys.pem())]);
             }
             StoreWrite::CaBundle { certificates } => {

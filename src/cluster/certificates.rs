@@ -8,7 +8,7 @@ use kube::Client;
 use super::clock;
 use super::request::RequestError;
 use super::secret::Secrets;
-use super::webhook_configuration::WebhookConfigurations;
+use super::webhook_configuration::WebhookConfigurationClient;
 use crate::certs::{CertificateKeyPair, Store, StoreWrite, StoredCertificates};
 use trainmesh_core::objects::secret::{CA_CRT, CA_KEY, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{CA_SECRET, SERVING_SECRET, WriteOutcome};
@@ -21,7 +21,7 @@ const DEBOUNCE: Duration = Duration::from_millis(200);
 pub struct CertificateStore {
     client: Client,
     secrets: Secrets,
-    webhook_configurations: WebhookConfigurations,
+    webhook_configurations: WebhookConfigurationClient,
 }
 
 impl CertificateStore {
@@ -29,7 +29,7 @@ impl CertificateStore {
     #[must_use]
     pub fn new(client: Client, namespace: &str, webhook_configuration: &str) -> Self {
         let secrets = Secrets::new(client.clone(), namespace);
-        let webhook_configurations = WebhookConfigurations::new(client.clone(), webhook_configuration);
+        let webhook_configurations = WebhookConfigurationClient::new(client.clone(), webhook_configuration);
         Self { client, secrets, webhook_configurations }
     }
 }
@@ -48,7 +48,7 @@ impl Store for CertificateStore {
 
     async fn write(&self, stored: &StoredCertificates, write: StoreWrite) -> Result<WriteOutcome, RequestError> {
         match (write, stored) {
-            (StoreWrite::Cas { certificates, keys }, StoredCertificates { ca_secret: Some(secret), .. }) => {
+            (StoreWrite::CaSecret { certificates, keys }, StoredCertificates { ca_secret: Some(secret), .. }) => {
                 self.secrets.write(CA_SECRET, secret, &[(CA_CRT, &certificates), (CA_KEY, keys.pem())]).await
             }
             (StoreWrite::CaBundle { certificates }, StoredCertificates { webhook_configuration: Some(read), .. }) => {

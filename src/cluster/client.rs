@@ -58,7 +58,7 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     Client::try_from(config).map_err(|source| ConnectError::Client(Box::new(source)))
 }
 
-/// Returns why no cluster was found, without the attempt to use the service account of a pod.
+/// Returns why no cluster was found. Omits the failed attempt to use the service account of a pod.
 fn no_cluster(error: &InferConfigError) -> String {
     match error.source().and_then(|source| source.downcast_ref()) {
         Some(KubeconfigError::ReadConfig(cause, path)) if cause.kind() == io::ErrorKind::NotFound => {

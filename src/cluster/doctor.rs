@@ -28,7 +28,7 @@ use trainmesh_core::doctor::{self, InstallationFacts, Readable, Version};
 use trainmesh_core::objects::{LEASE, SERVICE, service_host};
 use trainmesh_core::scope::{Installation, Mode};
 
-type Namespaces = BTreeMap<String, BTreeMap<String, String>>;
+type LabelsByNamespace = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Collects the facts about an installation.
 pub async fn collect_facts(client: &Client, installation: &Installation) -> Result<InstallationFacts, RequestError> {
@@ -107,7 +107,7 @@ async fn read_lease(client: &Client, namespace: &str) -> Result<Option<Lease>, R
     find(&format!("read Lease {namespace}/{LEASE}"), api.get(LEASE)).await
 }
 
-async fn namespaces(client: &Client) -> Result<Namespaces, RequestError> {
+async fn namespaces(client: &Client) -> Result<LabelsByNamespace, RequestError> {
     let api: Api<Namespace> = Api::all(client.clone());
     let all = list_metadata("list namespaces", &api, ListParams::default()).await?;
     Ok(all.into_iter().map(|namespace| (namespace.name_any(), namespace.labels().clone())).collect())
@@ -119,7 +119,7 @@ fn effective_configuration(update: Option<&ConfigUpdate>) -> Configuration {
 }
 
 /// Returns the namespaces in which the controller of `installation` acts on pods.
-fn opted_in_namespaces(namespaces: Option<&Namespaces>, installation: &Installation) -> Vec<String> {
+fn opted_in_namespaces(namespaces: Option<&LabelsByNamespace>, installation: &Installation) -> Vec<String> {
     let is_opted_in = |(name, labels): &(&String, &BTreeMap<String, String>)| {
         matches!(installation.namespace_mode(name, labels), Ok(Mode::Enabled | Mode::IstioAux))
     };

@@ -5,7 +5,7 @@
 //! readable stays unknown, and fabrics work without it. No watch is open while fabrics are disabled.
 
 mod claims;
-mod slim;
+mod partial_object;
 mod sources;
 
 pub mod pins;
@@ -37,7 +37,7 @@ pub struct FactCache {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedObjects {
     references: ReferencedObjects,
-    /// True for claims, templates and device classes.
+    /// True if claims, templates and device classes are watched.
     claims: bool,
 }
 

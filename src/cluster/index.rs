@@ -15,7 +15,7 @@ use kube::{Resource, ResourceExt as _};
 
 pub(crate) use watch::{Options, watch};
 
-/// Page size for lists that any user can fill: a page is buffered as a whole before it is decoded, and the annotations
+/// Page size for lists that any user can fill. A page is buffered as a whole before it is decoded, and the annotations
 /// of one object can take 256 KiB.
 const PAGE: u32 = 50;
 
@@ -164,7 +164,7 @@ impl<V> Kept<V> {
     fn insert(&mut self, key: String, value: V, limit: Option<&Limit<V>>) -> bool {
         let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
         if limit.is_some_and(|limit| !self.fits_in(namespace, &key, &value, limit)) {
-            // Of an object that has grown, the former value is no longer true.
+            // An object that has grown beyond the limit is removed, because its former value is outdated.
             let is_new = self.truncated.insert(namespace.to_owned());
             return self.objects.remove(&key).is_some() || is_new;
         }

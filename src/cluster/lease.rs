@@ -1,14 +1,14 @@
 //! Leader election with a `Lease`: one replica is active, and another takes over when it stops or fails to renew.
 //!
 //! The pure `transition` module decides; this module makes the calls, each with a timeout. A leader that cannot renew
-//! gives up before another candidate may take over: [`Timing::renew_deadline`] is shorter than
+//! gives up before another candidate may take over. For this, [`Timing::renew_deadline`] is shorter than
 //! [`Timing::lease_duration`], and both count from the moment a call is sent. Every write carries the resourceVersion
 //! that was read, so only one of two concurrent candidates succeeds.
 //!
 //! There is deliberately no way back to standby. A process that has lost the lease may have work in flight that it must
 //! not complete, so it exits and restarts without any.
 
-mod claim;
+mod holder;
 mod transition;
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use thiserror::Error;
 
-use claim::with_holder;
+use holder::with_holder;
 use trainmesh_core::error::chain;
 use trainmesh_core::objects::LEASE;
 use transition::{Observed, Step, next_step};
@@ -89,7 +89,7 @@ impl Default for Timing {
             lease_duration: Duration::from_secs(15),
             renew_interval: Duration::from_secs(5),
             renew_deadline: Duration::from_secs(10),
-            // A small GET per second and standby, so that a standby takes over as soon as the leader releases the
+            // Each standby sends one small GET per second, so that it takes over as soon as the leader releases the
             // lease.
             retry_period: Duration::from_secs(1),
         }

@@ -15,7 +15,7 @@ use super::request::{RequestError, send};
 const PAGE: u32 = 500;
 
 /// Lists the objects that `parameters` select. `page` requests one page; `step` describes the request in errors.
-pub(crate) fn pages<T, F>(
+pub(crate) fn paginate<T, F>(
     step: impl Into<Arc<str>>,
     parameters: ListParams,
     page: impl Fn(ListParams) -> F,
@@ -45,7 +45,7 @@ pub(crate) async fn list<K>(step: &str, api: &Api<K>, parameters: ListParams) ->
 where
     K: Clone + DeserializeOwned + Debug,
 {
-    pages(step, parameters, |parameters| async move { api.list(&parameters).await }).try_collect().await
+    paginate(step, parameters, |parameters| async move { api.list(&parameters).await }).try_collect().await
 }
 
 /// Lists the metadata of objects of `api`.
@@ -57,7 +57,7 @@ pub(crate) async fn list_metadata<K>(
 where
     K: Clone + DeserializeOwned + Debug,
 {
-    pages(step, parameters, |parameters| async move { api.list_metadata(&parameters).await }).try_collect().await
+    paginate(step, parameters, |parameters| async move { api.list_metadata(&parameters).await }).try_collect().await
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
             let metadata = ListMeta { continue_: Some(next.to_owned()), ..ListMeta::default() };
             future::ready(Ok(ObjectList { types: kube::core::TypeMeta::default(), metadata, items }))
         };
-        let found: Vec<u32> = pages("list them", ListParams::default().limit(2), page).try_collect().await.unwrap();
+        let found: Vec<u32> = paginate("list them", ListParams::default().limit(2), page).try_collect().await.unwrap();
         assert_eq!(found, [1, 2, 3]);
         let token = |token: &str| Some(token.to_owned());
         assert_eq!(*requested.borrow(), [(Some(2), None), (Some(2), token("b")), (Some(2), token("c"))]);

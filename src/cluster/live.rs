@@ -16,7 +16,7 @@ use trainmesh_core::preview::LiveNamespace;
 use trainmesh_core::scope;
 use trainmesh_core::workload::RuntimeReference;
 
-/// An apiserver request that failed.
+/// Reason why a read from the cluster failed.
 #[derive(Debug, Error)]
 pub enum LiveError {
     /// The request failed.
@@ -116,7 +116,7 @@ fn failed(step: impl FnOnce() -> String) -> impl FnOnce(kube::Error) -> LiveErro
     move |source| LiveError::Request { step: step(), source: Box::new(source) }
 }
 
-/// Returns the time of the last write of a manager of the label that opts in. The label itself may be older.
+/// Returns the time of the last write by a field manager that owns the opt-in label. The label itself may be older.
 fn opted_in_since(managed_fields: &[ManagedFieldsEntry]) -> Option<Timestamp> {
     let owns = |entry: &&ManagedFieldsEntry| {
         let labels = entry.fields_v1.as_ref().and_then(|fields| fields.0.pointer("/f:metadata/f:labels"));

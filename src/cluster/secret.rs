@@ -45,9 +45,9 @@ impl Secrets {
                 |error| RequestError::Failed { step: step.clone(), source: Box::new(kube::Error::BuildRequest(error)) },
             )?;
         let Some(text) = find(&step, self.client.request_text(request)).await? else { return Ok(None) };
-        let answer: SecretFields = serde_json::from_str(&text).map_err(|_| RequestError::Malformed(step))?;
-        let data = answer.data.into_iter().map(|(key, bytes)| (key, bytes.0)).collect();
-        Ok(Some(Secret::new(answer.metadata.resource_version.unwrap_or_default(), data)))
+        let fields: SecretFields = serde_json::from_str(&text).map_err(|_| RequestError::Malformed(step))?;
+        let data = fields.data.into_iter().map(|(key, bytes)| (key, bytes.0)).collect();
+        Ok(Some(Secret::new(fields.metadata.resource_version.unwrap_or_default(), data)))
     }
 
     /// Writes some keys of the Secret called `name`, unless it has changed since `read`.

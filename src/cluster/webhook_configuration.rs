@@ -14,13 +14,13 @@ use super::client::FIELD_MANAGER;
 use super::request::{RequestError, find, write};
 use trainmesh_core::objects::{WebhookConfiguration, WriteOutcome};
 
-/// The webhook configuration of one name.
-pub(super) struct WebhookConfigurations {
+/// Client for one webhook configuration.
+pub(super) struct WebhookConfigurationClient {
     client: Client,
     name: String,
 }
 
-impl WebhookConfigurations {
+impl WebhookConfigurationClient {
     /// Creates a client for the webhook configuration called `name`.
     pub(super) fn new(client: Client, name: &str) -> Self {
         Self { client, name: name.to_owned() }
@@ -40,8 +40,8 @@ impl WebhookConfigurations {
     /// Writes `certificates` into the `caBundle` of every webhook, unless the object has changed since `read`. Touches
     /// and owns no other field.
     ///
-    /// Not a server-side apply: applying a field of a list item also claims ownership of the item, so a chart upgrade
-    /// that removes a webhook would fail on the leftover item with a name and a `caBundle`.
+    /// Not a server-side apply, because that also claims ownership of the list item with the field. A chart upgrade
+    /// that removes a webhook would then fail: an item with only a name and a `caBundle` would remain.
     pub(super) async fn write_ca_bundle(
         &self,
         read: &WebhookConfiguration,

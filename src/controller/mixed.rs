@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::gangs::Gangs;
 use super::publish::{FindingCode, Publisher};
 use crate::cluster::events;
-use crate::cluster::list::pages;
+use crate::cluster::list::paginate;
 use crate::cluster::request::RequestError;
 use crate::reload::Settings;
 use crate::telemetry::Metrics;
@@ -180,7 +180,7 @@ impl Scans {
 async fn members(client: &Client, namespace: &str) -> Result<HashMap<GangId, Vec<GangMember>>, RequestError> {
     let request = &Request::new(Pod::url_path(&(), Some(namespace)));
     let active = ListParams::default().fields(ACTIVE_PODS).limit(PAGE);
-    let pods = pages("list the pods of gangs", active, |parameters| async move {
+    let pods = paginate("list the pods of gangs", active, |parameters| async move {
         let page = request.list_metadata(&parameters).map_err(kube::Error::BuildRequest)?;
         client.request::<ObjectList<PodMetadata>>(page).await
     });

@@ -7,13 +7,13 @@ use tokio::task::JoinSet;
 
 use super::reconcile::Context;
 use super::watch::{Selection, watch};
-use crate::cluster::server;
+use crate::cluster::apiserver;
 use crate::reload::Settings;
 
 /// Watches pods until shutdown, and restarts the watches when the configuration selects other pods.
 pub(super) async fn supervise(context: Arc<Context>) {
     let Context { client, settings, histories, stop, .. } = &*context;
-    let supports_streaming_lists = server::supports_streaming_lists(client).await;
+    let supports_streaming_lists = apiserver::supports_streaming_lists(client).await;
     while !stop.is_cancelled() {
         let current = selections(settings);
         if current.is_empty() {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::action;
 use super::pod::WatchedPod;
 use super::publish::event_note;
-use crate::cluster::list::pages;
+use crate::cluster::list::paginate;
 use crate::cluster::request::RequestError;
 use trainmesh_core::config::Termination;
 use trainmesh_core::lifecycle::{
@@ -82,7 +82,7 @@ impl Sweeper {
             None => Api::all(self.client.clone()),
         };
         let running = ListParams::default().fields("status.phase=Running");
-        let pods = pages("list pods", running, move |parameters| {
+        let pods = paginate("list pods", running, move |parameters| {
             let api = api.clone();
             async move { api.list(&parameters).await }
         });

@@ -25,7 +25,7 @@ spec:
           containers:
           - {name: pytorch, image: i, resources: {limits: {nvidia.com/gpu: 8}}}
 ";
-const FINDING: &str = "FP031 E Worker gets eks-efa, but Master not: NCCL hangs";
+const FINDING: &str = "FP031 E Worker gets eks-efa, but not Master: NCCL hangs";
 
 #[rstest]
 #[case::lint("lint -f - --fabric eks-efa", JOB, 1, &[FINDING])]

@@ -31,8 +31,8 @@ pub enum InvalidModel {
 const BISECTIONS: u32 = 1100;
 
 impl Model {
-    /// Creates a model from the time to write a checkpoint, the mean time between failures of the whole job, and the time
-    /// from a failure until the job computes again.
+    /// Creates a model. `write_time` is the time to write a checkpoint, `mtbf` the mean time between failures of the
+    /// whole job, and `restart_time` the time from a failure until the job computes again.
     ///
     /// # Errors
     ///

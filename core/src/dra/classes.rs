@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::kind::{AcceleratorKind, DeviceKind};
 use super::selectors::{Driver, Traits, Variant};
 
-/// Known `DeviceClasses`. Classes of drivers are known without their object.
+/// Known `DeviceClasses`. The classes that drivers install are known even if their objects are not read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceClasses {
     by_name: HashMap<String, ClassEntry>,
@@ -43,16 +43,16 @@ const MAX_NAME: usize = 320;
 const NVIDIA: Driver = Driver::Accelerator(AcceleratorKind::Nvidia);
 const INTEL: Driver = Driver::Accelerator(AcceleratorKind::Intel);
 
-/// Classes by name: those that the drivers listed at `selectors::DRIVERS` install, those of dranet's examples at f258477,
-/// and Google's classes for its managed dranet (GKE documentation, "Allocate network resources by using GKE managed
-/// DRANET", 2026).
+/// Classes by name: those that the drivers listed at `selectors::DRIVERS` install, and those of dranet's examples at
+/// f258477. The classes `mrdma.google.com` and `netdev.google.com` belong to Google's managed dranet (GKE
+/// documentation, "Allocate network resources by using GKE managed DRANET", 2026).
 const CLASSES: [(&str, Traits); 25] = [
     ("gpu.nvidia.com", Traits::new(NVIDIA, None)),
     ("mig.nvidia.com", Traits::new(NVIDIA, Some(Variant::Partition))),
     ("vfio.gpu.nvidia.com", Traits::new(NVIDIA, Some(Variant::Passthrough))),
     ("compute-domain-default-channel.nvidia.com", Traits::new(Driver::ComputeDomain, None)),
     ("compute-domain-daemon.nvidia.com", Traits::new(Driver::ComputeDomain, Some(Variant::Daemon))),
-    // Before ComputeDomains.
+    // NVIDIA's driver used this class before it had ComputeDomains.
     ("imex.nvidia.com", Traits::new(Driver::ComputeDomain, None)),
     ("gpu.amd.com", Traits::new(Driver::Accelerator(AcceleratorKind::Amd), None)),
     ("gpu.intel.com", Traits::new(INTEL, None)),
@@ -100,7 +100,7 @@ impl DeviceClasses {
             return;
         }
         if let Some(resource) = &entry.extended_resource {
-            // Of two classes for one resource, the scheduler uses the newer one, and then the first by name.
+            // If two classes name the same resource, the scheduler uses the newer one; of equal age, the first by name.
             let order = |name: &str, entry: &ClassEntry| (entry.created.clone(), Reverse(name.to_owned()));
             let known = self.by_resource.get(resource);
             let known = known.and_then(|known| Some(order(known, self.by_name.get(known)?)));
@@ -111,7 +111,7 @@ impl DeviceClasses {
         self.by_name.insert(name, entry);
     }
 
-    /// Returns the kind of the devices of class `name`, of which a request selects those with `selected`.
+    /// Returns the kind of the devices of class `name` that also satisfy `selected`, the selectors of a request.
     pub(super) fn kind(&self, name: &str, selected: Traits) -> Option<DeviceKind> {
         let object = self.by_name.get(name);
         let listed = CLASSES.iter().find(|(known, _)| *known == name).map(|(_, traits)| *traits);

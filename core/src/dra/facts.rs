@@ -29,7 +29,7 @@ pub struct ClaimSpecs {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct NamespaceSpecs {
     by_name: HashMap<String, Arc<ClaimSpec>>,
-    /// True if an object that is not listed does not exist, unless some were left out.
+    /// True if `by_name` contains all objects of the namespace, unless `has_more` is set.
     is_complete: bool,
     /// True if there are more objects than are kept.
     has_more: bool,
@@ -47,10 +47,10 @@ pub struct ClaimView<'a> {
 /// The classes that are known without their objects.
 static CLASSES_OF_DRIVERS: LazyLock<DeviceClasses> = LazyLock::new(DeviceClasses::default);
 
-/// Maximum number of claims or templates per namespace: anyone who can create them decides about their number. A
-/// `ComputeDomain` brings one template for each job.
+/// Maximum number of claims or templates per namespace, because tenants can create any number of them. A
+/// `ComputeDomain` adds one template for each job.
 pub const MAX_SPECS: usize = 1000;
-/// Maximum size in bytes of all claims or all templates of a namespace in memory: 1 KiB each. Claims of vendors take a
+/// Maximum size in bytes of all claims or all templates of a namespace in memory: 1 KiB each. Claims in vendors' examples take a
 /// quarter of that.
 pub const MAX_SPECS_SIZE: usize = 1024 * MAX_SPECS;
 
@@ -75,12 +75,12 @@ impl ClaimSpecs {
     }
 
     /// Marks the objects of `namespace` as complete.
-    pub fn complete(&mut self, namespace: &str) {
+    pub fn mark_complete(&mut self, namespace: &str) {
         self.by_namespace.entry(namespace.to_owned()).or_default().is_complete = true;
     }
 
-    /// Notes that objects of `namespace` were left out: one that is not listed may exist.
-    pub fn truncate(&mut self, namespace: &str) {
+    /// Records that objects of `namespace` were left out: one that is not listed may exist.
+    pub fn mark_truncated(&mut self, namespace: &str) {
         self.by_namespace.entry(namespace.to_owned()).or_default().has_more = true;
     }
 
@@ -164,7 +164,7 @@ mod tests {
         #[case] expected: bool,
     ) {
         if let Some(namespace) = complete {
-            templates.complete(namespace);
+            templates.mark_complete(namespace);
         }
         let spec = Arc::new(ClaimSpec::channel());
         (0..count).for_each(|index| templates.insert("team-a", &index.to_string(), Arc::clone(&spec)));

@@ -11,7 +11,7 @@ pub enum DeviceKind {
     Partition,
     /// RDMA adapters.
     Adapter(AdapterKind),
-    /// Network interfaces: the claim does not show whether with RDMA.
+    /// Network interfaces; the claim does not show whether they support RDMA.
     Interface,
     /// Channels of a `ComputeDomain`, for `NVLink` between nodes.
     Channel,
@@ -19,7 +19,7 @@ pub enum DeviceKind {
     Other,
 }
 
-/// Vendor of accelerators.
+/// Product family of accelerators, such as GPUs of one vendor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceleratorKind {
     /// GPUs of NVIDIA.
@@ -36,7 +36,7 @@ pub enum AcceleratorKind {
     Tpu,
 }
 
-/// Adapters that only certain transports drive.
+/// Kind of RDMA adapters: some work only with certain transports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdapterKind {
     /// Elastic Fabric Adapter of AWS.
@@ -70,8 +70,8 @@ impl DeviceKind {
             .or_else(|| is_rdma_resource(name).then_some(Self::Adapter(AdapterKind::Any)))
     }
 
-    /// Returns the extended resources of device plugins that stand for the same devices, the usual one first. Empty for
-    /// other devices than accelerators and their partitions.
+    /// Returns the extended resources that device plugins use for the same devices, the usual one first. Returns the
+    /// prefix of the resources for partitions, and nothing for other kinds.
     #[must_use]
     pub fn accelerator_resources(self) -> &'static [&'static str] {
         match self {

@@ -27,7 +27,7 @@ struct NamedSpec {
 const VERSIONS: [&str; 3] = ["v1", "v1beta2", "v1beta1"];
 
 impl ClaimObjects {
-    /// Adds `object` if it is of a kind of dynamic resource allocation. `namespace` is that of objects without one.
+    /// Adds `object` if it is a claim, a template or a device class. An object without a namespace is in `namespace`.
     pub fn add(&mut self, object: &Value, namespace: &str) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let version = text("/apiVersion").and_then(|version| version.strip_prefix(GROUP)?.strip_prefix('/'));
@@ -46,12 +46,12 @@ impl ClaimObjects {
     }
 
     /// Adds the template for the channels of a `ComputeDomain`, which NVIDIA's driver creates.
-    pub fn add_channel(&mut self, namespace: &str, template: &str) {
+    pub fn add_channel_template(&mut self, namespace: &str, template: &str) {
         let spec = Arc::new(ClaimSpec::channel());
         self.templates.push(NamedSpec { namespace: namespace.to_owned(), name: template.to_owned(), spec });
     }
 
-    /// Returns the objects together with those of `known`, which they replace.
+    /// Returns `known` with these objects added. They replace objects of the same name.
     #[must_use]
     pub fn facts(&self, known: &ClaimFacts) -> ClaimFacts {
         let Self { classes, templates, claims } = self;

@@ -14,12 +14,12 @@ use super::count::Count;
 use super::facts::ClaimView;
 use super::kind::DeviceKind;
 use crate::pod::{Container, Pod};
-use references::{Reference, exceeds, references};
+use references::{Reference, exceeds_limit, references};
 use resolve::resolve_all;
 pub use resolve::template_devices;
 pub use uncertainty::ClaimUncertainty;
 
-/// The claims of a pod. Empty, without an allocation, if the pod has none.
+/// The claims of a pod. If the pod has none, the value uses no heap memory.
 #[derive(Clone, Debug, Default)]
 pub struct PodClaims<'a> {
     claims: Vec<PodClaim<'a>>,
@@ -45,7 +45,7 @@ pub enum ClaimSource<'a> {
     Template(&'a str),
     /// Name of a `ResourceClaim`: all pods that name it share its devices.
     Claim(&'a str),
-    /// Name of the claim within the pod, which shows no known source.
+    /// Name of the claim within the pod, if the pod names neither a template nor a claim object.
     Pod(&'a str),
 }
 
@@ -85,7 +85,9 @@ impl<'a> PodClaims<'a> {
     pub fn new(pod: Pod<'a>, view: ClaimView<'a>, is_for_adapters: impl Fn(&str) -> bool) -> Self {
         let listed = pod.spec().and_then(|spec| spec.get("resourceClaims")).and_then(Value::as_array);
         let Some(listed) = listed else { return Self::default() };
-        if listed.len() > MAX_CLAIMS || pod.containers().nth(MAX_CONTAINERS).is_some() || pod.containers().any(exceeds)
+        if listed.len() > MAX_CLAIMS
+            || pod.containers().nth(MAX_CONTAINERS).is_some()
+            || pod.containers().any(exceeds_limit)
         {
             return Self { claims: Vec::new(), too_many: true };
         }
@@ -222,7 +224,8 @@ impl<'a> PodClaim<'a> {
     }
 }
 
-/// Sums the devices of containers, except those for monitoring.
+/// Sums the devices that `fits` returns true for, except those for monitoring. Devices of an unknown class count as any
+/// number.
 fn sum<'b, 'a: 'b>(devices: impl Iterator<Item = &'b ClaimedDevices<'a>>, fits: impl Fn(DeviceKind) -> bool) -> Count {
     devices.filter(|devices| !devices.is_admin).fold(Count::ZERO, |sum, devices| match devices.kind {
         None => sum.plus(Count::UNKNOWN),

@@ -30,7 +30,7 @@ pub(super) enum Driver {
     Network,
 }
 
-/// Subset of a driver's devices. Of two, the greater is the more specific.
+/// Subset of a driver's devices, ordered from the least to the most specific.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
     /// A condition with alternatives or a negation mentions a subset.
@@ -92,7 +92,7 @@ impl Traits {
         read.map(|Selectors(traits)| traits).unwrap_or_default()
     }
 
-    /// Returns what two conditions require together.
+    /// Returns the requirements of both conditions.
     pub(super) fn and(self, other: Self) -> Self {
         Self { driver: self.driver.or(other.driver), variant: self.variant.max(other.variant) }
     }
@@ -123,7 +123,8 @@ impl Traits {
         conditions(&text).into_iter().map(Self::from_condition).fold(Self::default(), Self::and)
     }
 
-    /// Reads one of the conditions that an expression joins by `&&`. One with alternatives or a negation requires nothing.
+    /// Reads one of the conditions that an expression joins by `&&`. A condition with alternatives or a negation
+    /// requires no driver; if it mentions a variant, the variant is [`Variant::Unclear`].
     fn from_condition(text: &str) -> Self {
         if text.contains("||") || text.contains('?') || has_negation(text) {
             let literal = |fragment: &str| text.contains(fragment.trim_start_matches(['=', '(']));
@@ -156,7 +157,7 @@ fn conditions(text: &str) -> Vec<&str> {
         }
     }
     found.extend(text.get(start..));
-    // `a || b && c` has alternatives of which one joins conditions.
+    // `a || b && c` is `a || (b && c)`: the parts around `&&` are not independent conditions.
     let has_alternatives = found.iter().any(|condition| is_alternative(condition));
     if has_alternatives { vec![text] } else { found }
 }

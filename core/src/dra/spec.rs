@@ -44,7 +44,7 @@ pub const GROUP: &str = "resource.k8s.io";
 /// `ExtendedResourceClaimAnnotation` in kubernetes/api). No manifest names such a claim.
 const GENERATED: [&str; 2] =
     ["resource.kubernetes.io/pod-claim-name", "resource.kubernetes.io/extended-resource-claim"];
-/// The version in which a request has the fields of `exactly` itself.
+/// Version of the API in which the fields of `exactly` are fields of the request.
 const FLAT_VERSION: &str = "v1beta1";
 
 /// Maximum number of requests (`DeviceRequestsMaxSize` in kubernetes/api).
@@ -53,10 +53,10 @@ const MAX_REQUESTS: usize = 32;
 const MAX_ALTERNATIVES: usize = 8;
 /// Maximum number of devices of a request (`AllocationResultsMaxSize` in kubernetes/api).
 const MAX_COUNT: u64 = 32;
-/// Maximum length in bytes of all names in a claim, to bound the memory that the claims of a tenant take. Claims of
-/// vendors have a few names of 20 bytes.
+/// Maximum length in bytes of all names in a claim, to bound the memory that the claims of a tenant take. Claims in
+/// vendors' examples have a few names of 20 bytes.
 const MAX_NAMES: usize = 4096;
-/// Maximum number of alternatives in all requests of a claim, for the same reason. Claims of vendors have up to four.
+/// Maximum number of alternatives in all requests of a claim, for the same reason. Claims in vendors' examples have up to four.
 const MAX_ALL_ALTERNATIVES: usize = 64;
 
 /// Returns true if Kubernetes created the claim for a pod.
@@ -69,24 +69,24 @@ impl ClaimSpec {
     /// Reads a `ResourceClaim` of `version`, such as `v1beta1`.
     #[must_use]
     pub fn from_claim(object: &Value, version: &str) -> Self {
-        Self::of_claim(content(object), version)
+        Self::from_claim_content(content(object), version)
     }
 
     /// Reads a `ResourceClaimTemplate` of `version`, such as `v1beta1`.
     #[must_use]
     pub fn from_template(object: &Value, version: &str) -> Self {
-        Self::of_template(content(object), version)
+        Self::from_template_content(content(object), version)
     }
 
     /// Reads the content of a `ResourceClaim` of `version`.
     #[must_use]
-    pub fn of_claim(content: ClaimContent, version: &str) -> Self {
+    pub fn from_claim_content(content: ClaimContent, version: &str) -> Self {
         Self::bounded(content.claim_requests(version))
     }
 
     /// Reads the content of a `ResourceClaimTemplate` of `version`.
     #[must_use]
-    pub fn of_template(content: ClaimContent, version: &str) -> Self {
+    pub fn from_template_content(content: ClaimContent, version: &str) -> Self {
         Self::bounded(content.template_requests(version))
     }
 

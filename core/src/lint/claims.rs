@@ -31,7 +31,8 @@ pub(super) fn has_adapter<'a>(container: Container<'a>, claims: &PodClaims<'a>) 
     rdma::requested_adapters(container).next().is_some() || claimed_adapters(container, claims).next().is_some()
 }
 
-/// Returns the names of the classes of adapters that `container` claims, or of the template if its class is unknown.
+/// Returns the device class of each adapter that `container` claims, or the name of the claim's source if the class is
+/// unknown.
 pub(super) fn claimed_adapters<'a, 'b>(
     container: Container<'a>,
     claims: &'b PodClaims<'a>,

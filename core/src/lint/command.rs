@@ -23,7 +23,7 @@ pub(super) struct CommandSettings<'a> {
     pub(super) settings: Vec<CommandSetting<'a>>,
     /// True if the command runs `mpirun`.
     pub(super) runs_mpirun: bool,
-    /// True if an expansion names the variables that `mpirun` passes.
+    /// True if a shell expansion determines which variables `mpirun` passes, so that their names are unknown.
     pub(super) passes_unknown: bool,
 }
 

@@ -66,12 +66,12 @@ pub(super) fn domain_size(context: &CheckContext<'_>, findings: &mut FindingSink
     }
 }
 
-/// FP040: a domain without use, or one that may be split.
+/// FP040: a `ComputeDomain` that has no effect, or whose pods may run in different `NVLink` domains.
 pub(super) fn domain_placement(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some((domain, pods)) = domain(context).filter(|(domain, _)| is_claimed(context, domain)) else { return };
     let name = &domain.name;
     if context.input.member.is_some() && pods == Some(1) {
-        findings.push("/spec/resourceClaims", format!("ComputeDomain {name} for a single pod"));
+        findings.push("/spec/resourceClaims", format!("ComputeDomain {name} has no effect: only one pod claims it"));
         return;
     }
     for container in context.gpu_containers().filter(|container| container.gpus.is_less_than(NODE_GPUS)) {
@@ -103,7 +103,7 @@ fn uses_rdma_or_gpu(value: &str) -> bool {
     value.starts_with('^') || value.split(',').any(|transport| rdma.iter().any(|prefix| transport.starts_with(prefix)))
 }
 
-/// Returns true if something may keep the pods of the job together.
+/// Returns true if a node selector, an affinity or a scheduler may keep the pods of the job together.
 fn has_topology(context: &CheckContext<'_>) -> bool {
     let pod = context.input.pod;
     let selector = context.spec("nodeSelector").and_then(Value::as_object);

@@ -45,7 +45,8 @@ pub(super) fn invalid_device_count(context: &CheckContext<'_>, findings: &mut Fi
     }
 }
 
-/// Returns true if `resource` is an extended resource: its domain is not one of Kubernetes itself.
+/// Returns true if `resource` is an extended resource: one whose domain does not belong to Kubernetes, or one that
+/// stands for a device class (KEP-5004).
 fn is_extended_resource(resource: &str) -> bool {
     resource
         .split_once('/')

@@ -76,8 +76,9 @@ pub(super) fn gloo_on_host_network(context: &CheckContext<'_>, findings: &mut Fi
     }
     for container in context.gpu_containers() {
         let settings = &container.settings;
-        let is_hidden = container.spec.raw().get("envFrom").is_some();
-        if settings.get(GLOO).is_some() || is_hidden || !runs_torch(context, container) {
+        // `envFrom` may set the variable.
+        let has_env_from = container.spec.raw().get("envFrom").is_some();
+        if settings.get(GLOO).is_some() || has_env_from || !runs_torch(context, container) {
             continue;
         }
         let message = format!("{}: hostNetwork without {GLOO}", container.display_name());

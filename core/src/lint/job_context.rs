@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::claims::{channels, claimed_adapters, read_claims, uses_accelerators};
 use super::command::CommandSettings;
-use super::network::shares_addresses;
+use super::network::shares_gid_table;
 use super::rdma;
 use super::role_fabrics::Deviation;
 use crate::dra::{ClaimSource, ClaimView};
@@ -26,8 +26,8 @@ pub struct JobContext {
     pub(super) claim_templates: BTreeMap<String, Option<u64>>,
     /// `ResourceClaims`, each with the number of pods that share its accelerators; `None` if unknown.
     pub(super) shared_claims: BTreeMap<String, Option<u64>>,
-    /// True if pods of a role share their adapters' address tables with others.
-    pub(super) shares_addresses: bool,
+    /// True if pods of a role share the GID tables of their adapters with other pods.
+    pub(super) shares_gid_table: bool,
     /// The first role whose fabric differs from that of another role.
     pub(super) deviation: Option<Deviation>,
 }
@@ -40,7 +40,7 @@ impl JobContext {
         let mut job = Self::default();
         for (pod, replicas) in pods {
             let claims = read_claims(pod, None, view);
-            job.shares_addresses |= shares_addresses(pod);
+            job.shares_gid_table |= shares_gid_table(pod);
             for container in pod.containers() {
                 let command = CommandSettings::parse(container);
                 job.passes_unknown |= command.passes_unknown;

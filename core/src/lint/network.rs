@@ -67,9 +67,9 @@ fn attachments(context: &CheckContext<'_>) -> Option<Vec<Attachment>> {
     Some(attachments.collect())
 }
 
-/// Returns true if the pod shares the address table of its adapters with other pods, so that indexes in it differ from
-/// pod to pod: by macvlan or ipvlan, or by a shared device plugin.
-pub(super) fn shares_addresses(pod: Pod<'_>) -> bool {
+/// Returns true if the pod shares the GID table of its adapters with other pods: with macvlan, ipvlan or a shared
+/// device plugin. The index of a pod's GID then differs from pod to pod.
+pub(super) fn shares_gid_table(pod: Pod<'_>) -> bool {
     let networks = pod.annotation(MULTUS).unwrap_or_default();
     let is_shared = |container| rdma::requested_adapters(container).any(|(name, _)| rdma::is_shared(name));
     ["macvlan", "ipvlan"].iter().any(|plugin| networks.contains(plugin)) || pod.containers().any(is_shared)
@@ -85,7 +85,9 @@ pub(super) fn missing_secondary_network(context: &CheckContext<'_>, findings: &m
         return;
     }
     for container in &context.containers {
-        if let Some((adapter, _)) = container.adapters.iter().find(|(adapter, _)| is_shared(adapter, profile)) {
+        if let Some((adapter, _)) =
+            container.adapters.iter().find(|(adapter, _)| is_shared_by_profile(adapter, profile))
+        {
             let message = format!("{}: {adapter} over RoCE without a secondary network", container.display_name());
             findings.push("/metadata/annotations", message);
         }
@@ -93,7 +95,7 @@ pub(super) fn missing_secondary_network(context: &CheckContext<'_>, findings: &m
 }
 
 /// Returns true if several pods share the adapter: the profile's count does not depend on the number of accelerators.
-fn is_shared(adapter: &str, profile: &Profile) -> bool {
+fn is_shared_by_profile(adapter: &str, profile: &Profile) -> bool {
     let resource = profile.resources.iter().find(|resource| resource.name.as_str() == adapter);
     resource.is_some_and(|resource| {
         matches!(&resource.amount, Amount::Devices { mode, .. } if *mode != ResourceMode::PerGpu)

@@ -47,7 +47,7 @@ pub(super) fn check(
     for (map, location) in [("labels", Location::PodLabel), ("annotations", Location::PodAnnotation)] {
         let entries = pod.metadata().and_then(|metadata| metadata.get(map)).and_then(Value::as_object);
         for (key, value) in entries.into_iter().flatten() {
-            let Some(problem) = value.as_str().and_then(|value| scope.reported(location, key, value)) else { continue };
+            let Some(problem) = value.as_str().and_then(|value| scope.message(location, key, value)) else { continue };
             findings.push(PointerBuf::from_tokens(["metadata", map, key]).to_string(), problem);
         }
     }
@@ -59,7 +59,7 @@ pub(super) fn check(
     for (key, value) in namespace_labels {
         // The label of the pod takes precedence.
         let is_overridden = key == keys::MESH_TRAFFIC && pod.label(key).is_some();
-        let problem = scope.reported(Location::NamespaceLabel, key, value).filter(|_| !is_overridden);
+        let problem = scope.message(Location::NamespaceLabel, key, value).filter(|_| !is_overridden);
         if let Some(problem) = problem {
             findings.push(NAMESPACE_FIELD, problem);
         }
@@ -96,7 +96,7 @@ pub(super) fn check_namespace(labels: &BTreeMap<String, String>, profiles: &Prof
 impl KeyScope {
     /// Returns the message about an entry. Unknown values of `mesh-traffic` are left to the rule `mesh.traffic`, which
     /// refuses them with a warning, unless it does not run.
-    fn reported(self, location: Location, key: &str, value: &str) -> Option<String> {
+    fn message(self, location: Location, key: &str, value: &str) -> Option<String> {
         let is_traffic = key == keys::MESH_TRAFFIC && location != Location::PodAnnotation;
         let problem = match Traffic::parse(value).filter(|_| is_traffic) {
             Some(mode) => self.ambient_problem(key, mode),

@@ -79,9 +79,9 @@ pub(super) fn no_gpudirect(context: &CheckContext<'_>, findings: &mut FindingSin
     }
 }
 
-/// FP041: several pods of a job, each with a part of a node, may share a node. This includes pods with one GPU: NCCL
-/// identifies a node by the hostname, which differs between pods, together with the boot ID (NVIDIA/nccl,
-/// `src/misc/utils.cc`, `getHostHash` at 73cf112295c3, 2026-06-04).
+/// FP041: several pods of a job, each with a part of a node, may share a node. This includes pods with one GPU. NCCL
+/// identifies a node by the hostname, which differs between pods, and the boot ID (NVIDIA/nccl, `src/misc/utils.cc`,
+/// `getHostHash` at 73cf112295c3, 2026-06-04).
 pub(super) fn parts_of_a_node(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let Some(nodes) = context.input.cluster.nodes.filter(|_| context.has_several_pods() && !spreads_pods(context))
     else {

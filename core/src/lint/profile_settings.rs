@@ -6,13 +6,13 @@ use crate::finding::{Finding, Severity};
 
 /// Field with the settings that trainmesh writes into NCCL's configuration file.
 const CONF: &str = "/metadata/annotations/trainmesh.dev~1nccl-conf";
-/// List with the variables of a container.
+/// Part of the JSON pointer of a container's environment variable.
 const ENV: &str = "/env/";
 /// How to fix a setting of a profile.
 const FIX: &str = "change it in the fabric profile";
 
-/// Attributes findings about settings that are only in the patched pod to `profile`. Removes those that are for information:
-/// the profile has the setting on purpose.
+/// Attributes findings about settings that only the patched pod has to `profile`. Removes those of severity
+/// information, because the profile has the setting on purpose.
 pub(super) fn attribute(input: &LintInput<'_>, profile: &Profile, findings: &mut Vec<Finding>) {
     let is_of_profile = |finding: &Finding| {
         let field = &finding.subject;

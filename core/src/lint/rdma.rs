@@ -33,7 +33,7 @@ pub(super) fn is_mellanox(resource: &str) -> bool {
         || ["mlnx", "mlx"].iter().any(|part| name.contains(part))
 }
 
-/// Returns true if pods share the adapter behind `resource`, so that its address table differs from pod to pod.
+/// Returns true if pods share the adapter behind `resource`, so that its GID table differs from pod to pod.
 pub(super) fn is_shared(resource: &str) -> bool {
     resource.split_once('/').is_some_and(|(_, name)| name.contains("shared"))
 }

@@ -69,7 +69,7 @@ fn deviation(roles: &[DecidedRole<'_>]) -> Option<Deviation> {
     let more = others.len().saturating_sub(MAX_NAMED);
     let named: Vec<&str> = others.iter().take(MAX_NAMED).copied().collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let message = format!("{with} gets {profile}, but {}{more} not: NCCL hangs", named.join(", "));
+    let message = format!("{with} gets {profile}, but not {}{more}: NCCL hangs", named.join(", "));
     Some(Deviation { role: (*first).to_owned(), message })
 }
 
@@ -131,15 +131,15 @@ mod tests {
     #[case::same(&[("Master", Reason::FabricAdded, EFA, 8), ("Worker", Reason::FabricPresent, "eks-efa", 8)], None)]
     #[case::refused(
         &[("Master", Reason::FabricContradicted, "eks-efa: x", 8), ("Worker", Reason::FabricAdded, EFA, 8)],
-        Some(("Master", "Worker gets eks-efa, but Master not: NCCL hangs"))
+        Some(("Master", "Worker gets eks-efa, but not Master: NCCL hangs"))
     )]
     #[case::too_few(
         &[("Worker", Reason::FabricAdded, EFA, 8), ("Evaluator", Reason::TooFewAccelerators, "eks-efa", 1)],
-        Some(("Evaluator", "Worker gets eks-efa, but Evaluator not: NCCL hangs"))
+        Some(("Evaluator", "Worker gets eks-efa, but not Evaluator: NCCL hangs"))
     )]
     #[case::another_profile(
         &[("A", Reason::FabricAdded, EFA, 8), ("B", Reason::FabricFellBack, "eks-efa: x", 8), ("C", Reason::FabricOptedOut, "", 8)],
-        Some(("B", "A gets eks-efa, but B, C not: NCCL hangs"))
+        Some(("B", "A gets eks-efa, but not B, C: NCCL hangs"))
     )]
     #[case::launcher(&[("Launcher", Reason::NoAccelerator, "eks-efa", 0), ("Worker", Reason::FabricAdded, EFA, 8)], None)]
     #[case::opted_out_without_accelerators(&[("a", Reason::PodOptedOut, "", 0), ("b", Reason::FabricAdded, EFA, 8)], None)]
@@ -147,7 +147,7 @@ mod tests {
     #[case::many(
         &[("A", Reason::FabricAdded, EFA, 8), ("B", Reason::FabricGuarded, "", 8), ("C", Reason::FabricGuarded, "", 8),
           ("D", Reason::FabricGuarded, "", 8), ("E", Reason::FabricGuarded, "", 8), ("F", Reason::FabricGuarded, "", 8)],
-        Some(("B", "A gets eks-efa, but B, C, D, E and 1 more not: NCCL hangs"))
+        Some(("B", "A gets eks-efa, but not B, C, D, E and 1 more: NCCL hangs"))
     )]
     fn one_role_is_reported_for_the_job(
         #[case] roles: &[(&str, Reason, &str, u64)],

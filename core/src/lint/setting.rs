@@ -1,5 +1,5 @@
-//! Settings that the processes of a container see, as far as the pod shows them: the environment, the configuration file
-//! that trainmesh mounts for NCCL, and settings in the command.
+//! Settings that the processes of a container see, as far as the pod shows them. They come from the environment, from
+//! the configuration file that trainmesh mounts for NCCL, and from the command.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! Values of NCCL variables: FP003 to FP005, FP009 to FP011, FP044.
 
 use super::context::CheckContext;
-use super::network::shares_addresses;
+use super::network::shares_gid_table;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::fabric::nccl::{DeviceList, MAX_SOCKETS, ValueKind, is_c_integer, parse_c_integer, variable};
@@ -9,8 +9,8 @@ use crate::finding::Severity;
 
 /// Number of adapters above which a name with one digit can be the prefix of another: `mlx5_1` and `mlx5_10`.
 const TWO_DIGIT_ADAPTERS: u64 = 10;
-/// Variables whose value NCCL passes to the adapter unchanged.
-const ADAPTER_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
+/// Variables for which the adapter or NCCL rejects a number out of range.
+const BOUNDED_NUMBERS: [&str; 2] = ["NCCL_IB_RETRY_CNT", "NCCL_IB_QPS_PER_CONNECTION"];
 /// Exponent of the time that an adapter waits for an acknowledgment.
 const TIMEOUT: &str = "NCCL_IB_TIMEOUT";
 /// Prefixes of adapter names: kernel names of the drivers, and the persistent names of rdma-core
@@ -61,7 +61,7 @@ pub(super) fn non_numeric_switch(context: &CheckContext<'_>, findings: &mut Find
 pub(super) fn out_of_range(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         let settings = &container.settings;
-        for name in ADAPTER_NUMBERS {
+        for name in BOUNDED_NUMBERS {
             let Some(range) = variable(name).and_then(|variable| variable.kind.range()) else { continue };
             if let Some(value) = settings.number(name).filter(|value| !range.contains(value)) {
                 let (min, max) = (range.start(), range.end());
@@ -112,7 +112,8 @@ pub(super) fn ambiguous_adapter(context: &CheckContext<'_>, findings: &mut Findi
     }
 }
 
-/// Returns true if `device` ends in exactly one digit other than 0. No adapter is called `mlx5_00`.
+/// Returns true if `device` ends in exactly one digit from 1 to 3. NCCL uses at most 32 adapters, so only these can be
+/// the start of a number with two digits.
 fn ends_in_one_digit(device: &str) -> bool {
     let mut end = device.chars().rev();
     end.next().is_some_and(|last| ('1'..='3').contains(&last)) && !end.next().is_some_and(|last| last.is_ascii_digit())
@@ -144,9 +145,9 @@ pub(super) fn gid_index(context: &CheckContext<'_>, findings: &mut FindingSink<'
     for container in &context.containers {
         if let Some(index) = container.settings.number("NCCL_IB_GID_INDEX").filter(|index| *index >= 0) {
             let message = format!("{}: NCCL_IB_GID_INDEX={index} overrides NCCL's detection", container.display_name());
-            let by_job = context.input.job.is_some_and(|job| job.shares_addresses);
+            let by_job = context.input.job.is_some_and(|job| job.shares_gid_table);
             let severity =
-                if by_job || shares_addresses(context.input.pod) { Severity::Warning } else { Severity::Info };
+                if by_job || shares_gid_table(context.input.pod) { Severity::Warning } else { Severity::Info };
             findings.push_as(severity, container.settings.field("NCCL_IB_GID_INDEX"), message);
         }
     }

@@ -81,7 +81,7 @@ impl ManifestContext {
                 let namespace = text("/metadata/namespace").unwrap_or(namespace).to_owned();
                 let domain = ComputeDomain::parse(&document.value);
                 if let Some(domain) = &domain {
-                    self.claims.add_channel(&namespace, &domain.template);
+                    self.claims.add_channel_template(&namespace, &domain.template);
                 }
                 self.compute_domains.entry(namespace).or_default().extend(domain);
             }
@@ -93,7 +93,7 @@ impl ManifestContext {
     /// Adds `document` if it is a training runtime, and replaces the one with the same name. Returns true if it is one.
     /// `namespace` is the namespace of documents without one.
     pub fn add_runtime_manifest(&mut self, document: &Document, namespace: &str) -> bool {
-        let reference = RuntimeReference::of_runtime(&document.value, namespace);
+        let reference = RuntimeReference::from_runtime(&document.value, namespace);
         reference.map(|reference| self.add_runtime(reference, document.value.clone())).is_some()
     }
 

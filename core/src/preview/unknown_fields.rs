@@ -22,7 +22,7 @@ pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: 
     let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let messages: Vec<(String, String)> = match decoder(api_version, kind) {
         Some(decode) => {
-            let found = Probe::run_outside(POD_TEMPLATE, value, decode);
+            let found = Probe::run_excluding(POD_TEMPLATE, value, decode);
             let messages = found.iter().map(|(path, problem)| {
                 let path: String = path.iter().map(Step::to_string).collect();
                 let message =

@@ -27,7 +27,7 @@ impl Preview {
             manifest_context::validate(&document.value)?;
             return Ok(DocumentPreview::Namespace(namespace::label_warnings(document, &self.config.fabric)));
         }
-        if generic::is_copy(api_version, kind) {
+        if generic::creates_no_pods(api_version, kind) {
             return Ok(DocumentPreview::Skipped(format!("{name} creates no pods")));
         }
         let templates = generic::templates(&document.value);

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use super::PodIdentity;
 use crate::pod::{Container, ContainerKind, Pod};
 
-/// Maximum length in bytes of a cluster specification that is parsed: the parsed value takes a multiple of it. A longer
-/// one lists hundreds of hosts.
+/// Maximum length in bytes of a cluster specification that is parsed, because the parsed value takes several times as
+/// much memory. A longer one lists hundreds of hosts, so its pod counts as having peers.
 const MAX_CLUSTER_JSON: usize = 32 * 1024;
 
 /// Gang properties of the pods of a kind.
@@ -16,7 +16,7 @@ pub struct GangTraits {
     /// Returns an identifier that the pods of one gang share and that is unique in their namespace; `None` if unknown.
     pub id: for<'a> fn(Pod<'a>, PodIdentity<'a>) -> Option<Cow<'a, str>>,
     /// Fields in which the operator writes the number of pods.
-    pub size: &'static [SizeSource],
+    pub size_sources: &'static [SizeSource],
     /// Roles, as in the operator's labels, that prepare, launch or evaluate the collective work without taking part in
     /// it.
     pub auxiliary_roles: &'static [&'static str],
@@ -45,7 +45,8 @@ pub fn has_ssh_ranks(container: Container<'_>, member: Option<PodIdentity<'_>>) 
     member.is_some_and(by_role) || runs_sshd(container)
 }
 
-/// Returns true if `container` runs sshd. Words end at whitespace and at shell operators.
+/// Returns true if `container` runs sshd. Words end at whitespace, shell operators and slashes, so that
+/// `/usr/sbin/sshd` contains the word `sshd`.
 fn runs_sshd(container: Container<'_>) -> bool {
     let is_separator = |character: char| character.is_whitespace() || ";&|/".contains(character);
     container.command_line().any(|words| words.split(is_separator).any(|word| word == "sshd"))
@@ -53,7 +54,7 @@ fn runs_sshd(container: Container<'_>) -> bool {
 
 impl GangTraits {
     /// Properties of pods that are not part of a gang.
-    pub const NONE: Self = Self { id: |_, _| None, size: &[], auxiliary_roles: &[], ssh_roles: &[] };
+    pub const NONE: Self = Self { id: |_, _| None, size_sources: &[], auxiliary_roles: &[], ssh_roles: &[] };
     /// Properties of pods that have the same controlling owner.
     pub const BY_OWNER: Self = Self { id: |pod, _| owner_uid(pod), ..Self::NONE };
     /// Properties of pods that share the name of their workload, but not their owner.
@@ -107,7 +108,8 @@ fn max_count(text: &str) -> u64 {
     text.split(':').filter_map(|part| part.trim().parse().ok()).max().unwrap_or_default()
 }
 
-/// Returns the number of hosts in a cluster specification; 0 if it is invalid.
+/// Returns the number of hosts in a cluster specification: 0 if it is invalid, `usize::MAX` if it is longer than
+/// [`MAX_CLUSTER_JSON`].
 fn host_count(text: &str) -> usize {
     if text.len() > MAX_CLUSTER_JSON {
         return usize::MAX;

@@ -9,9 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Manifest, RolePod};
 
-/// Kinds that contain copies of pod templates or templates for other objects, but create no pods themselves: API group
-/// and kind.
-const COPIES: [(&str, &str); 5] = [
+/// Kinds whose objects contain pod templates, but create no pods from them: API group and kind.
+const KINDS_WITHOUT_PODS: [(&str, &str); 5] = [
     ("", "PodTemplate"),
     ("apps", "ControllerRevision"),
     ("kueue.x-k8s.io", "Workload"),
@@ -19,12 +18,13 @@ const COPIES: [(&str, &str); 5] = [
     ("trainer.kubeflow.org", "TrainingRuntime"),
 ];
 
-/// Fields of an object in which no template is searched.
+/// Top-level fields of an object that are not searched for templates.
 const NOT_SEARCHED: [&str; 4] = ["apiVersion", "kind", "metadata", "status"];
 
 /// Maximum number of templates that are shown: more roles than any known kind has.
 const MAX_TEMPLATES: usize = 64;
-/// Maximum nesting of a template in its object. The deepest known one, in a list of objects in an object, has 10 levels.
+/// Maximum nesting depth of a template in its object. The deepest known template, in an object that contains a list of
+/// other objects, is at level 10.
 const MAX_DEPTH: usize = 20;
 
 /// A pod template in an object of any kind.
@@ -34,8 +34,8 @@ pub(crate) struct Template<'manifest> {
     pub(crate) path: String,
     /// Template: `metadata` and `spec`.
     pub(crate) value: &'manifest Value,
-    /// Field `replicas` beside the template. `None` if there is none, or if an outer object also has one, because their
-    /// meanings are unknown.
+    /// Field `replicas` beside the template; `None` if there is none. Also `None` if an outer object has one, because
+    /// it is unknown how the two numbers combine.
     pub(crate) replicas: Option<&'manifest Value>,
 }
 
@@ -46,10 +46,10 @@ struct Search<'manifest> {
     depth: usize,
 }
 
-/// Returns true if objects of this kind contain copies of templates but create no pods.
-pub(crate) fn is_copy(api_version: &str, kind: &str) -> bool {
+/// Returns true if objects of this kind contain pod templates, but create no pods from them.
+pub(crate) fn creates_no_pods(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    COPIES.contains(&(group, kind))
+    KINDS_WITHOUT_PODS.contains(&(group, kind))
 }
 
 /// Returns the pod templates in an object, in the order of the text, [`MAX_TEMPLATES`] at most.
@@ -63,7 +63,7 @@ pub(crate) fn templates(object: &Value) -> Vec<Template<'_>> {
     search.found
 }
 
-/// Renders one role for each pod template of an object of any kind. The roles have the paths of their templates.
+/// Renders one role for each pod template of an object of any kind. Each role is named after the path of its template.
 pub(crate) fn roles(manifest: &Manifest<'_>) -> Vec<RolePod> {
     templates(manifest.raw).iter().map(|template| role(template, manifest.namespace)).collect()
 }
@@ -217,8 +217,12 @@ mod tests {
     #[case::kueue("kueue.x-k8s.io/v1beta1", "Workload", true)]
     #[case::core("v1", "PodTemplate", true)]
     #[case::another_group("example.com/v1", "PodTemplate", false)]
-    fn copies_are_known_by_group_and_kind(#[case] api_version: &str, #[case] kind: &str, #[case] expected: bool) {
-        assert_eq!(is_copy(api_version, kind), expected);
+    fn kinds_without_pods_are_known_by_group_and_kind(
+        #[case] api_version: &str,
+        #[case] kind: &str,
+        #[case] expected: bool,
+    ) {
+        assert_eq!(creates_no_pods(api_version, kind), expected);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub const IDENTITY_LABELS: [&str; 40] = [
 
 /// The size sources of all kinds.
 static SIZE_SOURCES: LazyLock<Vec<SizeSource>> =
-    LazyLock::new(|| KINDS.iter().flat_map(|kind| kind.gang.size).copied().collect());
+    LazyLock::new(|| KINDS.iter().flat_map(|kind| kind.gang.size_sources).copied().collect());
 
 /// Returns the kind for the `apiVersion` and `kind` of a manifest.
 #[must_use]
@@ -64,8 +64,8 @@ pub fn find(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     KINDS.iter().copied().find(|known| known.kind == kind && known.group == group && known.versions.contains(&version))
 }
 
-/// Returns the kind of the same name in the same API group, regardless of the version and of case: of several, the one
-/// whose version is the most similar.
+/// Returns the kind of the same name in the same API group, regardless of case and version. If there are several,
+/// returns the one with the most similar version.
 #[must_use]
 pub fn find_other_version(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -91,8 +91,8 @@ pub fn is_auxiliary_role(member: PodIdentity<'_>) -> bool {
     member.role.is_some_and(|role| KINDS.iter().any(|kind| kind.gang.auxiliary_roles.contains(&role)))
 }
 
-/// Returns true if `pod`, which belongs to `member`'s workload, is known to be one of several. Considers the size
-/// sources of every kind: a `JobSet` can run what a `PyTorchJob` runs.
+/// Returns true if `pod`, which belongs to `member`'s workload, is known to have peers. Considers the size sources of
+/// every kind, because a `JobSet` can set the variables of a `PyTorchJob`.
 #[must_use]
 pub fn has_peers(pod: Pod<'_>, member: PodIdentity<'_>) -> bool {
     member.index.is_some_and(|index| index > 0) || SizeSource::any_indicates_peers(&SIZE_SOURCES, pod)

@@ -73,12 +73,12 @@ impl RuntimeReference {
     pub fn all(object: &Value, namespace: &str) -> Vec<Self> {
         let components = object.pointer("/spec/components").and_then(Value::as_array).into_iter().flatten();
         let objects = components.filter_map(|component| component.get("template")).chain([object]);
-        objects.filter_map(|object| Self::of(object, namespace)).collect()
+        objects.filter_map(|object| Self::from_train_job(object, namespace)).collect()
     }
 
-    /// Returns the reference to `object` if it is a runtime. `namespace` is that of objects without one.
+    /// Returns the reference to `object` if it is a runtime. An object without a namespace is in `namespace`.
     #[must_use]
-    pub fn of_runtime(object: &Value, namespace: &str) -> Option<Self> {
+    pub fn from_runtime(object: &Value, namespace: &str) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let (group, _) = text("/apiVersion")?.split_once('/')?;
         let namespace = match text("/kind")? {
@@ -90,7 +90,7 @@ impl RuntimeReference {
         Some(Self { namespace, name: text("/metadata/name")?.to_owned() })
     }
 
-    fn of(object: &Value, namespace: &str) -> Option<Self> {
+    fn from_train_job(object: &Value, namespace: &str) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
         let (group, _) = text("/apiVersion")?.split_once('/')?;
         if group != TRAINER_GROUP || text("/kind")? != "TrainJob" {

@@ -31,8 +31,8 @@ const GROUPS: [(&str, &[&str]); 3] = [
         ],
     ),
 ];
-/// Kinds that are no workloads, but whose name is similar to one of their group.
-const OTHERS: [(&str, &str); 1] = [("grove.io", "PodClique")];
+/// Kinds that are not workloads, but whose names resemble a workload kind of their group.
+const NOT_MISSPELLED: [(&str, &str); 1] = [("grove.io", "PodClique")];
 
 /// Returns the kind that a misspelled `kind` of the same API group probably means. Returns `None` if the kind exists, or may
 /// exist.
@@ -40,7 +40,7 @@ pub(crate) fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str
     let group = group_of(api_version);
     // `kubectl get` never writes kinds such as PodList, but they exist.
     let item = kind.strip_suffix("List").unwrap_or(kind);
-    if OTHERS.contains(&(group, item)) {
+    if NOT_MISSPELLED.contains(&(group, item)) {
         return None;
     }
     let of_kubernetes = GROUPS.iter().find(|(name, _)| *name == group).map(|(_, kinds)| kinds.to_vec());

@@ -1,8 +1,9 @@
 //! Renders a pod from a pod template: functions that all kinds share.
 //!
-//! A kind reads its manifest through [`Field`], determines the [`Owner`] of its pods, creates a [`Draft`] from the pod
-//! template, and adds the operator's fields with the functions of [`edit`] and [`env`](mod@env). [`name`] contains the
-//! placeholders for names, UIDs and hashes that exist only in a cluster. [`member`](super::member) identifies the pods.
+//! A kind reads its manifest through [`Field`] and determines the [`Owner`] of its pods. It creates a [`Draft`] from
+//! the pod template, and adds the operator's fields with the functions of [`edit`] and [`env`](mod@env). [`name`]
+//! contains the placeholders for names, UIDs and hashes that exist only in a cluster. [`identity`](super::identity)
+//! identifies the pods.
 
 mod draft;
 mod edit;

@@ -1,8 +1,8 @@
 //! Probes, with one dry run per namespace, whether namespaces without a Pod Security label admit what fabric profiles
 //! add.
 //!
-//! No API exposes the cluster-wide default in the apiserver's `AdmissionConfiguration`. So `doctor` creates a pod
-//! that level `baseline` forbids as a dry run, with the user's permissions. Only a denial by Pod Security or by the
+//! No API exposes the cluster-wide default in the apiserver's `AdmissionConfiguration`. So `doctor` sends a dry run
+//! with the user's permissions: it creates a pod that level `baseline` forbids. Only a denial by Pod Security or by the
 //! security context constraints of `OpenShift` is conclusive; any other response leaves the level unknown.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use super::super::request::{RequestError, send};
-use super::Namespaces;
+use super::LabelsByNamespace;
 use trainmesh_core::config::{Fabric, PodSecurityDefault};
 use trainmesh_core::doctor::{PodSecurityProbe, ProbeResult, Readable};
 use trainmesh_core::keys;
@@ -31,7 +31,7 @@ const PROBE: &str = "trainmesh-doctor-probe";
 pub(super) async fn probe(
     client: &Client,
     fabric: &Fabric,
-    namespaces: &Readable<Namespaces>,
+    namespaces: &Readable<LabelsByNamespace>,
     installation: &Installation,
 ) -> Readable<PodSecurityProbe> {
     let all = match namespaces {

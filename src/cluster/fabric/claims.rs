@@ -27,7 +27,7 @@ use trainmesh_core::dra::{
     ClaimContent, ClaimFacts, ClaimSpec, ClaimSpecs, DeviceClass, DeviceClasses, GROUP, MAX_SPECS, MAX_SPECS_SIZE,
 };
 
-/// Reads the content of an object of a version.
+/// Creates the spec of a claim or template from its content and the version of the API.
 type Read = fn(ClaimContent, &str) -> ClaimSpec;
 
 /// Kinds with their plurals.
@@ -35,13 +35,14 @@ const CLASS: (&str, &str) = ("DeviceClass", "deviceclasses");
 const TEMPLATE: (&str, &str) = ("ResourceClaimTemplate", "resourceclaimtemplates");
 const CLAIM: (&str, &str) = ("ResourceClaim", "resourceclaims");
 
-/// Version that the webhook watches, since Kubernetes 1.34. Older clusters do not enable any version by default.
+/// Version that the webhook watches. Clusters serve it by default since Kubernetes 1.34; older clusters serve no
+/// version by default.
 const VERSION: &str = "v1";
 /// Versions that the preview tries, newest first.
 const VERSIONS: [&str; 3] = [VERSION, "v1beta2", "v1beta1"];
 
-/// Page size for claims and templates: any user can create objects of 1.5 MiB, the limit of etcd, and a page is buffered
-/// as text before it is decoded.
+/// Page size for claims and templates. Any user can create objects of 1.5 MiB, the limit of etcd, and a page is
+/// buffered as text before it is decoded.
 const PAGE: u32 = 10;
 
 /// Time for which changes are collected: users create a template immediately before its first pod.
@@ -51,8 +52,8 @@ const DEBOUNCE: Duration = Duration::from_millis(10);
 pub(super) fn updates(client: &Client) -> [BoxStream<'static, Update>; 3] {
     [
         classes(client),
-        specs(client, TEMPLATE, ClaimSpec::of_template, |facts| &mut facts.claims.templates),
-        specs(client, CLAIM, ClaimSpec::of_claim, |facts| &mut facts.claims.claims),
+        specs(client, TEMPLATE, ClaimSpec::from_template_content, |facts| &mut facts.claims.templates),
+        specs(client, CLAIM, ClaimSpec::from_claim_content, |facts| &mut facts.claims.claims),
     ]
 }
 
@@ -80,7 +81,7 @@ fn specs(
 }
 
 /// Lists the objects for pods in `namespaces`, as far as permissions allow.
-pub(super) async fn survey(client: &Client, namespaces: &BTreeSet<String>) -> ClaimFacts {
+pub(super) async fn list_facts(client: &Client, namespaces: &BTreeSet<String>) -> ClaimFacts {
     let classes = list_all(client, None, CLASS).await.map(|(_, objects)| {
         Arc::new(collect_classes(
             objects.iter().filter_map(|object: &DynamicObject| DeviceClass::parse(&content(object))),
@@ -88,8 +89,8 @@ pub(super) async fn survey(client: &Client, namespaces: &BTreeSet<String>) -> Cl
     });
     ClaimFacts {
         classes,
-        templates: list_specs(client, namespaces, TEMPLATE, ClaimSpec::of_template).await,
-        claims: list_specs(client, namespaces, CLAIM, ClaimSpec::of_claim).await,
+        templates: list_specs(client, namespaces, TEMPLATE, ClaimSpec::from_template_content).await,
+        claims: list_specs(client, namespaces, CLAIM, ClaimSpec::from_claim_content).await,
     }
 }
 
@@ -102,7 +103,7 @@ async fn list_specs(
     let mut specs = ClaimSpecs::default();
     for namespace in namespaces {
         let Some((version, objects)) = list_all(client, Some(namespace), kind).await else { continue };
-        specs.complete(namespace);
+        specs.mark_complete(namespace);
         for object in &objects {
             if let Some(spec) = reduce_spec(object, version, read) {
                 specs.insert(namespace, &object.name_any(), spec);
@@ -145,7 +146,7 @@ fn view_specs(known: Option<Known<'_, Arc<ClaimSpec>>>) -> Option<Arc<ClaimSpecs
         }
     }
     for namespace in truncated {
-        specs.truncate(namespace);
+        specs.mark_truncated(namespace);
     }
     Some(Arc::new(specs))
 }
@@ -199,7 +200,7 @@ mod tests {
             Event::InitDone,
         ];
         for event in events {
-            index.apply(&event, |object, _| reduce_spec(object, VERSION, ClaimSpec::of_claim));
+            index.apply(&event, |object, _| reduce_spec(object, VERSION, ClaimSpec::from_claim_content));
         }
         let facts = ClaimFacts { claims: index.read_known(view_specs), ..ClaimFacts::default() };
         let gpus = |name: &str| {

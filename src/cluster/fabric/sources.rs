@@ -14,7 +14,7 @@ use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::super::index::{self, Index, Objects, Options};
-use super::slim::{NodeStatus, PartialObject, QuotaStatus};
+use super::partial_object::{NodeStatus, PartialObject, QuotaStatus};
 use super::{WatchedObjects, claims, pins};
 use trainmesh_core::cluster_facts::{ClusterFacts, Names, NodeShape, Nodes, Quota, ReferencedObjects};
 use trainmesh_core::gang::pins::Pins;
@@ -82,7 +82,8 @@ fn pins(client: &Client, namespace: &str) -> BoxStream<'static, Update> {
     watch_field(api, index::named(FABRIC_CONFIG_MAP), "the pins of gangs", reduce, pins, |facts| &mut facts.pins)
 }
 
-/// Watches in which namespaces objects with these names exist. The field stays `None` until every name has been listed.
+/// Watches the objects with these names, to find the namespaces that contain them. The field stays `None` until every
+/// name has been listed.
 fn watch_names<K>(
     client: &Client,
     names: &BTreeSet<String>,
@@ -123,7 +124,7 @@ pub(super) fn set<T: Send + 'static>(field: Field<T>, value: T) -> Update {
     Box::new(move |facts| *field(facts) = value)
 }
 
-/// Returns `None` until every name has been listed.
+/// Groups the names by namespace. Returns `None` until every name has been listed.
 fn names_by_namespace(namespaces: &NamespacesByName) -> Option<Names> {
     let mut names = Names::new();
     for (name, index) in namespaces {

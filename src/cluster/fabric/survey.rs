@@ -15,7 +15,7 @@ use super::super::list::{list, list_metadata};
 use super::super::request::find;
 use super::WatchedObjects;
 use super::claims;
-use super::slim::{NodeStatus, PartialObject, QuotaStatus};
+use super::partial_object::{NodeStatus, PartialObject, QuotaStatus};
 use super::sources::{by_namespace, quota, shape};
 use trainmesh_core::cluster_facts::{ClusterFacts, Names, Nodes};
 use trainmesh_core::dra::ClaimFacts;
@@ -36,7 +36,7 @@ pub async fn read_facts(client: &Client, watched: &WatchedObjects, namespaces: &
             webhook_configurations.get_metadata(NETWORK_RESOURCES_INJECTOR)
         ),
         find_names::<ConfigMap>(client, &watched.references.config_maps),
-        async { if watched.claims { claims::survey(client, namespaces).await } else { ClaimFacts::default() } },
+        async { if watched.claims { claims::list_facts(client, namespaces).await } else { ClaimFacts::default() } },
     );
     let shapes = nodes.ok().map(|nodes| nodes.iter().map(shape).collect::<Vec<_>>());
     let quotas = quotas.ok().map(|quotas| by_namespace(&quotas.iter().filter_map(quota).collect::<Vec<_>>()));

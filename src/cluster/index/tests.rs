@@ -56,7 +56,7 @@ fn in_namespace(namespace: &str, name: &str) -> ConfigMap {
     object
 }
 
-/// Applies a list, expects the known objects and the namespaces with others, and then the same after `events`.
+/// Applies a list, and expects the kept objects, followed by the namespaces from which objects were left out.
 #[rstest]
 #[case::objects(Limit { objects: 2, size: 100, size_of: String::len }, "team-a/a team-a/b team-a1/d team/e; team-a")]
 #[case::size(Limit { objects: 9, size: 1, size_of: String::len }, "team-a/a team-a1/d team/e; team-a")]

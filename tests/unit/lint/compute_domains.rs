@@ -133,7 +133,7 @@ const CLIQUE: &str = "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDu
 #[case::by_pool(member("channel", "nodeSelector: {site.example/rack: a},", &[]).compute_domain(0), None)]
 #[case::single_pod(
     member("channel", CLIQUE, &[]).replicas(1).compute_domain(0),
-    Some("ComputeDomain domain for a single pod")
+    Some("ComputeDomain domain has no effect: only one pod claims it")
 )]
 #[case::not_claimed(member("nics", "", &[]).compute_domain(0), None)]
 fn fp040_domain_placement(#[case] scenario: Scenario, #[case] expected: Option<&str>) {

@@ -127,7 +127,7 @@ impl Scenario {
 
     /// Adds a `ComputeDomain` with the claim template `channel` to the input.
     pub fn compute_domain(mut self, nodes: u64) -> Self {
-        self.claims.add_channel("team-a", "channel");
+        self.claims.add_channel_template("team-a", "channel");
         let domain = ComputeDomain { name: "domain".to_owned(), nodes, template: "channel".to_owned() };
         Self { compute_domains: vec![domain], others: self.others.or(Some(Vec::new())), ..self }
     }

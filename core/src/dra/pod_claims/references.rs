@@ -17,7 +17,7 @@ pub(super) fn references(container: Container<'_>) -> impl Iterator<Item = Refer
 }
 
 /// Returns true if the container has more references than are read.
-pub(super) fn exceeds(container: Container<'_>) -> bool {
+pub(super) fn exceeds_limit(container: Container<'_>) -> bool {
     listed_references(container).nth(MAX_CLAIMS).is_some()
 }
 

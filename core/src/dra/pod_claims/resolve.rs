@@ -54,7 +54,7 @@ fn resolve<'a>(
     let (ClaimSource::Template(object) | ClaimSource::Claim(object) | ClaimSource::Pod(object)) = source;
     let kind = if matches!(source, ClaimSource::Template(template) if is_for_adapters(template)) {
         DeviceKind::Adapter(AdapterKind::Any)
-    } else if [name, object].into_iter().any(is_channel) {
+    } else if [name, object].into_iter().any(suggests_channel) {
         DeviceKind::Channel
     } else {
         return None;
@@ -85,8 +85,8 @@ fn resolve_request<'a>(request: &'a DeviceRequest, classes: &DeviceClasses) -> C
     ClaimedRequest { name: Some(&request.name), devices }
 }
 
-/// Returns true if the name of a claim suggests a channel of a `ComputeDomain`. The examples of NVIDIA and of all vendors
-/// use such names.
-fn is_channel(name: &str) -> bool {
+/// Returns true if the name of a claim suggests a channel of a `ComputeDomain`. The examples of NVIDIA and of the cloud
+/// providers use such names.
+fn suggests_channel(name: &str) -> bool {
     ["channel", "compute-domain", "imex"].iter().any(|word| name.contains(word))
 }

@@ -21,7 +21,7 @@ fn facts() -> ClaimFacts {
         ("eight", json!([exactly("gpu", "gpu.nvidia.com", 8)])),
         ("aligned", json!([exactly("gpu", "gpu.nvidia.com", 2), exactly("nic", "rdma", 4)])),
         ("mig", json!([exactly("part", "mig.nvidia.com", 2)])),
-        ("site", json!([exactly("gpu", "h100", 4)])),
+        ("custom", json!([exactly("gpu", "h100", 4)])),
         ("strange", json!([exactly("gpu", "npu", 4)])),
         ("range", json!([first(&[("gpu.nvidia.com", 8), ("h100", 4)])])),
         ("gpu-or-mig", json!([first(&[("gpu.nvidia.com", 1), ("mig.nvidia.com", 2)])])),
@@ -45,8 +45,8 @@ fn facts() -> ClaimFacts {
     ClaimFacts { classes: Some(Arc::new(classes)), templates: Some(Arc::new(specs)), claims: Some(Arc::new(claims)) }
 }
 
-/// Returns a pod with claims from these templates, `=` before the name of a `ResourceClaim`. Each item of `containers`
-/// lists references of a container, separated by spaces: `claim` or `claim/request`. Claims are called by the name of their object.
+/// Returns a pod whose claims are named after their objects: templates, or `ResourceClaims` after `=`. Each item of
+/// `containers` lists the references of one container, separated by spaces: `claim` or `claim/request`.
 fn pod(claims: &[&str], containers: &[&str]) -> Value {
     let claims = claims.iter().map(|claim| match claim.strip_prefix('=') {
         Some(object) => json!({"name": object, "resourceClaimName": object}),
@@ -76,7 +76,7 @@ fn read<'a>(raw: &'a Value, facts: &'a ClaimFacts) -> (PodClaims<'a>, Vec<Contai
 #[case::two_claims(&["eight", "aligned"], "eight aligned", "10", None)]
 #[case::no_such_claim(&["eight"], "other", "an unknown number of", Some("claim other of the pod is unknown"))]
 #[case::partitions_apart(&["mig"], "mig", "0", None)]
-#[case::class_of_the_site(&["site"], "site", "4", None)]
+#[case::custom_class(&["custom"], "custom", "4", None)]
 #[case::unknown_class(&["strange"], "strange", "an unknown number of", Some("class npu in template strange is unknown"))]
 #[case::alternatives(&["range"], "range", "4 to 8", Some("template range allocates 4 to 8 gpu.nvidia.com"))]
 #[case::alternatives_of_another_kind(&["gpu-or-mig"], "gpu-or-mig", "0 to 1", Some("template gpu-or-mig allocates 0 to 1 gpu.nvidia.com"))]
@@ -103,7 +103,7 @@ fn counts_accelerators_of_a_container(
 }
 
 #[rstest]
-#[case::own_claims(&["eight", "site"], &["eight", "site"], "12", None)]
+#[case::own_claims(&["eight", "custom"], &["eight", "custom"], "12", None)]
 #[case::one_claim(&["eight"], &["eight", "eight"], "8", Some("template eight"))]
 #[case::requests_of_a_claim(&["aligned"], &["aligned/gpu", "aligned/nic"], "2", None)]
 #[case::a_request_and_all(&["aligned"], &["aligned", "aligned/gpu"], "2", Some("template aligned"))]

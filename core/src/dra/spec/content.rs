@@ -1,6 +1,6 @@
-//! Claims as the apiserver sends them, reduced while they are decoded: selectors to what they require, and everything that
-//! does not describe devices to nothing. As JSON values, the largest objects that a tenant can create take 30 times their
-//! text.
+//! Decodes claims and keeps only the fields that describe devices. Selectors are reduced to the driver and the variant
+//! that they require. Decoded as JSON values, the largest objects that a tenant can create would take 30 times the
+//! memory of their text.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -123,7 +123,7 @@ impl ClassDevices {
                 count if count <= MAX_COUNT => Count::exactly(count),
                 _ => return None,
             },
-            // Kubernetes requires clients to refuse unknown modes.
+            // Kubernetes requires clients not to interpret unknown modes, so the number is unknown.
             _ => Count::UNKNOWN,
         };
         let Selectors(traits) = self.selectors.unwrap_or_default();

@@ -65,7 +65,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(39),
         severity: Severity::Warning,
-        title: "a ComputeDomain for another number of nodes",
+        title: "a ComputeDomain whose numNodes differs from the number of pods",
         why: "With numNodes above 0 the domain becomes ready when that many nodes have joined it: if fewer pods \
                       claim it, they stay Pending forever; if more do, the last ones get no channel.",
         fix: "set numNodes to the number of pods that claim the channel, or to 0 with a driver that supports it",

@@ -9,8 +9,8 @@ pub(super) const CHECKS: &[Check] = &[Check {
     severity: Severity::Warning,
     title: "a field or value that Kubernetes does not have",
     why: "The apiserver drops an unknown field, unless kubectl validates strictly: the pod is created as if the field were \
-          absent. It rejects an unknown value, and a pod without containers. The fields are those of Kubernetes 1.36; in an \
-          object of its own, those of Kubeflow Trainer.",
+          absent. It rejects an unknown value, and a pod without containers. The fields are those of Kubernetes 1.36 and, \
+          for a TrainJob, those of Kubeflow Trainer.",
     fix: "correct the name or the value; kubectl explain lists the fields",
     example: Example {
         given: "",

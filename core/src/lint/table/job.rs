@@ -11,9 +11,9 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "training traffic through Envoy",
         why: "NCCL and Gloo open ports that cannot be listed in advance, and use their own protocols. The proxy \
-              accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup. If the \
-              labels of the namespace are only assumed (neither in the manifests, by --namespace-labels, nor by --cluster), \
-              the finding is information.",
+              accepts connections before the peer listens, so NCCL does not retry, and the job hangs at startup. If \
+              neither the manifests nor --namespace-labels nor --cluster provide the labels of the namespace, they are \
+              assumed, and the severity is information.",
         fix: "label the namespace or the pods trainmesh.dev/mesh-traffic: disableCapture",
         example: Example {
             given: "in a namespace with Istio injection",

@@ -72,7 +72,7 @@ spec:
     Check {
         id: CheckId::new(43),
         severity: Severity::Info,
-        title: "parameters of Open MPI 4's launcher alone",
+        title: "launcher parameters that only Open MPI 4 reads",
         why: "Open MPI 5 starts ranks by PRRTE, which reads PRTE_MCA_ variables and ignores OMPI_MCA_orte_, \
               OMPI_MCA_plm_rsh_ and OMPI_MCA_oob_tcp_. Version 4 ignores the PRTE_MCA_ ones.",
         fix: "add the PRTE_MCA_ variable, such as PRTE_MCA_prte_if_include, if the image may contain Open MPI 5",

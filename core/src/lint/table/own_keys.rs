@@ -11,7 +11,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "a label or annotation under trainmesh.dev/ that has no effect",
         why: "Kubernetes accepts any key and value. trainmesh ignores a misspelled key, a value that it does not support, and \
-          a label that is written as an annotation: the pod or namespace is treated as if it were absent.",
+          a label that is written as an annotation: the pod or namespace is treated as if the key were absent.",
         fix: "correct or remove it",
         example: Example {
             given: "",
@@ -28,8 +28,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: REFUSED_RULES,
         severity: Severity::Warning,
         title: "a rule of trainmesh that is refused, or a pod that the apiserver rejects",
-        why: "A setting of the pod, or a guard, excludes what the namespace or the pod requests. The pod starts without it: \
-          for example over TCP instead of RDMA, or before its proxy is ready. An invalid pod is an error: it is never \
+        why: "A setting of the pod or a guard prevents a change that the namespace or the pod requests. The pod starts \
+          without the change: for example over TCP instead of RDMA, or before its proxy is ready. An invalid pod is an error: it is never \
           created.",
         fix: "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons",
         example: Example {
@@ -58,7 +58,7 @@ spec:
         why: "The pod requests or claims an RDMA adapter itself. A profile also adds what the platform needs beside \
               it, such as NCCL settings, shared memory or networks.",
         fix: "preview the profile with --fabric PROFILE, then label the pod or its namespace trainmesh.dev/fabric; the \
-              value none declines",
+              value none stops this finding",
         example: Example {
             given: "neither the pod nor its namespace selects a profile",
             wrong: r"spec:

@@ -39,8 +39,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "too little shared memory, or more than the memory limit",
         why: "The runtime's default /dev/shm has 64 MiB. NCCL allocates segments of tens of megabytes \
-              there for the GPUs of a container, unless cuMem replaces them (from 2.24, where the driver supports it), \
-              and data loaders need more. With one GPU this is information. A volume with medium: Memory counts toward the containers' memory: if it is larger than \
+              there for the GPUs of a container, unless cuMem replaces them (from 2.24, if the driver supports it). \
+              Data loaders need more. With one GPU this is information. A volume with medium: Memory counts toward the containers' memory: if it is larger than \
               their limit, the container is OOM-killed instead of getting an error.",
         fix: "mount an emptyDir with medium: Memory at /dev/shm, no larger than the memory limits",
         example: Example {

@@ -1,9 +1,9 @@
 //! `workload.codeflare.dev` `AppWrapper`: a workload that contains the manifests of others.
 //!
 //! Follows the controller of AppWrapper 1.2.1 (project-codeflare/appwrapper at b47a99e, 2026-05-03:
-//! `internal/controller/appwrapper/resource_management.go` and `pkg/utils/utils.go`). It labels the pod templates of each
-//! component and creates it; the component's own operator creates the pods. The node affinity that its Autopilot support
-//! adds to pods with GPUs is not rendered.
+//! `internal/controller/appwrapper/resource_management.go` and `pkg/utils/utils.go`). The controller labels the pod
+//! templates of each component and creates the component; the component's own operator creates the pods. The node
+//! affinity that AppWrapper's Autopilot support adds to pods with GPUs is not rendered.
 
 mod inject;
 mod pod_sets;
@@ -71,7 +71,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     Ok(roles)
 }
 
-/// Returns the name of a role among those of several components.
+/// Returns a role name that is unique among the roles of several components.
 fn role_name(component: &str, role: &str) -> String {
     if role == SOLE_ROLE { component.to_owned() } else { format!("{component}/{role}") }
 }
@@ -92,21 +92,21 @@ fn component_roles(component: &Field<'_>, manifest: &Manifest<'_>, name: &str) -
     let own_name = metadata.get("name").text()?.or(metadata.get("generateName").text()?);
     let manifest = Manifest { raw: &object, ..*manifest };
     let roles = match find(api_version, kind) {
-        Some(kind) => (kind.render)(&manifest).map_err(|error| below(error, template.path()))?,
+        Some(kind) => (kind.render)(&manifest).map_err(|error| prefix_path(error, template.path()))?,
         None => match find_other_version(api_version, kind) {
             Some(supported) => {
                 let found = format!("{api_version} {kind}");
                 return Err(RenderError::Version { found, supported: supported.name() });
             }
-            None if generic::is_copy(api_version, kind) => Vec::new(),
+            None if generic::creates_no_pods(api_version, kind) => Vec::new(),
             None => generic::roles(&manifest),
         },
     };
     Ok(Component { name: own_name.unwrap_or(kind).to_owned(), roles })
 }
 
-/// Returns an error of a component with its path in the `AppWrapper`.
-fn below(error: RenderError, path: &str) -> RenderError {
+/// Prepends `path`, that of a component in the `AppWrapper`, to the path in `error`.
+fn prefix_path(error: RenderError, path: &str) -> RenderError {
     match error {
         RenderError::Missing(field) => RenderError::Missing(format!("{path}.{field}")),
         RenderError::Invalid { path: field, found, expected } => {

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::workload::member::member_by_owner;
+use crate::workload::identity::identity_by_owner;
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut, object_mut};
 use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
@@ -16,7 +16,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     resource: "daemonsets",
     fidelity: Fidelity::Exact,
     render,
-    identify: |pod| member_by_owner(pod, "apps/v1", &KIND),
+    identify: |pod| identity_by_owner(pod, "apps/v1", &KIND),
     gang: GangTraits::NONE,
 };
 

@@ -2,7 +2,7 @@
 
 use super::replicaset::{self, replica_draft};
 use crate::pod::Pod;
-use crate::workload::member::member_by_owner;
+use crate::workload::identity::identity_by_owner;
 use crate::workload::template::{Owner, ZERO_HASH, truncate};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
@@ -35,7 +35,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
 }
 
 fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
-    let set = member_by_owner(pod, "apps/v1", &replicaset::KIND)?;
+    let set = identity_by_owner(pod, "apps/v1", &replicaset::KIND)?;
     let job = set.workload.strip_suffix(pod.label(TEMPLATE_HASH)?)?.strip_suffix('-')?;
     Some(PodIdentity { kind: &KIND, workload: job, ..set })
 }

@@ -11,11 +11,11 @@ mod tests;
 use serde_json::Value;
 
 use crate::pod::Pod;
-use crate::workload::member::numeric_label;
+use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, containers, env, env_from_field, list_mut, text};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
-/// An `ElasticJob`: workers, and parameter servers, a chief and evaluators if it has them, behind a master.
+/// An `ElasticJob`: workers, optional parameter servers, a chief and evaluators, and a master that manages them.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
     group: "elastic.iml.github.io",
     versions: &["v1alpha1"],
@@ -33,12 +33,12 @@ const API_VERSION: &str = "elastic.iml.github.io/v1alpha1";
 pub(in crate::workload) const JOB: &str = "elasticjob.dlrover/name";
 /// Label that contains the role of a pod.
 pub(in crate::workload) const ROLE: &str = "elasticjob.dlrover/replica-type";
-/// Label that contains the rank of a pod in its role, which a new pod that replaces it keeps.
+/// Label that contains the rank of a pod in its role; a pod that replaces it gets the same rank.
 pub(in crate::workload) const RANK: &str = "elasticjob.dlrover/rank-index";
 
 const REPLICA_INDEX: &str = "elasticjob.dlrover/replica-index";
 
-/// Role of the job's master, which no workload computes in.
+/// Role of the job's master, which takes no part in the training.
 const MASTER: &str = "dlrover-master";
 const WORKER: &str = "worker";
 
@@ -92,7 +92,7 @@ impl Job<'_> {
             draft.set("priorityClassName", priority);
         }
         let variables = self.variables(name, replicas)?;
-        add_env(&mut draft, &replica_spec.get("template"), variables)?;
+        complete_main_container(&mut draft, &replica_spec.get("template"), variables)?;
         draft.add_note("the job's master sets cpu and memory of the main container, and may change them");
         if replica_spec.get("autoScale").boolean()? != Some(false) {
             draft.add_note("the job's master may change the number of pods");
@@ -101,7 +101,7 @@ impl Job<'_> {
             draft.add_note("the ElasticJob is suspended: its master creates the pods when it is resumed");
         }
         let mut role = draft.into_role(name, replicas);
-        // The master is not the pods' controller: it sets an owner reference without that field.
+        // DLRover's master sets an owner reference without the field `controller`.
         if let Some(owner) = role.pod.pointer_mut("/metadata/ownerReferences/0").and_then(Value::as_object_mut) {
             owner.remove("controller");
         }
@@ -141,8 +141,9 @@ impl Job<'_> {
     }
 }
 
-/// Adds `variables` to the main container: the only one, or the one named `main`.
-fn add_env(draft: &mut Draft, template: &Field<'_>, variables: Vec<Value>) -> Result<(), RenderError> {
+/// Adds `variables` to the main container (the only one, or the one named `main`) and removes its lifecycle hooks, as
+/// DLRover does.
+fn complete_main_container(draft: &mut Draft, template: &Field<'_>, variables: Vec<Value>) -> Result<(), RenderError> {
     let is_only = containers(&mut draft.spec).count() == 1;
     let main = containers(&mut draft.spec).find(|container| is_only || text(container, "name") == "main");
     let Some(main) = main else {
@@ -155,7 +156,7 @@ fn add_env(draft: &mut Draft, template: &Field<'_>, variables: Vec<Value>) -> Re
     if let Some(list) = list_mut(main, "env") {
         list.extend(variables);
     }
-    // The master adds the last variable to the first container, whichever is the main one.
+    // The master adds this variable to the first container, even if another one is the main container.
     if let Some(list) = containers(&mut draft.spec).next().and_then(|container| list_mut(container, "env")) {
         list.push(env("MONITOR_ENABLED", "true"));
     }

@@ -1,8 +1,8 @@
 //! `sagemaker.amazonaws.com` `HyperPodPyTorchJob` of the SageMaker HyperPod training operator.
 //!
-//! The operator's source is not public. Its pods are rendered from what AWS publishes: the fields of the API and the label
-//! `HPJob` (aws/sagemaker-hyperpod-cli at 011ca92, 2026-06-22: `src/sagemaker/hyperpod/training`), and the names of pods
-//! (awslabs/awsome-distributed-ai at 95b939c, 2026-07-23: `3.test_cases/pytorch/FSDP/kubernetes/README.md`).
+//! The operator's source is not public, so its pods are rendered from what AWS publishes. The API fields and the label
+//! `HPJob` follow aws/sagemaker-hyperpod-cli at 011ca92 (2026-06-22: `src/sagemaker/hyperpod/training`). The names of
+//! pods follow awslabs/awsome-distributed-ai at 95b939c (2026-07-23: `3.test_cases/pytorch/FSDP/kubernetes/README.md`).
 
 use crate::pod::Pod;
 use crate::workload::template::{Draft, Field, Owner};
@@ -44,7 +44,7 @@ fn role(replica_spec: &Field<'_>, owner: &Owner<'_>, namespace: &str) -> Result<
     Ok(draft.into_role(name, replicas))
 }
 
-/// Identifies a pod by its label. Its role is only a part of its name.
+/// Identifies a pod by its label. The role is unknown, because only the pod's name contains it.
 fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let job = pod.label(JOB)?;
     Some(PodIdentity { kind: &KIND, workload: job, role: None, index: None, training: true })

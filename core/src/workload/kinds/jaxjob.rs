@@ -19,7 +19,7 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "Never",
     is_master: |_, _| true,
     set_cluster_spec,
-    gang: GangTraits { size: &[SizeSource::Env(PROCESSES_VARIABLE)], ..GangTraits::BY_OWNER },
+    gang: GangTraits { size_sources: &[SizeSource::Env(PROCESSES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
 
 /// Environment variable that contains the number of pods.
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn every_container_receives_the_coordinator_address() {
         let ports = json!([{"name": "jaxjob-port", "containerPort": 7000}]);
-        let template = json!({"spec": {"containers": [{"name": "jax", "ports": ports}, {"name": "helper"}]}});
+        let template = json!({"spec": {"containers": [{"name": "jax", "ports": ports}, {"name": "sidecar"}]}});
         let roles = render(&json!({
             "apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "j"},
             "spec": {"jaxReplicaSpecs": {"Worker": {"replicas": 4, "template": template}}},

@@ -7,7 +7,7 @@ mod tests;
 
 use crate::pod::Pod;
 use crate::workload::gang::owner_uid;
-use crate::workload::member::{controller_name, numeric_label};
+use crate::workload::identity::{controller_name, numeric_label};
 use crate::workload::template::{Draft, Field, Owner, all_containers, ensure_env, env_from_field, truncate};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 

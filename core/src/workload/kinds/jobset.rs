@@ -13,7 +13,7 @@ use serde_json::{Map, json};
 use super::job::{self, CompletionMode, Settings};
 use crate::pod::Pod;
 use crate::workload::gang::owner_uid;
-use crate::workload::member::numeric_label;
+use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, all_containers, append, has_entry, name_hash, object_mut};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
 
@@ -42,7 +42,7 @@ const GLOBAL_REPLICAS: &str = "jobset.sigs.k8s.io/global-replicas";
 /// Gang properties of the pods of a JobSet, including one that another workload creates: all pods are one gang.
 pub(super) const GANG: GangTraits = GangTraits {
     id: |pod, _| pod.label(UID).map(Cow::Borrowed).or_else(|| owner_uid(pod)),
-    size: &[SizeSource::Metadata(GLOBAL_REPLICAS)],
+    size_sources: &[SizeSource::Metadata(GLOBAL_REPLICAS)],
     ..GangTraits::NONE
 };
 
@@ -226,7 +226,9 @@ impl<'a> JobSet<'a> {
             return Ok(());
         }
         if !by_node_selector {
-            draft.add_note("JobSet's pod webhook adds the affinity for exclusive placement after trainmesh's webhook");
+            draft.add_note(
+                "JobSet's pod webhook, which runs after trainmesh's, adds the affinity for exclusive placement",
+            );
             return Ok(());
         }
         if let Some(nodes) = object_mut(&mut draft.spec, "nodeSelector") {

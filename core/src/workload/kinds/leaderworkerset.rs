@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::statefulset::{self, Identity, POD_INDEX};
 use crate::pod::Pod;
-use crate::workload::member::numeric_label;
+use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, name_hash};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
 
@@ -26,7 +26,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
         id: |pod, member| {
             group_index(pod).map(|index| Cow::Owned(format!("{}/{}/{index}", member.kind.kind, member.workload)))
         },
-        size: &[SizeSource::Env("LWS_GROUP_SIZE"), SizeSource::Metadata(SIZE)],
+        size_sources: &[SizeSource::Env("LWS_GROUP_SIZE"), SizeSource::Metadata(SIZE)],
         ..GangTraits::NONE
     },
 };
@@ -69,8 +69,8 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     ])
 }
 
-/// Identifies a pod by its labels. The worker index label is added by a webhook that runs after that of trainmesh;
-/// until then the pod index of the `StatefulSet` is equal to it, because workers start at 1.
+/// Identifies a pod by its labels. A webhook that runs after trainmesh's adds the worker index label. Before that, the
+/// pod index of the `StatefulSet` has the same value, because workers start at 1.
 fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let job = pod.label(NAME)?;
     let (role, index) = match pod.label(WORKER_INDEX) {
@@ -139,8 +139,8 @@ impl LeaderWorkerSet<'_> {
         )?;
         draft.add_note(format!("{REVISION} is generated in the cluster, shown as {ZERO_HASH}"));
         draft.add_note(
-            "LeaderWorkerSet's pod webhook adds LWS_LEADER_ADDRESS, LWS_GROUP_SIZE, LWS_WORKER_INDEX and the labels \
-            of the pod's position after trainmesh's webhook",
+            "LeaderWorkerSet's pod webhook, which runs after trainmesh's, adds LWS_LEADER_ADDRESS, LWS_GROUP_SIZE, \
+            LWS_WORKER_INDEX and the labels that contain the pod's position",
         );
         Ok(draft)
     }

@@ -22,7 +22,7 @@ pub(super) const HOSTFILE_VARIABLE: &str = "OMPI_MCA_orte_default_hostfile";
 /// Gang properties of an `MPIJob`. The pods share only its name: a Job owns the launcher, the `MPIJob` the workers.
 /// mpirun starts the workers' ranks remotely.
 pub(super) const GANG: GangTraits = GangTraits {
-    size: &[SizeSource::EnvWithPeers(JOB_ROLE_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
+    size_sources: &[SizeSource::EnvWithPeers(JOB_ROLE_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
     auxiliary_roles: &["launcher"],
     ssh_roles: &["worker"],
     ..GangTraits::BY_NAME

@@ -6,8 +6,8 @@ use super::mpi::{
     self, CONFIG, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, config_volume, no_gpu_env, replica_specs,
 };
 use super::training_operator::{
-    API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, identify_by_labels, kubelet_policy,
-    unknown_replica_type,
+    API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, identify_by_labels,
+    pod_restart_policy, unknown_replica_type,
 };
 use crate::workload::template::{Draft, Owner, append, containers, ensure_env, env, is_list_empty, require_containers};
 use crate::workload::{Fidelity, Manifest, RenderError, RolePod, WorkloadKind};
@@ -52,7 +52,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
             }
             _ => return Err(unknown_replica_type(&spec, "Launcher or Worker")),
         };
-        draft.set("restartPolicy", kubelet_policy(spec.get("restartPolicy").text()?.unwrap_or("Never")));
+        draft.set("restartPolicy", pod_restart_policy(spec.get("restartPolicy").text()?.unwrap_or("Never")));
         roles.push(draft.into_role(role, replicas));
     }
     Ok(roles)
@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn pair(container: &Value) -> Value {
-        let template = json!({"spec": {"containers": [container, {"name": "helper"}]}});
+        let template = json!({"spec": {"containers": [container, {"name": "sidecar"}]}});
         job(&json!({"Launcher": {"template": template}, "Worker": {"replicas": 2, "template": template}}))
     }
 
@@ -193,7 +193,7 @@ mod tests {
                         "name": "mpi", "command": ["sleep"], "args": ["365d"],
                         "volumeMounts": [{"name": "mpi-job-config", "mountPath": "/etc/mpi"}],
                     },
-                    {"name": "helper"},
+                    {"name": "sidecar"},
                 ],
                 "volumes": [{"name": "mpi-job-config", "configMap": {
                     "name": "j-config", "items": [{"key": "kubexec.sh", "path": "kubexec.sh", "mode": 365}],

@@ -19,7 +19,7 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "OnFailure",
     is_master: |_, replica| replica.role == "Master",
     set_cluster_spec,
-    gang: GangTraits { size: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
+    gang: GangTraits { size_sources: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
 
 /// Environment variable that contains the number of pods.

@@ -12,7 +12,7 @@ mod tests;
 use std::borrow::Cow;
 
 use crate::pod::Pod;
-use crate::workload::member::numeric_label;
+use crate::workload::identity::numeric_label;
 use crate::workload::template::{Field, Owner};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
@@ -36,7 +36,8 @@ const API_VERSION: &str = "grove.io/v1alpha1";
 pub(in crate::workload) const SET: &str = "app.kubernetes.io/part-of";
 /// Label that contains the index of a pod's replica of the `PodCliqueSet`.
 pub(in crate::workload) const SET_REPLICA: &str = "grove.io/podcliqueset-replica-index";
-/// Label that contains the name of a pod's `PodClique`: that of its set or scaling group, an index, and the clique's.
+/// Label that contains the name of a pod's `PodClique`: the name of its set or scaling group, a replica index and the
+/// name of the clique, joined by dashes.
 pub(in crate::workload) const CLIQUE: &str = "grove.io/podclique";
 /// Label that contains the name of a pod's gang.
 pub(in crate::workload) const GANG: &str = "grove.io/podgang";

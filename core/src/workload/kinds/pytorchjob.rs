@@ -21,7 +21,7 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "OnFailure",
     is_master: |job, replica| replica.role == "Master" || job.replica("Master").is_none(),
     set_cluster_spec,
-    gang: GangTraits { size: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
+    gang: GangTraits { size_sources: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
 };
 
 /// Environment variable from which torchrun reads the number of pods.

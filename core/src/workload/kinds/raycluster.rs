@@ -7,7 +7,7 @@ mod node;
 mod tests;
 
 use crate::pod::Pod;
-use crate::workload::member::numeric_label;
+use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, truncate};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 

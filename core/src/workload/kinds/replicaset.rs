@@ -1,6 +1,6 @@
 //! `apps/v1` `ReplicaSet`, and code shared with the other kinds that have identical pods.
 
-use crate::workload::member::member_by_owner;
+use crate::workload::identity::identity_by_owner;
 use crate::workload::template::{Draft, Field, Owner};
 use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
@@ -12,7 +12,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     resource: "replicasets",
     fidelity: Fidelity::Exact,
     render: |manifest| render(manifest, "apps/v1", "ReplicaSet"),
-    identify: |pod| member_by_owner(pod, "apps/v1", &KIND),
+    identify: |pod| identity_by_owner(pod, "apps/v1", &KIND),
     gang: GangTraits::NONE,
 };
 

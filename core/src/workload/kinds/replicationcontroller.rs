@@ -1,7 +1,7 @@
 //! `v1` `ReplicationController`.
 
 use super::replicaset;
-use crate::workload::member::member_by_owner;
+use crate::workload::identity::identity_by_owner;
 use crate::workload::{Fidelity, GangTraits, WorkloadKind};
 
 /// A `ReplicationController`: the predecessor of the `ReplicaSet`.
@@ -12,6 +12,6 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     resource: "replicationcontrollers",
     fidelity: Fidelity::Exact,
     render: |manifest| replicaset::render(manifest, "v1", "ReplicationController"),
-    identify: |pod| member_by_owner(pod, "v1", &KIND),
+    identify: |pod| identity_by_owner(pod, "v1", &KIND),
     gang: GangTraits::NONE,
 };

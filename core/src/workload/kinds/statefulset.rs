@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::replicaset::replica_draft;
 use crate::pod::Pod;
-use crate::workload::member::{member_by_owner, numeric_label};
+use crate::workload::identity::{identity_by_owner, numeric_label};
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, list_mut};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
@@ -53,7 +53,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
 }
 
 fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
-    Some(PodIdentity { index: numeric_label(pod, POD_INDEX), ..member_by_owner(pod, "apps/v1", &KIND)? })
+    Some(PodIdentity { index: numeric_label(pod, POD_INDEX), ..identity_by_owner(pod, "apps/v1", &KIND)? })
 }
 
 /// Adds the fields that the controller sets on a pod of a set.

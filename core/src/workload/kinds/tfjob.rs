@@ -22,7 +22,7 @@ static FRAMEWORK: Framework = Framework {
     is_master,
     set_cluster_spec,
     gang: GangTraits {
-        size: &[SizeSource::EnvCluster(CLUSTER_VARIABLE)],
+        size_sources: &[SizeSource::EnvCluster(CLUSTER_VARIABLE)],
         auxiliary_roles: &["evaluator"],
         ..GangTraits::BY_OWNER
     },
@@ -65,8 +65,8 @@ fn config(job: &Job<'_>, replica: &ReplicaSpec) -> Value {
     json!({"cluster": cluster, "task": task(replica), "environment": "cloud"})
 }
 
-/// Returns the cluster specification for dynamic workers: a worker's contains itself and all parameter servers, a
-/// parameter server's only itself, and that of other roles is empty.
+/// Returns the cluster specification for dynamic workers. That of a worker contains the worker and all parameter
+/// servers, that of a parameter server only itself. That of any other role is empty.
 fn sparse_config(job: &Job<'_>, replica: &ReplicaSpec) -> Value {
     let first = address(job, replica, 0);
     let (worker, servers) = match replica.role.as_str() {

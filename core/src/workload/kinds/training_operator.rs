@@ -11,7 +11,7 @@ mod tests;
 use serde_json::{Value, json};
 
 use crate::pod::Pod;
-use crate::workload::member::numeric_label;
+use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, container_named, containers, require_containers};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 
@@ -179,7 +179,7 @@ impl Framework {
             draft.label(JOB_ROLE, "master");
         }
         (self.set_cluster_spec)(job, replica, &mut draft)?;
-        draft.set("restartPolicy", kubelet_policy(&replica.restart_policy));
+        draft.set("restartPolicy", pod_restart_policy(&replica.restart_policy));
         draft.set_name(job.pod_name(&replica.role, 0));
         Ok(draft.into_role(replica.role.as_str(), replica.count))
     }
@@ -243,7 +243,7 @@ pub(super) fn add_env(draft: &mut Draft, variables: &[Value]) {
 
 /// Returns the pod's restart policy for that of a replica spec. With `ExitCode`, which only the operator supports, the
 /// operator evaluates the exit code, so the kubelet must not restart the container.
-pub(super) fn kubelet_policy(policy: &str) -> &str {
+pub(super) fn pod_restart_policy(policy: &str) -> &str {
     if policy == "ExitCode" { "Never" } else { policy }
 }
 
@@ -257,14 +257,14 @@ pub(super) fn unknown_replica_type(spec: &Field<'_>, expected: &'static str) -> 
 pub(super) fn identify_by_labels<'a>(
     kind: &'static WorkloadKind,
     operator: &str,
-    role: &str,
+    role_label: &str,
     pod: Pod<'a>,
 ) -> Option<PodIdentity<'a>> {
     pod.label(OPERATOR_NAME).filter(|name| *name == operator)?;
     Some(PodIdentity {
         kind,
         workload: pod.label(JOB_NAME)?,
-        role: pod.label(role),
+        role: pod.label(role_label),
         index: numeric_label(pod, REPLICA_INDEX),
         training: true,
     })

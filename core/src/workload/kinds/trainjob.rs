@@ -1,5 +1,5 @@
-//! `trainer.kubeflow.org/v1alpha1` `TrainJob` (Kubeflow Trainer v2.3): the `JobSet` of a runtime, completed from the
-//! job.
+//! `trainer.kubeflow.org/v1alpha1` `TrainJob` (Kubeflow Trainer v2.3): the `JobSet` that its training runtime defines,
+//! completed with the fields of the job.
 //!
 //! Three controllers are involved: Trainer completes the runtime's template ([`runtime`], [`policy`]), [`jobset`]
 //! creates the Jobs, and the Job controller creates the pods. Trainer's status reporting, disabled by default, is not
@@ -25,7 +25,7 @@ use super::mpi::HOSTFILE_VARIABLE;
 use super::pytorchjob::NODES_VARIABLE;
 use super::{job, jobset};
 use crate::pod::Pod;
-use crate::workload::member::numeric_label;
+use crate::workload::identity::numeric_label;
 use crate::workload::template::{Field, Owner};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
 
@@ -39,7 +39,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     render,
     identify,
     gang: GangTraits {
-        size: &[SizeSource::Env(NODES_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
+        size_sources: &[SizeSource::Env(NODES_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
         auxiliary_roles: &[DATASET_INITIALIZER, MODEL_INITIALIZER, LAUNCHER],
         ..jobset::GANG
     },

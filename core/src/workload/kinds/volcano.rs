@@ -9,7 +9,7 @@ mod tests;
 use serde_json::{Map, Value, json};
 
 use crate::pod::Pod;
-use crate::workload::member::numeric_label;
+use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, containers};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
 

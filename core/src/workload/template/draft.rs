@@ -95,8 +95,8 @@ impl Draft {
     }
 
     /// Adds a note for the user.
-    pub(in crate::workload) fn add_note(&mut self, sentence: impl Into<String>) {
-        self.notes.push(sentence.into());
+    pub(in crate::workload) fn add_note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
     }
 
     /// Returns the finished pod as a role of its workload.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Field, ZERO_SUFFIX, ZERO_UID, truncate};
 use crate::workload::{Manifest, RenderError};
 
-/// Maximum length of `generateName` that the apiserver does not truncate before it appends a random suffix.
+/// Maximum length of a `generateName`: the apiserver truncates a longer one before it appends the random suffix.
 const MAX_GENERATE_NAME_BASE: usize = 58;
 /// Maximum length of a pod's name (a DNS subdomain).
 const MAX_NAME_LENGTH: usize = 253;

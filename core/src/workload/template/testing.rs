@@ -28,8 +28,8 @@ pub(in crate::workload) fn error(raw: &Value) -> String {
     render(raw).expect_err("an error").to_string()
 }
 
-/// Renders `raw` and compares the role `role` with its expected number of replicas and with `expected`, which maps JSON
-/// pointers in the pod to values (`null` for an absent value).
+/// Renders `raw`, and checks the number of replicas and the pod of the role `role`. `expected` maps JSON pointers in
+/// the pod to values; `null` expects an absent value.
 #[track_caller]
 pub(in crate::workload) fn check(raw: &Value, role: &str, replicas: u64, expected: &Value) {
     let roles = render(raw).unwrap();

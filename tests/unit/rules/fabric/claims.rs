@@ -50,7 +50,7 @@ fn admin(class: &str) -> Value {
     with(all(class), "/exactly/adminAccess", json!(true))
 }
 
-/// The objects of the input: the template and the `ResourceClaim` called `devices`, and a class of the site.
+/// The objects of the input: the template and the `ResourceClaim` called `devices`, and a class that an administrator defines.
 fn facts(requests: &[Value]) -> ClaimFacts {
     let spec = json!({"devices": {"requests": requests}});
     let h100 = json!({"selectors": [{"cel": {"expression": "device.driver == 'gpu.nvidia.com'"}}], "extendedResourceName": "example.com/h100"});
@@ -125,7 +125,7 @@ fn requesting(resource: &str) -> Value {
     on(with(pod, "/spec/resourceClaims", json!([])), "p5.48xlarge")
 }
 
-/// Decisions about jobs of vendors, and about every way to get devices.
+/// Decisions about the vendors' example manifests, and about every way to request devices.
 #[rstest]
 #[case::dranet_aks("aks-nd-gb300", claiming(), &[exactly("gpu", "gpu.nvidia.com", 1), dranet("dranet.net", 2)], REFUSED, "train already claims 2 dranet.net by template devices: name it in dra.claims of the profile")]
 #[case::dranet_aks_in_a_claim("aks-nd-gb300", by_object(claiming()), &[exactly("gpu", "gpu.nvidia.com", 1), dranet("dranet.net", 2)], REFUSED, "by claim devices: use a template and name it")]
@@ -141,10 +141,10 @@ fn requesting(resource: &str) -> Value {
 #[case::interface_that_may_be_an_adapter("gke-rdma-gib-a3u", with_gpus(8), &[exactly("net", "dranet-cloud", 1)], REFUSED, "train already claims 1 dranet-cloud by template devices")]
 #[case::gpus_beside_the_efa_plugin("eks-efa", on(claiming(), "p5.48xlarge"), &[exactly("gpu", "gpu.nvidia.com", 8)], ADDED, "added vpc.amazonaws.com/efa: 32")]
 #[case::gpus_of_a_claim_object("eks-efa", on(by_object(claiming()), "p5.48xlarge"), &[exactly("gpu", "gpu.nvidia.com", 8)], ADDED, "added vpc.amazonaws.com/efa: 32")]
-#[case::gpus_of_a_class_of_the_site("eks-efa", on(claiming(), "p5.48xlarge"), &[exactly("gpu", "h100", 8)], ADDED, "added vpc.amazonaws.com/efa: 32")]
+#[case::gpus_of_a_custom_class("eks-efa", on(claiming(), "p5.48xlarge"), &[exactly("gpu", "h100", 8)], ADDED, "added vpc.amazonaws.com/efa: 32")]
 #[case::gpus_of_one_request("eks-efa", on(for_request(claiming(), "b"), "p5.48xlarge"), &[exactly("a", "gpu.nvidia.com", 7), exactly("b", "gpu.nvidia.com", 1)], ADDED, "added vpc.amazonaws.com/efa: 4")]
 #[case::implicit_resource("eks-efa", requesting("deviceclass.resource.kubernetes.io/gpu.nvidia.com"), &[], ADDED, "added vpc.amazonaws.com/efa: 32")]
-#[case::implicit_resource_of_the_site("eks-efa", requesting("deviceclass.resource.kubernetes.io/h100"), &[], ADDED, "added vpc.amazonaws.com/efa: 32")]
+#[case::implicit_resource_of_a_custom_class("eks-efa", requesting("deviceclass.resource.kubernetes.io/h100"), &[], ADDED, "added vpc.amazonaws.com/efa: 32")]
 #[case::explicit_resource("eks-efa", requesting("example.com/h100"), &[], ADDED, "added vpc.amazonaws.com/efa: 32")]
 #[case::implicit_resource_of_partitions("eks-efa", requesting("deviceclass.resource.kubernetes.io/mig.nvidia.com"), &[], NONE, "eks-efa")]
 #[case::other_resource("eks-efa", requesting("example.com/h200"), &[], NONE, "eks-efa")]
@@ -163,7 +163,7 @@ fn requesting(resource: &str) -> Value {
 #[case::all_without_a_minimum("tcp", claiming(), &[all("gpu.nvidia.com")], ADDED, "added")]
 #[case::unknown_class("eks-efa", claiming(), &[exactly("gpu", "npu", 8)], UNKNOWN, "train: class npu in template devices is unknown: set its extendedResourceName")]
 #[case::unknown_class_beside_gpus("eks-efa", on(with_gpus(8), "p5.48xlarge"), &[exactly("x", "npu", 8)], REFUSED, "train already claims 8 npu by template devices")]
-fn claims_of_vendors(
+fn vendor_manifests_and_their_variations(
     #[case] profile: &str,
     #[case] pod: Value,
     #[case] requests: &[Value],

@@ -1,4 +1,4 @@
-//! Changes of the controller to the pod templates of a component.
+//! Changes that the AppWrapper controller makes to the pod templates of a component.
 
 use serde_json::{Map, Value};
 
@@ -7,8 +7,8 @@ use super::pod_sets::pod_sets;
 use crate::workload::RenderError;
 use crate::workload::template::{Field, append, has_entry, object_mut};
 
-/// Applies the label of the `AppWrapper` `name` to `object`, the manifest of `component`, and to its pod templates, which
-/// also get what Kueue has added to `podSetInfos`.
+/// Labels `object`, the manifest of `component`, and its pod templates with `name`, the name of the `AppWrapper`. The
+/// pod templates also get the fields that Kueue has added to `podSetInfos`.
 pub(super) fn inject(object: &mut Value, component: &Field<'_>, name: &str) -> Result<(), RenderError> {
     let pod_sets = pod_sets(component, object)?;
     let mut infos = component.get("podSetInfos").items()?.into_iter();
@@ -50,7 +50,8 @@ fn inject_spec(spec: &mut Map<String, Value>, info: &Field<'_>, path: &impl Fn()
     Ok(())
 }
 
-/// Adds `entries` to the map that is the last part of `field`. The controller fails if an entry has another value.
+/// Adds `entries` to the map whose key in `object` is the last part of the path `field`. Fails, as the controller does,
+/// if the map contains another value for a key.
 fn merge(
     object: &mut Map<String, Value>,
     field: &str,

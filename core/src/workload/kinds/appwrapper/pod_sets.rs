@@ -9,7 +9,7 @@ use crate::workload::template::Field;
 pub(super) fn pod_sets(component: &Field<'_>, object: &Value) -> Result<Vec<String>, RenderError> {
     let declared = component.get("podSets").items()?;
     if declared.is_empty() {
-        return Ok(inferred(object));
+        return Ok(inferred_pointers(object));
     }
     declared.iter().map(|pod_set| declared_pointer(&pod_set.get("path"))).collect()
 }
@@ -35,14 +35,14 @@ fn declared_pointer(path: &Field<'_>) -> Result<String, RenderError> {
     Ok(pointer)
 }
 
-/// Returns the pod templates of a kind that the controller supports.
-fn inferred(object: &Value) -> Vec<String> {
+/// Returns JSON pointers to the pod templates of a kind that the controller supports.
+fn inferred_pointers(object: &Value) -> Vec<String> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let pointers = match (text("apiVersion"), text("kind")) {
         ("v1", "Pod") => vec![String::new()],
         ("batch/v1", "Job") | ("apps/v1", "Deployment" | "StatefulSet") => vec!["/spec/template".to_owned()],
         ("jobset.x-k8s.io/v1alpha2", "JobSet") => {
-            below_items(object, "/spec/replicatedJobs", "/template/spec/template")
+            item_pointers(object, "/spec/replicatedJobs", "/template/spec/template")
         }
         ("kubeflow.org/v1", "PyTorchJob") => {
             ["Master", "Worker"].map(|role| format!("/spec/pytorchReplicaSpecs/{role}/template")).into()
@@ -56,11 +56,11 @@ fn inferred(object: &Value) -> Vec<String> {
 
 fn ray_templates(object: &Value, cluster: &str) -> Vec<String> {
     let head = format!("{cluster}/headGroupSpec/template");
-    let workers = below_items(object, &format!("{cluster}/workerGroupSpecs"), "/template");
+    let workers = item_pointers(object, &format!("{cluster}/workerGroupSpecs"), "/template");
     [head].into_iter().chain(workers).collect()
 }
 
-fn below_items(object: &Value, list: &str, field: &str) -> Vec<String> {
+fn item_pointers(object: &Value, list: &str, field: &str) -> Vec<String> {
     let count = object.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
     (0..count).map(|index| format!("{list}/{index}{field}")).collect()
 }

@@ -1,4 +1,4 @@
-//! The master of an `ElasticJob`, which the operator creates from a template of the job or its own.
+//! The master of an `ElasticJob`. The operator creates it from the job's template, or from a default template.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::workload::{RenderError, RolePod};
 
 /// Port of the master.
 pub(super) const PORT: u16 = 50001;
-/// Image of the master, by default of the operator's flag `--master-image`.
+/// Image of the master: the default of the operator's flag `--master-image`.
 const IMAGE: &str = "registry.cn-hangzhou.aliyuncs.com/intell-ai/dlrover:latest";
 /// Annotations of the job that the master gets as arguments.
 const ARGUMENTS: [&str; 8] = [

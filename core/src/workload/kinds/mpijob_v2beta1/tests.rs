@@ -6,7 +6,7 @@ use crate::workload::identify;
 use crate::workload::template::testing::{env_lines, error, render};
 
 fn job(spec: &Value) -> Value {
-    let template = json!({"spec": {"containers": [{"name": "main"}, {"name": "helper"}]}});
+    let template = json!({"spec": {"containers": [{"name": "main"}, {"name": "sidecar"}]}});
     let mut job =
         json!({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": {"name": "j"}, "spec": spec});
     job["spec"]["mpiReplicaSpecs"] =
@@ -55,7 +55,7 @@ fn the_worker_is_as_the_operator_creates_it() {
                         "name": "main", "command": ["/usr/sbin/sshd", "-De"], "env": [{"name": "K_MPI_JOB_ROLE", "value": "worker"}],
                         "volumeMounts": [{"name": "ssh-auth", "mountPath": "/root/.ssh"}],
                     },
-                    {"name": "helper"},
+                    {"name": "sidecar"},
                 ],
                 "hostname": "j-worker-0", "subdomain": "j",
                 "dnsConfig": {"searches": ["j.team.svc.cluster.local"]},

@@ -1,4 +1,5 @@
-//! The pods of a clique: pod 0 of replica 0 of its scaling group, if it has one, in replica 0 of the set.
+//! Renders pod 0 of a clique: in replica 0 of the set and, if the clique is in a scaling group, in replica 0 of the
+//! group.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +15,7 @@ use crate::workload::{RenderError, RolePod};
 const TOPOLOGY_NAME: &str = "grove.io/topology-name";
 /// Annotation of a clique or set that requests a `ComputeDomain`.
 const MNNVL_GROUP: &str = "grove.io/mnnvl-group";
-/// Scheduler of pods without one, unless the operator's configuration has another default.
+/// Default of `schedulerName`; the operator's configuration can set another one.
 const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
 /// One entry of `spec.template.cliques`.
@@ -37,7 +38,7 @@ impl<'a> Clique<'a> {
         Ok(Self {
             name: field.get("name").required_text()?,
             replicas: replicas.max(1),
-            // The default is the number of replicas before its own default applies.
+            // Defaults to `replicas` as written in the manifest, not to the minimum of 1.
             min_available: spec.get("minAvailable").count()?.unwrap_or(replicas),
             starts_after,
             field,
@@ -106,7 +107,8 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// Returns the gang of the first replica: that of the set, unless the group requires none of its replicas.
+    /// Returns the name of the gang of replica 0: the gang of the set, or that of the scaling group if its
+    /// `minAvailable` is 0.
     fn gang(&self, group: Option<&ScalingGroup<'a>>) -> String {
         match group {
             Some(group) if group.min_available == 0 => format!("{}-0", self.group_name(group)),
@@ -114,7 +116,7 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// Adds variables before those of each container, which cannot replace them.
+    /// Adds Grove's variables before those of each container. They replace variables of the same name.
     fn add_env(&self, draft: &mut Draft, name: &str, group: Option<&ScalingGroup<'a>>) {
         let service = format!("{}.{}.svc.cluster.local", self.replica_name(), self.namespace);
         let mut variables = vec![
@@ -151,7 +153,7 @@ impl<'a> Set<'a> {
     }
 }
 
-/// Adds what the backend of the pod's scheduler needs.
+/// Adds the labels and annotations that the pod's scheduler needs.
 fn add_scheduler(draft: &mut Draft, name: &str) {
     draft.set_default("schedulerName", DEFAULT_SCHEDULER);
     let gang = text(&draft.labels, GANG).to_owned();
@@ -173,11 +175,11 @@ fn from_label(name: &str, label: &str) -> Value {
     env_from_field(name, &format!("metadata.labels['{label}']"))
 }
 
-/// Adds `variables` before those of `container`, and removes those of the same names.
+/// Adds `variables` before those of `container`, and removes the container's variables of the same names.
 fn prepend(container: &mut Map<String, Value>, variables: &[Value]) {
     if let Some(list) = list_mut(container, "env") {
-        let is_own = |variable: &Value| variables.iter().any(|added| added.get("name") == variable.get("name"));
-        list.retain(|variable| !is_own(variable));
+        let is_replaced = |variable: &Value| variables.iter().any(|added| added.get("name") == variable.get("name"));
+        list.retain(|variable| !is_replaced(variable));
         list.splice(0..0, variables.iter().cloned());
     }
 }

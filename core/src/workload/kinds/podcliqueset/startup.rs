@@ -1,4 +1,4 @@
-//! The order in which cliques start: an init container waits for the cliques before.
+//! The order in which cliques start: an init container waits for the preceding cliques.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::workload::template::{Draft, append};
 
 /// Name of the init container, which reads pods from the apiserver.
 const INIT_CONTAINER: &str = "grove-initc";
-/// Maximum `minAvailable` of a scaling group whose cliques are listed. Larger groups have a note.
+/// Maximum number of `PodCliques` of a scaling group that the arguments list. For a larger group, a note is added.
 const MAX_DEPENDENCIES: u64 = 64;
 
 impl Set<'_> {

@@ -16,7 +16,7 @@ fn the_pod_is_as_the_operator_creates_it() {
     let template = json!({
         "metadata": {"name": "ignored", "labels": {"app": "x"}, "annotations": {"note": "n"}, "finalizers": ["f"]},
         "spec": {"restartPolicy": "Always", "containers": [
-            {"name": "helper", "image": "h"},
+            {"name": "sidecar", "image": "h"},
             {"name": "pytorch", "image": "p", "ports": [{"name": "http", "containerPort": 80}], "env": [{"name": "RANK", "value": "7"}]},
         ]},
     });
@@ -47,7 +47,7 @@ fn the_pod_is_as_the_operator_creates_it() {
             "finalizers": ["f"],
         },
         "spec": {"restartPolicy": "Never", "containers": [
-            {"name": "helper", "image": "h", "env": env},
+            {"name": "sidecar", "image": "h", "env": env},
             {
                 "name": "pytorch", "image": "p",
                 "ports": [{"name": "http", "containerPort": 80}, {"name": "pytorchjob-port", "containerPort": 23456}],

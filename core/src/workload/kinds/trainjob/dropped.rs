@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::KIND;
-use super::overrides::{field_of, newest_version_with, version};
+use super::overrides::{newest_version_with, override_field, version};
 use super::schema::Schema;
 use crate::hint::nearest;
 use crate::workload::StockRuntimes;
 use crate::workload::template::Field;
 
-/// Returns the path of each field of `manifest`, a `TrainJob`, that the apiserver drops, and a message. `stock` may select the version
-/// of Kubeflow Trainer. Without it, only fields of other versions and misspelled ones are reported, because the cluster may
-/// have a newer version.
+/// Returns the path of each field of `manifest`, a `TrainJob`, that the apiserver drops, with a message. If `stock`
+/// does not select a version of Kubeflow Trainer, reports only misspelled fields and fields of other versions, because
+/// the cluster may have a newer version.
 pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<(String, String)> {
     let spec = Field::root(manifest).get("spec");
     let version = version(&spec, stock);
@@ -22,7 +22,7 @@ pub(crate) fn dropped_fields(manifest: &Value, stock: StockRuntimes) -> Vec<(Str
     Schema::of_spec(version).visit_dropped(value, spec.path(), &mut |path, name, object| {
         let is_of_other_version = newest_version_with(name).is_some() && path == format!("spec.{name}");
         let fix = match nearest(name, &object.fields()) {
-            _ if is_of_other_version => format!(": use spec.{}", field_of(version)),
+            _ if is_of_other_version => format!(": use spec.{}", override_field(version)),
             Some(near) => format!(": did you mean {near}?"),
             None if is_selected => String::new(),
             None => return,

@@ -12,8 +12,8 @@ use crate::workload::{
 /// Maximum number of runtimes that a message lists.
 const MAX_NAMES: usize = 5;
 
-/// Returns the spec of the runtime, and the stock runtime that is assumed if there is no manifest: that of `version`, if it
-/// has one of the name.
+/// Returns the spec of the runtime. If the input does not contain the runtime, also returns the stock runtime that is
+/// assumed: that of `version` or, if the user selected no version, that of the newest version that has it.
 pub(super) fn find<'a>(
     manifest: &Manifest<'a>,
     job: &Field<'a>,

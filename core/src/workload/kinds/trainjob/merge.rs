@@ -39,8 +39,8 @@ pub(super) fn strategic_merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Merges `changes` into `items`, in the order of `changes`. An item that is only in `items` precedes the next item
-/// that follows it in `items` and is in `changes`; so new items come first.
+/// Merges `changes` into `items`, in the order of `changes`. An item that is only in `items` stays before the next item
+/// of `items` that is also in `changes`. New items therefore come first.
 fn merged_list(items: &[Value], changes: &[Value], merge_key: &str) -> Vec<Value> {
     let position =
         |list: &[Value], item: &Value| list.iter().position(|other| other.get(merge_key) == item.get(merge_key));

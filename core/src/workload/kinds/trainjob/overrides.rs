@@ -16,8 +16,8 @@ use super::{DATASET_INITIALIZER, MODEL_INITIALIZER, NODE};
 use crate::workload::template::{Field, object_mut, objects};
 use crate::workload::{RenderError, StockRuntimes, TrainerVersion};
 
-/// Fields that exist in some versions only, with the newest of these.
-const OF_VERSIONS: [(&str, TrainerVersion); 3] = [
+/// Fields that only some versions have, each with the newest version that has it.
+const VERSIONED_FIELDS: [(&str, TrainerVersion); 3] = [
     ("runtimePatches", TrainerVersion::V2_3),
     ("podTemplateOverrides", TrainerVersion::V2_1),
     ("podSpecOverrides", TrainerVersion::V2_0),
@@ -29,27 +29,27 @@ const TARGET_JOBS: &str = "targetJobs";
 /// Lists of containers.
 const CONTAINER_LISTS: [&str; 2] = ["initContainers", "containers"];
 
-/// Containers whose environment only the steps of the job set.
-const RESERVED_ENV: [&str; 3] = [NODE, DATASET_INITIALIZER, MODEL_INITIALIZER];
+/// Containers whose environment only `spec.trainer` and `spec.initializer` can set.
+const CONTAINERS_WITH_RESERVED_ENV: [&str; 3] = [NODE, DATASET_INITIALIZER, MODEL_INITIALIZER];
 
-/// Returns the version of Kubeflow Trainer for `job`, the spec of a `TrainJob`: the one that `stock` selects, else the newest
-/// that has the fields of the job.
+/// Returns the version of Kubeflow Trainer for `job`, the spec of a `TrainJob`: the version that `stock` selects. If
+/// `stock` selects none, returns the newest version that has the fields of the job.
 pub(super) fn version(job: &Field<'_>, stock: StockRuntimes) -> TrainerVersion {
     if let StockRuntimes::Version(version) = stock {
         return version;
     }
-    let used = OF_VERSIONS.iter().find(|(field, _)| job.get(field).is_present());
+    let used = VERSIONED_FIELDS.iter().find(|(field, _)| job.get(field).is_present());
     used.map_or(TrainerVersion::V2_3, |(_, version)| *version)
 }
 
 /// Returns the newest version that has the field `name` of the spec, if only some versions have it.
 pub(super) fn newest_version_with(name: &str) -> Option<TrainerVersion> {
-    OF_VERSIONS.iter().find(|(field, _)| *field == name).map(|(_, version)| *version)
+    VERSIONED_FIELDS.iter().find(|(field, _)| *field == name).map(|(_, version)| *version)
 }
 
-/// Returns the field of the spec by which the jobs of this version change the templates of their runtime.
-pub(super) fn field_of(version: TrainerVersion) -> &'static str {
-    OF_VERSIONS.iter().rfind(|(_, newest)| version <= *newest).map_or(OF_VERSIONS[0].0, |(field, _)| field)
+/// Returns the field of a job's spec that changes the templates of its runtime in this version.
+pub(super) fn override_field(version: TrainerVersion) -> &'static str {
+    VERSIONED_FIELDS.iter().rfind(|(_, newest)| version <= *newest).map_or(VERSIONED_FIELDS[0].0, |(field, _)| field)
 }
 
 /// Applies the changes of `job` to the annotations and the spec of the `JobSet`.
@@ -63,7 +63,7 @@ pub(super) fn apply(
     if schema.get("annotations").is_some() {
         annotations.extend(job.get("annotations").cloned_object()?);
     }
-    let name = field_of(version);
+    let name = override_field(version);
     let field = job.get(name);
     field.items()?;
     let Some(stored) = field.value().zip(schema.get(name)).map(|(value, schema)| schema.pruned(value)) else {
@@ -139,7 +139,7 @@ fn validate_containers(target: &Map<String, Value>, spec: &Field<'_>) -> Result<
                 return Err(container.get("name").invalid("the name of a container of the replicated job"));
             }
             let env = container.get("env");
-            if list == "containers" && RESERVED_ENV.contains(&name) && !env.items()?.is_empty() {
+            if list == "containers" && CONTAINERS_WITH_RESERVED_ENV.contains(&name) && !env.items()?.is_empty() {
                 return Err(
                     env.invalid("no variables: for this container, set them in spec.trainer or spec.initializer")
                 );

@@ -117,7 +117,8 @@ fn xgboost(job: &str, runtime: &mut Runtime<'_>) -> Result<(), RenderError> {
     let has_trainer = runtime.job.get("trainer").object()?.is_some();
     let workers = NodeResources::read(runtime)?.gpus().max(1);
     if let (true, Some(replicated_job)) = (has_trainer, runtime.trainer()) {
-        // Trainer runs these two plugins in random order; the variables may also come first.
+        // Trainer runs its plugins in random order: in a real pod, the DMLC variables may precede those of
+        // `spec.trainer`.
         replicated_job.set_trainer_env()?;
         let variables = [
             env("DMLC_TRACKER_URI", master_address(job)),

@@ -43,8 +43,8 @@ pub(super) struct ReplicatedJob<'a> {
 }
 
 impl<'a> Runtime<'a> {
-    /// Looks up the runtime, applies the job's patches and reads the replicated jobs. Also returns the stock runtime that is
-    /// assumed.
+    /// Looks up the runtime, applies the job's patches and reads the replicated jobs. Also returns the stock runtime,
+    /// if one is assumed.
     pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<(Self, Option<AssumedRuntime>), RenderError> {
         let job = Field::root(manifest.raw).get("spec");
         let version = overrides::version(&job, manifest.runtimes.stock);

@@ -8,12 +8,12 @@ use crate::workload::TrainerVersion;
 use Schema::{Any, List, Object};
 use TrainerVersion::{V2_0, V2_1, V2_2, V2_3};
 
-/// Fields of a value.
+/// Structure of a value: the fields that the apiserver stores.
 #[derive(Debug)]
 pub(super) enum Schema {
-    /// A value of any form, such as a type of Kubernetes.
+    /// A value whose fields are not checked, such as that of a Kubernetes type.
     Any,
-    /// A list of such values.
+    /// A list whose items have this schema.
     List(&'static Self),
     /// An object with these fields.
     Object(&'static [(&'static str, Self)]),
@@ -22,12 +22,13 @@ pub(super) enum Schema {
 const METADATA: Schema = Object(&[("labels", Any), ("annotations", Any)]);
 const TARGETS: Schema = List(&Object(&[("name", Any)]));
 const CONTAINERS: Schema = List(&Object(&[("name", Any), ("env", Any), ("volumeMounts", Any)]));
-const SECURE_CONTAINERS: Schema =
+const CONTAINERS_WITH_SECURITY_CONTEXT: Schema =
     List(&Object(&[("name", Any), ("env", Any), ("volumeMounts", Any), ("securityContext", Any)]));
-const VARIABLES: Schema = Object(&[("storageUri", Any), ("env", Any), ("secretRef", Any)]);
+const INITIALIZER_STEP: Schema = Object(&[("storageUri", Any), ("env", Any), ("secretRef", Any)]);
 
 const RUNTIME_REF: (&str, Schema) = ("runtimeRef", Object(&[("name", Any), ("apiGroup", Any), ("kind", Any)]));
-const INITIALIZER: (&str, Schema) = ("initializer", Object(&[("dataset", VARIABLES), ("model", VARIABLES)]));
+const INITIALIZER: (&str, Schema) =
+    ("initializer", Object(&[("dataset", INITIALIZER_STEP), ("model", INITIALIZER_STEP)]));
 const TRAINER: (&str, Schema) = (
     "trainer",
     Object(&[
@@ -88,8 +89,8 @@ macro_rules! runtime_patches {
                             ("spec", Object(&[
                                 ("serviceAccountName", Any),
                                 ("volumes", Any),
-                                ("initContainers", SECURE_CONTAINERS),
-                                ("containers", SECURE_CONTAINERS),
+                                ("initContainers", CONTAINERS_WITH_SECURITY_CONTEXT),
+                                ("containers", CONTAINERS_WITH_SECURITY_CONTEXT),
                                 ("imagePullSecrets", Any),
                                 ("securityContext", Any),
                                 ("nodeSelector", Any),

@@ -16,67 +16,67 @@ use crate::workload::runtimes::{AssumedRuntime, CLUSTER_RUNTIME, StockRuntimes, 
 use TrainerVersion::{V2_0, V2_1, V2_2, V2_3};
 use spec::{mpi, node, plain, torch, torch_image, torchtune, with_cache};
 
-/// A runtime of some versions.
-struct Stock {
+/// A runtime, with the versions of Kubeflow Trainer that install it.
+struct StockRuntime {
     name: &'static str,
     /// Framework in its label.
     framework: &'static str,
     versions: RangeInclusive<TrainerVersion>,
-    /// Returns its spec.
+    /// Returns the spec of the runtime of this name in this version.
     spec: fn(&str, TrainerVersion) -> Value,
 }
 
-const STOCK: [Stock; 10] = [
-    Stock {
+const STOCK_RUNTIMES: [StockRuntime; 10] = [
+    StockRuntime {
         name: "torch-distributed",
         framework: "torch",
         versions: V2_0..=V2_3,
         spec: |_, version| torch(version, &[node(&torch_image(version), json!({}))]),
     },
-    Stock { name: "torch-distributed-with-cache", framework: "torch", versions: V2_1..=V2_3, spec: with_cache },
-    Stock {
+    StockRuntime { name: "torch-distributed-with-cache", framework: "torch", versions: V2_1..=V2_3, spec: with_cache },
+    StockRuntime {
         name: "deepspeed-distributed",
         framework: "deepspeed",
         versions: V2_0..=V2_3,
         spec: |_, version| mpi("ghcr.io/kubeflow/trainer/deepspeed-runtime", version),
     },
-    Stock {
+    StockRuntime {
         name: "mlx-distributed",
         framework: "mlx",
         versions: V2_0..=V2_3,
         spec: |_, version| mpi("ghcr.io/kubeflow/trainer/mlx-runtime", version),
     },
-    Stock {
+    StockRuntime {
         name: "mpi-distributed",
         framework: "mpi",
         versions: V2_0..=V2_0,
         spec: |_, version| mpi("mpioperator/mpi-pi:openmpi", version),
     },
-    Stock {
+    StockRuntime {
         name: "jax-distributed",
         framework: "jax",
         versions: V2_2..=V2_3,
         spec: |_, _| plain("jax", "nvcr.io/nvidia/jax:25.10-py3"),
     },
-    Stock {
+    StockRuntime {
         name: "xgboost-distributed",
         framework: "xgboost",
         versions: V2_2..=V2_3,
         spec: |_, _| plain("xgboost", "ghcr.io/kubeflow/trainer/xgboost-runtime"),
     },
-    Stock {
+    StockRuntime {
         name: "torchtune-llama3.2-1b",
         framework: "torchtune",
         versions: V2_0..=V2_3,
         spec: |name, version| torchtune(name, version, "meta-llama/Llama-3.2-1B-Instruct", "llama3_2/1B_full"),
     },
-    Stock {
+    StockRuntime {
         name: "torchtune-llama3.2-3b",
         framework: "torchtune",
         versions: V2_0..=V2_3,
         spec: |name, version| torchtune(name, version, "meta-llama/Llama-3.2-3B-Instruct", "llama3_2/3B_full"),
     },
-    Stock {
+    StockRuntime {
         name: "torchtune-qwen2.5-1.5b",
         framework: "torchtune",
         versions: V2_1..=V2_3,
@@ -87,13 +87,13 @@ const STOCK: [Stock; 10] = [
 /// The manifests of all runtimes, with their names and versions.
 static MANIFESTS: LazyLock<Vec<(&str, TrainerVersion, Value)>> = LazyLock::new(|| {
     let manifests = TrainerVersion::ALL.into_iter().flat_map(|version| {
-        let of_version = STOCK.iter().filter(move |stock| stock.versions.contains(&version));
+        let of_version = STOCK_RUNTIMES.iter().filter(move |stock| stock.versions.contains(&version));
         of_version.map(move |stock| (stock.name, version, manifest(stock, version)))
     });
     manifests.collect()
 });
 
-/// Returns the runtime `name` that `stock` allows to assume.
+/// Returns the newest runtime `name` among those that `stock` selects.
 pub(super) fn find(name: &str, stock: StockRuntimes) -> Option<(&'static Value, AssumedRuntime)> {
     let is_allowed = |version| match stock {
         StockRuntimes::None => false,
@@ -113,8 +113,8 @@ pub(super) fn names(version: TrainerVersion) -> Vec<&'static str> {
     MANIFESTS.iter().filter(|(_, of, _)| *of == version).map(|(name, ..)| *name).collect()
 }
 
-fn manifest(stock: &Stock, version: TrainerVersion) -> Value {
-    let Stock { name, framework, versions: _, spec } = stock;
+fn manifest(stock: &StockRuntime, version: TrainerVersion) -> Value {
+    let StockRuntime { name, framework, versions: _, spec } = stock;
     let metadata = json!({"name": name, "labels": {"trainer.kubeflow.org/framework": framework}});
     let spec = spec(name, version);
     json!({"apiVersion": super::API_VERSION, "kind": CLUSTER_RUNTIME, "metadata": metadata, "spec": spec})

@@ -23,7 +23,7 @@ fn replicated_job(name: &str, step: Option<&str>, depends_on: &[(&str, &str)], p
     job
 }
 
-/// Returns the replicated job of the training step; `container` are more fields of its container.
+/// Returns the replicated job of the training step; `container` contains additional fields of its container.
 pub(super) fn node(image: &str, container: Value) -> Value {
     replicated_job(NODE, Some(TRAINER), &[], &node_pod(image, container))
 }

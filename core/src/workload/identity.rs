@@ -19,7 +19,7 @@ pub struct PodIdentity<'a> {
 }
 
 /// Identifies a pod that is owned directly by a `kind` and has no labels for its role and index.
-pub(super) fn member_by_owner<'a>(
+pub(super) fn identity_by_owner<'a>(
     pod: Pod<'a>,
     api_version: &str,
     kind: &'static WorkloadKind,
