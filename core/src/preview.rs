@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use causes::Condition;
+pub use causes::{Cause, Condition};
 pub use difference::{FieldDifference, dry_run_pod, find_differences};
 pub use invalid_field::InvalidField;
 pub use live::{AppliedFabric, LiveNamespace, LivePod, WebhookResult, WebhookTrace};

@@ -172,7 +172,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     })?;
     Ok(if !shown.errors.is_empty() || shown.comparison_failed {
         Status::Failed
-    } else if arguments.conditions.occur(&shown.summary) {
+    } else if shown.causes.occur(&arguments.conditions) {
         Status::Findings
     } else {
         Status::Success

@@ -19,6 +19,7 @@ mod claims;
 mod commands;
 mod documentation;
 mod fabric;
+mod fail_on;
 mod generic;
 mod golden;
 mod input;

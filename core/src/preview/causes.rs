@@ -1,8 +1,13 @@
-//! Causes for which a condition of `--fail-on` occurs, so that a pipeline shows what to fix.
+//! Causes for which a condition of `--fail-on` occurs. The exit code follows from the causes, so that a pipeline always shows
+//! what to fix.
 
-use super::{PodReport, Summary};
-use crate::lint::{NAMESPACE_FIELD, OWN_KEYS};
-use crate::mutate::{RuleOutcome, Verdict};
+use super::PodReport;
+use crate::config::CheckId;
+use crate::finding::Finding;
+use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_FIELDS};
+use crate::manifest::DocumentWarning;
+use crate::mutate::{Reason, RuleOutcome, Verdict};
+use crate::preview::InvalidField;
 use crate::workload::SOLE_ROLE;
 
 /// A condition of a preview.
@@ -18,6 +23,26 @@ pub enum Condition {
     Warning,
 }
 
+/// A cause in the pod of a role.
+#[derive(Clone, Copy, Debug)]
+pub enum Cause<'a> {
+    /// The patch, with the decisions of the rules.
+    Patch(&'a [RuleOutcome]),
+    /// Decision of a rule.
+    Rule(&'a RuleOutcome),
+    /// Field that does not decode.
+    Invalid(&'a InvalidField),
+    /// Finding of a check.
+    Finding(&'a Finding),
+    /// Warning of the webhook.
+    Warning(&'a str),
+}
+
+/// Checks whose findings name something that does not exist.
+const UNKNOWN: [CheckId; 2] = [OWN_KEYS, UNKNOWN_FIELDS];
+/// Checks whose findings are warnings, although the webhook does not return them.
+const WARNINGS: [CheckId; 1] = [UNKNOWN_FIELDS];
+
 impl Condition {
     /// Returns the name that `--fail-on` takes.
     #[must_use]
@@ -30,52 +55,81 @@ impl Condition {
         }
     }
 
-    /// Returns true if the condition occurs in `summary`.
+    /// Returns the causes in `report`. None if the condition does not occur.
     #[must_use]
-    pub fn occurs(self, summary: &Summary) -> bool {
+    pub fn causes(self, report: &PodReport) -> Vec<Cause<'_>> {
         match self {
-            Self::Changed => summary.changed > 0,
-            Self::Refused => summary.refused > 0,
-            Self::Unknown => summary.unknown + summary.unsupported + summary.unknown_labels > 0,
-            Self::Warning => summary.warned + summary.manifest_warnings > 0,
+            Self::Changed => report.changed.then_some(Cause::Patch(&report.rules)).into_iter().collect(),
+            Self::Refused => rules(report, |rule| rule.outcome == Verdict::Refused).collect(),
+            Self::Unknown => {
+                let invalid = report.invalid.iter().map(Cause::Invalid);
+                invalid.chain(rules(report, |rule| is_unknown(rule.reason))).chain(findings(report, &UNKNOWN)).collect()
+            }
+            Self::Warning => {
+                let warnings = report.warnings.iter().map(|warning| Cause::Warning(warning));
+                warnings.chain(findings(report, &WARNINGS)).collect()
+            }
         }
     }
 
-    /// Returns the causes in `report`, one line each: file and line, role, rule, reason. None if the condition does not occur.
-    /// `has_namespace` leaves out the labels of its namespace, about which the input's Namespace has a warning.
+    /// Returns true if `warning` about a document is a cause.
     #[must_use]
-    pub fn causes(self, report: &PodReport, has_namespace: bool) -> Vec<String> {
+    pub fn is_caused_by(self, warning: &DocumentWarning) -> bool {
         match self {
-            Self::Changed if !report.changed => Vec::new(),
-            Self::Changed => {
-                let applied = report.rules.iter().filter(|rule| rule.outcome == Verdict::Applied);
-                let applied: Vec<String> = applied.map(name).collect();
-                vec![line(report, None, &applied.join(", "))]
-            }
-            Self::Refused => {
-                let refused = report.rules.iter().filter(|rule| rule.outcome == Verdict::Refused);
-                refused.map(|rule| line(report, None, &with_message(rule))).collect()
-            }
-            Self::Unknown => {
-                let invalid = report.invalid.iter().map(|field| line(report, field.line, &format!("invalid {field}")));
-                let rules = report.rules.iter().filter(|rule| super::summary::is_unknown(rule.reason));
-                let rules = rules.map(|rule| line(report, None, &with_message(rule)));
-                let own_keys = report.lint.iter().filter(|finding| {
-                    finding.code == OWN_KEYS.code() && !(has_namespace && finding.subject == NAMESPACE_FIELD)
-                });
-                let own_keys = own_keys.map(|finding| {
-                    let message = format!("{}: {}", finding.code, finding.message);
-                    if finding.subject == NAMESPACE_FIELD {
-                        format!("Namespace {}: {message}", report.namespace)
-                    } else {
-                        line(report, finding.line, &message)
-                    }
-                });
-                invalid.chain(rules).chain(own_keys).collect()
-            }
-            Self::Warning => report.warnings.iter().map(|warning| line(report, None, warning)).collect(),
+            Self::Changed | Self::Refused => false,
+            Self::Unknown => warning.check.is_some_and(|code| UNKNOWN.iter().any(|check| check.code() == code)),
+            Self::Warning => true,
         }
     }
+}
+
+impl Cause<'_> {
+    /// Returns true if the cause is a label of the pod's namespace.
+    #[must_use]
+    pub fn is_of_namespace(self) -> bool {
+        matches!(self, Self::Finding(finding) if finding.subject == NAMESPACE_FIELD)
+    }
+
+    /// Describes the cause in `report` in one line: file and line, role, rule, reason.
+    #[must_use]
+    pub fn describe(self, report: &PodReport) -> String {
+        match self {
+            Self::Patch(rules) => {
+                let applied = rules.iter().filter(|rule| rule.outcome == Verdict::Applied);
+                line(report, None, &applied.map(name).collect::<Vec<_>>().join(", "))
+            }
+            Self::Rule(rule) => line(report, None, &format!("{}: {}", name(rule), rule.message)),
+            Self::Invalid(field) => line(report, field.line, &format!("invalid {field}")),
+            Self::Finding(Finding { code, message, .. }) if self.is_of_namespace() => {
+                format!("Namespace {}: {code}: {message}", report.namespace)
+            }
+            Self::Finding(Finding { code, message, line: at, .. }) => line(report, *at, &format!("{code}: {message}")),
+            Self::Warning(warning) => line(report, None, warning),
+        }
+    }
+
+    /// Returns the message of the warning about the Namespace of `report`, if the input contains it and the cause is one of its
+    /// labels: both are the same cause.
+    #[must_use]
+    pub fn namespace_warning(self, report: &PodReport) -> Option<String> {
+        let Self::Finding(finding) = self else { return None };
+        let problem = finding.message.strip_prefix("namespace ").filter(|_| self.is_of_namespace())?;
+        Some(format!("Namespace {}: {problem}", report.namespace))
+    }
+}
+
+fn rules(report: &PodReport, is_cause: fn(&RuleOutcome) -> bool) -> impl Iterator<Item = Cause<'_>> {
+    report.rules.iter().filter(move |rule| is_cause(rule)).map(Cause::Rule)
+}
+
+fn findings<'a>(report: &'a PodReport, checks: &'static [CheckId]) -> impl Iterator<Item = Cause<'a>> {
+    let is_cause = |finding: &&Finding| checks.iter().any(|check| check.code() == finding.code);
+    report.lint.iter().filter(is_cause).map(Cause::Finding)
+}
+
+/// Returns true if a pod selects a profile or mode that does not exist.
+fn is_unknown(reason: Reason) -> bool {
+    matches!(reason, Reason::UnknownFabric | Reason::UnknownTrafficMode)
 }
 
 /// Returns a cause with its position: `jobs/llama.yaml:7: PyTorchJob default/llama Worker: fabric UnknownFabric`.
@@ -88,8 +142,4 @@ fn line(report: &PodReport, at: Option<u64>, cause: &str) -> String {
 
 fn name(rule: &RuleOutcome) -> String {
     format!("{} {}", rule.rule.name(), rule.reason.code())
-}
-
-fn with_message(rule: &RuleOutcome) -> String {
-    format!("{}: {}", name(rule), rule.message)
 }

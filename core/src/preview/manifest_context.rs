@@ -1,7 +1,7 @@
 //! Context of a manifest in the input: namespace labels, training runtimes, `ComputeDomains`, and the objects of dynamic
 //! resource allocation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ pub struct ManifestContext {
     /// Labels of all namespaces, which override those of the input.
     override_labels: Option<BTreeMap<String, String>>,
     by_namespace: BTreeMap<String, BTreeMap<String, String>>,
+    /// Namespaces in `by_namespace` whose labels are those of the input.
+    namespaces: BTreeSet<String>,
     /// Labels of namespaces that are not in the input: by default those of an injected namespace that is opted in.
     default_labels: BTreeMap<String, String>,
     runtimes: Runtimes,
@@ -46,6 +48,7 @@ impl ManifestContext {
         Self {
             override_labels,
             by_namespace: BTreeMap::new(),
+            namespaces: BTreeSet::new(),
             default_labels: default_labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             runtimes: Runtimes::default(),
             compute_domains: BTreeMap::new(),
@@ -73,6 +76,7 @@ impl ManifestContext {
         match (group, text("/kind")) {
             (None, Some("Namespace")) => {
                 self.set_labels(name.to_owned(), labels(&document.value));
+                self.namespaces.insert(name.to_owned());
             }
             (Some(TRAINER_GROUP), Some("TrainingRuntime" | CLUSTER_RUNTIME)) => {
                 self.add_runtime_manifest(document, namespace);
@@ -107,8 +111,9 @@ impl ManifestContext {
         self.runtimes.stock = stock;
     }
 
-    /// Sets the labels of `namespace`.
+    /// Sets the labels of `namespace`, which replace those of the input.
     pub fn set_labels(&mut self, namespace: String, mut labels: BTreeMap<String, String>) {
+        self.namespaces.remove(&namespace);
         labels.extend(self.extra_labels.clone());
         self.by_namespace.insert(namespace, labels);
     }
@@ -143,10 +148,10 @@ impl ManifestContext {
         &self.default_labels
     }
 
-    /// Returns true if the labels of `namespace` are those of a Namespace in the input or the cluster.
+    /// Returns true if the labels of `namespace` are those of a Namespace in the input.
     #[must_use]
     pub fn has_namespace(&self, namespace: &str) -> bool {
-        self.override_labels.is_none() && self.by_namespace.contains_key(namespace)
+        self.override_labels.is_none() && self.namespaces.contains(namespace)
     }
 
     /// Returns true if the labels of `namespace` are not known but assumed.

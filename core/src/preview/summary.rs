@@ -1,10 +1,8 @@
-//! Counts of a preview: the line that closes its text output, and what `--fail-on` considers.
+//! Counts of a preview: the line that closes its text output.
 
 use std::fmt;
 
-use super::PodReport;
-use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_FIELDS};
-use crate::manifest::DocumentWarning;
+use super::{Condition, PodReport};
 use crate::mutate::{Reason, Verdict};
 
 /// Counts of a preview.
@@ -25,13 +23,8 @@ pub struct Summary {
     /// Pods that do not decode, that select a profile or mode that does not exist, or that have an unknown label or
     /// annotation of trainmesh, or an unknown field.
     pub unknown: usize,
-    /// Pods with warnings.
-    pub warned: usize,
     /// Warnings about documents.
     pub manifest_warnings: usize,
-    /// Warnings about labels and annotations of trainmesh without effect and about unknown fields, outside pods, and pods
-    /// whose namespace has such labels.
-    pub unknown_labels: usize,
     /// Documents that may create pods, but whose kind is not supported.
     pub unsupported: usize,
     /// Invalid documents.
@@ -41,33 +34,18 @@ pub struct Summary {
 impl Summary {
     /// Counts a pod.
     pub fn add(&mut self, report: &PodReport) {
-        let refused = report.rules.iter().any(|rule| rule.outcome == Verdict::Refused);
+        let occurs = |condition: Condition| condition.causes(report).into_iter().any(|cause| !cause.is_of_namespace());
         let audited = !report.changed && report.rules.iter().any(|rule| rule.outcome == Verdict::Applied);
         let not_opted_in = report.rules.iter().all(|rule| {
             matches!(rule.reason, Reason::NamespaceNotOptedIn | Reason::PodOptedOut | Reason::ExcludedNamespace)
         });
-        let own_keys = || report.lint.iter().filter(|finding| finding.code == OWN_KEYS.code());
-        let unknown_fields = report.lint.iter().any(|finding| finding.code == UNKNOWN_FIELDS.code());
-        let unknown = !report.invalid.is_empty()
-            || unknown_fields
-            || report.rules.iter().any(|rule| is_unknown(rule.reason))
-            || own_keys().any(|finding| finding.subject != NAMESPACE_FIELD);
         self.pods += 1;
         self.changed += usize::from(report.changed);
         self.audited += usize::from(audited);
-        self.refused += usize::from(refused);
+        self.refused += usize::from(occurs(Condition::Refused));
         self.not_opted_in += usize::from(not_opted_in);
         self.unchanged += usize::from(!report.changed && !audited && !not_opted_in);
-        self.unknown += usize::from(unknown);
-        self.unknown_labels += usize::from(own_keys().any(|finding| finding.subject == NAMESPACE_FIELD));
-        self.warned += usize::from(unknown_fields || !report.warnings.is_empty());
-    }
-
-    /// Counts a warning about a document.
-    pub fn add_warning(&mut self, warning: &DocumentWarning) {
-        self.manifest_warnings += 1;
-        let unknown = [OWN_KEYS.code(), UNKNOWN_FIELDS.code()];
-        self.unknown_labels += usize::from(warning.check.is_some_and(|code| unknown.contains(&code)));
+        self.unknown += usize::from(occurs(Condition::Unknown));
     }
 }
 
@@ -108,11 +86,6 @@ fn write_parts<const N: usize>(
     Ok(())
 }
 
-/// Returns true if a pod selects a profile or mode that does not exist.
-pub(super) fn is_unknown(reason: Reason) -> bool {
-    matches!(reason, Reason::UnknownFabric | Reason::UnknownTrafficMode)
-}
-
 fn plural(count: usize, name: &str) -> String {
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
 }
@@ -132,8 +105,8 @@ mod tests {
     )]
     #[case::all(
         Summary {
-            pods: 9, changed: 3, audited: 1, refused: 3, not_opted_in: 2, unchanged: 3, unknown: 1, warned: 9, manifest_warnings: 2,
-            unknown_labels: 1, unsupported: 1, errors: 28
+            pods: 9, changed: 3, audited: 1, refused: 3, not_opted_in: 2, unchanged: 3, unknown: 1, manifest_warnings: 2,
+            unsupported: 1, errors: 28
         },
         "9 roles: 3 changed, 1 would change (audit), 3 unchanged, 2 not opted in or opted out; of these, 3 with a refused \
          rule, 1 unknown or invalid; 28 errors, 2 manifest warnings, 1 unsupported object"

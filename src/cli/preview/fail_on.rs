@@ -1,13 +1,13 @@
 //! `--fail-on` and `--exit-code`: conditions for exit code 1.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::ValueEnum;
 
 use super::super::print_cause;
-use trainmesh_core::lint::OWN_KEYS;
 use trainmesh_core::manifest::DocumentWarning;
-use trainmesh_core::preview::{Condition, PodReport, Summary};
+use trainmesh_core::preview::{Condition, PodReport};
 
 /// Conditions for exit code 1.
 #[derive(Debug, clap::Args)]
@@ -33,24 +33,31 @@ enum FailOn {
     Warning,
 }
 
-/// Causes for which a condition of `--fail-on` occurs.
+/// Causes for which a condition of `--fail-on` or `--exit-code` occurs.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
-    lines: Vec<String>,
+    named: Vec<NamedCause>,
+    /// Messages of warnings about documents.
+    warnings: BTreeSet<String>,
     /// Number of causes beyond [`MAX_CAUSES`].
     others: usize,
+    /// Set if some pod would change.
+    has_changes: bool,
+}
+
+#[derive(Debug)]
+struct NamedCause {
+    condition: Condition,
+    /// Position and message.
+    text: String,
+    /// Message of the warning about a Namespace in the input that names the same label.
+    namespace_warning: Option<String>,
 }
 
 /// Maximum number of causes that are printed: one screen. The output without --summary has all.
 const MAX_CAUSES: usize = 20;
 
 impl Conditions {
-    /// Returns true if one of the conditions occurs in `summary`.
-    pub(super) fn occur(&self, summary: &Summary) -> bool {
-        let exit_code = self.exit_code.then_some(Condition::Changed);
-        exit_code.into_iter().chain(self.conditions()).any(|condition| condition.occurs(summary))
-    }
-
     /// Returns the conditions of `--fail-on`.
     fn conditions(&self) -> impl Iterator<Item = Condition> {
         self.fail_on.iter().map(|condition| match condition {
@@ -63,48 +70,59 @@ impl Conditions {
 }
 
 impl Causes {
-    /// Adds the causes in `report`. The input may contain its Namespace.
+    /// Adds the causes in `report`. `has_namespace` is true if the labels of its namespace are those of a Namespace in the input,
+    /// about which [`Self::add_warning`] is called.
     pub(super) fn add(&mut self, conditions: &Conditions, report: &PodReport, has_namespace: bool) {
+        self.has_changes |= !Condition::Changed.causes(report).is_empty();
         for condition in conditions.conditions() {
-            for cause in condition.causes(report, has_namespace) {
-                self.push(condition, &cause);
+            for cause in condition.causes(report) {
+                let namespace_warning = cause.namespace_warning(report).filter(|_| has_namespace);
+                if namespace_warning.as_ref().is_none_or(|message| !self.warnings.contains(message)) {
+                    self.push(NamedCause { condition, text: cause.describe(report), namespace_warning });
+                }
             }
         }
     }
 
     /// Adds a warning about a document.
     pub(super) fn add_warning(&mut self, conditions: &Conditions, warning: &DocumentWarning) {
-        let is_unknown = warning.check == Some(OWN_KEYS.code());
-        let is_cause =
-            |condition: &Condition| *condition == Condition::Warning || *condition == Condition::Unknown && is_unknown;
-        if let Some(condition) = conditions.conditions().find(is_cause) {
-            self.push(condition, &warning.to_string());
-        }
+        let Some(condition) = conditions.conditions().find(|condition| condition.is_caused_by(warning)) else { return };
+        // The warning has the line of the label, unlike the causes of the pods in the namespace.
+        self.named.retain(|known| known.namespace_warning.as_ref() != Some(&warning.message));
+        self.push(NamedCause { condition, text: warning.to_string(), namespace_warning: None });
+        self.warnings.insert(warning.message.clone());
     }
 
     /// Adds a document whose pods cannot be shown.
     pub(super) fn add_unsupported(&mut self, conditions: &Conditions, message: &str) {
         if conditions.conditions().any(|condition| condition == Condition::Unknown) {
-            self.push(Condition::Unknown, message);
+            let (condition, text) = (Condition::Unknown, message.to_owned());
+            self.push(NamedCause { condition, text, namespace_warning: None });
         }
+    }
+
+    /// Returns true if one of the conditions occurs. For a condition of `--fail-on`, at least one cause is then printed.
+    pub(super) fn occur(&self, conditions: &Conditions) -> bool {
+        !self.named.is_empty() || conditions.exit_code && self.has_changes
     }
 
     /// Prints the causes.
     pub(super) fn print(&self, stderr: &mut impl Write) {
-        self.lines.iter().for_each(|line| print_cause(stderr, format_args!("{line}")));
+        for NamedCause { condition, text, .. } in &self.named {
+            print_cause(stderr, format_args!("{}: {text}", condition.name()));
+        }
         if self.others > 0 {
             print_cause(stderr, format_args!("and {} more", self.others));
         }
     }
 
-    fn push(&mut self, condition: Condition, cause: &str) {
-        let line = format!("{}: {cause}", condition.name());
-        // Pods share the labels of their namespace.
-        if self.lines.contains(&line) {
+    fn push(&mut self, cause: NamedCause) {
+        // Several conditions may have the same cause, and pods share the labels of their namespace.
+        if self.named.iter().any(|known| known.text == cause.text) {
             return;
         }
-        if self.lines.len() < MAX_CAUSES {
-            self.lines.push(line);
+        if self.named.len() < MAX_CAUSES {
+            self.named.push(cause);
         } else {
             self.others += 1;
         }

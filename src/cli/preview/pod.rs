@@ -11,7 +11,7 @@ use super::super::{Status, stderr};
 use super::Arguments;
 use super::fail_on::Causes;
 use trainmesh_core::dns;
-use trainmesh_core::preview::{LivePod, ManifestContext, Preview, Summary};
+use trainmesh_core::preview::{LivePod, ManifestContext, Preview};
 use trainmesh_core::render::{Closing, TextOptions};
 
 /// Resource names before the slash, as kubectl takes them.
@@ -46,15 +46,14 @@ pub(super) fn run(arguments: &Arguments, target: &str) -> anyhow::Result<Status>
         .with_facts(facts)
         .with_installation(live.installation().clone());
     let report = preview.live_pod(&LivePod { namespace: &namespace, pod: &pod, opted_in_since: found.opted_in_since });
-    let (mut summary, mut causes) = (Summary::default(), Causes::default());
-    summary.add(&report);
+    let mut causes = Causes::default();
     causes.add(&arguments.conditions, &report, false);
     let options = TextOptions { layout: stdout_layout(), verbose: arguments.verbose, premise: None };
     let mut sink = format.sink(arguments.color.into(), options, &preview);
     sink.write_workload(&[report])?;
     sink.finish(&Closing::default())?;
     causes.print(&mut stderr(arguments.color.into()));
-    Ok(if arguments.conditions.occur(&summary) { Status::Findings } else { Status::Success })
+    Ok(if causes.occur(&arguments.conditions) { Status::Findings } else { Status::Success })
 }
 
 /// Returns the name of the pod in `target`.

@@ -24,7 +24,7 @@ use trainmesh_core::render::{Closing, Sink, TextOptions};
 /// Result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
-    pub(super) summary: Summary,
+    summary: Summary,
     pub(super) errors: Vec<DocumentError>,
     warnings: Vec<DocumentWarning>,
     /// Set if the dry run of some pod failed.
@@ -33,7 +33,7 @@ pub(super) struct Shown {
     by_file: Vec<(String, Summary)>,
     assumed: AssumedLabels,
     skipped: SkippedFiles,
-    causes: Causes,
+    pub(super) causes: Causes,
     /// Notes in the order of the input, and their indexes by text: each is printed once.
     notes: Vec<Note>,
     notes_by_text: BTreeMap<String, usize>,
@@ -151,7 +151,7 @@ impl Shown {
     /// Prints and counts a warning about a document.
     fn add_warning(&mut self, arguments: &Arguments, warning: DocumentWarning, stderr: &mut impl Write) {
         print_warning(stderr, format_args!("{warning}"));
-        self.count(arguments, &warning.source, |summary| summary.add_warning(&warning));
+        self.count(arguments, &warning.source, |summary| summary.manifest_warnings += 1);
         self.causes.add_warning(&arguments.conditions, &warning);
         self.warnings.push(warning);
     }

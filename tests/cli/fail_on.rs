@@ -1,0 +1,106 @@
+//! `--fail-on`: each failure names its causes, whatever the condition and the output.
+
+use rstest::rstest;
+use trainmesh_testing::cli::trainmesh;
+
+/// A condition, and the codes or texts that one of the causes of each contains.
+type Causes<'a> = &'a [(&'a str, &'a str)];
+
+const CONDITIONS: [&str; 4] = ["changed", "refused", "unknown", "warning"];
+const OUTPUTS: [&[&str]; 3] = [&["--summary"], &["-o", "diff"], &["-o", "json"]];
+
+/// A Job in an opted-in namespace, with additional fields of the Job, the pod and the container.
+fn job(job: &str, pod: &str, container: &str) -> String {
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: a}}\nspec:\n{job}  template:\n    spec:\n      restartPolicy: \
+         Never\n{pod}      containers:\n      - name: train\n        image: i\n{container}"
+    )
+}
+
+/// A Namespace with these labels beside the opt-in, and a pod in it, in this order or the reverse.
+fn in_namespace(labels: &str, pod_first: bool) -> String {
+    let namespace = format!(
+        "apiVersion: v1\nkind: Namespace\nmetadata: {{name: default, labels: {{trainmesh.dev/inject: enabled, {labels}}}}}\n"
+    );
+    let job = job("", "", "");
+    if pod_first { format!("{job}---\n{namespace}") } else { format!("{namespace}---\n{job}") }
+}
+
+fn check(manifest: &str, arguments: &[&str], expected: Causes<'_>) {
+    for condition in CONDITIONS {
+        for output in OUTPUTS {
+            let command = [&["preview", "-f", "-", "--fail-on", condition], output, arguments].concat();
+            let run = trainmesh(&command, manifest);
+            let causes: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with("failed: ")).collect();
+            let start = format!("failed: {condition}: ");
+            let texts = expected.iter().filter(|(of, _)| *of == condition).map(|(_, text)| *text);
+            let missing: Vec<&str> = texts
+                .filter(|text| !causes.iter().any(|line| line.starts_with(&start) && line.contains(text)))
+                .collect();
+            let fails = expected.iter().any(|(of, _)| *of == condition);
+            assert_eq!((run.code, !causes.is_empty()), (Some(i32::from(fails)), fails), "{command:?}: {run:#?}");
+            assert!(missing.is_empty(), "{command:?}: {missing:?}: {run:#?}");
+        }
+    }
+}
+
+const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold HoldAdded");
+
+#[rstest]
+#[case::clean(&job("", "", ""), &[], &[CHANGED])]
+#[case::not_opted_in(&job("", "", ""), &["--namespace-labels", ""], &[])]
+#[case::unknown_field_of_a_pod(
+    &job("", "      nodeSelectr: {a: b}\n", ""), &[],
+    &[CHANGED, ("unknown", "stdin:8: Job default/a: FP049: PodSpec has no field nodeSelectr"), ("warning", "FP049: PodSpec")]
+)]
+#[case::unknown_field_of_a_workload(
+    &job("  paralelism: 2\n", "", ""), &[],
+    &[CHANGED, ("unknown", "line 5: FP049: Job default/a: spec.paralelism"), ("warning", "line 5: FP049: Job default/a: spec.paralelism")]
+)]
+#[case::unknown_value(
+    &job("", "", "").replace("Never", "Nevr"), &[],
+    &[CHANGED, ("unknown", "FP049: the apiserver rejects restartPolicy=Nevr"), ("warning", "FP049: the apiserver rejects")]
+)]
+#[case::invalid_pod(
+    &job("", "", "        env: [{name: A, value: 5}]\n"), &[],
+    &[("refused", "NotAPod"), ("unknown", "invalid .spec.containers[0].env[0].value is 5"), ("warning", "patch withheld")]
+)]
+#[case::unknown_label(
+    &job("", "", "").replace("  template:\n", "  template:\n    metadata: {labels: {trainmesh.dev/injct: a}}\n"), &[],
+    &[CHANGED, ("unknown", "FP045: label trainmesh.dev/injct"), ("warning", "FP045")]
+)]
+#[case::misplaced_label(
+    &job("", "", "").replace("name: a}", "name: a, labels: {trainmesh.dev/inject: disabled}}"), &[],
+    &[CHANGED, ("unknown", "FP045: Job default/a: trainmesh.dev/inject has no effect"), ("warning", "FP045: Job default/a")]
+)]
+#[case::label_of_a_namespace(
+    &in_namespace("trainmesh.dev/injct: a", false), &[],
+    &[("unknown", "line 3: FP045: Namespace default: label trainmesh.dev/injct"), ("warning", "line 3: FP045: Namespace default")]
+)]
+#[case::label_of_a_later_namespace(
+    &in_namespace("trainmesh.dev/injct: a", true), &[],
+    &[("unknown", "line 14: FP045: Namespace default: label trainmesh.dev/injct"), ("warning", "line 14: FP045: Namespace default")]
+)]
+#[case::label_of_a_namespace_for_its_pods_only(
+    &in_namespace("istio.io/dataplane-mode: ambient, trainmesh.dev/mesh-traffic: disableCapture", false), &[],
+    &[("unknown", "Namespace default: FP045: namespace label trainmesh.dev/mesh-traffic has no effect in ambient mode"), ("warning", "FP045")]
+)]
+#[case::refused_profile(
+    &job("", "", "        env: [{name: NCCL_NET, value: Socket}]\n        resources: {limits: {nvidia.com/gpu: 8}}\n"),
+    &["--fabric", "ib-shared"],
+    &[CHANGED, ("refused", "NCCL_NET=Socket in train selects another transport"), ("warning", "ib-shared not applied")]
+)]
+#[case::unknown_profile(
+    &job("", "", "        resources: {limits: {nvidia.com/gpu: 8}}\n"),
+    &["--namespace-labels", "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/fabric=tpc"],
+    &[CHANGED, ("refused", "UnknownFabric"), ("unknown", "UnknownFabric"), ("warning", "tpc")]
+)]
+#[case::duplicate_key(&job("  suspend: true\n  suspend: false\n", "", ""), &[], &[CHANGED, ("warning", "is already set on line 5")])]
+#[case::unsupported_kind(
+    "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec: {templates: [{name: t, container: {image: i, resources: \
+     {limits: {nvidia.com/gpu: 8}}}}]}\n",
+    &[], &[("unknown", "Workflow is not supported")]
+)]
+fn each_failure_names_its_causes(#[case] manifest: &str, #[case] arguments: &[&str], #[case] expected: Causes<'_>) {
+    check(manifest, arguments, expected);
+}
