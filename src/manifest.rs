@@ -6,6 +6,7 @@ mod directory;
 mod inputs;
 mod kustomize;
 mod kustomize_origins;
+mod kustomize_patches;
 mod paths;
 mod pattern;
 mod source;

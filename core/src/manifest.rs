@@ -59,6 +59,8 @@ pub enum Origin {
     Directory,
     /// It is a file of a directory with the templates of a Helm chart: it is skipped.
     ChartTemplates,
+    /// It is a file of a directory that a kustomization names as a patch: it is skipped.
+    KustomizePatch,
 }
 
 /// An object of a manifest, which has an `apiVersion` and a `kind`.

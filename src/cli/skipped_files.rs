@@ -43,6 +43,8 @@ fn text(reason: SkippedFile, count: usize) -> String {
     match reason {
         SkippedFile::NoObject => format!("{count} without apiVersion and kind"),
         SkippedFile::Kustomization => format!("{count} kustomization{plural} (render with -k)"),
+        SkippedFile::KustomizePatch if count == 1 => "1 patch of a kustomization".to_owned(),
+        SkippedFile::KustomizePatch => format!("{count} patches of kustomizations"),
         SkippedFile::HelmTemplate => {
             format!("{count} Helm template{plural} (render with `helm template NAME CHART | trainmesh lint -f -`)")
         }

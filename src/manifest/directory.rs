@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use trainmesh_core::manifest::{CHART_FILE, Origin};
 
 use super::inputs::InputError;
+use super::kustomize_patches::KustomizePatches;
 use super::pattern::Pattern;
 use super::source::{NOT_A_FILE, Source};
 
@@ -29,11 +30,14 @@ pub(super) struct Directory<'a> {
 }
 
 impl Directory<'_> {
-    /// Adds the manifests to `sources`, in the order of their names.
+    /// Adds the manifests to `sources`, in the order of their names, with patches of kustomizations marked.
     pub(super) fn add(&self, sources: &mut Vec<Source>) -> Result<(), InputError> {
         let before = sources.len();
-        self.add_level(sources, self.path, self.recursive.then_some(MAX_DEPTH), chart_origin(self.path))?;
+        let mut patches = KustomizePatches::new();
+        let levels = self.recursive.then_some(MAX_DEPTH);
+        self.add_level(sources, &mut patches, self.path, levels, chart_origin(self.path))?;
         if sources.len() > before {
+            patches.mark(&mut sources[before..]);
             return Ok(());
         }
         let path = self.path.to_owned();
@@ -44,11 +48,13 @@ impl Directory<'_> {
     fn add_level(
         &self,
         sources: &mut Vec<Source>,
+        patches: &mut KustomizePatches,
         directory: &Path,
         levels: Option<usize>,
         origin: Origin,
     ) -> Result<(), InputError> {
         let is_chart = directory.join(CHART_FILE).is_file();
+        patches.add(directory);
         for path in entries(directory)? {
             if self.excludes(&path) {
                 continue;
@@ -64,7 +70,7 @@ impl Directory<'_> {
                         &path,
                         format!("is nested deeper than the limit of {MAX_DEPTH} directories"),
                     )),
-                    Some(levels) => match self.add_level(sources, &path, Some(levels - 1), origin) {
+                    Some(levels) => match self.add_level(sources, patches, &path, Some(levels - 1), origin) {
                         Err(InputError::Unreadable(path, error)) => {
                             sources.push(Source::rejected(&path, format!("cannot be read: {error}")));
                         }

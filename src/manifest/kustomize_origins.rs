@@ -140,7 +140,7 @@ impl KustomizeOrigins {
 }
 
 /// Returns the file of the kustomization in `directory`.
-fn kustomization(directory: &Path) -> Option<PathBuf> {
+pub(super) fn kustomization(directory: &Path) -> Option<PathBuf> {
     KUSTOMIZATION_FILES.iter().map(|name| directory.join(name)).find(|path| path.is_file())
 }
 

@@ -55,6 +55,15 @@ impl Source {
         Self { name: path.to_string_lossy().into(), origin: Origin::Named, content: Content::Rejected(message.into()) }
     }
 
+    /// Returns the path of a file.
+    pub(super) fn path(&self) -> Option<&Path> {
+        if let Content::File(path) = &self.content { Some(path) } else { None }
+    }
+
+    pub(super) fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
+
     /// Reads a pipe to its end.
     pub(super) fn spool(name: &str, pipe: impl Read) -> io::Result<Self> {
         Ok(Self { name: name.into(), origin: Origin::Named, content: spool(pipe, MAX_SPOOL)? })

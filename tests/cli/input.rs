@@ -41,6 +41,24 @@ const REPOSITORY: &[(&str, &str)] = &[
     ("template.yaml", "apiVersion: v1\nkind: Pod\nspec:\n  {{- toYaml .Values.spec | nindent 2 }}\n"),
 ];
 
+/// A base with an overlay, as kustomize is used: all kinds of patches, in files beside and above the overlay.
+const OVERLAYS: &[(&str, &str)] = &[
+    (
+        "base/kustomization.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [job.yaml]\n",
+    ),
+    ("base/job.yaml", JOB),
+    ("patches/queue.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {suspend: true}\n"),
+    (
+        "overlays/prod/kustomization.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../../base, extra.yaml]\npatches:\n- path: size.yaml\n\
+         - patch: |-\n    kind: Job\npatchesStrategicMerge: [../../patches/queue.yaml, extra.yaml]\npatchesJson6902: [{path: ops.yaml}]\n",
+    ),
+    ("overlays/prod/size.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: 3}\n"),
+    ("overlays/prod/ops.yaml", "[{op: remove, path: /spec/suspend}]\n"),
+    ("overlays/prod/extra.yaml", POD),
+];
+
 /// Two overlays of a base, which add a prefix and a namespace, and an object that is generated.
 const KUSTOMIZATION: &[(&str, &str)] = &[
     ("base/kustomization.yaml", "resources: [job.yaml]\nnamePrefix: b-\n"),
@@ -143,6 +161,27 @@ fn files_of_a_repository_that_are_not_manifests_are_skipped(
     #[case] stderr: &str,
 ) {
     assert_exit(&run(REPOSITORY, command), code, stdout, stderr);
+}
+
+#[rstest]
+#[case::tree(
+    "preview -f . -R --summary --exclude bin", 0, &["./base/job.yaml: 1 role", "./overlays/prod/extra.yaml: 1 role"],
+    "note: skipped 5 files that are not manifests: 2 kustomizations (render with -k), 3 patches of kustomizations; -v lists them\n"
+)]
+#[case::tree_by_lint("lint -f . -R --exclude bin", 1, &["roles: 2;"], "note: skipped 5 files")]
+#[case::listed("lint -f . -R -v", 1, &[], "note: ./overlays/prod/size.yaml: skipped: a patch of a kustomization\n")]
+#[case::overlay("preview -f overlays/prod --summary", 0, &["1 role"], "1 kustomization (render with -k), 2 patches of kustomizations;")]
+#[case::absolute("preview -f overlays/../overlays -R --summary", 0, &["1 role"], "2 patches of kustomizations;")]
+#[case::patch_of_another_tree("preview -f patches --summary", 2, &[], "patches/queue.yaml: document 1, line 4: Job: spec.template is missing")]
+#[case::named_patch("preview -f overlays/prod/size.yaml", 2, &[], "Deployment: spec.template is missing")]
+#[case::named_kustomization("lint -f overlays/prod/kustomization.yaml", 2, &[], "line 1: a kustomization: render its directory with -k\n")]
+fn kustomizations_of_a_repository_are_skipped_with_their_patches(
+    #[case] command: &str,
+    #[case] code: i32,
+    #[case] stdout: &[&str],
+    #[case] stderr: &str,
+) {
+    assert_exit(&run(OVERLAYS, command), code, stdout, stderr);
 }
 
 /// A file with an object is a manifest, so that its other documents are errors.

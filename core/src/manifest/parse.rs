@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::object::{ObjectError, extract_objects};
 use super::placeholder::{advice, placeholders};
-use super::skipped::{is_chart, is_helm_template, without_object};
+use super::skipped::{is_chart, is_helm_template, is_kustomization, without_object};
 use super::split::RawDocument;
 use super::{Document, DocumentError, DocumentText, DocumentWarning, SkippedFile, Substitutions, json};
 use crate::yaml::{self, DuplicateKey};
@@ -54,6 +54,9 @@ pub(super) fn parse_objects(
             error(line, message, is_skipped.then(|| without_object(source)))
         })?;
         let (item, namespace, value) = (object.item, object.namespace, object.value);
+        if is_kustomization(source, &value) {
+            return Err(error(line, "a kustomization".to_owned(), Some(SkippedFile::Kustomization)));
+        }
         let (source, text, warnings) = (source.clone(), text.clone(), mem::take(&mut warnings));
         Ok(Document { source, document, item, line, namespace, value, text, warnings })
     });

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use memchr::memmem;
 
 use super::parse::{parse_objects, text};
+use super::skipped::skipped;
 use super::split::Splitter;
 use super::{Document, DocumentError, Origin, SkippedFile, Source, Substitutions, encoding};
 use crate::yaml;
@@ -68,8 +69,8 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
     fn advance(&mut self) -> bool {
         let Some(current) = &mut self.current else {
             let Some(source) = self.remaining.next() else { return false };
-            if source.origin() == Origin::ChartTemplates {
-                self.push_error(skipped_template(source.name()));
+            if let Some(error) = skipped(source.name(), source.origin()) {
+                self.push_error(error);
                 return true;
             }
             match OpenSource::new(source) {
@@ -203,11 +204,6 @@ fn as_error(error: DocumentError) -> DocumentError {
         None => error.message,
     };
     DocumentError { message, skipped: None, ..error }
-}
-
-fn skipped_template(source: &Arc<str>) -> DocumentError {
-    let skipped = Some(SkippedFile::HelmTemplate);
-    DocumentError { source: source.clone(), document: 0, line: None, message: "a Helm template".to_owned(), skipped }
 }
 
 fn matches_filters(filters: &[memmem::Finder<'_>], text: &Result<Cow<'_, str>, yaml::Error>) -> bool {

@@ -1,8 +1,12 @@
 //! Recognizes files that are not manifests: a directory of a repository also contains other YAML and JSON files.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use memchr::memmem;
+use serde_json::Value;
+
+use super::{DocumentError, Origin};
 
 /// Reason for which a file of a directory is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,12 +15,16 @@ pub enum SkippedFile {
     NoObject,
     /// Configuration of kustomize.
     Kustomization,
+    /// Patch of a kustomization.
+    KustomizePatch,
     /// Template of a Helm chart.
     HelmTemplate,
 }
 
 /// File names of kustomizations.
 pub const KUSTOMIZATION_FILES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+/// API group of kustomizations, with the slash before its version.
+const KUSTOMIZE_GROUP: &str = "kustomize.config.k8s.io/";
 /// File that describes a Helm chart. Unlike an object, it has an `apiVersion` and no `kind`.
 pub const CHART_FILE: &str = "Chart.yaml";
 
@@ -28,7 +36,7 @@ impl SkippedFile {
     /// Returns the advice for a file that the user specified.
     pub(super) fn advice(self) -> Option<&'static str> {
         match self {
-            Self::NoObject => None,
+            Self::NoObject | Self::KustomizePatch => None,
             Self::Kustomization => Some("a kustomization: render its directory with -k"),
             Self::HelmTemplate => {
                 Some("a Helm template: render the chart with `helm template NAME CHART | trainmesh lint -f -`")
@@ -40,6 +48,23 @@ impl SkippedFile {
 /// Returns the reason for which `source`, a file without an object, is skipped.
 pub(super) fn without_object(source: &str) -> SkippedFile {
     if has_name(source, &KUSTOMIZATION_FILES) { SkippedFile::Kustomization } else { SkippedFile::NoObject }
+}
+
+/// Returns true if `object` of `source` is a kustomization that states its type, as `kustomize create` writes it.
+pub(super) fn is_kustomization(source: &str, object: &Value) -> bool {
+    let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    version.starts_with(KUSTOMIZE_GROUP) && has_name(source, &KUSTOMIZATION_FILES)
+}
+
+/// Returns the error for `source` if all files of `origin` are skipped.
+pub(super) fn skipped(source: &Arc<str>, origin: Origin) -> Option<DocumentError> {
+    let (skipped, message) = match origin {
+        Origin::Named | Origin::Directory => return None,
+        Origin::ChartTemplates => (SkippedFile::HelmTemplate, "a Helm template"),
+        Origin::KustomizePatch => (SkippedFile::KustomizePatch, "a patch of a kustomization"),
+    };
+    let (source, message) = (source.clone(), message.to_owned());
+    Some(DocumentError { source, document: 0, line: None, message, skipped: Some(skipped) })
 }
 
 /// Returns true if `source` describes a Helm chart.
