@@ -10,6 +10,7 @@ mod certificate;
 mod code;
 mod configuration;
 mod endpoints;
+mod exec_policy;
 mod facts;
 mod istio;
 mod istio_aux;
@@ -28,7 +29,9 @@ use std::fmt;
 
 pub use certificate::ca_bundle;
 pub use code::{Check, Code, level_name};
-pub use facts::{CertificateStatus, InstallationFacts, Istiod, PodSecurityProbe, ProbeResult, Readable, Version};
+pub use facts::{
+    CertificateStatus, ExecPolicy, InstallationFacts, Istiod, PodSecurityProbe, ProbeResult, Readable, Version,
+};
 pub use permissions::{Permission, Server, narrow_to_namespaces, required_permissions, unused_permissions};
 pub use servers::Servers;
 pub use webhook_configuration::own_webhooks;
@@ -51,6 +54,7 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         configuration,
         denied,
         unused_permissions,
+        exec_policy,
         istiods,
         namespaces,
         pod_security,
@@ -58,6 +62,8 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
     let namespace = installation.namespace();
     let unused = unused_permissions.known().map_or(&[][..], Vec::as_slice);
     let configured = configuration.known().and_then(|update| update.parse().ok());
+    let may_exec = configured.as_ref().is_none_or(|configured| configured.termination.enabled);
+    let account = format!("system:serviceaccount:{namespace}:{}", servers.controller_account);
     let profiles = configured.as_ref().map(|configured| &configured.fabric.profiles);
     let visible = webhook_configurations.known().map_or(&[][..], Vec::as_slice);
     let checks = [
@@ -77,6 +83,7 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         (Check::Metrics, metrics.evaluate(metrics::check)),
         (Check::Configuration, configuration.evaluate(configuration::check)),
         (Check::Rights, denied.evaluate(|denied| permissions::check(denied, unused))),
+        (Check::ExecPolicy, exec_policy.evaluate(|policy| exec_policy::check(policy, &account, may_exec))),
         (Check::Istio, webhook_configurations.evaluate(|all| istio::check(all, istiods))),
         (
             Check::Namespaces,

@@ -29,6 +29,8 @@ pub const LEASE: &str = "trainmesh-controller";
 pub const WEBHOOK_DEPLOYMENT: &str = "trainmesh-webhook";
 /// The Deployment of the controller.
 pub const CONTROLLER_DEPLOYMENT: &str = "trainmesh-controller";
+/// The `ValidatingAdmissionPolicy` that limits the controller's exec, and its binding.
+pub const EXEC_POLICY: &str = "trainmesh-controller";
 /// The `MutatingWebhookConfiguration` of network-resources-injector.
 pub const NETWORK_RESOURCES_INJECTOR: &str = "network-resources-injector-config";
 

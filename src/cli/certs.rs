@@ -16,10 +16,13 @@ use super::server::parse_duration;
 use crate::certs::issue;
 use trainmesh_core::certs::{Schedule, Validity};
 use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
-use trainmesh_core::objects::{SERVICE, SERVING_SECRET, WEBHOOK_CONFIGURATION, service_host};
+use trainmesh_core::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 use trainmesh_core::printable::Printable;
 use trainmesh_core::scope::Installation;
 
+/// Secret of a certificate that was not issued by the controller, as in `certs/static-pair.sh`. The Secrets of the other
+/// modes belong to the chart or to cert-manager.
+const STATIC_SECRET: &str = "trainmesh-webhook-static";
 /// File mode of a private key.
 const OWNER_ONLY: u32 = 0o600;
 
@@ -96,15 +99,19 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
     super::print_note(&mut stderr, format_args!("wrote {ca}, {certificate}, {key} for {host}; next steps:"));
     let steps = [
         format!(
-            "1. add the caBundle line to the clientConfig of every webhook in MutatingWebhookConfiguration \
-             {WEBHOOK_CONFIGURATION}"
+            "1. kubectl -n {namespace} create secret generic {STATIC_SECRET} --type=kubernetes.io/tls \
+             --from-file={certificate} --from-file={key} --from-file={ca}"
         ),
         format!(
-            "2. kubectl -n {namespace} create secret tls {SERVING_SECRET} --cert={certificate} --key={key}, and start the \
-             webhook with --tls-cert and --tls-key set to these files"
+            "2. set these values of the chart: certificates.mode=provided, certificates.provided.secretName={STATIC_SECRET}, \
+             and certificates.provided.caBundle to the line above; without Helm, add that line to the clientConfig of every \
+             webhook in MutatingWebhookConfiguration {WEBHOOK_CONFIGURATION}"
         ),
+        "3. for an installation that runs, use certs/static-pair.sh instead: it replaces the certificate without failed \
+         calls (certs/README.md)"
+            .to_owned(),
         format!(
-            "3. repeat these steps before {}: the certificates are not renewed automatically",
+            "4. repeat these steps before {}: the certificates are not renewed automatically",
             Validity::from_lifetime(now, (*lifetime).min(*ca_lifetime)).not_after.strftime("%Y-%m-%d")
         ),
     ];

@@ -4,6 +4,7 @@
 //! findings from incomplete facts would be unreliable.
 
 mod certificate;
+mod exec_policy;
 mod installed;
 mod metrics;
 mod objects;
@@ -44,11 +45,12 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
         readable(installed::count_ready_replicas(client, namespace)),
         readable(read_lease(client, namespace)),
     )?;
-    let (metrics, configuration, istiods, namespaces) = try_join!(
+    let (metrics, configuration, istiods, namespaces, exec_policy) = try_join!(
         readable(metrics::by_replica(client, namespace)),
         readable(config_map::read(client, namespace)),
         readable(installed::istiods(client)),
         readable(namespaces(client)),
+        readable(exec_policy::read(client)),
     )?;
     let effective = effective_configuration(configuration.known());
     // The controller is required if it issues the certificate or terminates sidecars, even if its Deployment is
@@ -76,6 +78,7 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
         configuration,
         denied,
         unused_permissions,
+        exec_policy,
         istiods,
         namespaces,
         pod_security,

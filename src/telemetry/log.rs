@@ -8,7 +8,7 @@ use tracing::Subscriber;
 use tracing::field::Field;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::fmt::{FormatFields, MakeWriter};
@@ -34,15 +34,30 @@ pub enum LogFormat {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogLevels(Targets);
 
+/// An invalid log filter.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogLevelError {
+    /// A word that is no level.
+    #[error(
+        "unknown level {0:?}: use off, error, warn, info, debug or trace, or levels by target, such as info,kube=debug"
+    )]
+    UnknownLevel(String),
+    /// A target that no module can have.
+    #[error(
+        "invalid target {0:?}: use the path of a module, such as kube or trainmesh::webhook, with commas in between"
+    )]
+    InvalidTarget(String),
+}
+
 impl FromStr for LogLevels {
-    type Err = ParseError;
+    type Err = LogLevelError;
 
     /// Parses a level or a list of targets. A single level applies to trainmesh, while libraries log warnings and
     /// errors only; `info,kube=debug` sets the level of each target.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let targets = match text.parse::<LevelFilter>() {
+        let targets = match parse_level(text) {
             Ok(level) => Targets::new().with_default(LevelFilter::WARN.min(level)).with_target("trainmesh", level),
-            Err(_) => text.parse::<Targets>()?,
+            Err(_) => text.split(',').try_fold(Targets::new(), add_directive)?,
         };
         Ok(Self(targets.with_target(LISTENING, LevelFilter::INFO)))
     }
@@ -59,6 +74,26 @@ pub fn init_logging(format: LogFormat, LogLevels(targets): LogLevels) {
         LogFormat::Json => registry.with(layer.json().flatten_event(true)).try_init(),
     };
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+}
+
+/// Adds `LEVEL` or `TARGET=LEVEL`. The parser of [`Targets`] also accepts a target alone, so that a misspelled level
+/// would be the name of a target, and every other target would be silent.
+fn add_directive(targets: Targets, directive: &str) -> Result<Targets, LogLevelError> {
+    let Some((target, level)) = directive.split_once('=') else {
+        return Ok(targets.with_default(parse_level(directive)?));
+    };
+    let is_path = |last: char| last.is_ascii_alphanumeric() || matches!(last, '_' | ':' | '-');
+    if target.is_empty() || !target.chars().all(is_path) {
+        return Err(LogLevelError::InvalidTarget(target.to_owned()));
+    }
+    Ok(targets.with_target(target, parse_level(level)?))
+}
+
+/// Parses the name of a level in any case. [`LevelFilter`] also accepts numbers and an empty text.
+fn parse_level(text: &str) -> Result<LevelFilter, LogLevelError> {
+    let named = text.starts_with(|first: char| first.is_ascii_alphabetic());
+    let level = named.then(|| text.parse().ok()).flatten();
+    level.ok_or_else(|| LogLevelError::UnknownLevel(text.to_owned()))
 }
 
 /// Configures a layer for text.
@@ -99,6 +134,8 @@ mod tests {
     #[case::libraries_at_error("error", "hyper", Level::WARN, false)]
     #[case::by_target("warn,kube=debug", "kube::client", Level::DEBUG, true)]
     #[case::other_targets("warn,kube=debug", "trainmesh", Level::INFO, false)]
+    #[case::targets_only("kube=debug", "trainmesh", Level::ERROR, false)]
+    #[case::upper_case("WARN", "trainmesh", Level::WARN, true)]
     #[case::addresses_at_every_level("off", LISTENING, Level::INFO, true)]
     fn filters_by_level_and_target(
         #[case] text: &str,
@@ -140,8 +177,17 @@ mod tests {
         assert!(written.ends_with(&end), "{written}");
     }
 
-    #[test]
-    fn an_unknown_level_is_an_error() {
-        assert!("trainmesh=loud".parse::<LogLevels>().is_err());
+    #[rstest]
+    #[case::another_spelling("warning", "unknown level \"warning\": use off, error, warn, info, debug or trace")]
+    #[case::of_a_target("trainmesh=loud", "unknown level \"loud\"")]
+    #[case::in_a_list("kube=debug,verbose", "unknown level \"verbose\"")]
+    #[case::number("3", "unknown level \"3\"")]
+    #[case::empty("", "unknown level \"\"")]
+    #[case::separator("info;kube=debug", "invalid target \"info;kube\"")]
+    #[case::space("info, kube=debug", "invalid target \" kube\"")]
+    #[case::no_target("=debug", "invalid target \"\"")]
+    fn rejects(#[case] text: &str, #[case] expected: &str) {
+        let error = text.parse::<LogLevels>().unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
     }
 }

@@ -36,6 +36,13 @@ fn generates_a_matching_pair_with_a_private_key_file() {
     let bundle: ByteString = serde_json::from_value(bundle.into()).unwrap();
     assert_eq!(bundle.0, read("ca.crt"));
     assert!(run.stderr.contains("hook.team-a.svc") && !run.stderr.contains("PRIVATE"), "{}", run.stderr);
+    // The Secret of the mode self belongs to the chart.
+    for expected in
+        ["create secret generic trainmesh-webhook-static", "certificates.provided.secretName=trainmesh-webhook-static"]
+    {
+        assert!(run.stderr.contains(expected), "{expected} is missing: {}", run.stderr);
+    }
+    assert!(!run.stderr.contains("trainmesh-webhook-tls"), "{}", run.stderr);
 }
 
 /// Returns the certificate that a server with the pair in `folder` presents to a client that trusts `ca.crt` and calls

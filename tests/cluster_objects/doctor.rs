@@ -92,6 +92,7 @@ fn reports_an_empty_cluster_and_an_installation_next_to_istio_aux() {
             ("ConfigurationAbsent", "note"),
             ("PortForwardOff", "note"),
             ("RightsMissing", "failure"),
+            ("ExecPolicyMissing", "warning"),
         ],
     );
 
@@ -122,6 +123,7 @@ fn reports_an_empty_cluster_and_an_installation_next_to_istio_aux() {
         ("RightsGranted", "ok"),
         // The accounts in this test are cluster administrators.
         ("RightsUnneeded", "warning"),
+        ("ExecPolicyMissing", "warning"),
     ];
     DoctorReport::collect(&home, None).check(2, &installed);
 

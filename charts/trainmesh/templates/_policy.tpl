@@ -2,6 +2,19 @@
 CEL expressions of the exec policy. Arguments are compared one by one, because a joined command line is ambiguous.
 */}}
 
+{{/* Not empty if the exec policy is enabled: with `auto`, unless the cluster is known not to serve it. */}}
+{{- define "trainmesh.execPolicy" -}}
+{{- $served := semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version -}}
+{{- if .Capabilities.APIVersions.Has "v1/Pod" -}}
+{{- /* APIVersions of a real cluster list kinds, which is more reliable than its version. */ -}}
+{{- $served = .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy" -}}
+{{- else if semverCompare "<3.15.0-0" .Capabilities.HelmVersion.Version -}}
+{{- /* Without a cluster, Helm 3.14 assumes Kubernetes 1.29, so the version is unknown. */ -}}
+{{- $served = true -}}
+{{- end -}}
+{{- if ternary $served .Values.execPolicy.enabled (eq (toString .Values.execPolicy.enabled) "auto") }}true{{ end -}}
+{{- end }}
+
 {{/* Returns a string as a CEL literal. */}}
 {{- define "trainmesh.cel.text" -}}
 '{{ . | replace "\\" "\\\\" | replace "'" "\\'" | replace "\n" "\\n" }}'

@@ -24,6 +24,8 @@ codes! {
         Configuration => "configuration",
         /// The permissions of the servers' service accounts.
         Rights => "permissions",
+        /// The policy that limits the controller's exec.
+        ExecPolicy => "exec policy",
         /// Istio's injectors, and the kind of sidecars.
         Istio => "Istio",
         /// The namespaces that have opted in.
@@ -148,6 +150,13 @@ findings! {
     Error RightsMissing => "the service accounts lack permissions", fix "install the chart's RBAC rules unchanged; they follow the features enabled in the chart's values";
     /// RBAC grants more than the configuration needs.
     Warning RightsUnneeded => "the controller's service account has permissions on pods that the configuration does not use", fix "upgrade the release with the values of the configuration, and delete additional role bindings";
+
+    /// Policy and binding exist and name the controller's account.
+    Ok ExecPolicyInForce => "limits the controller to commands that terminate a sidecar";
+    /// The controller has no permission to exec.
+    Ok ExecPolicyUnused => "not needed, because termination is disabled";
+    /// RBAC alone permits any command.
+    Warning ExecPolicyMissing => "no policy limits the commands that the controller may run in pods", fix "on Kubernetes 1.30 or newer, set execPolicy.enabled to true in the chart's values and upgrade the release; otherwise limit its permission to namespaces with controller.namespaces";
 
     /// Istio injects sidecars.
     Ok InjectorsSeen => "injects sidecars";

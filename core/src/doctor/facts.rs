@@ -39,12 +39,23 @@ pub struct InstallationFacts {
     pub denied: Readable<Vec<Permission>>,
     /// [Unused permissions](super::unused_permissions) that the service accounts have in all namespaces.
     pub unused_permissions: Readable<Vec<Permission>>,
+    /// Policy that limits the controller's exec.
+    pub exec_policy: Readable<ExecPolicy>,
     /// Istio control planes.
     pub istiods: Readable<Vec<Istiod>>,
     /// All namespaces with their labels.
     pub namespaces: Readable<BTreeMap<String, BTreeMap<String, String>>>,
     /// Results of the Pod Security probe.
     pub pod_security: Readable<PodSecurityProbe>,
+}
+
+/// The policy that limits the controller's exec, and its binding.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecPolicy {
+    /// CEL expressions of its match conditions; `None` if it does not exist.
+    pub conditions: Option<Vec<String>>,
+    /// Actions of the binding, such as `Deny`; `None` if it does not exist.
+    pub actions: Option<Vec<String>>,
 }
 
 /// Results of dry runs in the namespaces where the cluster's default Pod Security level applies.

@@ -40,6 +40,7 @@ pub fn assert_healthy(report: &DoctorReport) {
         "MetricsServed",
         "ConfigurationValid",
         "RightsGranted",
+        "ExecPolicyInForce",
         "OptedIn",
     ] {
         assert!(findings.iter().any(|(code, _)| code == expected), "{expected} is missing: {findings:?}");

@@ -59,6 +59,13 @@ var cases = []struct {
 	{"TrainmeshReviewsInvalid", `
 		trainmesh_admission_reviews_total{outcome="patched"} 0+99x60
 		trainmesh_admission_reviews_total{outcome="too_large"} 0+1x60`, 50 * time.Minute, ""},
+	// Few calls: one failure is a large share of them.
+	{"TrainmeshReviewsFail", `
+		trainmesh_admission_reviews_total{outcome="patched"} 0+1x60
+		trainmesh_admission_reviews_total{outcome="deadline"} 0x14 1x6 2x39`, 25 * time.Minute, ""},
+	{"TrainmeshReviewsInvalid", `
+		trainmesh_admission_reviews_total{outcome="patched"} 0x60
+		trainmesh_admission_reviews_total{outcome="too_large"} 0x10 1x7 2x7 3x7 4x7 5x20`, 42 * time.Minute, ""},
 	{"TrainmeshReviewsInvalid", `other 0x60`, 50 * time.Minute, ""},
 	{"TrainmeshFailsOpen", `
 		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0+10x60
@@ -75,6 +82,21 @@ var cases = []struct {
 	{"TrainmeshFailsOpen", `
 		apiserver_admission_webhook_fail_open_count{name="other.example.com",type="admit"} 0+10x60
 		apiserver_admission_webhook_request_total{name="other.example.com",code="503"} 0+10x60`, 30 * time.Minute, ""},
+	// Few calls: one failure is a large share of them.
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0x20 1x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0x20 1x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+1x60`, 28 * time.Minute, ""},
+	// Failures that are the caller's do not count.
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0x20 6x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0x20 1x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="413"} 0x20 5x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0x60`, 28 * time.Minute, ""},
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{name="inject.trainmesh.dev",type="admit"} 0x20 5x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0x20 5x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+1x60`, 28 * time.Minute, "%"},
 	{"TrainmeshFailsOpen", `apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+10x60`, 30 * time.Minute, ""},
 	{"TrainmeshFailsClosed", `
 		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="503"} 0+10x60
@@ -98,6 +120,11 @@ var cases = []struct {
 	{"TrainmeshFailsClosed", `
 		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="503"} 0+1x60
 		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200",rejected="false"} 0+99x60`, 30 * time.Minute, ""},
+	// Few calls: one failure is a large share of them.
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="503"} 0x20 1x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503",rejected="true"} 0x20 1x40
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200",rejected="false"} 0+1x60`, 28 * time.Minute, ""},
 	{"TrainmeshApiserverUnmonitored", `trainmesh_admission_reviews_total{outcome="patched"} 1x60`, 40 * time.Minute, "Scrape the apiserver"},
 	{"TrainmeshApiserverUnmonitored", `
 		trainmesh_admission_reviews_total{outcome="patched"} 1x60
@@ -132,6 +159,10 @@ var cases = []struct {
 	{"TrainmeshHandshakesFail", `
 		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0+10x60
 		trainmesh_admission_duration_seconds_count{pod="w"} 0+60x60`, 30 * time.Minute, ""},
+	// Few calls: one failure is a large share of them.
+	{"TrainmeshHandshakesFail", `
+		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0x14 1x6 2x39
+		trainmesh_admission_duration_seconds_count{pod="w"} 0x60`, 25 * time.Minute, ""},
 	// Invalid requests without TLS.
 	{"TrainmeshHandshakesFail", `
 		trainmesh_tls_handshake_failures_total{pod="w",reason="certificate_rejected"} 0x60
