@@ -18,11 +18,13 @@ mod objects;
 mod pod_claims;
 mod selectors;
 mod spec;
+mod unknown_cause;
 
 pub use classes::{CLASS_RESOURCE_PREFIX, DeviceClass, DeviceClasses};
 pub use count::Count;
-pub use facts::{ClaimFacts, ClaimSpecs, ClaimView, MAX_SPECS, MAX_SPECS_SIZE};
+pub use facts::{ClaimFacts, ClaimSpecs, ClaimView, MAX_ALL_SPECS, MAX_ALL_SPECS_SIZE, MAX_SPECS, MAX_SPECS_SIZE};
 pub use kind::{AcceleratorKind, AdapterKind, DeviceKind};
 pub use objects::ClaimObjects;
 pub use pod_claims::{ClaimSource, ClaimUncertainty, ClaimedDevices, PodClaim, PodClaims, template_devices};
 pub use spec::{ClaimContent, ClaimSpec, GROUP, is_generated};
+pub use unknown_cause::UnknownCause;

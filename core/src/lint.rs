@@ -68,7 +68,7 @@ pub fn uses_fabric<'a>(pod: Pod<'a>, profile: Option<&Profile>, view: ClaimView<
         return true;
     }
     let claims = read_claims(pod, None, view);
-    pod.containers().any(|container| has_adapter(container, &claims) || sets_nccl(container))
+    pod.containers().any(|container| has_adapter(container, &claims, view) || sets_nccl(container))
 }
 
 /// Runs all checks and returns the findings, most severe first. The profile's `lint` section takes precedence over

@@ -118,7 +118,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let facts = Arc::new(FactCache::new(client.clone(), server.installation.namespace()));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();
-    let synced = Arc::clone(&namespaces);
+    let (synced, settled, configured) = (Arc::clone(&namespaces), Arc::clone(&facts), Arc::clone(&settings));
     let dependencies = Dependencies {
         listener: bind(*listen)?,
         admin: bind(server.admin_listen)?,
@@ -129,7 +129,9 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         settings: Arc::clone(&settings),
         max_review_nodes: *max_review_nodes,
         metrics,
-        readiness: Readiness::default().with("namespaces not synced", move || synced.is_synced()),
+        readiness: Readiness::default()
+            .with("namespaces not synced", move || synced.is_synced())
+            .with("claims not listed", move || configured.active().is_none() || settled.is_settled()),
         clock: SystemTime::now,
         drain: Drain { wait: *drain, grace: *grace },
     };

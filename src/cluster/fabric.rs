@@ -12,15 +12,19 @@ pub mod pins;
 pub mod survey;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::StreamExt as _;
 use kube::Client;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::reload::Settings;
 use trainmesh_core::cluster_facts::{ClusterFacts, ReferencedObjects};
 use trainmesh_core::config::Fabric;
+use trainmesh_core::dra::ClaimFacts;
 
 /// Handle to the current facts.
 pub type SharedFacts = Arc<ArcSwap<ClusterFacts>>;
@@ -31,7 +35,12 @@ pub struct FactCache {
     /// Namespace that trainmesh is installed in.
     namespace: String,
     facts: SharedFacts,
+    is_settled: AtomicBool,
 }
+
+/// Maximum time for the first list of claims. The other facts only add warnings; without claims, pods of a job would
+/// start without their profile.
+const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Objects that the configuration depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +54,20 @@ impl FactCache {
     /// Creates an empty cache; [`Self::run`] fills it.
     #[must_use]
     pub fn new(client: Client, namespace: &str) -> Self {
-        Self { client, namespace: namespace.to_owned(), facts: Arc::default() }
+        Self { client, namespace: namespace.to_owned(), facts: Arc::default(), is_settled: AtomicBool::new(false) }
     }
 
     /// Returns a handle to the current facts.
     #[must_use]
     pub fn facts(&self) -> SharedFacts {
         Arc::clone(&self.facts)
+    }
+
+    /// Returns true once the first list of claims is complete or rejected, or after 10 seconds, and if the
+    /// configuration needs no claims. It stays true.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.is_settled.load(Ordering::Acquire)
     }
 
     /// Watches what the configuration references, and restarts the watches when that changes, until `stop`.
@@ -61,7 +77,12 @@ impl FactCache {
             let watched = watched_objects(&settings);
             let updates = watched.as_ref().map(|watched| sources::updates(&self.client, &self.namespace, watched));
             let mut updates = updates.unwrap_or_default();
+            self.facts.store(Arc::new(initial_facts(watched.as_ref())));
+            let timeout = Instant::now() + FIRST_LIST_TIMEOUT;
             loop {
+                if settings.active().is_some() && self.facts.load().claims.is_listed() {
+                    self.is_settled.store(true, Ordering::Release);
+                }
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => break,
@@ -69,6 +90,10 @@ impl FactCache {
                         if changed.is_err() || watched_objects(&settings) != watched {
                             break;
                         }
+                    }
+                    () = sleep_until(timeout), if watched.is_some() && !self.is_settled() => {
+                        tracing::warn!(timeout = ?FIRST_LIST_TIMEOUT, "claims are not listed yet: serving without them");
+                        self.is_settled.store(true, Ordering::Release);
                     }
                     // Cancel-safe: an update stays in its stream.
                     Some(update) = updates.next() => {
@@ -81,6 +106,13 @@ impl FactCache {
             self.facts.store(Arc::default());
         }
     }
+}
+
+/// Returns the facts before the first list.
+fn initial_facts(watched: Option<&WatchedObjects>) -> ClusterFacts {
+    let claims =
+        if watched.is_some_and(|watched| watched.claims) { ClaimFacts::not_listed() } else { ClaimFacts::default() };
+    ClusterFacts { claims, ..ClusterFacts::default() }
 }
 
 /// Returns the objects to watch; `None` if fabrics are disabled or nothing is configured yet.

@@ -3,6 +3,7 @@
 //! Modeled on kubert's index: [`Index::apply`] is the only reducer of watch events, and [`watch`] the only loop that
 //! feeds it. A list replaces the objects when it is complete, so readers never see a partial one.
 
+mod kept;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -13,6 +14,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use kube::runtime::watcher::{self, Event};
 use kube::{Resource, ResourceExt as _};
 
+use kept::Kept;
+pub(crate) use kept::{Amount, Limit};
 pub(crate) use watch::{Options, watch};
 
 /// Page size for lists that any user can fill. A page is buffered as a whole before it is decoded, and the annotations
@@ -28,16 +31,6 @@ pub(crate) struct Index<V> {
     limit: Option<Limit<V>>,
 }
 
-/// Limits of the objects of each namespace; further ones are left out.
-pub(crate) struct Limit<V> {
-    /// Maximum number of objects.
-    pub(crate) objects: usize,
-    /// Maximum of the sum of their sizes in bytes.
-    pub(crate) size: usize,
-    /// Returns the size of an object.
-    pub(crate) size_of: fn(&V) -> usize,
-}
-
 /// Known objects, and the namespaces from which others were left out.
 pub(crate) struct Known<'a, V> {
     pub(crate) objects: &'a Objects<V>,
@@ -49,17 +42,12 @@ struct State<V> {
     /// Objects of a list that is still in progress.
     listed: Kept<V>,
     complete: bool,
-}
-
-#[derive(PartialEq)]
-struct Kept<V> {
-    objects: Objects<V>,
-    /// Namespaces from which objects were left out since the list began: which ones is not known.
-    truncated: BTreeSet<String>,
+    /// True if an object was deleted after others were left out: a list would find some of them.
+    outdated: bool,
 }
 
 impl<V> Index<V> {
-    /// Creates an empty index with a limit for each namespace.
+    /// Creates an empty index with limits.
     pub(crate) fn with_limit(limit: Limit<V>) -> Self {
         Self { limit: Some(limit), ..Self::default() }
     }
@@ -67,6 +55,11 @@ impl<V> Index<V> {
     /// Returns true once a list has completed: an object that is not in the index then does not exist.
     pub(crate) fn is_complete(&self) -> bool {
         self.state().complete
+    }
+
+    /// Returns true if a new list would find objects that were left out.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.state().outdated
     }
 
     /// Returns the object with this key, if it is known.
@@ -84,10 +77,10 @@ impl<V> Index<V> {
     }
 
     /// Like [`Self::read`], with the namespaces from which objects were left out.
-    pub(crate) fn read_known<T>(&self, read: impl FnOnce(Option<Known<'_, V>>) -> T) -> T {
+    pub(crate) fn read_known<T>(&self, read: impl FnOnce(Option<&Known<'_, V>>) -> T) -> T {
         let state = self.state();
-        let Kept { objects, truncated } = &state.kept;
-        read(state.complete.then_some(Known { objects, truncated }))
+        let Kept { objects, truncated, .. } = &state.kept;
+        read(state.complete.then_some(&Known { objects, truncated }))
     }
 
     /// Applies an event and returns true if the objects have changed. `reduce` also receives the previous value of the
@@ -97,7 +90,7 @@ impl<V> Index<V> {
         K: Resource,
         V: PartialEq,
     {
-        let State { kept, listed, complete } = &mut *self.state_mut();
+        let State { kept, listed, complete, outdated } = &mut *self.state_mut();
         let limit = self.limit.as_ref();
         match event {
             Event::Init => *listed = Kept::default(),
@@ -108,6 +101,7 @@ impl<V> Index<V> {
                 }
             }
             Event::InitDone => {
+                *outdated = false;
                 let listed = std::mem::take(listed);
                 let changed = !std::mem::replace(complete, true) || listed != *kept;
                 *kept = listed;
@@ -119,10 +113,13 @@ impl<V> Index<V> {
                 return match reduce(object, before) {
                     Some(value) if before == Some(&value) => false,
                     Some(value) => kept.insert(key, value, limit),
-                    None => kept.objects.remove(&key).is_some(),
+                    None => kept.remove(&key, limit),
                 };
             }
-            Event::Delete(object) => return kept.objects.remove(&key(object)).is_some(),
+            Event::Delete(object) => {
+                *outdated |= !kept.truncated.is_empty();
+                return kept.remove(&key(object), limit);
+            }
         }
         false
     }
@@ -149,38 +146,7 @@ impl<V> Default for Index<V> {
 
 impl<V> Default for State<V> {
     fn default() -> Self {
-        Self { kept: Kept::default(), listed: Kept::default(), complete: false }
-    }
-}
-
-impl<V> Default for Kept<V> {
-    fn default() -> Self {
-        Self { objects: Objects::new(), truncated: BTreeSet::new() }
-    }
-}
-
-impl<V> Kept<V> {
-    /// Inserts or replaces an object unless its namespace would exceed `limit`. Returns true if the content has changed.
-    fn insert(&mut self, key: String, value: V, limit: Option<&Limit<V>>) -> bool {
-        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
-        if limit.is_some_and(|limit| !self.fits_in(namespace, &key, &value, limit)) {
-            // An object that has grown beyond the limit is removed, because its former value is outdated.
-            let is_new = self.truncated.insert(namespace.to_owned());
-            return self.objects.remove(&key).is_some() || is_new;
-        }
-        self.objects.insert(key, value);
-        true
-    }
-
-    fn fits_in(&self, namespace: &str, key: &str, value: &V, limit: &Limit<V>) -> bool {
-        let is_in_namespace = |other: &str| other.split_once('/').is_none_or(|(other, _)| other == namespace);
-        let others = self.objects.range(format!("{namespace}/")..).take_while(|(other, _)| is_in_namespace(other));
-        let (mut objects, mut size) = (1_usize, (limit.size_of)(value));
-        for (_, other) in others.filter(|(other, _)| *other != key) {
-            objects = objects.saturating_add(1);
-            size = size.saturating_add((limit.size_of)(other));
-        }
-        objects <= limit.objects && size <= limit.size
+        Self { kept: Kept::default(), listed: Kept::default(), complete: false, outdated: false }
     }
 }
 

@@ -86,3 +86,20 @@ fn claims_are_read_from_the_cluster(#[case] versions: &[&str], #[case] input: &s
     let run = trainmesh_with(&arguments, "", &[("KUBECONFIG", &kubeconfig)]);
     assert!(run.stdout.contains(expected), "{}\n{}\n{:?}", run.stdout, run.stderr, apiserver.requests());
 }
+
+/// An extended resource that stands for a class of adapters (KEP-5004) is recognized by the class in the input.
+#[rstest]
+#[case::of_adapters("device.attributes['dra.net'].pciDevice == 'Elastic Fabric Adapter (EFA)'", true)]
+#[case::of_other_devices("device.attributes['dra.net'].ifName == 'eth1'", false)]
+fn lint_suggests_a_profile_for_resources_of_a_class(#[case] condition: &str, #[case] expected: bool) {
+    let class = json!({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "fast"}, "spec": {
+        "extendedResourceName": "example.com/fast",
+        "selectors": [{"cel": {"expression": format!("device.driver == 'dra.net' && {condition}")}}]}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, "spec": {
+        "nodeSelector": {"node.kubernetes.io/instance-type": "p5.48xlarge"},
+        "containers": [{"name": "train", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 8, "example.com/fast": 32}}}]}});
+    let run = trainmesh_with(&["lint", "-f", "-", "-o", "json"], &format!("{class}\n---\n{pod}\n"), &[]);
+    let part = "the pod requests example.com/fast: profile";
+    assert_eq!(run.stdout.contains(part), expected, "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.stdout.contains("FP047"), expected, "{}", run.stdout);
+}

@@ -35,6 +35,11 @@ impl Apiserver {
 /// Starts an apiserver. It lists only `team-a`; `late` can be read, like a namespace that the watch has not delivered
 /// yet.
 pub(crate) async fn start(config: Option<&str>) -> Apiserver {
+    start_with(config, Router::new()).await
+}
+
+/// Like [`start`], with other routes.
+pub(crate) async fn start_with(config: Option<&str>, others: Router) -> Apiserver {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let lookups = Arc::new(AtomicUsize::new(0));
@@ -47,7 +52,7 @@ pub(crate) async fn start(config: Option<&str>) -> Apiserver {
     let leases = Arc::new(AtomicUsize::new(0));
     let attempts = Arc::clone(&leases);
     let (counter, namespaces) = (Arc::clone(&lookups), json!([namespace("team-a")]));
-    let router = Router::new().fallback(move |request: Request| async move {
+    let router = others.fallback(move |request: Request| async move {
         let watch = request.uri().query().unwrap_or_default().contains("watch=true");
         match request.uri().path() {
             "/api/v1/namespaces" => list_or_watch(watch, "PartialObjectMetadataList", "meta.k8s.io/v1", &namespaces),
@@ -78,7 +83,7 @@ fn not_found() -> Response {
 }
 
 /// Returns a list, or a watch without events.
-fn list_or_watch(watch: bool, kind: &str, api_version: &str, items: &Value) -> Response {
+pub(crate) fn list_or_watch(watch: bool, kind: &str, api_version: &str, items: &Value) -> Response {
     if watch {
         return Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>()).into_response();
     }

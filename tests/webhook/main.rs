@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failing setup function fails its test")]
 
 mod apiserver;
+mod claims;
 mod client;
 mod client_ca;
 mod connection_floods;

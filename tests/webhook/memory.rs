@@ -24,7 +24,7 @@ use crate::process::{Process, wait_ready};
 use crate::test_server::{review, review_of};
 
 /// Bound for a debug build with glibc and one arena, in MiB.
-const DEBUG_BOUND: u64 = 128;
+pub(crate) const DEBUG_BOUND: u64 = 128;
 /// Number of connections that send part of a body and then stall.
 const STALLED: usize = 512;
 /// Number of concurrent senders for each body, and of repetitions.
@@ -120,7 +120,7 @@ async fn send(listen: SocketAddr, root: &CertificateDer<'static>, body: &[u8]) {
 }
 
 /// Returns the peak resident memory of process `id`, in MiB.
-fn peak_mib(id: u32) -> u64 {
+pub(crate) fn peak_mib(id: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024

@@ -59,7 +59,7 @@ impl ClaimObjects {
         if !classes.is_empty() {
             let mut all = facts.classes.as_deref().cloned().unwrap_or_default();
             classes.iter().cloned().for_each(|class| DeviceClasses::insert(&mut all, class));
-            facts.classes = Some(Arc::new(all));
+            facts.classes = Ok(Arc::new(all));
         }
         add_specs(&mut facts.templates, templates);
         add_specs(&mut facts.claims, claims);
@@ -67,15 +67,14 @@ impl ClaimObjects {
     }
 }
 
-fn add_specs(known: &mut Option<Arc<ClaimSpecs>>, specs: &[NamedSpec]) {
+fn add_specs(known: &mut Arc<ClaimSpecs>, specs: &[NamedSpec]) {
     if specs.is_empty() {
         return;
     }
-    let mut all = known.as_deref().cloned().unwrap_or_default();
+    let all = Arc::make_mut(known);
     for NamedSpec { namespace, name, spec } in specs {
         all.insert(namespace, name, Arc::clone(spec));
     }
-    *known = Some(Arc::new(all));
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::count::Count;
 use super::facts::ClaimView;
 use super::kind::DeviceKind;
+use super::unknown_cause::UnknownCause;
 use crate::pod::{Container, Pod};
 use references::{Reference, exceeds_limit, references};
 use resolve::resolve_all;
@@ -23,6 +24,8 @@ pub use uncertainty::ClaimUncertainty;
 #[derive(Clone, Debug, Default)]
 pub struct PodClaims<'a> {
     claims: Vec<PodClaim<'a>>,
+    /// Why the classes of the cluster are unknown, if so.
+    unknown_classes: Option<UnknownCause>,
     /// True if the pod exceeds [`MAX_CLAIMS`], [`MAX_REQUESTS`] or [`MAX_CONTAINERS`]; then no claim is read.
     too_many: bool,
 }
@@ -34,8 +37,8 @@ pub struct PodClaim<'a> {
     names: Vec<&'a str>,
     /// The object with its content.
     pub source: ClaimSource<'a>,
-    /// The requests; `None` if the content is unknown.
-    requests: Option<Vec<ClaimedRequest<'a>>>,
+    /// The requests, or why they are unknown.
+    requests: Result<Vec<ClaimedRequest<'a>>, UnknownCause>,
 }
 
 /// Object that contains the requests of a claim.
@@ -89,14 +92,14 @@ impl<'a> PodClaims<'a> {
             || pod.containers().nth(MAX_CONTAINERS).is_some()
             || pod.containers().any(exceeds_limit)
         {
-            return Self { claims: Vec::new(), too_many: true };
+            return Self { too_many: true, ..Self::default() };
         }
         let claims = resolve_all(listed, view, is_for_adapters);
-        let requests: usize = claims.iter().filter_map(|claim| claim.requests.as_ref()).map(Vec::len).sum();
+        let requests: usize = claims.iter().flat_map(|claim| &claim.requests).map(Vec::len).sum();
         if requests > MAX_REQUESTS {
-            return Self { claims: Vec::new(), too_many: true };
+            return Self { too_many: true, ..Self::default() };
         }
-        Self { claims, too_many: false }
+        Self { claims, unknown_classes: view.unknown_classes(), too_many: false }
     }
 
     /// Returns true if the pod has no claims.
@@ -165,37 +168,6 @@ impl<'a> PodClaims<'a> {
         self.unknown(container).is_some()
     }
 
-    /// Explains why the number of the container's devices that `fits` returns true for is not known exactly.
-    pub fn uncertainty(
-        &self,
-        container: Container<'a>,
-        fits: impl Fn(DeviceKind) -> bool,
-    ) -> Option<ClaimUncertainty<'a>> {
-        if let Some(source) = self.unknown(container) {
-            let cause =
-                if self.too_many { ClaimUncertainty::TooManyClaims } else { ClaimUncertainty::UnknownClaim(source) };
-            return Some(cause);
-        }
-        self.devices(container).filter(|(_, devices)| !devices.is_admin).find_map(|(claim, devices)| {
-            let (source, ClaimedDevices { class, kind, count, .. }) = (claim.source, *devices);
-            match kind {
-                None => Some(ClaimUncertainty::UnknownClass { class, source }),
-                Some(kind) if fits(kind) && count.exact().is_none() => {
-                    Some(ClaimUncertainty::Range { count, class, source })
-                }
-                Some(_) => None,
-            }
-        })
-    }
-
-    /// Returns a claim of the container with unknown content. The pod may also lack a claim that the container refers to.
-    fn unknown(&self, container: Container<'a>) -> Option<ClaimSource<'a>> {
-        references(container).find_map(|(name, _)| match self.claims.iter().find(|claim| claim.names.contains(&name)) {
-            None => Some(ClaimSource::Pod(name)),
-            Some(claim) => claim.requests.is_none().then_some(claim.source),
-        })
-    }
-
     fn requests(&self, container: Container<'a>) -> impl Iterator<Item = (&PodClaim<'a>, &ClaimedRequest<'a>)> {
         let references: Vec<Reference<'a>> =
             if self.claims.is_empty() { Vec::new() } else { references(container).collect() };
@@ -205,10 +177,10 @@ impl<'a> PodClaims<'a> {
 }
 
 impl<'a> PodClaim<'a> {
-    /// Returns the devices of all requests; `None` if the content is unknown.
-    #[must_use]
-    pub fn devices(&self) -> Option<impl Iterator<Item = &ClaimedDevices<'a>>> {
-        Some(self.requests.as_ref()?.iter().flat_map(|request| &request.devices))
+    /// Returns the devices of all requests, or why they are unknown.
+    pub fn devices(&self) -> Result<impl Iterator<Item = &ClaimedDevices<'a>>, UnknownCause> {
+        let requests = self.requests.as_ref().map_err(|cause| *cause)?;
+        Ok(requests.iter().flat_map(|request| &request.devices))
     }
 
     /// Returns true if `container` refers to the claim or to one of its requests.

@@ -17,7 +17,7 @@ impl CheckContext<'_> {
         };
         let claims = self.claims.claims();
         self.claims.is_truncated()
-            || claims.iter().any(|claim| claim.devices().is_none_or(|mut devices| devices.any(|it| adds(it.kind))))
+            || claims.iter().any(|claim| claim.devices().map_or(true, |mut devices| devices.any(|it| adds(it.kind))))
     }
 }
 
@@ -26,9 +26,9 @@ pub(super) fn read_claims<'a>(pod: Pod<'a>, profile: Option<&Profile>, view: Cla
     PodClaims::new(pod, view, |template| profile.is_some_and(|profile| profile.names_template(template)))
 }
 
-/// Returns true if `container` requests a resource that is an RDMA adapter by its name, or claims an adapter.
-pub(super) fn has_adapter<'a>(container: Container<'a>, claims: &PodClaims<'a>) -> bool {
-    rdma::requested_adapters(container).next().is_some() || claimed_adapters(container, claims).next().is_some()
+/// Returns true if `container` requests or claims an RDMA adapter.
+pub(super) fn has_adapter<'a>(container: Container<'a>, claims: &PodClaims<'a>, view: ClaimView<'a>) -> bool {
+    rdma::requested_adapters(container, view).next().is_some() || claimed_adapters(container, claims).next().is_some()
 }
 
 /// Returns the device class of each adapter that `container` claims, or the name of the claim's source if the class is

@@ -117,6 +117,11 @@ impl<'a> CheckContext<'a> {
         container.adapter_names().chain(of_job)
     }
 
+    /// Returns true if `adapter`, an extended resource or a class, is an EFA device.
+    pub(super) fn is_efa(&self, adapter: &str) -> bool {
+        rdma::is_efa(adapter, self.input.cluster.claims)
+    }
+
     /// Returns the field `key` of the pod's spec.
     pub(super) fn spec(&self, key: &str) -> Option<&'a Value> {
         self.input.pod.spec()?.get(key)
@@ -192,7 +197,7 @@ fn adapters<'a>(container: Container<'a>, input: &LintInput<'a>) -> Vec<(&'a str
     for (name, quantity) in rdma::resources(container) {
         let count = whole_units(quantity).filter(|count| *count > 0);
         if let Some(count) = count
-            && rdma::is_adapter(name, input.profile)
+            && rdma::is_adapter(name, input.profile, input.cluster.claims)
             && !adapters.iter().any(|(known, _)| known == name)
         {
             adapters.push((name, count));

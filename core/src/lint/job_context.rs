@@ -46,7 +46,7 @@ impl JobContext {
                 job.passes_unknown |= command.passes_unknown;
                 let passed = command.settings.into_iter().filter(|setting| setting.passed);
                 job.passed_variables.extend(passed.map(|setting| setting.name.to_owned()));
-                job.adapters.extend(rdma::requested_adapters(container).map(|(name, _)| name.clone()));
+                job.adapters.extend(rdma::requested_adapters(container, view).map(|(name, _)| name.clone()));
                 job.adapters.extend(claimed_adapters(container, &claims).map(str::to_owned));
                 job.has_channels |= channels(container, &claims).is_positive();
             }

@@ -8,8 +8,8 @@ use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::{Amount, AttachCount, ResourceMode, Transport};
-use crate::fabric::MAX_NETWORKS_ANNOTATION;
 use crate::fabric::nccl::{is_plugin_variable, variable};
+use crate::fabric::{MAX_NETWORKS_ANNOTATION, is_rdma_resource};
 use crate::keys;
 use crate::pod::Pod;
 
@@ -71,7 +71,8 @@ fn attachments(context: &CheckContext<'_>) -> Option<Vec<Attachment>> {
 /// device plugin. The index of a pod's GID then differs from pod to pod.
 pub(super) fn shares_gid_table(pod: Pod<'_>) -> bool {
     let networks = pod.annotation(MULTUS).unwrap_or_default();
-    let is_shared = |container| rdma::requested_adapters(container).any(|(name, _)| rdma::is_shared(name));
+    let is_shared =
+        |container| rdma::resources(container).any(|(name, _)| is_rdma_resource(name) && rdma::is_shared(name));
     ["macvlan", "ipvlan"].iter().any(|plugin| networks.contains(plugin)) || pod.containers().any(is_shared)
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
+use crate::dra::{AdapterKind, ClaimView, DeviceKind};
 use crate::fabric::is_rdma_resource;
 use crate::pod::Container;
 
@@ -12,16 +13,18 @@ const EFA: &str = "vpc.amazonaws.com/efa";
 /// Resources whose units are virtual functions, each of which needs a network attachment.
 const VIRTUAL_FUNCTIONS: [&str; 3] = ["nvidia.com/rdma-vf", "nvidia.com/sriov_resource", "nvidia.com/mlnxnics"];
 
-/// Returns true if `resource` is an RDMA adapter, by its name or because an RDMA profile lists it.
-pub(super) fn is_adapter(resource: &str, profile: Option<&Profile>) -> bool {
+/// Returns true if `resource` is an RDMA adapter: by its name, by the class that it stands for, or because an RDMA profile
+/// lists it.
+pub(super) fn is_adapter(resource: &str, profile: Option<&Profile>, view: ClaimView<'_>) -> bool {
     is_rdma_resource(resource)
+        || view.kind_of_resource(resource).is_some_and(DeviceKind::is_adapter)
         || profile.is_some_and(|profile| profile.is_rdma() && devices(profile).any(|name| name == resource))
 }
 
 /// Returns true if `resource`, an extended resource or a class, is an EFA device. Only plugins drive these, not NCCL's
 /// internal transports.
-pub(super) fn is_efa(resource: &str) -> bool {
-    resource == EFA || resource.ends_with("efa.networking.k8s.aws")
+pub(super) fn is_efa(resource: &str, view: ClaimView<'_>) -> bool {
+    resource == EFA || view.kind_of_name(resource) == Some(DeviceKind::Adapter(AdapterKind::Efa))
 }
 
 /// Returns true if adapters of NVIDIA (Mellanox) provide `resource`: InfiniBand has no other vendor.
@@ -38,9 +41,12 @@ pub(super) fn is_shared(resource: &str) -> bool {
     resource.split_once('/').is_some_and(|(_, name)| name.contains("shared"))
 }
 
-/// Returns the RDMA adapters by name in the limits and requests of `container`.
-pub(super) fn requested_adapters(container: Container<'_>) -> impl Iterator<Item = (&String, &Value)> {
-    resources(container).filter(|(name, _)| is_adapter(name, None))
+/// Returns the RDMA adapters in the limits and requests of `container`, by their names and classes.
+pub(super) fn requested_adapters<'a>(
+    container: Container<'a>,
+    view: ClaimView<'a>,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    resources(container).filter(move |(name, _)| is_adapter(name, None, view))
 }
 
 /// Returns the limits and requests of `container`.

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::context::{CheckContext, ContainerFacts};
 use super::raw::str_at;
-use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::config::profile::MemoryLock;
@@ -27,7 +26,7 @@ pub(super) fn missing_ipc_lock(context: &CheckContext<'_>, findings: &mut Findin
     }
     for container in &context.containers {
         // Nodes for EFA set no limit.
-        if let Some(adapter) = container.adapter_names().find(|adapter| !rdma::is_efa(adapter))
+        if let Some(adapter) = container.adapter_names().find(|adapter| !context.is_efa(adapter))
             && !container.has_ipc_lock()
             && !container.is_privileged()
         {

@@ -1,7 +1,6 @@
 //! Deprecated, obsolete and debugging variables: FP024 to FP026.
 
 use super::context::CheckContext;
-use super::rdma;
 use super::setting::Origin;
 use super::sink::FindingSink;
 use crate::config::profile::Transport;
@@ -28,7 +27,8 @@ pub(super) fn obsolete_efa(context: &CheckContext<'_>, findings: &mut FindingSin
         let value_is =
             |name: &str, expected: &str| settings.value(name).is_some_and(|value| value.eq_ignore_ascii_case(expected));
         let is_efa_provider = value_is("FI_PROVIDER", "efa");
-        let uses_efa = by_profile || is_efa_provider || context.target_adapters(container).any(rdma::is_efa);
+        let uses_efa =
+            by_profile || is_efa_provider || context.target_adapters(container).any(|adapter| context.is_efa(adapter));
         let obsolete = [
             ("FI_PROVIDER", is_efa_provider),
             ("FI_EFA_FORK_SAFE", settings.get("FI_EFA_FORK_SAFE").is_some()),
@@ -52,7 +52,8 @@ pub(super) fn debugging(context: &CheckContext<'_>, findings: &mut FindingSink<'
         let is_trace = settings.value("NCCL_DEBUG").is_some_and(|level| level.eq_ignore_ascii_case("TRACE"));
         // EFA once needed this protocol, which FP025 reports.
         let is_for_efa = settings.value("NCCL_PROTO").is_some_and(|value| value.eq_ignore_ascii_case("simple"))
-            && (context.target_adapters(container).any(rdma::is_efa) || settings.get("FI_PROVIDER").is_some());
+            && (context.target_adapters(container).any(|adapter| context.is_efa(adapter))
+                || settings.get("FI_PROVIDER").is_some());
         let set = [
             is_one("NCCL_P2P_DISABLE"),
             is_one("NCCL_SHM_DISABLE"),

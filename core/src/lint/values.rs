@@ -32,7 +32,7 @@ pub(super) fn tcp_despite_rdma(context: &CheckContext<'_>, findings: &mut Findin
             findings.push(settings.field("NCCL_NET"), message);
         }
         // The variable disables only the transport within NCCL; plugins such as that for EFA ignore it.
-        let is_internal = context.target_adapters(container).any(|adapter| !rdma::is_efa(adapter));
+        let is_internal = context.target_adapters(container).any(|adapter| !context.is_efa(adapter));
         if is_internal && settings.number("NCCL_IB_DISABLE").is_some_and(|number| number != 0) {
             let message = format!("{}: NCCL_IB_DISABLE is set: NCCL does not use {adapter}", container.display_name());
             findings.push(settings.field("NCCL_IB_DISABLE"), message);

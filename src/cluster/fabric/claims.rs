@@ -18,13 +18,14 @@ use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::super::index::{self, Index, Known, Limit, Objects, Options};
+use super::super::index::{self, Amount, Index, Known, Limit, Objects, Options};
 use super::super::list::list;
 use super::super::request::RequestError;
 use super::sources::{Field, Update, set};
 use object::ClaimObject;
 use trainmesh_core::dra::{
-    ClaimContent, ClaimFacts, ClaimSpec, ClaimSpecs, DeviceClass, DeviceClasses, GROUP, MAX_SPECS, MAX_SPECS_SIZE,
+    ClaimContent, ClaimFacts, ClaimSpec, ClaimSpecs, DeviceClass, DeviceClasses, GROUP, MAX_ALL_SPECS,
+    MAX_ALL_SPECS_SIZE, MAX_SPECS, MAX_SPECS_SIZE, UnknownCause,
 };
 
 /// Creates the spec of a claim or template from its content and the version of the API.
@@ -62,7 +63,10 @@ fn classes(client: &Client) -> BoxStream<'static, Update> {
     let reduce = |object: &DynamicObject, _: Option<&DeviceClass>| DeviceClass::parse(&content(object));
     let api = Api::all_with(client.clone(), &resource(CLASS, VERSION));
     let changes = index::watch(api, index::all(), Arc::clone(&index), options(CLASS), reduce);
-    let view = |classes: Option<&Objects<DeviceClass>>| Some(Arc::new(collect_classes(classes?.values().cloned())));
+    let view = |classes: Option<&Objects<DeviceClass>>| {
+        let classes = classes.ok_or(UnknownCause::NotReadable)?;
+        Ok(Arc::new(collect_classes(classes.values().cloned())))
+    };
     changes.map(move |()| set(|facts| &mut facts.claims.classes, index.read(view))).boxed()
 }
 
@@ -70,10 +74,14 @@ fn specs(
     client: &Client,
     kind: (&'static str, &'static str),
     read: Read,
-    field: Field<Option<Arc<ClaimSpecs>>>,
+    field: Field<Arc<ClaimSpecs>>,
 ) -> BoxStream<'static, Update> {
     let index = Arc::new(Index::with_limit(limit()));
-    let reduce = move |object: &ClaimObject, _: Option<&Arc<ClaimSpec>>| reduce_spec(object, VERSION, read);
+    let reduce = move |object: &ClaimObject, known: Option<&Arc<ClaimSpec>>| {
+        let spec = reduce_spec(object, VERSION, read)?;
+        // Lists repeat what is known: the memory is shared.
+        Some(known.filter(|known| **known == spec).cloned().unwrap_or(spec))
+    };
     let api = Api::all_with(client.clone(), &resource(kind, VERSION));
     let config = watcher::Config::default().page_size(PAGE);
     let changes = index::watch(api, config, Arc::clone(&index), options(kind), reduce);
@@ -88,29 +96,27 @@ pub(super) async fn list_facts(client: &Client, namespaces: &BTreeSet<String>) -
         ))
     });
     ClaimFacts {
-        classes,
+        classes: classes.ok_or(UnknownCause::NotReadable),
         templates: list_specs(client, namespaces, TEMPLATE, ClaimSpec::from_template_content).await,
         claims: list_specs(client, namespaces, CLAIM, ClaimSpec::from_claim_content).await,
     }
 }
 
-async fn list_specs(
-    client: &Client,
-    namespaces: &BTreeSet<String>,
-    kind: (&str, &str),
-    read: Read,
-) -> Option<Arc<ClaimSpecs>> {
+async fn list_specs(client: &Client, namespaces: &BTreeSet<String>, kind: (&str, &str), read: Read) -> Arc<ClaimSpecs> {
     let mut specs = ClaimSpecs::default();
     for namespace in namespaces {
-        let Some((version, objects)) = list_all(client, Some(namespace), kind).await else { continue };
-        specs.mark_complete(namespace);
+        let Some((version, objects)) = list_all(client, Some(namespace), kind).await else {
+            specs.set_others(namespace, UnknownCause::NotReadable);
+            continue;
+        };
+        specs.set_others(namespace, UnknownCause::Missing);
         for object in &objects {
             if let Some(spec) = reduce_spec(object, version, read) {
                 specs.insert(namespace, &object.name_any(), spec);
             }
         }
     }
-    Some(Arc::new(specs))
+    Arc::new(specs)
 }
 
 /// Lists the objects in the newest version that the cluster serves. `None` if it serves none, or forbids the list.
@@ -137,22 +143,29 @@ fn reduce_spec(object: &ClaimObject, version: &str, read: Read) -> Option<Arc<Cl
     (!object.is_generated).then(|| Arc::new(read(object.content.clone(), version)))
 }
 
-fn view_specs(known: Option<Known<'_, Arc<ClaimSpec>>>) -> Option<Arc<ClaimSpecs>> {
-    let Known { objects, truncated } = known?;
+/// Called once a list is complete or rejected.
+fn view_specs(known: Option<&Known<'_, Arc<ClaimSpec>>>) -> Arc<ClaimSpecs> {
+    let Some(Known { objects, truncated }) = known else {
+        return Arc::new(ClaimSpecs::unknown(UnknownCause::NotReadable));
+    };
     let mut specs = ClaimSpecs::of_all_namespaces();
-    for (key, spec) in objects {
+    for (key, spec) in *objects {
         if let Some((namespace, name)) = key.split_once('/') {
             specs.insert(namespace, name, Arc::clone(spec));
         }
     }
-    for namespace in truncated {
-        specs.mark_truncated(namespace);
+    for namespace in *truncated {
+        specs.set_others(namespace, UnknownCause::LeftOut);
     }
-    Some(Arc::new(specs))
+    Arc::new(specs)
 }
 
 fn limit() -> Limit<Arc<ClaimSpec>> {
-    Limit { objects: MAX_SPECS, size: MAX_SPECS_SIZE, size_of: |spec| spec.size() }
+    Limit {
+        of_namespace: Amount { objects: MAX_SPECS, size: MAX_SPECS_SIZE },
+        of_all: Amount { objects: MAX_ALL_SPECS, size: MAX_ALL_SPECS_SIZE },
+        size_of: |spec| spec.size(),
+    }
 }
 
 fn collect_classes(classes: impl Iterator<Item = DeviceClass>) -> DeviceClasses {

@@ -58,17 +58,29 @@ fn in_namespace(namespace: &str, name: &str) -> ConfigMap {
 
 /// Applies a list, and expects the kept objects, followed by the namespaces from which objects were left out.
 #[rstest]
-#[case::objects(Limit { objects: 2, size: 100, size_of: String::len }, "team-a/a team-a/b team-a1/d team/e; team-a")]
-#[case::size(Limit { objects: 9, size: 1, size_of: String::len }, "team-a/a team-a1/d team/e; team-a")]
-#[case::enough(Limit { objects: 3, size: 3, size_of: String::len }, "team-a/a team-a/b team-a/c team-a1/d team/e; ")]
-fn a_namespace_keeps_a_bounded_number_of_objects(#[case] limit: Limit<String>, #[case] expected: &str) {
-    let index = Index::with_limit(limit);
+#[case::objects((2, 100), (9, 999), "team-a/a team-a/b team-a1/d team/e; team-a")]
+#[case::size((9, 10), (9, 999), "team-a/a team-a1/d team/e; team-a")]
+#[case::enough((3, 27), (5, 44), "team-a/a team-a/b team-a/c team-a1/d team/e; ")]
+#[case::objects_of_all((3, 27), (4, 999), "team-a/a team-a/b team-a/c team-a1/d; team")]
+#[case::size_of_all((3, 27), (5, 43), "team-a/a team-a/b team-a/c team-a1/d; team")]
+fn a_bounded_number_of_objects_is_kept(
+    #[case] of_namespace: (usize, usize),
+    #[case] of_all: (usize, usize),
+    #[case] expected: &str,
+) {
+    let index = Index::with_limit(limit(of_namespace, of_all));
     let names = [("team-a", "a"), ("team-a", "b"), ("team-a", "c"), ("team-a1", "d"), ("team", "e")];
     let listed = names.map(|(namespace, name)| Event::InitApply(in_namespace(namespace, name)));
     for event in [Event::Init].into_iter().chain(listed).chain([Event::InitDone]) {
         index.apply(&event, |map: &ConfigMap, _| Some(map.name_any()));
     }
     assert_eq!(kept(&index), expected);
+}
+
+/// Returns limits of the number of objects and their size.
+fn limit(of_namespace: (usize, usize), of_all: (usize, usize)) -> Limit<String> {
+    let [of_namespace, of_all] = [of_namespace, of_all].map(|(objects, size)| Amount { objects, size });
+    Limit { of_namespace, of_all, size_of: String::len }
 }
 
 fn kept(index: &Index<String>) -> String {
@@ -81,7 +93,7 @@ fn kept(index: &Index<String>) -> String {
 
 #[test]
 fn a_namespace_stays_truncated_until_the_next_list() {
-    let index = Index::with_limit(Limit { objects: 1, size: 8, size_of: String::len });
+    let index = Index::with_limit(limit((1, 16), (9, 99)));
     let apply = |event: Event<ConfigMap>, value: &str| index.apply(&event, |_, _| Some(value.to_owned()));
     let a = || in_namespace("team-a", "a");
     let b = || in_namespace("team-a", "b");
@@ -91,7 +103,9 @@ fn a_namespace_stays_truncated_until_the_next_list() {
     assert_eq!(kept(&index), "team-a/a; ");
     assert!(apply(Event::Apply(b()), "x"), "readers must learn that an object is missing");
     assert!(!apply(Event::Apply(b()), "x"));
+    assert!(!index.is_outdated());
     assert!(apply(Event::Delete(a()), ""));
+    assert!(index.is_outdated(), "a list would find the object that was left out");
     assert_eq!(kept(&index), "; team-a");
     assert!(apply(Event::Apply(b()), "x"));
     assert!(apply(Event::Apply(b()), "longer than 8"), "the former value is no longer true");
@@ -100,6 +114,7 @@ fn a_namespace_stays_truncated_until_the_next_list() {
         assert!(!apply(event, "x"));
     }
     assert!(apply(Event::InitDone, ""));
+    assert!(!index.is_outdated());
     assert_eq!(kept(&index), "team-a/b; ");
 }
 

@@ -1,5 +1,8 @@
 //! Watch loop that feeds an index: it debounces changes and treats what is forbidden as unknown.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +21,8 @@ use trainmesh_core::error::chain;
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// Delay before a forbidden resource is requested again: permissions change only when an administrator edits RBAC.
 const FORBIDDEN_RETRY_DELAY: Duration = Duration::from_mins(5);
+/// Least time between lists for objects that were left out: a list reads all objects again.
+const RELIST_DELAY: Duration = Duration::from_mins(10);
 
 /// Options of a watch.
 #[derive(Clone, Debug)]
@@ -29,13 +34,15 @@ pub(crate) struct Options {
     /// Delay before a forbidden resource is requested again; `None` backs off as after any other error and keeps the
     /// known objects.
     forbidden_retry_delay: Option<Duration>,
+    /// Delay before objects are listed again, once objects that were left out may fit.
+    relist_delay: Duration,
 }
 
 impl Options {
     /// Returns the options for a required resource: changes are reported immediately, and known objects are kept on any
     /// error.
     pub(crate) fn required(resource: impl Into<String>) -> Self {
-        Self { resource: resource.into(), debounce: Duration::ZERO, forbidden_retry_delay: None }
+        Self { debounce: Duration::ZERO, forbidden_retry_delay: None, ..Self::optional(resource) }
     }
 
     /// Sets the time for which changes are collected.
@@ -45,7 +52,12 @@ impl Options {
 
     /// Returns the options for an optional resource: its objects become unknown if it is forbidden.
     pub(crate) fn optional(resource: impl Into<String>) -> Self {
-        Self { resource: resource.into(), debounce: DEBOUNCE, forbidden_retry_delay: Some(FORBIDDEN_RETRY_DELAY) }
+        Self {
+            resource: resource.into(),
+            debounce: DEBOUNCE,
+            forbidden_retry_delay: Some(FORBIDDEN_RETRY_DELAY),
+            relist_delay: RELIST_DELAY,
+        }
     }
 }
 
@@ -62,12 +74,14 @@ where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     V: PartialEq + Send + Sync + 'static,
 {
-    let events = watcher(api, config).default_backoff().boxed();
-    changes(Feed { events, index, options, reduce, due: None, resume: None, forbidden: false })
+    let start = move || watcher(api.clone(), config.clone()).default_backoff().boxed();
+    changes(Feed::new(start, index, options, reduce))
 }
 
 /// An index and the events that feed it.
-struct Feed<S, V, R> {
+struct Feed<S, F, V, R> {
+    /// Starts a watch, which begins with a list.
+    start: F,
     events: S,
     index: Arc<Index<V>>,
     options: Options,
@@ -76,13 +90,16 @@ struct Feed<S, V, R> {
     due: Option<Instant>,
     /// Time at which a pause ends.
     resume: Option<Instant>,
+    /// Time at which to list the objects again.
+    relist: Option<Instant>,
     /// Set while the resource is forbidden, so that it is logged once.
     forbidden: bool,
 }
 
-fn changes<K, S, V, R>(feed: Feed<S, V, R>) -> impl Stream<Item = ()>
+fn changes<K, S, F, V, R>(feed: Feed<S, F, V, R>) -> impl Stream<Item = ()>
 where
     K: Resource,
+    F: Fn() -> S,
     S: Stream<Item = watcher::Result<Event<K>>> + Unpin,
     V: PartialEq,
     R: Fn(&K, Option<&V>) -> Option<V>,
@@ -90,9 +107,17 @@ where
     stream::unfold(feed, |mut feed| async move { feed.changed().await.map(|()| ((), feed)) })
 }
 
-impl<K, S, V, R> Feed<S, V, R>
+impl<S, F: Fn() -> S, V, R> Feed<S, F, V, R> {
+    fn new(start: F, index: Arc<Index<V>>, options: Options, reduce: R) -> Self {
+        let events = start();
+        Self { start, events, index, options, reduce, due: None, resume: None, relist: None, forbidden: false }
+    }
+}
+
+impl<K, S, F, V, R> Feed<S, F, V, R>
 where
     K: Resource,
+    F: Fn() -> S,
     S: Stream<Item = watcher::Result<Event<K>>> + Unpin,
     V: PartialEq,
     R: Fn(&K, Option<&V>) -> Option<V>,
@@ -109,13 +134,22 @@ where
                     self.due = None;
                     return Some(());
                 }
-                // Cancel-safe: the timer wins only while no event is ready.
+                () = sleep_until(self.relist.unwrap_or_else(Instant::now)), if self.relist.is_some() => {
+                    self.relist = None;
+                    self.events = (self.start)();
+                    continue;
+                }
+                // Cancel-safe: a timer wins only while no event is ready.
                 event = self.events.next() => event?,
             };
             match event {
                 Ok(event) => {
                     self.forbidden = false;
-                    if self.index.apply(&event, &self.reduce) {
+                    let changed = self.index.apply(&event, &self.reduce);
+                    if self.index.is_outdated() {
+                        self.relist.get_or_insert_with(|| Instant::now() + self.options.relist_delay);
+                    }
+                    if changed {
                         if self.options.debounce.is_zero() {
                             return Some(());
                         }
@@ -149,83 +183,5 @@ fn is_rejected(error: &watcher::Error) -> bool {
         }
         watcher::Error::WatchError(status) => rejected(status),
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future;
-
-    use k8s_openapi::api::core::v1::ConfigMap;
-    use kube::ResourceExt as _;
-    use kube::core::{ObjectMeta, Status};
-    use rstest::rstest;
-    use tokio::time::sleep;
-
-    use super::*;
-
-    const DEBOUNCE: Duration = Duration::from_millis(2);
-    /// Much longer than [`DEBOUNCE`].
-    const PAUSE: Duration = Duration::from_millis(50);
-
-    fn named(name: &str) -> ConfigMap {
-        let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
-        ConfigMap { metadata, ..ConfigMap::default() }
-    }
-
-    fn rejected(code: u16) -> watcher::Result<Event<ConfigMap>> {
-        let status = Status { code, ..Status::default() };
-        Err(watcher::Error::InitialListFailed(kube::Error::Api(Box::new(status))))
-    }
-
-    /// Returns the known objects at each report, `-` if they are unknown. Each event arrives after the previous change
-    /// has been reported.
-    async fn reported(events: Vec<watcher::Result<Event<ConfigMap>>>, pause: Option<Duration>) -> Vec<String> {
-        let events = events.into_iter().chain([Ok(Event::Init)]);
-        let events = Box::pin(stream::iter(events).then(|event| async {
-            sleep(2 * DEBOUNCE).await;
-            event
-        }));
-        let index = Arc::new(Index::default());
-        let options = Options { resource: "maps".to_owned(), debounce: DEBOUNCE, forbidden_retry_delay: pause };
-        let reduce = |map: &ConfigMap, _: Option<&String>| Some(map.name_any());
-        let feed =
-            Feed { events, index: Arc::clone(&index), options, reduce, due: None, resume: None, forbidden: false };
-        let known = |()| {
-            let names = |names: Option<&super::super::Objects<String>>| {
-                names.map_or("-".to_owned(), |names| names.keys().map(String::as_str).collect())
-            };
-            future::ready(index.read(names))
-        };
-        changes(feed).then(known).collect().await
-    }
-
-    #[rstest]
-    #[case::incomplete_list(vec![Ok(Event::Init), Ok(Event::InitApply(named("x")))], &[])]
-    #[case::list(vec![Ok(Event::Init), Ok(Event::InitApply(named("x"))), Ok(Event::InitDone)], &["x"])]
-    #[case::changes(
-        vec![Ok(Event::Init), Ok(Event::InitDone), Ok(Event::Apply(named("x"))), Ok(Event::Delete(named("x")))],
-        &["", "x", ""]
-    )]
-    #[case::not_permitted(vec![rejected(403), Ok(Event::Init), Ok(Event::InitDone)], &["-", ""])]
-    #[case::no_such_kind(vec![rejected(404), Ok(Event::Init), Ok(Event::InitDone)], &["-", ""])]
-    #[case::overloaded(vec![Ok(Event::Init), Ok(Event::InitDone), rejected(503)], &[""])]
-    #[case::another_error(vec![Ok(Event::Init), Ok(Event::InitDone), Err(watcher::Error::NoResourceVersion)], &[""])]
-    #[tokio::test]
-    async fn reports_changes(#[case] events: Vec<watcher::Result<Event<ConfigMap>>>, #[case] expected: &[&str]) {
-        assert_eq!(reported(events, Some(PAUSE)).await, expected);
-    }
-
-    #[tokio::test]
-    async fn a_forbidden_resource_is_retried_after_a_pause() {
-        let started = Instant::now();
-        assert_eq!(reported(vec![rejected(403), Ok(Event::Init), Ok(Event::InitDone)], Some(PAUSE)).await, ["-", ""]);
-        assert!(started.elapsed() > PAUSE);
-    }
-
-    #[tokio::test]
-    async fn a_required_resource_stays_known() {
-        let events = vec![Ok(Event::Init), Ok(Event::InitApply(named("x"))), Ok(Event::InitDone), rejected(403)];
-        assert_eq!(reported(events, None).await, ["x"]);
     }
 }

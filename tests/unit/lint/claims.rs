@@ -125,6 +125,44 @@ fn unknown_claims_have_no_findings(#[case] id: &str) {
     check(id, scenario.replicas(4), None);
 }
 
+/// Extended resources stand for classes (KEP-5004): the classes `nic` and `efa` have the resources `example.com/CLASS`.
+#[rstest]
+#[case::lock(
+    "FP001",
+    "example.com/nic",
+    "",
+    Some("container train: example.com/nic without IPC_LOCK: RDMA may fail to lock memory")
+)]
+#[case::lock_of_efa("FP001", "example.com/efa", "", None)]
+#[case::lock_of_an_implicit_class("FP001", "deviceclass.resource.kubernetes.io/efa", "", None)]
+#[case::lock_of_other_devices("FP001", "example.com/other", "", None)]
+#[case::tcp(
+    "FP003",
+    "example.com/nic",
+    "NCCL_IB_DISABLE",
+    Some("container train: NCCL_IB_DISABLE is set: NCCL does not use example.com/nic")
+)]
+#[case::tcp_beside_efa("FP003", "example.com/efa", "NCCL_IB_DISABLE", None)]
+fn resources_of_classes_are_adapters(
+    #[case] id: &str,
+    #[case] resource: &str,
+    #[case] variable: &str,
+    #[case] expected: Option<&str>,
+) {
+    let env = if variable.is_empty() { String::new() } else { env(variable, "1") };
+    let container = format!("{{name: train, resources: {{limits: {{nvidia.com/gpu: 8, {resource}: 8}}}}{env}}}");
+    let class = |name: &str, attribute: &str| {
+        let expression = format!("device.driver == 'dra.net' && device.attributes['dra.net'].{attribute}");
+        format!(
+            "{{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {{name: {name}}}, spec: {{extendedResourceName: example.com/{name}, \
+             selectors: [{{cel: {{expression: {expression:?}}}}}]}}}}"
+        )
+    };
+    let objects = [class("nic", "rdma == true"), class("efa", "pciDevice == 'Elastic Fabric Adapter (EFA)'")];
+    let scenario = pod(&format!("{{spec: {{containers: [{container}]}}}}"));
+    check(id, scenario.objects(&objects.each_ref().map(String::as_str)), expected);
+}
+
 #[rstest]
 #[case::of_a_device_plugin("rdma/ib", Some("no node offers rdma/ib"))]
 #[case::of_a_class("deviceclass.resource.kubernetes.io/efa", None)]

@@ -7,6 +7,7 @@ use super::super::count::Count;
 use super::super::facts::ClaimView;
 use super::super::kind::{AdapterKind, DeviceKind};
 use super::super::spec::DeviceRequest;
+use super::super::unknown_cause::UnknownCause;
 use super::{ClaimSource, ClaimedDevices, ClaimedRequest, PodClaim};
 
 /// Reads the items of a pod's field `resourceClaims`.
@@ -36,37 +37,38 @@ pub(super) fn resolve_all<'a>(
     claims
 }
 
-/// Returns the requests of the claim called `name`; `None` if its content is unknown and its name shows no purpose.
+/// Returns the requests of the claim called `name`. Of unknown content, the name may show the purpose.
 fn resolve<'a>(
     name: &'a str,
     source: ClaimSource<'a>,
     view: ClaimView<'a>,
     is_for_adapters: impl Fn(&str) -> bool,
-) -> Option<Vec<ClaimedRequest<'a>>> {
+) -> Result<Vec<ClaimedRequest<'a>>, UnknownCause> {
     let spec = match source {
         ClaimSource::Template(template) => view.template(template),
         ClaimSource::Claim(claim) => view.claim(claim),
-        ClaimSource::Pod(_) => None,
+        ClaimSource::Pod(_) => Err(UnknownCause::Undeclared),
     };
-    if let Some(requests) = spec.and_then(|spec| spec.requests()) {
-        return Some(requests.iter().map(|request| resolve_request(request, view.classes())).collect());
-    }
+    let cause = match spec.and_then(|spec| spec.requests().ok_or(UnknownCause::Invalid)) {
+        Ok(requests) => return Ok(requests.iter().map(|request| resolve_request(request, view.classes())).collect()),
+        Err(cause) => cause,
+    };
     let (ClaimSource::Template(object) | ClaimSource::Claim(object) | ClaimSource::Pod(object)) = source;
     let kind = if matches!(source, ClaimSource::Template(template) if is_for_adapters(template)) {
         DeviceKind::Adapter(AdapterKind::Any)
     } else if [name, object].into_iter().any(suggests_channel) {
         DeviceKind::Channel
     } else {
-        return None;
+        return Err(cause);
     };
     let devices = ClaimedDevices { class: "", kind: Some(kind), count: Count::at_least(1), is_admin: false };
-    Some(vec![ClaimedRequest { name: None, devices: vec![devices] }])
+    Ok(vec![ClaimedRequest { name: None, devices: vec![devices] }])
 }
 
 /// Returns the devices of all requests of the `ResourceClaimTemplate` called `name`; none if its content is unknown.
 #[must_use]
 pub fn template_devices<'a>(view: ClaimView<'a>, name: &str) -> Vec<ClaimedDevices<'a>> {
-    let requests = view.template(name).and_then(|spec| spec.requests()).into_iter().flatten();
+    let requests = view.template(name).ok().and_then(|spec| spec.requests()).into_iter().flatten();
     requests.flat_map(|request| resolve_request(request, view.classes()).devices).collect()
 }
 

@@ -42,7 +42,7 @@ fn facts() -> ClaimFacts {
     let mut claims = ClaimSpecs::of_all_namespaces();
     let object = json!({"spec": {"devices": {"requests": [exactly("gpu", "gpu.nvidia.com", 1)]}}});
     claims.insert("team-a", "shared", Arc::new(ClaimSpec::from_claim(&object, "v1")));
-    ClaimFacts { classes: Some(Arc::new(classes)), templates: Some(Arc::new(specs)), claims: Some(Arc::new(claims)) }
+    ClaimFacts { classes: Ok(Arc::new(classes)), templates: Arc::new(specs), claims: Arc::new(claims) }
 }
 
 /// Returns a pod whose claims are named after their objects: templates, or `ResourceClaims` after `=`. Each item of
@@ -74,7 +74,7 @@ fn read<'a>(raw: &'a Value, facts: &'a ClaimFacts) -> (PodClaims<'a>, Vec<Contai
 #[case::another_request(&["aligned"], "aligned/nic", "0", None)]
 #[case::twice(&["aligned"], "aligned aligned/gpu", "2", None)]
 #[case::two_claims(&["eight", "aligned"], "eight aligned", "10", None)]
-#[case::no_such_claim(&["eight"], "other", "an unknown number of", Some("claim other of the pod is unknown"))]
+#[case::no_such_claim(&["eight"], "other", "an unknown number of", Some("claim other of the pod is not declared"))]
 #[case::partitions_apart(&["mig"], "mig", "0", None)]
 #[case::custom_class(&["custom"], "custom", "4", None)]
 #[case::unknown_class(&["strange"], "strange", "an unknown number of", Some("class npu in template strange is unknown"))]
@@ -83,9 +83,11 @@ fn read<'a>(raw: &'a Value, facts: &'a ClaimFacts) -> (PodClaims<'a>, Vec<Contai
 #[case::all_of_a_node(&["all"], "all", "at least 1", Some("template all allocates at least 1 gpu.nvidia.com"))]
 #[case::admin_access(&["monitor"], "monitor", "0", None)]
 #[case::claim_object(&["=shared"], "shared", "1", None)]
-#[case::unknown_template(&["later"], "later", "an unknown number of", Some("template later is unknown"))]
-#[case::unknown_claim(&["=later"], "later", "an unknown number of", Some("claim later is unknown"))]
-#[case::invalid_template(&["invalid"], "invalid", "an unknown number of", Some("template invalid is unknown"))]
+#[case::unknown_template(&["later"], "later", "an unknown number of", Some("template later does not exist"))]
+#[case::unknown_claim(&["=later"], "later", "an unknown number of", Some("claim later does not exist"))]
+#[case::invalid_template(&["invalid"], "invalid", "an unknown number of", Some("template invalid has requests that trainmesh cannot read"))]
+#[case::unknown_request(&["aligned"], "aligned/gpus", "an unknown number of", Some("template aligned lacks a request that the container refers to"))]
+#[case::alternative_of_a_request(&["range"], "range/gpu/h100", "an unknown number of", Some("template range lacks a request that the container refers to"))]
 #[case::channel_by_name(&["imex-channel"], "imex-channel", "0", None)]
 #[case::channel_of_one_request(&["imex-channel"], "imex-channel/channel", "0", None)]
 #[case::adapters_of_the_profile(&["nics"], "nics", "0", None)]

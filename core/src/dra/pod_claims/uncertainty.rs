@@ -3,21 +3,32 @@
 use std::fmt;
 
 use super::super::count::Count;
-use super::{ClaimSource, MAX_CLAIMS, MAX_CONTAINERS, MAX_REQUESTS};
+use super::super::kind::DeviceKind;
+use super::super::unknown_cause::UnknownCause;
+use super::references::references;
+use super::{ClaimSource, ClaimedDevices, ClaimedRequest, MAX_CLAIMS, MAX_CONTAINERS, MAX_REQUESTS, PodClaims};
+use crate::pod::Container;
 
 /// Why the number of a container's devices is not known exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimUncertainty<'a> {
     /// The pod has more claims, references or containers than are read.
     TooManyClaims,
-    /// The object is unknown, or the apiserver would reject its content.
-    UnknownClaim(ClaimSource<'a>),
+    /// The object, its content or a request is unknown.
+    UnknownClaim {
+        /// The object.
+        source: ClaimSource<'a>,
+        /// Why it is unknown.
+        cause: UnknownCause,
+    },
     /// Neither the class's name nor its object shows what its devices are.
     UnknownClass {
         /// Name of the class.
         class: &'a str,
         /// Object that names the class.
         source: ClaimSource<'a>,
+        /// Why the classes of the cluster are unknown, if so.
+        cause: Option<UnknownCause>,
     },
     /// The claim has alternatives, or requests all devices of a node.
     Range {
@@ -30,6 +41,55 @@ pub enum ClaimUncertainty<'a> {
     },
 }
 
+impl<'a> PodClaims<'a> {
+    /// Explains why the number of the container's devices that `fits` returns true for is not known exactly.
+    pub fn uncertainty(
+        &self,
+        container: Container<'a>,
+        fits: impl Fn(DeviceKind) -> bool,
+    ) -> Option<ClaimUncertainty<'a>> {
+        if let Some((source, cause)) = self.unknown(container) {
+            let claim = ClaimUncertainty::UnknownClaim { source, cause };
+            return Some(if self.too_many { ClaimUncertainty::TooManyClaims } else { claim });
+        }
+        self.devices(container).filter(|(_, devices)| !devices.is_admin).find_map(|(claim, devices)| {
+            let (source, ClaimedDevices { class, kind, count, .. }) = (claim.source, *devices);
+            match kind {
+                None => Some(self.unknown_class(class, source)),
+                Some(kind) if fits(kind) && count.exact().is_none() => {
+                    Some(ClaimUncertainty::Range { count, class, source })
+                }
+                Some(_) => None,
+            }
+        })
+    }
+
+    /// Returns that the devices of a class are unknown.
+    #[must_use]
+    pub fn unknown_class(&self, class: &'a str, source: ClaimSource<'a>) -> ClaimUncertainty<'a> {
+        ClaimUncertainty::UnknownClass { class, source, cause: self.unknown_classes }
+    }
+
+    /// Returns a claim of the container with unknown content. The pod may also lack a claim that the container refers to.
+    pub(super) fn unknown(&self, container: Container<'a>) -> Option<(ClaimSource<'a>, UnknownCause)> {
+        references(container).find_map(|(name, request)| {
+            let Some(claim) = self.claims.iter().find(|claim| claim.names.contains(&name)) else {
+                return Some((ClaimSource::Pod(name), UnknownCause::Undeclared));
+            };
+            let cause = match &claim.requests {
+                Err(cause) => *cause,
+                Ok(requests) => {
+                    let request = request?;
+                    // The kubelet compares the names of requests, never those of their alternatives.
+                    let is_meant = |other: &ClaimedRequest<'_>| other.name.is_none_or(|name| name == request);
+                    (!requests.iter().any(is_meant)).then_some(UnknownCause::NoSuchRequest)?
+                }
+            };
+            Some((claim.source, cause))
+        })
+    }
+}
+
 impl fmt::Display for ClaimUncertainty<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -38,8 +98,8 @@ impl fmt::Display for ClaimUncertainty<'_> {
                 "the pod has more than {MAX_CLAIMS} claims, {MAX_REQUESTS} requests or {MAX_CONTAINERS} containers, or a \
                  container more than {MAX_CLAIMS} references"
             ),
-            Self::UnknownClaim(source) => write!(formatter, "{source} is unknown"),
-            Self::UnknownClass { class, source } => write!(formatter, "class {class} in {source} is unknown"),
+            Self::UnknownClaim { source, cause } => write!(formatter, "{source} {cause}"),
+            Self::UnknownClass { class, source, .. } => write!(formatter, "class {class} in {source} is unknown"),
             Self::Range { count, class, source } => write!(formatter, "{source} allocates {count} {class}"),
         }
     }
@@ -51,7 +111,10 @@ impl ClaimUncertainty<'_> {
     pub fn fix(self) -> &'static str {
         match self {
             Self::TooManyClaims => "use fewer",
-            Self::UnknownClaim(_) => "create it before the pod; for a preview, add its manifest or use --cluster",
+            Self::UnknownClaim { cause, .. }
+            | Self::UnknownClass {
+                cause: Some(cause @ (UnknownCause::NotListed | UnknownCause::NotReadable)), ..
+            } => cause.fix(),
             Self::UnknownClass { .. } => "set its extendedResourceName to the resource of the device plugin",
             Self::Range { .. } => "request a fixed number",
         }

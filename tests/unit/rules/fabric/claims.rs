@@ -179,14 +179,14 @@ fn vendor_manifests_and_their_variations(
     "eks-efa",
     claiming(),
     UNKNOWN,
-    "fabric eks-efa not applied: train: template devices is unknown: create it before the pod"
+    "fabric eks-efa not applied: train: template devices is unknown: add its manifest to the input, or use --cluster"
 )]
 #[case::unknown_claim("eks-efa", by_object(claiming()), UNKNOWN, "train: claim devices is unknown")]
 #[case::unknown_beside_gpus(
     "eks-efa",
     on(with_gpus(8), "p5.48xlarge"),
     REFUSED,
-    "train already claims devices by template devices"
+    "train claims devices by template devices, which is unknown: add its manifest"
 )]
 #[case::unknown_for_the_pod("eks-efa", for_the_pod(claiming()), NONE, "eks-efa")]
 fn unknown_claims_are_named(#[case] profile: &str, #[case] pod: Value, #[case] expected: &str, #[case] part: &str) {

@@ -147,7 +147,7 @@ fn a_claim_requires_its_template() {
     let known = |name: &str| {
         let mut templates = ClaimSpecs::of_all_namespaces();
         templates.insert("team-a", name, Arc::new(ClaimSpec::channel()));
-        ClaimFacts { templates: Some(Arc::new(templates)), ..ClaimFacts::default() }
+        ClaimFacts { templates: Arc::new(templates), ..ClaimFacts::default() }
     };
     for (facts, expected) in [
         (known("t"), "applied FabricAdded"),

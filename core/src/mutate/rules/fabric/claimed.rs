@@ -19,6 +19,9 @@ pub(super) struct ClaimedAdapters {
     pub(super) text: String,
 }
 
+/// How to make claims known that are not read.
+pub(super) const ENABLE: &str = "enable fabric.resourceClaims in the configuration";
+
 /// Reads the claims of the pod. Templates that the profile names provide adapters.
 pub(super) fn read_claims<'a>(context: &RuleContext<'a>, profile: &Profile) -> PodClaims<'a> {
     PodClaims::new(context.pod, context.snapshot.cluster.claims, |template| profile.names_template(template))
@@ -55,7 +58,7 @@ pub(super) fn uncertainty<'a>(
 ) -> Uncertainty {
     let Some(cause) = claims.uncertainty(container, fits) else { return Uncertainty::default() };
     let is_read = context.snapshot.config.fabric.resource_claims;
-    let fix = if is_read { cause.fix() } else { "enable fabric.resourceClaims in the configuration" };
+    let fix = if is_read { cause.fix() } else { ENABLE };
     Uncertainty { problem: format!("{}: {cause}", container.name()), fix }
 }
 
@@ -154,8 +157,9 @@ fn named_adapters(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Option
 
 /// Returns true if the pod claims RDMA adapters.
 pub(super) fn claims_adapters(planner: &Planner<'_>) -> bool {
-    let is_adapter = |devices: &ClaimedDevices<'_>| devices.kind.is_some_and(DeviceKind::is_adapter);
-    planner.claims.claims().iter().filter_map(PodClaim::devices).flatten().any(is_adapter)
+    let is_adapter =
+        |devices: &ClaimedDevices<'_>| devices.kind.is_some_and(DeviceKind::is_adapter) && !devices.is_admin;
+    planner.claims.claims().iter().flat_map(PodClaim::devices).flatten().any(is_adapter)
 }
 
 /// Returns true if the devices are adapters that the profile would add: of its class, or of a class for its transport.

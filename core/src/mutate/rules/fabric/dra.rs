@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::claimed::{ClaimedAdapters, claimed_adapters, suits};
+use super::claimed::{ClaimedAdapters, ENABLE, claimed_adapters, suits};
 use super::planner::Planner;
 use super::resources::Problem;
 use crate::config::profile::Claim;
@@ -77,28 +77,30 @@ fn foreign_devices(planner: &Planner<'_>, claim: &PodClaim<'_>, has_networks: bo
         may_be_adapter && !devices.is_admin && !is_own
     };
     let devices = match claim.devices() {
-        None => None,
-        Some(mut devices) => Some(devices.find(is_foreign)?),
+        Err(cause) => Err(cause),
+        Ok(mut devices) => Ok(devices.find(is_foreign)?),
     };
     let targets = || planner.targets.iter().map(|target| target.container);
     let containers = || targets().chain(planner.pod.containers());
-    let holder = devices.and_then(|devices| containers().find(|container| has(*container, devices)));
+    let holder = devices.ok().and_then(|devices| containers().find(|container| has(*container, devices)));
     let user = holder.or_else(|| containers().find(|container| claim.is_used_by(*container)));
     let subject = user.map_or("the pod", |container| container.name());
-    let described = match devices {
-        None => "devices".to_owned(),
-        Some(ClaimedDevices { class, count, .. }) => format!("{count} {class}"),
+    let ClaimedDevices { class, count, kind, .. } = match devices {
+        Ok(devices) => devices,
+        Err(cause) => {
+            let is_read = planner.context.snapshot.config.fabric.resource_claims;
+            let fix = if is_read { cause.fix() } else { ENABLE };
+            return Some((format!("{subject} claims devices by {}, which {cause}", claim.source), fix));
+        }
     };
-    let fix = match (claim.source, devices.map(|devices| devices.kind)) {
-        (_, None) if planner.context.snapshot.config.fabric.resource_claims => "create it before the pod",
-        (_, None) => "enable fabric.resourceClaims in the configuration",
-        (source, Some(None)) => ClaimUncertainty::UnknownClass { class: "", source }.fix(),
+    let fix = match (claim.source, kind) {
+        (source, None) => planner.claims.unknown_class(class, source).fix(),
         // Beside networks, the claim would add a second set.
         _ if has_networks => "name a template in dra.claims of a profile without networks",
         (ClaimSource::Template(_), _) => "name it in dra.claims of the profile",
         (ClaimSource::Claim(_) | ClaimSource::Pod(_), _) => "use a template and name it in dra.claims of the profile",
     };
-    Some((format!("{subject} already claims {described} by {}", claim.source), fix))
+    Some((format!("{subject} already claims {count} {class} by {}", claim.source), fix))
 }
 
 /// Notes the adapters that the targets claim instead of the profile's. Returns true if there are any.

@@ -44,8 +44,11 @@ fn adapters_of_every_container_count(
 }
 
 #[rstest]
-#[case::for_the_pod(for_the_pod(with_gpus(8)), "the pod already claims devices by template devices: create it before")]
-#[case::for_a_sidecar(moved(with_gpus(8), "/spec/containers/1"), "side already claims devices by template devices")]
+#[case::for_the_pod(
+    for_the_pod(with_gpus(8)),
+    "the pod claims devices by template devices, which is unknown: add its manifest"
+)]
+#[case::for_a_sidecar(moved(with_gpus(8), "/spec/containers/1"), "side claims devices by template devices")]
 fn unknown_claims_may_provide_adapters(#[case] pod: Value, #[case] part: &str) {
     let outcome = run("eks-efa", &on(pod, "p5.48xlarge"), &ClaimFacts::default());
     check(&outcome, REFUSED, part);
