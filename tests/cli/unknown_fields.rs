@@ -39,6 +39,10 @@ fn train_job(changes: &str) -> String {
     "lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: }}"), 1,
     &["FP046 E the apiserver reads 0: .spec.containers[0].resources.limits[nvidia.com/gpu] is null: expected a quantity such as 8 or 4Gi"], ""
 )]
+#[case::null_quantity_in_a_preview(
+    "preview -f - -o explain", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: }}"), 0,
+    &["mesh.hold            applied", "is null: expected a quantity"], ""
+)]
 #[case::known("preview -f - --fail-on warning,unknown", &job("      nodeSelector: {a: b}\n"), 0, &["1 role: 1 changed"], "")]
 #[case::pod_without_containers(
     "lint -f -", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {contaners: [{name: a}]}\n", 1,

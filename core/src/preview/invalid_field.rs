@@ -7,6 +7,8 @@ use k8s_openapi::api::core::v1::Pod;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
+use crate::pod;
+
 /// A field of a pod whose value has the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidField {
@@ -38,6 +40,14 @@ pub(super) fn invalid_fields(pod: &Value) -> Vec<InvalidField> {
         collect(pod, &mut Vec::new(), &mut found);
     }
     found
+}
+
+/// Returns true if a resource of a container is null, which the apiserver accepts.
+pub(super) fn has_null_quantity(pod: &Value) -> bool {
+    let resources = pod::Pod::new(pod).containers().filter_map(|container| container.raw().get("resources"));
+    let lists =
+        resources.flat_map(|resources| ["limits", "requests"].into_iter().filter_map(|list| resources.get(list)));
+    lists.filter_map(Value::as_object).any(|list| list.values().any(Value::is_null))
 }
 
 /// A step of a path.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::invalid_field::invalid_fields;
+use super::invalid_field::{has_null_quantity, invalid_fields};
 use super::{InvalidField, WebhookTrace};
 use crate::finding::Finding;
 use crate::lint::JobContext;
@@ -84,7 +84,9 @@ impl PodReport {
         job: Arc<JobContext>,
     ) -> Self {
         // A patch is verified, which includes that the pod decodes.
-        let mut invalid = if outcome.patch.is_empty() { invalid_fields(&role.pod) } else { Vec::new() };
+        // Pods with other invalid fields get no patch.
+        let may_be_invalid = outcome.patch.is_empty() || has_null_quantity(&role.pod);
+        let mut invalid = if may_be_invalid { invalid_fields(&role.pod) } else { Vec::new() };
         for field in &mut invalid {
             field.line = document.pod_field_line(&role.name, &role.pod, &field.pointer);
         }

@@ -3,11 +3,14 @@
 //! A typed list item can take a hundred times the memory of its JSON: a volume `{}` of two bytes becomes a kilobyte of
 //! empty fields. The items of potentially long lists are therefore decoded and dropped one by one.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{
     Container, ContainerPort, ContainerStatus, EnvFromSource, EnvVar, EphemeralContainer, Pod, PodCondition, PodSpec,
-    PodStatus, ProjectedVolumeSource, Toleration, TopologySpreadConstraint, Volume, VolumeDevice, VolumeMount,
-    VolumeProjection,
+    PodStatus, ProjectedVolumeSource, ResourceRequirements, Toleration, TopologySpreadConstraint, Volume, VolumeDevice,
+    VolumeMount, VolumeProjection,
 };
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::Deserialize;
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -55,8 +58,19 @@ fn container<T: DeserializeOwned>(value: &Value) -> Result<(), Error> {
             ("ports", |value| list(value, typed::<ContainerPort>)),
             ("volumeMounts", |value| list(value, typed::<VolumeMount>)),
             ("volumeDevices", |value| list(value, typed::<VolumeDevice>)),
+            ("resources", |value| {
+                object::<ResourceRequirements>(value, &[("limits", quantities), ("requests", quantities)])
+            }),
         ],
     )
+}
+
+/// The apiserver reads null as 0 (kubernetes/apimachinery, `pkg/api/resource/quantity.go`, `UnmarshalJSON`).
+fn quantities(value: &Value) -> Result<(), Error> {
+    match value {
+        Value::Object(fields) => fields.values().filter(|value| !value.is_null()).try_for_each(typed::<Quantity>),
+        other => typed::<BTreeMap<String, Quantity>>(other),
+    }
 }
 
 fn volume(value: &Value) -> Result<(), Error> {
@@ -109,6 +123,17 @@ mod tests {
                 "tolerations": [{"key": "a"}], "topologySpreadConstraints": [{"maxSkew": 1}], "future": [1]},
             "status": {"conditions": [{"type": "a", "status": "b"}], "containerStatuses": [{"name": "a"}],
                 "initContainerStatuses": [{"name": "a"}], "ephemeralContainerStatuses": [{"name": "a"}]}})
+    }
+
+    #[rstest]
+    #[case::null(json!({"nvidia.com/gpu": null}), true)]
+    #[case::number(json!({"nvidia.com/gpu": 8}), true)]
+    #[case::boolean(json!({"nvidia.com/gpu": true}), false)]
+    #[case::no_mapping(json!(["nvidia.com/gpu"]), false)]
+    #[case::no_limits(json!(null), true)]
+    fn a_quantity_of_null_is_zero(#[case] limits: Value, #[case] expected: bool) {
+        let spec = json!({"containers": [{"name": "a", "resources": {"limits": limits}}]});
+        assert_eq!(pod(&json!({"spec": spec})).is_ok(), expected);
     }
 
     /// Asserts that decoding in parts accepts `value` if and only if the complete type does, and returns the result.
