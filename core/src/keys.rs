@@ -78,6 +78,10 @@ pub const MACHINES: [&str; 4] = [
     "node.coreweave.cloud/type",
 ];
 
+/// Labels of Karpenter's nodes with the two parts of an EC2 instance type, which also have [`INSTANCE_TYPE`]
+/// (aws/karpenter-provider-aws, `pkg/apis/v1/labels.go` at 1d927085dd81, 2026-08-21).
+pub const KARPENTER_MACHINE: [&str; 2] = ["karpenter.k8s.aws/instance-family", "karpenter.k8s.aws/instance-size"];
+
 /// Annotation of a mirror pod: the apiserver's copy of a static pod, whose source is a file on the node.
 pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 /// Annotations of `YuniKorn` placeholder pods in current and in older releases.

@@ -99,9 +99,17 @@ impl DeviceClasses {
         if self.by_name.len() >= MAX_CLASSES && !self.by_name.contains_key(&name) {
             return;
         }
+        if let Some(former) = self.by_name.remove(&name).and_then(|entry| entry.extended_resource)
+            && self.by_resource.get(&former) == Some(&name)
+        {
+            self.by_resource.remove(&former);
+        }
         if let Some(resource) = &entry.extended_resource {
-            // If two classes name the same resource, the scheduler uses the newer one; of equal age, the first by name.
-            let order = |name: &str, entry: &ClassEntry| (entry.created.clone(), Reverse(name.to_owned()));
+            // If two classes name the same resource, the scheduler uses the newer one; of equal age, the first by name. A class of a
+            // manifest is about to be created, and so is the newest.
+            let order = |name: &str, entry: &ClassEntry| {
+                (entry.created.is_empty(), entry.created.clone(), Reverse(name.to_owned()))
+            };
             let known = self.by_resource.get(resource);
             let known = known.and_then(|known| Some(order(known, self.by_name.get(known)?)));
             if known.is_none_or(|known| known < order(&name, &entry)) {
@@ -198,6 +206,7 @@ mod tests {
     #[case::explicit("example.com/gpu", &[("h100", "gpu.nvidia.com", "")], Some(NVIDIA))]
     #[case::unknown("example.com/other", &[("h100", "gpu.nvidia.com", "")], None)]
     #[case::newest("example.com/gpu", &[("a", "gpu.nvidia.com", "2026-01-01T00:00:00Z"), ("b", "gpu.amd.com", "2026-01-02T00:00:00Z")], Some(DeviceKind::Accelerator(AcceleratorKind::Amd)))]
+    #[case::of_a_manifest("example.com/gpu", &[("a", "gpu.nvidia.com", "2026-01-01T00:00:00Z"), ("b", "gpu.amd.com", "")], Some(DeviceKind::Accelerator(AcceleratorKind::Amd)))]
     #[case::first_by_name("example.com/gpu", &[("b", "gpu.amd.com", ""), ("a", "gpu.nvidia.com", "")], Some(NVIDIA))]
     fn resources_stand_for_classes(
         #[case] resource: &str,
@@ -207,6 +216,15 @@ mod tests {
         let objects: Vec<Value> =
             objects.iter().map(|(name, driver, created)| class(name, driver, "example.com/gpu", created)).collect();
         assert_eq!(classes(&objects).kind_of_resource(resource), expected);
+    }
+
+    #[test]
+    fn a_replaced_class_loses_its_resource() {
+        let before = class("h100", "gpu.nvidia.com", "example.com/h100", "");
+        let after = class("h100", "gpu.nvidia.com", "example.com/other", "");
+        let classes = classes(&[before, after]);
+        assert_eq!(classes.class_of_resource("example.com/h100"), None);
+        assert_eq!(classes.class_of_resource("example.com/other"), Some("h100"));
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub(super) fn domain_placement(context: &CheckContext<'_>, findings: &mut Findin
     for container in context.gpu_containers().filter(|container| container.gpus.is_less_than(NODE_GPUS)) {
         let (display_name, gpus) = (container.display_name(), container.gpus);
         let message = format!("{display_name}: ComputeDomain {name} with {gpus} of a node's {NODE_GPUS} GPUs");
-        findings.push(container.pointer("/resources/limits"), message);
+        findings.push(container.accelerators_pointer(), message);
     }
     if !has_topology(context) {
         let message = format!("ComputeDomain {name}: nothing keeps the pods in one NVLink domain");

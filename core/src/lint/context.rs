@@ -150,6 +150,12 @@ impl<'a> ContainerFacts<'a> {
         format!("{}{path}", self.spec.pointer())
     }
 
+    /// Returns the JSON pointer of the field that requests the accelerators: the limits, or the claims.
+    pub(super) fn accelerators_pointer(&self) -> String {
+        let is_claimed = self.spec.accelerators().is_none() && self.resources("limits").is_none();
+        self.pointer(if is_claimed { "/resources/claims" } else { "/resources/limits" })
+    }
+
     /// Returns the resource list `kind`: `limits` or `requests`.
     pub(super) fn resources(&self, kind: &str) -> Option<&'a Map<String, Value>> {
         self.spec.raw().get("resources")?.get(kind)?.as_object()

@@ -136,7 +136,7 @@ pub(super) fn partial_node(context: &CheckContext<'_>, findings: &mut FindingSin
             } else {
                 format!("{name}: requests {gpus} GPUs, fewer than a node has, but {profile_name} needs whole nodes")
             };
-            findings.push(container.pointer("/resources/limits"), message);
+            findings.push(container.accelerators_pointer(), message);
         }
     }
 }

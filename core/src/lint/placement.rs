@@ -88,12 +88,14 @@ pub(super) fn parts_of_a_node(context: &CheckContext<'_>, findings: &mut Finding
         return;
     };
     for container in context.gpu_containers() {
-        let (resource, gpus) = (container.accelerator.unwrap_or_default(), container.gpus.min());
+        let resource = container.accelerator.unwrap_or_default();
+        // Of a range, and of all devices of a node, the number is not known.
+        let Some(gpus) = container.gpus.exact() else { continue };
         // A node that holds two such pods is enough. The message must not disclose the size of the nodes.
         if nodes.max_allocatable(resource) >= gpus.saturating_mul(2) {
             let message =
                 format!("{}: pods of the job may share a node, without NVLink between them", container.display_name());
-            findings.push(container.pointer("/resources/limits"), message);
+            findings.push(container.accelerators_pointer(), message);
         }
     }
 }

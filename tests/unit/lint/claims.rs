@@ -88,6 +88,22 @@ fn devices_of_claims_count(
     check(id, with(scenario, requests), expected);
 }
 
+/// Findings about claimed accelerators point at the claims.
+#[rstest]
+#[case::part_of_a_node(
+    "count: 4",
+    Some("container train: pods of the job may share a node, without NVLink between them")
+)]
+#[case::all_devices("allocationMode: All", None)]
+fn fp041_of_claimed_accelerators(#[case] amount: &str, #[case] expected: Option<&str>) {
+    let template = format!(
+        "{{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {{name: devices}}, \
+         spec: {{spec: {{devices: {{requests: [{{name: gpu, exactly: {{deviceClassName: gpu.nvidia.com, {amount}}}}}]}}}}}}}}"
+    );
+    let scenario = claiming("").replicas(2).nodes(&[("a", &[("nvidia.com/gpu", 8)], None)]);
+    check("FP041", scenario.objects(&[&template]), expected);
+}
+
 /// A pod of the job that lists the `ResourceClaim`, and refers to it in this way.
 fn role(references: &str) -> String {
     format!(

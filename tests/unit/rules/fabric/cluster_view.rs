@@ -124,6 +124,19 @@ fn guards_quota(#[case] left: u64, #[case] expected: &str) {
 }
 
 #[rstest]
+#[case::fits(8, "applied FabricAdded")]
+#[case::too_many_devices(7, "refused FabricGuarded")]
+fn guards_the_quota_of_a_class(#[case] left: u64, #[case] expected: &str) {
+    let scenario =
+        Scenario::new("transport: ib\nresources: [{name: deviceclass.resource.kubernetes.io/nic, mode: perGpu}]");
+    let remaining = BTreeMap::from([("nic.deviceclass.resource.k8s.io/devices".to_owned(), left)]);
+    let quotas = [Quota { name: "team".to_owned(), remaining }];
+    let cluster = ClusterView { quotas: Some(&quotas), ..ClusterView::default() };
+    let outcome = scenario.run_at(&pod(), cluster);
+    assert_eq!(decision(&outcome), expected, "{:?}", outcome.warnings);
+}
+
+#[rstest]
 #[case::enough(8, "warn", "applied FabricAdded", "")]
 #[case::too_few(4, "warn", "applied FabricAdded", "no node has 8 rdma/ib")]
 #[case::none(0, "warn", "applied FabricAdded", "no node offers rdma/ib")]

@@ -61,6 +61,8 @@ const EXAMPLES: [&str; 7] = [
 #[case::eks_p5_small("eks-efa", on(pod(&json!({"nvidia.com/gpu": 1})), "p5.4xlarge"), ADDED, "added vpc.amazonaws.com/efa: 1", &[EFA])]
 #[case::eks_b300("eks-efa", on(pod(&json!({"nvidia.com/gpu": 8})), "p6-b300.48xlarge"), ADDED, "added vpc.amazonaws.com/efa: 16", &[EFA])]
 #[case::eks_unknown_machine("eks-efa", on(pod(&json!({"nvidia.com/gpu": 8})), "p9.48xlarge"), REFUSED, "the number of vpc.amazonaws.com/efa on p9.48xlarge is unknown", &[])]
+#[case::eks_karpenter("eks-efa", karpenter(&["p5", "48xlarge"]), ADDED, "added vpc.amazonaws.com/efa: 32", &[EFA])]
+#[case::eks_karpenter_family("eks-efa", karpenter(&["p5"]), REFUSED, "depends on the instance type", &[])]
 #[case::eks_two_machines("eks-efa", require(pod(&json!({"nvidia.com/gpu": 8})), "node.kubernetes.io/instance-type", &["p5.48xlarge", "p5en.48xlarge"]), REFUSED, "differs between p5.48xlarge and p5en.48xlarge: add a nodeSelector for one of them", &[])]
 #[case::oke_h100("oke-roce-vf-h100", oke_vf("nvidia.com/gpu", 16, "BM.GPU.H100.8", "default/rdma-vf"), ADDED, "found nvidia.com/rdma-vf: 16", &[])]
 #[case::oke_h200_in_the_h100_profile("oke-roce-vf-h100", oke_vf("nvidia.com/gpu", 8, "BM.GPU.H200.8", "default/rdma-vf"), REFUSED, "not for BM.GPU.H200.8: select oke-roce-vf", &[])]
@@ -125,6 +127,20 @@ fn devices(value: Option<&Value>, added: &[&str]) -> Value {
         resources.retain(|name, _| !added.contains(&name.as_str()));
     }
     value
+}
+
+/// AWS's nodes do not limit locked memory, so that the profile needs nothing that Pod Security forbids.
+#[rstest]
+#[case::plugin("eks-efa")]
+#[case::class("eks-efa-dra")]
+fn efa_is_allowed_by_pod_security(#[case] profile: &str) {
+    let config = Configuration::default();
+    let labels = [("trainmesh.dev/fabric", profile), ("pod-security.kubernetes.io/enforce", "baseline")];
+    let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let pod = on(pod(&json!({"nvidia.com/gpu": 8})), "p5.48xlarge");
+    let outcome = mutate(&pod, &snapshot(&labels, &config));
+    assert_eq!(decision(&outcome), ADDED, "{:#?}", fabric(&outcome));
+    assert!(!patched(&outcome, &pod).to_string().contains("IPC_LOCK"), "{:?}", outcome.patch);
 }
 
 /// Huge pages of the pod make the setting against them superfluous.

@@ -92,11 +92,12 @@ fn adapters_by_claim(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Opt
     let suitable = devices.filter(|(claim, devices)| {
         is_others(claim) && suits(planner.profile, planner.cluster.claims, devices) && !devices.is_admin
     });
-    let mut suitable = suitable.peekable();
-    let (claim, ClaimedDevices { class, count, .. }) = suitable.peek()?;
-    let text = format!("{count} {class} by {}", claim.source);
-    let count = suitable.map(|(_, devices)| devices.count.min()).fold(0, u64::saturating_add);
-    Some(ClaimedAdapters { count, text })
+    let found: Vec<(&PodClaim<'_>, &ClaimedDevices<'_>)> = suitable.collect();
+    let [(claim, first), others @ ..] = &*found else { return None };
+    let count = found.iter().map(|(_, devices)| devices.count).fold(Count::ZERO, Count::plus);
+    let more = if others.is_empty() { String::new() } else { format!(" and {} more requests", others.len()) };
+    let text = format!("{count} {} by {}{more}", first.class, claim.source);
+    Some(ClaimedAdapters { count: count.min(), text })
 }
 
 fn adapters_by_resource(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Option<ClaimedAdapters> {

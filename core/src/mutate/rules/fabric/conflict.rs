@@ -55,7 +55,7 @@ pub(super) fn check(planner: &mut Planner<'_>) {
 fn check_machines(planner: &mut Planner<'_>) {
     let profile = planner.profile;
     let unsupported = planner.machines().into_iter().find(|machine| !profile.matches.allows_machine(machine));
-    let Some(machine) = unsupported else { return };
+    let Some(machine) = &unsupported else { return };
     let profiles = planner.context.snapshot.config.fabric.profiles.all();
     let suitable = profiles.into_values().map(|entry| &entry.profile).filter(|other| {
         let matches = &other.matches;

@@ -81,9 +81,16 @@ fn check_quota(planner: &Planner<'_>) -> GuardResult {
     let quotas = planner.cluster.quotas?;
     let problem = planner.demands.iter().find_map(|demand| {
         let resource = &demand.resource;
+        let class = planner.cluster.claims.classes().class_of_resource(resource);
+        // The devices of a class also have a common entry (`ResourceClaimsPerClass` in kubernetes/api).
+        let of_class = class.map(|class| format!("{class}.deviceclass.resource.k8s.io/devices"));
         let entries = [format!("requests.{resource}"), format!("limits.{resource}"), resource.clone()];
         let exceeded = quotas.iter().find(|quota| {
-            entries.iter().filter_map(|entry| quota.remaining.get(entry)).any(|left| *left < demand.total)
+            entries
+                .iter()
+                .chain(&of_class)
+                .filter_map(|entry| quota.remaining.get(entry))
+                .any(|left| *left < demand.total)
         })?;
         Some(format!("{resource}: {} does not fit into quota {}", demand.total, exceeded.name))
     });

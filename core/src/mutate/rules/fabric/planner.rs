@@ -1,5 +1,6 @@
 //! State of planning: the writes, conflicts and notes that result from comparing a profile with a pod.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
@@ -135,7 +136,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Returns the machines that the pod is restricted to. Empty if it may run on any.
-    pub(super) fn machines(&self) -> Vec<&'a str> {
+    pub(super) fn machines(&self) -> Vec<Cow<'a, str>> {
         selected_machines(self.pod, self.profile)
     }
 
@@ -151,12 +152,26 @@ impl<'a> Planner<'a> {
 }
 
 /// Returns the machines that `pod` is restricted to, by itself or by `profile`. Empty if it may run on any.
-pub(super) fn selected_machines<'a>(pod: Pod<'a>, profile: &'a Profile) -> Vec<&'a str> {
+pub(super) fn selected_machines<'a>(pod: Pod<'a>, profile: &'a Profile) -> Vec<Cow<'a, str>> {
     let machines = keys::MACHINES.iter().find_map(|label| selected_values(pod, label));
+    if machines.is_none()
+        && let Some(machine) = karpenter_machine(pod)
+    {
+        return vec![Cow::Owned(machine)];
+    }
     let from_profile = || profile.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
     let machines = machines.or_else(|| from_profile().map(|(_, value)| vec![value.as_str()])).unwrap_or_default();
     // SageMaker HyperPod labels a p5.48xlarge as ml.p5.48xlarge.
-    machines.into_iter().map(|machine| machine.strip_prefix("ml.").unwrap_or(machine)).collect()
+    machines.into_iter().map(|machine| Cow::Borrowed(machine.strip_prefix("ml.").unwrap_or(machine))).collect()
+}
+
+/// Returns the instance type of a pod that selects its two parts, one value each.
+fn karpenter_machine(pod: Pod<'_>) -> Option<String> {
+    let [family, size] = keys::KARPENTER_MACHINE.map(|label| selected_values(pod, label));
+    match (&*family?, &*size?) {
+        ([family], [size]) => Some(format!("{family}.{size}")),
+        _ => None,
+    }
 }
 
 /// Returns the values of a node label that the node selector or required node affinity of `pod` allows.

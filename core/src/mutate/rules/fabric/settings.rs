@@ -84,12 +84,12 @@ fn settings<'a>(planner: &Planner<'_>, profile: &'a Profile) -> Vec<Setting<'a>>
 
 /// Returns true if a condition holds for a container, on every machine that the pod may run on. `None` if that depends
 /// on the number of accelerators and this is not known.
-fn applies_to(when: &Condition, target: &TargetContainer<'_>, machines: &[&str]) -> Option<bool> {
+fn applies_to(when: &Condition, target: &TargetContainer<'_>, machines: &[Cow<'_, str>]) -> Option<bool> {
     let requests = |resource: &ResourceName| target.requested(resource.as_str()).is_some();
     if when.without_resource.as_ref().is_some_and(requests) {
         return Some(false);
     }
-    let mut holds = when.matches(target.gpus, machines.first().copied());
+    let mut holds = when.matches(target.gpus, machines.first().map(AsRef::as_ref));
     for machine in machines.iter().skip(1) {
         let other = when.matches(target.gpus, Some(machine));
         holds = if holds == Some(false) || other == Some(false) { Some(false) } else { holds.and(other) };

@@ -64,7 +64,7 @@ fn describe(
 
 fn is_available(context: &RuleContext<'_>, profile: &Profile) -> bool {
     profile.allows(context.snapshot.namespace, context.snapshot.namespace_labels)
-        && selected_machines(context.pod, profile).into_iter().all(|machine| profile.matches.allows_machine(machine))
+        && selected_machines(context.pod, profile).into_iter().all(|machine| profile.matches.allows_machine(&machine))
 }
 
 /// Returns true if `profile` adds `adapter` as a device.

@@ -1,6 +1,6 @@
 //! Pods of vendors' manifests, reduced to what the profiles look at.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::with;
 
@@ -22,6 +22,13 @@ pub fn select(pod: Value, label: &str, machine: &str) -> Value {
 
 pub fn on(pod: Value, machine: &str) -> Value {
     select(pod, "node.kubernetes.io/instance-type", machine)
+}
+
+/// Returns a pod with 8 GPUs that selects its machine by Karpenter's labels: family, size.
+pub fn karpenter(parts: &[&str]) -> Value {
+    let labels = ["karpenter.k8s.aws/instance-family", "karpenter.k8s.aws/instance-size"].into_iter().zip(parts);
+    let labels: Map<String, Value> = labels.map(|(label, part)| (label.to_owned(), json!(part))).collect();
+    with(pod(&json!({"nvidia.com/gpu": 8})), "/spec/nodeSelector", labels.into())
 }
 
 pub fn require(pod: Value, label: &str, machines: &[&str]) -> Value {
