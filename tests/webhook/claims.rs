@@ -4,6 +4,7 @@
 use std::future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::RawQuery;
@@ -13,6 +14,7 @@ use axum::routing::get;
 use rstest::rstest;
 use rustls::version::TLS13;
 use serde_json::json;
+use tokio::time::{sleep, timeout};
 
 use crate::apiserver::{self, list_or_watch};
 use crate::client::{self, post};
@@ -28,6 +30,8 @@ const PATHS: [(&str, &str); 3] = [
 ];
 /// Number of the largest objects: several pages of the webhook. In one page, they exceed the bound.
 const OBJECTS: usize = 40;
+/// Time for the lists: a debug build decodes them slowly on a busy machine.
+const LIST_TIMEOUT: Duration = Duration::from_mins(2);
 /// The limit of etcd for one object, less its metadata.
 const MAX_OBJECT: usize = 1_500_000;
 
@@ -139,7 +143,12 @@ async fn memory_for_the_largest_claims_is_bounded() {
     let api = apiserver::start_with(None, routes).await;
     let mut process = Process::start(&api, &["--drain", "0s"], None);
     let (_, admin) = process.addresses().await;
-    wait_until("the list is complete", || async { watches.load(Ordering::Relaxed) > 0 }).await;
+    let listed = async {
+        while watches.load(Ordering::Relaxed) == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(timeout(LIST_TIMEOUT, listed).await.is_ok(), "timed out waiting until the list is complete");
     wait_ready(admin).await;
     let peak = peak_mib(process.id());
     eprintln!("peak: {peak} MiB");

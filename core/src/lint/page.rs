@@ -43,7 +43,7 @@ This page is generated from the table of checks. To update it, run `UPDATE_DOCS=
 const VENDORS: &str = "
 ## Manifests of vendors
 
-The checks are held against manifests that vendors publish. `trainmesh lint -R -f .` in the checkouts of 2026-11-23 reads 395 pods,
+The checks are held against manifests that vendors publish. `trainmesh lint -R -f .` in the checkouts of 2026-11-23 reads 386 pods,
 and finds 2 errors, 22 warnings and 269 times information. These remain:
 
 | finding | manifests | reason |
@@ -54,7 +54,7 @@ and finds 2 errors, 22 warnings and 269 times information. These remain:
 | FP026 W | 3: crusoecloud/solutions-library, `nccl-h100.yaml`, `nccl-h200.yaml`, `nccl-b200.yaml` | `NCCL_DEBUG=TRACE` slows NCCL down |
 | FP044 W | 1: crusoecloud/solutions-library, `nccl-gb200.yaml` | `m1x5_0` is a typing error for `mlx5_0`, so that NCCL does not use this adapter |
 
-If the placeholders of the manifests are filled in, 498 pods are read, with 2 further reasons: `/dev/shm` of 200Gi beside a smaller memory
+If the placeholders of the manifests are filled in, 496 pods are read, with 2 further reasons: `/dev/shm` of 200Gi beside a smaller memory
 limit (FP013, 3, DeepEP of awslabs/awsome-distributed-ai), and `NCCL_P2P_DISABLE=1` (FP026, 4, QLoRA of the same).
 
 Commits: AI-Hypercomputer/gpu-recipes `2e1fd5e`, Azure/AKS `8d1c890`, Azure/ai-infrastructure-on-azure `a01b073`, Azure/aks-rdma-infiniband
