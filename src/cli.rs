@@ -1,6 +1,5 @@
 //! The command line: one file for each command. Contains only the text and the exit codes.
 
-#[cfg(feature = "cluster")]
 mod age;
 #[cfg(feature = "cluster")]
 mod background;
@@ -13,6 +12,7 @@ mod completion;
 mod config;
 #[cfg(feature = "cluster")]
 mod controller;
+mod diagnose;
 #[cfg(feature = "cluster")]
 mod doctor;
 mod fabric;
@@ -94,6 +94,7 @@ enum Command {
     Webhook(webhook::Arguments),
     Controller(controller::Arguments),
     Sweep(sweep::Arguments),
+    Diagnose(diagnose::Arguments),
     Doctor(doctor::Arguments),
     Certs(certs::Arguments),
     Config(config::Arguments),
@@ -149,6 +150,7 @@ fn run(command: Command) -> anyhow::Result<Status> {
         Command::Webhook(arguments) => webhook::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Sweep(arguments) => sweep::run(&arguments),
+        Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Certs(arguments) => certs::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),

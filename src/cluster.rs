@@ -6,6 +6,7 @@ mod changes;
 pub mod client;
 pub mod clock;
 pub mod config_map;
+pub mod diagnosis;
 pub mod doctor;
 pub mod events;
 pub mod fabric;

@@ -10,6 +10,7 @@ pub mod checkpoint;
 pub mod cluster_facts;
 mod codes;
 pub mod config;
+pub mod diagnosis;
 pub mod dns;
 pub mod doctor;
 pub mod dra;

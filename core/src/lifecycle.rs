@@ -10,6 +10,7 @@ mod decide;
 mod decision;
 mod facts;
 mod history;
+mod overview;
 mod proxy_methods;
 mod restart_prediction;
 mod roles;
@@ -27,4 +28,5 @@ pub use facts::{
     RestartRules, RuleAction,
 };
 pub use history::History;
+pub use overview::{Completion, PodOverview, ProxyOverview};
 pub use sidecars::{BlockedReason, BlockedSidecar, PodSidecars, pod_sidecars};

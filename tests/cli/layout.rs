@@ -6,8 +6,8 @@ use rstest::rstest;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::live_pod;
 use crate::terminal::pty::in_terminal;
+use crate::{diagnose, live_pod};
 
 /// A job with a finding, a refused profile with two conflicts, and an invalid pod.
 const MANIFESTS: &str = "\
@@ -48,19 +48,24 @@ fn lines_fit_the_terminal(
         "lint -f jobs.yaml",
         "fabric list",
         "fabric sources coreweave-ib",
-        "checkpoint-interval --write-time 5m --mtbf 4m"
+        "checkpoint-interval --write-time 5m --mtbf 4m",
+        "diagnose -f dump.yaml"
     )]
     command: &str,
     #[values(80, 160)] columns: usize,
 ) {
-    let name = command.replace(" -f jobs.yaml", "").replace(" --write-time 5m --mtbf 4m", "").replace(" -o ", "-");
+    let name = command
+        .replace(" -f jobs.yaml", "")
+        .replace(" -f dump.yaml", "")
+        .replace(" --write-time 5m --mtbf 4m", "")
+        .replace(" -o ", "-");
     check(&name, &in_terminal(&files(), command, Some(columns), &[]), columns);
 }
 
 /// A cluster without an installation, with a stuck pod and a pod that the webhook refused to give a fabric.
 #[rstest]
 fn lines_about_a_cluster_fit_the_terminal(
-    #[values(("doctor", "doctor"), ("sweep", "sweep -n team-a"), ("preview-pod", "preview llama-0 -n team-a --cluster"))]
+    #[values(("doctor", "doctor"), ("diagnose-cluster", "diagnose -n team-a"), ("sweep", "sweep -n team-a"), ("preview-pod", "preview llama-0 -n team-a --cluster"))]
     (name, command): (&str, &str),
     #[values(80, 160)] columns: usize,
 ) {
@@ -91,13 +96,14 @@ fn the_width_is_that_of_the_environment_or_terminal(
 }
 
 /// Commands with examples or exit codes in their help.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "",
     "preview",
     "lint",
     "webhook",
     "controller",
     "sweep",
+    "diagnose",
     "doctor",
     "certs generate",
     "config",
@@ -139,5 +145,6 @@ fn check(name: &str, output: &str, columns: usize) {
 fn files() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("jobs.yaml"), MANIFESTS).unwrap();
+    fs::write(folder.path().join("dump.yaml"), diagnose::DUMP).unwrap();
     folder
 }

@@ -17,6 +17,7 @@ mod certs;
 mod checkpoint_interval;
 mod claims;
 mod commands;
+mod diagnose;
 mod documentation;
 mod fabric;
 mod fail_on;

@@ -7,6 +7,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 use trainmesh::telemetry::{EvictionReason, HandshakeFailure, Metrics, ReloadResult, ReviewResult, ServerKind};
 use trainmesh_core::config::Configuration;
+use trainmesh_core::diagnosis::{self, DiagnosisCode};
 use trainmesh_core::doctor::{Code, Permission, Server, Servers, level_name, required_permissions};
 use trainmesh_core::lint::reference_page;
 use trainmesh_core::mutate::{Reason, mutate};
@@ -33,6 +34,23 @@ fn every_lint_check_is_documented() {
     }
     let documented = std::fs::read_to_string(path).unwrap_or_default();
     assert!(documented == reference_page(), "update docs/lint.md: UPDATE_DOCS=1 cargo test --test unit docs::");
+}
+
+/// To update the page: `UPDATE_DOCS=1 cargo test --test unit docs::`.
+#[test]
+fn every_diagnosis_is_documented() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/diagnose.md");
+    let documented = std::fs::read_to_string(path).unwrap();
+    let written = documented.split("## Findings\n").next().unwrap();
+    let expected = format!("{written}{}", diagnosis::reference_page());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, &expected).unwrap();
+    } else {
+        assert!(documented == expected, "update docs/diagnose.md: UPDATE_DOCS=1 cargo test --test unit docs::");
+    }
+    for code in DiagnosisCode::ALL {
+        assert_eq!(code.link(), format!("docs/diagnose.md#{}", code.code().to_lowercase()));
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use trainmesh_core::diagnosis::DiagnosisCode;
 use trainmesh_core::lifecycle::{PodFinding, PodFindingCode};
 use trainmesh_core::{doctor, lint};
 
@@ -60,9 +61,11 @@ fn every_finding_leads_to_its_section() {
     let checks = lint::checks().into_iter().map(|check| check.id.link());
     let finding =
         PodFinding { code: PodFindingCode::ProxyEnded, container: None, detail: String::new(), termination: None };
+    let diagnoses = DiagnosisCode::ALL.iter().map(|code| code.link());
     let others = [doctor::Code::VersionServed.finding(String::new()).link, finding.to_finding().link];
-    let links: BTreeSet<&str> = checks.chain(others).collect();
-    assert_eq!(links.len(), lint::checks().len() + others.len(), "each check has its own section");
+    let links: BTreeSet<&str> = checks.chain(diagnoses).chain(others).collect();
+    let sections = lint::checks().len() + DiagnosisCode::ALL.len() + others.len();
+    assert_eq!(links.len(), sections, "each check has its own section");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let broken: Vec<&str> = links.into_iter().filter(|link| !link.contains('#') || !exists(&page, link)).collect();
     assert!(broken.is_empty(), "findings without a section: {broken:?}");

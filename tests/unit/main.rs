@@ -17,6 +17,7 @@ mod checkpoint;
 mod config;
 mod corrupted_inputs;
 mod corrupted_reviews;
+mod diagnosis;
 mod docs;
 mod language;
 mod lifecycle;

@@ -14,7 +14,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::roles::Roles;
-use super::{Decision, History, PodFacts, PodFinding, PodFindingCode, SidecarCatalog, SkipReason, WaitReason};
+use super::{
+    Completion, Decision, History, PodFacts, PodFinding, PodFindingCode, SidecarCatalog, SkipReason, WaitReason,
+};
 use crate::config::{MAX_SETTLE, Termination};
 use crate::duration;
 use crate::scope::{Exclusion, Mode};
@@ -92,6 +94,14 @@ fn evaluate(input: &DecisionInput<'_>) -> Result<Decision, Decision> {
         return Err(Decision::Skip(SkipReason::Audit));
     }
     terminate::next_action(input, &roles, completed, publish_once)
+}
+
+/// Returns the state of the main containers.
+pub(super) fn completion(facts: &PodFacts, roles: &Roles<'_>) -> Completion {
+    match main_containers::completion_time(facts, &roles.main) {
+        Ok(at) if !roles.main.is_empty() => Completion::Completed(at),
+        Ok(_) | Err(_) => Completion::Pending,
+    }
 }
 
 /// Returns the stabilization window after the completion of the main containers. `Err` is the detail of the finding

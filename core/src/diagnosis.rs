@@ -1,0 +1,61 @@
+//! Finds out why the pods of a training job wait, hang or do not complete, from the objects of the cluster.
+//!
+//! [`diagnose`] is a pure function of a [`ClusterSnapshot`], which a dump or a live cluster fills, and of the time.
+//! Each [`Diagnosis`] is one cause: with the fields that prove it, whether it disappears by itself
+//! ([`Recovery`], the table of `docs/diagnose.md`), and a fix. An object counts as absent only if the snapshot contains
+//! the others of its kind. The API does not show a collective operation that hangs while all containers run: no
+//! finding is no proof of progress.
+
+mod code;
+mod context;
+mod job;
+mod json;
+mod kubernetes;
+mod mesh;
+mod page;
+mod recovery;
+mod report;
+mod snapshot;
+mod target;
+
+use jiff::Timestamp;
+
+pub use code::{DiagnosisCode, Layer};
+pub use page::reference_page;
+pub use recovery::{Recovers, Recovery};
+pub use report::{Diagnosis, DiagnosisReport, Evidence, MAX_DIAGNOSES, MAX_EVIDENCE, MAX_MESSAGE, Waste, WorkloadName};
+pub use snapshot::{ClusterSnapshot, MAX_OBJECTS, ObjectKind, SnapshotError};
+pub use target::{Selection, Target, TargetError};
+
+use context::Context;
+use job::Job;
+
+/// Diagnoses the selected workloads of a snapshot. `now` is the time to which durations refer.
+#[must_use]
+pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestamp) -> DiagnosisReport {
+    let context = Context::new(snapshot, now);
+    let is_selected = |job: &&Job<'_>| selection.selects(job);
+    let mut diagnoses = Vec::new();
+    let (mut workloads, mut pods) = (0, 0);
+    for job in context.jobs.iter().filter(is_selected) {
+        workloads += 1;
+        pods += job.pods.len();
+        kubernetes::check_job(job, &context, &mut diagnoses);
+        mesh::check_job(job, &context, &mut diagnoses);
+    }
+    let mut of_cluster = Vec::new();
+    kubernetes::check_cluster(&context, &mut of_cluster);
+    diagnoses.extend(of_cluster.into_iter().filter(|found| {
+        let mut selected = context.jobs.iter().filter(is_selected);
+        let is_everything = selection.target.is_none() && selection.selects_namespace(&found.workload.namespace);
+        is_everything || selected.any(|job| found.concerns(&job.workload_name()))
+    }));
+    // The worst first, then those that waste most.
+    diagnoses.sort_by_cached_key(|found| {
+        let waste = found.waste.map_or(0, |waste| waste.accelerator_seconds);
+        (found.finding.severity, std::cmp::Reverse(waste), found.code.rank(), found.workload.clone())
+    });
+    let omitted = diagnoses.len().saturating_sub(MAX_DIAGNOSES);
+    diagnoses.truncate(MAX_DIAGNOSES);
+    DiagnosisReport { now, workloads, pods, diagnoses, omitted }
+}

@@ -1,0 +1,131 @@
+//! The snapshot with the indexes that the checks share.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::Timestamp;
+
+use super::job::{Job, Jobs, ObjectKey};
+use super::snapshot::event::EventRecord;
+use super::snapshot::node::NodeRecord;
+use super::snapshot::pod::PodRecord;
+use super::snapshot::workload::QueueRecord;
+use super::snapshot::{ClusterSnapshot, ObjectKind};
+use super::{Diagnosis, Evidence};
+
+/// Maximum number of pods of a node that are searched: twice the largest limit of a managed Kubernetes.
+const MAX_NODE_PODS: usize = 512;
+/// Maximum number of events of an object that are searched. Kubernetes counts repetitions in one event.
+const MAX_EVENTS: usize = 64;
+
+/// A check of one workload, which adds its findings.
+pub(super) type JobCheck = fn(&Job<'_>, &Context<'_>, &mut Vec<Diagnosis>);
+
+/// The snapshot with its indexes.
+pub(super) struct Context<'a> {
+    pub(super) snapshot: &'a ClusterSnapshot,
+    pub(super) now: Timestamp,
+    pub(super) jobs: Jobs<'a>,
+    events: HashMap<ObjectKey<'a>, Vec<&'a EventRecord>>,
+    /// Events of the objects of each workload, its pods excepted.
+    job_events: HashMap<ObjectKey<'a>, Vec<&'a EventRecord>>,
+    nodes: HashMap<&'a str, &'a NodeRecord>,
+    pods_by_node: HashMap<&'a str, Vec<&'a PodRecord>>,
+    /// Namespaces and names of all pods.
+    pod_names: HashSet<(&'a str, &'a str)>,
+    /// Workloads of Kueue by their owners.
+    queue_workloads: HashMap<ObjectKey<'a>, &'a QueueRecord>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(snapshot: &'a ClusterSnapshot, now: Timestamp) -> Self {
+        let jobs = Jobs::new(snapshot);
+        let mut events: HashMap<ObjectKey<'a>, Vec<&'a EventRecord>> = HashMap::new();
+        let mut job_events: HashMap<ObjectKey<'a>, Vec<&'a EventRecord>> = HashMap::new();
+        for event in &snapshot.events {
+            let about = &event.about;
+            let namespace = if &*about.kind == "Node" { "" } else { &*event.namespace };
+            let key = (&*about.kind, namespace, &*about.name);
+            events.entry(key).or_default().push(event);
+            if &*about.kind != "Pod" {
+                job_events.entry(jobs.outermost(key)).or_default().push(event);
+            }
+        }
+        let mut pods_by_node: HashMap<&'a str, Vec<&'a PodRecord>> = HashMap::new();
+        for pod in &snapshot.pods {
+            if let Some(node) = pod.node.as_deref() {
+                pods_by_node.entry(node).or_default().push(pod);
+            }
+        }
+        let nodes = snapshot.nodes.iter().map(|node| (&*node.name, node)).collect();
+        let pod_names = snapshot.pods.iter().map(|pod| (&*pod.namespace, &*pod.name)).collect();
+        let owned = snapshot.queue_workloads.iter().filter_map(|queue| {
+            let owner = queue.owner.as_ref()?;
+            Some(((&*owner.kind, &*queue.namespace, &*owner.name), queue))
+        });
+        Self {
+            snapshot,
+            now,
+            jobs,
+            events,
+            job_events,
+            nodes,
+            pods_by_node,
+            pod_names,
+            queue_workloads: owned.collect(),
+        }
+    }
+
+    /// Returns the events of a pod.
+    pub(super) fn pod_events<'b>(&'b self, pod: &'b PodRecord) -> &'b [&'b EventRecord] {
+        first(self.events.get(&("Pod", &*pod.namespace, &*pod.name)), MAX_EVENTS)
+    }
+
+    /// Returns the events of a node.
+    pub(super) fn node_events<'b>(&'b self, node: &'b str) -> &'b [&'b EventRecord] {
+        first(self.events.get(&("Node", "", node)), MAX_EVENTS)
+    }
+
+    /// Returns the events of a workload and of the objects that it owns.
+    pub(super) fn job_events<'b>(&'b self, job: &'b Job<'_>) -> &'b [&'b EventRecord] {
+        self.job_events.get(&(job.kind, job.namespace, job.name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the Workload of Kueue that a job owns.
+    pub(super) fn queue_workload<'b>(&'b self, job: &'b Job<'_>) -> Option<&'b QueueRecord> {
+        self.queue_workloads.get(&(job.kind, job.namespace, job.name)).copied()
+    }
+
+    pub(super) fn has_pod(&self, namespace: &str, name: &str) -> bool {
+        self.pod_names.contains(&(namespace, name))
+    }
+
+    pub(super) fn node(&self, name: &str) -> Option<&'a NodeRecord> {
+        self.nodes.get(name).copied()
+    }
+
+    /// Returns true if the snapshot proves that a node does not exist.
+    pub(super) fn is_node_gone(&self, name: &str) -> bool {
+        self.snapshot.is_complete(ObjectKind::Node, "") && !self.nodes.contains_key(name)
+    }
+
+    /// Returns the pods of a node, finished ones included.
+    pub(super) fn pods_of_node<'b>(&'b self, name: &'b str) -> &'b [&'b PodRecord] {
+        first(self.pods_by_node.get(name), MAX_NODE_PODS)
+    }
+}
+
+/// Returns the first `limit` items.
+fn first<T>(items: Option<&Vec<T>>, limit: usize) -> &[T] {
+    items.map_or(&[], |items| &items[..items.len().min(limit)])
+}
+
+/// Returns evidence from an event.
+pub(super) fn event_evidence(event: &EventRecord) -> Evidence {
+    let about = &event.about;
+    let object = if &*about.kind == "Node" {
+        format!("Event of Node {}", about.name)
+    } else {
+        format!("Event of {} {}/{}", about.kind, event.namespace, about.name)
+    };
+    Evidence::new(object, event.reason.to_string(), &event.message, event.last)
+}

@@ -1,0 +1,221 @@
+//! Workloads with their pods.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ptr;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::snapshot::ClusterSnapshot;
+use super::snapshot::pod::PodRecord;
+use super::snapshot::reference::Reference;
+use super::snapshot::workload::WorkloadRecord;
+use super::{Waste, WorkloadName};
+
+/// Maximum length of a chain of owners: `TrainJob`, `JobSet`, Job, Pod.
+const MAX_OWNERS: usize = 4;
+/// Kinds whose pods serve requests until they are deleted. They are checked only if they request accelerators.
+const SERVICES: [&str; 5] = ["DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"];
+/// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
+const RAY: &str = "Ray";
+
+/// A workload with its pods.
+#[derive(Debug)]
+pub(super) struct Job<'a> {
+    pub(super) kind: &'a str,
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+    /// Pods in the order of their names.
+    pub(super) pods: Vec<&'a PodRecord>,
+    pub(super) workload: Option<&'a WorkloadRecord>,
+}
+
+/// Kind, namespace and name of an object.
+pub(super) type ObjectKey<'a> = (&'a str, &'a str, &'a str);
+
+/// The workloads of a snapshot.
+#[derive(Debug)]
+pub(super) struct Jobs<'a> {
+    objects: HashMap<ObjectKey<'a>, &'a WorkloadRecord>,
+    by_key: BTreeMap<ObjectKey<'a>, Job<'a>>,
+}
+
+impl<'a> Jobs<'a> {
+    /// Groups the pods and objects of `snapshot` by their outermost workload.
+    pub(super) fn new(snapshot: &'a ClusterSnapshot) -> Self {
+        let key = |workload: &'a WorkloadRecord| (&*workload.kind, &*workload.namespace, &*workload.name);
+        let objects = snapshot.workloads.iter().map(|workload| (key(workload), workload)).collect();
+        let mut jobs = Self { objects, by_key: BTreeMap::new() };
+        for workload in &snapshot.workloads {
+            let outermost = jobs.outermost(key(workload));
+            jobs.job(outermost);
+        }
+        for pod in &snapshot.pods {
+            let key = jobs.key_of(pod);
+            jobs.job(key).pods.push(pod);
+        }
+        for job in jobs.by_key.values_mut() {
+            job.pods.sort_by(|a, b| (a.name.len(), &a.name).cmp(&(b.name.len(), &b.name)));
+        }
+        jobs.by_key.retain(|_, job| job.is_in_scope());
+        jobs
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Job<'a>> {
+        self.by_key.values()
+    }
+
+    /// Returns the key of the outermost workload of a pod.
+    pub(super) fn key_of(&self, pod: &'a PodRecord) -> ObjectKey<'a> {
+        let key = match (&pod.identity, &pod.owner) {
+            (Some(identity), _) => (identity.kind, &*pod.namespace, &*identity.workload),
+            (None, Some(owner)) => (&*owner.kind, &*pod.namespace, &*owner.name),
+            (None, None) => ("Pod", &*pod.namespace, &*pod.name),
+        };
+        self.outermost(key)
+    }
+
+    /// Returns the outermost owner of an object.
+    pub(super) fn outermost(&self, key: ObjectKey<'a>) -> ObjectKey<'a> {
+        let mut key = key;
+        for _ in 0..MAX_OWNERS {
+            let Some(Reference { kind, name, .. }) = self.objects.get(&key).and_then(|object| object.owner.as_ref())
+            else {
+                break;
+            };
+            key = (kind, key.1, name);
+        }
+        key
+    }
+
+    fn job(&mut self, key: ObjectKey<'a>) -> &mut Job<'a> {
+        let workload = self.objects.get(&key).copied();
+        let (kind, namespace, name) = key;
+        self.by_key.entry(key).or_insert_with(|| Job { kind, namespace, name, pods: Vec::new(), workload })
+    }
+}
+
+impl<'a> Job<'a> {
+    pub(super) fn workload_name(&self) -> WorkloadName {
+        WorkloadName { kind: self.kind.to_owned(), namespace: self.namespace.to_owned(), name: self.name.to_owned() }
+    }
+
+    /// Returns true if its pods work together until completion, so that each waits for all others.
+    pub(super) fn is_collective(&self) -> bool {
+        self.pods.len() > 1 && self.pods.iter().any(|pod| pod.is_rank()) && !self.kind.starts_with(RAY)
+    }
+
+    /// Returns the pods that have not finished.
+    pub(super) fn active(&self) -> impl Iterator<Item = &'a PodRecord> {
+        self.pods.iter().copied().filter(|pod| !pod.is_finished())
+    }
+
+    /// Returns the number of pods that the job creates: by its object, or by torchrun's settings.
+    pub(super) fn expected_pods(&self) -> Option<u64> {
+        let nodes = || self.nodes().map(|(_, max)| max);
+        self.workload.and_then(|workload| workload.pods).or_else(nodes)
+    }
+
+    /// Returns minimum and maximum of torchrun's nodes.
+    pub(super) fn nodes(&self) -> Option<(u64, u64)> {
+        self.pods.iter().flat_map(|pod| pod.main()).find_map(|container| container.rendezvous.nodes())
+    }
+
+    /// Returns true if the job is elastic, and the pods that run are enough for it.
+    pub(super) fn runs_with_fewer(&self) -> bool {
+        let running = self.pods.iter().filter(|pod| pod.is_rank() && pod.is_running()).count();
+        self.nodes().is_some_and(|(min, max)| min < max && running as u64 >= min)
+    }
+
+    /// Returns the pods that satisfy `is_lost`, except those that a newer pod with the same role and index replaces.
+    pub(super) fn not_replaced(&self, is_lost: impl Fn(&PodRecord) -> bool) -> Vec<&'a PodRecord> {
+        let position = |pod: &'a PodRecord| {
+            let identity = pod.identity.as_ref()?;
+            Some((identity.role.as_deref(), identity.index?))
+        };
+        let mut newest: HashMap<(Option<&str>, u64), Option<Timestamp>> = HashMap::new();
+        for pod in &self.pods {
+            if let Some(position) = position(pod) {
+                let created = newest.entry(position).or_default();
+                *created = pod.created.max(*created);
+            }
+        }
+        let is_newest = |pod: &'a PodRecord| {
+            position(pod).and_then(|position| newest.get(&position)).is_none_or(|newest| *newest <= pod.created)
+        };
+        self.pods.iter().copied().filter(|pod| is_lost(pod) && is_newest(pod)).collect()
+    }
+
+    /// Returns the accelerators that are idle because `blocked` do not work: those of these pods, and of all other pods
+    /// of a collective job. The peers are idle from `since`, or from the time at which they got their nodes.
+    pub(super) fn waste(&self, blocked: &[&PodRecord], since: Option<Timestamp>, now: Timestamp) -> Option<Waste> {
+        let includes_peers = self.is_collective() && !self.runs_with_fewer() && blocked.iter().any(|pod| pod.is_rank());
+        let blocked: HashSet<*const PodRecord> = blocked.iter().copied().map(ptr::from_ref).collect();
+        let idle = self.pods.iter().copied().filter(|pod| blocked.contains(&ptr::from_ref(*pod)) || includes_peers);
+        sum_idle(idle, since, now)
+    }
+
+    /// Returns the end of a message about `blocked`: how many peers wait for them; empty if none does.
+    pub(super) fn waiting_peers(&self, blocked: &[&PodRecord]) -> String {
+        if !self.is_collective() || self.runs_with_fewer() || !blocked.iter().any(|pod| pod.is_rank()) {
+            return String::new();
+        }
+        let blocked: HashSet<*const PodRecord> = blocked.iter().copied().map(ptr::from_ref).collect();
+        let waits = |pod: &&PodRecord| pod.is_rank() && pod.is_scheduled() && !blocked.contains(&ptr::from_ref(*pod));
+        let peers = self.active().filter(waits).count();
+        match peers {
+            0 => String::new(),
+            1 => ", so 1 other pod of the job waits".to_owned(),
+            peers => format!(", so {peers} other pods of the job wait"),
+        }
+    }
+
+    /// Returns the accelerators that `pods` hold although they do not use them since `since`.
+    pub(super) fn held_by(pods: &[&PodRecord], since: Option<Timestamp>, now: Timestamp) -> Option<Waste> {
+        sum_idle(pods.iter().copied(), since, now)
+    }
+
+    /// Returns true for training jobs, pods with accelerators, and everything else that completes.
+    fn is_in_scope(&self) -> bool {
+        let serves = SERVICES.contains(&self.kind) || self.kind == "Node";
+        !serves || self.pods.iter().any(|pod| pod.accelerators() > 0 || pod.is_rank())
+    }
+}
+
+/// Returns the accelerators of pods, which are idle from `since`, or from the time at which they got their nodes.
+fn sum_idle<'a>(pods: impl Iterator<Item = &'a PodRecord>, since: Option<Timestamp>, now: Timestamp) -> Option<Waste> {
+    let mut waste = Waste { accelerators: 0, accelerator_seconds: 0 };
+    for pod in pods.filter(|pod| pod.accelerators() > 0) {
+        let Some(held) = pod.held_since() else { continue };
+        let from = since.map_or(held, |since| since.max(held));
+        waste.accelerators = waste.accelerators.saturating_add(pod.accelerators());
+        let seconds = pod.accelerators().saturating_mul(seconds_between(from, now));
+        waste.accelerator_seconds = waste.accelerator_seconds.saturating_add(seconds);
+    }
+    (waste.accelerators > 0).then_some(waste)
+}
+
+/// Returns the seconds from `start` to `end`; 0 if `start` is later.
+pub(super) fn seconds_between(start: Timestamp, end: Timestamp) -> u64 {
+    u64::try_from(end.duration_since(start).as_secs()).unwrap_or_default()
+}
+
+/// Returns true if `since` is at least `duration` before `now`. An absent time is not.
+pub(super) fn is_older(since: Option<Timestamp>, duration: SignedDuration, now: Timestamp) -> bool {
+    since.is_some_and(|since| now.duration_since(since) >= duration)
+}
+
+/// Returns names for people: the first ones, and the number of the others.
+pub(super) fn join_names(names: impl IntoIterator<Item = String>) -> String {
+    /// Enough names for a line of a terminal.
+    const MAX_NAMES: usize = 4;
+    let names: Vec<String> = names.into_iter().collect();
+    match names.len().checked_sub(MAX_NAMES) {
+        Some(more @ 1..) => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
+        _ => names.join(", "),
+    }
+}
+
+/// Returns the short names of pods for people.
+pub(super) fn pod_names(pods: &[&PodRecord]) -> String {
+    join_names(pods.iter().map(|pod| pod.short_name()))
+}

@@ -1,0 +1,44 @@
+//! Checks of pods, nodes, schedulers and queues.
+
+mod accelerators;
+mod crash;
+mod creation;
+mod deadlock;
+mod disruption;
+mod node;
+mod pod_group;
+mod processes;
+mod queue;
+mod scheduling;
+mod start;
+
+use super::context::{Context, JobCheck};
+use super::{Diagnosis, job::Job};
+
+/// The checks of one workload.
+const JOB_CHECKS: [JobCheck; 11] = [
+    start::check_images,
+    start::check_creation,
+    crash::check_crash_loops,
+    crash::check_memory,
+    processes::check,
+    scheduling::check,
+    creation::check,
+    node::check,
+    disruption::check,
+    accelerators::check,
+    queue::check,
+];
+
+/// Checks a workload.
+pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    for check in JOB_CHECKS {
+        check(job, context, found);
+    }
+}
+
+/// Checks the relations between workloads.
+pub(super) fn check_cluster(context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    deadlock::check(context, found);
+    pod_group::check(context, found);
+}

@@ -1,0 +1,108 @@
+//! Main containers that crash or run out of memory.
+
+use jiff::Timestamp;
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, pod_names};
+use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::finding::Severity;
+use crate::pod::RestartPolicy;
+
+/// Number of restarts from which a crash is no longer one of the first connections of a job.
+const MIN_RESTARTS: u64 = 3;
+/// Reason of the kubelet for a container between restarts.
+const CRASH_LOOP: &str = "CrashLoopBackOff";
+/// Reason of the kubelet for a container that exceeded its memory limit.
+const OUT_OF_MEMORY: &str = "OOMKilled";
+
+/// Reports containers between restarts. Those that ran out of memory are reported by [`check_memory`].
+pub(super) fn check_crash_loops(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let in_loop = |pod: &&PodRecord| {
+        pod.waiting().any(|(container, reason, _)| reason == CRASH_LOOP && !ran_out_of_memory(container))
+    };
+    let pods: Vec<&PodRecord> = job.active().filter(in_loop).collect();
+    if pods.is_empty() {
+        return;
+    }
+    let containers = || {
+        let waiting =
+            pods.iter().flat_map(|pod| pod.waiting().map(move |(container, reason, _)| (*pod, container, reason)));
+        waiting.filter(|(_, container, reason)| *reason == CRASH_LOOP && !ran_out_of_memory(container))
+    };
+    let restarts = containers().map(|(_, container, _)| container.restarts).max().unwrap_or_default();
+    let evidence = containers().map(|(pod, container, _)| {
+        let last = container.last.as_ref();
+        let value = last.map_or_else(|| CRASH_LOOP.to_owned(), TerminationRecord::summary);
+        let value = format!("{value}, {} restarts", container.restarts);
+        let time = last.and_then(|last| last.finished);
+        Evidence::new(pod.title(), container.status_field("lastState.terminated"), &value, time)
+    });
+    let since = containers().filter_map(|(_, container, _)| container.last.as_ref()?.finished).min();
+    let message = format!("{} crash again and again{}", pod_names(&pods), job.waiting_peers(&pods));
+    let message = if pods.len() == 1 { message.replacen(" crash ", " crashes ", 1) } else { message };
+    let mut diagnosis = Diagnosis::new(DiagnosisCode::CrashLoop, job.workload_name(), Recovery::CrashRetried, &message)
+        .with_evidence(evidence)
+        .with_waste(job.waste(&pods, since, context.now));
+    if restarts < MIN_RESTARTS {
+        diagnosis.finding.severity = Severity::Warning;
+    }
+    found.push(diagnosis);
+}
+
+/// Reports main containers that ran out of memory: those that are not restarted, and those that were.
+pub(super) fn check_memory(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let killed: Vec<Killed<'_>> = job.pods.iter().flat_map(|pod| Killed::all(pod)).collect();
+    for runs_again in [false, true] {
+        let killed: Vec<&Killed<'_>> =
+            killed.iter().filter(|killed| killed.container.is_running() == runs_again).collect();
+        if killed.is_empty() || job.pods.iter().all(|pod| pod.is_finished()) {
+            continue;
+        }
+        let mut pods: Vec<&PodRecord> = killed.iter().map(|killed| killed.pod).collect();
+        pods.dedup_by_key(|pod| &pod.name);
+        let is_restarted = killed.iter().all(|killed| killed.container.policy != RestartPolicy::Never);
+        let recovery = if is_restarted { Recovery::MemoryRestarted } else { Recovery::MemoryEnded };
+        let verb = if pods.len() == 1 { "exceeded its memory limit" } else { "exceeded their memory limits" };
+        let end = if runs_again { String::from(" and runs again") } else { job.waiting_peers(&pods) };
+        let message = format!("{} {verb}{end}", pod_names(&pods));
+        let evidence = killed.iter().map(|killed| killed.evidence());
+        let since: Option<Timestamp> = killed.iter().filter_map(|killed| killed.termination.finished).min();
+        let mut diagnosis =
+            Diagnosis::new(DiagnosisCode::OutOfMemory, job.workload_name(), recovery, &message).with_evidence(evidence);
+        if runs_again {
+            // The job may have continued, so nothing is known to be idle.
+            diagnosis.finding.severity = Severity::Warning;
+        } else {
+            diagnosis = diagnosis.with_waste(job.waste(&pods, since, context.now));
+        }
+        found.push(diagnosis);
+    }
+}
+
+/// A main container that ran out of memory.
+struct Killed<'a> {
+    pod: &'a PodRecord,
+    container: &'a ContainerRecord,
+    termination: &'a TerminationRecord,
+}
+
+impl<'a> Killed<'a> {
+    fn all(pod: &'a PodRecord) -> impl Iterator<Item = Self> {
+        pod.main()
+            .filter(|container| ran_out_of_memory(container))
+            .filter_map(move |container| Some(Self { pod, container, termination: container.last_termination()? }))
+    }
+
+    fn evidence(&self) -> Evidence {
+        let Self { pod, container, termination } = self;
+        let state = if container.last.as_ref() == Some(*termination) { "lastState" } else { "state" };
+        let field = container.status_field(&format!("{state}.terminated"));
+        Evidence::new(pod.title(), field, &termination.summary(), termination.finished)
+    }
+}
+
+fn ran_out_of_memory(container: &ContainerRecord) -> bool {
+    container.last_termination().is_some_and(|termination| &*termination.reason == OUT_OF_MEMORY)
+}

@@ -1,0 +1,58 @@
+//! Pods that were evicted, or rejected by the kubelet of their node.
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, pod_names};
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::lifecycle::PodPhase;
+
+/// Condition of Kubernetes for a pod that is about to be terminated by a disruption.
+const DISRUPTION: &str = "DisruptionTarget";
+/// Reasons of the kubelet for a pod that it does not admit.
+const REJECTIONS: [&str; 4] = ["UnexpectedAdmissionError", "NodeAffinity", "NodeShutdown", "Preempting"];
+/// Start of the kubelet's reasons for a node without enough of a resource.
+const OUT_OF: &str = "OutOf";
+
+/// Reports evicted and rejected pods that no newer pod replaces.
+pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let disrupted = job.not_replaced(|pod| disruption(pod).is_some() && pod.phase != PodPhase::Succeeded);
+    if !disrupted.is_empty() {
+        let evidence = disrupted.iter().filter_map(|pod| {
+            let (value, time) = disruption(pod)?;
+            Some(Evidence::new(pod.title(), format!("status.conditions[{DISRUPTION}]"), &value, time))
+        });
+        let verb = if disrupted.len() == 1 { "was" } else { "were" };
+        let message = format!("{} {verb} evicted{}", pod_names(&disrupted), job.waiting_peers(&disrupted));
+        found.push(report(DiagnosisCode::PodDisrupted, job, context, &disrupted, &message).with_evidence(evidence));
+    }
+    let rejected = job.not_replaced(is_rejected);
+    if !rejected.is_empty() {
+        let evidence = rejected.iter().map(|pod| {
+            let reason = pod.reason.as_deref().unwrap_or_default();
+            let value = pod.message.as_deref().map_or_else(|| reason.to_owned(), |text| format!("{reason}: {text}"));
+            Evidence::new(pod.title(), "status.reason", &value, pod.created)
+        });
+        let verb = if rejected.len() == 1 { "was" } else { "were" };
+        let node = rejected.iter().find_map(|pod| pod.node.as_deref()).unwrap_or("their node");
+        let peers = job.waiting_peers(&rejected);
+        let message = format!("{} {verb} rejected by the kubelet of {node}{peers}", pod_names(&rejected));
+        found.push(report(DiagnosisCode::RejectedByNode, job, context, &rejected, &message).with_evidence(evidence));
+    }
+}
+
+fn report(code: DiagnosisCode, job: &Job<'_>, context: &Context<'_>, pods: &[&PodRecord], message: &str) -> Diagnosis {
+    let is_owned = pods.iter().all(|pod| pod.owner.is_some());
+    let recovery = if is_owned { Recovery::DisruptedOwned } else { Recovery::DisruptedBare };
+    let since = pods.iter().filter_map(|pod| disruption(pod).and_then(|(_, time)| time)).min();
+    Diagnosis::new(code, job.workload_name(), recovery, message).with_waste(job.waste(pods, since, context.now))
+}
+
+fn disruption(pod: &PodRecord) -> Option<(String, Option<jiff::Timestamp>)> {
+    let condition = pod.condition(DISRUPTION).filter(|condition| condition.is_true())?;
+    Some((condition.summary(), condition.since))
+}
+
+fn is_rejected(pod: &PodRecord) -> bool {
+    let reason = pod.reason.as_deref().unwrap_or_default();
+    pod.phase == PodPhase::Failed && (REJECTIONS.contains(&reason) || reason.starts_with(OUT_OF))
+}

@@ -1,0 +1,77 @@
+//! Pods on nodes that left or do not report.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::finding::Severity;
+
+/// Time for which a node may be silent: a restart of the kubelet takes less.
+const SILENCE: SignedDuration = SignedDuration::from_mins(1);
+/// Time after the grace period within which the kubelet confirms a deletion.
+const CONFIRMATION: SignedDuration = SignedDuration::from_mins(2);
+
+/// Reports pods on silent or missing nodes, and pods whose deletion does not end.
+pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let terminating: Vec<&PodRecord> =
+        job.pods.iter().copied().filter(|pod| is_older(pod.deleted, CONFIRMATION, context.now)).collect();
+    if !terminating.is_empty() {
+        found.push(stuck(job, context, &terminating));
+    }
+    let lost: Vec<(&PodRecord, Evidence)> = job
+        .active()
+        .filter(|pod| !is_older(pod.deleted, CONFIRMATION, context.now))
+        .filter_map(|pod| Some((pod, silence(pod, context)?)))
+        .collect();
+    if lost.is_empty() {
+        return;
+    }
+    let pods: Vec<&PodRecord> = lost.iter().map(|(pod, _)| *pod).collect();
+    let since: Option<Timestamp> = lost.iter().filter_map(|(_, evidence)| evidence.time).min();
+    let (verb, their) = if pods.len() == 1 { ("is", "a node") } else { ("are", "nodes") };
+    let message =
+        format!("{} {verb} on {their} that left or does not report{}", pod_names(&pods), job.waiting_peers(&pods));
+    let code = DiagnosisCode::NodeNotReporting;
+    found.push(
+        Diagnosis::new(code, job.workload_name(), Recovery::NodeSilent, &message)
+            .with_evidence(lost.into_iter().map(|(_, evidence)| evidence))
+            .with_waste(job.waste(&pods, since, context.now)),
+    );
+}
+
+/// Returns the evidence that the node of `pod` left or does not report.
+fn silence(pod: &PodRecord, context: &Context<'_>) -> Option<Evidence> {
+    let node = pod.node.as_deref()?;
+    if context.is_node_gone(node) {
+        return Some(Evidence::new(pod.title(), "spec.nodeName", &format!("{node}, which does not exist"), None));
+    }
+    let ready = context.node(node)?.ready().filter(|ready| !ready.is_true())?;
+    is_older(ready.since, SILENCE, context.now)
+        .then(|| Evidence::new(format!("Node {node}"), "status.conditions[Ready]", &ready.summary(), ready.since))
+}
+
+fn stuck(job: &Job<'_>, context: &Context<'_>, terminating: &[&PodRecord]) -> Diagnosis {
+    let silent = terminating.iter().filter_map(|pod| silence(pod, context)).collect::<Vec<_>>();
+    let finalizers = terminating
+        .iter()
+        .filter(|pod| !pod.finalizers.is_empty())
+        .map(|pod| Evidence::new(pod.title(), "metadata.finalizers", &pod.finalizers.join(", "), None));
+    let deletions = terminating.iter().map(|pod| {
+        Evidence::new(pod.title(), "metadata.deletionTimestamp", "the end of the grace period", pod.deleted)
+    });
+    let is_silent = !silent.is_empty();
+    let recovery = if is_silent { Recovery::DeletionStuck } else { Recovery::FinalizerHeld };
+    let message = format!("the deletion of {} does not end{}", pod_names(terminating), job.waiting_peers(terminating));
+    let code = DiagnosisCode::PodStuckTerminating;
+    let since = terminating.iter().filter_map(|pod| pod.deleted).min();
+    let mut diagnosis = Diagnosis::new(code, job.workload_name(), recovery, &message)
+        .with_evidence(silent.into_iter().chain(finalizers).chain(deletions))
+        .with_waste(job.waste(terminating, since, context.now));
+    if !is_silent {
+        // A controller may still remove its finalizer.
+        diagnosis.finding.severity = Severity::Warning;
+    }
+    diagnosis
+}

@@ -1,0 +1,139 @@
+//! `PodGroups` that are missing, too large, shared, stale or orphaned.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use jiff::SignedDuration;
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older, join_names, pod_names};
+use crate::diagnosis::snapshot::ObjectKind;
+use crate::diagnosis::snapshot::gang_key::{GangApi, GangKey, PodGroupRecord};
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, MAX_EVIDENCE, Recovery, WorkloadName};
+
+/// Age of a pod until which its `PodGroup` may still be created.
+const CREATION: SignedDuration = SignedDuration::from_mins(1);
+
+/// API, namespace and name of a `PodGroup`.
+type GroupKey<'a> = (GangApi, &'a str, &'a str);
+
+/// The unfinished pods that name a `PodGroup`, by job.
+type Members<'a> = BTreeMap<GroupKey<'a>, Vec<(&'a Job<'a>, &'a PodRecord, &'a GangKey)>>;
+
+/// Reports problems of `PodGroups`.
+pub(super) fn check<'a>(context: &'a Context<'a>, found: &mut Vec<Diagnosis>) {
+    let groups: HashMap<GroupKey<'_>, &PodGroupRecord> =
+        context.snapshot.pod_groups.iter().map(|group| ((group.api, &*group.namespace, &*group.name), group)).collect();
+    let mut members: Members<'_> = BTreeMap::new();
+    for job in context.jobs.iter() {
+        for pod in job.active() {
+            if let Some(key) = &pod.gang {
+                members.entry((key.api, &*pod.namespace, &*key.name)).or_default().push((job, pod, key));
+            }
+        }
+    }
+    for (key, members) in &members {
+        match groups.get(key) {
+            None => found.extend(missing(*key, members, context)),
+            Some(group) => found.extend(too_large(group, members, context)),
+        }
+        found.extend(shared(*key, members));
+    }
+    for group in &context.snapshot.pod_groups {
+        let has_members = members.contains_key(&(group.api, &*group.namespace, &*group.name));
+        found.extend(stale(group));
+        found.extend(orphaned(group, has_members, context));
+        found.extend(two_owners(group));
+    }
+}
+
+fn missing(
+    (api, namespace, name): GroupKey<'_>,
+    members: &[(&Job<'_>, &PodRecord, &GangKey)],
+    context: &Context<'_>,
+) -> Option<Diagnosis> {
+    let is_waiting = |pod: &PodRecord| !pod.is_scheduled() && is_older(pod.created, CREATION, context.now);
+    let waiting: Vec<_> = members.iter().filter(|(_, pod, _)| is_waiting(pod)).collect();
+    let (job, ..) = waiting.first()?;
+    if !context.snapshot.is_complete(api.object_kind(), namespace) {
+        return None;
+    }
+    let pods: Vec<&PodRecord> = waiting.iter().map(|(_, pod, _)| *pod).collect();
+    let message = format!("PodGroup {name} of {} does not exist in {}", pod_names(&pods), api.group());
+    let evidence = waiting.iter().map(|(_, pod, key)| Evidence::new(pod.title(), key.field, &key.name, pod.created));
+    let code = DiagnosisCode::PodGroupMissing;
+    let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::PodGroupAwaited, &message);
+    Some(diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, None, context.now)))
+}
+
+fn too_large(
+    group: &PodGroupRecord,
+    members: &[(&Job<'_>, &PodRecord, &GangKey)],
+    context: &Context<'_>,
+) -> Option<Diagnosis> {
+    let (job, ..) = members.first()?;
+    let (minimum, expected) = (group.min_member?, job.expected_pods()?);
+    let is_alone = members.iter().all(|(other, ..)| other.workload_name() == job.workload_name());
+    let is_waiting = members.iter().all(|(_, pod, _)| !pod.is_scheduled());
+    if !is_alone || !is_waiting || minimum <= expected || !is_older(group.created, CREATION, context.now) {
+        return None;
+    }
+    let message = format!("PodGroup {} needs {minimum} pods, and the job creates {expected}", group.name);
+    let evidence = Evidence::new(group.title(), "spec.minMember", &minimum.to_string(), group.created);
+    let code = DiagnosisCode::PodGroupTooLarge;
+    Some(Diagnosis::new(code, job.workload_name(), Recovery::PodGroupExceeds, &message).with_evidence([evidence]))
+}
+
+fn shared((_, _, name): GroupKey<'_>, members: &[(&Job<'_>, &PodRecord, &GangKey)]) -> Option<Diagnosis> {
+    let jobs: BTreeSet<WorkloadName> = members.iter().map(|(job, ..)| job.workload_name()).collect();
+    let first = jobs.first().filter(|_| jobs.len() > 1)?.clone();
+    // Bare pods of one gang have no other workload.
+    if jobs.iter().any(|job| job.kind == "Pod") {
+        return None;
+    }
+    let message = format!("PodGroup {name} counts pods of {}", join_names(jobs.iter().map(ToString::to_string)));
+    let evidence = jobs.iter().take(MAX_EVIDENCE).filter_map(|wanted| {
+        let (_, pod, key) = members.iter().find(|(job, ..)| job.workload_name() == *wanted)?;
+        Some(Evidence::new(pod.title(), key.field, &key.name, pod.created))
+    });
+    let code = DiagnosisCode::PodGroupShared;
+    Some(Diagnosis::new(code, first, Recovery::PodGroupMixed, &message).with_evidence(evidence))
+}
+
+fn two_owners(group: &PodGroupRecord) -> Option<Diagnosis> {
+    if group.owners.len() < 2 {
+        return None;
+    }
+    let owners = join_names(group.owners.iter().map(|owner| format!("{} {}", owner.kind, owner.name)));
+    let message = format!("PodGroup {} has the owners {owners}", group.name);
+    let evidence = Evidence::new(group.title(), "metadata.ownerReferences", &owners, group.created);
+    let code = DiagnosisCode::PodGroupShared;
+    Some(Diagnosis::new(code, workload(group), Recovery::PodGroupMixed, &message).with_evidence([evidence]))
+}
+
+fn stale(group: &PodGroupRecord) -> Option<Diagnosis> {
+    let since = group.stale_since.as_deref()?;
+    let field = "metadata.annotations[kai.scheduler/stale-podgroup-timestamp]";
+    let evidence = Evidence::new(group.title(), field, since, since.parse().ok());
+    let message = format!("PodGroup {} has fewer pods than its minimum", group.name);
+    let code = DiagnosisCode::PodGroupStale;
+    Some(Diagnosis::new(code, workload(group), Recovery::GangEvicted, &message).with_evidence([evidence]))
+}
+
+/// Reports a `PodGroup` of a pod that does not exist. Owners of other kinds are deleted together with their `PodGroup`.
+fn orphaned(group: &PodGroupRecord, has_members: bool, context: &Context<'_>) -> Option<Diagnosis> {
+    let owner = group.owners.first().filter(|owner| &*owner.kind == "Pod")?;
+    let exists = context.has_pod(&group.namespace, &owner.name);
+    if has_members || exists || !context.snapshot.is_complete(ObjectKind::Pod, &group.namespace) {
+        return None;
+    }
+    let message = format!("PodGroup {} remains without its pod {}", group.name, owner.name);
+    let evidence = Evidence::new(group.title(), "metadata.ownerReferences", &owner.name, group.created);
+    let code = DiagnosisCode::PodGroupOrphaned;
+    Some(Diagnosis::new(code, workload(group), Recovery::OwnerGone, &message).with_evidence([evidence]))
+}
+
+fn workload(group: &PodGroupRecord) -> WorkloadName {
+    let (namespace, name) = (group.namespace.to_string(), group.name.to_string());
+    WorkloadName { kind: "PodGroup".to_owned(), namespace, name }
+}

@@ -1,0 +1,106 @@
+//! Pods without a node: all pods of a job, a part of them, and those that are limited to missing nodes.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::diagnosis::context::{Context, event_evidence};
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::snapshot::condition::ConditionRecord;
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+
+/// Time that the scheduler may need, and an autoscaler to react.
+pub(super) const GRACE: SignedDuration = SignedDuration::from_mins(5);
+/// Time that a new node may need until its pods are scheduled.
+const SCALE_UP: SignedDuration = SignedDuration::from_mins(10);
+/// Event of the cluster autoscaler for a pod for which it adds a node.
+const SCALE_UP_EVENT: &str = "TriggeredScaleUp";
+
+/// Reports pods without a node.
+pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let unscheduled: Vec<&PodRecord> = unscheduled(job).collect();
+    let pinned: Vec<&PodRecord> =
+        unscheduled.iter().copied().filter(|pod| is_pinned_to_missing_nodes(pod, context)).collect();
+    if !pinned.is_empty() {
+        let evidence = pinned
+            .iter()
+            .map(|pod| Evidence::new(pod.title(), "spec: name of the node", &pod.pinned.join(", "), pod.created));
+        let message = format!(
+            "{} may only run on {}, which does not exist{}",
+            pod_names(&pinned),
+            pinned[0].pinned.join(", "),
+            job.waiting_peers(&pinned)
+        );
+        let code = DiagnosisCode::PinnedNodeMissing;
+        found.push(
+            Diagnosis::new(code, job.workload_name(), Recovery::NodeRemoved, &message)
+                .with_evidence(evidence)
+                .with_waste(job.waste(&pinned, None, context.now)),
+        );
+    } else if !unscheduled.is_empty() && is_stalled(&unscheduled, context) {
+        found.extend(report(job, context, &unscheduled));
+    }
+}
+
+/// Returns the pods of a job that wait for a node.
+pub(super) fn unscheduled<'a>(job: &Job<'a>) -> impl Iterator<Item = &'a PodRecord> {
+    job.active().filter(|pod| !pod.is_scheduled() && pod.deleted.is_none())
+}
+
+/// Returns true if a training job has both pods with and without a node, for longer than the scheduler needs.
+pub(super) fn is_partly_scheduled(job: &Job<'_>, context: &Context<'_>) -> bool {
+    let unscheduled: Vec<&PodRecord> = unscheduled(job).filter(|pod| pod.is_rank()).collect();
+    let is_scheduled = job.active().any(|pod| pod.is_rank() && pod.is_scheduled());
+    job.is_collective()
+        && is_scheduled
+        && !unscheduled.is_empty()
+        && !job.runs_with_fewer()
+        && is_stalled(&unscheduled, context)
+}
+
+/// Returns true if none of the pods is new, and no node is being added for one of them.
+fn is_stalled(unscheduled: &[&PodRecord], context: &Context<'_>) -> bool {
+    let is_old = |pod: &&PodRecord| is_older(waiting_since(pod), GRACE, context.now);
+    let scales_up = |pod: &&PodRecord| {
+        let events = context.pod_events(pod).iter().filter(|event| &*event.reason == SCALE_UP_EVENT);
+        events.into_iter().any(|event| event.last.is_some() && !is_older(event.last, SCALE_UP, context.now))
+    };
+    unscheduled.iter().all(is_old) && !unscheduled.iter().any(scales_up)
+}
+
+fn waiting_since(pod: &PodRecord) -> Option<Timestamp> {
+    pod.condition("PodScheduled").and_then(|condition| condition.since).or(pod.created)
+}
+
+fn report(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord]) -> Option<Diagnosis> {
+    let evidence = unscheduled.iter().filter_map(|pod| {
+        let condition = pod.condition("PodScheduled");
+        let gates = (!pod.gates.is_empty()).then(|| format!("gates {}", pod.gates.join(", ")));
+        let value = gates.or_else(|| condition.map(ConditionRecord::summary))?;
+        Some(Evidence::new(pod.title(), "status.conditions[PodScheduled]", &value, waiting_since(pod)))
+    });
+    let events = unscheduled.iter().flat_map(|pod| context.pod_events(pod));
+    let events = events.filter(|event| &*event.reason == "FailedScheduling").take(1).map(|event| event_evidence(event));
+    let workload = job.workload_name();
+    let is_partial = is_partly_scheduled(job, context);
+    if !is_partial && job.active().any(PodRecord::is_scheduled) && job.is_collective() {
+        // An elastic job that runs with fewer pods, or an auxiliary pod.
+        return None;
+    }
+    let (code, message) = if is_partial {
+        let scheduled = job.active().filter(|pod| pod.is_scheduled()).count();
+        let all = scheduled + unscheduled.len();
+        let message = format!("{scheduled} of {all} pods have a node; {} wait for one", pod_names(unscheduled));
+        (DiagnosisCode::GangPartlyScheduled, message)
+    } else {
+        let message = format!("no node fits {}", pod_names(unscheduled));
+        (DiagnosisCode::PodsUnschedulable, message)
+    };
+    let diagnosis = Diagnosis::new(code, workload, Recovery::WaitsForCapacity, &message);
+    Some(diagnosis.with_evidence(evidence.chain(events)).with_waste(job.waste(unscheduled, None, context.now)))
+}
+
+fn is_pinned_to_missing_nodes(pod: &PodRecord, context: &Context<'_>) -> bool {
+    // The DaemonSet controller deletes pods of missing nodes.
+    let is_daemon = pod.owner.as_ref().is_some_and(|owner| &*owner.kind == "DaemonSet");
+    !is_daemon && !pod.pinned.is_empty() && pod.pinned.iter().all(|node| context.is_node_gone(node))
+}

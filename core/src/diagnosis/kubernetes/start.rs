@@ -1,0 +1,98 @@
+//! Containers that do not start: their image cannot be pulled, or they cannot be created.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::snapshot::container::ContainerRecord;
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+
+/// Reasons of the kubelet for an image that it does not have.
+const IMAGE_REASONS: [&str; 7] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+];
+/// Reasons for which another pull does not help.
+const INVALID_REASONS: [&str; 2] = ["InvalidImageName", "ErrImageNeverPull"];
+/// Parts of the messages of registries that have no such image, or deny access.
+const MISSING: [&str; 6] = ["not found", "manifest unknown", "denied", "unauthorized", "forbidden", "does not exist"];
+/// Reasons for a container that cannot be created.
+const CREATION_REASONS: [&str; 4] =
+    ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError"];
+/// Age of a pod until which its operator may still create its `ConfigMap` or Secret.
+const CREATION_GRACE: SignedDuration = SignedDuration::from_mins(2);
+
+/// A container that waits, with its pod and message.
+type Waiting<'a> = (&'a PodRecord, &'a ContainerRecord, &'a str, Option<&'a str>);
+
+/// Reports each image that cannot be pulled.
+pub(super) fn check_images(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let mut by_image: BTreeMap<&str, Vec<Waiting<'_>>> = BTreeMap::new();
+    for waiting in waiting(job, &IMAGE_REASONS) {
+        by_image.entry(&waiting.1.image).or_default().push(waiting);
+    }
+    for (image, waiting) in by_image {
+        let contains = |text: &str| {
+            let messages = waiting.iter().filter_map(|(.., message)| *message);
+            messages.into_iter().any(|message| message.to_ascii_lowercase().contains(text))
+        };
+        let recovery = if waiting.iter().any(|(_, _, reason, _)| INVALID_REASONS.contains(reason)) {
+            Recovery::ImageInvalid
+        } else if MISSING.iter().any(|text| contains(text)) {
+            Recovery::ImageMissing
+        } else {
+            Recovery::ImageRetried
+        };
+        let problem = format!("cannot pull image {image}");
+        found.push(report(DiagnosisCode::ImagePullFails, job, context, &waiting, recovery, &problem));
+    }
+}
+
+/// Reports containers that cannot be created.
+pub(super) fn check_creation(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let is_old = |(pod, ..): &Waiting<'_>| is_older(pod.created, CREATION_GRACE, context.now);
+    let waiting: Vec<Waiting<'_>> = waiting(job, &CREATION_REASONS).filter(is_old).collect();
+    if let Some((_, container, ..)) = waiting.first() {
+        let problem = format!("cannot create container {}", container.name);
+        let code = DiagnosisCode::ContainerNotCreated;
+        found.push(report(code, job, context, &waiting, Recovery::ConfigurationMissing, &problem));
+    }
+}
+
+fn waiting<'a>(job: &Job<'a>, reasons: &'static [&'static str]) -> impl Iterator<Item = Waiting<'a>> {
+    let active: Vec<&PodRecord> = job.active().collect();
+    active.into_iter().flat_map(move |pod| {
+        let waiting = pod.waiting().filter(|(_, reason, _)| reasons.contains(reason));
+        waiting.map(move |(container, reason, message)| (pod, container, reason, message))
+    })
+}
+
+fn report(
+    code: DiagnosisCode,
+    job: &Job<'_>,
+    context: &Context<'_>,
+    waiting: &[Waiting<'_>],
+    recovery: Recovery,
+    problem: &str,
+) -> Diagnosis {
+    let mut pods: Vec<&PodRecord> = waiting.iter().map(|(pod, ..)| *pod).collect();
+    pods.dedup_by_key(|pod| &pod.name);
+    let message = format!("{} {problem}{}", pod_names(&pods), job.waiting_peers(&pods));
+    let evidence = waiting.iter().map(|(pod, container, reason, message)| {
+        let value = message.map_or_else(|| (*reason).to_owned(), |message| format!("{reason}: {message}"));
+        Evidence::new(pod.title(), container.status_field("state.waiting"), &value, pod.held_since().or(pod.created))
+    });
+    Diagnosis::new(code, job.workload_name(), recovery, &message).with_evidence(evidence).with_waste(job.waste(
+        &pods,
+        None,
+        context.now,
+    ))
+}

@@ -1,0 +1,127 @@
+//! The recovery of problems without an action: the table of `docs/diagnose.md`.
+
+/// Answer to the question if a problem disappears without an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovers {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// The API does not show it.
+    Unknown,
+}
+
+impl Recovers {
+    /// Returns the value in JSON: `yes`, `no` or `unknown`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Declares [`Recovery`] with its table.
+macro_rules! recoveries {
+    ($($(#[doc = $doc:literal])+ $name:ident => $recovers:ident, $situation:literal, $reason:literal;)+) => {
+        /// A row of the table: a situation, and whether it disappears by itself.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Recovery { $($(#[doc = $doc])+ $name,)+ }
+
+        impl Recovery {
+            /// Every row, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// Returns whether the problem disappears by itself.
+            #[must_use]
+            pub fn recovers(self) -> Recovers {
+                match self { $(Self::$name => Recovers::$recovers,)+ }
+            }
+
+            /// Returns the situation, a lowercase fragment.
+            #[must_use]
+            pub fn situation(self) -> &'static str {
+                match self { $(Self::$name => $situation,)+ }
+            }
+
+            /// Returns why, a lowercase fragment.
+            #[must_use]
+            pub fn reason(self) -> &'static str {
+                match self { $(Self::$name => $reason,)+ }
+            }
+        }
+    };
+}
+
+recoveries! {
+    /// The registry may serve the image later.
+    ImageRetried => Unknown, "the image cannot be pulled", "the kubelet tries again at least every 5 minutes";
+    /// The registry answered that there is no such image, or denied access.
+    ImageMissing => No, "the registry has no such image, or denies access", "it needs a correct name, a push, or credentials";
+    /// The kubelet will not pull.
+    ImageInvalid => No, "the image name is invalid, or its pull policy forbids the pull", "it needs another pod spec";
+    /// A reference that does not resolve.
+    ConfigurationMissing => No, "a container cannot be created", "the kubelet tries again, but the missing object or the pod spec needs a change";
+    /// Restarted with growing delays.
+    CrashRetried => Unknown, "a main container crashes again and again", "the kubelet restarts it at least every 5 minutes, until the owner's limit of restarts";
+    /// The kubelet restarts it.
+    MemoryRestarted => Unknown, "a main container ran out of memory and is restarted", "it may run out of memory again, and its peers may not accept it back";
+    /// Nobody restarts it.
+    MemoryEnded => No, "a main container ran out of memory and is not restarted by the kubelet", "its restart policy ends it; only an owner that replaces the pod helps";
+    /// The API does not show processes.
+    ProcessKilled => Unknown, "the kernel killed a process on the node of a running pod", "the API does not show whether the main process has noticed";
+    /// Depends on other users of the cluster.
+    WaitsForCapacity => Unknown, "pods wait for a node", "they are scheduled when capacity becomes free or a node is added";
+    /// Circular wait.
+    Deadlocked => No, "gangs wait for the accelerators of each other", "none releases its accelerators before it has all of them";
+    /// The nodes do not exist.
+    NodeRemoved => No, "a pod is limited to nodes that do not exist", "it needs such a node, or another pod spec";
+    /// The scheduler waits for the object.
+    PodGroupAwaited => No, "the PodGroup of a pod does not exist", "the scheduler ignores the pod until somebody creates it";
+    /// More pods than the job creates.
+    PodGroupExceeds => No, "the PodGroup needs more pods than the job creates", "it needs a smaller minMember, or more replicas";
+    /// Two jobs in one gang.
+    PodGroupMixed => Unknown, "pods of several jobs name one PodGroup", "each counts for the minimum of the other, so either can start alone";
+    /// KAI evicts it.
+    GangEvicted => Yes, "KAI considers the gang incomplete", "it evicts the whole gang after 60 s, and the owner recreates the pods";
+    /// The object stays.
+    OwnerGone => No, "the owner of a PodGroup does not exist", "nobody deletes the PodGroup or completes its gang";
+    /// The controller retries.
+    CreationRetried => Unknown, "a controller cannot create pods because of a quota", "it tries again with growing delays, and succeeds when quota becomes free";
+    /// A webhook or a policy.
+    CreationDenied => No, "a controller cannot create pods, and not because of a quota", "it tries again, but the cause in the message needs a change";
+    /// The node may return.
+    NodeSilent => Unknown, "the node of a pod does not report", "the pod is evicted after 5 minutes, and its owner may replace it";
+    /// Nobody confirms the deletion.
+    DeletionStuck => No, "a pod is being deleted on a node that does not report", "the deletion ends when the node returns or is deleted";
+    /// A controller has to act.
+    FinalizerHeld => Unknown, "a pod is being deleted and has finalizers", "the controller of each finalizer has to remove it";
+    /// Replaced by the owner.
+    DisruptedOwned => Unknown, "a pod with an owner was evicted or rejected by its node", "the owner replaces it, if its policy and its limit of failures allow that";
+    /// No owner.
+    DisruptedBare => No, "a pod without an owner was evicted or rejected by its node", "nobody replaces it";
+    /// Needs an operator.
+    DeviceUnhealthy => No, "a node reports an unhealthy accelerator", "it needs a reset or a repair, and the pods another node";
+    /// The queue decides.
+    QueueWaits => Unknown, "a job waits in a queue of Kueue", "Kueue admits it when quota becomes free";
+    /// Kueue puts it back.
+    QueueRequeued => Yes, "Kueue evicted a job and put it back into the queue", "Kueue admits it again when quota becomes free";
+    /// Somebody has to activate it.
+    QueueDeactivated => No, "the Workload of Kueue was deactivated", "it needs spec.active: true";
+    /// By a person or a controller.
+    SuspendedByUser => No, "a job without a queue is suspended", "somebody has to resume it";
+    /// The job has no pods.
+    QuotaIdle => Unknown, "Kueue admitted a job that has no pods", "the job's controller may still create them";
+    /// Nobody terminates it.
+    SidecarRuns => No, "the main containers have finished and a sidecar runs", "nothing terminates it: the controller of trainmesh would have within seconds";
+    /// The kubelet does not restart it.
+    ProxyLost => No, "the proxy has exited before the main containers", "its restart policy does not restart it";
+    /// It may need configuration from istiod.
+    ProxyStarts => Unknown, "the proxy runs and is not ready", "it becomes ready when it gets its configuration from istiod";
+    /// Containers of a pod do not change.
+    HoldMissing => Unknown, "a pod started without the hold and crashed", "a restart of the container finds the proxy ready";
+    /// Annotations are read at creation.
+    TrafficStays => No, "the traffic between ranks passes through Envoy", "the capture is set up when the pod starts";
+}

@@ -1,0 +1,146 @@
+//! The result of a diagnosis.
+
+use jiff::Timestamp;
+
+use super::snapshot::read::{MAX_TEXT, truncate};
+use super::{DiagnosisCode, Recovery};
+use crate::finding::Finding;
+
+/// Maximum number of findings. Further ones are counted.
+pub const MAX_DIAGNOSES: usize = 1_000;
+/// Maximum number of pieces of evidence of a finding. More pods of a job repeat the same fields.
+pub const MAX_EVIDENCE: usize = 6;
+/// Maximum length of a message in bytes.
+pub const MAX_MESSAGE: usize = 1_024;
+
+/// The result of a diagnosis.
+#[derive(Clone, Debug)]
+pub struct DiagnosisReport {
+    /// Time to which all durations refer.
+    pub now: Timestamp,
+    /// Number of workloads that were checked.
+    pub workloads: usize,
+    /// Number of pods that were checked.
+    pub pods: usize,
+    /// Findings, worst first.
+    pub diagnoses: Vec<Diagnosis>,
+    /// Number of findings beyond the limit.
+    pub omitted: usize,
+}
+
+/// One cause, with its evidence.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// Code of the finding.
+    pub code: DiagnosisCode,
+    /// The finding.
+    pub finding: Finding,
+    /// Workload with the problem.
+    pub workload: WorkloadName,
+    /// Row of the table of recoveries that applies.
+    pub recovery: Recovery,
+    /// Fields that prove the finding.
+    pub evidence: Vec<Evidence>,
+    /// Number of pieces of evidence beyond the limit.
+    pub more_evidence: usize,
+    /// Accelerators that are idle because of it.
+    pub waste: Option<Waste>,
+}
+
+/// Name of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkloadName {
+    /// Kind.
+    pub kind: String,
+    /// Namespace; empty for objects without one.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+/// A field of an object at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Kind, namespace and name of the object.
+    pub object: String,
+    /// Path of the field, as in the object's YAML.
+    pub field: String,
+    /// Value of the field.
+    pub value: String,
+    /// Time since which the field has the value, or of the event.
+    pub time: Option<Timestamp>,
+}
+
+/// Accelerators that are idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waste {
+    /// Number of accelerators.
+    pub accelerators: u64,
+    /// Sum of the times for which they have been idle, in seconds.
+    pub accelerator_seconds: u64,
+}
+
+impl Diagnosis {
+    /// Creates the finding `code` about `workload`.
+    pub(super) fn new(code: DiagnosisCode, workload: WorkloadName, recovery: Recovery, message: &str) -> Self {
+        let finding = Finding {
+            code: code.code(),
+            severity: code.severity(),
+            message: String::from(truncate(message, MAX_MESSAGE)).into(),
+            evidence: String::new(),
+            fix: Some(code.fix()),
+            subject: workload.to_string(),
+            link: code.link(),
+            line: None,
+        };
+        Self { code, finding, workload, recovery, evidence: Vec::new(), more_evidence: 0, waste: None }
+    }
+
+    /// Adds evidence, up to the limit.
+    pub(super) fn push_evidence(&mut self, evidence: Evidence) {
+        if self.evidence.is_empty() {
+            let Evidence { object, field, value, time: _ } = &evidence;
+            self.finding.evidence = format!("{object}: {field}: {value}");
+        }
+        if self.evidence.len() < MAX_EVIDENCE {
+            self.evidence.push(evidence);
+        } else {
+            self.more_evidence += 1;
+        }
+    }
+
+    /// Adds pieces of evidence.
+    pub(super) fn with_evidence(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        evidence.into_iter().for_each(|evidence| self.push_evidence(evidence));
+        self
+    }
+
+    /// Returns true if the finding is about a workload, or its evidence names it.
+    pub(super) fn concerns(&self, workload: &WorkloadName) -> bool {
+        let name = workload.to_string();
+        self.workload == *workload || self.evidence.iter().any(|evidence| evidence.object == name)
+    }
+
+    /// Sets the idle accelerators.
+    pub(super) fn with_waste(self, waste: Option<Waste>) -> Self {
+        Self { waste, ..self }
+    }
+}
+
+impl Evidence {
+    /// Creates a piece of evidence.
+    pub(super) fn new(object: String, field: impl Into<String>, value: &str, time: Option<Timestamp>) -> Self {
+        Self { object, field: field.into(), value: truncate(value, MAX_TEXT).into(), time }
+    }
+}
+
+impl std::fmt::Display for WorkloadName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kind, namespace, name } = self;
+        if namespace.is_empty() {
+            write!(formatter, "{kind} {name}")
+        } else {
+            write!(formatter, "{kind} {namespace}/{name}")
+        }
+    }
+}

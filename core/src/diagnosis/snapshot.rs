@@ -1,0 +1,202 @@
+//! The objects of a cluster at one time, reduced to the fields that the checks read.
+//!
+//! A dump and a live cluster fill the same snapshot. Every number and length is bounded: a dump may come from anywhere.
+//! Objects of other kinds are ignored.
+
+pub(super) mod condition;
+pub(super) mod container;
+pub(super) mod event;
+pub(super) mod gang_key;
+pub(super) mod mesh;
+pub(super) mod node;
+mod pinned;
+pub(super) mod pod;
+pub(super) mod read;
+pub(super) mod reference;
+pub(super) mod rendezvous;
+pub(super) mod workload;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::config::{Configuration, Termination};
+use crate::lifecycle::SidecarCatalog;
+use condition::ConditionRecord;
+use event::EventRecord;
+use gang_key::{GangApi, PodGroupRecord};
+use node::NodeRecord;
+use pod::PodRecord;
+use read::{name, truncate};
+use workload::{QueueRecord, WorkloadRecord};
+
+/// Maximum number of objects: the pods, events and jobs of a cluster of 5,000 nodes. A pod takes some 3 KB.
+pub const MAX_OBJECTS: usize = 200_000;
+
+/// The objects of a cluster at one time.
+#[derive(Debug)]
+pub struct ClusterSnapshot {
+    pub(super) pods: Vec<PodRecord>,
+    pub(super) workloads: Vec<WorkloadRecord>,
+    pub(super) events: Vec<EventRecord>,
+    pub(super) nodes: Vec<NodeRecord>,
+    pub(super) pod_groups: Vec<PodGroupRecord>,
+    pub(super) queue_workloads: Vec<QueueRecord>,
+    /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
+    listed: BTreeSet<(ObjectKind, Box<str>)>,
+    newest: Option<Timestamp>,
+    count: usize,
+    settings: Termination,
+    catalog: SidecarCatalog,
+}
+
+/// A kind of object whose absence is evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ObjectKind {
+    /// Pods.
+    Pod,
+    /// Nodes.
+    Node,
+    /// `PodGroups` of Volcano.
+    VolcanoPodGroup,
+    /// `PodGroups` of scheduler-plugins.
+    CoschedulingPodGroup,
+    /// `PodGroups` of KAI.
+    KaiPodGroup,
+    /// `PodGroups` of Koordinator.
+    KoordinatorPodGroup,
+    /// `PodGroups` of Kubernetes.
+    NativePodGroup,
+}
+
+/// Error of an object that cannot be added.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum SnapshotError {
+    /// Too many objects.
+    #[error("more than the limit of {MAX_OBJECTS} objects: select a namespace")]
+    TooMany,
+}
+
+impl Default for ClusterSnapshot {
+    fn default() -> Self {
+        Self::new(Configuration::embedded().termination)
+    }
+}
+
+impl ClusterSnapshot {
+    /// Creates an empty snapshot. `settings` determine which containers are proxies and sidecars.
+    #[must_use]
+    pub fn new(settings: Termination) -> Self {
+        let catalog = SidecarCatalog::new(&settings);
+        Self {
+            pods: Vec::new(),
+            workloads: Vec::new(),
+            events: Vec::new(),
+            nodes: Vec::new(),
+            pod_groups: Vec::new(),
+            queue_workloads: Vec::new(),
+            listed: BTreeSet::new(),
+            newest: None,
+            count: 0,
+            settings,
+            catalog,
+        }
+    }
+
+    /// Adds an object, and returns false if no check reads its kind. `namespace` is that of objects without one.
+    pub fn add(&mut self, object: &Value, namespace: &str) -> Result<bool, SnapshotError> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("/apiVersion"), text("/kind"));
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let listed = match (group, kind) {
+            ("", "Pod") => {
+                let pod = PodRecord::read(object, namespace, &self.settings, &self.catalog);
+                pod.times().for_each(|time| self.record(Some(time)));
+                self.pods.push(pod);
+                Some(ObjectKind::Pod)
+            }
+            ("" | "events.k8s.io", "Event") => {
+                let Some(event) = EventRecord::read(object, namespace) else { return Ok(false) };
+                self.record(event.last);
+                self.events.push(event);
+                None
+            }
+            ("", "Node") => {
+                let node = NodeRecord::read(object);
+                self.record_conditions(&node.conditions);
+                self.nodes.push(node);
+                Some(ObjectKind::Node)
+            }
+            (group, "PodGroup") => {
+                let Some(api) = GangApi::of_group(group) else { return Ok(false) };
+                let pod_group = PodGroupRecord::read(object, namespace, api);
+                self.record_conditions(&pod_group.conditions);
+                self.record(pod_group.created);
+                self.pod_groups.push(pod_group);
+                Some(api.object_kind())
+            }
+            ("kueue.x-k8s.io", "Workload") => {
+                let workload = QueueRecord::read(object, namespace);
+                self.record_conditions(&workload.conditions);
+                self.queue_workloads.push(workload);
+                None
+            }
+            _ => {
+                let read = WorkloadRecord::read(object, namespace, api_version, kind);
+                let Some(workload) = read else { return Ok(false) };
+                self.record_conditions(&workload.conditions);
+                self.record(workload.created);
+                self.workloads.push(workload);
+                None
+            }
+        };
+        if let Some(kind) = listed {
+            let own = name(object, "/metadata/namespace").unwrap_or_else(|| truncate(namespace, 253));
+            // A dump of one object of a kind usually contains all of its namespace.
+            self.listed.insert((kind, if kind == ObjectKind::Node { "".into() } else { own }));
+        }
+        self.count += 1;
+        if self.count > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(true) }
+    }
+
+    /// Records that the snapshot contains all objects of a kind in `namespace`; `None` for all namespaces.
+    pub fn mark_complete(&mut self, kind: ObjectKind, namespace: Option<&str>) {
+        self.listed.insert((kind, namespace.unwrap_or_default().into()));
+    }
+
+    /// Returns the newest time in the objects, which is near the time of a dump.
+    #[must_use]
+    pub fn newest(&self) -> Option<Timestamp> {
+        self.newest
+    }
+
+    /// Returns true if an object that the snapshot lacks does not exist.
+    pub(super) fn is_complete(&self, kind: ObjectKind, namespace: &str) -> bool {
+        self.listed.contains(&(kind, "".into())) || self.listed.contains(&(kind, namespace.into()))
+    }
+
+    fn record(&mut self, time: Option<Timestamp>) {
+        self.newest = self.newest.max(time);
+    }
+
+    fn record_conditions(&mut self, conditions: &[ConditionRecord]) {
+        for condition in conditions {
+            self.record(condition.since.max(condition.reported));
+        }
+    }
+}
+
+impl GangApi {
+    /// Returns the kind of its `PodGroups`.
+    pub(super) fn object_kind(self) -> ObjectKind {
+        match self {
+            Self::Volcano => ObjectKind::VolcanoPodGroup,
+            Self::Coscheduling => ObjectKind::CoschedulingPodGroup,
+            Self::Kai => ObjectKind::KaiPodGroup,
+            Self::Koordinator => ObjectKind::KoordinatorPodGroup,
+            Self::Native => ObjectKind::NativePodGroup,
+        }
+    }
+}

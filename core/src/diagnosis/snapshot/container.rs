@@ -1,0 +1,149 @@
+//! Containers of a pod with their states.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::read::{name, text, time, truncate};
+use super::rendezvous::Rendezvous;
+use crate::pod::{Container, ContainerKind, Pod, RestartPolicy};
+
+/// Maximum length of the name of an image in bytes.
+const MAX_IMAGE: usize = 256;
+
+/// A container of a pod.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct ContainerRecord {
+    pub(in crate::diagnosis) name: Box<str>,
+    pub(in crate::diagnosis) kind: ContainerKind,
+    /// True for containers whose completion is that of the pod.
+    pub(in crate::diagnosis) is_main: bool,
+    pub(in crate::diagnosis) image: Box<str>,
+    pub(in crate::diagnosis) policy: RestartPolicy,
+    /// Number of accelerators that it requests.
+    pub(in crate::diagnosis) accelerators: u64,
+    /// Name of their resource.
+    pub(in crate::diagnosis) resource: Option<Box<str>>,
+    pub(in crate::diagnosis) state: StateRecord,
+    /// Termination before the current state.
+    pub(in crate::diagnosis) last: Option<TerminationRecord>,
+    pub(in crate::diagnosis) restarts: u64,
+    pub(in crate::diagnosis) ready: bool,
+    /// Settings of the process group.
+    pub(in crate::diagnosis) rendezvous: Rendezvous,
+}
+
+/// State of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::diagnosis) enum StateRecord {
+    /// The kubelet has not reported it.
+    Absent,
+    /// The container is about to start.
+    Waiting { reason: Box<str>, message: Option<Box<str>> },
+    /// The container runs.
+    Running { started: Option<Timestamp> },
+    /// The container has terminated.
+    Terminated(TerminationRecord),
+}
+
+/// Termination of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::diagnosis) struct TerminationRecord {
+    pub(in crate::diagnosis) exit_code: i64,
+    pub(in crate::diagnosis) reason: Box<str>,
+    pub(in crate::diagnosis) started: Option<Timestamp>,
+    pub(in crate::diagnosis) finished: Option<Timestamp>,
+}
+
+impl ContainerRecord {
+    /// Reads `container`, which belongs to `pod`.
+    pub(super) fn read(pod: Pod<'_>, container: Container<'_>, is_main: bool) -> Self {
+        let status = pod.container_status(container);
+        let field = |key: &str| status.and_then(|status| status.get(key));
+        let image = container.raw().get("image").and_then(Value::as_str).unwrap_or_default();
+        Self {
+            name: truncate(container.name(), MAX_IMAGE),
+            kind: container.kind,
+            is_main,
+            image: truncate(image, MAX_IMAGE),
+            policy: container.restart_policy(),
+            accelerators: container.accelerators().map_or(0, |found| found.count),
+            resource: container.accelerators().map(|found| truncate(found.resource, MAX_IMAGE)),
+            state: status.map_or(StateRecord::Absent, StateRecord::read),
+            last: field("lastState").and_then(|last| TerminationRecord::read(last.get("terminated")?)),
+            restarts: field("restartCount").and_then(Value::as_u64).unwrap_or_default(),
+            ready: field("ready").and_then(Value::as_bool).unwrap_or_default(),
+            rendezvous: if is_main { Rendezvous::read(container) } else { Rendezvous::default() },
+        }
+    }
+
+    /// Returns the time at which the current instance started.
+    pub(in crate::diagnosis) fn running_since(&self) -> Option<Timestamp> {
+        if let StateRecord::Running { started } = self.state { started } else { None }
+    }
+
+    pub(in crate::diagnosis) fn is_running(&self) -> bool {
+        matches!(self.state, StateRecord::Running { .. })
+    }
+
+    /// Returns the most recent termination.
+    pub(in crate::diagnosis) fn last_termination(&self) -> Option<&TerminationRecord> {
+        match &self.state {
+            StateRecord::Terminated(termination) => Some(termination),
+            _ => self.last.as_ref(),
+        }
+    }
+
+    /// Returns the path of a field of the container's status, as in `kubectl get -o yaml`.
+    pub(in crate::diagnosis) fn status_field(&self, field: &str) -> String {
+        let list = match self.kind {
+            ContainerKind::Init | ContainerKind::NativeSidecar => "initContainerStatuses",
+            ContainerKind::App => "containerStatuses",
+            ContainerKind::Ephemeral => "ephemeralContainerStatuses",
+        };
+        format!("status.{list}[{}].{field}", self.name)
+    }
+
+    /// Returns all times of the states.
+    pub(super) fn times(&self) -> impl Iterator<Item = Timestamp> {
+        let terminations = [self.last_termination(), self.last.as_ref()].into_iter().flatten();
+        terminations
+            .flat_map(|termination| [termination.started, termination.finished])
+            .chain([self.running_since()])
+            .flatten()
+    }
+}
+
+impl StateRecord {
+    fn read(status: &Map<String, Value>) -> Self {
+        let Some(state) = status.get("state") else { return Self::Absent };
+        if let Some(termination) = state.get("terminated").and_then(TerminationRecord::read) {
+            Self::Terminated(termination)
+        } else if state.get("running").is_some_and(Value::is_object) {
+            Self::Running { started: time(state, "/running/startedAt") }
+        } else if state.get("waiting").is_some_and(Value::is_object) {
+            let reason = name(state, "/waiting/reason").unwrap_or_default();
+            Self::Waiting { reason, message: text(state, "/waiting/message") }
+        } else {
+            Self::Absent
+        }
+    }
+}
+
+impl TerminationRecord {
+    fn read(terminated: &Value) -> Option<Self> {
+        Some(Self {
+            exit_code: terminated.get("exitCode")?.as_i64()?,
+            reason: name(terminated, "/reason").unwrap_or_default(),
+            started: time(terminated, "/startedAt"),
+            finished: time(terminated, "/finishedAt"),
+        })
+    }
+
+    /// Returns exit code and reason for people.
+    pub(in crate::diagnosis) fn summary(&self) -> String {
+        match &*self.reason {
+            "" | "Error" => format!("exit code {}", self.exit_code),
+            reason => format!("exit code {} ({reason})", self.exit_code),
+        }
+    }
+}

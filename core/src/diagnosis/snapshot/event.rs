@@ -1,0 +1,44 @@
+//! Events.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::read::{name, text, time};
+use super::reference::Reference;
+
+/// Fields with the time of an event, the most precise first.
+const TIMES: [&str; 5] = [
+    "/series/lastObservedTime",
+    "/lastTimestamp",
+    "/deprecatedLastTimestamp",
+    "/eventTime",
+    "/metadata/creationTimestamp",
+];
+
+/// An event.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct EventRecord {
+    pub(in crate::diagnosis) namespace: Box<str>,
+    /// The object that the event is about.
+    pub(in crate::diagnosis) about: Reference,
+    pub(in crate::diagnosis) reason: Box<str>,
+    pub(in crate::diagnosis) message: Box<str>,
+    /// Time of the last occurrence.
+    pub(in crate::diagnosis) last: Option<Timestamp>,
+}
+
+impl EventRecord {
+    /// Reads an event of `v1` or `events.k8s.io/v1`. `namespace` is that of objects without one.
+    pub(super) fn read(raw: &Value, namespace: &str) -> Option<Self> {
+        let about = raw.get("involvedObject").or_else(|| raw.get("regarding"))?;
+        Some(Self {
+            namespace: name(about, "/namespace")
+                .or_else(|| name(raw, "/metadata/namespace"))
+                .unwrap_or_else(|| namespace.into()),
+            about: Reference::read(about)?,
+            reason: name(raw, "/reason").unwrap_or_default(),
+            message: text(raw, "/message").or_else(|| text(raw, "/note")).unwrap_or_default(),
+            last: TIMES.iter().find_map(|pointer| time(raw, pointer)),
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! The key by which a pod joins a `PodGroup`, and the `PodGroups`.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::condition::{ConditionRecord, conditions};
+use super::read::{name, time, truncate};
+use super::reference::{Reference, owners};
+use crate::pod::Pod;
+
+/// Maximum length of the name of a `PodGroup` in bytes.
+const MAX_NAME: usize = 253;
+
+/// API group of a scheduler's `PodGroups`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::diagnosis) enum GangApi {
+    /// `scheduling.volcano.sh`
+    Volcano,
+    /// `scheduling.x-k8s.io` of scheduler-plugins
+    Coscheduling,
+    /// `scheduling.run.ai` of KAI
+    Kai,
+    /// `scheduling.sigs.k8s.io` of Koordinator
+    Koordinator,
+    /// `scheduling.k8s.io` of Kubernetes
+    Native,
+}
+
+/// The `PodGroup` that a pod names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::diagnosis) struct GangKey {
+    pub(in crate::diagnosis) api: GangApi,
+    pub(in crate::diagnosis) name: Box<str>,
+    /// Field of the pod that contains the name.
+    pub(in crate::diagnosis) field: &'static str,
+}
+
+/// A `PodGroup`.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct PodGroupRecord {
+    pub(in crate::diagnosis) api: GangApi,
+    pub(in crate::diagnosis) namespace: Box<str>,
+    pub(in crate::diagnosis) name: Box<str>,
+    pub(in crate::diagnosis) created: Option<Timestamp>,
+    /// Number of pods that are scheduled together.
+    pub(in crate::diagnosis) min_member: Option<u64>,
+    pub(in crate::diagnosis) owners: Vec<Reference>,
+    pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
+    /// Since when KAI considers the gang incomplete.
+    pub(in crate::diagnosis) stale_since: Option<Box<str>>,
+}
+
+impl GangApi {
+    const ALL: [Self; 5] = [Self::Volcano, Self::Coscheduling, Self::Kai, Self::Koordinator, Self::Native];
+
+    /// Returns the API group.
+    pub(in crate::diagnosis) fn group(self) -> &'static str {
+        match self {
+            Self::Volcano => "scheduling.volcano.sh",
+            Self::Coscheduling => "scheduling.x-k8s.io",
+            Self::Kai => "scheduling.run.ai",
+            Self::Koordinator => "scheduling.sigs.k8s.io",
+            Self::Native => "scheduling.k8s.io",
+        }
+    }
+
+    /// Returns the API of an API group.
+    pub(super) fn of_group(group: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|api| api.group() == group)
+    }
+}
+
+impl GangKey {
+    /// Reads the key of a pod. The annotation of KAI is also that of others, so it counts only for its scheduler.
+    pub(super) fn read(pod: Pod<'_>) -> Option<Self> {
+        let scheduler = pod.spec().and_then(|spec| spec.get("schedulerName")).and_then(Value::as_str);
+        let native = pod.raw().pointer("/spec/schedulingGroup/podGroupName").and_then(Value::as_str);
+        let found = [
+            (GangApi::Native, native, "spec.schedulingGroup.podGroupName"),
+            (
+                GangApi::Volcano,
+                pod.annotation("scheduling.k8s.io/group-name"),
+                "metadata.annotations[scheduling.k8s.io/group-name]",
+            ),
+            (
+                GangApi::Coscheduling,
+                pod.label("scheduling.x-k8s.io/pod-group"),
+                "metadata.labels[scheduling.x-k8s.io/pod-group]",
+            ),
+            (
+                GangApi::Kai,
+                pod.annotation("pod-group-name").filter(|_| scheduler == Some("kai-scheduler")),
+                "metadata.annotations[pod-group-name]",
+            ),
+            (
+                GangApi::Koordinator,
+                pod.label("pod-group.scheduling.sigs.k8s.io"),
+                "metadata.labels[pod-group.scheduling.sigs.k8s.io]",
+            ),
+        ];
+        found.into_iter().find_map(|(api, name, field)| {
+            let name = name.filter(|name| !name.is_empty())?;
+            Some(Self { api, name: truncate(name, MAX_NAME), field })
+        })
+    }
+}
+
+impl PodGroupRecord {
+    /// Reads a `PodGroup` of `api`.
+    pub(super) fn read(raw: &Value, namespace: &str, api: GangApi) -> Self {
+        let count = |pointer: &str| raw.pointer(pointer).and_then(Value::as_u64);
+        Self {
+            api,
+            namespace: name(raw, "/metadata/namespace").unwrap_or_else(|| namespace.into()),
+            name: name(raw, "/metadata/name").unwrap_or_default(),
+            created: time(raw, "/metadata/creationTimestamp"),
+            min_member: count("/spec/minMember").or_else(|| count("/spec/schedulingPolicy/gang/minCount")),
+            owners: owners(raw),
+            conditions: conditions(raw),
+            stale_since: raw
+                .pointer("/metadata/annotations/kai.scheduler~1stale-podgroup-timestamp")
+                .and_then(super::read::as_name),
+        }
+    }
+
+    /// Returns kind, namespace and name.
+    pub(in crate::diagnosis) fn title(&self) -> String {
+        format!("PodGroup {}/{}", self.namespace, self.name)
+    }
+}

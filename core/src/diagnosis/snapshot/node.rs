@@ -1,0 +1,51 @@
+//! Nodes.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::condition::{self, ConditionRecord, conditions};
+use super::read::{items, name};
+use crate::pod::is_accelerator;
+use crate::quantity::whole_units;
+
+/// Maximum number of taints of a node.
+const MAX_TAINTS: usize = 64;
+/// Maximum number of resources of a node.
+const MAX_RESOURCES: usize = 128;
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct NodeRecord {
+    pub(in crate::diagnosis) name: Box<str>,
+    pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
+    /// Keys of the taints, with their values.
+    pub(in crate::diagnosis) taints: Vec<(Box<str>, Option<Box<str>>)>,
+    /// True if the node is cordoned.
+    pub(in crate::diagnosis) unschedulable: bool,
+    /// Number of accelerators by resource.
+    pub(in crate::diagnosis) accelerators: BTreeMap<Box<str>, u64>,
+}
+
+impl NodeRecord {
+    pub(super) fn read(raw: &Value) -> Self {
+        let taint = |taint: &Value| Some((name(taint, "/key")?, name(taint, "/value")));
+        let allocatable = raw.pointer("/status/allocatable").and_then(Value::as_object).into_iter().flatten();
+        let accelerators = allocatable
+            .take(MAX_RESOURCES)
+            .filter(|(resource, _)| is_accelerator(resource))
+            .filter_map(|(resource, count)| Some((resource.as_str().into(), whole_units(count)?)));
+        Self {
+            name: name(raw, "/metadata/name").unwrap_or_default(),
+            conditions: conditions(raw),
+            taints: items(raw, "/spec/taints", MAX_TAINTS).filter_map(taint).collect(),
+            unschedulable: raw.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true),
+            accelerators: accelerators.collect(),
+        }
+    }
+
+    /// Returns the condition `Ready`.
+    pub(in crate::diagnosis) fn ready(&self) -> Option<&ConditionRecord> {
+        condition::find(&self.conditions, "Ready")
+    }
+}

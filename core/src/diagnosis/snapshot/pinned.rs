@@ -1,0 +1,39 @@
+//! Nodes to which a pod is pinned by name.
+
+use serde_json::Value;
+
+use super::read::{as_name, items};
+
+/// Label with the name of the node.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+/// List of the required terms.
+const TERMS: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+/// Maximum number of terms and values that are read.
+const MAX_VALUES: usize = 64;
+
+/// Returns the nodes that a selector or a required affinity of the pod names; none if another node may fit.
+pub(super) fn pinned_nodes(pod: &Value) -> Vec<Box<str>> {
+    let selector = pod.pointer("/spec/nodeSelector").and_then(|selector| selector.get(HOSTNAME));
+    if let Some(name) = selector.and_then(as_name) {
+        return vec![name];
+    }
+    let mut names = Vec::new();
+    for term in items(pod, TERMS, MAX_VALUES) {
+        // The terms are alternatives: one that names no node admits every node.
+        let Some(values) = term_nodes(term) else { return Vec::new() };
+        names.extend(values);
+    }
+    names
+}
+
+/// Returns the nodes that an affinity term names.
+fn term_nodes(term: &Value) -> Option<Vec<Box<str>>> {
+    let requirements = [("/matchFields", "metadata.name"), ("/matchExpressions", HOSTNAME)];
+    requirements.into_iter().find_map(|(list, key)| {
+        let text = |requirement: &Value, field: &str| requirement.get(field).and_then(Value::as_str).map(str::to_owned);
+        let requirement = items(term, list, MAX_VALUES).find(|requirement| {
+            text(requirement, "key").as_deref() == Some(key) && text(requirement, "operator").as_deref() == Some("In")
+        })?;
+        Some(items(requirement, "/values", MAX_VALUES).filter_map(as_name).collect())
+    })
+}

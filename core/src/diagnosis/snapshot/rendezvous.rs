@@ -1,0 +1,99 @@
+//! Settings of the process group in a container: environment variables and arguments of torchrun.
+
+use serde_json::Value;
+
+use super::read::truncate;
+use crate::pod::Container;
+
+/// Maximum length of a value in bytes: a host name with a port, or a list of options.
+const MAX_VALUE: usize = 512;
+/// Maximum number of entries that are kept of each container.
+const MAX_ENTRIES: usize = 64;
+/// Maximum number of arguments that are searched for flags.
+const MAX_ARGUMENTS: usize = 512;
+
+/// Variables that are kept. Those of torchrun are its flags in upper case, after `PET_`.
+const VARIABLES: [&str; 15] = [
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "RANK",
+    "WORLD_SIZE",
+    "PET_MASTER_ADDR",
+    "PET_MASTER_PORT",
+    "PET_NODE_RANK",
+    "PET_NNODES",
+    "PET_NPROC_PER_NODE",
+    "PET_RDZV_BACKEND",
+    "PET_RDZV_ENDPOINT",
+    "PET_RDZV_ID",
+    "PET_RDZV_CONF",
+    "PET_MAX_RESTARTS",
+    "PET_STANDALONE",
+];
+
+/// Settings of the process group.
+#[derive(Clone, Debug, Default)]
+pub(in crate::diagnosis) struct Rendezvous {
+    /// Variables in the order of the container. `None` is a value from another source, such as `fieldRef`.
+    variables: Vec<(&'static str, Option<Box<str>>)>,
+    /// Flags of torchrun, as the names of their variables.
+    flags: Vec<(&'static str, Box<str>)>,
+}
+
+impl Rendezvous {
+    pub(super) fn read(container: Container<'_>) -> Self {
+        let entries = container.raw().get("env").and_then(Value::as_array).into_iter().flatten();
+        let variables = entries.filter_map(|entry| {
+            let name = entry.get("name").and_then(Value::as_str)?;
+            let known = VARIABLES.iter().find(|known| **known == name)?;
+            let literal = entry.get("value").and_then(Value::as_str).map(|value| truncate(value, MAX_VALUE));
+            // An entry without a value is the empty text.
+            let value = if entry.get("valueFrom").is_some_and(Value::is_object) {
+                None
+            } else {
+                Some(literal.unwrap_or_default())
+            };
+            Some((*known, value))
+        });
+        Self { variables: variables.take(MAX_ENTRIES).collect(), flags: flags(container) }
+    }
+
+    /// Returns the value of a variable. The last entry takes effect. `None` if it is not set, or its value is not in the
+    /// pod.
+    pub(in crate::diagnosis) fn variable(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.variables.iter().rev().find(|(known, _)| *known == name)?;
+        value.as_deref()
+    }
+
+    /// Returns a setting of torchrun by the name of its variable: the flag, which takes precedence, or the variable.
+    pub(in crate::diagnosis) fn setting(&self, name: &str) -> Option<&str> {
+        let flag = self.flags.iter().rev().find(|(known, _)| *known == name);
+        flag.map(|(_, value)| &**value).or_else(|| self.variable(name))
+    }
+
+    /// Returns minimum and maximum of `--nnodes`; `None` if it is not set or not a number.
+    pub(in crate::diagnosis) fn nodes(&self) -> Option<(u64, u64)> {
+        let text = self.setting("PET_NNODES")?;
+        let (min, max) = text.split_once(':').unwrap_or((text, text));
+        Some((min.trim().parse().ok()?, max.trim().parse().ok()?))
+    }
+}
+
+/// Returns the flags in the container's command: `--name=value` and `--name value`, with `-` or `_` between words. Shell
+/// scripts are split at blanks.
+fn flags(container: Container<'_>) -> Vec<(&'static str, Box<str>)> {
+    let words: Vec<&str> = container.command_line().flat_map(str::split_whitespace).take(MAX_ARGUMENTS).collect();
+    let flag = |index: usize| {
+        let word = words.get(index)?.strip_prefix("--")?;
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, value),
+            None => (word, *words.get(index + 1)?),
+        };
+        let variable = format!("PET_{}", name.replace('-', "_").to_ascii_uppercase());
+        let known = VARIABLES.iter().find(|known| **known == variable)?;
+        // A script may compute it.
+        let is_literal = !value.contains('$') && !value.starts_with('-');
+        is_literal.then(|| (*known, truncate(value.trim_matches(['"', '\'']), MAX_VALUE)))
+    };
+    (0..words.len()).filter_map(flag).take(MAX_ENTRIES).collect()
+}

@@ -1,0 +1,87 @@
+//! Jobs and the objects of operators, and Kueue's Workloads.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::condition::{ConditionRecord, conditions};
+use super::read::{name, time, truncate};
+use super::reference::{Reference, controller};
+use crate::workload::{self, Manifest, Runtimes};
+
+/// Label with the queue of Kueue.
+const QUEUE: &str = "/metadata/labels/kueue.x-k8s.io~1queue-name";
+/// Fields that suspend a workload.
+const SUSPEND: [(&str, &str); 2] =
+    [("/spec/suspend", "spec.suspend"), ("/spec/runPolicy/suspend", "spec.runPolicy.suspend")];
+
+/// A workload.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct WorkloadRecord {
+    pub(in crate::diagnosis) kind: Box<str>,
+    pub(in crate::diagnosis) namespace: Box<str>,
+    pub(in crate::diagnosis) name: Box<str>,
+    pub(in crate::diagnosis) created: Option<Timestamp>,
+    pub(in crate::diagnosis) owner: Option<Reference>,
+    /// Number of pods; `None` if unknown.
+    pub(in crate::diagnosis) pods: Option<u64>,
+    /// Field that suspends the workload.
+    pub(in crate::diagnosis) suspended: Option<&'static str>,
+    /// Queue of Kueue.
+    pub(in crate::diagnosis) queue: Option<Box<str>>,
+    pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
+}
+
+/// A Workload of Kueue, which holds the quota of a job.
+#[derive(Clone, Debug)]
+pub(in crate::diagnosis) struct QueueRecord {
+    pub(in crate::diagnosis) namespace: Box<str>,
+    pub(in crate::diagnosis) name: Box<str>,
+    pub(in crate::diagnosis) owner: Option<Reference>,
+    /// False if the Workload was deactivated.
+    pub(in crate::diagnosis) active: bool,
+    pub(in crate::diagnosis) conditions: Vec<ConditionRecord>,
+}
+
+impl WorkloadRecord {
+    /// Reads a workload of `api_version` and `kind`; `None` if the kind is not supported.
+    pub(super) fn read(raw: &Value, namespace: &str, api_version: &str, kind: &str) -> Option<Self> {
+        let known = workload::find(api_version, kind).or_else(|| workload::find_other_version(api_version, kind))?;
+        let namespace = name(raw, "/metadata/namespace").unwrap_or_else(|| namespace.into());
+        let manifest = Manifest { raw, namespace: &namespace, runtimes: &Runtimes::default() };
+        let roles = (known.render)(&manifest).unwrap_or_default();
+        let pods = roles.iter().try_fold(0_u64, |sum, role| sum.checked_add(role.replicas?));
+        let is_true = |pointer: &str| raw.pointer(pointer).and_then(Value::as_bool) == Some(true);
+        Some(Self {
+            kind: truncate(known.kind, 253),
+            name: name(raw, "/metadata/name").unwrap_or_default(),
+            created: time(raw, "/metadata/creationTimestamp"),
+            owner: controller(raw),
+            pods: pods.filter(|pods| *pods > 0),
+            suspended: SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field),
+            queue: raw.pointer(QUEUE).and_then(super::read::as_name),
+            conditions: conditions(raw),
+            namespace,
+        })
+    }
+}
+
+impl QueueRecord {
+    pub(super) fn read(raw: &Value, namespace: &str) -> Self {
+        Self {
+            namespace: name(raw, "/metadata/namespace").unwrap_or_else(|| namespace.into()),
+            name: name(raw, "/metadata/name").unwrap_or_default(),
+            owner: controller(raw),
+            active: raw.pointer("/spec/active").and_then(Value::as_bool) != Some(false),
+            conditions: conditions(raw),
+        }
+    }
+
+    /// Returns kind, namespace and name.
+    pub(in crate::diagnosis) fn title(&self) -> String {
+        format!("Workload {}/{}", self.namespace, self.name)
+    }
+
+    pub(in crate::diagnosis) fn condition(&self, kind: &str) -> Option<&ConditionRecord> {
+        super::condition::find(&self.conditions, kind)
+    }
+}

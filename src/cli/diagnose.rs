@@ -1,0 +1,166 @@
+//! `trainmesh diagnose`: finds out why the pods of a job wait, hang or do not complete.
+
+#[cfg(feature = "cluster")]
+mod live;
+mod text;
+
+use std::io;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anstream::ColorChoice;
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+
+use super::terminal::stdout_layout;
+use super::{Status, buffered_stdout, colored_stdout, json_stdout, print_error, print_note, stderr};
+use crate::manifest::Inputs;
+use trainmesh_core::diagnosis::{ClusterSnapshot, DiagnosisReport, Selection, Target, diagnose};
+use trainmesh_core::manifest::DocumentError;
+use trainmesh_core::render::error_to_json;
+use trainmesh_core::yaml;
+
+/// Namespace of objects without one, as in kubectl.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// Find out why the pods of a job wait, hang or do not complete
+///
+/// Shows each cause with the fields that prove it, whether it disappears by itself, and a fix. Reads pods, events, nodes,
+/// jobs and the objects of schedulers and queues from a cluster with your own permissions, or from a dump. Changes
+/// nothing. docs/diagnose.md describes every finding.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # Diagnose all jobs in the current namespace
+  trainmesh diagnose
+
+  # Diagnose one job, or the job of a pod
+  trainmesh diagnose pytorchjob/llama -n team-a
+  trainmesh diagnose llama-worker-3 -n team-a
+
+  # Diagnose a dump, without a cluster
+  kubectl get pods,events,pytorchjobs,podgroups -n team-a -o yaml > dump.yaml
+  kubectl get nodes -o yaml > nodes.yaml
+  trainmesh diagnose -f dump.yaml -f nodes.yaml
+
+Exit codes:
+  0  nothing found
+  1  findings
+  2  an error")]
+pub(super) struct Arguments {
+    /// Workload as KIND/NAME, or the name of a pod [default: all]
+    #[arg(value_name = "KIND/NAME|POD", value_parser = parse_target)]
+    target: Option<Target>,
+    /// Namespace [default: that of the context; all for a dump]
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Diagnose all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Dump of objects as YAML or JSON, directory of dumps, or `-` for standard input; can be repeated
+    #[arg(short, long = "filename", value_name = "DUMP")]
+    filename: Vec<PathBuf>,
+    /// Time of the dump, as in 2026-01-31T12:00:00Z [default: the newest time in it]
+    #[arg(long, value_name = "TIME", requires = "filename")]
+    now: Option<Timestamp>,
+    /// Name of the kubeconfig context to use
+    #[arg(long, value_name = "CONTEXT", conflicts_with = "filename")]
+    context: Option<String>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One row for each finding, with its evidence and fix
+    Table,
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let Arguments { target, namespace, filename, now, output, .. } = arguments;
+    let (report, errors) = if filename.is_empty() {
+        (live(arguments)?, Vec::new())
+    } else {
+        let selection = Selection { target: target.clone(), namespace: namespace.clone() };
+        let (snapshot, errors) = read_dump(filename)?;
+        let now = now.or_else(|| snapshot.newest()).unwrap_or(Timestamp::UNIX_EPOCH);
+        (diagnose(&snapshot, &selection, now), errors)
+    };
+    if report.workloads == 0 && errors.is_empty() {
+        match target {
+            Some(target) => bail!("no workload or pod {} found: check its name, kind and namespace", target.name),
+            None if filename.is_empty() => {}
+            None => bail!("the input contains no pod and no workload of a training job"),
+        }
+    }
+    let errors_json: Vec<_> = errors.iter().map(error_to_json).collect();
+    let json = || report.to_json(env!("CARGO_PKG_VERSION"), &errors_json);
+    match output {
+        Format::Table => text::print(&mut colored_stdout(ColorChoice::Auto), &report, stdout_layout())?,
+        Format::Json => {
+            let mut out = json_stdout();
+            writeln!(out, "{:#}", json())?;
+            out.flush()?;
+        }
+        Format::Yaml => {
+            let mut out = buffered_stdout();
+            out.write_all(yaml::to_string(&json()).as_bytes())?;
+            out.flush()?;
+        }
+    }
+    Ok(status(&report, &errors))
+}
+
+fn status(report: &DiagnosisReport, errors: &[DocumentError]) -> Status {
+    if !errors.is_empty() {
+        Status::Failed
+    } else if report.diagnoses.is_empty() {
+        Status::Success
+    } else {
+        Status::Findings
+    }
+}
+
+/// Reads a dump. Invalid documents are reported and returned.
+fn read_dump(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<DocumentError>)> {
+    let inputs = Inputs::open(paths, false, io::stdin())?;
+    let mut snapshot = ClusterSnapshot::default();
+    let mut errors = Vec::new();
+    let stderr = &mut stderr(ColorChoice::Auto);
+    for document in inputs.documents() {
+        match document {
+            Ok(document) => {
+                let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+                snapshot.add(&document.value, default).with_context(|| document.source.to_string())?;
+            }
+            Err(error) if error.skipped.is_some() => {
+                print_note(stderr, format_args!("{}: skipped: {}", error.source, error.message));
+            }
+            Err(error) => {
+                print_error(stderr, format_args!("{error}"));
+                errors.push(error);
+            }
+        }
+    }
+    Ok((snapshot, errors))
+}
+
+#[cfg(feature = "cluster")]
+fn live(arguments: &Arguments) -> anyhow::Result<DiagnosisReport> {
+    live::diagnose_cluster(arguments)
+}
+
+#[cfg(not(feature = "cluster"))]
+fn live(_: &Arguments) -> anyhow::Result<DiagnosisReport> {
+    bail!("this build diagnoses only dumps: use -f, or build trainmesh without --no-default-features")
+}
+
+fn parse_target(text: &str) -> Result<Target, String> {
+    Target::parse(text).map_err(|error| error.to_string())
+}

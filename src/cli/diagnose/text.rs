@@ -1,0 +1,113 @@
+//! `-o table`: one row for each finding, and its details below.
+
+use std::io::Write;
+
+use jiff::{SignedDuration, Timestamp};
+use trainmesh_core::diagnosis::{Diagnosis, DiagnosisReport, Evidence, Waste};
+use trainmesh_core::finding::Severity;
+use trainmesh_core::printable::Printable;
+use trainmesh_core::render::{Layout, style};
+
+use crate::cli::age::format_age;
+use crate::cli::table::{NONE, format_table};
+
+/// Columns by which details are indented.
+const INDENT: usize = 4;
+/// Columns of a table that fits.
+const HEADER: [&str; 5] = ["LEVEL", "FINDING", "RECOVERS", "LOST", "WORKLOAD"];
+
+/// Prints the findings, or one line if there are none.
+pub(super) fn print(out: &mut impl Write, report: &DiagnosisReport, layout: Layout) -> anyhow::Result<()> {
+    let DiagnosisReport { now, workloads, pods, diagnoses, omitted } = report;
+    let checked = format!("{}, {}", count(*workloads, "workload"), count(*pods, "pod"));
+    if diagnoses.is_empty() {
+        let limit = "the API does not show collectives that hang: docs/diagnose.md#limits";
+        writeln!(out, "{}", layout.wrap(&format!("nothing found in {checked}; {limit}"), 0, INDENT))?;
+        return Ok(out.flush()?);
+    }
+    print_rows(out, diagnoses, *now, layout)?;
+    let omitted = if *omitted == 0 { String::new() } else { format!(" and {omitted} more") };
+    let found = count(diagnoses.len(), "finding");
+    writeln!(out, "{}", layout.wrap(&format!("{found}{omitted} in {checked} at {now}"), 0, INDENT))?;
+    Ok(out.flush()?)
+}
+
+fn print_rows(out: &mut impl Write, diagnoses: &[Diagnosis], now: Timestamp, layout: Layout) -> anyhow::Result<()> {
+    let rows: Vec<Vec<String>> = diagnoses.iter().map(row).collect();
+    let complete = format_table(&HEADER, &rows);
+    // The name of a workload may be longer than the terminal is wide.
+    let fits = complete.lines().all(|line| layout.fits(line.chars().count()));
+    let table = if fits {
+        complete
+    } else {
+        let short: Vec<Vec<String>> = rows.iter().map(|row| row[..HEADER.len() - 1].to_vec()).collect();
+        format_table(&HEADER[..HEADER.len() - 1], &short)
+    };
+    let mut lines = table.lines();
+    let heading = style::HEADING;
+    writeln!(out, "{heading}{}{heading:#}", lines.next().unwrap_or_default())?;
+    for (line, found) in lines.zip(diagnoses) {
+        let style = style::severity(found.finding.severity);
+        let (level, rest) = line.split_at(line.find(' ').unwrap_or(line.len()));
+        writeln!(out, "{style}{level}{style:#}{rest}")?;
+        if !fits {
+            detail(out, "", &found.workload.to_string(), layout)?;
+        }
+        print_details(out, found, now, layout)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn print_details(out: &mut impl Write, found: &Diagnosis, now: Timestamp, layout: Layout) -> anyhow::Result<()> {
+    detail(out, "", &found.finding.message, layout)?;
+    for Evidence { object, field, value, time } in &found.evidence {
+        let age = time.map(|time| format!(" ({} ago)", format_age(now.duration_since(time)))).unwrap_or_default();
+        detail(out, "", &format!("- {object}: {field}: {value}{age}"), layout)?;
+    }
+    if found.more_evidence > 0 {
+        detail(out, "", &format!("- and {} more of this kind", found.more_evidence), layout)?;
+    }
+    if let Some(Waste { accelerators, accelerator_seconds }) = found.waste {
+        let lost = format!("{accelerator_seconds} accelerator-seconds lost so far");
+        detail(out, "idle", &format!("{}, {lost}", count_u64(accelerators, "accelerator")), layout)?;
+    }
+    let recovery = found.recovery;
+    let reason = format!("{}: {}", recovery.recovers().name(), recovery.reason());
+    detail(out, "recovers by itself", &reason, layout)?;
+    if let Some(fix) = found.finding.fix {
+        detail(out, "fix", fix, layout)?;
+    }
+    detail(out, "see", found.finding.link, layout)
+}
+
+/// Prints a line below a row. Evidence contains text from the cluster, which may not be printable.
+fn detail(out: &mut impl Write, name: &str, text: &str, layout: Layout) -> anyhow::Result<()> {
+    let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+    let text = layout.wrap(&Printable(text).to_string(), INDENT + name.len(), INDENT + 2);
+    Ok(writeln!(out, "{:INDENT$}{name}{text}", "")?)
+}
+
+fn row(found: &Diagnosis) -> Vec<String> {
+    let level = match found.finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info | Severity::Ok => "note",
+    };
+    let lost = found.waste.map_or_else(|| NONE.to_owned(), |waste| format_lost(waste.accelerator_seconds));
+    let recovers = found.recovery.recovers().name();
+    vec![level.to_owned(), found.code.code().to_owned(), recovers.to_owned(), lost, found.workload.to_string()]
+}
+
+/// Formats accelerator-seconds as an age.
+fn format_lost(seconds: u64) -> String {
+    format_age(SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)))
+}
+
+fn count(number: usize, noun: &str) -> String {
+    count_u64(number as u64, noun)
+}
+
+fn count_u64(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}

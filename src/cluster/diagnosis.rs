@@ -1,0 +1,149 @@
+//! Reads the objects of a diagnosis, with the permissions of the calling user.
+//!
+//! Pages are reduced to a snapshot as they arrive, because the pods of a large cluster do not fit into memory. Kinds that
+//! are not installed are skipped; those that the user may not read are returned by name.
+
+use futures::TryStreamExt as _;
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use kube::api::{ApiResource, ListParams};
+use kube::core::{GroupVersionKind, ObjectList, Request};
+use kube::{Client, Resource as _};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::list::paginate;
+use super::request::RequestError;
+use trainmesh_core::config::Termination;
+use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, SnapshotError};
+use trainmesh_core::workload::KINDS;
+
+/// Page size: 100 pods with large annotations take a few megabytes.
+const PAGE: u32 = 100;
+/// Kinds whose objects a diagnosis does not read: pods of them have no training job.
+const SKIPPED: [&str; 6] = ["DaemonSet", "Deployment", "Pod", "ReplicaSet", "ReplicationController", "StatefulSet"];
+/// A kind of schedulers and queues: group, versions with the newest first, kind, plural, and the kind whose absence is
+/// evidence.
+type SchedulingKind = (&'static str, &'static [&'static str], &'static str, &'static str, Option<ObjectKind>);
+
+/// Objects of schedulers and queues.
+const SCHEDULING: [SchedulingKind; 6] = [
+    ("scheduling.volcano.sh", &["v1beta1"], "PodGroup", "podgroups", Some(ObjectKind::VolcanoPodGroup)),
+    ("scheduling.x-k8s.io", &["v1alpha1"], "PodGroup", "podgroups", Some(ObjectKind::CoschedulingPodGroup)),
+    ("scheduling.run.ai", &["v2alpha2"], "PodGroup", "podgroups", Some(ObjectKind::KaiPodGroup)),
+    ("scheduling.sigs.k8s.io", &["v1alpha1"], "PodGroup", "podgroups", Some(ObjectKind::KoordinatorPodGroup)),
+    ("scheduling.k8s.io", &["v1beta1", "v1alpha2"], "PodGroup", "podgroups", Some(ObjectKind::NativePodGroup)),
+    ("kueue.x-k8s.io", &["v1beta2", "v1beta1"], "Workload", "workloads", None),
+];
+
+/// Error of reading a snapshot.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// A request failed.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The cluster has more objects than the limit.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+}
+
+/// A snapshot and what it lacks.
+#[derive(Debug)]
+pub struct ReadSnapshot {
+    /// The objects that were read.
+    pub snapshot: ClusterSnapshot,
+    /// Resources that the user may not list.
+    pub forbidden: Vec<String>,
+}
+
+struct Reader<'a> {
+    client: &'a Client,
+    namespace: Option<&'a str>,
+    read: ReadSnapshot,
+}
+
+/// Reads the objects of `namespace`, or of all namespaces.
+pub async fn read_snapshot(
+    client: &Client,
+    namespace: Option<&str>,
+    settings: Termination,
+) -> Result<ReadSnapshot, ReadError> {
+    let read = ReadSnapshot { snapshot: ClusterSnapshot::new(settings), forbidden: Vec::new() };
+    let mut reader = Reader { client, namespace, read };
+    reader.list(&ApiResource::erase::<Pod>(&()), true, Some(ObjectKind::Pod)).await?;
+    reader.list(&ApiResource::erase::<Event>(&()), true, None).await?;
+    reader.list(&ApiResource::erase::<Node>(&()), false, Some(ObjectKind::Node)).await?;
+    for kind in KINDS.iter().filter(|kind| !SKIPPED.contains(&kind.kind)) {
+        reader.list_newest(kind.group, kind.versions, kind.kind, kind.resource, None).await?;
+    }
+    for (group, versions, kind, plural, complete) in SCHEDULING {
+        reader.list_newest(group, versions, kind, plural, complete).await?;
+    }
+    Ok(reader.read)
+}
+
+impl Reader<'_> {
+    /// Lists the objects of a kind in the first version that the cluster serves.
+    async fn list_newest(
+        &mut self,
+        group: &str,
+        versions: &[&str],
+        kind: &str,
+        plural: &str,
+        complete: Option<ObjectKind>,
+    ) -> Result<(), ReadError> {
+        for version in versions {
+            let kind = GroupVersionKind::gvk(group, version, kind);
+            let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+            if self.list(&resource, true, complete).await? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds all objects of a kind. Returns false if the cluster does not serve it.
+    async fn list(
+        &mut self,
+        resource: &ApiResource,
+        is_namespaced: bool,
+        complete: Option<ObjectKind>,
+    ) -> Result<bool, ReadError> {
+        let namespace = self.namespace.filter(|_| is_namespaced);
+        let path = kube::core::DynamicObject::url_path(resource, namespace);
+        let client = self.client;
+        let page = |parameters: ListParams| {
+            let request = Request::new(&path).list(&parameters).map_err(kube::Error::BuildRequest);
+            async move { client.request::<ObjectList<Value>>(request?).await }
+        };
+        let step = format!("list {}", resource.plural);
+        let objects = paginate(step, ListParams::default().limit(PAGE), page);
+        let mut objects = std::pin::pin!(objects);
+        loop {
+            match objects.try_next().await {
+                Ok(Some(mut object)) => {
+                    // Items of a list have neither.
+                    if let Some(object) = object.as_object_mut() {
+                        object.insert("apiVersion".to_owned(), resource.api_version.clone().into());
+                        object.insert("kind".to_owned(), resource.kind.clone().into());
+                    }
+                    self.read.snapshot.add(&object, namespace.unwrap_or_default())?;
+                }
+                Ok(None) => break,
+                Err(error) if error.is_not_found() => return Ok(false),
+                // Without pods, there is nothing to diagnose.
+                Err(error) if error.is_forbidden() && complete != Some(ObjectKind::Pod) => {
+                    // Several groups have the same resource.
+                    if !self.read.forbidden.contains(&resource.plural) {
+                        self.read.forbidden.push(resource.plural.clone());
+                    }
+                    return Ok(true);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if let Some(kind) = complete {
+            self.read.snapshot.mark_complete(kind, namespace);
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,215 @@
+//! `trainmesh diagnose`.
+
+use std::fs;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh_testing::apiserver::Apiserver;
+use trainmesh_testing::cli::{Run, assert_exit, trainmesh, trainmesh_with};
+
+/// A job whose worker 1 cannot pull its image, a pod that exceeded its memory limit, and a job that runs.
+pub const DUMP: &str = r#"apiVersion: v1
+kind: List
+items:
+- &master
+  apiVersion: v1
+  kind: Pod
+  metadata:
+    name: llama-master-0
+    namespace: team-a
+    uid: "1"
+    creationTimestamp: "2026-01-01T11:00:00Z"
+    ownerReferences: [{apiVersion: kubeflow.org/v1, kind: PyTorchJob, name: llama, controller: true}]
+    labels: &labels
+      training.kubeflow.org/operator-name: pytorchjob-controller
+      training.kubeflow.org/job-name: llama
+      training.kubeflow.org/replica-type: master
+      training.kubeflow.org/replica-index: "0"
+  spec: &spec
+    nodeName: gpu-a
+    restartPolicy: OnFailure
+    containers: [{name: pytorch, image: "registry.example.com/research/llama:2026-01-01", resources: {limits: {nvidia.com/gpu: 8}}}]
+  status:
+    phase: Running
+    startTime: "2026-01-01T11:00:00Z"
+    containerStatuses: [{name: pytorch, ready: true, restartCount: 0, state: {running: {startedAt: "2026-01-01T11:00:00Z"}}}]
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: llama-worker-0
+    namespace: team-a
+    uid: "2"
+    creationTimestamp: "2026-01-01T11:00:00Z"
+    ownerReferences: [{apiVersion: kubeflow.org/v1, kind: PyTorchJob, name: llama, controller: true}]
+    labels: {<<: *labels, training.kubeflow.org/replica-type: worker}
+  spec: *spec
+  status:
+    phase: Pending
+    startTime: "2026-01-01T11:00:00Z"
+    containerStatuses:
+    - name: pytorch
+      state:
+        waiting:
+          reason: ImagePullBackOff
+          message: 'Back-off pulling image "registry.example.com/research/llama:2026-01-01": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image: manifest unknown'
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: "a-notebook-with-a-name-that-is-longer-than-most-terminals-are-wide-0", namespace: team-with-a-long-name, creationTimestamp: "2026-01-01T10:00:00Z"}
+spec: {nodeName: gpu-b, restartPolicy: Always, containers: [{name: main, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}
+status:
+  phase: Running
+  containerStatuses:
+  - name: main
+    restartCount: 1
+    state: {running: {startedAt: "2026-01-01T12:00:00Z"}}
+    lastState: {terminated: {exitCode: 137, reason: OOMKilled, finishedAt: "2026-01-01T11:59:00Z"}}
+"#;
+
+const HEALTHY: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "team-a"},
+  "spec": {"nodeName": "n", "containers": [{"name": "a"}]},
+  "status": {"phase": "Running", "containerStatuses": [{"name": "a", "state": {"running": {"startedAt": "2026-01-01T12:00:00Z"}}}]}}"#;
+
+fn diagnose(arguments: &[&str], dump: &str) -> Run {
+    trainmesh(&[&["diagnose", "-f", "-"], arguments].concat(), dump)
+}
+
+const FOUND: &str = "ImagePullFails   no         16h    PyTorchJob team-a/llama\n";
+
+#[rstest]
+#[case::all(&[], 1, &[FOUND, "warning ", "2 findings in 2 workloads, 3 pods at 2026-01-01T12:00:00Z"], "")]
+#[case::namespace(&["-n", "team-a"], 1, &[FOUND, "1 finding in 1 workload, 2 pods"], "")]
+#[case::workload(&["pytorchjob/llama"], 1, &[FOUND, "1 finding in 1 workload"], "")]
+#[case::pod(&["llama-worker-0"], 1, &[FOUND, "1 finding in 1 workload"], "")]
+#[case::time(&["--now", "2026-01-01T13:00:00Z", "llama-worker-0"], 1, &["no         32h ", "(120m ago)"], "")]
+#[case::yaml(&["-o", "yaml", "-n", "team-a"], 1, &["findings:\n- id: ImagePullFails\n", "recovers: \"no\"\n"], "")]
+#[case::missing(&["tfjob/llama"], 2, &[], "error: no workload or pod llama found: check its name, kind and namespace")]
+#[case::other_namespace(&["-n", "team-z"], 2, &[], "error: the input contains no pod and no workload of a training job")]
+#[case::unknown_kind(&["service/llama"], 2, &[], "unknown kind \"service\"")]
+#[case::invalid_time(&["--now", "yesterday"], 2, &[], "--now <TIME>")]
+#[case::help(&["--help"], 0, &["Examples:", "Exit codes:"], "")]
+fn dumps(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {
+    assert_exit(&diagnose(arguments, DUMP), code, stdout, stderr);
+}
+
+#[test]
+fn a_healthy_workload_prints_one_line() {
+    let run = diagnose(&[], HEALTHY);
+    let line =
+        "nothing found in 1 workload, 1 pod; the API does not show collectives that hang: docs/diagnose.md#limits\n";
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), line, ""));
+}
+
+#[rstest]
+#[case::syntax(&format!("{HEALTHY}\n---\nkind: [\n---\n{HEALTHY}"), "stdin: document 2, line 5: ")]
+#[case::item(
+    "apiVersion: v1\nkind: List\nitems: [1]\n",
+    "stdin: document 1, line 1: items[0]: expected a Kubernetes object"
+)]
+#[case::empty("", "stdin: document 1: empty: no Kubernetes object found")]
+fn an_invalid_document_is_named(#[case] dump: &str, #[case] stderr: &str) {
+    let run = diagnose(&["-o", "json"], dump);
+    assert_exit(&run, 2, &["\"errors\": [\n"], stderr);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["errors"][0]["source"], "stdin", "{run:#?}");
+}
+
+#[test]
+fn json_output_has_every_field_of_the_contract() {
+    let run = diagnose(&["-o", "json"], DUMP);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let top = ["schemaVersion", "version", "now", "workloads", "pods", "findings", "omittedFindings", "errors"];
+    assert_eq!(keys(&report), top);
+    let found = &report["findings"][0];
+    let fields = [
+        "id",
+        "severity",
+        "layer",
+        "workload",
+        "message",
+        "evidence",
+        "moreEvidence",
+        "recovers",
+        "recoversBecause",
+        "waste",
+        "cure",
+        "link",
+    ];
+    assert_eq!(keys(found), fields);
+    assert_eq!(keys(&found["evidence"][0]), ["object", "field", "value", "time"]);
+    assert_eq!(found["waste"], json!({"accelerators": 16, "acceleratorSeconds": 16 * 3600}));
+    assert_eq!(found["workload"], json!({"kind": "PyTorchJob", "namespace": "team-a", "name": "llama"}));
+}
+
+#[test]
+fn terminal_escapes_in_a_dump_are_shown() {
+    let dump = DUMP.replace("manifest unknown", "\\u{1b}[2J");
+    let dump = dump
+        .replace("message: '", "message: \"")
+        .replace("\\u{1b}[2J'", "\\u001b[2J\"")
+        .replace("image \"reg", "image reg")
+        .replace("01\": Err", "01: Err");
+    assert_exit(&diagnose(&[], &dump), 1, &["\\u{1b}[2J"], "");
+}
+
+fn in_cluster(objects: Vec<(&'static str, Value)>, arguments: &[&str]) -> (Run, Vec<String>) {
+    let apiserver = Apiserver::start(objects);
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = apiserver.kubeconfig(folder.path());
+    let run = trainmesh_with(&[&["diagnose"], arguments].concat(), "", &[("KUBECONFIG", &kubeconfig)]);
+    (run, apiserver.requests())
+}
+
+/// Returns the pods of [`DUMP`] in a namespace, as the apiserver lists them.
+fn pods(namespace: &str) -> Value {
+    let documents = DUMP.split("\n---\n").map(|text| trainmesh_core::yaml::parse(text).unwrap());
+    let pods = documents.flat_map(|document| match document.get("items") {
+        Some(items) => items.as_array().unwrap().clone(),
+        None => vec![document],
+    });
+    let pods = pods.filter(|pod| pod["metadata"]["namespace"] == namespace).map(|mut pod| {
+        pod.as_object_mut().unwrap().retain(|key, _| key != "apiVersion" && key != "kind");
+        pod
+    });
+    json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods.collect::<Vec<_>>()})
+}
+
+fn version() -> (&'static str, Value) {
+    ("/version", json!({"major": "1", "minor": "36"}))
+}
+
+#[test]
+fn a_live_cluster_is_read() {
+    let served = vec![("/api/v1/namespaces/team-a/pods", pods("team-a")), version()];
+    let (run, requests) = in_cluster(served, &["pytorchjob/llama", "-n", "team-a"]);
+    assert_exit(
+        &run,
+        1,
+        &["ImagePullFails", "1 finding in 1 workload, 2 pods"],
+        "note: not checked, because you may not list them: events, nodes, ",
+    );
+    for path in
+        ["/api/v1/namespaces/team-a/pods", "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs", "/api/v1/nodes"]
+    {
+        assert!(requests.iter().any(|request| request.contains(path)), "{path}: {requests:?}");
+    }
+    assert!(!run.stderr.contains("deployments"), "{run:#?}");
+}
+
+#[test]
+fn pods_are_required() {
+    let (run, _) = in_cluster(vec![version()], &["-n", "team-a"]);
+    assert_exit(&run, 2, &[], "could not list pods");
+}
+
+#[test]
+fn files_and_a_directory_are_one_dump() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = DUMP.split_once("\n---\n").unwrap();
+    fs::write(folder.path().join("a.yaml"), first).unwrap();
+    fs::write(folder.path().join("b.yaml"), second).unwrap();
+    let path = folder.path().to_str().unwrap();
+    let run = trainmesh(&["diagnose", "-f", path], "");
+    assert_exit(&run, 1, &["2 findings in 2 workloads, 3 pods"], "");
+}

@@ -1,0 +1,42 @@
+//! Findings of a diagnosis, each with a snapshot that has it and near misses that have not.
+
+mod bounds;
+mod crash;
+mod events;
+mod mesh;
+mod nodes;
+mod objects;
+mod pod_groups;
+mod queue;
+mod scheduling;
+mod start;
+mod target;
+mod waste;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use trainmesh_core::diagnosis::{ClusterSnapshot, DiagnosisReport, Selection, diagnose};
+
+/// Diagnoses `objects` at [`objects::NOW`].
+fn report(objects: &[Value]) -> DiagnosisReport {
+    let mut snapshot = ClusterSnapshot::default();
+    for object in objects {
+        assert!(snapshot.add(object, "default").unwrap(), "ignored: {object}");
+    }
+    diagnose(&snapshot, &Selection::default(), objects::NOW.parse::<Timestamp>().unwrap())
+}
+
+/// Returns the findings in short form: severity, code, and whether the problem disappears by itself.
+fn findings(objects: &[Value]) -> Vec<String> {
+    let report = report(objects);
+    let short = report.diagnoses.iter().map(|found| {
+        let severity = serde_json::to_value(found.finding.severity).unwrap();
+        format!("{} {} {}", severity.as_str().unwrap(), found.code.code(), found.recovery.recovers().name())
+    });
+    short.collect()
+}
+
+/// Checks the findings about `objects`.
+fn check(objects: &[Value], expected: &[&str]) {
+    assert_eq!(findings(objects), expected);
+}

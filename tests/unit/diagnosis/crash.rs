@@ -1,0 +1,68 @@
+//! Main containers that crash or run out of memory.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::check;
+use super::objects::{ago, event, job_with, main_status, with};
+
+fn termination(reason: &str, code: i64) -> Value {
+    json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": ago(900), "finishedAt": ago(600)}})
+}
+
+fn crash_loop(restarts: u64, reason: &str, code: i64) -> Value {
+    main_status(json!({"restartCount": restarts, "lastState": termination(reason, code),
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}}}))
+}
+
+fn running_again(reason: &str, code: i64) -> Value {
+    main_status(
+        json!({"restartCount": 1, "lastState": termination(reason, code), "state": {"running": {"startedAt": ago(590)}}}),
+    )
+}
+
+fn ended(policy: &str, reason: &str, code: i64) -> Value {
+    with(main_status(json!({"state": termination(reason, code)})), json!({"spec": {"restartPolicy": policy}}))
+}
+
+#[rstest]
+#[case::often(crash_loop(3, "Error", 1), &["E CrashLoop unknown"])]
+#[case::first_connections(crash_loop(2, "Error", 1), &["W CrashLoop unknown"])]
+#[case::by_memory(crash_loop(5, "OOMKilled", 137), &["E OutOfMemory unknown"])]
+#[case::memory_restarted(running_again("OOMKilled", 137), &["W OutOfMemory unknown"])]
+#[case::memory_not_restarted(ended("Never", "OOMKilled", 137), &["E OutOfMemory no"])]
+#[case::killed_by_somebody_else(ended("Never", "Error", 137), &[])]
+#[case::about_to_be_restarted(ended("OnFailure", "OOMKilled", 137), &["E OutOfMemory unknown"])]
+fn terminations(#[case] patch: Value, #[case] expected: &[&str]) {
+    check(&job_with(3, patch), expected);
+}
+
+#[test]
+fn a_sidecar_out_of_memory_is_not_a_rank() {
+    let mut pods = job_with(2, json!({}));
+    pods[1]["metadata"]["annotations"] = json!({"sidecar.istio.io/status": "{\"containers\": [\"istio-proxy\"]}",
+        "traffic.sidecar.istio.io/includeOutboundIPRanges": ""});
+    pods[1]["spec"]["containers"].as_array_mut().unwrap().push(json!({"name": "istio-proxy"}));
+    let status = json!({"name": "istio-proxy", "ready": true, "restartCount": 1, "state": {"running": {"startedAt": ago(500)}},
+        "lastState": termination("OOMKilled", 137)});
+    pods[1]["status"]["containerStatuses"].as_array_mut().unwrap().push(status);
+    check(&pods, &[]);
+}
+
+/// A kill on the node of worker 0, `seconds` ago.
+fn kill(message: &str, seconds: i64) -> Value {
+    with(event("Node", "node-1", "OOMKilling", message, seconds), json!({"metadata": {"namespace": "default"}}))
+}
+
+#[rstest]
+#[case::node(kill("Killed process 7 (python)", 60), json!({}), &["W ProcessKilled unknown"])]
+#[case::own_cgroup(kill("kubepods/podllama-worker-0-uid", 60), json!({}), &["W ProcessKilled unknown"])]
+#[case::cgroup_of_another_pod(kill("kubepods/pod1234", 60), json!({}), &[])]
+#[case::before_the_start(kill("Killed process 7 (python)", 3601), json!({}), &[])]
+#[case::explained(kill("Killed process 7 (python)", 620), running_again("OOMKilled", 137), &["W OutOfMemory unknown"])]
+#[case::another_reason(event("Node", "node-1", "NodeReady", "", 60), json!({}), &[])]
+fn processes(#[case] event: Value, #[case] patch: Value, #[case] expected: &[&str]) {
+    let mut objects = job_with(2, patch);
+    objects.push(event);
+    check(&objects, expected);
+}

@@ -1,0 +1,103 @@
+//! Pods with an Istio proxy.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::check;
+use super::objects::{START, ago, rank, with};
+
+const NOT_CAPTURED: &str = "traffic.sidecar.istio.io/includeOutboundIPRanges";
+
+/// Returns rank 1 with a classic proxy whose traffic is not captured. `statuses` are those of main container and proxy.
+fn injected(statuses: [Value; 2]) -> Value {
+    let [main, proxy] = statuses;
+    let mut pod = rank(1);
+    pod["spec"]["restartPolicy"] = "Never".into();
+    pod["spec"]["containers"] = json!([super::objects::main_container(), {"name": "istio-proxy"}]);
+    pod["status"]["containerStatuses"] =
+        json!([with(json!({"name": "pytorch"}), main), with(json!({"name": "istio-proxy"}), proxy)]);
+    pod["metadata"]["annotations"] =
+        json!({"sidecar.istio.io/status": "{\"containers\": [\"istio-proxy\"]}", NOT_CAPTURED: ""});
+    pod
+}
+
+fn running(ready: bool, since: i64) -> Value {
+    json!({"ready": ready, "state": {"running": {"startedAt": ago(since)}}})
+}
+
+fn terminated(code: i64, seconds: i64) -> Value {
+    json!({"state": {"terminated": {"exitCode": code, "startedAt": START, "finishedAt": ago(seconds)}}})
+}
+
+#[rstest]
+#[case::healthy([running(true, 600), running(true, 600)], &[])]
+#[case::outlives([terminated(0, 60), running(true, 600)], &["E SidecarOutlivesMain no"])]
+#[case::outlives_a_failure([terminated(1, 60), running(true, 600)], &["E SidecarOutlivesMain no"])]
+#[case::about_to_be_terminated([terminated(0, 59), running(true, 600)], &[])]
+#[case::ended_early([running(true, 600), terminated(137, 60)], &["E ProxyEndedEarly no"])]
+#[case::both_ended([terminated(0, 60), terminated(0, 60)], &[])]
+#[case::not_ready([running(true, 600), running(false, 120)], &["E ProxyNotReady unknown"])]
+#[case::starting([running(true, 600), running(false, 119)], &[])]
+fn lifetimes(#[case] statuses: [Value; 2], #[case] expected: &[&str]) {
+    check(&[injected(statuses)], expected);
+}
+
+#[test]
+fn the_kubelet_terminates_a_native_sidecar() {
+    let mut pod = injected([terminated(0, 600), running(true, 600)]);
+    let proxy = with(pod["spec"]["containers"][1].take(), json!({"restartPolicy": "Always"}));
+    pod["spec"]["initContainers"] = json!([proxy]);
+    pod["spec"]["containers"] = json!([super::objects::main_container()]);
+    let status = pod["status"]["containerStatuses"][1].take();
+    pod["status"]["initContainerStatuses"] = json!([status]);
+    pod["metadata"]["annotations"]["sidecar.istio.io/status"] = "{\"initContainers\": [\"istio-proxy\"]}".into();
+    check(&[pod], &[]);
+}
+
+#[test]
+fn a_container_that_is_restarted_has_not_finished() {
+    let pod = with(injected([terminated(1, 600), running(true, 600)]), json!({"spec": {"restartPolicy": "OnFailure"}}));
+    check(&[pod], &[]);
+}
+
+/// Requests the hold, and returns the pod after its main container has terminated with `code` once.
+fn held(value: &str, has_hook: bool, code: i64) -> Value {
+    let mut pod = injected([running(true, 600), running(true, 600)]);
+    pod["metadata"]["annotations"]["proxy.istio.io/config"] =
+        format!("holdApplicationUntilProxyStarts: {value}").into();
+    let last = terminated(code, 700)["state"].clone();
+    pod["status"]["containerStatuses"][0]["lastState"] = if code == 0 { json!({}) } else { last };
+    if has_hook {
+        let hook = json!({"postStart": {"exec": {"command": ["pilot-agent", "wait"]}}});
+        let proxy = with(pod["spec"]["containers"][1].take(), json!({"lifecycle": hook}));
+        pod["spec"]["containers"] = json!([proxy, super::objects::main_container()]);
+    }
+    pod
+}
+
+#[rstest]
+#[case::not_rendered(held("true", false, 1), &["W HoldNotRendered unknown"])]
+#[case::rendered(held("true", true, 1), &[])]
+#[case::not_requested(held("false", false, 1), &[])]
+#[case::no_crash(held("true", false, 0), &[])]
+fn holds(#[case] pod: Value, #[case] expected: &[&str]) {
+    check(&[pod], expected);
+}
+
+/// Removes the annotation that excludes traffic, and states the number of peers.
+fn captured(nodes: &str) -> Value {
+    let mut pod = injected([running(true, 600), running(true, 600)]);
+    pod["metadata"]["annotations"].as_object_mut().unwrap().remove(NOT_CAPTURED);
+    pod["metadata"]["labels"]["training.kubeflow.org/replica-index"] = "0".into();
+    pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": nodes}]);
+    pod
+}
+
+#[rstest]
+#[case::peers(captured("2"), &["W TrafficCaptured no"])]
+#[case::alone(captured("1"), &[])]
+#[case::annotated(with(captured("2"), json!({"metadata": {"annotations": {NOT_CAPTURED: "10.0.0.0/8"}}})), &[])]
+#[case::no_proxy(with(captured("2"), json!({"metadata": {"annotations": {"sidecar.istio.io/status": null}}})), &[])]
+fn captured_traffic(#[case] pod: Value, #[case] expected: &[&str]) {
+    check(&[pod], expected);
+}

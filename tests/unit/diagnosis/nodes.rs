@@ -1,0 +1,103 @@
+//! Pods on nodes that left, reject them or report a problem.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::check;
+use super::objects::{ago, job_with, node, rank, with};
+
+fn ready(status: &str, since: i64) -> Value {
+    with(
+        node("node-1"),
+        json!({"status": {"conditions": [{"type": "Ready", "status": status, "reason": "NodeStatusUnknown",
+            "lastTransitionTime": ago(since)}]}}),
+    )
+}
+
+#[rstest]
+#[case::left(vec![node("node-0")], &["E NodeNotReporting unknown"])]
+#[case::unknown_nodes(vec![], &[])]
+#[case::healthy(vec![node("node-0"), node("node-1")], &[])]
+#[case::silent(vec![node("node-0"), ready("Unknown", 60)], &["E NodeNotReporting unknown"])]
+#[case::not_ready(vec![node("node-0"), ready("False", 60)], &["E NodeNotReporting unknown"])]
+#[case::restart_of_the_kubelet(vec![node("node-0"), ready("Unknown", 59)], &[])]
+fn nodes_of_running_pods(#[case] nodes: Vec<Value>, #[case] expected: &[&str]) {
+    let mut objects = job_with(2, json!({}));
+    objects.extend(nodes);
+    check(&objects, expected);
+}
+
+fn deleted(seconds: i64, finalizers: Value) -> Value {
+    json!({"metadata": {"deletionTimestamp": ago(seconds), "finalizers": finalizers}})
+}
+
+#[rstest]
+#[case::node_gone(deleted(120, json!([])), vec![node("node-0")], &["E PodStuckTerminating no"])]
+#[case::finalizer(deleted(120, json!(["kueue.x-k8s.io/managed"])), vec![node("node-0"), node("node-1")], &["W PodStuckTerminating unknown"])]
+#[case::normal_deletion(deleted(119, json!([])), vec![node("node-0"), node("node-1")], &[])]
+#[case::in_the_grace_period(deleted(-30, json!([])), vec![node("node-0"), node("node-1")], &[])]
+fn deletions(#[case] patch: Value, #[case] nodes: Vec<Value>, #[case] expected: &[&str]) {
+    let mut objects = job_with(2, patch);
+    objects.extend(nodes);
+    check(&objects, expected);
+}
+
+fn disruption(status: &str) -> Value {
+    let condition = json!({"type": "DisruptionTarget", "status": status, "reason": "PreemptionByScheduler",
+        "message": "preempting to accommodate a higher priority pod", "lastTransitionTime": ago(100)});
+    json!({"status": {"phase": "Failed", "conditions": [condition]}})
+}
+
+fn rejection(reason: &str) -> Value {
+    json!({"status": {"phase": "Failed", "reason": reason, "containerStatuses": null,
+        "message": "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu"}})
+}
+
+#[rstest]
+#[case::evicted(disruption("True"), &["W PodDisrupted unknown"])]
+#[case::not_evicted(disruption("False"), &[])]
+#[case::devices(rejection("UnexpectedAdmissionError"), &["E RejectedByNode unknown"])]
+#[case::resource(rejection("OutOfnvidia.com/gpu"), &["E RejectedByNode unknown"])]
+#[case::affinity(rejection("NodeAffinity"), &["E RejectedByNode unknown"])]
+#[case::another_failure(rejection("DeadlineExceeded"), &[])]
+#[case::without_owner(json!({"metadata": {"ownerReferences": null}, "status": {"phase": "Failed", "reason": "NodeAffinity"}}), &["E RejectedByNode no"])]
+fn lost_pods(#[case] patch: Value, #[case] expected: &[&str]) {
+    check(&job_with(2, patch.clone()), expected);
+    // A newer pod with the same role and index replaces it.
+    let replacement =
+        with(rank(1), json!({"metadata": {"uid": "new", "name": "llama-worker-0-new", "creationTimestamp": ago(50)}}));
+    let mut pods = job_with(2, patch);
+    pods.push(replacement);
+    check(&pods, &[]);
+}
+
+fn with_condition(kind: &str, status: &str) -> Value {
+    let mut node = node("node-1");
+    let condition = json!({"type": kind, "status": status, "reason": "R", "lastTransitionTime": ago(60)});
+    node["status"]["conditions"].as_array_mut().unwrap().push(condition);
+    node
+}
+
+fn with_taint(key: &str) -> Value {
+    with(node("node-1"), json!({"spec": {"taints": [{"key": key, "value": "true", "effect": "NoSchedule"}]}}))
+}
+
+const UNHEALTHY: &[&str] = &["E AcceleratorUnhealthy no"];
+
+#[rstest]
+#[case::xid(with_condition("XidCriticalError", "True"), UNHEALTHY)]
+#[case::gpu(with_condition("GpuProblem", "True"), UNHEALTHY)]
+#[case::healthy_name(with_condition("GPUHealthy", "False"), UNHEALTHY)]
+#[case::unhealthy_name(with_condition("GpuUnhealthy", "True"), UNHEALTHY)]
+#[case::no_problem(with_condition("XidCriticalError", "False"), &[])]
+#[case::healthy(with_condition("GPUHealthy", "True"), &[])]
+#[case::unhealthy_name_without_problem(with_condition("GpuUnhealthy", "False"), &[])]
+#[case::another_condition(with_condition("DiskPressure", "True"), &[])]
+#[case::taint(with_taint("example.com/gpu-xid-error"), UNHEALTHY)]
+#[case::reserved_node(with_taint("nvidia.com/gpu"), &[])]
+#[case::another_fault(with_taint("example.com/disk-fault"), &[])]
+fn accelerators(#[case] node_1: Value, #[case] expected: &[&str]) {
+    let mut objects = job_with(2, json!({}));
+    objects.extend([node("node-0"), node_1]);
+    check(&objects, expected);
+}

@@ -1,0 +1,56 @@
+//! Suspended jobs and the quota of Kueue.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::check;
+use super::objects::{START, ago, pytorchjob, rank, rank_of, with};
+
+/// Returns the Workload of the job.
+fn workload(active: bool, conditions: Value) -> Value {
+    let owner = json!([{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "llama", "controller": true}]);
+    json!({"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload",
+        "metadata": {"namespace": "team-a", "name": "pytorchjob-llama", "ownerReferences": owner},
+        "spec": {"active": active}, "status": {"conditions": conditions}})
+}
+
+fn condition(kind: &str, status: &str, reason: &str, since: &str) -> Value {
+    json!({"type": kind, "status": status, "reason": reason, "message": "m", "lastTransitionTime": since})
+}
+
+fn suspended(queue: bool) -> Value {
+    let labels = if queue { json!({"kueue.x-k8s.io/queue-name": "team"}) } else { json!({}) };
+    with(pytorchjob(1), json!({"metadata": {"labels": labels}, "spec": {"runPolicy": {"suspend": true}}}))
+}
+
+#[rstest]
+#[case::by_a_user(vec![suspended(false)], &["W JobSuspended no"])]
+#[case::in_a_queue(vec![suspended(true)], &["I JobSuspended unknown"])]
+#[case::no_quota(vec![suspended(true), workload(true, json!([condition("QuotaReserved", "False", "Pending", START)]))], &["I JobSuspended unknown"])]
+#[case::evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "True", "Preempted", START)]))], &["W JobSuspended yes"])]
+#[case::no_longer_evicted(vec![suspended(true), workload(true, json!([condition("Evicted", "False", "QuotaReserved", START)]))], &["I JobSuspended unknown"])]
+#[case::deactivated(vec![suspended(true), workload(false, json!([]))], &["W JobSuspended no"])]
+#[case::not_suspended(vec![pytorchjob(1)], &[])]
+fn suspension(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[test]
+fn a_job_is_suspended() {
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "team-a", "name": "a"}, "spec": {"suspend": true}});
+    check(&[job], &["W JobSuspended no"]);
+}
+
+fn admitted(seconds: i64) -> Value {
+    condition("Admitted", "True", "Admitted", &ago(seconds))
+}
+
+#[rstest]
+#[case::no_pods(workload(true, json!([admitted(600)])), vec![rank_of("gpt", 0)], &["W QuotaHeld unknown"])]
+#[case::just_admitted(workload(true, json!([admitted(599)])), vec![rank_of("gpt", 0)], &[])]
+#[case::finished(workload(true, json!([admitted(600), condition("Finished", "True", "Succeeded", START)])), vec![rank_of("gpt", 0)], &[])]
+#[case::pods_run(workload(true, json!([admitted(600)])), vec![rank(0)], &[])]
+#[case::pods_not_in_the_snapshot(workload(true, json!([admitted(600)])), vec![], &[])]
+fn idle_quota(#[case] workload: Value, #[case] pods: Vec<Value>, #[case] expected: &[&str]) {
+    check(&[vec![pytorchjob(1), workload], pods].concat(), expected);
+}

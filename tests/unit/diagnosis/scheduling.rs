@@ -1,0 +1,94 @@
+//! Pods without a node.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::objects::{ago, event, job_with, node, rank, rank_of, unscheduled, with};
+use super::{check, report};
+
+#[rstest]
+#[case::too_long(300, &["E GangPartlyScheduled unknown"])]
+#[case::just_created(299, &[])]
+fn a_partly_scheduled_gang(#[case] age: i64, #[case] expected: &[&str]) {
+    check(&job_with(4, unscheduled(&ago(age))), expected);
+}
+
+#[rstest]
+#[case::recent(599, &[])]
+#[case::failed(600, &["E GangPartlyScheduled unknown"])]
+fn the_autoscaler_may_add_a_node(#[case] age: i64, #[case] expected: &[&str]) {
+    let mut objects = job_with(4, unscheduled(&ago(900)));
+    objects.push(event("Pod", "llama-worker-0", "TriggeredScaleUp", "pod triggered scale-up", age));
+    check(&objects, expected);
+}
+
+#[rstest]
+#[case::minimum_runs("2:4", &[])]
+#[case::minimum_does_not_run("4:4", &["E GangPartlyScheduled unknown"])]
+#[case::higher_minimum("4:8", &["E GangPartlyScheduled unknown"])]
+fn an_elastic_job_runs_with_fewer_pods(#[case] nodes: &str, #[case] expected: &[&str]) {
+    let mut pods = job_with(4, unscheduled(&ago(900)));
+    for pod in &mut pods {
+        pod["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": nodes}]);
+    }
+    check(&pods, expected);
+}
+
+#[test]
+fn no_pod_is_scheduled() {
+    let pods: Vec<Value> = (0..2).map(|index| with(rank(index), unscheduled(&ago(900)))).collect();
+    check(&pods, &["W PodsUnschedulable unknown"]);
+    let report = report(&pods);
+    let value = &report.diagnoses[0].evidence[0].value;
+    assert_eq!(value, "Unschedulable: 0/4 nodes are available: 4 Insufficient nvidia.com/gpu.");
+}
+
+/// Limits a pod to a node by an affinity term.
+fn affinity(list: &str, key: &str) -> Value {
+    let term = json!({list: [{"key": key, "operator": "In", "values": ["node-9"]}]});
+    let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}});
+    json!({"spec": {"affinity": {"nodeAffinity": required}}})
+}
+
+#[rstest]
+#[case::selector(json!({"spec": {"nodeSelector": {"kubernetes.io/hostname": "node-9"}}}), &["E PinnedNodeMissing no"])]
+#[case::field(affinity("matchFields", "metadata.name"), &["E PinnedNodeMissing no"])]
+#[case::hostname(affinity("matchExpressions", "kubernetes.io/hostname"), &["E PinnedNodeMissing no"])]
+#[case::another_label(affinity("matchExpressions", "pool"), &["E GangPartlyScheduled unknown"])]
+#[case::existing_node(json!({"spec": {"nodeSelector": {"kubernetes.io/hostname": "node-0"}}}), &["E GangPartlyScheduled unknown"])]
+fn a_pod_that_is_limited_to_a_node(#[case] patch: Value, #[case] expected: &[&str]) {
+    let mut objects = job_with(2, with(unscheduled(&ago(900)), patch.clone()));
+    objects.push(node("node-0"));
+    check(&objects, expected);
+    // Without any node, it is not known which nodes exist.
+    check(&job_with(2, with(unscheduled(&ago(900)), patch)), &["E GangPartlyScheduled unknown"]);
+}
+
+/// Two jobs of two pods on two nodes, of which each has one. `free` is the number of GPUs of a third node.
+fn two_gangs(free: u64) -> Vec<Value> {
+    let waits = unscheduled(&ago(900));
+    let mut second = rank_of("gpt", 0);
+    second["spec"]["nodeName"] = "node-1".into();
+    let mut objects = vec![rank(0), with(rank(1), waits.clone()), second, with(rank_of("gpt", 1), waits)];
+    let empty = with(node("node-2"), json!({"status": {"allocatable": {"nvidia.com/gpu": free.to_string()}}}));
+    objects.extend([node("node-0"), node("node-1"), empty]);
+    objects
+}
+
+const PARTLY: &str = "E GangPartlyScheduled unknown";
+
+#[rstest]
+#[case::no_free_node(two_gangs(0), &["E GangsDeadlocked no", PARTLY, PARTLY])]
+#[case::too_few(two_gangs(7), &["E GangsDeadlocked no", PARTLY, PARTLY])]
+#[case::enough_for_one(two_gangs(8), &[PARTLY, PARTLY])]
+fn two_gangs_wait_for_each_other(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[test]
+fn a_gang_that_makes_progress_is_not_deadlocked() {
+    let mut objects = two_gangs(0);
+    let condition = json!([{"type": "PodScheduled", "status": "True", "lastTransitionTime": ago(299)}]);
+    objects[0]["status"]["conditions"] = condition;
+    check(&objects, &[PARTLY, PARTLY]);
+}

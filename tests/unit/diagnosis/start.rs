@@ -1,0 +1,77 @@
+//! Containers that do not start.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::objects::{ago, job_with, rank, waiting, with};
+use super::{check, report};
+
+#[rstest]
+#[case::missing("ImagePullBackOff", "manifest unknown", &["E ImagePullFails no"])]
+#[case::denied("ErrImagePull", "403 Forbidden", &["E ImagePullFails no"])]
+#[case::retried("ErrImagePull", "dial tcp: i/o timeout", &["E ImagePullFails unknown"])]
+#[case::invalid("InvalidImageName", "couldn't parse image", &["E ImagePullFails no"])]
+#[case::never("ErrImageNeverPull", "", &["E ImagePullFails no"])]
+#[case::configuration("CreateContainerConfigError", "secret \"a\" not found", &["E ContainerNotCreated no"])]
+#[case::runtime("RunContainerError", "exec: no such file", &["E ContainerNotCreated no"])]
+#[case::normal_start("ContainerCreating", "", &[])]
+#[case::init_containers("PodInitializing", "", &[])]
+fn reasons_of_waiting_containers(#[case] reason: &str, #[case] message: &str, #[case] expected: &[&str]) {
+    check(&job_with(3, waiting(reason, message)), expected);
+}
+
+#[rstest]
+#[case::grace_period(119, &[])]
+#[case::after_it(120, &["E ContainerNotCreated no"])]
+fn an_operator_may_still_create_the_configuration(#[case] age: i64, #[case] expected: &[&str]) {
+    let patch = with(waiting("CreateContainerConfigError", ""), json!({"metadata": {"creationTimestamp": ago(age)}}));
+    check(&job_with(3, patch), expected);
+}
+
+#[test]
+fn a_finished_pod_does_not_wait() {
+    let patch = with(waiting("ImagePullBackOff", ""), json!({"status": {"phase": "Failed"}}));
+    check(&job_with(3, patch), &[]);
+}
+
+#[test]
+fn an_init_container_blocks_its_pod() {
+    let init = json!({
+        "spec": {"initContainers": [{"name": "init-pytorch", "image": "alpine"}]},
+        "status": {"phase": "Pending", "containerStatuses": null,
+            "initContainerStatuses": [{"name": "init-pytorch", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]},
+    });
+    check(&job_with(2, init), &["E ImagePullFails unknown"]);
+}
+
+#[test]
+fn one_finding_for_each_image() {
+    let waits = |index: usize, image: &str| {
+        let mut pod = with(rank(index), waiting("ImagePullBackOff", "not found"));
+        pod["spec"]["containers"][0]["image"] = image.into();
+        pod
+    };
+    let pods = [rank(0), waits(1, "a:1"), waits(2, "a:1"), waits(3, "b:1")];
+    let report = report(&pods);
+    let messages: Vec<&str> = report.diagnoses.iter().map(|found| &*found.finding.message).collect();
+    let expected = [
+        "worker-0, worker-1 cannot pull image a:1, so 2 other pods of the job wait",
+        "worker-2 cannot pull image b:1, so 3 other pods of the job wait",
+    ];
+    assert_eq!(messages, expected);
+    let first = &report.diagnoses[0];
+    assert_eq!(first.evidence[0].object, "Pod team-a/llama-worker-0");
+    assert_eq!(first.evidence[0].field, "status.containerStatuses[pytorch].state.waiting");
+    assert_eq!(first.evidence[0].value, "ImagePullBackOff: not found");
+    assert_eq!(
+        (first.finding.subject.as_str(), first.finding.link),
+        ("PyTorchJob team-a/llama", "docs/diagnose.md#imagepullfails")
+    );
+}
+
+#[test]
+fn a_healthy_job_has_no_finding() {
+    let pods: Vec<Value> = (0..4).map(rank).collect();
+    let report = report(&pods);
+    assert_eq!((report.workloads, report.pods, report.diagnoses.len()), (1, 4, 0));
+}
