@@ -27,13 +27,15 @@ static: ## Build the static binary of the image (rustup, musl-tools)
 	rustup target add $(MUSL)
 	$(CARGO) build --profile dist --locked --target $(MUSL)
 
+# Seconds since 1970. An archive of the repository has no commits, but its files have the time of the commit.
+COMMIT_TIME = $(shell git log -1 --format=%ct 2>/dev/null || stat --format=%Y Cargo.toml)
 .PHONY: image
 image: static ## Build the container image IMAGE into target/image.tar (buildah, rustup, musl-tools)
 	mkdir -p target/image
 	cp target/$(MUSL)/dist/trainmesh target/image/
-	buildah --storage-driver vfs build --isolation chroot --tag $(IMAGE) --file Containerfile --timestamp $$(git log -1 --format=%ct) \
-	  --build-arg VERSION=$(lastword $(subst :, ,$(IMAGE))) --build-arg REVISION=$$(git rev-parse HEAD) \
-	  --build-arg CREATED=$$(git log -1 --format=%cI) target/image
+	buildah --storage-driver vfs build --isolation chroot --tag $(IMAGE) --file Containerfile --timestamp $(COMMIT_TIME) \
+	  --build-arg VERSION=$(lastword $(subst :, ,$(IMAGE))) --build-arg REVISION=$$(git rev-parse HEAD 2>/dev/null || echo unknown) \
+	  --build-arg CREATED=$$(date --utc --date=@$(COMMIT_TIME) +%FT%TZ) target/image
 	rm -f target/image.tar
 	buildah --storage-driver vfs push $(IMAGE) oci-archive:target/image.tar:$(IMAGE)
 

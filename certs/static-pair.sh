@@ -14,6 +14,7 @@ while [ $# -gt 0 ]; do
     --namespace) namespace=${2:?$1 needs a value} ;;
     --service) service=${2:?$1 needs a value} ;;
     --lifetime) lifetime=${2:?$1 needs a value} ;;
+    -h | --help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit ;;
     *) echo "error: unknown flag $1" >&2; exit 2 ;;
   esac
   shift 2

@@ -25,6 +25,7 @@ mod selector;
 mod sidecars;
 mod termination;
 mod update;
+mod values;
 mod written_profile;
 
 use serde_json::json;
@@ -44,7 +45,8 @@ pub(crate) use termination::MAX_SETTLE;
 pub use termination::Termination;
 pub use update::ConfigUpdate;
 
-pub use document::{API_VERSION, HELM_VALUES, KIND, MAX_TEXT};
+pub use document::{API_VERSION, KIND, MAX_TEXT};
+pub use values::{HELM_VALUES, Values, contains_values, parse_values};
 pub use written_profile::written_profile;
 
 use document::Document;

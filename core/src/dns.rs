@@ -22,7 +22,7 @@ pub(crate) const LABEL_PATTERN: &str = concat!("^", label_pattern!(), "$");
 
 /// Returns true if `text` is a DNS label, such as the name of a namespace, container or volume.
 #[must_use]
-pub(crate) fn is_label(text: &str) -> bool {
+pub fn is_label(text: &str) -> bool {
     text.len() <= LABEL_LIMIT && is_part(text)
 }
 

@@ -15,6 +15,7 @@ use super::Status;
 use super::server::parse_duration;
 use crate::certs::issue;
 use trainmesh_core::certs::{Schedule, Validity};
+use trainmesh_core::dns;
 use trainmesh_core::objects::secret::{CA_CRT, TLS_CRT, TLS_KEY};
 use trainmesh_core::objects::{SERVICE, WEBHOOK_CONFIGURATION, service_host};
 use trainmesh_core::printable::Printable;
@@ -46,10 +47,10 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct Generate {
     /// Name of the Service that the apiserver calls
-    #[arg(long, value_name = "NAME", default_value = SERVICE)]
+    #[arg(long, value_name = "NAME", default_value = SERVICE, value_parser = parse_label)]
     service: String,
     /// Namespace of the Service
-    #[arg(short, long, default_value = Installation::DEFAULT_NAMESPACE)]
+    #[arg(short, long, default_value = Installation::DEFAULT_NAMESPACE, value_parser = parse_label)]
     namespace: String,
     /// Directory for ca.crt, tls.crt and tls.key; created if it does not exist
     #[arg(short, long, value_name = "DIR")]
@@ -119,6 +120,15 @@ fn generate(arguments: &Generate) -> anyhow::Result<()> {
         writeln!(stderr, "  {}", Printable(step))?;
     }
     Ok(())
+}
+
+/// Parses the name of a Service or a namespace.
+fn parse_label(text: &str) -> Result<String, String> {
+    if dns::is_label(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a name of at most 63 lowercase letters, digits and -".to_owned())
+    }
 }
 
 /// Writes `text` to a temporary file and renames it to `path`, so that no reader sees an incomplete file or a key with

@@ -1,7 +1,7 @@
 //! `trainmesh config validate|schema|show`.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -9,8 +9,8 @@ use anstream::ColorChoice;
 use anyhow::Context as _;
 use clap::Subcommand;
 
-use super::{Status, print_error};
-use trainmesh_core::config::{self, Configuration};
+use super::{Status, print_error, print_note};
+use trainmesh_core::config::{self, Configuration, Problem};
 use trainmesh_core::printable::Printable;
 
 /// Validate, describe and show configurations
@@ -20,8 +20,12 @@ Examples:
   # Report all problems of a configuration, with field and line
   trainmesh config validate my-config.yaml
 
-  # Validate the section config of Helm values
-  trainmesh config validate my-values.yaml
+  # Validate the section config of Helm values, merged from two files
+  trainmesh config validate base.yaml site.yaml
+
+  # Validate the configuration of a rendered chart
+  helm template charts/trainmesh -s templates/configmap.yaml > config.yaml
+  trainmesh config validate config.yaml
 
   # Write the JSON Schema, for an editor
   trainmesh config schema > trainmesh.schema.json
@@ -37,11 +41,12 @@ pub(super) struct Arguments {
 enum Command {
     /// Validate a configuration and report all problems; exits with 0 if it is valid, otherwise with 2
     Validate {
-        /// Configuration, the manifest of its `ConfigMap`, or Helm values; `-` reads standard input
+        /// Configuration, the manifest of its `ConfigMap`, or Helm values; `-` reads standard input. Several files are
+        /// merged as Helm merges values
         #[arg(value_name = "FILE", required_unless_present = "config")]
-        file: Option<PathBuf>,
+        files: Vec<PathBuf>,
         /// Same as FILE
-        #[arg(long, value_name = "FILE", conflicts_with = "file")]
+        #[arg(long, value_name = "FILE", conflicts_with = "files")]
         config: Option<PathBuf>,
     },
     /// Print the JSON Schema of the configuration
@@ -57,10 +62,8 @@ enum Command {
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let mut stdout = io::stdout();
     match &arguments.command {
-        Command::Validate { file, config } => {
-            let Some(path) = file.as_deref().or(config.as_deref()) else { return Ok(Status::Failed) };
-            let Some(configuration) = load(path)? else { return Ok(Status::Failed) };
-            writeln!(stdout, "{}: valid, hash {}", Printable(path.display()), configuration.hash())?;
+        Command::Validate { files, config } => {
+            return validate(config.as_ref().map_or(files.as_slice(), slice::from_ref), &mut stdout);
         }
         Command::Schema => writeln!(stdout, "{:#}", config::schema())?,
         Command::Show { config } => {
@@ -69,6 +72,52 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         }
     }
     Ok(Status::Success)
+}
+
+/// Validates a file, or several files of Helm values as one.
+fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status> {
+    let texts = paths.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let checked: Result<_, Vec<(usize, Problem)>> = match texts.as_slice() {
+        [text] if !config::contains_values(text) => Configuration::parse(text)
+            .map(|configuration| ("valid", "", configuration))
+            .map_err(|problems| problems.into_iter().map(|problem| (0, problem)).collect()),
+        _ => config::parse_values(&texts).map(|values| {
+            let state =
+                if values.has_section { "section config is valid" } else { "no section config, so the defaults apply" };
+            (state, "; Helm checks the other values", values.configuration)
+        }),
+    };
+    match checked {
+        Ok((state, rest, configuration)) => {
+            writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
+            report_host_access(&configuration);
+            Ok(Status::Success)
+        }
+        Err(problems) => {
+            print_problems(
+                problems.iter().map(|(file, problem)| (names.get(*file).map_or("", String::as_str), problem)),
+            );
+            Ok(Status::Failed)
+        }
+    }
+}
+
+/// Prints a note for each custom profile that any opted-in namespace can use to reach the node.
+fn report_host_access(configuration: &Configuration) {
+    let profiles = &configuration.fabric.profiles;
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (name, entry) in profiles.all() {
+        if profiles.is_custom(name) && entry.profile.grants_host_access() && entry.profile.namespaces.is_none() {
+            print_note(
+                &mut stderr,
+                format_args!(
+                    "profile {name} gives pods of every opted-in namespace privileges, host paths or the host network: \
+                     list the namespaces that may use it in `namespaces`"
+                ),
+            );
+        }
+    }
 }
 
 /// Loads the configuration at `path`, or the embedded one. Prints its problems and returns `None` if it is invalid.
@@ -82,6 +131,19 @@ fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
 
 /// Loads the configuration at `path` and its text. Prints its problems and returns `None` if it is invalid.
 pub(super) fn load_with_text(path: &Path) -> anyhow::Result<Option<(Configuration, String)>> {
+    let text = read(path)?;
+    match Configuration::parse(&text) {
+        Ok(configuration) => Ok(Some((configuration, text))),
+        Err(problems) => {
+            let name = path.display().to_string();
+            print_problems(problems.iter().map(|problem| (&*name, problem)));
+            Ok(None)
+        }
+    }
+}
+
+/// Reads a configuration file, or standard input.
+fn read(path: &Path) -> anyhow::Result<String> {
     // One byte more than the limit is enough to reject the text.
     let mut text = String::new();
     let limit = config::MAX_TEXT as u64 + 1;
@@ -91,15 +153,13 @@ pub(super) fn load_with_text(path: &Path) -> anyhow::Result<Option<(Configuratio
         File::open(path).and_then(|file| file.take(limit).read_to_string(&mut text))
     };
     read.with_context(|| format!("could not read the configuration {}", path.display()))?;
-    match Configuration::parse(&text) {
-        Ok(configuration) => Ok(Some((configuration, text))),
-        Err(problems) => {
-            let mut stderr = super::stderr(ColorChoice::Auto);
-            let name = path.display().to_string();
-            for problem in &problems {
-                print_error(&mut stderr, format_args!("{}", config::render(&name, slice::from_ref(problem))));
-            }
-            Ok(None)
-        }
+    Ok(text)
+}
+
+/// Prints problems, each with the name of its file.
+fn print_problems<'a>(problems: impl Iterator<Item = (&'a str, &'a Problem)>) {
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (name, problem) in problems {
+        print_error(&mut stderr, format_args!("{}", config::render(name, slice::from_ref(problem))));
     }
 }

@@ -85,6 +85,10 @@ fn existing_files_are_replaced_only_with_force() {
 
 #[rstest]
 #[case::generate_order(&["certs", "generate", "--out", "nowhere", "--ca-lifetime", "24h"], "is shorter than certificate lifetime")]
+#[case::generate_zero(&["certs", "generate", "--out", "nowhere", "--lifetime", "0s"], "lifetime 0s is out of range")]
+#[case::generate_hours(&["certs", "generate", "--out", "nowhere", "--lifetime", "9000h"], "CA lifetime 8760h is shorter than certificate lifetime 9000h")]
+#[case::generate_namespace(&["certs", "generate", "--out", "nowhere", "-n", "Bad_NS"], "expected a name of at most 63 lowercase letters")]
+#[case::generate_service(&["certs", "generate", "--out", "nowhere", "--service", "a b"], "expected a name of at most 63 lowercase letters")]
 #[case::generate_range(&["certs", "generate", "--out", "nowhere", "--lifetime", "1s"], "out of range: use a value between 12s and")]
 #[case::certificate_without_key(&["webhook", "--tls-cert", "tls.crt"], "--tls-key <FILE>")]
 #[case::key_without_certificate(&["webhook", "--tls-key", "tls.key"], "--tls-cert <FILE>")]

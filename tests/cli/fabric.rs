@@ -35,9 +35,10 @@ fabric:
 ";
 
 /// Examples, by the names of their files without `.yaml`.
-const EXAMPLES: [&str; 7] = [
+const EXAMPLES: [&str; 8] = [
     "coreweave-roce-gb300",
     "gke-tcpxo",
+    "hgx-rails",
     "nebius-ib",
     "oke-hostnet-gb200",
     "oke-hostnet-gb300",

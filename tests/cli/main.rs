@@ -17,6 +17,7 @@ mod certs;
 mod checkpoint_interval;
 mod claims;
 mod commands;
+mod config_validate;
 mod diagnose;
 mod documentation;
 mod fabric;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::duration;
+
 /// Maximum time for all apiservers to observe a new `caBundle`. Their watches take less than a second; five minutes
 /// also cover a broken watch that has not been detected yet.
 const OVERLAP: Duration = Duration::from_mins(5);
@@ -30,10 +32,10 @@ pub struct Schedule {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ScheduleError {
     /// A lifetime is out of range.
-    #[error("lifetime {0:?} is out of range: use a value between {MIN_LIFETIME:?} and 876000h")]
+    #[error("lifetime {} is out of range: use a value between {MIN_LIFETIME:?} and 876000h", text(.0))]
     Range(Duration),
     /// The CA lifetime is shorter than the certificate lifetime, but no certificate outlives its CA.
-    #[error("CA lifetime {ca:?} is shorter than certificate lifetime {certificate:?}: increase the CA lifetime")]
+    #[error("CA lifetime {} is shorter than certificate lifetime {}: increase the CA lifetime", text(.ca), text(.certificate))]
     Order {
         /// Lifetime of the CA.
         ca: Duration,
@@ -65,6 +67,15 @@ impl Schedule {
     #[must_use]
     pub fn resync_interval(&self) -> Duration {
         RESYNC.min(self.certificate_lifetime / LIFETIME_DIVISOR)
+    }
+}
+
+/// Formats a lifetime in hours if it is a whole number of hours, as in the flags' defaults.
+fn text(lifetime: &Duration) -> String {
+    const HOUR: u64 = 3600;
+    match lifetime.as_secs() {
+        seconds @ 1.. if seconds % HOUR == 0 && lifetime.subsec_nanos() == 0 => format!("{}h", seconds / HOUR),
+        _ => duration::format(*lifetime),
     }
 }
 

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
+use super::values::{is_values, read_values};
 use super::{Configuration, Problem, Profile};
 use crate::yaml::{self, DuplicateKeys, Node, Tree, type_name};
 
@@ -16,27 +17,6 @@ pub const MAX_TEXT: usize = 2 << 20;
 /// Advice for a profile in place of a configuration.
 const PROFILE_ADVICE: &str = "a fabric profile, not a configuration: put it into the list fabric.profiles, as \
                        `trainmesh fabric show NAME --as config` does (for Helm: --as values)";
-/// Values of the Helm chart. A file with one of them, and without `apiVersion` and `kind`, is a file of values.
-pub const HELM_VALUES: [&str; 18] = [
-    "adminPort",
-    "certificates",
-    "commonAnnotations",
-    "commonLabels",
-    "config",
-    "controller",
-    "enabled",
-    "execPolicy",
-    "global",
-    "image",
-    "listenAddress",
-    "logging",
-    "metrics",
-    "networkPolicy",
-    "podSecurityContext",
-    "securityContext",
-    "webhook",
-    "workerThreads",
-];
 /// Key of the configuration in the `ConfigMap`.
 pub(super) const CONFIG_MAP_KEY: &str = "config.yaml";
 
@@ -74,8 +54,8 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     if !has_type && root.get("transport").is_some() {
         return Err(bare_profile(root));
     }
-    if !has_type && HELM_VALUES.iter().any(|value| root.get(value).is_some()) {
-        return parse_helm_values(root);
+    if is_values(root) {
+        return read_values(root);
     }
     read_root(root, |fields| {
         fields.require_constant("apiVersion", API_VERSION);
@@ -88,31 +68,6 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
 fn bare_profile(root: Node<'_>) -> Vec<Problem> {
     let advice = Problem { line: None, field: String::new(), message: PROFILE_ADVICE.to_owned() };
     [advice].into_iter().chain(read_root(root, Profile::read).err().into_iter().flatten()).collect()
-}
-
-/// Parses the section `config` of Helm values. The chart's schema validates the others, except for their names.
-fn parse_helm_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
-    let unknown = root.entries().filter(|(key, _)| !HELM_VALUES.contains(key)).map(|(key, entry)| Problem {
-        line: Some(entry.line),
-        field: key.to_owned(),
-        message: "unknown value of the Helm chart; a configuration has apiVersion, kind and the fields below config"
-            .to_owned(),
-    });
-    let mut problems: Vec<Problem> = unknown.collect();
-    let configuration = match root.get("config").filter(|section| !section.value.is_null()) {
-        None => Ok(Configuration::default()),
-        Some(section) => read_root(section, Configuration::read),
-    };
-    problems.extend(configuration.as_ref().err().into_iter().flatten().map(|problem| Problem {
-        line: problem.line,
-        field: format!("config.{}", problem.field),
-        message: problem.message.clone(),
-    }));
-    problems.sort_by_key(|problem| problem.line);
-    configuration
-        .map_err(|_| ())
-        .and_then(|valid| if problems.is_empty() { Ok(valid) } else { Err(()) })
-        .map_err(|()| problems)
 }
 
 fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
@@ -134,7 +89,7 @@ fn parse_config_map(text: &str, root: Node<'_>) -> Result<Configuration, Vec<Pro
     })
 }
 
-fn parse_tree(text: &str) -> Result<Tree, Vec<Problem>> {
+pub(super) fn parse_tree(text: &str) -> Result<Tree, Vec<Problem>> {
     if text.len() > MAX_TEXT {
         let message = format!("exceeds the limit of {} MiB", MAX_TEXT >> 20);
         return Err(vec![Problem { line: None, field: String::new(), message }]);

@@ -153,6 +153,12 @@ impl Profile {
         names.map(ResourceName::as_str).any(|known| known == name)
     }
 
+    /// Returns true if the profile gives containers access to the node: privileges, host paths or the host network.
+    #[must_use]
+    pub fn grants_host_access(&self) -> bool {
+        self.security_context.privileged || !self.volumes.host_paths.is_empty() || self.pod.host_network
+    }
+
     /// Returns true if pods of `namespace` with these `labels` may use the profile.
     #[must_use]
     pub fn allows(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {

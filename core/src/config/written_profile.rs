@@ -15,6 +15,7 @@ pub fn written_profile(text: &str, name: &str) -> Option<String> {
         let inner = root.get("data")?.get(CONFIG_MAP_KEY)?.value.as_str()?;
         return in_configuration(inner, yaml::parse_tree(inner, DuplicateKeys::Reject).ok()?.root(), name);
     }
+    let root = root.get("trainmesh").filter(|_| root.get("kind").is_none()).unwrap_or(root);
     let section = root.get("config").filter(|_| root.get("kind").is_none());
     in_configuration(text, section.unwrap_or(root), name)
 }

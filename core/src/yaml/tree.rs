@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::duplicates::DuplicateKey;
 
@@ -40,6 +40,32 @@ impl Tree {
     /// Returns the duplicate keys.
     pub(crate) fn into_duplicates(self) -> Vec<DuplicateKey> {
         self.duplicates
+    }
+
+    /// Returns an empty mapping.
+    pub(crate) fn empty() -> Self {
+        let lines = Lines { items: vec![Lines::new(1, 1)], ..Lines::default() };
+        Self { value: Value::Object(Map::new()), duplicates: Vec::new(), lines }
+    }
+
+    /// Converts to the value of `key` in a mapping; null if it does not exist.
+    pub(crate) fn into_entry(mut self, key: &str) -> Self {
+        let value = self.value.get_mut(key).map(Value::take).unwrap_or_default();
+        let lines = self.lines.items.first_mut().and_then(|root| root.entries.remove(key));
+        Self { value, lines: Lines { items: lines.into_iter().collect(), ..Lines::default() }, ..self }
+    }
+
+    /// Adds `offset` to every line.
+    pub(crate) fn add_to_lines(&mut self, offset: u64) {
+        self.lines.add(offset);
+    }
+
+    /// Merges the mapping `other` as Helm merges a later file of values: mappings key by key; anything else replaces the
+    /// value. Has no effect if one of the two is not a mapping.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        let (Some(lines), Value::Object(value)) = (self.lines.items.first_mut(), &mut self.value) else { return };
+        let Value::Object(new) = other.value else { return };
+        merge(value, lines, new, other.lines.items.pop().unwrap_or_default());
     }
 
     pub(crate) fn root(&self) -> Node<'_> {
@@ -99,8 +125,35 @@ impl Lines {
         self.entries.get(key).map(|entry| entry.line)
     }
 
+    fn add(&mut self, offset: u64) {
+        self.line += offset;
+        self.start += offset;
+        self.items.iter_mut().chain(self.entries.values_mut()).for_each(|inner| inner.add(offset));
+    }
+
     fn new(line: usize, start: usize) -> Self {
         Self { line: line as u64, start: start as u64, ..Self::default() }
+    }
+}
+
+/// Merges `new` into `value`. Its depth is limited by the parser.
+fn merge(value: &mut Map<String, Value>, lines: &mut Lines, new: Map<String, Value>, mut new_lines: Lines) {
+    let line = lines.line;
+    for (key, item) in new {
+        let item_lines = new_lines.entries.remove(&key);
+        match (value.get_mut(&key), item) {
+            (Some(Value::Object(existing)), Value::Object(item)) => {
+                let inner = lines.entries.entry(key).or_insert_with(|| Lines { line, start: line, ..Lines::default() });
+                merge(existing, inner, item, item_lines.unwrap_or_default());
+            }
+            (_, item) => {
+                match item_lines {
+                    Some(item_lines) => lines.entries.insert(key.clone(), item_lines),
+                    None => lines.entries.remove(&key),
+                };
+                value.insert(key, item);
+            }
+        }
     }
 }
 

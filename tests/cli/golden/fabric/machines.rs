@@ -70,6 +70,7 @@ const EKS: &[(&str, u32)] = &[
 const EXAMPLES: &[(&str, &[ExampleMachine])] = &[
     ("coreweave-roce-gb300", &[("coreweave-roce-gb300", "gb300-4x", 4)]),
     ("gke-tcpxo", &[("gke-tcpxo", "a3-megagpu-8g", 8)]),
+    ("hgx-rails", &[("hgx-rails", "", 8)]),
     ("nebius-ib", &[("nebius-ib", "", 8)]),
     (
         "oke-hostnet-gb200",

@@ -1,0 +1,188 @@
+//! Values of the Helm chart: the section `config` of one file, or of several files that Helm merges.
+
+use super::document::parse_tree;
+use super::fields::{Section as _, read_root};
+use super::{Configuration, Problem};
+use crate::yaml::{Node, Tree};
+
+/// Values of the Helm chart. A file with one of them, and without `apiVersion` and `kind`, is a file of values.
+pub const HELM_VALUES: [&str; 18] = [
+    "adminPort",
+    "certificates",
+    "commonAnnotations",
+    "commonLabels",
+    "config",
+    "controller",
+    "enabled",
+    "execPolicy",
+    "global",
+    "image",
+    "listenAddress",
+    "logging",
+    "metrics",
+    "networkPolicy",
+    "podSecurityContext",
+    "securityContext",
+    "webhook",
+    "workerThreads",
+];
+/// Name of the chart: the key of its values in those of a parent chart.
+const CHART: &str = "trainmesh";
+/// Bits of a line of merged files below the index of the file. A text of 2 MiB has fewer than 2^32 lines.
+const LINE_BITS: u32 = 32;
+
+/// The configuration in files of values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Values {
+    /// Configuration.
+    pub configuration: Configuration,
+    /// True if a file has the section `config`.
+    pub has_section: bool,
+}
+
+/// Returns true if `text` consists of values of the chart, or of a chart that contains it. An empty mapping counts.
+#[must_use]
+pub fn contains_values(text: &str) -> bool {
+    parse_tree(text).is_ok_and(|tree| is_values(tree.root()) || is_empty(&tree))
+}
+
+/// Parses the section `config` of `texts`, merged as Helm merges files of values: mappings key by key, while a later list
+/// replaces the earlier one.
+///
+/// # Errors
+/// Returns all problems, each with the index of its text.
+pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
+    let mut problems = Vec::new();
+    let mut merged = Tree::empty();
+    for (index, text) in texts.iter().enumerate() {
+        match values_of(text) {
+            Ok(mut tree) => {
+                tree.add_to_lines((index as u64) << LINE_BITS);
+                merged.merge(tree);
+            }
+            Err(found) => problems.extend(found.into_iter().map(|problem| (index, problem))),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let has_section = section(merged.root()).is_some();
+    let configuration =
+        read_values(merged.root()).map_err(|found| found.into_iter().map(in_file).collect::<Vec<_>>())?;
+    Ok(Values { configuration, has_section })
+}
+
+/// Returns true if `root` consists of values of the chart, or of a chart that contains it.
+pub(super) fn is_values(root: Node<'_>) -> bool {
+    let has_type = ["apiVersion", "kind"].iter().any(|field| root.get(field).is_some());
+    !has_type && (root.get(CHART).is_some() || HELM_VALUES.iter().any(|value| root.get(value).is_some()))
+}
+
+/// Parses the section `config` of values. The chart's schema validates the others, except for their names.
+pub(super) fn read_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
+    let (values, prefix) = root.get(CHART).map_or((root, ""), |values| (values, "trainmesh."));
+    let unknown = values.entries().filter(|(key, _)| !HELM_VALUES.contains(key)).map(|(key, entry)| Problem {
+        line: Some(entry.line),
+        field: format!("{prefix}{key}"),
+        message: "unknown value of the Helm chart; a configuration has apiVersion, kind and the fields below config"
+            .to_owned(),
+    });
+    let mut problems: Vec<Problem> = unknown.collect();
+    let configuration = match section(values) {
+        None => Ok(Configuration::default()),
+        Some(section) => read_root(section, Configuration::read),
+    };
+    problems.extend(configuration.as_ref().err().into_iter().flatten().map(|problem| Problem {
+        line: problem.line,
+        field: format!("{prefix}config.{}", problem.field),
+        message: problem.message.clone(),
+    }));
+    problems.sort_by_key(|problem| problem.line);
+    match configuration {
+        Ok(valid) if problems.is_empty() => Ok(valid),
+        _ => Err(problems),
+    }
+}
+
+/// Returns the section `config` of values.
+fn section(values: Node<'_>) -> Option<Node<'_>> {
+    values.get("config").filter(|section| !section.value.is_null())
+}
+
+/// Returns the values of the chart in `text`.
+fn values_of(text: &str) -> Result<Tree, Vec<Problem>> {
+    let tree = parse_tree(text)?;
+    if tree.root().get(CHART).is_some_and(|values| values.value.is_object()) {
+        return Ok(tree.into_entry(CHART));
+    }
+    if !is_values(tree.root()) && !is_empty(&tree) {
+        let message = "expected Helm values, because several files are merged as Helm merges values".to_owned();
+        return Err(vec![Problem { line: None, field: String::new(), message }]);
+    }
+    Ok(tree)
+}
+
+/// Returns true for a text without values. Helm accepts it.
+fn is_empty(tree: &Tree) -> bool {
+    let value = tree.root().value;
+    value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// Splits the line of a problem in merged files.
+fn in_file(problem: Problem) -> (usize, Problem) {
+    let line = problem.line.unwrap_or_default();
+    let index = usize::try_from(line >> LINE_BITS).unwrap_or_default();
+    (index, Problem { line: problem.line.map(|line| line & ((1 << LINE_BITS) - 1)), ..problem })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const PROFILE: &str = "config: {fabric: {profiles: [{name: mine, transport: ib}]}}\n";
+
+    #[rstest]
+    #[case::later_file_wins(&["config: {mesh: {hold: true}}", "config: {mesh: {hold: false}}"], Ok(false))]
+    #[case::key_by_key(&["config: {mesh: {hold: false}}", "config: {fabric: {enabled: false}}"], Ok(false))]
+    #[case::null_selects_the_default(&["config: {mesh: {hold: false}}", "config: {mesh: {hold: null}}"], Ok(true))]
+    #[case::profile_of_another_file(&[PROFILE, "config: {mesh: {hold: false}, fabric: {default: mine}}"], Ok(false))]
+    #[case::a_list_replaces(&[PROFILE, "config: {fabric: {default: mine, profiles: []}}"], Err(&["1:1: config.fabric.default"][..]))]
+    #[case::of_a_parent_chart(&["trainmesh: {config: {mesh: {hold: false}}}\nother: 1", "webhook: {replicas: 3}"], Ok(false))]
+    #[case::empty_files(&["", "{}", "# later"], Ok(true))]
+    #[case::lines_of_each_file(&["config:\n  mesh:\n    hold: 1", "\nconfig:\n  mesh:\n    traffic: 1\nconfg: {}"], Err(&["0:3: config.mesh.hold", "1:4: config.mesh.traffic", "1:5: confg"][..]))]
+    #[case::replaced_problem(&["config: {mesh: {hold: 1}}", "config: {mesh: {hold: true}}"], Ok(true))]
+    #[case::a_section_replaces_a_value(&["config: 1", "config: {mesh: {hold: 1}}"], Err(&["1:1: config.mesh.hold"][..]))]
+    #[case::not_values(&["config: {}", "apiVersion: config.trainmesh.dev/v1alpha1"], Err(&["1: "][..]))]
+    #[case::syntax(&["config: {}", "\nconfig: ["], Err(&["1:2: "][..]))]
+    fn merges_as_helm_does(#[case] texts: &[&str], #[case] expected: Result<bool, &[&str]>) {
+        let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        let found = parse_values(&texts).map(|values| values.configuration.mesh.hold).map_err(|problems| {
+            let text = |(file, problem): &(usize, Problem)| match problem.line {
+                Some(line) => format!("{file}:{line}: {}", problem.field),
+                None => format!("{file}: {}", problem.field),
+            };
+            problems.iter().map(text).collect::<Vec<_>>()
+        });
+        assert_eq!(found, expected.map_err(|all| all.iter().map(|text| (*text).to_owned()).collect()));
+    }
+
+    #[rstest]
+    #[case::section("config: {}", true)]
+    #[case::other_value("webhook: {}", true)]
+    #[case::parent_chart("trainmesh: {}\nother: {}", true)]
+    #[case::empty("{}", true)]
+    #[case::configuration("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration", false)]
+    #[case::neither("mesh: {}", false)]
+    fn recognizes_values(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(contains_values(text), expected);
+    }
+
+    #[test]
+    fn fields_of_a_parent_chart_have_its_key() {
+        let problems = Configuration::parse("trainmesh:\n  config: {mesh: {hold: 1}}\n  confg: {}\n").unwrap_err();
+        let fields: Vec<&str> = problems.iter().map(|problem| &*problem.field).collect();
+        assert_eq!(fields, ["trainmesh.config.mesh.hold", "trainmesh.confg"]);
+    }
+}

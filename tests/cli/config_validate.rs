@@ -1,0 +1,38 @@
+//! `trainmesh config validate` of Helm values: what was checked, and several files.
+
+use std::fs;
+
+use rstest::rstest;
+use trainmesh_testing::cli::trainmesh;
+
+const PRIVILEGED: &str =
+    "config: {fabric: {profiles: [{name: mine, transport: ib, securityContext: {privileged: true}}]}}\n";
+const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, securityContext: {privileged: true}, \
+                       namespaces: {names: [a]}}]}}\n";
+
+#[rstest]
+#[case::section(&["config: {mesh: {hold: false}}"], 0, ": section config is valid, hash ", "")]
+#[case::other_values(&["webhook: {replica: 3}"], 0, "; Helm checks the other values\n", "")]
+#[case::no_section(&["webhook: {replicas: 3}"], 0, "0.yaml: no section config, so the defaults apply, hash ", "")]
+#[case::empty(&["{}"], 0, "no section config, so the defaults apply", "")]
+#[case::configuration(&["apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration"], 0, "0.yaml: valid, hash ", "")]
+#[case::base_and_site(&[LIMITED, "config: {fabric: {default: mine}}"], 0, "0.yaml, ", "")]
+#[case::site_alone(&["config: {fabric: {default: mine}}"], 2, "", "0.yaml:1: config.fabric.default")]
+#[case::file_of_each_problem(&["config: {mesh: {hold: 1}}", "\nconfig: {mesh: {enabled: 1}}"], 2, "", "1.yaml:2: config.mesh.enabled")]
+#[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
+#[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
+#[case::limited(&[LIMITED], 0, "is valid", "")]
+fn reports_what_was_checked(#[case] texts: &[&str], #[case] code: i32, #[case] stdout: &str, #[case] stderr: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |(index, text): (usize, &&str)| {
+        let path = folder.path().join(format!("{index}.yaml"));
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let files: Vec<String> = texts.iter().enumerate().map(write).collect();
+    let arguments: Vec<&str> = ["config", "validate"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let run = trainmesh(&arguments, "");
+    assert_eq!(run.code, Some(code), "{run:#?}");
+    assert!(run.stdout.contains(stdout) && run.stderr.contains(stderr), "{run:#?}");
+    assert_eq!(run.stderr.is_empty(), stderr.is_empty(), "{run:#?}");
+}
