@@ -5,6 +5,7 @@
 mod classes;
 mod containers;
 mod custom_profiles;
+mod named_templates;
 
 use std::collections::BTreeMap;
 

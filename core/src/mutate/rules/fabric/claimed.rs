@@ -1,5 +1,6 @@
 //! Devices that the pod's claims provide (dynamic resource allocation).
 
+use super::dra::claims_of_target;
 use super::planner::Planner;
 use super::resources::Problem;
 use super::target::{TargetContainer, Uncertainty};
@@ -133,7 +134,7 @@ fn named_adapters(planner: &Planner<'_>, target: &TargetContainer<'_>) -> Option
         may_be_adapter && !devices.is_admin && !devices.class.is_empty()
     };
     let mut found: Option<ClaimedAdapters> = None;
-    for claim in &planner.profile.dra.claims {
+    for claim in claims_of_target(planner, target) {
         let template = claim.resource_claim_template_name.as_str();
         let is_claimed = |claim: &PodClaim<'_>| claim.source == ClaimSource::Template(template);
         let is_used = |claim: &PodClaim<'_>| is_claimed(claim) && claim.is_used_by(target.container);

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use super::claimed::{ClaimedAdapters, ENABLE, claimed_adapters, suits};
 use super::planner::Planner;
 use super::resources::Problem;
+use super::target::TargetContainer;
 use crate::config::profile::Claim;
-use crate::dra::{ClaimSource, ClaimUncertainty, ClaimedDevices, DeviceKind, PodClaim};
+use crate::dra::{ClaimSource, ClaimUncertainty, ClaimedDevices, Count, DeviceKind, PodClaim, template_devices};
 use crate::mutate::plan::spec_path;
 use crate::pod::Container;
 
@@ -16,17 +17,76 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
     if profile.dra.claims.is_empty() || foreign_claim(planner).is_some() || plan_claimed(planner) {
         return;
     }
-    for claim in &profile.dra.claims {
-        let template = claim.resource_claim_template_name.as_str();
-        if planner.cluster.claims.is_missing_template(template) {
-            // The pod would stay pending.
-            planner.add_guard_conflict(format!("no ResourceClaimTemplate {template} in the namespace"), "create it");
-            continue;
-        }
-        if let Some(name) = plan_pod_claim(planner, claim) {
-            plan_container_claims(planner, &name, template);
-        }
+    if planner.claims.is_truncated() {
+        let cause = ClaimUncertainty::TooManyClaims;
+        planner.add_conflict(cause.to_string(), cause.fix());
+        return;
     }
+    // One template of the list suffices: another would add a second set of devices.
+    let own: Vec<&Claim> = profile.dra.claims.iter().filter(|claim| is_claimed(planner, claim)).collect();
+    let without: Vec<usize> = (0..planner.targets.len())
+        .filter(|index| !own.iter().any(|claim| planner.targets.get(*index).is_some_and(|it| uses(planner, it, claim))))
+        .collect();
+    match own.first() {
+        Some(claim) => plan_claim(planner, claim, &without),
+        None => profile.dra.claims.iter().for_each(|claim| plan_claim(planner, claim, &without)),
+    }
+}
+
+/// Returns the claims of the profile that `target` has, or gets by [`plan`].
+pub(super) fn claims_of_target<'a>(planner: &Planner<'a>, target: &TargetContainer<'_>) -> Vec<&'a Claim> {
+    let all = &planner.profile.dra.claims;
+    let used: Vec<&Claim> = all.iter().filter(|claim| uses(planner, target, claim)).collect();
+    if !used.is_empty() {
+        return used;
+    }
+    match all.iter().find(|claim| is_claimed(planner, claim)) {
+        Some(claim) => vec![claim],
+        None => all.iter().collect(),
+    }
+}
+
+/// Returns true if the pod has a claim from the template of `claim`.
+fn is_claimed(planner: &Planner<'_>, claim: &Claim) -> bool {
+    planner.claims.claims().iter().any(|own| is_from(own, claim))
+}
+
+/// Returns true if `target` refers to a claim from the template of `claim`.
+fn uses(planner: &Planner<'_>, target: &TargetContainer<'_>, claim: &Claim) -> bool {
+    planner.claims.claims().iter().any(|own| is_from(own, claim) && own.is_used_by(target.container))
+}
+
+fn is_from(own: &PodClaim<'_>, claim: &Claim) -> bool {
+    own.source == ClaimSource::Template(claim.resource_claim_template_name.as_str())
+}
+
+/// Plans `claim` of the profile for the targets at the indexes `without`.
+fn plan_claim(planner: &mut Planner<'_>, claim: &Claim, without: &[usize]) {
+    let template = claim.resource_claim_template_name.as_str();
+    if planner.cluster.claims.is_missing_template(template) {
+        // The pod would stay pending.
+        planner.add_guard_conflict(format!("no ResourceClaimTemplate {template} in the namespace"), "create it");
+        return;
+    }
+    if let Some(problem) = second_accelerators(planner, template, without) {
+        planner.add_conflict(problem, "claim it instead");
+        return;
+    }
+    if let Some(name) = plan_pod_claim(planner, claim) {
+        plan_container_claims(planner, &name, template, without);
+    }
+}
+
+/// Returns the problem if `template` also provides accelerators: every target has its own, and no node has both sets.
+fn second_accelerators(planner: &Planner<'_>, template: &str, without: &[usize]) -> Option<String> {
+    let target = planner.targets.get(*without.first()?)?;
+    let is_accelerator =
+        |devices: &ClaimedDevices<'_>| !devices.is_admin && devices.kind.is_some_and(DeviceKind::is_accelerator);
+    let devices = template_devices(planner.cluster.claims, template).into_iter().find(is_accelerator)?;
+    let ClaimedDevices { class, count, .. } = devices;
+    let (name, gpus) = (target.container.name(), target.gpus);
+    let noun = if gpus == Count::exactly(1) { "accelerator" } else { "accelerators" };
+    Some(format!("template {template} would add {count} {class} to {gpus} {noun} of {name}"))
 }
 
 /// Reports claims of other devices. This is the first conflict to report: without it, the others would lead to a second
@@ -142,18 +202,10 @@ fn plan_pod_claim(planner: &mut Planner<'_>, claim: &Claim) -> Option<String> {
     Some(name.to_owned())
 }
 
-fn plan_container_claims(planner: &mut Planner<'_>, name: &str, template: &str) {
-    let mut missing = Vec::new();
-    for (index, target) in planner.targets.iter().enumerate() {
-        let claims = target.container.raw().get("resources").and_then(|resources| resources.get("claims")?.as_array());
-        let claimed = |claim: &Value| claim.get("name").and_then(Value::as_str) == Some(name);
-        if !claims.is_some_and(|claims| claims.iter().any(claimed)) {
-            missing.push(index);
-        }
-    }
-    if !missing.is_empty() {
-        planner.append(&missing, ["resources", "claims"], json!({"name": name}));
-        let suffix = planner.container_suffix(&missing);
+fn plan_container_claims(planner: &mut Planner<'_>, name: &str, template: &str, without: &[usize]) {
+    if !without.is_empty() {
+        planner.append(without, ["resources", "claims"], json!({"name": name}));
+        let suffix = planner.container_suffix(without);
         planner.note_added(format!("claim {name} (template {template}){suffix}"));
     }
 }

@@ -53,7 +53,14 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
                     planner.note_kept(format!("image of container {name}"));
                 }
             }
-            Some(_) => planner.add_conflict(format!("container {name} is not a native sidecar"), "rename or remove it"),
+            Some(own) => {
+                // Under another name, it would run beside the sidecar of the profile.
+                let fix = match own.kind {
+                    ContainerKind::Init => "set restartPolicy: Always, or remove it",
+                    _ => "remove it or move it to initContainers",
+                };
+                planner.add_conflict(format!("container {name} is not a native sidecar"), fix);
+            }
         }
     }
 }
