@@ -9,7 +9,7 @@ use anstream::ColorChoice;
 use anyhow::Context as _;
 use clap::Subcommand;
 
-use super::{Status, print_error, print_note};
+use super::{Status, print_error, print_note, print_warning};
 use trainmesh_core::config::{self, Configuration, Problem};
 use trainmesh_core::printable::Printable;
 
@@ -91,6 +91,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
     match checked {
         Ok((state, rest, configuration)) => {
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
+            report_replaced_profiles(&configuration);
             report_host_access(&configuration);
             Ok(Status::Success)
         }
@@ -100,6 +101,20 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             );
             Ok(Status::Failed)
         }
+    }
+}
+
+/// Prints a warning for each profile that replaces a built-in one.
+fn report_replaced_profiles(configuration: &Configuration) {
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for name in configuration.fabric.profiles.replaced() {
+        print_warning(
+            &mut stderr,
+            format_args!(
+                "profile {name} replaces the built-in profile of this name for all pods that select it: to keep both, change \
+                 its name"
+            ),
+        );
     }
 }
 

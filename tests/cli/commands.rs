@@ -198,6 +198,21 @@ fn configuration_errors_are_reported_all_at_once() {
     assert_eq!(trainmesh(&["config", "validate", "config/default.yaml"], "").code, Some(0));
 }
 
+#[rstest]
+#[case::built_in(
+    "ib-shared",
+    "warning: profile ib-shared replaces the built-in profile of this name for all pods that select it"
+)]
+#[case::own("my-ib", "")]
+fn a_profile_that_replaces_a_built_in_one_is_reported(#[case] name: &str, #[case] warning: &str) {
+    let text = format!(
+        "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\nfabric: {{profiles: [{{name: {name}, transport: ib}}]}}\n"
+    );
+    let run = trainmesh(&["config", "validate", "-"], &text);
+    assert_exit(&run, 0, &["valid, hash"], warning);
+    assert_eq!(run.stderr.is_empty(), warning.is_empty(), "{run:#?}");
+}
+
 #[test]
 fn color_can_be_forced() {
     let run = trainmesh(&["preview", "-f", "-", "--color", "always"], POD);

@@ -103,6 +103,11 @@ impl Profiles {
         self.0.get(name).or_else(|| builtin_profiles().0.get(name))
     }
 
+    /// Returns the names of the profiles that replace a built-in one.
+    pub fn replaced(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str).filter(|name| builtin_profiles().0.contains_key(*name))
+    }
+
     /// Returns all profiles, including the built-in ones, sorted by name.
     #[must_use]
     pub fn all(&self) -> BTreeMap<&str, &ProfileEntry> {
