@@ -46,8 +46,8 @@ pub use page::reference_page;
 pub(crate) use role_fabrics::DecidedRole;
 pub use sink::severity_letter;
 pub use table::{
-    CAPTURED_TRAFFIC, Check, Example, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_FIELDS, checks,
-    find_check,
+    CAPTURED_TRAFFIC, Check, Example, MIXED_FABRICS, OWN_KEYS, REFUSED_RULES, RUNNING_SIDECARS, UNKNOWN_CLAIMS,
+    UNKNOWN_FIELDS, checks, find_check,
 };
 
 use claims::{has_adapter, read_claims};
@@ -128,6 +128,11 @@ pub(crate) fn namespace_labels_without_effect(labels: &BTreeMap<String, String>,
 /// Runs FP049 alone, for a pod as its owner creates it: the apiserver has dropped unknown fields before a review.
 pub(crate) fn unknown_fields(pod: Pod<'_>, settings: &LintSettings) -> Vec<Finding> {
     run_alone(UNKNOWN_FIELDS, settings, |findings| fields::check(pod, findings))
+}
+
+/// Runs FP051 alone, for a pod as its owner creates it.
+pub(crate) fn unknown_claims(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
+    run_alone(UNKNOWN_CLAIMS, settings, |findings| claims::check_unknown(input, findings))
 }
 
 /// Runs FP031 alone, for the roles of a manifest.

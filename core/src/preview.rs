@@ -1,7 +1,9 @@
 //! Previews the webhook: runs its engine on the pods that the operator of a manifest would create.
 
 mod causes;
+mod decide;
 mod difference;
+mod duplicates;
 mod hints;
 mod invalid_field;
 mod live;
@@ -15,7 +17,7 @@ mod summary;
 mod unknown_fields;
 mod unknown_kind;
 
-use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -31,12 +33,11 @@ pub use summary::Summary;
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
-use crate::finding::Finding;
-use crate::lint::{DecidedRole, JobContext, LintInput, NAMESPACE_FIELD, OWN_KEYS, lint, mixed_fabrics, unknown_fields};
+use crate::lint::{DecidedRole, JobContext, mixed_fabrics, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
-use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
+use crate::mutate::Outcome;
 use crate::pod::Pod;
-use crate::scope::{Installation, Mode};
+use crate::scope::Installation;
 use crate::workload::{self, Fidelity, Manifest, RenderError, RolePod, SOLE_ROLE};
 
 /// Note about pods of a kind that is not supported.
@@ -114,6 +115,13 @@ impl Preview {
         &self.context
     }
 
+    /// Takes the warnings about `document` as a whole: those about its text, and that it replaces another object of the input.
+    pub fn take_warnings(&self, document: &mut Document) -> Vec<DocumentWarning> {
+        let mut warnings = mem::take(&mut document.warnings);
+        warnings.extend(self.context.duplicate(document).cloned());
+        warnings
+    }
+
     /// Previews the pods of `document`.
     pub fn document(&self, document: &Document) -> Result<DocumentPreview, RenderError> {
         let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -166,70 +174,6 @@ impl Preview {
         let mut warnings = misplaced::warnings(document, kind, &namespace, &reports);
         warnings.extend(unknown_fields::warnings(document, kind, &namespace, self.context.runtimes().stock));
         DocumentPreview::Pods { reports, notes, warnings }
-    }
-
-    /// Returns the lint findings for the pod of `report`: for the patched pod if a fabric profile applies, else for the
-    /// original.
-    #[must_use]
-    pub fn lint(&self, report: &PodReport) -> Vec<Finding> {
-        let (config, config_hash) = (&self.config, self.config_hash.as_str());
-        let (namespace, labels) = (report.namespace.as_str(), self.context.labels(&report.namespace));
-        let (mode, replicas) = (Mode::Enabled, report.replicas);
-        let labels_assumed = self.context.is_assumed(namespace);
-        let cluster = self.facts.view(namespace, None);
-        let snapshot = Snapshot {
-            mode,
-            namespace,
-            namespace_labels: labels,
-            labels_assumed,
-            config,
-            config_hash,
-            replicas,
-            cluster,
-        };
-        let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
-        let after = lint_input(original, patched, &snapshot);
-        let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
-        let compute_domains = self.context.compute_domains(namespace);
-        let rules = &report.rules;
-        let invalid: Vec<(String, String)> =
-            report.invalid.iter().map(|field| (field.pointer.clone(), field.problem())).collect();
-        let (generic, role) = (report.generic, Some(report.role.as_str()));
-        let input =
-            LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, role, ..input };
-        let mut findings = lint(&input, &config.fabric.lint);
-        // A warning about the Namespace document already reports them.
-        if self.context.has_namespace(namespace) {
-            findings.retain(|finding| finding.code != OWN_KEYS.code() || finding.subject != NAMESPACE_FIELD);
-        }
-        findings
-    }
-
-    fn outcome(&self, role: &RolePod, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
-        let pod = Pod::new(&role.pod);
-        match self.installation.pod_mode(pod, namespace, labels) {
-            Err(exclusion) => excluded(pod, exclusion, labels, &self.config.fabric.lint),
-            Ok(mode) => {
-                let (config, config_hash) = (&self.config, self.config_hash.as_str());
-                let replicas = role.replicas;
-                let labels_assumed = self.context.is_assumed(namespace);
-                // The pods belong to a new job.
-                let cluster = self.facts.view(namespace, None);
-                mutate(
-                    &role.pod,
-                    &Snapshot {
-                        mode,
-                        namespace,
-                        namespace_labels: labels,
-                        labels_assumed,
-                        config,
-                        config_hash,
-                        replicas,
-                        cluster,
-                    },
-                )
-            }
-        }
     }
 }
 

@@ -6,7 +6,6 @@ mod text;
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::mem;
 
 use anstream::ColorChoice;
 use clap::ValueEnum;
@@ -146,7 +145,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 fn lint(inputs: &Inputs, preview: &Preview, verbose: bool, stderr: &mut impl Write) -> LintReport {
     let mut lint_report = LintReport::default();
     for mut document in inputs.documents() {
-        lint_report.warnings.extend(document.iter_mut().flat_map(|document| mem::take(&mut document.warnings)));
+        lint_report.warnings.extend(document.iter_mut().flat_map(|document| preview.take_warnings(document)));
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
             previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))

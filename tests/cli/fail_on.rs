@@ -17,6 +17,19 @@ fn job(job: &str, pod: &str, container: &str) -> String {
     )
 }
 
+/// A Job that claims devices from a template, and the template with these requests, if any.
+fn claiming(requests: &str) -> String {
+    let pod = "      resourceClaims: [{name: gpus, resourceClaimTemplateName: node}]\n";
+    let job = job("", pod, "        resources: {claims: [{name: gpus}]}\n");
+    if requests.is_empty() {
+        return job;
+    }
+    format!(
+        "{job}---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {{name: node}}\nspec: {{spec: {{devices: \
+         {{requests: [{requests}]}}}}}}\n"
+    )
+}
+
 /// A Namespace with these labels beside the opt-in, and a pod in it, in this order or the reverse.
 fn in_namespace(labels: &str, pod_first: bool) -> String {
     let namespace = format!(
@@ -95,6 +108,23 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
     &["--namespace-labels", "trainmesh.dev/inject=enabled,istio-injection=enabled,trainmesh.dev/fabric=tpc"],
     &[CHANGED, ("refused", "UnknownFabric"), ("unknown", "UnknownFabric"), ("warning", "tpc")]
 )]
+#[case::unknown_template(
+    &claiming(""), &["--fabric", "eks-efa"],
+    &[CHANGED, ("unknown", "stdin:12: Job default/a: FP051: container train: template node"), ("warning", "template node")]
+)]
+#[case::unknown_class(
+    &claiming("{name: gpu, exactly: {deviceClassName: gpu.nvida.com, count: 8}}"), &["--fabric", "eks-efa"],
+    &[CHANGED, ("unknown", "FP051: container train: class gpu.nvida.com in template node is unknown"), ("warning", "gpu.nvida.com")]
+)]
+#[case::unknown_request(
+    &claiming("{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 8}}").replace("[{name: gpus}]}", "[{name: gpus, request: gpuu}]}"),
+    &["--fabric", "eks-efa"],
+    &[CHANGED, ("unknown", "FP051: container train: template node lacks a request that the container refers to"), ("warning", "")]
+)]
+#[case::known_template(
+    &claiming("{name: gpu, exactly: {deviceClassName: gpu.nvidia.com, count: 1}}"), &["--fabric", "ib-shared"], &[CHANGED]
+)]
+#[case::unknown_template_without_a_profile(&claiming(""), &[], &[CHANGED])]
 #[case::duplicate_key(&job("  suspend: true\n  suspend: false\n", "", ""), &[], &[CHANGED, ("warning", "is already set on line 5")])]
 #[case::unsupported_kind(
     "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: w}\nspec: {templates: [{name: t, container: {image: i, resources: \

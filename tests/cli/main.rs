@@ -20,6 +20,7 @@ mod commands;
 mod config_validate;
 mod diagnose;
 mod documentation;
+mod duplicates;
 mod fabric;
 mod fail_on;
 mod generic;

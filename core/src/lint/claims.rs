@@ -1,4 +1,4 @@
-//! Devices from dynamic resource allocation: those of a container, and FP048.
+//! Devices from dynamic resource allocation: those of a container, FP048 and FP051.
 
 use super::LintInput;
 use super::context::CheckContext;
@@ -6,6 +6,7 @@ use super::rdma;
 use super::sink::FindingSink;
 use crate::config::Profile;
 use crate::dra::{ClaimSource, ClaimView, Count, DeviceKind, PodClaim, PodClaims};
+use crate::finding::Severity;
 use crate::pod::{Container, Pod};
 use crate::quantity::whole_units;
 
@@ -94,6 +95,31 @@ pub(super) fn shared_accelerators(context: &CheckContext<'_>, findings: &mut Fin
             let noun = if count == Count::exactly(1) { "accelerator" } else { "accelerators" };
             let message = format!("{}: {pods} share {count} {noun} by claim {name}", container.display_name());
             findings.push(container.pointer("/resources/claims"), message);
+        }
+    }
+}
+
+/// FP051: a claim, class or request that does not show which devices it provides.
+pub(super) fn unknown(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    check_unknown(context.input, findings);
+}
+
+/// Runs FP051 without a [`CheckContext`], for the pod as its owner creates it: the templates of a profile are its own.
+pub(super) fn check_unknown(input: &LintInput<'_>, findings: &mut FindingSink<'_>) {
+    // Only a profile depends on the devices.
+    if input.profile.is_none() {
+        return;
+    }
+    let claims = read_claims(input.original, input.profile, input.cluster.claims);
+    for container in input.original.containers() {
+        if let Some(unknown) = claims.uncertainty(container, |_| false) {
+            let field = format!("/spec/{}/{}/resources/claims", container.kind.spec_list(), container.index);
+            findings.push_with_fix(
+                Severity::Warning,
+                field,
+                format!("container {}: {unknown}", container.name()),
+                unknown.fix(),
+            );
         }
     }
 }

@@ -67,6 +67,9 @@ pub const UNKNOWN_FIELDS: CheckId = CheckId::new(49);
 /// The check that reports what the rule `termination.managed` warns about.
 pub const RUNNING_SIDECARS: CheckId = CheckId::new(50);
 
+/// The check that the webhook skips, because the rule `fabric` warns about unknown claims.
+pub const UNKNOWN_CLAIMS: CheckId = CheckId::new(51);
+
 /// All checks, grouped by topic.
 pub(super) static TOPICS: [&[Check]; 14] = [
     values::CHECKS,

@@ -11,10 +11,10 @@ use crate::pod::{Pod, predict_injection};
 use crate::scope::Mode;
 use crate::workload;
 
-/// Checks that do not run in admission. The rules themselves report the first three as warnings, the first one for every
+/// Checks that do not run in admission. The rules themselves report the first four as warnings, the first one for every
 /// training pod; and before a review, the apiserver has dropped unknown fields.
-const NOT_SELECTED: [CheckId; 4] =
-    [lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES, lint::RUNNING_SIDECARS, lint::UNKNOWN_FIELDS];
+const NOT_SELECTED: [CheckId; 5] =
+    [lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES, lint::RUNNING_SIDECARS, lint::UNKNOWN_CLAIMS, lint::UNKNOWN_FIELDS];
 
 /// Lints the patched pod `after`, or `pod` if there is no patch. If fabrics are disabled or the pod does not use one,
 /// only the labels and annotations of trainmesh are checked.

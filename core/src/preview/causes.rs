@@ -4,7 +4,7 @@
 use super::PodReport;
 use crate::config::CheckId;
 use crate::finding::Finding;
-use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_FIELDS};
+use crate::lint::{NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS};
 use crate::manifest::DocumentWarning;
 use crate::mutate::{Reason, RuleOutcome, Verdict};
 use crate::preview::InvalidField;
@@ -39,7 +39,7 @@ pub enum Cause<'a> {
 }
 
 /// Checks whose findings name something that does not exist.
-const UNKNOWN: [CheckId; 2] = [OWN_KEYS, UNKNOWN_FIELDS];
+const UNKNOWN: [CheckId; 3] = [OWN_KEYS, UNKNOWN_CLAIMS, UNKNOWN_FIELDS];
 /// Checks whose findings are warnings, although the webhook does not return them.
 const WARNINGS: [CheckId; 1] = [UNKNOWN_FIELDS];
 

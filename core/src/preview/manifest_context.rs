@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::duplicates::Duplicates;
 use crate::dra::{ClaimFacts, ClaimObjects, GROUP};
 use crate::fabric::{COMPUTE_DOMAIN_GROUP, ComputeDomain};
-use crate::manifest::Document;
+use crate::manifest::{Document, DocumentWarning};
 use crate::workload::{CLUSTER_RUNTIME, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP};
 use crate::{keys, scope};
 
@@ -36,6 +37,7 @@ pub struct ManifestContext {
     compute_domains: BTreeMap<String, Vec<ComputeDomain>>,
     /// Claims, templates and device classes.
     claims: ClaimObjects,
+    duplicates: Duplicates,
     /// Labels that are added to every namespace.
     extra_labels: BTreeMap<String, String>,
 }
@@ -53,6 +55,7 @@ impl ManifestContext {
             runtimes: Runtimes::default(),
             compute_domains: BTreeMap::new(),
             claims: ClaimObjects::default(),
+            duplicates: Duplicates::default(),
             extra_labels: BTreeMap::new(),
         }
     }
@@ -68,11 +71,16 @@ impl ManifestContext {
         self
     }
 
-    /// Adds `document` if it is one of [`CONTEXT_KINDS`]. `namespace` is the namespace of documents without one.
+    /// Adds `document` if it is one of [`CONTEXT_KINDS`]. `namespace` is the namespace of documents without one. Of several
+    /// documents with the same object, the last one counts.
     pub fn add(&mut self, document: &Document, namespace: &str) {
         let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
         let Some(name) = text("/metadata/name") else { return };
         let group = text("/apiVersion").and_then(|version| version.split_once('/')).map(|(group, _)| group);
+        if let Some(kind) = text("/kind").filter(|kind| self.is_exclusive(group, kind)) {
+            let namespace = text("/metadata/namespace").unwrap_or(namespace);
+            self.duplicates.add(document, kind, namespace, name);
+        }
         match (group, text("/kind")) {
             (None, Some("Namespace")) => {
                 self.set_labels(name.to_owned(), labels(&document.value));
@@ -91,6 +99,21 @@ impl ManifestContext {
             }
             (Some(GROUP), Some(_)) => self.claims.add(&document.value, namespace),
             _ => {}
+        }
+    }
+
+    /// Returns the warning about `document` if it replaces another object of the input.
+    pub(super) fn duplicate(&self, document: &Document) -> Option<&DocumentWarning> {
+        self.duplicates.warning(document)
+    }
+
+    /// Returns true if an object of this kind replaces an earlier one with the same name.
+    fn is_exclusive(&self, group: Option<&str>, kind: &str) -> bool {
+        match group {
+            None => kind == "Namespace" && self.override_labels.is_none(),
+            Some(TRAINER_GROUP) => ["TrainingRuntime", CLUSTER_RUNTIME].contains(&kind),
+            Some(GROUP) => ["ResourceClaim", "ResourceClaimTemplate", "DeviceClass"].contains(&kind),
+            Some(_) => false,
         }
     }
 

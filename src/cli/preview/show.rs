@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::mem;
 use std::sync::mpsc;
 
 use anyhow::bail;
@@ -69,7 +68,7 @@ pub(super) fn show(
     let mut shown = Shown::default();
     let mut progress = Progress::new();
     for mut document in documents {
-        for warning in document.iter_mut().flat_map(|document| mem::take(&mut document.warnings)) {
+        for warning in document.iter_mut().flat_map(|document| preview.take_warnings(document)) {
             shown.add_warning(arguments, warning, stderr);
         }
         let previewed = document.and_then(|document| {

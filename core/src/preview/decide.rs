@@ -1,0 +1,83 @@
+//! Decides about the pod of a role, and lints it.
+
+use std::collections::BTreeMap;
+
+use super::{PodReport, Preview};
+use crate::finding::Finding;
+use crate::lint::{LintInput, NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, lint_selected, unknown_claims};
+use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
+use crate::pod::Pod;
+use crate::scope::Mode;
+use crate::workload::RolePod;
+
+impl Preview {
+    /// Returns the lint findings for the pod of `report`: for the patched pod if a fabric profile applies, else for the
+    /// original.
+    #[must_use]
+    pub fn lint(&self, report: &PodReport) -> Vec<Finding> {
+        let (config, config_hash) = (&self.config, self.config_hash.as_str());
+        let (namespace, labels) = (report.namespace.as_str(), self.context.labels(&report.namespace));
+        let (mode, replicas) = (Mode::Enabled, report.replicas);
+        let labels_assumed = self.context.is_assumed(namespace);
+        let cluster = self.facts.view(namespace, None);
+        let snapshot = Snapshot {
+            mode,
+            namespace,
+            namespace_labels: labels,
+            labels_assumed,
+            config,
+            config_hash,
+            replicas,
+            cluster,
+        };
+        let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
+        let after = lint_input(original, patched, &snapshot);
+        let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
+        let compute_domains = self.context.compute_domains(namespace);
+        let rules = &report.rules;
+        let invalid: Vec<(String, String)> =
+            report.invalid.iter().map(|field| (field.pointer.clone(), field.problem())).collect();
+        let (generic, role) = (report.generic, Some(report.role.as_str()));
+        let input =
+            LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, role, ..input };
+        // Without the watch, all claims are unknown.
+        let is_selected = |check| check != UNKNOWN_CLAIMS || config.fabric.resource_claims;
+        let mut findings = lint_selected(&input, &config.fabric.lint, is_selected);
+        // A warning about the Namespace document already reports them.
+        if self.context.has_namespace(namespace) {
+            findings.retain(|finding| finding.code != OWN_KEYS.code() || finding.subject != NAMESPACE_FIELD);
+        }
+        findings
+    }
+
+    /// Returns the decisions about the pod of `role`.
+    pub(super) fn outcome(&self, role: &RolePod, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
+        let pod = Pod::new(&role.pod);
+        match self.installation.pod_mode(pod, namespace, labels) {
+            Err(exclusion) => excluded(pod, exclusion, labels, &self.config.fabric.lint),
+            Ok(mode) => {
+                let (config, config_hash) = (&self.config, self.config_hash.as_str());
+                let replicas = role.replicas;
+                let labels_assumed = self.context.is_assumed(namespace);
+                // The pods belong to a new job.
+                let cluster = self.facts.view(namespace, None);
+                let snapshot = Snapshot {
+                    mode,
+                    namespace,
+                    namespace_labels: labels,
+                    labels_assumed,
+                    config,
+                    config_hash,
+                    replicas,
+                    cluster,
+                };
+                let mut outcome = mutate(&role.pod, &snapshot);
+                let input = lint_input(pod, pod, &snapshot);
+                if config.fabric.resource_claims {
+                    outcome.findings.extend(unknown_claims(&input, &config.fabric.lint));
+                }
+                outcome
+            }
+        }
+    }
+}
