@@ -8,6 +8,7 @@
 mod compute_domain;
 pub mod conf;
 mod devices;
+mod machines;
 pub mod nccl;
 
 /// Maximum length in bytes of an annotation with a list of networks, to bound the memory for parsing its JSON. An entry
@@ -16,3 +17,4 @@ pub(crate) const MAX_NETWORKS_ANNOTATION: usize = 32 * 1024;
 
 pub use compute_domain::{ComputeDomain, GROUP as COMPUTE_DOMAIN_GROUP};
 pub use devices::is_rdma_resource;
+pub use machines::{MachineDevices, machine_devices};

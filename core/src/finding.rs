@@ -50,13 +50,16 @@ pub struct Finding {
     /// One-based line of the manifest with the affected field, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+    /// File of the line, if it is not that of the workload: a `TrainJob` creates pods from a runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 impl Finding {
-    /// Returns true if `other` differs only by its line.
+    /// Returns true if `other` differs only by its position.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        Self { line: other.line, ..self.clone() } == *other
+        Self { line: other.line, source: other.source.clone(), ..self.clone() } == *other
     }
 }
 

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use lines::DocumentText;
+pub use placeholder::advice as placeholder_advice;
 pub use reader::Documents;
 pub use skipped::{CHART_FILE, KUSTOMIZATION_FILES, SkippedFile};
 pub use substitutions::{Substitutions, Variable, VariableError};
@@ -114,6 +115,8 @@ pub struct DocumentError {
     pub message: String,
     /// Set if the document is not an error, because its file is one of a directory that is not a manifest.
     pub skipped: Option<SkippedFile>,
+    /// Names of the shell placeholders that are the cause.
+    pub placeholders: Vec<String>,
 }
 
 impl fmt::Display for DocumentError {

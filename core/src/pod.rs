@@ -6,6 +6,7 @@
 mod accelerator;
 mod container;
 mod injection;
+pub(crate) mod machines;
 mod proxy;
 mod status;
 

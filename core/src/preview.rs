@@ -6,10 +6,12 @@ mod difference;
 mod duplicates;
 mod hints;
 mod invalid_field;
+mod invalid_quantity;
 mod live;
 mod manifest_context;
 mod misplaced;
 mod namespace;
+mod origins;
 mod placeholders;
 mod report;
 mod requests;
@@ -27,6 +29,7 @@ pub use difference::{FieldDifference, dry_run_pod, find_differences};
 pub use invalid_field::InvalidField;
 pub use live::{AppliedFabric, LiveNamespace, LivePod, WebhookResult, WebhookTrace};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
+pub use origins::ErrorPosition;
 pub use report::{PodReport, locate};
 pub use summary::Summary;
 
@@ -129,7 +132,7 @@ impl Preview {
         let Some(workload_kind) = workload::find(api_version, kind) else {
             return self.unknown_kind(document, api_version, kind);
         };
-        placeholders::reject([(String::new(), &document.value)])?;
+        self.reject_placeholders(document)?;
         let (namespace, runtimes) = (namespace_of(document, &self.namespace), self.context.runtimes());
         let roles = (workload_kind.render)(&Manifest { raw: &document.value, namespace, runtimes })?;
         let note = (workload_kind.fidelity == Fidelity::Documented).then(|| {
@@ -153,7 +156,7 @@ impl Preview {
         }
         let labels = self.context.labels(&namespace);
         let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
-        let job = JobContext::from_pods(pods, self.facts.claims.view(&namespace));
+        let job = JobContext::from_pods(pods, self.facts.claims.view(&namespace)).with_workload(&document.value);
         let outcomes: Vec<Outcome> = roles.iter().map(|role| self.outcome(role, &namespace, labels)).collect();
         let decided = roles.iter().zip(&outcomes).map(|(role, outcome)| DecidedRole::new(role, outcome));
         let job = if kind == INDEPENDENT { job } else { job.with_decisions(&decided.collect::<Vec<_>>()) };

@@ -1,9 +1,29 @@
-//! Resource quantities in whole units.
+//! Resource quantities, in the grammar of the apiserver (kubernetes/apimachinery, `pkg/api/resource/quantity.go` and
+//! `suffix.go`).
 
 use serde_json::Value;
 
+/// Suffixes that multiply a number.
+const MULTIPLES: [(&str, f64); 12] = [
+    ("k", 1e3),
+    ("M", 1e6),
+    ("G", 1e9),
+    ("T", 1e12),
+    ("P", 1e15),
+    ("E", 1e18),
+    ("Ki", 1024.0),
+    ("Mi", 1024.0 * 1024.0),
+    ("Gi", 1024.0 * 1024.0 * 1024.0),
+    ("Ti", 1024.0 * 1024.0 * 1024.0 * 1024.0),
+    ("Pi", 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0),
+    ("Ei", 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0),
+];
+
+/// Suffixes that divide a number: 0.001 has no exact double.
+const FRACTIONS: [(&str, f64); 3] = [("n", 1e9), ("u", 1e6), ("m", 1e3)];
+
 /// Returns the quantity in whole units, rounded up as Go's `Quantity.Value` does; `None` if the value is not a
-/// quantity.
+/// quantity, or negative.
 #[must_use]
 pub fn whole_units(quantity: &Value) -> Option<u64> {
     format!("{:.0}", units(quantity)?.ceil()).parse().ok()
@@ -15,42 +35,57 @@ pub fn is_whole(quantity: &Value) -> Option<bool> {
     units(quantity).map(|units| units.fract() == 0.0)
 }
 
-fn units(quantity: &Value) -> Option<f64> {
-    let text = match quantity {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        _ => return None,
-    };
-    let end = text.find(|symbol: char| !symbol.is_ascii_digit() && symbol != '.').unwrap_or(text.len());
-    let (digits, suffix) = text.split_at_checked(end)?;
-    let number: f64 = digits.parse().ok()?;
-    Some(match suffix {
-        "" => number,
-        // Division, because 0.001 itself has no exact double.
-        "n" => number / 1e9,
-        "u" => number / 1e6,
-        "m" => number / 1e3,
-        "k" => number * 1e3,
-        "M" => number * 1e6,
-        "G" => number * 1e9,
-        "T" => number * 1e12,
-        "P" => number * 1e15,
-        "E" => number * 1e18,
-        "Ki" => number * 1024.0,
-        "Mi" => number * 1024.0 * 1024.0,
-        "Gi" => number * 1024.0 * 1024.0 * 1024.0,
-        "Ti" => number * 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        "Pi" => number * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        "Ei" => number * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        exponent if exponent.starts_with(['e', 'E']) => text.parse().ok()?,
-        _ => return None,
-    })
+/// Returns true if the quantity is less than 0; `None` if it is not a quantity.
+#[must_use]
+pub fn is_negative(quantity: &Value) -> Option<bool> {
+    units(quantity).map(|units| units < 0.0)
 }
 
 /// Returns true if the apiserver accepts `text` as a quantity and it is not negative.
 #[must_use]
 pub fn is_quantity(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit()) && whole_units(&Value::String(text.to_owned())).is_some()
+}
+
+fn units(quantity: &Value) -> Option<f64> {
+    match quantity {
+        Value::Number(number) => parse(&number.to_string()),
+        // The apiserver removes blanks around the text.
+        Value::String(text) => parse(text.trim()),
+        _ => None,
+    }
+}
+
+/// Parses a quantity: a sign, digits with an optional fraction, and a suffix. No digits are 0.
+fn parse(text: &str) -> Option<f64> {
+    if text.is_empty() {
+        return None;
+    }
+    let (sign, unsigned) = match text.strip_prefix('-') {
+        Some(unsigned) => (-1.0, unsigned),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (integer, rest) = digits(unsigned);
+    let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), digits);
+    let number = format!("0{integer}.{fraction}0");
+    let factor = |known: &[(&str, f64)]| known.iter().find(|(name, _)| *name == suffix).map(|(_, factor)| *factor);
+    let value: f64 = if suffix.is_empty() {
+        number.parse().ok()?
+    } else if let Some(factor) = factor(&MULTIPLES) {
+        number.parse::<f64>().ok()? * factor
+    } else if let Some(divisor) = factor(&FRACTIONS) {
+        number.parse::<f64>().ok()? / divisor
+    } else {
+        let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+        format!("{number}e{exponent}").parse().ok()?
+    };
+    Some(sign * value)
+}
+
+/// Splits `text` after its digits.
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.find(|symbol: char| !symbol.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
 }
 
 #[cfg(test)]
@@ -66,11 +101,26 @@ mod tests {
     #[case::thousandths(json!("7000m"), Some(7))]
     #[case::rounded_up(json!("1500m"), Some(2))]
     #[case::fraction(json!("0.5"), Some(1))]
+    #[case::no_integer(json!(".5Gi"), Some(1 << 29))]
     #[case::exponent(json!("1e3"), Some(1000))]
+    #[case::negative_exponent(json!("1E-1"), Some(1))]
     #[case::binary(json!("2Ki"), Some(2048))]
+    #[case::sign(json!("+2"), Some(2))]
+    #[case::blanks(json!(" 2 "), Some(2))]
+    #[case::largest_exponent(json!("1E"), Some(1_000_000_000_000_000_000))]
     #[case::negative(json!("-1"), None)]
     #[case::no_quantity(json!("many"), None)]
     #[case::unknown_suffix(json!("3x"), None)]
+    #[case::bytes(json!("64GB"), None)]
+    #[case::bits(json!("512Gib"), None)]
+    #[case::separator(json!("1,000Gi"), None)]
+    #[case::word(json!("eight"), None)]
+    #[case::no_exponent(json!("1e"), None)]
+    #[case::number_after_the_suffix(json!("1Ki3"), None)]
+    #[case::two_points(json!("1.2.3"), None)]
+    #[case::two_signs(json!("--1"), None)]
+    #[case::blank_inside(json!("64 Gi"), None)]
+    #[case::empty(json!(""), None)]
     #[case::list(json!([1]), None)]
     fn quantities_are_counted_in_whole_units(#[case] quantity: Value, #[case] expected: Option<u64>) {
         assert_eq!(whole_units(&quantity), expected);
@@ -84,5 +134,15 @@ mod tests {
     #[case::no_quantity(json!("many"), None)]
     fn devices_are_whole(#[case] quantity: Value, #[case] expected: Option<bool>) {
         assert_eq!(is_whole(&quantity), expected);
+    }
+
+    #[rstest]
+    #[case::number(json!(-8), Some(true))]
+    #[case::text(json!("-8Gi"), Some(true))]
+    #[case::zero(json!("-0"), Some(false))]
+    #[case::positive(json!("8"), Some(false))]
+    #[case::no_quantity(json!("eight"), None)]
+    fn negative_quantities_are_recognized(#[case] quantity: Value, #[case] expected: Option<bool>) {
+        assert_eq!(is_negative(&quantity), expected);
     }
 }

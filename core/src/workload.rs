@@ -17,6 +17,8 @@ mod runtimes;
 mod similar_kind;
 mod template;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use thiserror::Error;
 
@@ -29,6 +31,7 @@ pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, Tr
 pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
 pub(crate) use similar_kind::{is_group_of_kubernetes, nearest_kind};
 
+use crate::manifest::{Document, placeholder_advice};
 use crate::pod::Pod;
 
 /// Name of the role in a workload that has only one.
@@ -87,6 +90,8 @@ pub struct RolePod {
     pub generic: bool,
     /// Stock runtime that is assumed, because the input does not contain the runtime of the `TrainJob`.
     pub assumed_runtime: Option<AssumedRuntime>,
+    /// Runtime of a `TrainJob` that is in the input.
+    pub runtime: Option<Arc<Document>>,
     /// Pod of replica 0, as submitted to the apiserver.
     pub pod: Value,
     /// Notes about this pod for the user, one lowercase clause each.
@@ -126,14 +131,14 @@ pub enum RenderError {
         near: &'static str,
     },
     /// The manifest is a template that a script fills in: a field contains a shell placeholder.
-    #[error("{path} contains the shell placeholder {placeholder}: {advice}")]
+    #[error("{path} contains the shell placeholder {placeholder}: {}", placeholder_advice(names.iter().map(String::as_str)))]
     Placeholder {
         /// Path in the manifest, as `kubectl explain` writes it.
         path: String,
         /// Placeholder, as in the manifest.
         placeholder: String,
-        /// How to replace all placeholders of the manifest.
-        advice: String,
+        /// Names of all placeholders of the manifest.
+        names: Vec<String>,
     },
     /// The manifest refers to another manifest that is not in the input.
     #[error("{message}")]

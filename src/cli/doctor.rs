@@ -107,7 +107,7 @@ fn print_json(out: &mut impl Write, findings: &[(Check, Finding)]) -> anyhow::Re
 }
 
 fn finding_json((check, finding): &(Check, Finding)) -> Value {
-    let Finding { code, severity, message, evidence, fix, subject: _, link, line: _ } = finding;
+    let Finding { code, severity, message, evidence, fix, subject: _, link, line: _, source: _ } = finding;
     json!({"check": check.code(), "level": level_name(*severity), "code": code, "message": message, "about": evidence,
         "cure": fix, "link": link})
 }

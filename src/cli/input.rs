@@ -1,8 +1,9 @@
 //! Flags for manifests and their context, shared by several commands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::runtime::{self, RuntimeSource};
 use anyhow::{Context as _, bail};
@@ -14,8 +15,8 @@ use trainmesh_core::config::Configuration;
 use trainmesh_core::dns;
 use trainmesh_core::keys;
 use trainmesh_core::labels;
-use trainmesh_core::manifest::{Document, DocumentError, Substitutions, Variable};
-use trainmesh_core::preview::{CONTEXT_KINDS, ManifestContext};
+use trainmesh_core::manifest::{Document, DocumentError, Substitutions, Variable, placeholder_advice};
+use trainmesh_core::preview::{CONTEXT_KINDS, ErrorPosition, ManifestContext, Preview};
 use trainmesh_core::workload::RenderError;
 
 /// Manifests and their context.
@@ -74,7 +75,7 @@ impl InputArguments {
         } else {
             Inputs::kustomize(&self.kustomize)?
         };
-        Ok(inputs.with_substitutions(substitutions))
+        Ok(inputs.with_substitutions(Arc::new(substitutions)))
     }
 
     /// Fails if `configuration` has no profile of the name in `--fabric`. With an unknown profile, every pod would be shown
@@ -98,7 +99,7 @@ impl InputArguments {
         for document in inputs.documents_containing(&kinds).flatten() {
             context.add(&document, self.namespace());
         }
-        runtime::read(&self.runtime, self.namespace(), &mut context)?;
+        runtime::read(&self.runtime, self.namespace(), inputs.substitutions(), &mut context)?;
         let unused: Vec<&str> = inputs.substitutions().unused().collect();
         if let Some(first) = unused.first() {
             bail!("--set {}: no manifest contains ${{{first}}} or ${first}", unused.join(", "));
@@ -107,20 +108,35 @@ impl InputArguments {
     }
 }
 
-/// Returns the error of a workload kind with the position of its document.
-pub(super) fn document_error(document: &Document, error: &RenderError) -> DocumentError {
+/// Returns the error of a workload kind with the position of its field, in the document or in the runtime of a `TrainJob`.
+pub(super) fn document_error(preview: &Preview, document: &Document, error: &RenderError) -> DocumentError {
     let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
     let message = match error {
         RenderError::Version { .. } | RenderError::Kind { .. } => error.to_string(),
         _ => format!("{kind}: {error}{}", placeholder_hint(error)),
     };
+    let ErrorPosition { document: found, line } = preview.error_position(document, error);
     DocumentError {
-        source: document.source.clone(),
-        document: document.document,
-        line: Some(error.path().map_or(document.line, |path| document.path_line(path))),
+        source: found.source.clone(),
+        document: found.document,
+        line: Some(line),
         message: document.item.map(|item| format!("items[{item}]: ")).unwrap_or_default() + &message,
         skipped: None,
+        placeholders: match error {
+            RenderError::Placeholder { names, .. } => names.clone(),
+            _ => Vec::new(),
+        },
     }
+}
+
+/// Returns how to replace the placeholders of all documents, if several have them.
+pub(super) fn placeholder_note(errors: &[DocumentError]) -> Option<String> {
+    let lists = errors.iter().map(|error| &error.placeholders).filter(|names| !names.is_empty());
+    let mut known = BTreeSet::new();
+    let names: Vec<&str> = lists.clone().flatten().map(String::as_str).filter(|name| known.insert(*name)).collect();
+    let is_complete = lists.clone().any(|list| list.len() == names.len());
+    (!names.is_empty() && !is_complete)
+        .then(|| format!("{} documents contain placeholders: {}", lists.count(), placeholder_advice(names.into_iter())))
 }
 
 /// Returns the hint for a value that a script replaces in a way that `--set` does not support.

@@ -10,7 +10,7 @@ use std::io::Write;
 use anstream::ColorChoice;
 use clap::ValueEnum;
 
-use super::input::{InputArguments, document_error};
+use super::input::{InputArguments, document_error, placeholder_note};
 use super::premise::{self, AssumedLabels, premise};
 use super::skipped_files::SkippedFiles;
 use super::terminal::stdout_layout;
@@ -123,6 +123,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let stderr = &mut stderr(ColorChoice::Auto);
     let lint_report = lint(&inputs, &preview, arguments.verbose, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
+    if let Some(note) = placeholder_note(&lint_report.errors) {
+        print_note(stderr, format_args!("{note}"));
+    }
     lint_report.warnings.iter().for_each(|warning| print_warning(stderr, format_args!("{warning}")));
     lint_report.notes.iter().for_each(|text| print_note(stderr, format_args!("{text}")));
     match arguments.output {
@@ -148,7 +151,7 @@ fn lint(inputs: &Inputs, preview: &Preview, verbose: bool, stderr: &mut impl Wri
         lint_report.warnings.extend(document.iter_mut().flat_map(|document| preview.take_warnings(document)));
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
-            previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))
+            previewed.map_err(|error| document_error(preview, &document, &error)).map(|previewed| (document, previewed))
         });
         match previewed {
             Err(error) if lint_report.skipped.add(&error, verbose, stderr) => {}
@@ -172,7 +175,7 @@ fn lint(inputs: &Inputs, preview: &Preview, verbose: bool, stderr: &mut impl Wri
                 }
                 let pods = reports.into_iter().map(|report| {
                     let mut findings = preview.lint(&report);
-                    locate(&mut findings, &document, &report.role, &report.pod);
+                    locate(&mut findings, &document, &report);
                     PodFindings { line: document.line, report, findings }
                 });
                 lint_report.pod_findings.extend(pods.filter(|pod| !pod.findings.is_empty()));

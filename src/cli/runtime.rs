@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::Arc;
 
 use anstream::ColorChoice;
 use anyhow::bail;
@@ -11,6 +12,7 @@ use anyhow::bail;
 use super::live::LiveCluster;
 use super::{print_note, stderr};
 use crate::manifest::Inputs;
+use trainmesh_core::manifest::{Document, Substitutions};
 use trainmesh_core::preview::{ManifestContext, namespace_of};
 use trainmesh_core::workload::{RuntimeReference, StockRuntimes, TrainerVersion};
 
@@ -51,12 +53,18 @@ impl RuntimeSource {
     }
 }
 
-/// Adds the runtimes of `sources` to `context`. `namespace` is the namespace of manifests without one.
-pub(super) fn read(sources: &[RuntimeSource], namespace: &str, context: &mut ManifestContext) -> anyhow::Result<()> {
+/// Adds the runtimes of `sources` to `context`. `namespace` is the namespace of manifests without one; `substitutions` replace
+/// placeholders in their text.
+pub(super) fn read(
+    sources: &[RuntimeSource],
+    namespace: &str,
+    substitutions: &Arc<Substitutions>,
+    context: &mut ManifestContext,
+) -> anyhow::Result<()> {
     let mut chosen: Option<TrainerVersion> = None;
     for source in sources {
         match source {
-            RuntimeSource::File(path) => read_file(path, namespace, context)?,
+            RuntimeSource::File(path) => read_file(path, namespace, substitutions, context)?,
             RuntimeSource::Trainer(version) => {
                 if let Some(other) = chosen.replace(*version).filter(|other| other != version) {
                     bail!("--runtime: both {} and {}: set one version", other.name(), version.name());
@@ -68,9 +76,15 @@ pub(super) fn read(sources: &[RuntimeSource], namespace: &str, context: &mut Man
     Ok(())
 }
 
-fn read_file(path: &PathBuf, namespace: &str, context: &mut ManifestContext) -> anyhow::Result<()> {
+fn read_file(
+    path: &PathBuf,
+    namespace: &str,
+    substitutions: &Arc<Substitutions>,
+    context: &mut ManifestContext,
+) -> anyhow::Result<()> {
     let mut found = false;
-    for document in Inputs::open(slice::from_ref(path), false, io::stdin())?.documents() {
+    let inputs = Inputs::open(slice::from_ref(path), false, io::stdin())?.with_substitutions(Arc::clone(substitutions));
+    for document in inputs.documents() {
         match document {
             Ok(document) => found |= context.add_runtime_manifest(&document, namespace),
             Err(error) if error.skipped.is_some() => {}
@@ -103,7 +117,7 @@ pub(super) fn read_from_cluster(
     let mut is_complete = true;
     for reference in missing {
         match live.runtime(&reference) {
-            Ok(Some(manifest)) => context.add_runtime(reference, manifest),
+            Ok(Some(manifest)) => context.add_runtime(reference, Document::generated("cluster", manifest)),
             Ok(None) => {}
             Err(error) => {
                 is_complete = false;

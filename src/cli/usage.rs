@@ -11,8 +11,16 @@ use trainmesh_core::printable::Printable;
 /// Commands that read manifests with `-f`.
 const MANIFEST_COMMANDS: [&str; 2] = ["preview", "lint"];
 
-/// Flags of preview that lint has not, or with other values, and where to find them.
-const LINT_FLAGS: [(&str, &str); 2] = [
+/// Flags of other programs, and what to use instead.
+const OTHER_FLAGS: [(&str, &str); 2] = [("-r", "use '-R'"), ("--format", "use '-o'")];
+
+/// Commands that do not exist, and similar ones.
+const OTHER_COMMANDS: [(&str, &str); 2] = [("explain", "preview -o explain"), ("validate", "config validate")];
+
+/// Flags of preview and other programs that lint has not, or with other values, and where to find them.
+const LINT_FLAGS: [(&str, &str); 4] = [
+    ("--cluster", "for the state of a cluster, use 'trainmesh preview --cluster'"),
+    ("--disable", "to disable a check, list it in fabric.lint.disable of a configuration, and use '--config'"),
     ("--summary", "for the number of roles, use 'trainmesh preview --summary'"),
     ("--fail-on", "for conditions such as refused, use 'trainmesh preview --fail-on'"),
 ];
@@ -28,15 +36,23 @@ pub(super) fn print(arguments: &[OsString], error: &clap::Error) {
     };
 }
 
-/// Suggests `-f` for a manifest that is specified without it.
+/// Suggests `-f` for a manifest that is specified without it, and the equivalents of other commands and flags.
 fn with_suggestion(arguments: &[OsString], mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) {
+        let known = OTHER_COMMANDS.iter().find(|(other, _)| name == other).map(|(_, known)| (*known).to_owned());
+        if let Some(known) = known {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![known]));
+        }
+        return error;
+    }
     let reads_manifests = arguments.get(1).is_some_and(|name| MANIFEST_COMMANDS.iter().any(|known| name == known));
     let path = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(path)) if !path.starts_with('-') => path.clone(),
         Some(ContextValue::String(flag)) => {
             let is_lint = arguments.get(1).is_some_and(|name| name == "lint");
-            let suggestion =
-                LINT_FLAGS.iter().find(|(known, _)| is_lint && flag.starts_with(known)).map(|(_, text)| *text);
+            let of_lint = LINT_FLAGS.iter().find(|(known, _)| is_lint && flag.starts_with(known));
+            let other = || OTHER_FLAGS.iter().find(|(known, _)| reads_manifests && flag == known);
+            let suggestion = of_lint.or_else(other).map(|(_, text)| *text);
             if let Some(suggestion) = suggestion {
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![suggestion.into()]));
             }

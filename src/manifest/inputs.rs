@@ -21,7 +21,7 @@ const STDIN: &str = "-";
 /// Manifest sources of a command.
 pub struct Inputs {
     sources: Vec<Source>,
-    substitutions: Substitutions,
+    substitutions: Arc<Substitutions>,
     /// Files of rendered kustomizations, by the names of their sources.
     kustomize: BTreeMap<Arc<str>, KustomizeOrigins>,
 }
@@ -119,13 +119,13 @@ impl Inputs {
 
     /// Sets the values that replace placeholders in the text.
     #[must_use]
-    pub fn with_substitutions(self, substitutions: Substitutions) -> Self {
+    pub fn with_substitutions(self, substitutions: Arc<Substitutions>) -> Self {
         Self { substitutions, ..self }
     }
 
     /// Returns the values that replace placeholders in the text.
     #[must_use]
-    pub fn substitutions(&self) -> &Substitutions {
+    pub fn substitutions(&self) -> &Arc<Substitutions> {
         &self.substitutions
     }
 
@@ -154,7 +154,7 @@ impl Inputs {
     }
 
     fn new(sources: Vec<Source>) -> Self {
-        Self { sources, substitutions: Substitutions::default(), kustomize: BTreeMap::new() }
+        Self { sources, substitutions: Arc::default(), kustomize: BTreeMap::new() }
     }
 }
 

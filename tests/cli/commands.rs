@@ -218,3 +218,16 @@ fn color_can_be_forced() {
     let run = trainmesh(&["preview", "-f", "-", "--color", "always"], POD);
     assert!(run.stdout.contains("\x1b[32m"), "{}", run.stdout);
 }
+
+/// Names that other programs have.
+#[rstest]
+#[case::recursive("preview -r -f jobs", "use '-R'")]
+#[case::format("lint --format json -f a", "use '-o'")]
+#[case::cluster("lint --cluster -f a", "use 'trainmesh preview --cluster'")]
+#[case::disable("lint --disable FP001 -f a", "list it in fabric.lint.disable of a configuration")]
+#[case::explain("explain", "'preview -o explain'")]
+#[case::validate("validate", "'config validate'")]
+fn usage_errors_name_the_equivalent(#[case] command: &str, #[case] stderr: &str) {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    assert_exit(&trainmesh(&words, ""), 2, &[], stderr);
+}

@@ -87,7 +87,7 @@ fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] std
 #[case::sources_of_one(&["sources", "coreweave-ib-sharp"], 0, &["nccl-test-distributed-b300-64-sharp-mpijob.yaml"], "")]
 #[case::sources_of_nccl(&["sources", "tcp"], 0, &["tcp NVIDIA/nccl 73cf112295c3"], "")]
 #[case::sources_of_none(&["sources", "lab"], 2, &[], "no source is recorded for lab")]
-#[case::sources_of_another_checkout(&["sources", "eks-efa", "--checkout", "examples"], 2, &[], "examples contains none of the files of awslabs/awsome-distributed-ai")]
+#[case::sources_of_another_checkout(&["sources", "crusoe-ib", "--checkout", "examples"], 2, &[], "examples contains none of the files of crusoecloud/solutions-library")]
 #[case::help(&["--help"], 0, &["Examples:", "trainmesh fabric show roce-sriov"], "")]
 #[case::no_command(&[], 2, &[], "Usage: trainmesh fabric")]
 fn commands(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {

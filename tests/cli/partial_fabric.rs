@@ -35,6 +35,19 @@ const FINDING: &str = "FP031 E Worker gets eks-efa, but not Master: NCCL hangs";
 )]
 #[case::a_role_without_gpus("lint -f - --fabric eks-efa", &JOB.replacen("nvidia.com/gpu: 8", "cpu: 8", 1), 0, &["E: 0"])]
 #[case::no_profile("lint -f -", JOB, 0, &["E: 0"])]
+#[case::requested_by_one_role(
+    "lint -f -", &JOB.replacen("nvidia.com/gpu: 8", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32", 1), 0,
+    &["FP031 W Master requests vpc.amazonaws.com/efa, but not Worker: NCCL may hang", "fix: request the adapter in all roles with GPUs, or in none"]
+)]
+#[case::different_machines(
+    "lint -f -", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5en.48xlarge"), 0,
+    &["FP033 W Worker selects p5.48xlarge, but Master p5en.48xlarge"]
+)]
+#[case::queued(
+    "lint -f - --fabric eks-efa", &JOB.replace("karpenter.sh/nodepool: p5", "node.kubernetes.io/instance-type: p5.48xlarge")
+        .replace("metadata: {name: llama}", "metadata: {name: llama, labels: {kueue.x-k8s.io/queue-name: q}}"), 0,
+    &["FP029 W container pytorch: vpc.amazonaws.com/efa is not counted by Kueue"]
+)]
 fn the_job_is_reported_once(#[case] command: &str, #[case] input: &str, #[case] code: i32, #[case] stdout: &[&str]) {
     let words: Vec<&str> = command.split_whitespace().collect();
     let run = trainmesh(&words, input);

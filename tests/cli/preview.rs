@@ -173,7 +173,7 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
 #[case::manifest_without_flag(&["preview", "job.yaml"], "", 2, &[], "use '-f job.yaml'")]
 #[case::lint_without_flag(&["lint", "-R", "jobs/"], "", 2, &[], "use '-f jobs/'")]
 #[case::no_manifest(&["preview"], "", 2, &[], "--filename <FILE>|--kustomize <DIR>")]
-#[case::machine_hint(&["fabric", "render", "eks-efa"], "", 1, &["depends on the instance type"], "set --machine; the profile contains p4d, ")]
+#[case::machine_hint(&["fabric", "render", "eks-efa"], "", 1, &["depends on the instance type"], "set --machine; the profile contains p4d.24xlarge, ")]
 #[case::machine(&["fabric", "render", "eks-efa", "--machine", "p5.48xlarge"], "", 0, &["applied FabricAdded"], "")]
 fn commands(
     #[case] arguments: &[&str],

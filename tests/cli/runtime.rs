@@ -12,6 +12,27 @@ const JOB: &str = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nme
 const NOTE: &str = "note: stdin:1: TrainJob: runtime torch-distributed is not in the input: assumed as Kubeflow Trainer v2.3 installs it; \
                     set --runtime FILE";
 
+/// A runtime with one replicated job.
+const RUNTIME: &str = "apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: torch-distributed}
+spec:
+  mlPolicy: {torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            template:
+              spec:
+                containers:
+                - name: node
+                  image: torch
+                  resources: {limits: {nvidia.com/gpu: 8}}
+";
+
 /// Returns a runtime whose main container has this image.
 fn runtime(name: &str, image: &str) -> Value {
     let pod = json!({"spec": {"containers": [{"name": "node", "image": image}]}});
@@ -27,6 +48,9 @@ fn run(command: &str, input: &str) -> Run {
     fs::write(folder.path().join("own.json"), runtime("torch-distributed", "own:1").to_string()).unwrap();
     fs::write(folder.path().join("pod.json"), json!({"apiVersion": "v1", "kind": "Pod"}).to_string()).unwrap();
     fs::write(folder.path().join("broken.json"), "{").unwrap();
+    fs::write(folder.path().join("template.json"), runtime("torch-distributed", "own:${TAG}").to_string()).unwrap();
+    fs::write(folder.path().join("typo.yaml"), RUNTIME.replace("resources", "resorces")).unwrap();
+    fs::write(folder.path().join("invalid.yaml"), RUNTIME.replace('8', "true")).unwrap();
     let path = |word: &str| {
         let is_file = folder.path().join(word).exists();
         if is_file { folder.path().join(word).display().to_string() } else { word.to_owned() }
@@ -61,6 +85,21 @@ fn run(command: &str, input: &str) -> Run {
 #[case::two_versions("preview -f - --runtime v2.0 --runtime v2.1", JOB, 2, &[], "error: --runtime: both v2.0 and v2.1: set one version\n")]
 #[case::no_runtime("preview -f - --runtime pod.json", JOB, 2, &[], "contains no TrainingRuntime and no ClusterTrainingRuntime\n")]
 #[case::broken_file("preview -f - --runtime broken.json", JOB, 2, &[], "error: --runtime: ")]
+#[case::placeholder("preview -f - --runtime template.json", JOB, 2, &[], "/template.json: document 1, line 1: TrainJob: runtime torch-distributed.spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image contains the shell placeholder ${TAG}: render the manifest with envsubst, or use --set TAG=VALUE\n")]
+#[case::replaced_placeholder("preview -f - -o yaml --runtime template.json --set TAG=9", JOB, 0, &["image: own:9\n"], "")]
+#[case::unused_variable("preview -f - --runtime own.json --set TAG=9", JOB, 2, &[], "error: --set TAG: no manifest contains ${TAG} or $TAG\n")]
+#[case::placeholder_in_the_input(
+    "preview -f -", &format!("{JOB}---\n{}", RUNTIME.replace('8', "\"${GPUS}\"")), 2, &[],
+    "error: stdin: document 2, line 23: ClusterTrainingRuntime: spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources.limits.nvidia.com/gpu contains the shell placeholder ${GPUS}: render"
+)]
+#[case::job_on_a_runtime_with_a_placeholder(
+    "lint -f -", &format!("{JOB}---\n{}", RUNTIME.replace('8', "\"${GPUS}\"")), 2, &["roles: 0;"],
+    "error: stdin: document 2, line 23: TrainJob: runtime torch-distributed.spec.template.spec.replicatedJobs[0]"
+)]
+#[case::invalid_runtime("preview -f -", &format!("{JOB}---\n{}", RUNTIME.replace("- name: node\n        t", "- t")), 2, &[], "error: stdin: document 2, line 14: TrainJob: runtime torch-distributed.spec.template.spec.replicatedJobs[0].name is missing\n")]
+#[case::finding_in_the_runtime("lint -f - --runtime typo.yaml", JOB, 0, &["/typo.yaml:18 /spec/containers/0/resorces\n"], "")]
+#[case::finding_in_the_job("lint -f - --runtime own.json", &JOB.replace("}}", "}, runtimePatches: [{trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: node, template: {spec: {template: {metadata: {labels: {trainmesh.dev/injct: disabled}}}}}}]}}}}]}"), 0, &["stdin:1 /metadata/labels/trainmesh.dev~1injct"], "")]
+#[case::invalid_field_of_the_runtime("preview -f - --runtime invalid.yaml --fail-on unknown", JOB, 1, &["/invalid.yaml:18 .spec.containers[0]"], "/invalid.yaml:18: TrainJob default/j node: invalid .spec.containers[0].resources.limits[nvidia.com/gpu] is true")]
 #[case::no_file("preview -f - --runtime missing.json", JOB, 2, &[], "does not exist")]
 fn runtimes_are_given_or_assumed(
     #[case] command: &str,

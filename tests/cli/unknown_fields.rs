@@ -43,6 +43,20 @@ fn train_job(changes: &str) -> String {
     "preview -f - -o explain", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: }}"), 0,
     &["mesh.hold            applied", "is null: expected a quantity"], ""
 )]
+#[case::pod_field_as_a_cause("preview -f - --summary --fail-on unknown", &job("      nodeSelectr: {a: b}\n"), 1, &[], "failed: unknown: stdin:8: Job default/a: FP049: PodSpec has no field nodeSelectr: did you mean nodeSelector?\n")]
+#[case::workload_field_as_a_cause(
+    "preview -f - --fail-on unknown", &job("").replace("spec:\n  template", "spec:\n  paralelism: 2\n  template"), 1, &[],
+    "failed: unknown: stdin: document 1, line 5: FP049: Job default/a: spec.paralelism has no effect"
+)]
+#[case::quantity(
+    "lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {memory: 64GB}}"), 1,
+    &["FP046 E the apiserver rejects the pod: .spec.containers[0].resources.limits.memory is \"64GB\": expected a quantity such as 8 or 4Gi"], ""
+)]
+#[case::negative_quantity(
+    "preview -f - --fail-on unknown", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: -8}}"), 1,
+    &["invalid stdin:9 .spec.containers[0].resources.limits[nvidia.com/gpu] is -8: expected a quantity of 0 or more"],
+    "failed: unknown: stdin:9: Job default/a: invalid .spec.containers[0].resources.limits[nvidia.com/gpu] is -8"
+)]
 #[case::known("preview -f - --fail-on warning,unknown", &job("      nodeSelector: {a: b}\n"), 0, &["1 role: 1 changed"], "")]
 #[case::pod_without_containers(
     "lint -f -", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {contaners: [{name: a}]}\n", 1,

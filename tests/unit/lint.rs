@@ -11,5 +11,6 @@ mod effects;
 mod environment;
 mod jobs;
 mod pods;
+mod quota;
 mod scenario;
 mod severities;

@@ -158,8 +158,14 @@ impl<'a> Fields<'a> {
     }
 
     fn finish(mut self) {
-        let known = std::mem::take(&mut self.known);
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let requested = std::mem::take(&mut self.known);
+        let mut known: Vec<&str> = Vec::with_capacity(requested.len());
+        // A parser may request a field twice, for example to decide about another one.
+        for name in &requested {
+            if !known.contains(&name.as_str()) {
+                known.push(name);
+            }
+        }
         for (key, node) in self.node.entries() {
             if !known.contains(&key) {
                 let message = match nearest(key, &known) {

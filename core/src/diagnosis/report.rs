@@ -92,6 +92,7 @@ impl Diagnosis {
             subject: workload.to_string(),
             link: code.link(),
             line: None,
+            source: None,
         };
         Self { code, finding, workload, recovery, evidence: Vec::new(), more_evidence: 0, waste: None }
     }

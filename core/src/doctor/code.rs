@@ -209,6 +209,7 @@ impl Code {
             subject: String::new(),
             link: "docs/operations.md#doctor",
             line: None,
+            source: None,
         }
     }
 }

@@ -231,6 +231,7 @@ impl PodFinding {
             subject: container.as_deref().unwrap_or_default().to_owned(),
             link: "docs/termination.md#events",
             line: None,
+            source: None,
         }
     }
 

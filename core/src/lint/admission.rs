@@ -47,6 +47,7 @@ mod tests {
             subject: String::new(),
             link: "docs/lint.md#fp007",
             line: None,
+            source: None,
         }
     }
 

@@ -3,11 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::claims::{channels, claimed_adapters, read_claims, uses_accelerators};
 use super::command::CommandSettings;
+use super::kueue::QuotaUnit;
 use super::network::shares_gid_table;
 use super::rdma;
 use super::role_fabrics::Deviation;
+use super::role_requests::RoleRequests;
 use crate::dra::{ClaimSource, ClaimView};
 use crate::pod::Pod;
 
@@ -30,9 +34,21 @@ pub struct JobContext {
     pub(super) shares_gid_table: bool,
     /// The first role whose fabric differs from that of another role.
     pub(super) deviation: Option<Deviation>,
+    /// The first role that selects other machines than a role before it.
+    pub(super) other_machines: Option<Deviation>,
+    /// Facts of each role, in the order of the roles.
+    pub(super) roles: Vec<RoleRequests>,
+    /// Unit that Kueue counts, if the workload is in a queue.
+    pub(super) queued: Option<QuotaUnit>,
 }
 
 impl JobContext {
+    /// Adds the facts of the workload itself.
+    #[must_use]
+    pub fn with_workload(self, workload: &Value) -> Self {
+        Self { queued: QuotaUnit::of_workload(workload), ..self }
+    }
+
     /// Collects the facts of the workload with these pods, each with the number of its replicas, if known. `view` contains
     /// the claims of their namespace.
     #[must_use]
@@ -41,6 +57,7 @@ impl JobContext {
         for (pod, replicas) in pods {
             let claims = read_claims(pod, None, view);
             job.shares_gid_table |= shares_gid_table(pod);
+            job.roles.push(RoleRequests::new(pod, &claims, view));
             for container in pod.containers() {
                 let command = CommandSettings::parse(container);
                 job.passes_unknown |= command.passes_unknown;

@@ -1,6 +1,7 @@
 //! Nodes and quotas that the pod depends on, as far as they are known: FP028, FP033, FP034, FP041.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -8,13 +9,24 @@ use super::context::CheckContext;
 use super::rdma;
 use super::sink::FindingSink;
 use crate::cluster_facts::{NodeShape, Quota};
+use crate::fabric::{MachineDevices, machine_devices};
+use crate::finding::Severity;
+use crate::pod::ContainerKind;
+use crate::quantity::whole_units;
 
 /// Labels with the same values on practically all nodes: selecting by them does not narrow down the nodes.
 const COMMON_LABELS: [&str; 2] = ["kubernetes.io/os", "kubernetes.io/arch"];
 
+/// Extended resource of NVIDIA's GPUs.
+const GPU: &str = "nvidia.com/gpu";
+
+/// How to fix requests that exceed a machine.
+const FIX_FOR_MACHINES: &str = "request at most what the machine has, or select another one";
+
 /// FP028: no node offers the adapter, or the namespace's quota is exhausted.
 pub(super) fn unavailable_adapter(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let cluster = context.input.cluster;
+    more_than_the_machine_has(context, findings);
     for (adapter, count) in context.adapters() {
         // In a cluster without nodes, all pools may scale from zero. Devices of a class are in ResourceSlices.
         let has_class = cluster.claims.classes().class_of_resource(adapter).is_some();
@@ -32,8 +44,40 @@ pub(super) fn unavailable_adapter(context: &CheckContext<'_>, findings: &mut Fin
     }
 }
 
+/// Part of FP028: the pod requests more GPUs or adapters than any machine has that it selects.
+fn more_than_the_machine_has(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    let machines = context.input.pod.selected_machines();
+    let known: Option<Vec<(Cow<'_, str>, MachineDevices)>> =
+        machines.into_iter().map(|machine| machine_devices(&machine).map(|devices| (machine, devices))).collect();
+    let mut requested: BTreeMap<&str, u64> = BTreeMap::new();
+    // Init containers run before the others, and use the same devices.
+    let containers = context.containers.iter().filter(|container| container.spec.kind != ContainerKind::Init);
+    for (name, quantity) in containers.filter_map(|container| container.resources("limits")).flatten() {
+        let sum = requested.entry(name.as_str()).or_default();
+        *sum = sum.saturating_add(whole_units(quantity).unwrap_or_default());
+    }
+    for (resource, count) in requested {
+        let available = |devices: MachineDevices| match resource {
+            GPU => Some(devices.gpus),
+            _ => rdma::is_efa(resource, context.input.cluster.claims).then_some(devices.efa),
+        };
+        let largest =
+            known.iter().flatten().filter_map(|(machine, devices)| Some((available(*devices)?, &**machine))).max();
+        if let Some((most, machine)) = largest.filter(|(most, _)| *most < count) {
+            let message = format!("{machine} has {most} {resource}, but the pod requests {count}");
+            findings.push_with_fix(Severity::Error, "/spec/containers", message, FIX_FOR_MACHINES);
+        }
+    }
+}
+
 /// FP033: the scheduler may place the pods of one job on different instance types.
 pub(super) fn mixed_instance_types(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    if let Some(other) = context.input.job.and_then(|job| job.other_machines.as_ref())
+        && context.input.role == Some(&other.role)
+    {
+        let field = if context.spec("nodeSelector").is_some() { "/spec/nodeSelector" } else { "/spec/affinity" };
+        findings.push(field, other.message.as_str());
+    }
     if selects_nodes(context) {
         return;
     }

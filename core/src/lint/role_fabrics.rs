@@ -1,6 +1,8 @@
 //! FP031 for the roles of a manifest: the fabric profile is applied to a part of the roles only.
 
 use super::JobContext;
+use super::role_requests::{RoleRequests, other_machines, without_adapter};
+use crate::finding::Severity;
 use crate::mutate::{Outcome, Reason, RuleId, RuleOutcome};
 use crate::pod::Pod;
 use crate::workload::RolePod;
@@ -20,6 +22,10 @@ pub(super) struct Deviation {
     pub(super) role: String,
     /// Description of the difference.
     pub(super) message: String,
+    /// Severity of the finding.
+    pub(super) severity: Severity,
+    /// How to fix it; `None`: as for the check.
+    pub(super) fix: Option<&'static str>,
 }
 
 /// Fabric of a role.
@@ -32,6 +38,10 @@ enum RoleFabric<'a> {
     /// The pod takes no part in the communication, as far as its decision shows.
     NotNeeded,
 }
+
+/// How to fix roles with different profiles.
+const FIX: &str = "correct what prevents the profile in the other roles (FP046), or label all pods of the job \
+                   trainmesh.dev/fabric=none";
 
 /// Profile that pods fall back to.
 const TCP: &str = "tcp";
@@ -49,7 +59,11 @@ impl JobContext {
     /// Adds the decisions about the roles of the workload.
     #[must_use]
     pub(crate) fn with_decisions(self, roles: &[DecidedRole<'_>]) -> Self {
-        Self { deviation: deviation(roles), ..self }
+        let named: Vec<(&str, &RoleRequests)> = roles.iter().map(|role| role.name).zip(&self.roles).collect();
+        let has_profile = roles.iter().any(|role| matches!(fabric(role), RoleFabric::Profile(_)));
+        // A profile adds the adapters to the roles without them.
+        let deviation = if has_profile { deviation(roles) } else { without_adapter(&named) };
+        Self { deviation, other_machines: other_machines(&named), ..self }
     }
 }
 
@@ -70,7 +84,7 @@ fn deviation(roles: &[DecidedRole<'_>]) -> Option<Deviation> {
     let named: Vec<&str> = others.iter().take(MAX_NAMED).copied().collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let message = format!("{with} gets {profile}, but not {}{more}: NCCL hangs", named.join(", "));
-    Some(Deviation { role: (*first).to_owned(), message })
+    Some(Deviation { role: (*first).to_owned(), message, severity: Severity::Error, fix: Some(FIX) })
 }
 
 /// Returns the fabric of the pod, as far as the decision about it shows.

@@ -75,6 +75,7 @@ impl<'a> FindingSink<'a> {
             subject: field.into(),
             link: self.id.link(),
             line: None,
+            source: None,
         });
     }
 }

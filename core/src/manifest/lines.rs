@@ -77,13 +77,21 @@ impl Document {
     #[must_use]
     pub fn pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
         let object = self.object()?;
-        let mut templates = Vec::new();
-        collect(object, &mut String::new(), &mut Vec::new(), &mut templates);
-        let by_path = templates.iter().find(|template| template.path == role);
-        let by_name = || templates.iter().find(|template| template.names.iter().any(|name| is_role(name, role)));
-        let of_role = by_path.or_else(by_name);
-        let node = of_role.or(templates.first()).map_or(object, |template| deepest(template.node, pod, pointer));
+        let templates = templates(object);
+        let template = of_role(&templates, role).or(templates.first());
+        let node = template.map_or(object, |template| deepest(template.node, pod, pointer).0);
         Some(self.text.line(node))
+    }
+
+    /// Like [`Self::pod_field_line`], but `None` if the template of `role` does not contain the field, or contains another value
+    /// than `pod`. A mapping or a list of mappings only has to exist, because operators add to it.
+    #[must_use]
+    pub fn own_pod_field_line(&self, role: &str, pod: &Value, pointer: &str) -> Option<u64> {
+        let templates = templates(self.object()?);
+        let (node, value) = deepest(of_role(&templates, role)?.node, pod, pointer);
+        let value = value?;
+        let has_mappings = value.is_object() || value.get(0).is_some_and(Value::is_object);
+        (has_mappings || node.value == value).then(|| self.text.line(node))
     }
 
     /// Returns the object in the text.
@@ -139,6 +147,19 @@ fn tokens(pointer: &str) -> impl Iterator<Item = String> {
     pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
 }
 
+/// Returns the pod templates in `object`.
+fn templates(object: Node<'_>) -> Vec<Template<'_>> {
+    let mut found = Vec::new();
+    collect(object, &mut String::new(), &mut Vec::new(), &mut found);
+    found
+}
+
+/// Returns the template of `role`: the path of the template, or a name around it.
+fn of_role<'found, 'tree>(templates: &'found [Template<'tree>], role: &str) -> Option<&'found Template<'tree>> {
+    let by_path = templates.iter().find(|template| template.path == role);
+    by_path.or_else(|| templates.iter().find(|template| template.names.iter().any(|name| is_role(name, role))))
+}
+
 /// Adds the pod templates in `node`, which is at `path`, to `found`.
 fn collect<'tree>(node: Node<'tree>, path: &mut String, names: &mut Vec<&'tree str>, found: &mut Vec<Template<'tree>>) {
     if pod_spec(node).is_some_and(|spec| spec.get("containers").is_some()) {
@@ -174,23 +195,27 @@ fn is_role(name: &str, role: &str) -> bool {
 }
 
 /// Follows `pointer` from `node`, a template, and from `pod`, as far as the template contains it. Items of lists are
-/// found by their name, because operators add items.
-fn deepest<'tree>(mut node: Node<'tree>, mut pod: &Value, pointer: &str) -> Node<'tree> {
+/// found by their name, because operators add items. Also returns the value in `pod` if the template contains the field.
+fn deepest<'tree, 'pod>(
+    mut node: Node<'tree>,
+    mut pod: &'pod Value,
+    pointer: &str,
+) -> (Node<'tree>, Option<&'pod Value>) {
     for key in tokens(pointer) {
         let value = match pod {
             Value::Array(items) => key.parse().ok().and_then(|index: usize| items.get(index)),
             _ => pod.get(&key),
         };
-        let Some(value) = value else { break };
+        let Some(value) = value else { return (node, None) };
         let next = match pod {
             Value::Array(_) => node.items().find(|item| is_same_item(item.value, value)),
             _ if key == "spec" => pod_spec(node),
             _ => node.get(&key),
         };
-        let Some(next) = next else { break };
+        let Some(next) = next else { return (node, None) };
         (node, pod) = (next, value);
     }
-    node
+    (node, Some(pod))
 }
 
 fn is_same_item(a: &Value, b: &Value) -> bool {

@@ -15,6 +15,11 @@ use super::split::RawDocument;
 use super::{Document, DocumentError, DocumentText, DocumentWarning, SkippedFile, Substitutions, json};
 use crate::yaml::{self, DuplicateKey};
 
+/// Maximum number of lines with placeholders at which the parser of one document stops: each costs a parse of the document.
+const MAX_ROUNDS: usize = 8;
+/// Text that replaces a placeholder to find the next one.
+const STAND_IN: &str = "x";
+
 /// Returns the text of a document with its placeholders replaced. The line of an error is relative to the document.
 pub(super) fn text<'text>(
     raw: &RawDocument<'text>,
@@ -35,15 +40,24 @@ pub(super) fn parse_objects(
     line: u64,
     text: Result<Cow<'_, str>, yaml::Error>,
 ) -> Vec<Result<Document, DocumentError>> {
-    let error =
-        |line, message, skipped| DocumentError { source: source.clone(), document, line: Some(line), message, skipped };
-    let parsed = text.map_err(|error| (error, None)).and_then(|text| match parse(&text) {
+    let error = |line, message, skipped| {
+        let (source, placeholders) = (source.clone(), Vec::new());
+        DocumentError { source, document, line: Some(line), message, skipped, placeholders }
+    };
+    let parsed = text.map_err(|error| (error, None, Vec::new())).and_then(|text| match parse(&text) {
         Ok((value, duplicates)) => Ok((value, duplicates, text)),
-        Err(error) => Err((error, is_helm_template(&text).then_some(SkippedFile::HelmTemplate))),
+        Err(found) => {
+            let skipped = is_helm_template(&text).then_some(SkippedFile::HelmTemplate);
+            let (found, placeholders) = explain_placeholders(&text, found);
+            Err((found, skipped, placeholders))
+        }
     });
     let (value, duplicates, text) = match parsed {
         Ok(parsed) => parsed,
-        Err((found, skipped)) => return vec![Err(error(line + found.line.saturating_sub(1), found.message, skipped))],
+        Err((found, skipped, placeholders)) => {
+            let error = error(line + found.line.saturating_sub(1), found.message, skipped);
+            return vec![Err(DocumentError { placeholders, ..error })];
+        }
     };
     let warning = |duplicate: &DuplicateKey| DocumentWarning::from_duplicate(source, document, line, duplicate);
     let mut warnings: Vec<_> = duplicates.iter().map(warning).collect();
@@ -66,7 +80,7 @@ pub(super) fn parse_objects(
 /// Parses the text of a document. The lines of an error and of duplicate keys are relative to the document.
 fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
     let inner = text.trim_start().strip_prefix('{');
-    let parsed = inner.map_or_else(
+    inner.map_or_else(
         || yaml::parse_manifest(text),
         |inner| {
             json::parse(text).or_else(|json_error| {
@@ -75,20 +89,41 @@ fn parse(text: &str) -> Result<(Value, Vec<DuplicateKey>), yaml::Error> {
                 yaml::parse_manifest(text).map_err(|yaml_error| if is_json { json_error } else { yaml_error })
             })
         },
-    );
-    parsed.map_err(|error| explain_placeholder(text, error))
+    )
 }
 
-/// Extends the message of a syntax error if the line of the error contains a placeholder, as in `[${NAME}]`.
-fn explain_placeholder(text: &str, error: yaml::Error) -> yaml::Error {
-    let index = usize::try_from(error.line).unwrap_or(usize::MAX).saturating_sub(1);
-    let found = text.lines().nth(index).and_then(|line| placeholders(line).find(|found| found.braced));
-    match found {
-        None => error,
-        Some(found) => {
-            let (name, advice) = (found.name, advice([found.name].into_iter()));
-            let message = format!("{}; the line contains the shell placeholder ${{{name}}}: {advice}", error.message);
-            yaml::Error { message, ..error }
+/// Extends the message of a syntax error if the line of the error contains a placeholder, as in `[${NAME}]`. Also returns the
+/// names of all placeholders on such lines.
+fn explain_placeholders(text: &str, error: yaml::Error) -> (yaml::Error, Vec<String>) {
+    let mut names = Vec::new();
+    let (mut replaced, mut line) = (text.to_owned(), error.line);
+    for _ in 0..MAX_ROUNDS {
+        let Some(text) = without_placeholders(&replaced, line, &mut names) else { break };
+        replaced = text;
+        match parse(&replaced) {
+            Ok(_) => break,
+            Err(next) => line = next.line,
         }
     }
+    let Some(first) = names.first() else { return (error, names) };
+    let advice = advice(names.iter().map(String::as_str));
+    let message = format!("{}; the line contains the shell placeholder ${{{first}}}: {advice}", error.message);
+    (yaml::Error { message, ..error }, names)
+}
+
+/// Returns `text` with the placeholders of one line replaced, and adds their names to `names`; `None` if it contains none.
+fn without_placeholders(text: &str, line: u64, names: &mut Vec<String>) -> Option<String> {
+    let index = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
+    let start = text.split_inclusive('\n').take(index).map(str::len).sum::<usize>();
+    let line = text.get(start..)?.lines().next()?;
+    let (mut replaced, mut copied) = (text[..start].to_owned(), start);
+    for found in placeholders(line).filter(|found| found.braced) {
+        if !names.iter().any(|known| known == found.name) {
+            names.push(found.name.to_owned());
+        }
+        replaced += &text[copied..start + found.range.start];
+        replaced += STAND_IN;
+        copied = start + found.range.end;
+    }
+    (copied > start).then(|| replaced + &text[copied..])
 }

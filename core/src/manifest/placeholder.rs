@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
+use super::substitutions::MAX_VARIABLES;
+
 /// A placeholder in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placeholder<'text> {
@@ -15,8 +17,8 @@ pub(crate) struct Placeholder<'text> {
     pub(crate) braced: bool,
 }
 
-/// Maximum number of names that a message lists: enough for the scripts of vendors, and still one line of a wide terminal.
-const MAX_NAMES: usize = 10;
+/// Maximum number of names that a message lists: as many as `--set` can replace.
+const MAX_NAMES: usize = MAX_VARIABLES;
 
 /// Returns the placeholders in `text`, in order.
 pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
@@ -28,8 +30,8 @@ pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name_length(name) == name.len()
 }
 
-/// Returns how to replace the placeholders with these names.
-pub(crate) fn advice<'names>(names: impl Iterator<Item = &'names str>) -> String {
+/// Returns how to replace the placeholders with these names, of which it lists at most 100.
+pub fn advice<'names>(names: impl Iterator<Item = &'names str>) -> String {
     let mut flags = String::new();
     let mut names = names;
     for name in names.by_ref().take(MAX_NAMES) {
@@ -79,8 +81,8 @@ mod tests {
 
     #[rstest]
     #[case::one(1, "render the manifest with envsubst, or use --set A0=VALUE")]
-    #[case::limit(10, "A8=VALUE --set A9=VALUE")]
-    #[case::more(11, "A8=VALUE --set A9=VALUE …")]
+    #[case::limit(100, "A98=VALUE --set A99=VALUE")]
+    #[case::more(101, "A98=VALUE --set A99=VALUE …")]
     fn the_list_of_names_is_limited(#[case] count: usize, #[case] end: &str) {
         let names: Vec<String> = (0..count).map(|number| format!("A{number}")).collect();
         let text = advice(names.iter().map(String::as_str));

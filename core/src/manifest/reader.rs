@@ -140,7 +140,14 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
             1 => "empty: no Kubernetes object found".to_owned(),
             count => format!("all {count} inputs are empty: no Kubernetes object found"),
         };
-        Some(DocumentError { source: source.name().clone(), document: 0, line: None, message, skipped: None })
+        Some(DocumentError {
+            source: source.name().clone(),
+            document: 0,
+            line: None,
+            message,
+            skipped: None,
+            placeholders: Vec::new(),
+        })
     }
 }
 
@@ -216,5 +223,5 @@ fn read_error(source: &Arc<str>, document: usize, error: &io::Error) -> Document
         io::ErrorKind::InvalidData => error.to_string(),
         _ => format!("cannot be read: {error}"),
     };
-    DocumentError { source: source.clone(), document, line: None, message, skipped: None }
+    DocumentError { source: source.clone(), document, line: None, message, skipped: None, placeholders: Vec::new() }
 }

@@ -39,7 +39,7 @@ impl SkippedFile {
             Self::NoObject | Self::KustomizePatch => None,
             Self::Kustomization => Some("a kustomization: render its directory with -k"),
             Self::HelmTemplate => {
-                Some("a Helm template: render the chart with `helm template NAME CHART | trainmesh lint -f -`")
+                Some("a Helm template: render the chart with `helm template NAME CHART`, and pipe it to `-f -`")
             }
         }
     }
@@ -64,7 +64,7 @@ pub(super) fn skipped(source: &Arc<str>, origin: Origin) -> Option<DocumentError
         Origin::KustomizePatch => (SkippedFile::KustomizePatch, "a patch of a kustomization"),
     };
     let (source, message) = (source.clone(), message.to_owned());
-    Some(DocumentError { source, document: 0, line: None, message, skipped: Some(skipped) })
+    Some(DocumentError { source, document: 0, line: None, message, skipped: Some(skipped), placeholders: Vec::new() })
 }
 
 /// Returns true if `source` describes a Helm chart.

@@ -51,7 +51,7 @@ const MAX_NAME: usize = 128;
 /// Maximum length of a value in bytes: enough for image references and URLs.
 const MAX_VALUE: usize = 4096;
 /// Maximum number of variables. Manifests have a dozen placeholders.
-const MAX_VARIABLES: usize = 100;
+pub(super) const MAX_VARIABLES: usize = 100;
 
 impl Variable {
     /// Parses `NAME=VALUE`. The value may be empty and contain `=`.

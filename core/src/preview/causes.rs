@@ -10,6 +10,12 @@ use crate::mutate::{Reason, RuleOutcome, Verdict};
 use crate::preview::InvalidField;
 use crate::workload::SOLE_ROLE;
 
+/// File and line of a cause, if they are not those of the workload.
+type Position<'a> = (Option<&'a str>, Option<u64>);
+
+/// Position of the workload.
+const WORKLOAD: Position<'_> = (None, None);
+
 /// A condition of a preview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
@@ -96,15 +102,17 @@ impl Cause<'_> {
         match self {
             Self::Patch(rules) => {
                 let applied = rules.iter().filter(|rule| rule.outcome == Verdict::Applied);
-                line(report, None, &applied.map(name).collect::<Vec<_>>().join(", "))
+                line(report, WORKLOAD, &applied.map(name).collect::<Vec<_>>().join(", "))
             }
-            Self::Rule(rule) => line(report, None, &format!("{}: {}", name(rule), rule.message)),
-            Self::Invalid(field) => line(report, field.line, &format!("invalid {field}")),
+            Self::Rule(rule) => line(report, WORKLOAD, &format!("{}: {}", name(rule), rule.message)),
+            Self::Invalid(field) => line(report, (field.source.as_deref(), field.line), &format!("invalid {field}")),
             Self::Finding(Finding { code, message, .. }) if self.is_of_namespace() => {
                 format!("Namespace {}: {code}: {message}", report.namespace)
             }
-            Self::Finding(Finding { code, message, line: at, .. }) => line(report, *at, &format!("{code}: {message}")),
-            Self::Warning(warning) => line(report, None, warning),
+            Self::Finding(Finding { code, message, line: at, source, .. }) => {
+                line(report, (source.as_deref(), *at), &format!("{code}: {message}"))
+            }
+            Self::Warning(warning) => line(report, WORKLOAD, warning),
         }
     }
 
@@ -133,9 +141,10 @@ fn is_unknown(reason: Reason) -> bool {
 }
 
 /// Returns a cause with its position: `jobs/llama.yaml:7: PyTorchJob default/llama Worker: fabric UnknownFabric`.
-fn line(report: &PodReport, at: Option<u64>, cause: &str) -> String {
-    let PodReport { source, kind, namespace, name, role, .. } = report;
-    let position = at.or(report.line).map(|at| format!("{source}:{at}: ")).unwrap_or_default();
+fn line(report: &PodReport, at: Position<'_>, cause: &str) -> String {
+    let PodReport { kind, namespace, name, role, .. } = report;
+    let source = at.0.unwrap_or(&report.source);
+    let position = at.1.or(report.line).map(|line| format!("{source}:{line}: ")).unwrap_or_default();
     let role = if role == SOLE_ROLE { String::new() } else { format!(" {role}") };
     format!("{position}{kind} {namespace}/{name}{role}: {cause}")
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::pod;
 
-/// A field of a pod whose value has the wrong type.
+/// A field of a pod whose value has the wrong type, or is no valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidField {
     /// Path in the pod, as `kubectl explain` writes it.
@@ -24,12 +24,14 @@ pub struct InvalidField {
     pub needs_quotes: bool,
     /// One-based line of the manifest with the field, if it is known.
     pub line: Option<u64>,
+    /// File of the line, if it is not that of the workload.
+    pub source: Option<String>,
 }
 
 /// Expected type of a quantity.
-const QUANTITY: &str = "a quantity such as 8 or 4Gi";
+pub(super) const QUANTITY: &str = "a quantity such as 8 or 4Gi";
 /// Maximum number of fields. More only repeat the same mistake.
-const MAX_FIELDS: usize = 10;
+pub(super) const MAX_FIELDS: usize = 10;
 
 /// Returns the fields of `pod` that do not decode, in the order of the pod; none if `pod` is a valid Pod.
 ///
@@ -52,8 +54,10 @@ pub(super) fn has_null_quantity(pod: &Value) -> bool {
 
 /// A step of a path.
 #[derive(Clone, Copy)]
-enum Step<'a> {
+pub(super) enum Step<'a> {
+    /// Field of a mapping.
     Key(&'a str),
+    /// Item of a list.
     Index(usize),
 }
 
@@ -116,21 +120,28 @@ fn invalid_field(path: &[Step<'_>], value: &Value, error: &serde_json::Error) ->
         expected => expected,
     };
     let as_string = skeleton(path, Value::String(value.to_string()));
-    InvalidField {
-        path: path.iter().map(Step::to_string).collect(),
-        pointer: PointerBuf::from_tokens(path.iter().map(Step::token)).to_string(),
-        found: match value {
-            Value::Array(_) => "a list".to_owned(),
-            Value::Object(_) => "a mapping".to_owned(),
-            scalar => scalar.to_string(),
-        },
-        expected: expected.to_owned(),
-        needs_quotes: matches!(value, Value::Bool(_) | Value::Number(_)) && Pod::deserialize(as_string).is_ok(),
-        line: None,
-    }
+    let needs_quotes = matches!(value, Value::Bool(_) | Value::Number(_)) && Pod::deserialize(as_string).is_ok();
+    InvalidField { needs_quotes, ..InvalidField::new(path, value, expected) }
 }
 
 impl InvalidField {
+    /// Creates the field at `path` with an invalid value.
+    pub(super) fn new(path: &[Step<'_>], value: &Value, expected: &str) -> Self {
+        Self {
+            path: path.iter().map(Step::to_string).collect(),
+            pointer: PointerBuf::from_tokens(path.iter().map(Step::token)).to_string(),
+            found: match value {
+                Value::Array(_) => "a list".to_owned(),
+                Value::Object(_) => "a mapping".to_owned(),
+                scalar => scalar.to_string(),
+            },
+            expected: expected.to_owned(),
+            needs_quotes: false,
+            line: None,
+            source: None,
+        }
+    }
+
     /// Returns the problem with its consequence.
     pub(super) fn problem(&self) -> String {
         // `UnmarshalJSON` of a quantity reads null as 0 (kubernetes/apimachinery, `pkg/api/resource/quantity.go`).
@@ -164,7 +175,7 @@ impl fmt::Display for Step<'_> {
 
 impl fmt::Display for InvalidField {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, pointer: _, found, expected, needs_quotes, line: _ } = self;
+        let Self { path, pointer: _, found, expected, needs_quotes, line: _, source: _ } = self;
         write!(formatter, "{path} is {found}: expected {expected}")?;
         if *needs_quotes { formatter.write_str("; quote it") } else { Ok(()) }
     }

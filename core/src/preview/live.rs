@@ -119,6 +119,7 @@ impl Preview {
             replicas: Some(1),
             generic: false,
             assumed_runtime: None,
+            runtime: None,
             changed: false,
             rules: outcome.rules,
             warnings,

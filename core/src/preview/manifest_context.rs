@@ -2,6 +2,7 @@
 //! resource allocation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -121,12 +122,12 @@ impl ManifestContext {
     /// `namespace` is the namespace of documents without one.
     pub fn add_runtime_manifest(&mut self, document: &Document, namespace: &str) -> bool {
         let reference = RuntimeReference::from_runtime(&document.value, namespace);
-        reference.map(|reference| self.add_runtime(reference, document.value.clone())).is_some()
+        reference.map(|reference| self.add_runtime(reference, document.clone())).is_some()
     }
 
     /// Adds the manifest of a training runtime.
-    pub fn add_runtime(&mut self, reference: RuntimeReference, manifest: Value) {
-        self.runtimes.by_name.insert(reference, manifest);
+    pub fn add_runtime(&mut self, reference: RuntimeReference, manifest: Document) {
+        self.runtimes.by_name.insert(reference, Arc::new(manifest));
     }
 
     /// Sets the runtimes that are assumed for `TrainJobs` whose runtime has not been added.

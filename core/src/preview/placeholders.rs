@@ -5,9 +5,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::manifest::placeholder::{advice, placeholders};
+use crate::fabric::nccl;
+use crate::manifest::placeholder::placeholders;
 use crate::workload::RenderError;
 
 /// Fields whose text a shell or a program reads, and fields that do not affect pods.
@@ -26,8 +27,11 @@ const FREE_TEXT: [&str; 15] = [
     "source",
     "status",
     "stringData",
-    "value",
+    VALUE,
 ];
+
+/// Field with the value of an environment variable, and that of a toleration.
+const VALUE: &str = "value";
 
 /// Fields that contain a name, in which `$NAME` can also be a part.
 const NAMES: [&str; 4] = ["generateName", "image", "name", "namespace"];
@@ -55,27 +59,29 @@ pub(super) fn reject<'manifest>(
         Some((path, text)) => Err(RenderError::Placeholder {
             path,
             placeholder: text.to_owned(),
-            advice: advice(found.names.into_iter()),
+            names: found.names.into_iter().map(str::to_owned).collect(),
         }),
     }
 }
 
 impl<'manifest> Found<'manifest> {
-    /// Adds the placeholders in `value`, the field `key` at `path`.
-    fn collect(&mut self, value: &'manifest Value, key: &str, path: &mut String) {
+    /// Adds the placeholders in `value`, the field or the list `list` at `path`.
+    fn collect(&mut self, value: &'manifest Value, list: &str, path: &mut String) {
         let length = path.len();
         match value {
-            Value::String(text) => self.add(text, NAMES.contains(&key), path),
+            Value::String(text) => self.add(text, NAMES.contains(&list), path),
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
                     // Writing to a string cannot fail.
                     let _ = write!(path, "[{index}]");
-                    self.collect(item, key, path);
+                    self.collect(item, list, path);
                     path.truncate(length);
                 }
             }
             Value::Object(fields) => {
-                for (key, field) in fields.iter().filter(|(key, _)| !FREE_TEXT.contains(&key.as_str())) {
+                let is_checked =
+                    |key: &str| !FREE_TEXT.contains(&key) || key == VALUE && has_literal_value(list, fields);
+                for (key, field) in fields.iter().filter(|(key, _)| is_checked(key)) {
                     if length > 0 {
                         path.push('.');
                     }
@@ -103,6 +109,13 @@ impl<'manifest> Found<'manifest> {
             }
         }
     }
+}
+
+/// Returns true if no shell reads the value of `item`, an item of `list`: a toleration, or a variable that NCCL reads. Kubernetes
+/// itself expands only `$(NAME)`.
+fn has_literal_value(list: &str, item: &Map<String, Value>) -> bool {
+    let is_setting = |name: &str| nccl::variable(name).is_some() || nccl::takes_plain_interfaces(name);
+    list == "tolerations" || list == "env" && item.get("name").and_then(Value::as_str).is_some_and(is_setting)
 }
 
 #[cfg(test)]
@@ -135,6 +148,15 @@ mod tests {
             "metadata": {"annotations": {"a": "${A}"}}, "rayStartParams": {"node-ip-address": "$MY_POD_IP"}}),
         None
     )]
+    #[case::toleration(
+        json!({"tolerations": [{"key": "a", "value": "${TAINT}"}]}),
+        Some("tolerations[0].value contains the shell placeholder ${TAINT}: render the manifest with envsubst, or use --set TAINT=VALUE")
+    )]
+    #[case::variable_of_nccl(
+        json!({"env": [{"name": "MODEL", "value": "${MODEL}"}, {"name": "NCCL_SOCKET_IFNAME", "value": "${IF}"}]}),
+        Some("env[1].value contains the shell placeholder ${IF}: render the manifest with envsubst, or use --set IF=VALUE")
+    )]
+    #[case::reference_in_a_variable_of_nccl(json!({"env": [{"name": "NCCL_SOCKET_IFNAME", "value": "$(IF)"}]}), None)]
     #[case::reference_of_kubernetes(json!({"subPathExpr": "$(POD_NAME)"}), None)]
     #[case::part_of_other_text(json!({"path": "/home/$USER", "pattern": "a$b"}), None)]
     fn placeholders_are_rejected_with_the_command_that_sets_them(

@@ -7,6 +7,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::invalid_field::{has_null_quantity, invalid_fields};
+use super::invalid_quantity::invalid_quantities;
+use super::origins::PodOrigin;
 use super::{InvalidField, WebhookTrace};
 use crate::finding::Finding;
 use crate::lint::JobContext;
@@ -48,7 +50,7 @@ pub struct PodReport {
     pub rules: Vec<RuleOutcome>,
     /// Warnings that the webhook would return.
     pub warnings: Vec<String>,
-    /// Fields of `original` that do not decode.
+    /// Fields of `original` that do not decode, or contain an invalid quantity.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_text")]
     pub invalid: Vec<InvalidField>,
     /// Lint findings for the patched pod.
@@ -57,6 +59,9 @@ pub struct PodReport {
     /// Stock runtime of a `TrainJob` that is assumed, because its own is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_runtime: Option<AssumedRuntime>,
+    /// Manifest of the runtime of a `TrainJob`, if the input contains it.
+    #[serde(skip)]
+    pub runtime: Option<Arc<Document>>,
     /// Pod that the operator would create for replica 0.
     pub original: Value,
     /// Patch that the webhook would return for `original`.
@@ -87,9 +92,9 @@ impl PodReport {
         // Pods with other invalid fields get no patch.
         let may_be_invalid = outcome.patch.is_empty() || has_null_quantity(&role.pod);
         let mut invalid = if may_be_invalid { invalid_fields(&role.pod) } else { Vec::new() };
-        for field in &mut invalid {
-            field.line = document.pod_field_line(&role.name, &role.pod, &field.pointer);
-        }
+        invalid.extend(invalid_quantities(&role.pod));
+        let runtime = role.runtime.as_deref();
+        PodOrigin { document, runtime, role: &role.name, pod: &role.pod }.locate_fields(&mut invalid);
         let mut pod = role.pod.clone();
         // The engine has verified that the patch applies to this pod.
         let applied = outcome.patch.apply(&mut pod);
@@ -98,7 +103,7 @@ impl PodReport {
             pod.clone_from(&role.pod);
         }
         let mut findings = outcome.findings;
-        locate(&mut findings, document, &role.name, &pod);
+        PodOrigin { document, runtime, role: &role.name, pod: &pod }.locate(&mut findings);
         Self {
             source: document.source.to_string(),
             document: document.document,
@@ -112,6 +117,7 @@ impl PodReport {
             replicas: role.replicas,
             generic: role.generic,
             assumed_runtime: role.assumed_runtime,
+            runtime: role.runtime,
             changed: !outcome.patch.is_empty(),
             rules: outcome.rules,
             warnings: outcome.warnings,
@@ -141,11 +147,10 @@ impl PodReport {
     }
 }
 
-/// Sets the lines of findings about `pod`, which `document` creates for `role`.
-pub fn locate(findings: &mut [Finding], document: &Document, role: &str, pod: &Value) {
-    for finding in findings {
-        finding.line = document.pod_field_line(role, pod, &finding.subject);
-    }
+/// Sets the positions of findings about the pod of `report`, which `document` creates.
+pub fn locate(findings: &mut [Finding], document: &Document, report: &PodReport) {
+    let runtime = report.runtime.as_deref();
+    PodOrigin { document, runtime, role: &report.role, pod: &report.pod }.locate(findings);
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::requests::{self, Request};
 use super::{CONTEXT_KINDS, DocumentPreview, Preview, hints, manifest_context, namespace, namespace_of, placeholders};
 use crate::manifest::Document;
-use crate::workload::{self, Manifest, RenderError, generic};
+use crate::workload::{self, Manifest, RenderError, RuntimeReference, generic};
 
 impl Preview {
     /// Previews a document whose kind is not in [`workload::KINDS`]: shows the pod templates that it contains, if any.
@@ -26,6 +26,9 @@ impl Preview {
         if (api_version, kind) == ("v1", "Namespace") {
             manifest_context::validate(&document.value)?;
             return Ok(DocumentPreview::Namespace(namespace::label_warnings(document, &self.config.fabric)));
+        }
+        if RuntimeReference::from_runtime(&document.value, &self.namespace).is_some() {
+            placeholders::reject([(String::new(), &document.value)])?;
         }
         if generic::creates_no_pods(api_version, kind) {
             return Ok(DocumentPreview::Skipped(format!("{name} creates no pods")));

@@ -67,7 +67,7 @@ impl<W: Write> Sink for Json<'_, W> {
 /// Returns an invalid document as JSON.
 #[must_use]
 pub fn error_to_json(error: &DocumentError) -> Value {
-    let DocumentError { source, document, line, message, skipped: _ } = error;
+    let DocumentError { source, document, line, message, skipped: _, placeholders: _ } = error;
     json!({"source": **source, "document": document, "line": line, "message": message})
 }
 

@@ -63,7 +63,8 @@ pub(super) fn write_warnings(
     let (error, warning_style) = (style::ERROR, style::WARNING);
     for (index, field) in report.invalid.iter().enumerate() {
         let lines = roles.iter().filter_map(|role| role.invalid.get(index)?.line);
-        let text = format!("{}{}", position(&report.source, lines), Printable(field));
+        let text =
+            format!("{}{}", position(field.source.as_deref().unwrap_or(&report.source), lines), Printable(field));
         writeln!(out, "  {error}invalid{error:#} {}", layout.wrap(&text, 10, INDENT))?;
     }
     let lint = lint::warnings(&report.lint);
@@ -73,7 +74,8 @@ pub(super) fn write_warnings(
     }
     for (index, finding) in report.lint.iter().enumerate() {
         let lines = roles.iter().filter_map(|role| role.lint.get(index)?.line);
-        write_finding(out, finding, &position(&report.source, lines), layout, explained)?;
+        let source = finding.source.as_deref().unwrap_or(&report.source);
+        write_finding(out, finding, &position(source, lines), layout, explained)?;
     }
     Ok(())
 }
@@ -96,7 +98,7 @@ pub fn write_finding(
     layout: Layout,
     explained: &mut ExplainedChecks,
 ) -> io::Result<()> {
-    let Finding { code, severity, message, evidence: _, fix, subject, link: _, line: _ } = finding;
+    let Finding { code, severity, message, evidence: _, fix, subject, link: _, line: _, source: _ } = finding;
     let (style, dim) = (style::severity(*severity), style::DIM);
     let problem = layout.wrap(&Printable(message).to_string(), code.len() + 5, INDENT);
     writeln!(out, "  {style}{code} {}{style:#} {problem}", lint::severity_letter(*severity))?;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::template::testing::render_with;
 use super::{IDENTITY_LABELS, RolePod, RuntimeReference, Runtimes, StockRuntimes, find, identify};
+use crate::manifest::Document;
 use crate::pod::Pod;
 use crate::yaml;
 
@@ -168,7 +169,7 @@ fn render_all(documents: &[Value]) -> Vec<Result<Vec<RolePod>, String>> {
                     namespace: None,
                     name: runtime["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
                 },
-                runtime.clone(),
+                Document::generated("runtime", runtime.clone()).into(),
             )
         })
         .collect();

@@ -78,7 +78,15 @@ fn role(template: &Template<'_>, namespace: &str) -> RolePod {
     }
     let replicas = template.replicas.and_then(Value::as_u64).filter(|count| i32::try_from(*count).is_ok());
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template.value.get("spec")});
-    RolePod { name: template.path.clone(), replicas, generic: true, assumed_runtime: None, pod, notes: Vec::new() }
+    RolePod {
+        name: template.path.clone(),
+        replicas,
+        generic: true,
+        assumed_runtime: None,
+        runtime: None,
+        pod,
+        notes: Vec::new(),
+    }
 }
 
 impl<'manifest> Search<'manifest> {

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::manifest::Document;
 
 /// API group of runtimes and `TrainJobs`.
 pub(crate) const TRAINER_GROUP: &str = "trainer.kubeflow.org";
@@ -15,7 +18,7 @@ pub(crate) const CLUSTER_RUNTIME: &str = "ClusterTrainingRuntime";
 #[derive(Clone, Debug, Default)]
 pub struct Runtimes {
     /// Manifests by their references.
-    pub by_name: BTreeMap<RuntimeReference, Value>,
+    pub by_name: BTreeMap<RuntimeReference, Arc<Document>>,
     /// Runtimes that are assumed for references that are not in `by_name`.
     pub stock: StockRuntimes,
 }

@@ -85,7 +85,7 @@ fn manifest_result(warning: &DocumentWarning, checks: &[&Check]) -> Value {
 
 fn result(pod: &PodFindings, finding: &Finding, checks: &[&Check]) -> Value {
     let PodFindings { line: first_line, report, findings: _ } = pod;
-    let Finding { code, severity, message, evidence: _, fix, subject, link: _, line } = finding;
+    let Finding { code, severity, message, evidence: _, fix, subject, link: _, line, source } = finding;
     let fix = fix.unwrap_or_default();
     let pod = pod_name(report);
     json!({
@@ -94,7 +94,7 @@ fn result(pod: &PodFindings, finding: &Finding, checks: &[&Check]) -> Value {
         "level": level(*severity),
         "message": {"text": format!("{pod}: {message}. Fix: {fix}.")},
         "locations": [{
-            "physicalLocation": location(&report.source, Some(line.unwrap_or(*first_line))),
+            "physicalLocation": location(source.as_deref().unwrap_or(&report.source), Some(line.unwrap_or(*first_line))),
             "logicalLocations": [{"fullyQualifiedName": format!("{pod} {subject}"), "kind": "object"}],
         }],
     })

@@ -25,7 +25,8 @@ pub(super) fn print(
         writeln!(out, "{strong}{source}:{line}: {}{strong:#}", Printable(names(roles)))?;
         for (index, finding) in findings.iter().enumerate() {
             let lines = roles.iter().filter_map(|role| role.findings.get(index)?.line);
-            write_finding(out, finding, &position(&report.source, lines), layout, &mut explained)?;
+            let source = finding.source.as_deref().unwrap_or(&report.source);
+            write_finding(out, finding, &position(source, lines), layout, &mut explained)?;
         }
         writeln!(out)?;
     }

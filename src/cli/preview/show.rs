@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use anyhow::bail;
 
-use super::super::input::document_error;
+use super::super::input::{document_error, placeholder_note};
 use super::super::live::LiveCluster;
 use super::super::premise::{self, AssumedLabels, premise};
 use super::super::progress::Progress;
@@ -73,7 +73,7 @@ pub(super) fn show(
         }
         let previewed = document.and_then(|document| {
             let previewed = preview.document(&document);
-            previewed.map_err(|error| document_error(&document, &error)).map(|previewed| (document, previewed))
+            previewed.map_err(|error| document_error(preview, &document, &error)).map(|previewed| (document, previewed))
         });
         match previewed {
             Err(error) if shown.skipped.add(&error, arguments.verbose, stderr) => {}
@@ -194,6 +194,9 @@ impl Shown {
         for Note { text, position, others } in &self.notes {
             let others = if *others > 0 { format!(" (and {others} more)") } else { String::new() };
             print_note(stderr, format_args!("{position}{others}: {text}"));
+        }
+        if let Some(note) = placeholder_note(&self.errors) {
+            print_note(stderr, format_args!("{note}"));
         }
         if self.summary.pods == 0 && self.errors.is_empty() {
             print_note(stderr, format_args!("no document in the input creates pods"));

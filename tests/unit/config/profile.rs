@@ -164,6 +164,23 @@ fn check_profile(body: &str, expected: &[&str]) {
     "mesh: {interfaces: [net1]}\n",
     &["line 7: mesh.interfaces: requires istio: excludeInterfaces"]
 )]
+#[case::reserved_label(
+    "pod: {labels: {trainmesh.dev/inject: disabled}}\n",
+    &["line 7: pod.labels: trainmesh.dev/inject is reserved: a profile must not set it"]
+)]
+#[case::reserved_annotation(
+    "pod: {annotations: {a: b, sidecar.istio.io/inject: \"false\"}}\n",
+    &["line 7: pod.annotations: sidecar.istio.io/inject is reserved: a profile must not set it"]
+)]
+#[case::label_of_another_program("pod: {labels: {istio.io/dataplane-mode: none}}\n", &[])]
+#[case::fields_requested_twice(
+    "dra: {claims: [{x: a}]}\n",
+    &[
+        "line 7: dra.claims[0].name: missing: expected the claim's name within the pod",
+        "line 7: dra.claims[0].resourceClaimTemplateName: missing: expected the name of a ResourceClaimTemplate",
+        "line 7: dra.claims[0].x: unknown field: expected name or resourceClaimTemplateName",
+    ]
+)]
 #[case::bare_off("mesh: {istio: off}\n", &[])]
 #[case::deny_on_conflict("onConflict: deny\n", &[r#"line 7: onConflict: unknown value "deny": expected skip or tcp"#])]
 #[case::deny_in_a_guard("guards: {psa: deny}\n", &[r#"line 7: guards.psa: unknown value "deny": expected skip or warn"#])]

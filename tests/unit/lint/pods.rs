@@ -134,33 +134,6 @@ fn fp027_pod_security(#[case] scenario: Scenario, #[case] expected: Option<&str>
     check("FP027", scenario, expected);
 }
 
-#[rstest]
-#[case::no_node_offers_it(train(RDMA).nodes(&[("a", &[("rdma/hca", 8)], None)]), Some("no node offers rdma/ib"))]
-#[case::one_node_offers_it(train(RDMA).nodes(&[("a", &[], None), ("b", &[("rdma/ib", 8)], None)]), None)]
-#[case::unknown_nodes(train(RDMA), None)]
-#[case::no_nodes(train(RDMA).nodes(&[]), None)]
-#[case::quota(train(RDMA).quota(&[("requests.rdma/ib", 0)]), Some("1 rdma/ib would exceed quota team"))]
-#[case::enough(train(RDMA).quota(&[("requests.rdma/ib", 1)]), None)]
-#[case::unrelated_quota(train(RDMA).quota(&[("requests.nvidia.com/gpu", 0)]), None)]
-fn fp028_node_capacity_and_quota(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
-    check("FP028", scenario, expected);
-}
-
-fn admitted(labels: &str) -> Scenario {
-    pod(&format!("{{metadata: {{labels: {{{labels}}}}}, spec: {{containers: [{{name: train, {RDMA}}}]}}}}"))
-}
-
-const TEMPLATE: &str = "{spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}";
-
-#[rstest]
-#[case::added(admitted("kueue.x-k8s.io/podset: main").original(TEMPLATE), Some("container train: rdma/ib is not counted by Kueue"))]
-#[case::in_the_template(admitted("kueue.x-k8s.io/podset: main"), None)]
-#[case::counted_as_a_pod(admitted("kueue.x-k8s.io/podset: main, kueue.x-k8s.io/managed: 'true'").original(TEMPLATE), None)]
-#[case::no_kueue(admitted("a: b").original(TEMPLATE), None)]
-fn fp029_resources_unknown_to_kueue(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
-    check("FP029", scenario, expected);
-}
-
 fn revision(revision: &str) -> Scenario {
     annotated(
         &format!("trainmesh.dev/fabric-revision: {revision:?}"),

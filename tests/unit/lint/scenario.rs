@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::{ClusterView, NodeShape, Nodes, Quota};
 use trainmesh_core::config::{LintSettings, Profile, ProfileEntry};
 use trainmesh_core::dra::{ClaimFacts, ClaimObjects};
@@ -31,6 +31,8 @@ pub struct Scenario {
     others: Option<Vec<Value>>,
     claims: ClaimObjects,
     compute_domains: Vec<ComputeDomain>,
+    /// Kind of the workload, if it is in a queue of Kueue.
+    queued: Option<&'static str>,
     rules: Vec<RuleOutcome>,
     invalid: Vec<(String, String)>,
     generic: bool,
@@ -132,6 +134,11 @@ impl Scenario {
         Self { compute_domains: vec![domain], others: self.others.or(Some(Vec::new())), ..self }
     }
 
+    /// Puts the workload, which is of this kind, into a queue of Kueue.
+    pub fn queued(self, kind: &'static str) -> Self {
+        Self { queued: Some(kind), others: self.others.or(Some(Vec::new())), ..self }
+    }
+
     /// Adds a rule that was refused.
     pub fn refused(self, rule: RuleId, reason: Reason, message: &str) -> Self {
         self.decided(rule, Verdict::Refused, reason, message)
@@ -170,6 +177,10 @@ impl Scenario {
         let others = self.others.as_ref().map(|others| others.iter().map(|other| (Pod::new(other), Some(1))));
         let role = (pod, self.replicas.or(Some(1)));
         let job = others.map(|others| JobContext::from_pods([role].into_iter().chain(others), cluster.claims));
+        let labels = json!({"kueue.x-k8s.io/queue-name": "queue"});
+        let workload =
+            self.queued.map(|kind| json!({"kind": kind, "metadata": {"labels": labels}})).unwrap_or_default();
+        let job = job.map(|job| job.with_workload(&workload));
         let input = LintInput {
             pod,
             original: self.original.as_ref().map_or(pod, Pod::new),

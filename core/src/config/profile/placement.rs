@@ -8,6 +8,7 @@ use super::{DnsLabel, LabelValue, MetadataKey, ObjectName, ResourceName};
 use crate::config::choice::choices;
 use crate::config::fields::Fields;
 use crate::config::section::{item, section};
+use crate::keys;
 
 section! {
     /// Pod-level settings. User settings take precedence.
@@ -22,9 +23,9 @@ section! {
         /// Tolerations to add.
         pub tolerations: Vec<Toleration>,
         /// Annotations to add.
-        pub annotations: BTreeMap<MetadataKey, String>,
+        pub annotations: BTreeMap<MetadataKey, String> => no_reserved_keys,
         /// Labels to add.
-        pub labels: BTreeMap<MetadataKey, LabelValue>,
+        pub labels: BTreeMap<MetadataKey, LabelValue> => no_reserved_keys,
         /// Anti-affinity between pods with this profile; null: none.
         #[cfg_attr(feature = "schema", schemars(with = "AntiAffinity"))]
         pub pod_anti_affinity: Option<AntiAffinity>,
@@ -164,6 +165,16 @@ pub enum OnConflict {
     Skip,
     /// Applies only the settings of the profile `tcp` and warns the user.
     Tcp,
+}
+
+/// Rejects labels and annotations that exclude the pod from trainmesh or from Istio's injection, or that trainmesh writes itself:
+/// users set the former, and the controller relies on the latter.
+fn no_reserved_keys<V>(entries: &BTreeMap<MetadataKey, V>) -> Result<(), String> {
+    let is_reserved = |key: &&str| key.starts_with(keys::OWN_PREFIX) || *key == keys::SIDECAR_INJECT;
+    match entries.keys().map(MetadataKey::as_str).find(is_reserved) {
+        Some(key) => Err(format!("{key} is reserved: a profile must not set it")),
+        None => Ok(()),
+    }
 }
 
 #[expect(clippy::ref_option, reason = "field validation functions take a reference to the field")]

@@ -86,7 +86,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "Gloo, with which PyTorch coordinates its processes, listens on the address that the host's name resolves to. \
               In the network of a node this may be the loopback or another network, and the processes do not find each \
               other.",
-        fix: "set GLOO_SOCKET_IFNAME to the interface of NCCL_SOCKET_IFNAME, as one plain name",
+        fix: "set GLOO_SOCKET_IFNAME to the node's interface between the pods, as one plain name",
         example: Example {
             given: "the job has several pods",
             wrong: r#"spec:

@@ -1,6 +1,6 @@
 //! The pod as a member of its job.
 
-use super::super::{job, mesh};
+use super::super::{job, kueue, mesh};
 use super::{Check, Example, MIXED_FABRICS};
 use crate::config::CheckId;
 use crate::finding::Severity;
@@ -46,10 +46,13 @@ spec:
         severity: Severity::Warning,
         title: "an adapter outside Kueue's quota",
         why: "Kueue counts the resources of the job's template. It does not count an adapter that is added to the pod \
-              later, and may admit more jobs than there are adapters.",
+              later, and may admit more jobs than there are adapters. The pods of Deployments, StatefulSets, LeaderWorkerSets \
+              and single pods are admitted individually, and count with the adapter: a ClusterQueue that does not cover it never \
+              admits them, which is information.",
         fix: "request the adapter in the template, or add its prefix to Kueue's resources.excludeResourcePrefixes",
         example: Example {
-            given: "the profile added `rdma/ib`, which is not in the job's template",
+            given: "the job has the label `kueue.x-k8s.io/queue-name`, and the profile added `rdma/ib`, which is not in the job's \
+                    template",
             wrong: r"metadata:
   labels: {kueue.x-k8s.io/podset: main}
 spec:
@@ -66,7 +69,7 @@ spec:
     resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}
 ",
         },
-        run: job::adapter_outside_quota,
+        run: kueue::adapter_outside_quota,
     },
     Check {
         id: MIXED_FABRICS,
@@ -74,7 +77,8 @@ spec:
         title: "pods of one job with different settings",
         why: "All ranks of a job need the same transport and NCCL settings. Running pods of this job have another \
               revision of the profile, or have a profile that this pod does not get. It is an error if a manifest shows that only a part \
-              of the roles gets the profile: NCCL hangs.",
+              of the roles gets the profile: NCCL hangs. Without a profile, it is a warning if only a part of the roles with GPUs \
+              requests an adapter.",
         fix: "restart the whole job, so that all its pods get the same revision",
         example: Example {
             given: "running pods of the job have revision `ba9876543210`",

@@ -11,7 +11,8 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         title: "no node offers the RDMA adapter, or its quota is exhausted",
         why: "If no node offers the resource, the pod stays Pending until such a node is added. If the namespace's \
-              ResourceQuota has less of it left than the pod requests, the apiserver rejects the pod.",
+              ResourceQuota has less of it left than the pod requests, the apiserver rejects the pod. More GPUs or adapters than \
+              the selected instance type has are an error: the pod stays Pending. The instance types of AWS are known.",
         fix: "check the name of the resource and the device plugin (kubectl get nodes -o yaml), or raise the quota",
         example: Example {
             given: "the nodes offer `rdma/ib`",
@@ -34,7 +35,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "pods that may run on different instance types",
         why: "Several instance types offer the adapter. In a job that spans them, the ranks have different numbers or \
               speeds of adapters, or are on separate fabrics. The job is as slow as its slowest node, or does not run \
-              at all.",
+              at all. Roles that select different types are reported, too, except the groups of a Ray cluster.",
         fix: "select one instance type with nodeSelector or required node affinity",
         example: Example {
             given: "two instance types offer `rdma/ib`",

@@ -11,7 +11,15 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render: |manifest| {
         let (name, pod) = (SOLE_ROLE.to_owned(), manifest.raw.clone());
-        Ok(vec![RolePod { name, replicas: Some(1), generic: false, assumed_runtime: None, pod, notes: Vec::new() }])
+        Ok(vec![RolePod {
+            name,
+            replicas: Some(1),
+            generic: false,
+            assumed_runtime: None,
+            runtime: None,
+            pod,
+            notes: Vec::new(),
+        }])
     },
     identify: |_| None,
     gang: GangTraits::NONE,

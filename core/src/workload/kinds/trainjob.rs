@@ -65,7 +65,8 @@ const LAUNCHER: &str = "launcher";
 
 fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     let owner = Owner::from_manifest(manifest, API_VERSION, KIND.kind)?;
-    let (mut runtime, assumed) = Runtime::resolve(manifest)?;
+    let mut runtime = Runtime::resolve(manifest)?;
+    let (assumed, document) = (runtime.assumed.take(), runtime.document.take());
     let note = policy::enforce(&owner.name, &mut runtime)?;
     runtime.apply_steps()?;
     let (path, job_set) = runtime.into_job_set(&owner.name)?;
@@ -76,6 +77,7 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
     for role in &mut roles {
         role.notes.extend(note.clone());
         role.assumed_runtime.clone_from(&assumed);
+        role.runtime.clone_from(&document);
     }
     Ok(roles)
 }

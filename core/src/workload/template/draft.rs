@@ -118,6 +118,7 @@ impl Draft {
             replicas: Some(replicas),
             generic: false,
             assumed_runtime: None,
+            runtime: None,
             pod,
             notes: self.notes,
         }

@@ -65,6 +65,46 @@ fn delivers_settings(
 }
 
 #[rstest]
+#[case::pod_network("{}", json!({}), &["NCCL_SOCKET_IFNAME==eth0", "NCCL_OOB_NET_ENABLE=0", "GLOO_SOCKET_IFNAME=eth0"], "added NCCL_SOCKET_IFNAME")]
+#[case::host_network("{}", json!({"hostNetwork": true}), &["NCCL_OOB_NET_ENABLE=0"], "skipped NCCL_SOCKET_IFNAME: interfaces have other names with hostNetwork")]
+#[case::host_network_in_the_file("{nccl: confFile}", json!({"hostNetwork": true}), &[], "skipped NCCL_SOCKET_IFNAME")]
+#[case::named_by_the_pod("{}", json!({"hostNetwork": true, "containers": [{"name": "train", "env": [{"name": "NCCL_SOCKET_IFNAME", "value": "ens5"}], "resources": {"limits": {"nvidia.com/gpu": 8}}}]}), &["NCCL_SOCKET_IFNAME=ens5", "NCCL_OOB_NET_ENABLE=0"], "kept NCCL_SOCKET_IFNAME: set by the pod")]
+fn interfaces_of_the_pod_network_are_left_out_with_host_network(
+    #[case] delivery: &str,
+    #[case] spec: Value,
+    #[case] env: &[&str],
+    #[case] note: &str,
+) {
+    let settings = "{name: NCCL_SOCKET_IFNAME, value: \"=eth0\"}, {name: NCCL_OOB_NET_ENABLE, value: \"0\"}, \
+                    {name: GLOO_SOCKET_IFNAME, value: eth0, via: env}";
+    let scenario = Scenario::new(&format!("transport: efa\ndelivery: {delivery}\nenv: [{settings}]"));
+    let own = spec.as_object().unwrap().iter();
+    let pod = own.fold(pod(), |pod, (field, value)| with(pod, &format!("/spec/{field}"), value.clone()));
+    let outcome = scenario.run(&pod);
+    let after = patched(&outcome, &pod);
+    let (delivered, conf, _) = delivered(&after);
+    assert_eq!(delivered, env);
+    assert!(!conf.unwrap_or_default().contains("IFNAME"), "{conf:?}");
+    let notes = fabric(&outcome).notes.join("\n");
+    assert!(notes.contains(note), "{notes}");
+    assert!(scenario.run(&after).patch.is_empty());
+}
+
+/// A profile that sets hostNetwork names the interfaces of the node, and a list of excluded ones holds in any network.
+#[rstest]
+#[case::profile_for_the_host_network(
+    "pod: {hostNetwork: true}\nenv: [{name: NCCL_SOCKET_IFNAME, value: bond0}]",
+    "bond0"
+)]
+#[case::excluded("env: [{name: NCCL_SOCKET_IFNAME, value: \"^lo,docker\"}]", "^lo,docker")]
+fn other_interface_lists_stay_with_host_network(#[case] profile: &str, #[case] expected: &str) {
+    let pod = with(pod(), "/spec/hostNetwork", json!(true));
+    let outcome = Scenario::new(&format!("transport: tcp\n{profile}")).run(&pod);
+    let (env, ..) = delivered(&patched(&outcome, &pod));
+    assert_eq!(env, [format!("NCCL_SOCKET_IFNAME={expected}")]);
+}
+
+#[rstest]
 #[case::sockets("ib", "NCCL_NET", "Socket", false)]
 #[case::another_plugin("efa", "NCCL_NET", "IB", false)]
 #[case::ucx_plugin("ib", "NCCL_NET", "UCX", true)]

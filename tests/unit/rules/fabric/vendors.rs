@@ -60,7 +60,7 @@ const EXAMPLES: [&str; 7] = [
 #[case::eks_hyperpod("eks-efa", on(pod(&json!({"nvidia.com/gpu": 8})), "ml.p5.48xlarge"), ADDED, "added vpc.amazonaws.com/efa: 32", &[EFA])]
 #[case::eks_p5_small("eks-efa", on(pod(&json!({"nvidia.com/gpu": 1})), "p5.4xlarge"), ADDED, "added vpc.amazonaws.com/efa: 1", &[EFA])]
 #[case::eks_b300("eks-efa", on(pod(&json!({"nvidia.com/gpu": 8})), "p6-b300.48xlarge"), ADDED, "added vpc.amazonaws.com/efa: 16", &[EFA])]
-#[case::eks_unknown_machine("eks-efa", on(pod(&json!({"nvidia.com/gpu": 8})), "p9.48xlarge"), REFUSED, "the number of vpc.amazonaws.com/efa on p9.48xlarge is unknown", &[])]
+#[case::eks_unknown_machine("eks-efa", on(pod(&json!({"nvidia.com/gpu": 8})), "p9.48xlarge"), REFUSED, "unknown number of vpc.amazonaws.com/efa on p9.48xlarge", &[])]
 #[case::eks_karpenter("eks-efa", karpenter(&["p5", "48xlarge"]), ADDED, "added vpc.amazonaws.com/efa: 32", &[EFA])]
 #[case::eks_karpenter_family("eks-efa", karpenter(&["p5"]), REFUSED, "depends on the instance type", &[])]
 #[case::eks_two_machines("eks-efa", require(pod(&json!({"nvidia.com/gpu": 8})), "node.kubernetes.io/instance-type", &["p5.48xlarge", "p5en.48xlarge"]), REFUSED, "differs between p5.48xlarge and p5en.48xlarge: add a nodeSelector for one of them", &[])]

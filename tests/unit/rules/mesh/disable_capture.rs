@@ -12,6 +12,24 @@ fn off() -> Value {
 }
 
 #[rstest]
+#[case::nothing(json!({}), "istio-proxy captures no traffic")]
+#[case::disabled_by_the_user(json!({OUTBOUND: ""}), "istio-proxy captures no traffic")]
+#[case::outbound(
+    json!({OUTBOUND: "172.20.0.0/16"}),
+    "istio-proxy captures no traffic: except as annotation traffic.sidecar.istio.io/includeOutboundIPRanges of the pod selects"
+)]
+#[case::inbound(
+    json!({EXCLUDED_PORTS: "22"}),
+    "istio-proxy captures no traffic: except as annotation traffic.sidecar.istio.io/excludeInboundPorts of the pod selects"
+)]
+fn the_message_names_what_is_still_captured(#[case] annotations: Value, #[case] expected: &str) {
+    let pod = pod(json!({"annotations": annotations}));
+    let outcome = with_traffic(Traffic::DisableCapture).run(&pod);
+    let rule = outcome.rules.iter().find(|rule| rule.rule == RuleId::MeshTraffic).unwrap();
+    assert_eq!(rule.message, expected);
+}
+
+#[rstest]
 #[case::unset(json!({}), "applied CaptureDisabled", json!({INBOUND: "", OUTBOUND: "", TLS_MODE: "disabled"}), &[])]
 #[case::capture_disabled_by_the_user(
     json!({"annotations": off()}), "applied CaptureDisabled", json!({TLS_MODE: "disabled"}), &[]

@@ -7,7 +7,7 @@ use super::dra;
 use super::planner::Planner;
 use super::target::requests;
 use crate::config::Profile;
-use crate::config::profile::Transport;
+use crate::config::profile::{MachinePattern, Transport};
 use crate::dra::DeviceKind;
 use crate::fabric::is_rdma_resource;
 use crate::fabric::nccl::parse_c_integer;
@@ -69,7 +69,13 @@ fn check_machines(planner: &mut Planner<'_>) {
         bytes.take_while(|(one, other)| one == other).count()
     };
     let suitable = suitable.max_by_key(|other| shared_prefix(other));
-    let fix = suitable.map_or_else(|| "select another fabric".to_owned(), |other| format!("select {}", other.name));
+    // Other differences may be those between two machines.
+    let mut known = profile.matches.machines.iter().map(MachinePattern::as_str);
+    let fix = match (known.find(|known| known.eq_ignore_ascii_case(machine)), suitable) {
+        (Some(known), _) => format!("did you mean {known}?"),
+        (None, Some(other)) => format!("select {}", other.name),
+        (None, None) => "select another fabric".to_owned(),
+    };
     planner.add_conflict(format!("the profile is not for {machine}"), fix);
 }
 

@@ -13,6 +13,7 @@ use crate::keys;
 use crate::mutate::Plan;
 use crate::mutate::rules::RuleContext;
 use crate::pod::Pod;
+use crate::pod::machines::without_prefix;
 
 /// Compares a profile with a pod and collects the result.
 pub(super) struct Planner<'a> {
@@ -140,6 +141,11 @@ impl<'a> Planner<'a> {
         selected_machines(self.pod, self.profile)
     }
 
+    /// Returns true if the profile is for all machines that the pod is restricted to.
+    pub(super) fn allows_machines(&self) -> bool {
+        self.machines().into_iter().all(|machine| self.profile.matches.allows_machine(&machine))
+    }
+
     /// Returns a field of the pod's `spec`. `null` counts as absent.
     pub(super) fn spec_field(&self, field: &str) -> Option<&'a Value> {
         spec_field(self.pod, field)
@@ -153,43 +159,12 @@ impl<'a> Planner<'a> {
 
 /// Returns the machines that `pod` is restricted to, by itself or by `profile`. Empty if it may run on any.
 pub(super) fn selected_machines<'a>(pod: Pod<'a>, profile: &'a Profile) -> Vec<Cow<'a, str>> {
-    let machines = keys::MACHINES.iter().find_map(|label| selected_values(pod, label));
-    if machines.is_none()
-        && let Some(machine) = karpenter_machine(pod)
-    {
-        return vec![Cow::Owned(machine)];
+    let own = pod.selected_machines();
+    if !own.is_empty() {
+        return own;
     }
-    let from_profile = || profile.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
-    let machines = machines.or_else(|| from_profile().map(|(_, value)| vec![value.as_str()])).unwrap_or_default();
-    // SageMaker HyperPod labels a p5.48xlarge as ml.p5.48xlarge.
-    machines.into_iter().map(|machine| Cow::Borrowed(machine.strip_prefix("ml.").unwrap_or(machine))).collect()
-}
-
-/// Returns the instance type of a pod that selects its two parts, one value each.
-fn karpenter_machine(pod: Pod<'_>) -> Option<String> {
-    let [family, size] = keys::KARPENTER_MACHINE.map(|label| selected_values(pod, label));
-    match (&*family?, &*size?) {
-        ([family], [size]) => Some(format!("{family}.{size}")),
-        _ => None,
-    }
-}
-
-/// Returns the values of a node label that the node selector or required node affinity of `pod` allows.
-fn selected_values<'a>(pod: Pod<'a>, label: &str) -> Option<Vec<&'a str>> {
-    if let Some(value) = spec_field(pod, "nodeSelector").and_then(|selector| selector.get(label)?.as_str()) {
-        return Some(vec![value]);
-    }
-    let required =
-        spec_field(pod, "affinity")?.get("nodeAffinity")?.get("requiredDuringSchedulingIgnoredDuringExecution")?;
-    let mut values = Vec::new();
-    for term in required.get("nodeSelectorTerms")?.as_array()? {
-        let named = term.get("matchExpressions")?.as_array()?.iter().find(|expression| {
-            let has = |field: &str, text: &str| expression.get(field).and_then(Value::as_str) == Some(text);
-            has("key", label) && has("operator", "In")
-        });
-        values.extend(named?.get("values")?.as_array()?.iter().filter_map(Value::as_str));
-    }
-    (!values.is_empty()).then_some(values)
+    let from_profile = profile.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
+    from_profile.map(|(_, value)| Cow::Borrowed(without_prefix(value.as_str()))).into_iter().collect()
 }
 
 /// Returns a field of the `spec` of `pod`. `null` counts as absent.

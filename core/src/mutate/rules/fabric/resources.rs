@@ -55,6 +55,10 @@ fn device_counts(
         }
         ResourceMode::PerGpu => {
             let ratio = ratio_for_pod(planner, name, ratios);
+            // The machine is a conflict of its own.
+            if ratio.is_err() && !planner.allows_machines() {
+                return None;
+            }
             per_gpu(planner, name, |name, gpus| {
                 let ratio = ratio.clone()?;
                 ratio.devices_for(gpus).map(cap).ok_or_else(|| not_whole(ratio, name, gpus))
@@ -135,7 +139,7 @@ fn is_size(size: &str) -> bool {
 }
 
 fn unknown_machine(name: &str, machine: &str) -> Problem {
-    (format!("the number of {name} on {machine} is unknown"), "correct the type, or add its ratio to the profile")
+    (format!("unknown number of {name} on {machine}"), "correct it, add a ratio, or set trainmesh.dev/fabric=none")
 }
 
 /// Plans `counts` devices, one count for each target. Returns the number of devices that the patched pod has.

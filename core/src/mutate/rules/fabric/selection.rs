@@ -80,7 +80,8 @@ impl Selection<'_> {
         let problem =
             format!("the profile is not available in namespace {}: select another one", context.snapshot.namespace);
         let warning = format!("fabric {} not applied: {problem}", self.name);
-        RuleDecision::refused(Reason::FabricNotAllowed, format!("{}: {problem}", self.name), warning)
+        let detail = format!("{} in {}: select another one", self.name, context.snapshot.namespace);
+        RuleDecision::refused(Reason::FabricNotAllowed, detail, warning)
     }
 
     /// Returns true if siblings prevent every profile.

@@ -10,6 +10,7 @@ use super::target::{TargetContainer, Uncertainty};
 use super::volumes::{Mount, is_absent, plan_mount};
 use crate::config::profile::{Condition, DeliveryChannel, Profile, ResourceName};
 use crate::fabric::conf;
+use crate::fabric::nccl::{DeviceList, ValueKind, takes_plain_interfaces, variable};
 use crate::keys;
 
 /// Name of the volume with the NCCL configuration file.
@@ -33,10 +34,13 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
     for setting in settings(planner, profile) {
         let condition = |target| setting.when.map_or(Some(true), |when| applies_to(when, target, &machines));
         let applies: Option<Vec<bool>> = planner.targets.iter().map(condition).collect();
-        let Some(applies) = applies else {
+        let Some(mut applies) = applies else {
             depends_on_count(planner, setting.name);
             continue;
         };
+        if setting.selects_interfaces() {
+            leave_out_on_host_network(planner, &setting, &mut applies);
+        }
         let in_file = setting.via == DeliveryChannel::Conf && belongs_in_file(planner, &setting, &routes, &applies);
         if in_file {
             file.push((setting.name, setting.value));
@@ -44,6 +48,35 @@ pub(super) fn plan(planner: &mut Planner<'_>) {
         plan_env(planner, &setting, &routes, &applies, in_file);
     }
     plan_file(planner, &file, &routes);
+}
+
+impl Setting<'_> {
+    /// Returns true if the value names interfaces that the process must use. A list of excluded interfaces also holds in other
+    /// networks.
+    fn selects_interfaces(&self) -> bool {
+        let is_list = takes_plain_interfaces(self.name)
+            || variable(self.name).is_some_and(|variable| variable.kind == ValueKind::Interfaces);
+        is_list && !DeviceList::parse(self.value).excludes
+    }
+}
+
+/// Leaves out a setting that names interfaces if the pod itself selects the network of the node, in which interfaces have
+/// other names: NCCL fails with `no socket interface found`. A profile that sets hostNetwork names those of the node.
+fn leave_out_on_host_network(planner: &mut Planner<'_>, setting: &Setting<'_>, applies: &mut [bool]) {
+    if !planner.pod.host_network() || planner.profile.pod.host_network {
+        return;
+    }
+    let mut left_out = Vec::new();
+    for (index, (target, applies)) in planner.targets.iter().zip(applies).enumerate() {
+        if *applies && target.env(setting.name).is_none() {
+            *applies = false;
+            left_out.push(index);
+        }
+    }
+    if !left_out.is_empty() {
+        let suffix = planner.container_suffix(&left_out);
+        planner.note_skipped(format!("{}{suffix}: interfaces have other names with hostNetwork", setting.name));
+    }
 }
 
 /// Returns the settings of the profile, in order. Settings that refer to an absent `ConfigMap` are left out.

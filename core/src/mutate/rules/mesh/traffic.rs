@@ -102,7 +102,13 @@ fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     }
     let is_disabled = DIRECTIONS.iter().all(|direction| context.pod.annotation(direction.include) == Some(""));
     let decision = match written.into_iter().next() {
-        Some(field) => RuleDecision::applied(Reason::CaptureDisabled, field),
+        Some(field) => {
+            let decision = RuleDecision::applied(Reason::CaptureDisabled, field);
+            match kept_annotation(context) {
+                Some(key) => decision.with_detail(format!("except as annotation {key} of the pod selects")),
+                None => decision,
+            }
+        }
         None if is_disabled => {
             RuleDecision::skipped(Reason::CaptureAlreadyDisabled).with_field(annotation_pointer(DIRECTIONS[0].include))
         }
@@ -112,6 +118,14 @@ fn disable_capture(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
         ClientTls::KeptMutual => decision.with_warning(KEPT_MUTUAL),
         ClientTls::Disabled | ClientTls::Unchanged => decision,
     }
+}
+
+/// Returns an annotation of the pod by which one direction is still captured.
+fn kept_annotation(context: &RuleContext<'_>) -> Option<&'static str> {
+    let mut keys = DIRECTIONS.iter().flat_map(|direction| direction.all.map(|key| (direction.include, key)));
+    let captures =
+        |include: &str, key: &str| context.pod.annotation(include) != Some("") && context.pod.annotation(key).is_some();
+    keys.find(|(include, key)| captures(include, key)).map(|(_, key)| key)
 }
 
 fn disable_injection(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {

@@ -1,24 +1,37 @@
 //! The lookup of a `TrainJob`'s runtime.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::stock;
+use crate::manifest::Document;
 use crate::workload::template::Field;
 use crate::workload::{
     AssumedRuntime, CLUSTER_RUNTIME, Manifest, RenderError, RuntimeReference, Runtimes, StockRuntimes, TRAINER_GROUP,
     TrainerVersion,
 };
 
+/// The runtime of a `TrainJob`.
+pub(super) struct FoundRuntime<'a> {
+    /// `spec` of the runtime.
+    pub(super) spec: Field<'a>,
+    /// Set if the runtime is a stock runtime that is assumed.
+    pub(super) assumed: Option<AssumedRuntime>,
+    /// Manifest of the runtime, if the input contains it.
+    pub(super) document: Option<Arc<Document>>,
+}
+
 /// Maximum number of runtimes that a message lists.
 const MAX_NAMES: usize = 5;
 
-/// Returns the spec of the runtime. If the input does not contain the runtime, also returns the stock runtime that is
-/// assumed: that of `version` or, if the user selected no version, that of the newest version that has it.
+/// Returns the runtime: that of the input, or else the stock runtime that is assumed, of `version` or, if the user selected no
+/// version, of the newest version that has it.
 pub(super) fn find<'a>(
     manifest: &Manifest<'a>,
     job: &Field<'a>,
     version: TrainerVersion,
-) -> Result<(Field<'a>, Option<AssumedRuntime>), RenderError> {
+) -> Result<FoundRuntime<'a>, RenderError> {
     let reference = job.get("runtimeRef");
     let name = reference.get("name").required_text()?;
     if reference.get("apiGroup").raw_text()?.is_some_and(|group| group != TRAINER_GROUP) {
@@ -33,12 +46,12 @@ pub(super) fn find<'a>(
     let spec = |found| Field::with_path(found, format!("runtime {name}")).get("spec");
     let runtimes = manifest.runtimes;
     if let Some(found) = runtimes.by_name.get(&key) {
-        return Ok((spec(found), None));
+        return Ok(FoundRuntime { spec: spec(&found.value), assumed: None, document: Some(Arc::clone(found)) });
     }
     if key.namespace.is_none()
         && let Some((found, assumed)) = find_stock(name, version, runtimes.stock)
     {
-        return Ok((spec(found), Some(assumed)));
+        return Ok(FoundRuntime { spec: spec(found), assumed: Some(assumed), document: None });
     }
     let message = match runtimes.stock {
         StockRuntimes::None => format!("runtime {name} is neither in the input nor in the cluster: add its manifest"),

@@ -1,8 +1,12 @@
 //! The runtime of a `TrainJob`: looked up in the input, patched, and completed from the job's spec.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
+use super::lookup::FoundRuntime;
 use super::{ANCESTOR, DATASET_INITIALIZER, MODEL_INITIALIZER, NODE, TRAINER, lookup, overrides};
+use crate::manifest::Document;
 use crate::workload::template::{Field, append, container_named, env, object_mut, objects, require_containers, upsert};
 use crate::workload::{AssumedRuntime, Manifest, RenderError};
 
@@ -15,6 +19,10 @@ pub(super) struct Runtime<'a> {
     pub(super) policy: Field<'a>,
     /// Replicated jobs of the `JobSet`.
     pub(super) replicated_jobs: Vec<ReplicatedJob<'a>>,
+    /// Set if the runtime is a stock runtime that is assumed.
+    pub(super) assumed: Option<AssumedRuntime>,
+    /// Manifest of the runtime, if the input contains it.
+    pub(super) document: Option<Arc<Document>>,
     /// `spec.podGroupPolicy` of the runtime.
     pod_group: Field<'a>,
     /// Path of the `JobSet`'s template, for errors.
@@ -43,12 +51,11 @@ pub(super) struct ReplicatedJob<'a> {
 }
 
 impl<'a> Runtime<'a> {
-    /// Looks up the runtime, applies the job's patches and reads the replicated jobs. Also returns the stock runtime,
-    /// if one is assumed.
-    pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<(Self, Option<AssumedRuntime>), RenderError> {
+    /// Looks up the runtime, applies the job's patches and reads the replicated jobs.
+    pub(super) fn resolve(manifest: &Manifest<'a>) -> Result<Self, RenderError> {
         let job = Field::root(manifest.raw).get("spec");
         let version = overrides::version(&job, manifest.runtimes.stock);
-        let (found, assumed) = lookup::find(manifest, &job, version)?;
+        let FoundRuntime { spec: found, assumed, document } = lookup::find(manifest, &job, version)?;
         let template = found.get("template");
         let mut annotations = template.get("metadata").get("annotations").cloned_object()?;
         let template_path = template.path().to_owned();
@@ -63,7 +70,7 @@ impl<'a> Runtime<'a> {
             return Err(replicated.missing());
         }
         let (policy, pod_group) = (found.get("mlPolicy"), found.get("podGroupPolicy"));
-        Ok((Self { job, policy, replicated_jobs, pod_group, template_path, annotations, job_set }, assumed))
+        Ok(Self { job, policy, replicated_jobs, assumed, document, pod_group, template_path, annotations, job_set })
     }
 
     /// Returns the replicated job of the training step.

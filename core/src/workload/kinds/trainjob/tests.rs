@@ -2,6 +2,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::manifest::Document;
 use crate::workload::template::testing::{env_lines, render_with};
 use crate::workload::{RuntimeReference, Runtimes};
 
@@ -24,7 +25,8 @@ fn render(policy: &Value, node: &Value, job: &Value) -> Vec<RolePod> {
 /// Returns the runtime `r` with this spec.
 fn runtimes(spec: &Value) -> Runtimes {
     let reference = RuntimeReference { namespace: None, name: "r".to_owned() };
-    Runtimes { by_name: [(reference, json!({"spec": spec}))].into(), ..Runtimes::default() }
+    let document = Document::generated("runtime", json!({"spec": spec}));
+    Runtimes { by_name: [(reference, document.into())].into(), ..Runtimes::default() }
 }
 
 /// Renders a job on a runtime with this spec.

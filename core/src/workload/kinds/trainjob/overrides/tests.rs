@@ -2,6 +2,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::super::{ANCESTOR, TRAINER, dropped_fields};
+use crate::manifest::Document;
 use crate::workload::template::testing::render_with;
 use crate::workload::{RenderError, RolePod, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 
@@ -28,7 +29,7 @@ fn change(spec: &Value, stock: StockRuntimes) -> Result<Vec<RolePod>, RenderErro
         "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainJob", "metadata": {"name": "j"}, "spec": spec,
     });
     let reference = RuntimeReference { namespace: None, name: "r".to_owned() };
-    let by_name = [(reference, json!({"spec": two_steps()}))].into();
+    let by_name = [(reference, Document::generated("runtime", json!({"spec": two_steps()})).into())].into();
     render_with(&job, &Runtimes { by_name, stock })
 }
 

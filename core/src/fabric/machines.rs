@@ -1,0 +1,111 @@
+//! Devices of machines, as far as they are known: those of AWS's instance types with GPUs.
+
+/// Devices of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MachineDevices {
+    /// Number of NVIDIA GPUs.
+    pub gpus: u64,
+    /// Number of Elastic Fabric Adapters.
+    pub efa: u64,
+}
+
+/// Instance types of AWS, each with its numbers of GPUs and of Elastic Fabric Adapters (aws/karpenter-provider-aws,
+/// `website/content/en/preview/reference/instance-types.md`, 1d927085dd81, 2026-08-21).
+#[rustfmt::skip]
+const INSTANCE_TYPES: [(&str, u64, u64); 54] = [
+    ("g4dn.xlarge", 1, 0),
+    ("g4dn.2xlarge", 1, 0),
+    ("g4dn.4xlarge", 1, 0),
+    ("g4dn.8xlarge", 1, 1),
+    ("g4dn.12xlarge", 4, 1),
+    ("g4dn.16xlarge", 1, 1),
+    ("g4dn.metal", 8, 1),
+    ("g5.xlarge", 1, 0),
+    ("g5.2xlarge", 1, 0),
+    ("g5.4xlarge", 1, 0),
+    ("g5.8xlarge", 1, 1),
+    ("g5.12xlarge", 4, 1),
+    ("g5.16xlarge", 1, 1),
+    ("g5.24xlarge", 4, 1),
+    ("g5.48xlarge", 8, 1),
+    ("g6.xlarge", 1, 0),
+    ("g6.2xlarge", 1, 0),
+    ("g6.4xlarge", 1, 0),
+    ("g6.8xlarge", 1, 1),
+    ("g6.12xlarge", 4, 1),
+    ("g6.16xlarge", 1, 1),
+    ("g6.24xlarge", 4, 1),
+    ("g6.48xlarge", 8, 1),
+    ("g6e.xlarge", 1, 0),
+    ("g6e.2xlarge", 1, 0),
+    ("g6e.4xlarge", 1, 0),
+    ("g6e.8xlarge", 1, 1),
+    ("g6e.12xlarge", 4, 1),
+    ("g6e.16xlarge", 1, 1),
+    ("g6e.24xlarge", 4, 2),
+    ("g6e.48xlarge", 8, 4),
+    ("g7.2xlarge", 1, 0),
+    ("g7.4xlarge", 1, 0),
+    ("g7.8xlarge", 1, 1),
+    ("g7.12xlarge", 2, 1),
+    ("g7.24xlarge", 4, 1),
+    ("g7.48xlarge", 8, 2),
+    ("g7e.2xlarge", 1, 0),
+    ("g7e.4xlarge", 1, 0),
+    ("g7e.8xlarge", 1, 1),
+    ("g7e.12xlarge", 2, 1),
+    ("g7e.24xlarge", 4, 2),
+    ("g7e.48xlarge", 8, 4),
+    ("gr6.4xlarge", 1, 0),
+    ("gr6.8xlarge", 1, 1),
+    ("p3dn.24xlarge", 8, 1),
+    ("p4d.24xlarge", 8, 4),
+    ("p4de.24xlarge", 8, 4),
+    ("p5.4xlarge", 1, 1),
+    ("p5.48xlarge", 8, 32),
+    ("p5e.48xlarge", 8, 32),
+    ("p5en.48xlarge", 8, 16),
+    ("p6-b200.48xlarge", 8, 8),
+    ("p6-b300.48xlarge", 8, 16),
+];
+
+/// Returns the devices of `machine`, the value of the node label for instance types; `None` if they are not known.
+#[must_use]
+pub fn machine_devices(machine: &str) -> Option<MachineDevices> {
+    let found = INSTANCE_TYPES.iter().find(|(name, ..)| *name == machine)?;
+    Some(MachineDevices { gpus: found.1, efa: found.2 })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::config::Profiles;
+    use crate::config::profile::{Amount, Ratios};
+
+    #[rstest]
+    #[case::several("p5en.48xlarge", Some((8, 16)))]
+    #[case::one("p5.4xlarge", Some((1, 1)))]
+    #[case::without_adapters("g5.xlarge", Some((1, 0)))]
+    #[case::family("p5en", None)]
+    #[case::another_size("p5en.24xlarge", None)]
+    fn devices_are_those_of_the_instance_type(#[case] machine: &str, #[case] expected: Option<(u64, u64)>) {
+        assert_eq!(machine_devices(machine).map(|devices| (devices.gpus, devices.efa)), expected);
+    }
+
+    #[test]
+    fn the_ratios_of_built_in_profiles_give_these_adapters() {
+        let profiles = Profiles::default();
+        for name in ["eks-efa", "eks-efa-dra"] {
+            let resource = &profiles.find(name).unwrap().profile.resources[0];
+            let Amount::Devices { ratio: Ratios::ByInstanceType(ratios), .. } = &resource.amount else {
+                panic!("{name}")
+            };
+            for (machine, ratio) in ratios {
+                let Some(devices) = machine_devices(machine) else { continue };
+                assert_eq!(ratio.devices_for(devices.gpus), Some(devices.efa), "{name} on {machine}");
+            }
+        }
+    }
+}

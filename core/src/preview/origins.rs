@@ -1,0 +1,97 @@
+//! Manifests that contain the fields of a pod: the document of its workload, and the runtime of a `TrainJob`.
+
+use serde_json::Value;
+
+use super::{InvalidField, Preview, namespace_of, placeholders};
+use crate::finding::Finding;
+use crate::manifest::Document;
+use crate::workload::{RenderError, RuntimeReference};
+
+/// Position of an error: the document, and the line of its source.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorPosition<'a> {
+    /// Document that contains the field: that of the workload, or its runtime.
+    pub document: &'a Document,
+    /// Line of the source of the document.
+    pub line: u64,
+}
+
+/// Manifests of a role's pod.
+#[derive(Clone, Copy)]
+pub(super) struct PodOrigin<'a> {
+    pub(super) document: &'a Document,
+    /// Runtime of a `TrainJob` in the input.
+    pub(super) runtime: Option<&'a Document>,
+    pub(super) role: &'a str,
+    pub(super) pod: &'a Value,
+}
+
+impl Preview {
+    /// Returns the position of `error`, which `document` causes.
+    #[must_use]
+    pub fn error_position<'a>(&'a self, document: &'a Document, error: &RenderError) -> ErrorPosition<'a> {
+        let in_runtime = self.runtimes_of(document).find_map(|(reference, runtime)| {
+            let path = runtime_path(error)?.strip_prefix(reference.name.as_str())?;
+            path.starts_with(['.', '[']).then(|| ErrorPosition { document: runtime, line: runtime.path_line(path) })
+        });
+        let line = || error.path().map_or(document.line, |path| document.path_line(path));
+        in_runtime.unwrap_or_else(|| ErrorPosition { document, line: line() })
+    }
+
+    /// Fails if `document`, or a runtime in the input to which it refers, contains placeholders where a number or a name is
+    /// expected.
+    pub(super) fn reject_placeholders(&self, document: &Document) -> Result<(), RenderError> {
+        let runtimes = self.runtimes_of(document);
+        let runtimes = runtimes.map(|(reference, runtime)| (format!("runtime {}", reference.name), &runtime.value));
+        placeholders::reject([(String::new(), &document.value)].into_iter().chain(runtimes))
+    }
+
+    /// Returns the runtimes of the input to which the `TrainJobs` in `document` refer.
+    fn runtimes_of(&self, document: &Document) -> impl Iterator<Item = (RuntimeReference, &Document)> {
+        let references = RuntimeReference::all(&document.value, namespace_of(document, &self.namespace));
+        references.into_iter().filter_map(|reference| {
+            let runtime = self.context.runtimes().by_name.get(&reference)?;
+            Some((reference, &**runtime))
+        })
+    }
+}
+
+impl PodOrigin<'_> {
+    /// Sets the positions of findings about the pod.
+    pub(super) fn locate(self, findings: &mut [Finding]) {
+        for finding in findings {
+            (finding.source, finding.line) = self.position(&finding.subject);
+        }
+    }
+
+    /// Sets the positions of invalid fields of the pod.
+    pub(super) fn locate_fields(self, fields: &mut [InvalidField]) {
+        for field in fields {
+            (field.source, field.line) = self.position(&field.pointer);
+        }
+    }
+
+    /// Returns the line of `pointer`, a field of the pod, and the file if it is that of the runtime. The job takes precedence,
+    /// because its patches and overrides replace fields of the runtime.
+    fn position(self, pointer: &str) -> (Option<String>, Option<u64>) {
+        let Self { document, runtime, role, pod } = self;
+        let own_line = |document: &Document| document.own_pod_field_line(role, pod, pointer);
+        let in_runtime = runtime.filter(|_| own_line(document).is_none());
+        match in_runtime.and_then(|runtime| Some((runtime.source.to_string(), own_line(runtime)?))) {
+            Some((source, line)) => (Some(source), Some(line)),
+            None => (None, document.pod_field_line(role, pod, pointer)),
+        }
+    }
+}
+
+/// Returns the path of `error` in a runtime, which starts with the name of the runtime.
+fn runtime_path(error: &RenderError) -> Option<&str> {
+    let (RenderError::Missing(path)
+    | RenderError::Invalid { path, .. }
+    | RenderError::Placeholder { path, .. }
+    | RenderError::Unresolved { path, .. }) = error
+    else {
+        return None;
+    };
+    path.split_once("runtime ").map(|(_, path)| path)
+}

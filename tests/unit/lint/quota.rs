@@ -1,0 +1,83 @@
+//! Devices that nodes, machines and quotas offer: FP028, FP029.
+
+use rstest::rstest;
+
+use super::scenario::{Scenario, check, pod, train};
+
+const RDMA: &str = "resources: {limits: {nvidia.com/gpu: 8, rdma/ib: 1}}";
+
+#[rstest]
+#[case::no_node_offers_it(train(RDMA).nodes(&[("a", &[("rdma/hca", 8)], None)]), Some("no node offers rdma/ib"))]
+#[case::one_node_offers_it(train(RDMA).nodes(&[("a", &[], None), ("b", &[("rdma/ib", 8)], None)]), None)]
+#[case::unknown_nodes(train(RDMA), None)]
+#[case::no_nodes(train(RDMA).nodes(&[]), None)]
+#[case::quota(train(RDMA).quota(&[("requests.rdma/ib", 0)]), Some("1 rdma/ib would exceed quota team"))]
+#[case::enough(train(RDMA).quota(&[("requests.rdma/ib", 1)]), None)]
+#[case::unrelated_quota(train(RDMA).quota(&[("requests.nvidia.com/gpu", 0)]), None)]
+fn fp028_node_capacity_and_quota(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP028", scenario, expected);
+}
+
+fn on(machine: &str, limits: &str) -> Scenario {
+    pod(&format!(
+        "{{spec: {{nodeSelector: {{node.kubernetes.io/instance-type: {machine}}}, \
+          containers: [{{name: train, resources: {{limits: {{{limits}}}}}}}]}}}}"
+    ))
+}
+
+#[rstest]
+#[case::too_many_adapters(
+    on("p5en.48xlarge", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 32"),
+    Some("p5en.48xlarge has 16 vpc.amazonaws.com/efa, but the pod requests 32")
+)]
+#[case::as_many_adapters(on("p5en.48xlarge", "nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 16"), None)]
+#[case::too_many_gpus(
+    on("p5.4xlarge", "nvidia.com/gpu: 2"),
+    Some("p5.4xlarge has 1 nvidia.com/gpu, but the pod requests 2")
+)]
+#[case::in_two_containers(
+    pod(
+        "{spec: {nodeSelector: {node.kubernetes.io/instance-type: ml.g5.48xlarge}, containers: [\
+         {name: a, resources: {limits: {nvidia.com/gpu: 4}}}, {name: b, resources: {limits: {nvidia.com/gpu: 5}}}]}}"
+    ),
+    Some("g5.48xlarge has 8 nvidia.com/gpu, but the pod requests 9")
+)]
+#[case::in_an_init_container(
+    pod(
+        "{spec: {nodeSelector: {node.kubernetes.io/instance-type: g5.48xlarge}, \
+         initContainers: [{name: a, resources: {limits: {nvidia.com/gpu: 4}}}], \
+         containers: [{name: b, resources: {limits: {nvidia.com/gpu: 5}}}]}}"
+    ),
+    None
+)]
+#[case::unknown_machine(on("BM.GPU.H100.8", "nvidia.com/gpu: 16"), None)]
+#[case::another_resource(on("p5.4xlarge", "nvidia.com/gpu.shared: 2, cpu: 1000"), None)]
+fn fp028_more_than_the_machine_has(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP028", scenario, expected);
+}
+
+fn admitted(labels: &str) -> Scenario {
+    pod(&format!("{{metadata: {{labels: {{{labels}}}}}, spec: {{containers: [{{name: train, {RDMA}}}]}}}}"))
+}
+
+const TEMPLATE: &str = "{spec: {containers: [{name: train, resources: {limits: {nvidia.com/gpu: 8}}}]}}";
+
+#[rstest]
+#[case::added(admitted("kueue.x-k8s.io/podset: main").original(TEMPLATE), Some("container train: rdma/ib is not counted by Kueue"))]
+#[case::in_the_template(admitted("kueue.x-k8s.io/podset: main"), None)]
+#[case::counted_as_a_pod(admitted("kueue.x-k8s.io/podset: main, kueue.x-k8s.io/managed: 'true'").original(TEMPLATE), None)]
+#[case::no_kueue(admitted("a: b").original(TEMPLATE), None)]
+#[case::queued_job(admitted("a: b").original(TEMPLATE).queued("PyTorchJob"), Some("container train: rdma/ib is not counted by Kueue"))]
+#[case::queued_job_with_the_adapter(admitted("a: b").queued("PyTorchJob"), None)]
+#[case::queued_pods(
+    admitted("a: b").original(TEMPLATE).queued("LeaderWorkerSet"),
+    Some("container train: Kueue counts rdma/ib, which its ClusterQueue must cover")
+)]
+#[case::queued_pod(
+    admitted("kueue.x-k8s.io/queue-name: a").original(TEMPLATE),
+    Some("container train: Kueue counts rdma/ib, which its ClusterQueue must cover")
+)]
+#[case::no_queue(admitted("kueue.x-k8s.io/queue-name: ''").original(TEMPLATE), None)]
+fn fp029_resources_unknown_to_kueue(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
+    check("FP029", scenario, expected);
+}
