@@ -12,7 +12,8 @@ These checks find settings that break RDMA or NCCL in a pod, or slow them down. 
 
 - The webhook returns errors and warnings, five at most, as admission warnings for pods that use a fabric, and
   FP045 for every pod.
-- `trainmesh preview` shows all findings.
+- `trainmesh preview` shows the findings of pods that select a profile, request or claim an adapter, or set an NCCL
+  variable; of other pods, only those about the whole job, labels, claims and unknown fields.
 - `trainmesh lint -f FILE` checks any manifest. It exits with code 1 if a finding reaches the severity `--fail-on`.
 
 Checks that need facts of the cluster, such as nodes and quotas, report nothing if these are not available.
