@@ -102,6 +102,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let errors_json: Vec<_> = errors.iter().map(error_to_json).collect();
     let json = || report.to_json(env!("CARGO_PKG_VERSION"), &errors_json);
     match output {
+        // Nothing was diagnosed, and the errors are on standard error.
+        Format::Table if report.workloads == 0 && !errors.is_empty() => {}
         Format::Table => text::print(&mut colored_stdout(ColorChoice::Auto), &report, stdout_layout())?,
         Format::Json => {
             let mut out = json_stdout();

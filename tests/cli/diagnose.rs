@@ -115,6 +115,12 @@ fn an_invalid_document_is_named(#[case] dump: &str, #[case] stderr: &str) {
 }
 
 #[test]
+fn a_dump_without_a_valid_document_has_no_result() {
+    let run = diagnose(&[], "apiVersion: v1\nkind: List\nitems: [1]\n");
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
+}
+
+#[test]
 fn json_output_has_every_field_of_the_contract() {
     let run = diagnose(&["-o", "json"], DUMP);
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
