@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::Deserialize;
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::{Error, Value};
+use serde_json::{Error, Map, Value};
 
 type Decode = fn(&Value) -> Result<(), Error>;
 
@@ -58,11 +58,19 @@ fn container<T: DeserializeOwned>(value: &Value) -> Result<(), Error> {
             ("ports", |value| list(value, typed::<ContainerPort>)),
             ("volumeMounts", |value| list(value, typed::<VolumeMount>)),
             ("volumeDevices", |value| list(value, typed::<VolumeDevice>)),
-            ("resources", |value| {
-                object::<ResourceRequirements>(value, &[("limits", quantities), ("requests", quantities)])
-            }),
+            ("resources", resources),
         ],
     )
+}
+
+fn resources(value: &Value) -> Result<(), Error> {
+    let lists = ["limits", "requests"].into_iter().filter_map(|field| value.get(field)?.as_object());
+    // Decoding in parts costs more than the rest of a container, and a quantity of null is rare.
+    if lists.flat_map(Map::values).any(Value::is_null) {
+        object::<ResourceRequirements>(value, &[("limits", quantities), ("requests", quantities)])
+    } else {
+        typed::<ResourceRequirements>(value)
+    }
 }
 
 /// The apiserver reads null as 0 (kubernetes/apimachinery, `pkg/api/resource/quantity.go`, `UnmarshalJSON`).
