@@ -73,14 +73,8 @@ pub fn uses_fabric<'a>(pod: Pod<'a>, profile: Option<&Profile>, view: ClaimView<
     pod.containers().any(|container| has_adapter(container, &claims, view) || sets_nccl(container))
 }
 
-/// Runs all checks and returns the findings, most severe first. The profile's `lint` section takes precedence over
-/// `settings`, except that a check disabled by either stays disabled.
-#[must_use]
-pub fn lint(input: &LintInput<'_>, settings: &LintSettings) -> Vec<Finding> {
-    lint_selected(input, settings, |_| true)
-}
-
-/// Like [`lint`], but runs only the checks that `selected` returns true for.
+/// Runs the checks that `selected` returns true for, and returns the findings, most severe first. The profile's `lint`
+/// section takes precedence over `settings`, except that a check disabled by either stays disabled.
 #[must_use]
 pub fn lint_selected(
     input: &LintInput<'_>,

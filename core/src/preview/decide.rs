@@ -15,21 +15,9 @@ impl Preview {
     /// original.
     #[must_use]
     pub fn lint(&self, report: &PodReport) -> Vec<Finding> {
-        let (config, config_hash) = (&self.config, self.config_hash.as_str());
-        let (namespace, labels) = (report.namespace.as_str(), self.context.labels(&report.namespace));
-        let (mode, replicas) = (Mode::Enabled, report.replicas);
-        let labels_assumed = self.context.is_assumed(namespace);
-        let cluster = self.facts.view(namespace, None);
-        let snapshot = Snapshot {
-            mode,
-            namespace,
-            namespace_labels: labels,
-            labels_assumed,
-            config,
-            config_hash,
-            replicas,
-            cluster,
-        };
+        let namespace = report.namespace.as_str();
+        let snapshot = self.snapshot(namespace, Mode::Enabled, report.replicas);
+        let settings = &self.config.fabric;
         let (original, patched) = (Pod::new(&report.original), Pod::new(&report.pod));
         let after = lint_input(original, patched, &snapshot);
         let input = if after.profile.is_some() { after } else { lint_input(original, original, &snapshot) };
@@ -41,8 +29,8 @@ impl Preview {
         let input =
             LintInput { job: Some(&report.job), compute_domains, rules, invalid: &invalid, generic, role, ..input };
         // Without the watch, all claims are unknown.
-        let is_selected = |check| check != UNKNOWN_CLAIMS || config.fabric.resource_claims;
-        let mut findings = lint_selected(&input, &config.fabric.lint, is_selected);
+        let is_selected = |check| check != UNKNOWN_CLAIMS || settings.resource_claims;
+        let mut findings = lint_selected(&input, &settings.lint, is_selected);
         // A warning about the Namespace document already reports them.
         if self.context.has_namespace(namespace) {
             findings.retain(|finding| finding.code != OWN_KEYS.code() || finding.subject != NAMESPACE_FIELD);
@@ -52,32 +40,32 @@ impl Preview {
 
     /// Returns the decisions about the pod of `role`.
     pub(super) fn outcome(&self, role: &RolePod, namespace: &str, labels: &BTreeMap<String, String>) -> Outcome {
-        let pod = Pod::new(&role.pod);
+        let (pod, settings) = (Pod::new(&role.pod), &self.config.fabric);
         match self.installation.pod_mode(pod, namespace, labels) {
-            Err(exclusion) => excluded(pod, exclusion, labels, &self.config.fabric.lint),
+            Err(exclusion) => excluded(pod, exclusion, labels, &settings.lint),
             Ok(mode) => {
-                let (config, config_hash) = (&self.config, self.config_hash.as_str());
-                let replicas = role.replicas;
-                let labels_assumed = self.context.is_assumed(namespace);
-                // The pods belong to a new job.
-                let cluster = self.facts.view(namespace, None);
-                let snapshot = Snapshot {
-                    mode,
-                    namespace,
-                    namespace_labels: labels,
-                    labels_assumed,
-                    config,
-                    config_hash,
-                    replicas,
-                    cluster,
-                };
+                let snapshot = self.snapshot(namespace, mode, role.replicas);
                 let mut outcome = mutate(&role.pod, &snapshot);
-                let input = lint_input(pod, pod, &snapshot);
-                if config.fabric.resource_claims {
-                    outcome.findings.extend(unknown_claims(&input, &config.fabric.lint));
+                if settings.resource_claims {
+                    let input = lint_input(pod, pod, &snapshot);
+                    outcome.findings.extend(unknown_claims(&input, &settings.lint));
                 }
                 outcome
             }
+        }
+    }
+
+    /// Returns the snapshot for a pod of a new job.
+    fn snapshot<'a>(&'a self, namespace: &'a str, mode: Mode, replicas: Option<u64>) -> Snapshot<'a> {
+        Snapshot {
+            mode,
+            namespace,
+            namespace_labels: self.context.labels(namespace),
+            labels_assumed: self.context.is_assumed(namespace),
+            config: &self.config,
+            config_hash: &self.config_hash,
+            replicas,
+            cluster: self.facts.view(namespace, None),
         }
     }
 }

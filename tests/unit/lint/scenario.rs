@@ -9,7 +9,7 @@ use trainmesh_core::dra::{ClaimFacts, ClaimObjects};
 use trainmesh_core::fabric::ComputeDomain;
 use trainmesh_core::finding::Finding;
 use trainmesh_core::gang::pins::Pin;
-use trainmesh_core::lint::{JobContext, LintInput, lint, warning_line};
+use trainmesh_core::lint::{JobContext, LintInput, lint_selected, warning_line};
 use trainmesh_core::mutate::{Reason, RuleId, RuleOutcome, Verdict};
 use trainmesh_core::pod::{Pod, predict_injection};
 use trainmesh_core::workload;
@@ -198,7 +198,7 @@ impl Scenario {
             generic: self.generic,
             injection: predict_injection(pod, "team-a", &self.labels),
         };
-        lint(&input, settings)
+        lint_selected(&input, settings, |_| true)
     }
 
     /// Returns the ids of all checks with a finding.
