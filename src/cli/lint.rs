@@ -2,6 +2,7 @@
 
 mod json;
 mod sarif;
+mod summary;
 mod text;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ use crate::manifest::Inputs;
 use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, GENERIC_NOTE, PodReport, Preview, locate};
+use trainmesh_core::printable::Printable;
 use trainmesh_core::workload::SOLE_ROLE;
 
 /// Check manifests for NCCL and RDMA problems.
@@ -44,6 +46,9 @@ Examples:
   # Check the templates of a Helm chart
   helm template train charts/train | trainmesh lint -f - -n team-a
 
+  # Count the findings of each check
+  trainmesh lint -f jobs/ -R --summary
+
   # Write SARIF, for annotations in code reviews
   trainmesh lint -f jobs/ -R -o sarif > lint.sarif
 
@@ -60,6 +65,9 @@ pub(super) struct Arguments {
     /// Minimum severity of a finding that causes exit code 1
     #[arg(long, value_enum, value_name = "SEVERITY", ignore_case = true, default_value_t = FailOn::E)]
     fail_on: FailOn,
+    /// Print only the number of findings of each check
+    #[arg(long, conflicts_with = "output")]
+    summary: bool,
     /// List the files of directories that are skipped because they are not manifests
     #[arg(short, long)]
     verbose: bool,
@@ -130,12 +138,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     lint_report.notes.iter().for_each(|text| print_note(stderr, format_args!("{text}")));
     match arguments.output {
         Format::Text => {
-            let premise = premise(preview.context(), false);
-            text::print(&mut colored_stdout(ColorChoice::Auto), &lint_report, &premise, stdout_layout())?;
+            let premise = Printable(premise(preview.context(), false)).to_string();
+            let out = &mut colored_stdout(ColorChoice::Auto);
+            let print = if arguments.summary { summary::print } else { text::print };
+            print(out, &lint_report, &premise, stdout_layout())?;
         }
         Format::Json => json::print(&mut json_stdout(), &lint_report, preview.config_hash())?,
         Format::Sarif => {
             sarif::print(&mut json_stdout(), &lint_report)?;
+            // A code review tool reads the file; the person who runs the command sees whether it found anything.
+            print_note(stderr, format_args!("{}", summary::Counts(&lint_report)));
         }
     }
     lint_report.skipped.print(arguments.verbose, stderr);

@@ -18,10 +18,9 @@ const OTHER_FLAGS: [(&str, &str); 2] = [("-r", "use '-R'"), ("--format", "use '-
 const OTHER_COMMANDS: [(&str, &str); 2] = [("explain", "preview -o explain"), ("validate", "config validate")];
 
 /// Flags of preview and other programs that lint has not, or with other values, and where to find them.
-const LINT_FLAGS: [(&str, &str); 4] = [
+const LINT_FLAGS: [(&str, &str); 3] = [
     ("--cluster", "for the state of a cluster, use 'trainmesh preview --cluster'"),
     ("--disable", "to disable a check, list it in fabric.lint.disable of a configuration, and use '--config'"),
-    ("--summary", "for the number of roles, use 'trainmesh preview --summary'"),
     ("--fail-on", "for conditions such as refused, use 'trainmesh preview --fail-on'"),
 ];
 

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::iter;
 
+use super::summary::Counts;
 use super::{LintReport, PodFindings, pod_name};
-use trainmesh_core::finding::Severity;
 use trainmesh_core::preview::PodReport;
 use trainmesh_core::printable::Printable;
 use trainmesh_core::render::{ExplainedChecks, Layout, position, style, write_finding};
@@ -17,7 +17,7 @@ pub(super) fn print(
     layout: Layout,
 ) -> anyhow::Result<()> {
     let (strong, dim) = (style::HEADING, style::DIM);
-    writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&Printable(premise).to_string(), 0, 4))?;
+    writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(premise, 0, 4))?;
     let mut explained = ExplainedChecks::default();
     for roles in lint_report.pod_findings.chunk_by(has_same_findings) {
         let Some(PodFindings { line, report, findings, .. }) = roles.first() else { continue };
@@ -30,18 +30,7 @@ pub(super) fn print(
         }
         writeln!(out)?;
     }
-    let count = |severity: Severity| {
-        let findings = lint_report.pod_findings.iter().flat_map(|pod| &pod.findings);
-        findings.filter(|finding| finding.severity == severity).count()
-    };
-    let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Info].map(count);
-    write!(out, "roles: {}; E: {errors}, W: {warnings}, I: {notes}", lint_report.pods)?;
-    for (count, name) in [(lint_report.warnings.len(), "manifest warning"), (lint_report.errors.len(), "error")] {
-        if count > 0 {
-            write!(out, "; {count} {name}{}", if count == 1 { "" } else { "s" })?;
-        }
-    }
-    writeln!(out)?;
+    writeln!(out, "{}", Counts(lint_report))?;
     Ok(out.flush()?)
 }
 

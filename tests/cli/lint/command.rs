@@ -92,7 +92,17 @@ fn manifest_with(id: &str) -> String {
 #[case::severity_as_a_word(&["lint", "-f", "-", "--fail-on", "warning"], &manifest_with("W"), 1, &["FP004 W"], "")]
 #[case::information_as_a_word(&["lint", "-f", "-", "--fail-on", "info"], &manifest_with("I"), 1, &["FP010 I"], "")]
 #[case::condition_of_preview(&["lint", "-f", "-", "--fail-on", "refused"], "", 2, &[], "use 'trainmesh preview --fail-on'")]
-#[case::summary_of_preview(&["lint", "-f", "-", "--summary"], "", 2, &[], "use 'trainmesh preview --summary'")]
+#[case::summary(
+    &["lint", "-f", "-", "--summary"],
+    &format!("{JOB}---\n{}", manifest_with("I")),
+    1,
+    &["CHECK   SEVERITY   FINDINGS   FILES   TITLE\nFP005   E          1          1       a number out of range\n",
+        "FP010   I          2          1       a fixed GID index\n", "\n\nroles: 2; E: 1, W: 1, I: 3\n"],
+    ""
+)]
+#[case::summary_without_findings(&["lint", "-f", "-", "--summary"], &manifest_with(""), 0, &["assumed for other namespaces", "\n\nroles: 1; E: 0, W: 0, I: 0\n"], "")]
+#[case::summary_as_json(&["lint", "-f", "-", "--summary", "-o", "json"], "", 2, &[], "cannot be used with")]
+#[case::sarif_counts(&["lint", "-f", "-", "-o", "sarif"], JOB, 1, &["sarif-2.1.0"], "note: roles: 1; E: 1, W: 1, I: 2")]
 #[case::invalid_namespace(&["lint", "-f", "-", "-n", "Bad NS"], "", 2, &[], "not a valid name of a namespace")]
 #[case::explained_once(
     &["lint", "-f", "-", "--namespace-labels", ""],
