@@ -17,7 +17,7 @@ mod table;
 mod write_deadline;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,9 +55,16 @@ pub struct Server {
     slots: Arc<Slots>,
 }
 
-/// Listens on `address` with limited socket buffers.
+/// Listens on `address` with limited socket buffers. `[::]` also accepts IPv4, and is `0.0.0.0` on a node without IPv6.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let (socket, address) = match (address.is_ipv4(), address.ip().is_unspecified()) {
+        (true, _) => (TcpSocket::new_v4()?, address),
+        (false, false) => (TcpSocket::new_v6()?, address),
+        (false, true) => match TcpSocket::new_v6() {
+            Ok(socket) => (socket, address),
+            Err(_) => (TcpSocket::new_v4()?, (Ipv4Addr::UNSPECIFIED, address.port()).into()),
+        },
+    };
     // Connections of a previous process may still be in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     // Accepted connections inherit both.

@@ -13,6 +13,7 @@ mod connection_floods;
 mod connections;
 mod drain;
 mod limits;
+mod listen;
 mod memory;
 mod missing_namespace;
 mod process;

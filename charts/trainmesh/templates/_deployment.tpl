@@ -5,43 +5,36 @@ The Deployment of a component. Arguments: root, component, args (list), ports (l
 {{- $values := index .root.Values .component -}}
 {{- $name := printf "trainmesh-%s" .component -}}
 {{- $selector := include "trainmesh.labels.selector" . -}}
+{{- $strategy := dict "type" "RollingUpdate" "rollingUpdate" (dict "maxUnavailable" 0 "maxSurge" 1) -}}
+{{- if eq true $values.hostNetwork -}}
+{{- /* If there are no more nodes than replicas, a surge pod would wait for host ports that the old replicas occupy. */ -}}
+{{- $strategy = dict "type" "RollingUpdate" "rollingUpdate" (dict "maxUnavailable" 1 "maxSurge" 0) -}}
+{{- end -}}
 apiVersion: apps/v1
 kind: Deployment
 metadata:
   {{- include "trainmesh.metadata" (dict "root" .root "name" $name "component" .component) | nindent 2 }}
 spec:
+  {{- if not (or (kindIs "invalid" $values.replicas) (($values.autoscaling | default dict).enabled)) }}
   replicas: {{ $values.replicas }}
+  {{- end }}
+  revisionHistoryLimit: {{ $values.revisionHistoryLimit }}
   strategy:
-    type: RollingUpdate
-    {{- if eq true $values.hostNetwork }}
-    # If there are no more nodes than replicas, a surge pod would wait for host ports that the old replicas occupy.
-    rollingUpdate: {maxUnavailable: 1, maxSurge: 0}
-    {{- else }}
-    rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
-    {{- end }}
+    {{- toYaml ($values.strategy | default $strategy) | nindent 4 }}
   selector:
     matchLabels:
       {{- $selector | nindent 6 }}
   template:
     metadata:
       labels:
-        {{- $selector | nindent 8 }}
-        app.kubernetes.io/instance: {{ .root.Release.Name }}
-        {{- with mergeOverwrite (deepCopy .root.Values.commonLabels) $values.podLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- include "trainmesh.podLabels" . | nindent 8 }}
       annotations:
-        kubectl.kubernetes.io/default-container: {{ .component }}
-        {{- with mergeOverwrite (deepCopy .root.Values.commonAnnotations) $values.podAnnotations }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- $fixed := dict "kubectl.kubernetes.io/default-container" .component }}
+        {{- toYaml (mergeOverwrite (deepCopy .root.Values.commonAnnotations) (deepCopy $values.podAnnotations) $fixed) | nindent 8 }}
     spec:
       serviceAccountName: {{ include "trainmesh.serviceAccountName" . }}
-      {{- with .root.Values.global.imagePullSecrets }}
-      imagePullSecrets:
-        {{- range . }}
-        - name: {{ . }}
-        {{- end }}
+      {{- with include "trainmesh.imagePullSecrets" .root }}
+      {{- . | nindent 6 }}
       {{- end }}
       {{- with $values.priorityClassName }}
       priorityClassName: {{ . }}
@@ -50,6 +43,13 @@ spec:
       hostNetwork: true
       {{- end }}
       dnsPolicy: {{ $values.dnsPolicy | default (ternary "ClusterFirstWithHostNet" "ClusterFirst" (eq true $values.hostNetwork)) }}
+      {{- with $values.dnsConfig }}
+      dnsConfig:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $values.runtimeClassName }}
+      runtimeClassName: {{ . }}
+      {{- end }}
       securityContext:
         {{- toYaml .root.Values.podSecurityContext | nindent 8 }}
       terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
@@ -59,22 +59,22 @@ spec:
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
           args:
             - {{ .component }}
-            - --admin-listen={{ .root.Values.listenAddress }}:{{ .root.Values.adminPort }}
-            - --namespace={{ .root.Release.Namespace }}
+            - {{ printf "--admin-listen=%s:%d" .root.Values.listenAddress (int .root.Values.adminPort) | quote }}
+            - --namespace={{ include "trainmesh.namespace" .root }}
             - --log-format={{ .root.Values.logging.format }}
             - --log-level={{ .root.Values.logging.level }}
             {{- range .args }}
-            - {{ . }}
+            - {{ . | quote }}
             {{- end }}
             {{- range $values.extraArgs }}
             - {{ . | quote }}
             {{- end }}
           env:
-            - name: TOKIO_WORKER_THREADS
-              value: {{ .root.Values.workerThreads | quote }}
-            {{- with $values.extraEnv }}
-            {{- toYaml . | nindent 12 }}
+            {{- $threads := list (dict "name" "TOKIO_WORKER_THREADS" "value" (toString .root.Values.workerThreads)) }}
+            {{- range $values.extraEnv }}
+            {{- if eq .name "TOKIO_WORKER_THREADS" }}{{ $threads = list }}{{ end }}
             {{- end }}
+            {{- toYaml (concat $threads $values.extraEnv) | nindent 12 }}
           ports:
             {{- range .ports }}
             - name: {{ .name }}
@@ -86,15 +86,13 @@ spec:
               protocol: TCP
           startupProbe:
             httpGet: {path: /healthz, port: admin}
-            periodSeconds: 1
-            failureThreshold: 60
+            {{- toYaml $values.startupProbe | nindent 12 }}
           livenessProbe:
             httpGet: {path: /healthz, port: admin}
-            timeoutSeconds: 5
+            {{- toYaml $values.livenessProbe | nindent 12 }}
           readinessProbe:
             httpGet: {path: /readyz, port: admin}
-            periodSeconds: 2
-            timeoutSeconds: 2
+            {{- toYaml $values.readinessProbe | nindent 12 }}
           resources:
             {{- toYaml $values.resources | nindent 12 }}
           securityContext:
@@ -109,7 +107,10 @@ spec:
       {{- end }}
       topologySpreadConstraints:
         {{- if $values.topologySpreadConstraints }}
-        {{- toYaml $values.topologySpreadConstraints | nindent 8 }}
+        {{- range $values.topologySpreadConstraints }}
+        {{- $pods := dict "labelSelector" (dict "matchLabels" (fromYaml $selector)) }}
+        {{- toYaml (list (merge (deepCopy .) $pods)) | nindent 8 }}
+        {{- end }}
         {{- else }}
         {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
         - topologyKey: {{ . }}
@@ -135,10 +136,10 @@ spec:
       {{- end }}
 {{- end }}
 
-{{/* Budget that lets node drains evict one replica at a time, for more than one replica. Arguments: root, component. */}}
+{{/* Budget that lets node drains evict one replica at a time. It does not block a single replica. Arguments: root, component. */}}
 {{- define "trainmesh.disruptionBudget" -}}
 {{- $values := index .root.Values .component -}}
-{{- if and $values.podDisruptionBudget.enabled (gt (int $values.replicas) 1) -}}
+{{- if $values.podDisruptionBudget.enabled -}}
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:

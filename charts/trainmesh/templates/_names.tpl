@@ -8,6 +8,10 @@ app.kubernetes.io/name: trainmesh
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
+{{- define "trainmesh.namespace" -}}
+{{- .Values.namespaceOverride | default .Release.Namespace }}
+{{- end }}
+
 {{/* Returns the labels of an object. Arguments: root; component, optional. */}}
 {{- define "trainmesh.labels" -}}
 {{- $labels := dict
@@ -20,18 +24,37 @@ app.kubernetes.io/component: {{ .component }}
 {{- toYaml (mergeOverwrite (deepCopy .root.Values.commonLabels) (.extra | default dict) $labels) }}
 {{- end }}
 
-{{/* Returns the metadata of an object. Arguments: root, name; optional: component, annotations, labels, cluster (true:
-cluster-scoped). */}}
+{{/* Returns the metadata of an object. Arguments: root, name; optional: component, annotations, labels, namespace, cluster
+(true: cluster-scoped). */}}
 {{- define "trainmesh.metadata" -}}
 name: {{ .name }}
 {{- if not .cluster }}
-namespace: {{ .root.Release.Namespace }}
+namespace: {{ .namespace | default (include "trainmesh.namespace" .root) }}
 {{- end }}
 labels:
   {{- include "trainmesh.labels" (dict "root" .root "component" .component "extra" .labels) | nindent 2 }}
 {{- with mergeOverwrite (deepCopy .root.Values.commonAnnotations) (.annotations | default dict) }}
 annotations:
   {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Returns the labels of a component's pods. Neither server takes part in a mesh: the apiserver calls the webhook without
+mTLS. The labels of the selector come last, so that no value replaces them. Arguments: root, component. */}}
+{{- define "trainmesh.podLabels" -}}
+{{- $mesh := dict "sidecar.istio.io/inject" "false" "istio.io/dataplane-mode" "none" -}}
+{{- $fixed := dict "app.kubernetes.io/name" "trainmesh" "app.kubernetes.io/component" .component "app.kubernetes.io/instance" .root.Release.Name -}}
+{{- $values := index .root.Values .component | default dict -}}
+{{- toYaml (mergeOverwrite $mesh (deepCopy .root.Values.commonLabels) (deepCopy ($values.podLabels | default dict)) $fixed) }}
+{{- end }}
+
+{{/* Returns `imagePullSecrets` of a pod, from names or objects with a name. */}}
+{{- define "trainmesh.imagePullSecrets" -}}
+{{- with .Values.global.imagePullSecrets -}}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ if kindIs "map" . }}{{ .name }}{{ else }}{{ . }}{{ end }}
+  {{- end }}
 {{- end }}
 {{- end }}
 
@@ -52,7 +75,7 @@ annotations:
 {{- define "trainmesh.subjects" -}}
 - kind: ServiceAccount
   name: {{ include "trainmesh.serviceAccountName" . }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ include "trainmesh.namespace" .root }}
 {{- end }}
 
 {{/* Returns the Secret of the webhook's serving certificate. Each mode has its own, because Helm can neither adopt a Secret

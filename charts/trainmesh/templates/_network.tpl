@@ -18,7 +18,7 @@ spec:
     - Egress
     {{- end }}
   {{- if $policy.enabled }}
-  {{- if or (eq .component "webhook") $policy.metricsFrom }}
+  {{- if or (eq .component "webhook") $policy.metricsFrom $policy.extraIngress }}
   ingress:
     {{- if eq .component "webhook" }}
     # The source address is that of a managed control plane or of a Konnectivity agent, which no selector matches.
@@ -30,6 +30,9 @@ spec:
         - {protocol: TCP, port: admin}
       from:
         {{- toYaml . | nindent 8 }}
+    {{- end }}
+    {{- with $policy.extraIngress }}
+    {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- else }}
   ingress: []
@@ -44,6 +47,9 @@ spec:
         {{- range $policy.apiserverPorts }}
         - {protocol: TCP, port: {{ int . }}}
         {{- end }}
+    {{- with $policy.egress.extra }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   {{- end }}
 {{- end }}
 {{- end }}

@@ -64,7 +64,7 @@ CEL expressions of the exec policy. Arguments are compared one by one, because a
 {{/* Returns the namespaces that no label can opt in, as in `'a', 'b'`. */}}
 {{- define "trainmesh.cel.excluded" -}}
 {{- $names := list -}}
-{{- range concat (list "kube-system" .Release.Namespace) .Values.webhook.excludedNamespaces | uniq -}}
+{{- range concat (list "kube-system" (include "trainmesh.namespace" .)) .Values.webhook.excludedNamespaces | uniq -}}
 {{- $names = append $names (include "trainmesh.cel.text" . | trim) -}}
 {{- end -}}
 {{ join ", " $names }}

@@ -1,7 +1,7 @@
 // Command tool parses YAML for the chart's tests, which a shell cannot do.
 //
 //	tool openapi OUT FILE…         JSON schemas from Kubernetes' swagger.json or from CustomResourceDefinitions
-//	tool values-schema BASE CONFIG  prints values.schema.json
+//	tool values-schema CHART CONFIG  prints values.schema.json
 //	tool objects [-bare]           the objects on standard input, normalized so that two lists can be compared
 //	tool kustomize OUT             Helm's output on standard input as files of a kustomization
 package main

@@ -5,14 +5,32 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
 
-// valuesSchema writes the hand-written schema of the values, with the configuration's schema in place of `config`.
-func valuesSchema(out io.Writer, base, configuration string) error {
-	var values, config schema
-	for file, into := range map[string]*schema{base: &values, configuration: &config} {
+// nullable are the values that null removes on purpose. Their templates handle the absence.
+var nullable = []string{
+	".webhook.replicas", ".webhook.resources.limits", ".webhook.resources.requests",
+	".controller.replicas", ".controller.resources.limits", ".controller.resources.requests",
+}
+
+// valuesSchema writes the hand-written schema of the values of `chart`, with the configuration's schema in place of `config`,
+// the names of the alerts, and the default values as required: Helm removes a value that is null before it checks the schema, so
+// that templates would print its absence.
+func valuesSchema(out io.Writer, chart, configuration string) error {
+	var values, config, defaults schema
+	var alerts struct {
+		Groups []struct{ Rules []struct{ Alert string } }
+	}
+	for file, into := range map[string]any{
+		filepath.Join(chart, "values.schema.yaml"): &values,
+		filepath.Join(chart, "values.yaml"):        &defaults,
+		filepath.Join(chart, "files/alerts.yaml"):  &alerts,
+		configuration: &config,
+	} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
@@ -21,6 +39,14 @@ func valuesSchema(out io.Writer, base, configuration string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
+	require(values, defaults, "")
+	names := []string{}
+	for _, group := range alerts.Groups {
+		for _, rule := range group.Rules {
+			names = append(names, rule.Alert)
+		}
+	}
+	values["$defs"].(schema)["alert"] = schema{"enum": names}
 	// These two belong to the document. The chart writes them, so that values must not.
 	for _, key := range []string{"$schema", "title", "required"} {
 		delete(config, key)
@@ -38,4 +64,26 @@ func valuesSchema(out io.Writer, base, configuration string) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(values)
+}
+
+// require makes the keys of `defaults` required, wherever the form lists its properties.
+func require(form, defaults schema, path string) {
+	properties, _ := form["properties"].(schema)
+	required := []string{}
+	for key, value := range defaults {
+		property, known := properties[key].(schema)
+		if !known {
+			continue
+		}
+		if inner, ok := value.(schema); ok {
+			require(property, inner, path+"."+key)
+		}
+		if !slices.Contains(nullable, path+"."+key) {
+			required = append(required, key)
+		}
+	}
+	if len(required) > 0 {
+		slices.Sort(required)
+		form["required"] = required
+	}
 }
