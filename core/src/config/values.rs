@@ -6,7 +6,7 @@ use super::{Configuration, Problem};
 use crate::yaml::{Node, Tree};
 
 /// Values of the Helm chart. A file with one of them, and without `apiVersion` and `kind`, is a file of values.
-pub const HELM_VALUES: [&str; 18] = [
+pub const HELM_VALUES: [&str; 20] = [
     "adminPort",
     "certificates",
     "commonAnnotations",
@@ -15,11 +15,13 @@ pub const HELM_VALUES: [&str; 18] = [
     "controller",
     "enabled",
     "execPolicy",
+    "extraObjects",
     "global",
     "image",
     "listenAddress",
     "logging",
     "metrics",
+    "namespaceOverride",
     "networkPolicy",
     "podSecurityContext",
     "securityContext",
