@@ -81,7 +81,7 @@ lint-core: ## Check that the core compiles to wasm32: no dependency uses files, 
 
 # SC2317: functions are called by name, as in `check DESCRIPTION FUNCTION…`.
 SHELL_SCRIPTS := .ci/run benches/cluster/run tests/run tests/chart/run tests/chart/schemas tests/nccl-table/run \
-  tests/same/run tests/cluster/cluster tests/cluster/selftest $(wildcard tests/cluster/lib/*.sh)
+  tests/same/run tests/cluster/cluster tests/cluster/selftest tests/cluster/schedulers $(wildcard tests/cluster/lib/*.sh)
 GO_MODULES := benches/cluster tests/oracle tests/chart/tool tests/chart/apiserver $(addprefix tests/cluster/tools/,cert-manager device-plugin images mesh prometheus)
 
 .PHONY: lint-tools

@@ -5,6 +5,7 @@
 SERVICE_RANGE=10.96.0.0/16
 SERVICE_IP=10.96.0.1
 DNS_IP=10.96.0.10
+# Native gang scheduling. The controller-manager removes the finalizer of deleted PodGroups only with the gate.
 GATES=GenericWorkload=true,GangScheduling=true
 
 choose_ports() {
@@ -54,7 +55,7 @@ start_controllers() {
     --bind-address 127.0.0.1 --secure-port "$KCM_PORT" --leader-elect=false --use-service-account-credentials=true \
     --service-account-private-key-file "$PKI/sa.key" --root-ca-file "$PKI/ca.crt" \
     --cluster-signing-cert-file "$PKI/ca.crt" --cluster-signing-key-file "$PKI/ca.key" \
-    --flex-volume-plugin-dir "$RUN/data/volumeplugins" --kube-api-qps 100 --kube-api-burst 200
+    --flex-volume-plugin-dir "$RUN/data/volumeplugins" --feature-gates="$GATES" --kube-api-qps 100 --kube-api-burst 200
   spawn kube-scheduler "${NET[@]}" kube-scheduler --kubeconfig "$PKI/scheduler.conf" \
     --bind-address 127.0.0.1 --secure-port "$SCHEDULER_PORT" --leader-elect=false --feature-gates="$GATES" \
     --kube-api-qps 100 --kube-api-burst 200

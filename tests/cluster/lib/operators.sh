@@ -1,15 +1,17 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # other files use these variables
-# Real operators, as pods, from the manifests in their own modules: with their own service
-# accounts, permissions, Services and webhooks.
+# Real operators and schedulers, as pods, from the manifests in their own modules: with their own
+# service accounts, permissions, Services and webhooks.
 
 kube() { kubectl --kubeconfig "$RUN/kubeconfig" "$@"; }
 
 # Sets the properties of one operator:
-#   OP_SPACE namespace, OP_DEPLOY deployment, OP_BINARY, OP_NEEDS other operators,
-#   OP_OVERLAY directory for kustomize, OP_SECRET/OP_SERVICE of its webhooks, OP_EDIT sed script
+#   OP_SPACE namespace, OP_DEPLOY deployments, OP_BINARY programs (several: each replaces the image of
+#   its name), OP_NEEDS other operators, OP_OVERLAY directory for kustomize, or files, OP_CHART with
+#   OP_VALUES for Helm, OP_DROP names of objects that are left out, OP_SECRET/OP_SERVICE of its
+#   webhooks, OP_EDIT sed script
 describe_operator() {
-  OP_NEEDS='' OP_SECRET='' OP_SERVICE='' OP_EDIT='' OP_OVERLAY='' OP_BINARY=$1 OP_DEPLOY=$1
+  OP_NEEDS='' OP_SECRET='' OP_SERVICE='' OP_EDIT='' OP_OVERLAY='' OP_CHART='' OP_VALUES='' OP_DROP='' OP_BINARY=$1 OP_DEPLOY=$1
   case "$1" in
     coredns) OP_SPACE=kube-system ;;
     cert-manager) OP_SPACE=cert-manager ;;
@@ -29,7 +31,15 @@ describe_operator() {
       OP_BINARY=trainer-controller-manager
       OP_SECRET=kubeflow-trainer-webhook-cert OP_SERVICE=kubeflow-trainer-controller-manager
       ;;
-    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer" ;;
+    volcano)
+      OP_SPACE=volcano-system OP_OVERLAY=volcano-development.yaml
+      OP_DEPLOY='volcano-admission volcano-controllers volcano-scheduler'
+      OP_BINARY='vc-webhook-manager vc-controller-manager vc-scheduler'
+      OP_SECRET=volcano-admission-secret OP_SERVICE=volcano-admission-service
+      # A Job that makes the Secret.
+      OP_DROP='volcano-admission-init.*'
+      ;;
+    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer volcano" ;;
   esac
 }
 
@@ -44,15 +54,15 @@ operator() {
 }
 
 operator_start() {
-  local name=$1 other started
+  local name=$1 other started deployment
   [ ! -e "$RUN/operators/$name.yaml" ] || { info "$name is already started"; return 0; }
   # Both define the CRD mpijobs.kubeflow.org, incompatibly.
   case "$name" in training-operator) other=mpi-operator ;; mpi-operator) other=training-operator ;; *) other=none ;; esac
   [ ! -e "$RUN/operators/$other.yaml" ] || die operator "$name and $other have a CRD of the same name" "cluster operator $other stop"
   for other in $OP_NEEDS; do (operator "$other" start) || exit 1; done
-  need_sets images "$name"
+  need_sets images "$name" ${OP_CHART:+chart}
   started=$(now_ms)
-  operator_image "$name"
+  operator_images "$name"
   mkdir -p "$RUN/operators"
   operator_manifests "$name" >"$RUN/operators/$name.new" || die operator "the manifests of $name could not be rendered"
   kube create namespace "$OP_SPACE" --dry-run=client -o yaml | kube apply -f - >>"$LOGS/operators.log" 2>&1
@@ -61,11 +71,13 @@ operator_start() {
   kube apply --server-side --force-conflicts -f "$RUN/operators/$name.new" >>"$LOGS/operators.log" 2>&1 ||
     { FAILED=operators; show_log operators; die operator "the manifests of $name were not accepted" "read the lines above"; }
   mv "$RUN/operators/$name.new" "$RUN/operators/$name.yaml"
-  if ! kube -n "$OP_SPACE" rollout status "deployment/$OP_DEPLOY" --timeout 120s >>"$LOGS/operators.log" 2>&1; then
-    kube -n "$OP_SPACE" logs "deployment/$OP_DEPLOY" --tail 15 >&2 || kube -n "$OP_SPACE" describe pods >&2
+  for deployment in $OP_DEPLOY; do
+    kube -n "$OP_SPACE" rollout status "deployment/$deployment" --timeout 120s >>"$LOGS/operators.log" 2>&1 && continue
+    kube -n "$OP_SPACE" logs "deployment/$deployment" --tail 15 >&2 || kube -n "$OP_SPACE" describe pods >&2
     die operator "$name did not become ready" "read the lines above; then: cluster operator $name stop"
-  fi
+  done
   [ -z "$OP_SERVICE" ] || operator_answers
+  [ "$name" != volcano ] || volcano_queue
   info "$name is ready after $(seconds $(($(now_ms) - started))) s (namespace $OP_SPACE)"
 }
 
@@ -81,6 +93,15 @@ operator_answers() {
   done
 }
 
+# Its webhook rejects PodGroups until the scheduler has created the queue.
+volcano_queue() {
+  local condition
+  for condition in create 'jsonpath={.status.state}=Open'; do
+    kube wait queues.scheduling.volcano.sh/default --for "$condition" --timeout 60s >>"$LOGS/operators.log" 2>&1 ||
+      die operator "Volcano has no open queue named default" "see: cluster kubectl -n volcano-system logs deployment/volcano-scheduler"
+  done
+}
+
 operator_stop() {
   [ -e "$RUN/operators/$1.yaml" ] || { info "$1 is not started"; return 0; }
   kube delete -f "$RUN/operators/$1.yaml" --ignore-not-found --timeout 90s >>"$LOGS/operators.log" 2>&1 ||
@@ -88,21 +109,31 @@ operator_stop() {
   rm -f "$RUN/operators/$1.yaml"
 }
 
-# The binary, and files of config/NAME at the paths that the operator expects.
+# One image with the program, and files of config/NAME at the paths that the operator expects. With
+# several programs, one image for each.
+operator_images() {
+  local program
+  case "$OP_BINARY" in
+    *' '*) for program in $OP_BINARY; do operator_image "$1" "$1-$program" "$program" "/bin/$program"; done ;;
+    *) operator_image "$1" "$1" "$OP_BINARY" /manager ;;
+  esac
+}
+
+# operator_image SET IMAGE PROGRAM PATH
 operator_image() {
   local root="$RUN/rootfs-operator" file extra="$HERE/config/$1" key
-  file=$(image_file "$1:1")
+  file=$(image_file "$2:1")
   key="$(tool_key "$1") $([ ! -d "$extra" ] || tar -C "$extra" --sort=name --mtime=@0 -c . | sha256sum)"
   if [ ! -e "$file" ] || [ "$(cat "$file.key" 2>/dev/null)" != "$key" ]; then
     mkdir -p "$root/tmp"
     chmod 777 "$root/tmp"
     [ ! -d "$extra" ] || cp -r "$extra/." "$root/"
-    cp "$(command -v "$OP_BINARY")" "$root/manager"
-    make_image "$1:1" "$root" /manager
+    install -D "$(command -v "$3")" "$root$4"
+    make_image "$2:1" "$root" "$4"
     rm -rf "$root"
     printf '%s' "$key" >"$file.key"
   fi
-  import_image "$1:1"
+  import_image "$2:1"
 }
 
 # The certificate of its webhooks, in the Secret in which the operator would store its own:
@@ -116,8 +147,31 @@ operator_secret() {
 }
 
 # The module's manifests, with as few changes as this node needs: local images, fast probes, no
-# leader election, no CPU requests.
+# leader election, no CPU requests, no Secrets.
 operator_manifests() {
+  local name=$1 program edits=(-e "s~^( *(- )?)image: .*~\1image: trainmesh.test/$1:1~")
+  case "$OP_BINARY" in
+    *' '*)
+      edits=()
+      for program in $OP_BINARY; do edits+=(-e "s~^( *(- )?)image: [^ ]*/$program(:.*)?\$~\1image: trainmesh.test/$1-$program:1~"); done
+      ;;
+  esac
+  if [ "$name" = coredns ] || [ "$name" = cert-manager ]; then
+    operator_source "$name"
+    return
+  fi
+  operator_source "$name" |
+    awk -v drop="\n  name: ($OP_DROP)\n" 'BEGIN { RS = "---\n" } !/(^|\n)kind: Secret\n/ && $0 !~ drop { printf "---\n%s", $0 }' |
+    sed -E -e '/^ *imagePullPolicy: (Always|IfNotPresent)$/d; /^ *runAsUser: [0-9]+$/d' "${edits[@]}" \
+      -e 's|^( *)image: trainmesh.test/.*|&\n\1imagePullPolicy: Never|; s|^( *)- image: trainmesh.test/.*|&\n\1  imagePullPolicy: Never|' \
+      -e 's|^( *)runAsNonRoot: true|&\n\1runAsUser: 65532|' \
+      -e 's|initialDelaySeconds: .*|initialDelaySeconds: 0|; s|periodSeconds: .*|periodSeconds: 1|' \
+      -e 's|leaderElect: true|leaderElect: false|; s|cpu: 500m|cpu: 10m|' \
+      ${OP_EDIT:+-e "$OP_EDIT"}
+}
+
+# Prints the manifests as they are in the module.
+operator_source() {
   local folder file
   if [ "$1" = coredns ]; then
     sed "s|@DNS_IP@|$DNS_IP|" "$HERE/config/coredns.yaml"
@@ -134,11 +188,10 @@ operator_manifests() {
     folder="$RUN/operators/trainer-manifests"
     sed -i '/third-party\/jobset/d' "$folder/$OP_OVERLAY/kustomization.yaml"
   fi
-  kubectl kustomize "$folder/$OP_OVERLAY" 2>>"$LOGS/operators.log" |
-    awk 'BEGIN { RS = "---\n" } !/(^|\n)kind: Secret\n/ { printf "---\n%s", $0 }' |
-    sed -E -e "s|^( *)image: .*|\1image: trainmesh.test/$1:1\n\1imagePullPolicy: Never|" \
-      -e 's|^( *)runAsNonRoot: true|&\n\1runAsUser: 65532|' \
-      -e 's|initialDelaySeconds: .*|initialDelaySeconds: 0|; s|periodSeconds: .*|periodSeconds: 1|' \
-      -e 's|leaderElect: true|leaderElect: false|; s|cpu: 500m|cpu: 10m|' \
-      ${OP_EDIT:+-e "$OP_EDIT"}
+  for file in $OP_OVERLAY; do
+    printf -- '---\n'
+    if [ -f "$folder/$file" ]; then cat "$folder/$file"; else kubectl kustomize "$folder/$file" 2>>"$LOGS/operators.log"; fi || return 1
+  done
+  # shellcheck disable=SC2086 # a list of options
+  [ -z "$OP_CHART" ] || helm template "$1" "$folder/$OP_CHART" --namespace "$OP_SPACE" --include-crds $OP_VALUES 2>>"$LOGS/operators.log"
 }
