@@ -7,6 +7,7 @@
 //! Reading and watching files is left to the binary.
 
 mod choice;
+mod cidr;
 mod document;
 mod duration;
 mod fabric;

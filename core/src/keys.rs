@@ -8,6 +8,9 @@ pub const INJECT: &str = "trainmesh.dev/inject";
 pub const ISTIO_AUX: &str = "io.datastrophic/istio-aux";
 /// Namespace or pod label that selects how much traffic of the main containers bypasses Envoy.
 pub const MESH_TRAFFIC: &str = "trainmesh.dev/mesh-traffic";
+/// Pod annotation that lists inbound ports that Envoy captures in the mode `direct`, although the pod does not declare
+/// them.
+pub const MESH_PORTS: &str = "trainmesh.dev/mesh-ports";
 /// Pod annotation that lists the main containers: those that must complete before the proxy is terminated.
 pub const PAYLOAD_CONTAINERS: &str = "trainmesh.dev/payload-containers";
 /// Pod annotation that lists the sidecar containers, each with an optional entry of the termination catalog.
@@ -54,6 +57,16 @@ pub const TRAFFIC_PREFIX: &str = "traffic.sidecar.istio.io/";
 
 /// Pod annotation that lists the inbound ports that Envoy captures: `*` for all, empty for none.
 pub const INCLUDE_INBOUND_PORTS: &str = "traffic.sidecar.istio.io/includeInboundPorts";
+/// Pod annotation that lists inbound ports that Envoy does not capture. Istio ignores it if [`INCLUDE_INBOUND_PORTS`]
+/// lists ports.
+pub const EXCLUDE_INBOUND_PORTS: &str = "traffic.sidecar.istio.io/excludeInboundPorts";
+/// Pod annotation that lists the IP ranges to which Envoy captures connections: `*` for all, empty for none.
+pub const INCLUDE_OUTBOUND_RANGES: &str = "traffic.sidecar.istio.io/includeOutboundIPRanges";
+/// Pod annotation that lists IP ranges to which Envoy captures no connections. Takes precedence over
+/// [`INCLUDE_OUTBOUND_RANGES`].
+pub const EXCLUDE_OUTBOUND_RANGES: &str = "traffic.sidecar.istio.io/excludeOutboundIPRanges";
+/// Pod annotation that lists ports to which Envoy captures no connections.
+pub const EXCLUDE_OUTBOUND_PORTS: &str = "traffic.sidecar.istio.io/excludeOutboundPorts";
 /// Pod annotation that selects how traffic is captured: `REDIRECT`, `TPROXY` or `NONE`.
 pub const INTERCEPTION_MODE: &str = "sidecar.istio.io/interceptionMode";
 /// Pod label by which clients with a sidecar choose mTLS (`istio`) or plain text (any other value) for the pod.

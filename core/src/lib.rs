@@ -7,6 +7,7 @@
 
 pub mod certs;
 pub mod checkpoint;
+pub mod cidr;
 pub mod cluster_facts;
 mod codes;
 pub mod config;

@@ -22,13 +22,14 @@ use Location::{NamespaceLabel, PodAnnotation, PodLabel};
 
 /// The keys, with the locations where each has an effect. Those that trainmesh writes come last: they are valid in a pod,
 /// because templates are copied from running pods, but users do not set them.
-const KNOWN: [(&str, &[Location]); 11] = [
+const KNOWN: [(&str, &[Location]); 12] = [
     (keys::INJECT, &[NamespaceLabel, PodLabel]),
     (keys::FABRIC, &[NamespaceLabel, PodLabel]),
     (keys::MESH_TRAFFIC, &[NamespaceLabel, PodLabel]),
     (keys::PAYLOAD_CONTAINERS, &[PodAnnotation]),
     (keys::HELPER_CONTAINERS, &[PodAnnotation]),
     (keys::SETTLE, &[PodAnnotation]),
+    (keys::MESH_PORTS, &[PodAnnotation]),
     (keys::NCCL_CONF, &[PodAnnotation]),
     (keys::APPLIED, &[PodAnnotation]),
     (keys::FABRIC_REVISION, &[PodAnnotation]),
@@ -36,7 +37,7 @@ const KNOWN: [(&str, &[Location]); 11] = [
     (keys::MANAGED, &[PodLabel]),
 ];
 /// Number of keys in [`KNOWN`] that users set.
-const SET_BY_USERS: usize = 6;
+const SET_BY_USERS: usize = 7;
 
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
 /// has an effect or is not a key of trainmesh. [`fabric_problem`] checks the names of fabric profiles.
@@ -52,7 +53,9 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let expected: &[&str] = match (key, location) {
         (keys::INJECT, NamespaceLabel) => &[scope::ENABLED, scope::AUDIT],
         (keys::INJECT, _) => &[scope::DISABLED],
-        (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => &["leave", "disableCapture", "disableInjection"],
+        (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => {
+            &["leave", "direct", "disableCapture", "disableInjection"]
+        }
         (keys::SETTLE, _) if duration::parse(value).is_err() => {
             return Some(format!("{key}={} has no effect: expected a duration such as 90s", excerpt(value)));
         }

@@ -7,13 +7,14 @@ mod accelerator;
 mod container;
 mod injection;
 pub(crate) mod machines;
+pub(crate) mod networks;
 mod proxy;
 mod status;
 
 use serde_json::{Map, Value};
 
 pub use accelerator::{Accelerators, is_accelerator};
-pub use container::{Container, ContainerKind, RestartPolicy};
+pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
 pub use injection::{Injection, NotInjected, predict_injection};
 pub use proxy::{Proxy, ProxyKind};
 

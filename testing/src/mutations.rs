@@ -27,13 +27,14 @@ const KEYS: [&str; 15] = [
     "trainmesh.dev/mesh-traffic",
     "yunikorn.apache.org/task-group-name",
 ];
-const VALUES: [&str; 16] = [
+const VALUES: [&str; 17] = [
     "",
     "true",
     "false",
     "True",
     "enabled",
     "disabled",
+    "direct",
     "disableCapture",
     "disableInjection",
     "sidecar",

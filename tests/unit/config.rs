@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::cidr::Cidr;
 use trainmesh_core::config::{ConfigDuration, Configuration, Mesh, NativeSidecar, Traffic, schema};
 use trainmesh_core::hash;
 
@@ -15,11 +16,12 @@ mod profile;
 mod termination;
 
 const DEFAULT: &str = include_str!("../../config/default.yaml");
+const HEADER: &str = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
 const SCHEMA: &str = include_str!("../../config/schema.json");
 
 /// Parses `body` after the two header lines of every configuration, and compares the errors.
 fn check(body: &str, expected: &[&str]) {
-    check_text(&format!("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n{body}"), expected);
+    check_text(&format!("{HEADER}{body}"), expected);
 }
 
 fn check_text(text: &str, expected: &[&str]) {
@@ -48,12 +50,12 @@ fn check_text(text: &str, expected: &[&str]) {
 )]
 #[case::value_in_another_case(
     "mesh: {traffic: DisableCapture}\n",
-    &[r#"line 3: mesh.traffic: unknown value "DisableCapture": expected leave, disableCapture or disableInjection"#]
+    &[r#"line 3: mesh.traffic: unknown value "DisableCapture": expected leave, direct, disableCapture or disableInjection"#]
 )]
 #[case::empty_value("mesh: {nativeSidecar: ''}\n", &[r#"line 3: mesh.nativeSidecar: unknown value "": expected leave or prefer"#])]
 #[case::boolean_for_a_name(
     "mesh:\n  traffic: off\n",
-    &["line 4: mesh.traffic: expected leave, disableCapture or disableInjection, found a boolean"]
+    &["line 4: mesh.traffic: expected leave, direct, disableCapture or disableInjection, found a boolean"]
 )]
 #[case::list_for_a_name("mesh: {nativeSidecar: [prefer]}\n", &["line 3: mesh.nativeSidecar: expected leave or prefer, found a list"])]
 #[case::quoted_boolean(
@@ -73,9 +75,25 @@ fn check_text(text: &str, expected: &[&str]) {
     &[
         "line 4: mesh.enabeld: unknown field: did you mean enabled?",
         "line 5: mesh.hold: expected a boolean, found a string: write false without quotes",
-        r#"line 7: mesh.traffic: unknown value "none": expected leave, disableCapture or disableInjection"#,
+        r#"line 7: mesh.traffic: unknown value "none": expected leave, direct, disableCapture or disableInjection"#,
     ]
 )]
+#[case::ranges(
+    "mesh:\n  podCIDRs: [10.244.0.0/16, 10.244.1.0/16]\n  excludeIPRanges: ['10.0.0.0/8 ']\n",
+    &[
+        "line 4: mesh.podCIDRs: item 2: 10.244.1.0/16 has host bits set: did you mean 10.244.0.0/16?",
+        r#"line 5: mesh.excludeIPRanges: item 1: expected a CIDR such as 10.244.0.0/16, found "10.0.0.0/8 ""#,
+    ]
+)]
+#[case::range_of_all_addresses(
+    "mesh: {podCIDRs: [0.0.0.0/0]}\n",
+    &["line 3: mesh.podCIDRs: 0.0.0.0/0 contains every address: set traffic to disableCapture to capture no traffic"]
+)]
+#[case::number_for_a_range(
+    "mesh: {podCIDRs: [10]}\n",
+    &["line 3: mesh.podCIDRs: item 1: expected a CIDR such as 10.244.0.0/16, found a number"]
+)]
+#[case::text_for_ranges("mesh: {podCIDRs: 10.244.0.0/16}\n", &["line 3: mesh.podCIDRs: expected a list, found a string"])]
 #[case::duplicate_alone("mesh:\n  hold: 1\n  hold: 2\n", &[r#"line 5: duplicate key "hold""#])]
 #[case::duplicate_section("mesh: {}\nmesh: {}\n", &[r#"line 4: duplicate key "mesh""#])]
 #[case::syntax_error_alone("mesh:\n  hold: 1\n enabled: 2\n", &["line 5: while parsing a block mapping, did not find expected key"])]
@@ -88,7 +106,7 @@ fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str])
 #[rstest]
 #[case::booleans("mesh: {enabled: y, hold: n}\ntermination: {enabled: ON, curl: No}\n", &[])]
 #[case::no_boolean("mesh: {enabled: tRue}\n", &["line 3: mesh.enabled: expected a boolean, found a string"])]
-#[case::boolean_key("mesh:\n  yes: 1\n", &["line 4: mesh.true: unknown field: expected enabled, hold, waitTimeout, nativeSidecar or traffic"])]
+#[case::boolean_key("mesh:\n  yes: 1\n", &["line 4: mesh.true: unknown field: expected enabled, hold, waitTimeout, nativeSidecar, traffic, podCIDRs or excludeIPRanges"])]
 #[case::numbers(
     "termination: {helpers: [{name: a, http: {port: 1.0, path: /}}, {name: b, http: {port: 0o7, path: /}}]}\n",
     &[]
@@ -98,7 +116,7 @@ fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str])
 #[case::alias(
     "mesh: &a\n  traffic: 3\nmseh:\ntermination: {podSelector: a, helpers: *a}\n",
     &[
-        "line 4: mesh.traffic: expected leave, disableCapture or disableInjection, found a number",
+        "line 4: mesh.traffic: expected leave, direct, disableCapture or disableInjection, found a number",
         "line 5: mseh: unknown field: did you mean mesh?",
         "line 6: termination.helpers: expected a list, found a mapping",
     ]
@@ -115,7 +133,7 @@ fn errors_name_the_field_and_line(#[case] body: &str, #[case] expected: &[&str])
     &[
         "line 5: mesh.enabled: expected a boolean, found a number",
         "line 6: mesh.hold: expected a boolean, found a number",
-        "line 7: mesh.traffic: expected leave, disableCapture or disableInjection, found a number",
+        "line 7: mesh.traffic: expected leave, direct, disableCapture or disableInjection, found a number",
     ]
 )]
 fn odd_texts_are_read_as_in_a_manifest(#[case] body: &str, #[case] expected: &[&str]) {
@@ -211,7 +229,7 @@ fn printed_configuration_parses_back(
     #[values(false, true)] enabled: bool,
     #[values(false, true)] hold: bool,
     #[values(NativeSidecar::Leave, NativeSidecar::Prefer)] native_sidecar: NativeSidecar,
-    #[values(Traffic::Leave, Traffic::DisableCapture, Traffic::DisableInjection)] traffic: Traffic,
+    #[values(Traffic::Leave, Traffic::Direct, Traffic::DisableCapture, Traffic::DisableInjection)] traffic: Traffic,
 ) {
     let mut configuration = Configuration::default();
     let mesh = &mut configuration.mesh;
@@ -220,6 +238,7 @@ fn printed_configuration_parses_back(
     mesh.wait_timeout = hold.then_some(ConfigDuration(Duration::from_secs(90)));
     mesh.native_sidecar = native_sidecar;
     mesh.traffic = traffic;
+    mesh.pod_cidrs = hold.then(|| Cidr::parse("10.244.0.0/16").unwrap()).into_iter().collect();
     assert_eq!(Configuration::parse(&configuration.to_yaml()), Ok(configuration.clone()));
     assert_eq!(Traffic::parse(&traffic.to_string()), Some(traffic));
     let same = configuration == Configuration::embedded();
@@ -228,11 +247,18 @@ fn printed_configuration_parses_back(
 
 #[test]
 fn traffic_parses_its_label_values() {
-    let names = ["leave", "disableCapture", "disableInjection", "disablecapture", ""];
+    let names = ["leave", "direct", "disableCapture", "disableInjection", "disablecapture", ""];
     let found = names.map(Traffic::parse);
     assert_eq!(
         found,
-        [Some(Traffic::Leave), Some(Traffic::DisableCapture), Some(Traffic::DisableInjection), None, None]
+        [
+            Some(Traffic::Leave),
+            Some(Traffic::Direct),
+            Some(Traffic::DisableCapture),
+            Some(Traffic::DisableInjection),
+            None,
+            None
+        ]
     );
 }
 
@@ -241,6 +267,20 @@ fn the_hash_of_the_default_is_that_of_its_compact_json() {
     let mut file: Value = serde_saphyr::from_str(DEFAULT).unwrap();
     file.as_object_mut().unwrap().retain(|key, _| !["apiVersion", "kind"].contains(&key.as_str()));
     assert_eq!(Configuration::embedded().hash(), hash::of(&file));
+}
+
+#[rstest]
+#[case::at_the_limit(64, true)]
+#[case::above(65, false)]
+fn lists_of_ranges_are_limited(
+    #[case] count: u8,
+    #[case] valid: bool,
+    #[values("podCIDRs", "excludeIPRanges")] field: &str,
+) {
+    let ranges: Vec<String> = (0..count).map(|index| format!("10.{index}.0.0/16")).collect();
+    let text = format!("{HEADER}mesh: {{{field}: [{}]}}\n", ranges.join(", "));
+    let problems = Configuration::parse(&text).map(drop).map_err(|problems| problems[0].message.clone());
+    assert_eq!(problems, if valid { Ok(()) } else { Err("expected at most 64 ranges, found 65".to_owned()) });
 }
 
 /// A default is stated in three places: the code, the file and the schema.

@@ -12,7 +12,7 @@ use trainmesh_testing::marks::changes_more_than_marks;
 use trainmesh_testing::snapshot::snapshot;
 
 /// Keys that a rule reads or writes, and keys that no rule uses.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "proxy.istio.io/config",
     "sidecar.istio.io/inject",
     "sidecar.istio.io/nativeSidecar",
@@ -20,6 +20,7 @@ const KEYS: [&str; 18] = [
     "inject.istio.io/templates",
     "traffic.sidecar.istio.io/includeInboundPorts",
     "traffic.sidecar.istio.io/includeOutboundIPRanges",
+    "traffic.sidecar.istio.io/excludeOutboundIPRanges",
     "trainmesh.dev/mesh-traffic",
     "trainmesh.dev/applied",
     "trainmesh.dev/refused",
@@ -33,11 +34,12 @@ const KEYS: [&str; 18] = [
     "example.com/a~b/c",
 ];
 
-const VALUES: [&str; 17] = [
+const VALUES: [&str; 18] = [
     "",
     "true",
     "false",
     "enabled",
+    "direct",
     "disableCapture",
     "disableInjection",
     "grpc-agent",
@@ -87,6 +89,7 @@ static CONFIG: LazyLock<Configuration> = LazyLock::new(|| Configuration::parse(P
 const PROFILES: &str = r#"
 apiVersion: config.trainmesh.dev/v1alpha1
 kind: TrainmeshConfiguration
+mesh: {podCIDRs: [10.244.0.0/16]}
 fabric:
   profiles:
     - name: ib
@@ -117,6 +120,8 @@ fn tuning() -> impl Strategy<Value = (&'static str, Value)> {
             json!([{"name": "NCCL_NET", "value": "Socket"}, {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}])
         )),
         Just(("env", Value::Null)),
+        Just(("env", json!([{"name": "PET_NNODES", "value": "2"}]))),
+        Just(("ports", json!([{"containerPort": 8080}, {"name": "pytorchjob-port", "containerPort": 23456}]))),
         Just(("envFrom", json!([{"configMapRef": {"name": "c"}}]))),
         Just(("volumeMounts", json!([{"name": "v", "mountPath": "/dev/shm"}, {"name": "w", "mountPath": "/etc"}]))),
         Just(("securityContext", json!({"capabilities": {"drop": ["ALL"], "add": null}, "runAsNonRoot": true}))),
@@ -146,9 +151,19 @@ fn container() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Adds the labels of a `PyTorchJob`'s pod.
+fn as_member(mut labels: Value) -> Value {
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert("training.kubeflow.org/operator-name".to_owned(), "pytorchjob-controller".into());
+        labels.insert("training.kubeflow.org/job-name".to_owned(), "a".into());
+    }
+    labels
+}
+
 fn pod() -> impl Strategy<Value = Value> {
     let list = || prop_oneof![8 => prop::collection::vec(container(), 0..4).prop_map(Value::from), 1 => any_json()];
-    (map(), map(), list(), list(), any::<bool>(), any_json()).prop_map(|(labels, annotations, inits, apps, host, future)| {
+    let labels = prop_oneof![map(), map().prop_map(as_member)];
+    (labels, map(), list(), list(), any::<bool>(), any_json()).prop_map(|(labels, annotations, inits, apps, host, future)| {
         json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"labels": labels, "annotations": annotations, "fieldOfTheFuture": future},
@@ -171,7 +186,9 @@ const NAMESPACES: [&[(&str, &str)]; 4] =
 fn scenario() -> impl Strategy<Value = Scenario> {
     let mode = prop::sample::select(&[Mode::Enabled, Mode::Audit, Mode::IstioAux][..]);
     let native = prop::sample::select(&[NativeSidecar::Leave, NativeSidecar::Prefer][..]);
-    let traffic = prop::sample::select(&[Traffic::Leave, Traffic::DisableCapture, Traffic::DisableInjection][..]);
+    let traffic = prop::sample::select(
+        &[Traffic::Leave, Traffic::Direct, Traffic::DisableCapture, Traffic::DisableInjection][..],
+    );
     let labels = prop::sample::select(&NAMESPACES[..]);
     let fabric = prop::sample::select(&["none", "tcp", "ib", "file", "nothing"][..]);
     (mode, native, traffic, labels, fabric).prop_map(|(mode, native, traffic, labels, fabric)| {
@@ -233,7 +250,7 @@ proptest! {
             for (key, value) in entries(&pod, map).into_iter().flatten() {
                 let unchanged = patched["metadata"][map].get(key) == Some(value);
                 let managed = ["proxy.istio.io/config"].contains(&key.as_str()) || key.starts_with("trainmesh.dev/");
-                let extended = key == "k8s.v1.cni.cncf.io/networks";
+                let extended = ["k8s.v1.cni.cncf.io/networks", "traffic.sidecar.istio.io/excludeOutboundIPRanges"].contains(&key.as_str());
                 prop_assert!(unchanged || managed || extended, "{} was overridden", key);
             }
         }

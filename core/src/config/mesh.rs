@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigDuration;
 use super::choice::{self, choices};
+use super::cidr::{check_pod_ranges, check_ranges};
 use super::section::section;
+use crate::cidr::Cidr;
 
 section! {
     /// Rules for pods with an Istio sidecar.
@@ -23,6 +25,11 @@ section! {
         pub native_sidecar: NativeSidecar = NativeSidecar::Leave,
         /// Traffic that passes through Envoy. The label `trainmesh.dev/mesh-traffic` takes precedence.
         pub traffic: Traffic = Traffic::Leave,
+        /// IP ranges of the pods. Required by the mode `direct`, which excludes them from capture.
+        pub pod_cidrs as "podCIDRs": Vec<Cidr> => check_pod_ranges,
+        /// IP ranges that the mesh excludes from capture for all pods (`global.proxy.excludeIPRanges` of Istio's
+        /// injector). The annotation that the mode `direct` writes replaces them, and therefore repeats them.
+        pub exclude_ip_ranges as "excludeIPRanges": Vec<Cidr> => check_ranges,
     }
 }
 
@@ -44,6 +51,8 @@ pub enum NativeSidecar {
 pub enum Traffic {
     /// Istio decides.
     Leave,
+    /// Connections between the pods of a training job bypass the proxy.
+    Direct,
     /// The proxy is injected but captures no traffic.
     DisableCapture,
     /// No proxy is injected.

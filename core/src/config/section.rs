@@ -1,12 +1,12 @@
 //! Macros that declare sections of the configuration: type, serialized form, defaults and parser.
 
 /// Declares a mapping of optional fields. `= value` sets a field's default; otherwise it is that of the type. Field
-/// names in the file are in camelCase. `=> valid` validates a field, `check` the whole mapping.
+/// names in the file are in camelCase unless set with `as "name"`. `=> valid` validates a field, `check` the whole mapping.
 macro_rules! section {
     (
         $(#[$meta:meta])*
         pub struct $type:ident {
-            $($(#[$field_meta:meta])* pub $field:ident: $of:ty $(= $default:expr)? $(=> $valid:expr)?,)+
+            $($(#[$field_meta:meta])* pub $field:ident $(as $name:literal)?: $of:ty $(= $default:expr)? $(=> $valid:expr)?,)+
         }
         $(check: $check:expr)?
     ) => {
@@ -14,7 +14,7 @@ macro_rules! section {
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
         $(#[$meta])*
-        pub struct $type { $($(#[$field_meta])* pub $field: $of,)+ }
+        pub struct $type { $($(#[$field_meta])* $(#[serde(rename = $name)])? pub $field: $of,)+ }
 
         impl Default for $type {
             fn default() -> Self {
@@ -26,7 +26,7 @@ macro_rules! section {
             fn read(fields: &mut $crate::config::fields::Fields<'_>) -> Option<Self> {
                 let Self { $($field),+ } = Self::default();
                 $(
-                    let name = $crate::config::section::camel_case(stringify!($field));
+                    let name = $crate::config::section::section!(@name $field $($name)?);
                     let $field: $of = fields.get_or(&name, $field);
                     $(if let Err(message) = $valid(&$field) {
                         fields.report_problem(&name, message);
@@ -40,6 +40,8 @@ macro_rules! section {
 
         $crate::config::section::mappings!($type);
     };
+    (@name $field:ident) => { $crate::config::section::camel_case(stringify!($field)) };
+    (@name $field:ident $name:literal) => { $name };
     (@default) => { Default::default() };
     (@default $default:expr) => { $default };
 }

@@ -12,27 +12,15 @@ use crate::fabric::nccl::{is_plugin_variable, variable};
 use crate::fabric::{MAX_NETWORKS_ANNOTATION, is_rdma_resource};
 use crate::keys;
 use crate::pod::Pod;
+use crate::pod::networks::{self, Attachment, ISTIO_CNI, MULTUS};
 
-/// Annotation of Multus.
-const MULTUS: &str = "k8s.v1.cni.cncf.io/networks";
 /// Annotation of GKE multi-networking.
 const GKE: &str = "networking.gke.io/interfaces";
-/// Network that Istio attaches. It adds no interface for the application.
-const ISTIO_CNI: &str = "istio-cni";
-
-/// A network that Multus attaches.
-struct Attachment {
-    /// Name without the namespace.
-    name: String,
-    interface: Option<String>,
-}
 
 /// Returns the interfaces that the pod is known to have, or `None` if an annotation cannot be parsed.
 pub(super) fn interfaces(context: &CheckContext<'_>) -> Option<Vec<String>> {
     let mut interfaces = vec!["eth0".to_owned()];
-    for (index, network) in attachments(context)?.into_iter().enumerate() {
-        interfaces.push(network.interface.unwrap_or_else(|| format!("net{}", index + 1)));
-    }
+    interfaces.extend(attachments(context)?.into_iter().map(|network| network.interface));
     if let Some(annotation) = context.input.pod.annotation(GKE) {
         if annotation.len() > MAX_NETWORKS_ANNOTATION {
             return None;
@@ -43,34 +31,16 @@ pub(super) fn interfaces(context: &CheckContext<'_>) -> Option<Vec<String>> {
     Some(interfaces)
 }
 
-/// Parses the Multus annotation in either of its two forms. Returns `None` if it is malformed or too long.
+/// Returns the networks of the pod. Returns `None` if its annotation is malformed or too long.
 fn attachments(context: &CheckContext<'_>) -> Option<Vec<Attachment>> {
     let key = context.input.profile.map_or(MULTUS, |profile| profile.networks.multus.annotation_key.as_str());
-    let Some(annotation) = context.input.pod.annotation(key).map(str::trim) else { return Some(Vec::new()) };
-    if annotation.len() > MAX_NETWORKS_ANNOTATION {
-        return None;
-    }
-    if annotation.starts_with('[') {
-        let entries: Vec<Value> = serde_json::from_str(annotation).ok()?;
-        let attachment = |entry: &Value| {
-            let interface = str_at(entry, "interface").map(str::to_owned);
-            Some(Attachment { name: str_at(entry, "name")?.to_owned(), interface })
-        };
-        return entries.iter().map(attachment).collect();
-    }
-    let entries = annotation.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-    let attachments = entries.map(|entry| {
-        let (network, interface) = entry.split_once('@').map_or((entry, None), |(name, tail)| (name, Some(tail)));
-        let name = network.rsplit('/').next().unwrap_or(network);
-        Attachment { name: name.to_owned(), interface: interface.map(str::to_owned) }
-    });
-    Some(attachments.collect())
+    networks::attachments(context.input.pod.annotation(key).unwrap_or_default())
 }
 
 /// Returns true if the pod shares the GID table of its adapters with other pods: with macvlan, ipvlan or a shared
 /// device plugin. The index of a pod's GID then differs from pod to pod.
 pub(super) fn shares_gid_table(pod: Pod<'_>) -> bool {
-    let networks = pod.annotation(MULTUS).unwrap_or_default();
+    let networks = pod.networks().unwrap_or_default();
     let is_shared =
         |container| rdma::resources(container).any(|(name, _)| is_rdma_resource(name) && rdma::is_shared(name));
     ["macvlan", "ipvlan"].iter().any(|plugin| networks.contains(plugin)) || pod.containers().any(is_shared)

@@ -109,7 +109,8 @@ impl KeyScope {
     /// Returns why the traffic mode has no effect: in the ambient mesh, ztunnel redirects the traffic of the pod.
     fn ambient_problem(self, key: &str, mode: Traffic) -> Option<String> {
         let is_ambient = self.injection == Injection::NotExpected(NotInjected::Ambient);
-        let has_no_effect = self.rules_run && is_ambient && mode != Traffic::Leave;
+        // The rule refuses `direct` there, with a warning.
+        let has_no_effect = self.rules_run && is_ambient && !matches!(mode, Traffic::Leave | Traffic::Direct);
         has_no_effect.then(|| format!("{key} has no effect in ambient mode: label pods {AMBIENT_OPT_OUT}"))
     }
 }

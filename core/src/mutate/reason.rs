@@ -91,6 +91,29 @@ codes! {
         CaptureAlreadyDisabled => "istio-proxy already captures no traffic",
         /// The user set capture annotations.
         TrafficSetByUser => "the pod already sets traffic.sidecar.istio.io annotations",
+        /// The capture annotations of the mode `direct` were written.
+        TrafficDirect => "connections between the pods of the job bypass istio-proxy",
+        /// The pod already has the annotations that the mode `direct` writes.
+        TrafficAlreadyDirect => "connections between the pods of the job already bypass istio-proxy",
+        /// The mode `direct` is limited to pods of training jobs.
+        NotTraining => "direct traffic is limited to training jobs, and the pod belongs to none",
+        /// The mode `direct` is limited to jobs of several pods. The fields that all pods of the job share do not show
+        /// whether there are several.
+        PeersUnknown => "direct traffic is limited to jobs of several pods, which no field of the pod shows",
+        /// The interception mode is `NONE`, or the injection template is `grpc-agent`.
+        InterceptionOff => "istio-proxy intercepts no traffic of the pod",
+        /// In the ambient mesh, no annotation of the pod excludes connections between pods.
+        TrafficAmbient => "ztunnel redirects the pod's traffic in ambient mode",
+        /// Configuration: `mesh.podCIDRs` is empty.
+        PodCidrsMissing => "mesh.podCIDRs is not configured",
+        /// The injector would reject the pod because of a capture annotation of the user.
+        CaptureAnnotationInvalid => "Istio's injector rejects a traffic.sidecar.istio.io annotation of the pod",
+        /// The annotation cannot be parsed.
+        MeshPortsInvalid => "the annotation trainmesh.dev/mesh-ports is not a list of ports",
+        /// An annotation of the user captures a port on which the pods of the job communicate.
+        MemberPortCaptured => "the pod requests capture of a port on which its job communicates",
+        /// The annotation would exceed the limit of ports.
+        TooManyPorts => "the pod declares more ports than trainmesh lists",
         /// The injection label was written.
         InjectionTurnedOff => "injection is disabled for this pod",
         /// The user set the injection label or annotation.

@@ -17,6 +17,15 @@ pub struct Container<'a> {
     pod_policy: RestartPolicy,
 }
 
+/// A TCP port that a container declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContainerPort<'a> {
+    /// Name of the port.
+    pub name: Option<&'a str>,
+    /// Number of the port.
+    pub number: u16,
+}
+
 /// Kind of a container, by the way in which the kubelet runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerKind {
@@ -113,6 +122,16 @@ impl<'a> Container<'a> {
         entries.filter_map(|entry| entry.get("name")?.as_str())
     }
 
+    /// Returns the TCP ports that the container declares. TCP is the default of Kubernetes.
+    pub fn tcp_ports(self) -> impl Iterator<Item = ContainerPort<'a>> {
+        let entries = self.raw.get("ports").and_then(Value::as_array).into_iter().flatten();
+        let is_tcp = |entry: &&Value| entry.get("protocol").and_then(Value::as_str).is_none_or(|name| name == "TCP");
+        entries.filter(is_tcp).filter_map(|entry| {
+            let number = entry.get("containerPort")?.as_u64()?.try_into().ok()?;
+            Some(ContainerPort { name: entry.get("name").and_then(Value::as_str), number })
+        })
+    }
+
     /// Returns the command of the container, followed by its arguments.
     pub fn command_line(self) -> impl Iterator<Item = &'a str> {
         let lists = ["command", "args"].into_iter().filter_map(move |key| self.raw.get(key)?.as_array());
@@ -200,6 +219,17 @@ mod tests {
         let raw = json!({"spec": {"restartPolicy": pod, list: [container]}});
         let found = Pod::new(&raw).containers().next().map(Container::restart_policy);
         assert_eq!(found, Some(expected));
+    }
+
+    #[test]
+    fn tcp_ports_are_read() {
+        let raw = json!({"spec": {"containers": [{"name": "a", "ports": [
+            {"name": "http", "containerPort": 8080}, {"containerPort": 53, "protocol": "UDP"},
+            {"containerPort": 443, "protocol": "TCP"}, {"containerPort": 70000}, {"containerPort": "x"}, 1,
+        ]}]}});
+        let container = Pod::new(&raw).containers().next().unwrap();
+        let found: Vec<_> = container.tcp_ports().map(|port| (port.name, port.number)).collect();
+        assert_eq!(found, [(Some("http"), 8080), (None, 443)]);
     }
 
     #[test]

@@ -37,6 +37,14 @@ struct InjectionStatus {
     containers: Option<Vec<String>>,
 }
 
+impl Container<'_> {
+    /// Returns true for the container named `istio-proxy`: rendered by the injector, or the user's customization for it.
+    #[must_use]
+    pub fn is_proxy(self) -> bool {
+        self.name() == PROXY_CONTAINER
+    }
+}
+
 impl<'a> Pod<'a> {
     /// Returns the proxy that Istio's injector rendered, according to the annotation `sidecar.istio.io/status`, which
     /// only the injector writes. A container named `istio-proxy` that the annotation does not list is the user's

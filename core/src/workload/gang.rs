@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::PodIdentity;
+use super::{MemberPort, PodIdentity};
 use crate::pod::{Container, ContainerKind, Pod};
 
 /// Maximum length in bytes of a cluster specification that is parsed, because the parsed value takes several times as
@@ -17,6 +17,8 @@ pub struct GangTraits {
     pub id: for<'a> fn(Pod<'a>, PodIdentity<'a>) -> Option<Cow<'a, str>>,
     /// Fields in which the operator writes the number of pods.
     pub size_sources: &'static [SizeSource],
+    /// Ports on which the pods communicate with each other.
+    pub member_ports: &'static [MemberPort],
     /// Roles, as in the operator's labels, that prepare, launch or evaluate the collective work without taking part in
     /// it.
     pub auxiliary_roles: &'static [&'static str],
@@ -54,7 +56,8 @@ fn runs_sshd(container: Container<'_>) -> bool {
 
 impl GangTraits {
     /// Properties of pods that are not part of a gang.
-    pub const NONE: Self = Self { id: |_, _| None, size_sources: &[], auxiliary_roles: &[], ssh_roles: &[] };
+    pub const NONE: Self =
+        Self { id: |_, _| None, size_sources: &[], member_ports: &[], auxiliary_roles: &[], ssh_roles: &[] };
     /// Properties of pods that have the same controlling owner.
     pub const BY_OWNER: Self = Self { id: |pod, _| owner_uid(pod), ..Self::NONE };
     /// Properties of pods that share the name of their workload, but not their owner.

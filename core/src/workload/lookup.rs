@@ -95,7 +95,14 @@ pub fn is_auxiliary_role(member: PodIdentity<'_>) -> bool {
 /// every kind, because a `JobSet` can set the variables of a `PyTorchJob`.
 #[must_use]
 pub fn has_peers(pod: Pod<'_>, member: PodIdentity<'_>) -> bool {
-    member.index.is_some_and(|index| index > 0) || SizeSource::any_indicates_peers(&SIZE_SOURCES, pod)
+    member.index.is_some_and(|index| index > 0) || shows_peers(pod)
+}
+
+/// Returns true if a field that all pods of a gang share shows that there are several. Unlike [`has_peers`], the result
+/// is the same for every pod of the gang.
+#[must_use]
+pub fn shows_peers(pod: Pod<'_>) -> bool {
+    SizeSource::any_indicates_peers(&SIZE_SOURCES, pod)
 }
 
 #[cfg(test)]
@@ -128,6 +135,8 @@ mod tests {
             index,
             training: true,
         };
-        assert_eq!(has_peers(Pod::new(&pod), member), expected);
+        let pod = Pod::new(&pod);
+        assert_eq!(has_peers(pod, member), expected);
+        assert_eq!(shows_peers(pod), expected && index.is_none());
     }
 }

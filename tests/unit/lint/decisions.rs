@@ -36,7 +36,9 @@ fn named(annotation: &str) -> Scenario {
 )]
 #[case::unknown_annotation(
     annotated("trainmesh.dev/color: red"),
-    Some("annotation trainmesh.dev/color has no effect: expected payload-containers, helper-containers or settle")
+    Some(
+        "annotation trainmesh.dev/color has no effect: expected payload-containers, helper-containers, settle or mesh-ports"
+    )
 )]
 #[case::namespace(
     labeled("app: a").labelled("trainmesh.dev/injct", "enabled"),

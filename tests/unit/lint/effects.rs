@@ -13,7 +13,9 @@ fn excluded(scenario: Scenario) -> Scenario {
 #[rstest]
 #[case::excluded(
     excluded(labeled("trainmesh.dev/mesh-traffic: 'off'")),
-    Some("label trainmesh.dev/mesh-traffic=off has no effect: expected leave, disableCapture or disableInjection")
+    Some(
+        "label trainmesh.dev/mesh-traffic=off has no effect: expected leave, direct, disableCapture or disableInjection"
+    )
 )]
 #[case::of_the_namespace(
     excluded(labeled("a: b").labelled("trainmesh.dev/mesh-traffic", "disablecapture")),

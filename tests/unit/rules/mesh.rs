@@ -1,5 +1,6 @@
 //! Decision tables of the rule `mesh.traffic`.
 
+mod direct;
 mod disable_capture;
 
 use rstest::rstest;
@@ -80,7 +81,7 @@ fn with_traffic(traffic: Traffic) -> Scenario {
     pod(json!({"labels": {"trainmesh.dev/mesh-traffic": "off"}})),
     "refused UnknownTrafficMode",
     json!({}),
-    &["expected leave, disableCapture or disableInjection"]
+    &["expected leave, direct, disableCapture or disableInjection"]
 )]
 #[case::injected(with_traffic(Traffic::DisableInjection), injected(json!({}), waiting_proxy()), "skipped AlreadyInjected", json!({}), &[])]
 // Without injection, the image "auto" would never be replaced.

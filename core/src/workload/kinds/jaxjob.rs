@@ -2,7 +2,7 @@
 
 use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env};
-use crate::workload::{GangTraits, RenderError, SizeSource, WorkloadKind};
+use crate::workload::{GangTraits, MemberPort, RenderError, SizeSource, WorkloadKind};
 
 /// A `JAXJob`: workers, the first of which is the coordinator.
 pub(super) static KIND: WorkloadKind =
@@ -19,7 +19,11 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "Never",
     is_master: |_, _| true,
     set_cluster_spec,
-    gang: GangTraits { size_sources: &[SizeSource::Env(PROCESSES_VARIABLE)], ..GangTraits::BY_OWNER },
+    gang: GangTraits {
+        size_sources: &[SizeSource::Env(PROCESSES_VARIABLE)],
+        member_ports: &[MemberPort::Named("jaxjob-port"), MemberPort::Env("COORDINATOR_PORT")],
+        ..GangTraits::BY_OWNER
+    },
 };
 
 /// Environment variable that contains the number of pods.

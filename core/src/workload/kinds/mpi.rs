@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::workload::template::{Field, env};
-use crate::workload::{GangTraits, Manifest, RenderError, SizeSource};
+use crate::workload::{GangTraits, Manifest, MemberPort, RenderError, SizeSource};
 
 /// Name of the volume that contains the job's configuration.
 pub(super) const CONFIG: &str = "mpi-job-config";
@@ -23,6 +23,8 @@ pub(super) const HOSTFILE_VARIABLE: &str = "OMPI_MCA_orte_default_hostfile";
 /// mpirun starts the workers' ranks remotely.
 pub(super) const GANG: GangTraits = GangTraits {
     size_sources: &[SizeSource::EnvWithPeers(JOB_ROLE_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
+    // sshd, which runs on the second port if the container is not privileged.
+    member_ports: &[MemberPort::Numbered(22), MemberPort::Numbered(2222)],
     auxiliary_roles: &["launcher"],
     ssh_roles: &["worker"],
     ..GangTraits::BY_NAME

@@ -2,7 +2,7 @@
 
 use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env, env_from_field};
-use crate::workload::{GangTraits, RenderError, SizeSource, WorkloadKind};
+use crate::workload::{GangTraits, MemberPort, RenderError, SizeSource, WorkloadKind};
 
 /// A `PaddleJob`: only workers (collective mode), or also masters (parameter server mode).
 pub(super) static KIND: WorkloadKind =
@@ -19,7 +19,11 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "OnFailure",
     is_master: |_, replica| replica.role == "Master",
     set_cluster_spec,
-    gang: GangTraits { size_sources: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
+    gang: GangTraits {
+        size_sources: &[SizeSource::Env(NODES_VARIABLE)],
+        member_ports: &[MemberPort::Named("master"), MemberPort::Env("PADDLE_MASTER")],
+        ..GangTraits::BY_OWNER
+    },
 };
 
 /// Environment variable that contains the number of pods.

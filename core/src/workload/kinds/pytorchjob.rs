@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, Field, append, env};
-use crate::workload::{GangTraits, RenderError, SizeSource, WorkloadKind};
+use crate::workload::{GangTraits, MemberPort, RenderError, SizeSource, WorkloadKind};
 
 /// A `PyTorchJob`: a master and workers with torchrun's environment variables, or only workers with an elastic policy.
 pub(super) static KIND: WorkloadKind =
@@ -21,7 +21,11 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "OnFailure",
     is_master: |job, replica| replica.role == "Master" || job.replica("Master").is_none(),
     set_cluster_spec,
-    gang: GangTraits { size_sources: &[SizeSource::Env(NODES_VARIABLE)], ..GangTraits::BY_OWNER },
+    gang: GangTraits {
+        size_sources: &[SizeSource::Env(NODES_VARIABLE)],
+        member_ports: &[MemberPort::Named("pytorchjob-port")],
+        ..GangTraits::BY_OWNER
+    },
 };
 
 /// Environment variable from which torchrun reads the number of pods.

@@ -9,7 +9,7 @@ mod tests;
 use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, truncate};
-use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
+use crate::workload::{Fidelity, GangTraits, Manifest, MemberPort, PodIdentity, RenderError, RolePod, WorkloadKind};
 
 /// A `RayCluster`: a head and groups of workers.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -20,7 +20,20 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
-    gang: GangTraits::BY_OWNER,
+    gang: GANG,
+};
+
+/// Gang properties of the pods of a Ray cluster. The names of the ports are those of Ray's manifests.
+pub(super) const GANG: GangTraits = GangTraits {
+    member_ports: &[
+        MemberPort::Named("gcs"),
+        MemberPort::Named("gcs-server"),
+        MemberPort::Named("node-manager"),
+        MemberPort::Named("object-manager"),
+        MemberPort::Env("RAY_PORT"),
+        MemberPort::Env("RAY_ADDRESS"),
+    ],
+    ..GangTraits::BY_OWNER
 };
 
 /// `apiVersion` that KubeRay writes into owner references, regardless of the manifest's version.

@@ -8,7 +8,7 @@ mod tests;
 use serde_json::{Map, Value, json};
 
 use super::job::{self, Settings};
-use super::raycluster::{API_VERSION, AUTOSCALER, CREATED_BY, Cluster, RANDOM_NAME_NOTE};
+use super::raycluster::{self, API_VERSION, AUTOSCALER, CREATED_BY, Cluster, RANDOM_NAME_NOTE};
 use crate::pod::Pod;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, append, containers, env, list_mut};
 use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
@@ -22,7 +22,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
-    gang: GangTraits { auxiliary_roles: &["submittergroup"], ..GangTraits::BY_OWNER },
+    gang: GangTraits { auxiliary_roles: &["submittergroup"], ..raycluster::GANG },
 };
 
 pub(in crate::workload) const ORIGIN: &str = "ray.io/originated-from-cr-name";

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes};
 use crate::workload::template::{Draft, append, container_named, env};
-use crate::workload::{GangTraits, RenderError, SizeSource, WorkloadKind};
+use crate::workload::{GangTraits, MemberPort, RenderError, SizeSource, WorkloadKind};
 
 /// A `TFJob`: chief, workers, parameter servers and evaluator, which find each other through `TF_CONFIG`.
 pub(super) static KIND: WorkloadKind =
@@ -23,6 +23,7 @@ static FRAMEWORK: Framework = Framework {
     set_cluster_spec,
     gang: GangTraits {
         size_sources: &[SizeSource::EnvCluster(CLUSTER_VARIABLE)],
+        member_ports: &[MemberPort::Named("tfjob-port")],
         auxiliary_roles: &["evaluator"],
         ..GangTraits::BY_OWNER
     },

@@ -27,7 +27,9 @@ use super::{job, jobset};
 use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Field, Owner};
-use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
+use crate::workload::{
+    Fidelity, GangTraits, Manifest, MemberPort, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind,
+};
 
 /// A `TrainJob`, whose runtime is in the input, or else assumed.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -40,6 +42,12 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     identify,
     gang: GangTraits {
         size_sources: &[SizeSource::Env(NODES_VARIABLE), SizeSource::EnvWithPeers(HOSTFILE_VARIABLE)],
+        member_ports: &[
+            MemberPort::Env("JAX_COORDINATOR_ADDRESS"),
+            MemberPort::Env("DMLC_TRACKER_PORT"),
+            MemberPort::Numbered(22),
+            MemberPort::Numbered(2222),
+        ],
         auxiliary_roles: &[DATASET_INITIALIZER, MODEL_INITIALIZER, LAUNCHER],
         ..jobset::GANG
     },

@@ -2,7 +2,7 @@
 
 use super::training_operator::{Framework, Job, ReplicaSpec, ReplicaTypes, add_env};
 use crate::workload::template::{Draft, env};
-use crate::workload::{GangTraits, RenderError, WorkloadKind};
+use crate::workload::{GangTraits, MemberPort, RenderError, SizeSource, WorkloadKind};
 
 /// An `XGBoostJob`: a master that runs the tracker, and workers.
 pub(super) static KIND: WorkloadKind =
@@ -19,7 +19,11 @@ static FRAMEWORK: Framework = Framework {
     restart_policy: "Never",
     is_master: |_, replica| replica.role == "Master",
     set_cluster_spec,
-    gang: GangTraits::BY_OWNER,
+    gang: GangTraits {
+        size_sources: &[SizeSource::EnvWithPeers("WORKER_ADDRS")],
+        member_ports: &[MemberPort::Named("xgboostjob-port"), MemberPort::Env("WORKER_PORT")],
+        ..GangTraits::BY_OWNER
+    },
 };
 
 fn set_cluster_spec(job: &Job<'_>, replica: &ReplicaSpec, draft: &mut Draft) -> Result<(), RenderError> {

@@ -3,6 +3,7 @@
 //! configuration.
 
 use super::super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
+use super::direct;
 use super::tls_mode::{self, ClientTls};
 use crate::config::Traffic;
 use crate::finding::Severity;
@@ -22,20 +23,16 @@ struct Direction {
 const DIRECTIONS: [Direction; 2] = [
     Direction {
         include: keys::INCLUDE_INBOUND_PORTS,
-        all: [keys::INCLUDE_INBOUND_PORTS, "traffic.sidecar.istio.io/excludeInboundPorts", keys::EXCLUDE_INTERFACES],
+        all: [keys::INCLUDE_INBOUND_PORTS, keys::EXCLUDE_INBOUND_PORTS, keys::EXCLUDE_INTERFACES],
     },
     Direction {
-        include: "traffic.sidecar.istio.io/includeOutboundIPRanges",
-        all: [
-            "traffic.sidecar.istio.io/includeOutboundIPRanges",
-            "traffic.sidecar.istio.io/excludeOutboundIPRanges",
-            "traffic.sidecar.istio.io/excludeOutboundPorts",
-        ],
+        include: keys::INCLUDE_OUTBOUND_RANGES,
+        all: [keys::INCLUDE_OUTBOUND_RANGES, keys::EXCLUDE_OUTBOUND_RANGES, keys::EXCLUDE_OUTBOUND_PORTS],
     },
 ];
 
 /// Warning about a pod without captured ports whose own label makes clients use mTLS.
-const KEPT_MUTUAL: &str =
+pub(super) const KEPT_MUTUAL: &str =
     "mesh.traffic: no inbound port is captured, but security.istio.io/tlsMode makes clients use mTLS: remove it";
 
 pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
@@ -48,11 +45,12 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
     let selected = labeled_mode(context).or(plan.traffic().map(Ok));
     match selected.unwrap_or(Ok(context.snapshot.config.mesh.traffic)) {
         Err(unknown) => {
-            let problem = format!("{unknown:?}: expected leave, disableCapture or disableInjection");
+            let problem = format!("{unknown:?}: expected leave, direct, disableCapture or disableInjection");
             let warning = format!("mesh.traffic: label {} is {problem}", keys::MESH_TRAFFIC);
             RuleDecision::refused(Reason::UnknownTrafficMode, problem, warning)
         }
         Ok(Traffic::Leave) => leave(context, selected.is_some()),
+        Ok(Traffic::Direct) => direct::decide(context, plan),
         Ok(Traffic::DisableCapture) => disable_capture(context, plan),
         Ok(Traffic::DisableInjection) => disable_injection(context, plan),
     }
@@ -151,7 +149,7 @@ fn disable_injection(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
 }
 
 /// Returns the decision for a pod without a proxy.
-fn not_injected(why: NotInjected) -> RuleDecision {
+pub(super) fn not_injected(why: NotInjected) -> RuleDecision {
     let decision = RuleDecision::skipped(why.into());
     match why {
         NotInjected::Ambient => {

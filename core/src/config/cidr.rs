@@ -1,0 +1,53 @@
+//! Fields with IP ranges.
+
+#[cfg(feature = "schema")]
+use std::borrow::Cow;
+
+#[cfg(feature = "schema")]
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
+
+use super::Scalar;
+use crate::cidr::Cidr;
+use crate::yaml::type_name;
+
+/// Maximum number of ranges in a list. Each is a rule of iptables in every pod, which the kernel evaluates in order for
+/// each connection.
+const MAX_RANGES: usize = 64;
+
+/// Validates a list of ranges.
+pub(super) fn check_ranges(ranges: &Vec<Cidr>) -> Result<(), String> {
+    let found = ranges.len();
+    if found > MAX_RANGES { Err(format!("expected at most {MAX_RANGES} ranges, found {found}")) } else { Ok(()) }
+}
+
+/// Validates the ranges of the pods.
+pub(super) fn check_pod_ranges(ranges: &Vec<Cidr>) -> Result<(), String> {
+    if let Some(all) = ranges.iter().find(|range| range.prefix() == 0) {
+        return Err(format!("{all} contains every address: set traffic to disableCapture to capture no traffic"));
+    }
+    check_ranges(ranges)
+}
+
+impl Scalar for Cidr {
+    fn read(value: &Value) -> Result<Self, String> {
+        let Value::String(text) = value else {
+            return Err(format!("expected a CIDR such as 10.244.0.0/16, found {}", type_name(value)));
+        };
+        let range =
+            Self::parse(text).ok_or_else(|| format!("expected a CIDR such as 10.244.0.0/16, found {text:?}"))?;
+        let network = range.network();
+        if range == network { Ok(range) } else { Err(format!("{text} has host bits set: did you mean {network}?")) }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for Cidr {
+    fn schema_name() -> Cow<'static, str> {
+        "Cidr".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9a-f.:]+/[0-9]{1,3}$"})
+    }
+}

@@ -1,0 +1,121 @@
+//! Mode `direct` of the rule `mesh.traffic`: connections between the pods of a training job bypass Envoy, and calls to
+//! cluster IPs stay in the mesh.
+//!
+//! Outbound, the ranges of the pods are excluded from capture. Inbound, only the ports that the pod declares are
+//! captured, without those on which the pods of the job communicate: the ephemeral ports of NCCL and Gloo are not
+//! declared. Both directions must match in all pods of a job, because a plain connection to a captured port is rejected
+//! under STRICT mTLS. Therefore the rule decides by fields that all pods of a job share, and refuses the pod completely
+//! if one direction is impossible.
+
+mod annotations;
+mod inbound;
+mod interfaces;
+mod outbound;
+
+use super::super::{RuleContext, RuleDecision, annotation_pointer};
+use super::tls_mode::{self, ClientTls};
+use super::traffic::{KEPT_MUTUAL, not_injected};
+use crate::keys;
+use crate::mutate::{Plan, Reason};
+use crate::pod::{Injection, NotInjected};
+use crate::workload::{self, PodIdentity};
+use annotations::CaptureAnnotations;
+
+/// Warning about each pod that gets the mode.
+const LEAVES_MESH: &str =
+    "mesh.traffic: calls to pod addresses and headless Services leave the mesh: no mTLS, policies or telemetry";
+
+/// Refusal of the complete mode.
+struct Refusal {
+    reason: Reason,
+    detail: String,
+    /// Rest of the warning.
+    warning: String,
+}
+
+pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
+    let pod = context.pod;
+    match context.injection {
+        Injection::NotExpected(_) if context.proxy.is_some() => {
+            return RuleDecision::skipped(Reason::AlreadyInjected);
+        }
+        Injection::NotExpected(why) if why != NotInjected::Ambient => return not_injected(why),
+        Injection::NotExpected(_) | Injection::Expected => {}
+    }
+    if pod.is_gateway() {
+        return RuleDecision::skipped(Reason::GatewayPod);
+    }
+    let Some(member) = workload::identify(pod).filter(|member| member.training) else {
+        return RuleDecision::skipped(Reason::NotTraining);
+    };
+    if !workload::shows_peers(pod) {
+        return RuleDecision::skipped(Reason::PeersUnknown);
+    }
+    if context.injection != Injection::Expected {
+        return refused(Refusal {
+            reason: Reason::TrafficAmbient,
+            detail: "label the pod istio.io/dataplane-mode=none".to_owned(),
+            warning: "ztunnel redirects the pod: label it istio.io/dataplane-mode=none".to_owned(),
+        });
+    }
+    if let Some(cause) = interception_off(context) {
+        return RuleDecision::skipped(Reason::InterceptionOff).with_detail(cause);
+    }
+    plan_direct(context, member, plan).unwrap_or_else(refused)
+}
+
+/// Plans the annotations of both directions, or none.
+fn plan_direct(context: &RuleContext<'_>, member: PodIdentity<'_>, plan: &mut Plan) -> Result<RuleDecision, Refusal> {
+    let mesh = &context.snapshot.config.mesh;
+    if mesh.pod_cidrs.is_empty() {
+        let fix = "set it in the configuration of trainmesh";
+        return Err(Refusal {
+            reason: Reason::PodCidrsMissing,
+            detail: fix.to_owned(),
+            warning: format!("mesh.podCIDRs is empty: {fix}"),
+        });
+    }
+    let capture = CaptureAnnotations::parse(context.pod)?;
+    let inbound = inbound::captured(context.pod, member, &capture)?;
+    let outbound = outbound::excluded(mesh, &capture);
+    let interfaces = interfaces::excluded(context.pod, plan);
+    let own = |key: &str| context.pod.annotation(key);
+    let wanted = [
+        (keys::INCLUDE_INBOUND_PORTS, inbound.written()),
+        (keys::EXCLUDE_OUTBOUND_RANGES, outbound),
+        (keys::EXCLUDE_INTERFACES, interfaces),
+    ];
+    let mut written: Vec<String> = Vec::new();
+    for (key, value) in wanted {
+        if let Some(value) = value.filter(|value| own(key) != Some(value)) {
+            written.push(plan.set_annotation(key, value).to_string());
+        }
+    }
+    let client_tls = if inbound.is_empty() { tls_mode::disable(context, plan) } else { ClientTls::Unchanged };
+    if client_tls == ClientTls::Disabled {
+        written.push(tls_mode::pointer());
+    }
+    let decision = match written.into_iter().next() {
+        Some(field) => RuleDecision::applied(Reason::TrafficDirect, field).with_warning(LEAVES_MESH),
+        None => RuleDecision::skipped(Reason::TrafficAlreadyDirect)
+            .with_field(annotation_pointer(keys::EXCLUDE_OUTBOUND_RANGES)),
+    };
+    let decision = decision.with_detail(inbound.to_string());
+    Ok(match client_tls {
+        ClientTls::KeptMutual => decision.with_warning(KEPT_MUTUAL),
+        ClientTls::Disabled | ClientTls::Unchanged => decision,
+    })
+}
+
+/// Returns why the proxy intercepts no traffic of the pod.
+fn interception_off(context: &RuleContext<'_>) -> Option<&'static str> {
+    if context.pod.annotation(keys::INTERCEPTION_MODE) == Some("NONE") {
+        return Some("sidecar.istio.io/interceptionMode is NONE");
+    }
+    context.pod.uses_grpc_agent_template().then_some("the template grpc-agent has no Envoy")
+}
+
+fn refused(refusal: Refusal) -> RuleDecision {
+    let warning = format!("mesh.traffic not applied: {}", refusal.warning);
+    RuleDecision::refused(refusal.reason, refusal.detail, warning)
+}

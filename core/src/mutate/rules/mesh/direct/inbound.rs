@@ -1,0 +1,119 @@
+//! Inbound ports that Envoy captures in the mode `direct`: those that the pod declares and those of the annotation
+//! `trainmesh.dev/mesh-ports`, without the ports on which the pods of the job communicate.
+
+use std::fmt;
+
+use super::Refusal;
+use super::annotations::{CaptureAnnotations, Selection, parse_port};
+use crate::keys;
+use crate::mutate::Reason;
+use crate::own_keys::excerpt;
+use crate::pod::{ContainerKind, Pod};
+use crate::workload::{self, PodIdentity};
+
+/// Maximum number of ports in the written annotation. Each is a rule of iptables; pods that declare more use a range
+/// that an application chooses from.
+const MAX_PORTS: usize = 128;
+/// Maximum number of ports in a message.
+const MAX_NAMED: usize = 8;
+
+/// Inbound ports that Envoy captures.
+pub(super) struct Inbound {
+    ports: Vec<u16>,
+    /// True if the user's annotation lists them.
+    is_kept: bool,
+}
+
+impl Inbound {
+    /// Returns the value of the annotation to write.
+    pub(super) fn written(&self) -> Option<String> {
+        let ports: Vec<String> = self.ports.iter().map(u16::to_string).collect();
+        (!self.is_kept).then(|| ports.join(","))
+    }
+
+    /// Returns true if no port is captured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+}
+
+/// Returns the inbound ports to capture. The user's own list is kept.
+///
+/// # Errors
+/// Returns a refusal if a port of the job would be captured, an annotation is invalid, or there are too many ports.
+pub(super) fn captured(
+    pod: Pod<'_>,
+    member: PodIdentity<'_>,
+    capture: &CaptureAnnotations<'_>,
+) -> Result<Inbound, Refusal> {
+    let member_ports = workload::member_ports(pod, member);
+    let of_job = |key: &str, port: u16| {
+        let problem = format!("{key} captures port {port} of the job: remove it");
+        Refusal { reason: Reason::MemberPortCaptured, detail: problem.clone(), warning: problem }
+    };
+    match &capture.included_ports {
+        Some(Selection::All) => {
+            let problem =
+                format!("{} captures every port: list ports, or remove it", short(keys::INCLUDE_INBOUND_PORTS));
+            Err(Refusal { reason: Reason::MemberPortCaptured, detail: problem.clone(), warning: problem })
+        }
+        Some(Selection::Only(ports)) => match ports.iter().find(|port| member_ports.contains(port)) {
+            Some(port) => Err(of_job(short(keys::INCLUDE_INBOUND_PORTS), *port)),
+            None => Ok(Inbound { ports: ports.clone(), is_kept: true }),
+        },
+        None => {
+            let requested = mesh_ports(pod)?;
+            if let Some(port) = requested.iter().find(|port| member_ports.contains(port)) {
+                return Err(of_job(keys::MESH_PORTS, *port));
+            }
+            let mut ports: Vec<u16> = declared_ports(pod).filter(|port| !member_ports.contains(port)).collect();
+            ports.extend(requested);
+            ports.retain(|port| !capture.excluded_ports.contains(port));
+            ports.sort_unstable();
+            ports.dedup();
+            if ports.len() > MAX_PORTS {
+                let problem = format!("the pod declares {} ports, at most {MAX_PORTS} can be listed", ports.len());
+                return Err(Refusal { reason: Reason::TooManyPorts, detail: problem.clone(), warning: problem });
+            }
+            Ok(Inbound { ports, is_kept: false })
+        }
+    }
+}
+
+/// Returns the TCP ports of the containers that run beside the proxy.
+fn declared_ports(pod: Pod<'_>) -> impl Iterator<Item = u16> {
+    let is_running = |kind| matches!(kind, ContainerKind::App | ContainerKind::NativeSidecar);
+    let containers = pod.containers().filter(move |container| is_running(container.kind) && !container.is_proxy());
+    containers.flat_map(|container| container.tcp_ports().map(|port| port.number))
+}
+
+/// Parses the annotation [`keys::MESH_PORTS`].
+fn mesh_ports(pod: Pod<'_>) -> Result<Vec<u16>, Refusal> {
+    let Some(text) = pod.annotation(keys::MESH_PORTS).filter(|text| !text.trim().is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let item = |item| {
+        parse_port(item).filter(|port| *port > 0).ok_or_else(|| Refusal {
+            reason: Reason::MeshPortsInvalid,
+            detail: format!("{:?}: expected ports such as 8080,6006", excerpt(item)),
+            warning: format!("{} contains {:?}: expected ports", keys::MESH_PORTS, excerpt(item)),
+        })
+    };
+    text.split(',').map(item).collect()
+}
+
+fn short(key: &str) -> &str {
+    key.strip_prefix(keys::TRAFFIC_PREFIX).unwrap_or(key)
+}
+
+impl fmt::Display for Inbound {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((first, rest)) = self.ports.split_first() else {
+            return formatter.write_str("no inbound port is captured");
+        };
+        write!(formatter, "captured inbound: {first}")?;
+        rest.iter().take(MAX_NAMED - 1).try_for_each(|port| write!(formatter, ", {port}"))?;
+        let more = self.ports.len().saturating_sub(MAX_NAMED);
+        if more > 0 { write!(formatter, " and {more} more") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,120 @@
+//! The ports on which the pods of a gang communicate, as far as their operator declares them.
+
+use std::sync::LazyLock;
+
+use super::{KINDS, PodIdentity};
+use crate::pod::{Container, ContainerKind, Pod};
+
+/// Declaration of a port on which the pods of a gang communicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberPort {
+    /// The container port with this name, which the operator adds or uses.
+    Named(&'static str),
+    /// The container port with this number, the default of the operator's programs.
+    Numbered(u16),
+    /// An environment variable that contains the port, or ends with it: `23456`, `host:23456`.
+    Env(&'static str),
+}
+
+/// Environment variables of torch, which users also set in pods of other kinds.
+const TORCH: [&str; 3] = ["MASTER_PORT", "PET_MASTER_PORT", "PET_RDZV_ENDPOINT"];
+/// Options of torchrun that contain a port.
+const TORCHRUN_OPTIONS: [&str; 2] = ["--master-port", "--rdzv-endpoint"];
+
+/// The environment variables of all kinds.
+static VARIABLES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let declared = KINDS.iter().flat_map(|kind| kind.gang.member_ports);
+    let variables = declared.filter_map(|port| match port {
+        MemberPort::Env(name) => Some(*name),
+        MemberPort::Named(_) | MemberPort::Numbered(_) => None,
+    });
+    variables.chain(TORCH).collect()
+});
+
+/// Returns the ports on which `pod`, which belongs to `member`'s workload, communicates with the other pods. Considers
+/// the variables of every kind, because a `JobSet` can set those of a `PyTorchJob`.
+#[must_use]
+pub fn member_ports(pod: Pod<'_>, member: PodIdentity<'_>) -> Vec<u16> {
+    let declared = member.kind.gang.member_ports;
+    let mut ports: Vec<u16> = Vec::new();
+    for container in pod.containers().filter(|container| container.kind == ContainerKind::App) {
+        let variables = container.env_names().filter(|name| VARIABLES.contains(name));
+        ports.extend(variables.filter_map(|name| trailing_port(container.env(name)?)));
+        ports.extend(torchrun_ports(container));
+        let is_declared = |name: Option<&str>, number: u16| {
+            declared.iter().any(|port| match *port {
+                MemberPort::Named(known) => name == Some(known),
+                MemberPort::Numbered(known) => number == known,
+                MemberPort::Env(_) => false,
+            })
+        };
+        ports.extend(container.tcp_ports().filter(|port| is_declared(port.name, port.number)).map(|port| port.number));
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    ports
+}
+
+/// Returns the port at the end of `23456` or `host:23456`.
+fn trailing_port(text: &str) -> Option<u16> {
+    text.rsplit(':').next()?.trim().parse().ok()
+}
+
+/// Returns the ports in torchrun's options, also within a command for a shell.
+fn torchrun_ports(container: Container<'_>) -> impl Iterator<Item = u16> {
+    let is_option = |word: &str| TORCHRUN_OPTIONS.iter().any(|option| word.replace('_', "-") == *option);
+    let mut words =
+        container.command_line().flat_map(|text| text.split(|next: char| next.is_whitespace() || next == '='));
+    std::iter::from_fn(move || {
+        while let Some(word) = words.next() {
+            if is_option(word) {
+                return Some(words.next().and_then(|value| trailing_port(value.trim_matches(['"', '\'']))));
+            }
+        }
+        None
+    })
+    .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::workload::find;
+
+    fn env(entries: &[(&str, &str)]) -> Value {
+        let entries: Vec<Value> = entries.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+        json!({"name": "a", "env": entries})
+    }
+
+    fn port(name: &str, number: u16) -> Value {
+        json!({"name": "a", "ports": [{"name": name, "containerPort": number}]})
+    }
+
+    #[rstest]
+    #[case::pytorch("kubeflow.org/v1", "PyTorchJob", port("pytorchjob-port", 1000), &[1000])]
+    #[case::tensorflow("kubeflow.org/v1", "TFJob", port("tfjob-port", 2222), &[2222])]
+    #[case::xgboost("kubeflow.org/v1", "XGBoostJob", port("xgboostjob-port", 9999), &[9999])]
+    #[case::paddle("kubeflow.org/v1", "PaddleJob", port("master", 36543), &[36543])]
+    #[case::jax("kubeflow.org/v1", "JAXJob", port("jaxjob-port", 6666), &[6666])]
+    #[case::ssh("kubeflow.org/v2beta1", "MPIJob", port("ssh", 22), &[22])]
+    #[case::unprivileged_ssh("kubeflow.org/v2beta1", "MPIJob", port("ssh", 2222), &[2222])]
+    #[case::ray("ray.io/v1", "RayCluster", port("gcs-server", 6379), &[6379])]
+    #[case::a_port_of_another_kind("kubeflow.org/v1", "PyTorchJob", port("tfjob-port", 2222), &[])]
+    #[case::an_own_port("kubeflow.org/v1", "PyTorchJob", port("metrics", 8080), &[])]
+    #[case::torch("batch/v1", "Job", env(&[("MASTER_PORT", "29501"), ("PET_RDZV_ENDPOINT", "a-0.a:29400")]), &[29400, 29501])]
+    #[case::endpoint_without_port("batch/v1", "Job", env(&[("PET_RDZV_ENDPOINT", "a-0.a")]), &[])]
+    #[case::variables_of_another_kind("jobset.x-k8s.io/v1alpha2", "JobSet", env(&[("JAX_COORDINATOR_ADDRESS", "a:1234")]), &[1234])]
+    #[case::paddle_master("kubeflow.org/v1", "PaddleJob", env(&[("PADDLE_MASTER", "$(POD_IP_DUMMY):36543")]), &[36543])]
+    #[case::options("batch/v1", "Job", json!({"command": ["torchrun", "--master_port=29502", "--rdzv-endpoint", "a:29401"]}), &[29401, 29502])]
+    #[case::options_of_a_shell("batch/v1", "Job", json!({"args": ["exec torchrun --rdzv_endpoint=\"$HOST:29402\" train.py"]}), &[29402])]
+    #[case::a_variable_as_port("batch/v1", "Job", json!({"args": ["torchrun --master-port $PORT"]}), &[])]
+    fn ports_of_members(#[case] version: &str, #[case] kind: &str, #[case] container: Value, #[case] expected: &[u16]) {
+        let kind = find(version, kind).unwrap();
+        let member = PodIdentity { kind, workload: "a", role: None, index: Some(0), training: true };
+        let pod = json!({"spec": {"containers": [container]}});
+        assert_eq!(member_ports(Pod::new(&pod), member), expected);
+    }
+}
