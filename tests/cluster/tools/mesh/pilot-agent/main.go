@@ -12,6 +12,7 @@ import (
 
 const usage = `usage:
   pilot-agent proxy [sidecar]
+  pilot-agent istio-iptables [-i RANGES] [-x RANGES] [-b PORTS] [-d PORTS] [-o PORTS] [-c INTERFACES]
   pilot-agent request METHOD PATH [BODY] [--debug-port N]
   pilot-agent wait [--timeoutSeconds N] [--periodMillis N] [--requestTimeoutMillis N] [--url URL]`
 
@@ -25,6 +26,8 @@ func main() {
 		switch os.Args[1] {
 		case "proxy":
 			err = proxy()
+		case "istio-iptables":
+			err = interception(flags)
 		case "request":
 			err = request(words, flags)
 		case "wait":
@@ -39,12 +42,11 @@ func main() {
 	}
 }
 
-// parse accepts flags and words in any order, like the original: `--name value` and
-// `--name=value`.
+// parse accepts flags and words in any order, like the original: `--name value`, `--name=value`, and `-n value`.
 func parse(args []string) (words []string, flags map[string]string, err error) {
 	flags = map[string]string{}
 	for i := 0; i < len(args); i++ {
-		name, isFlag := strings.CutPrefix(args[i], "--")
+		name, isFlag := strings.CutPrefix(strings.Replace(args[i], "--", "-", 1), "-")
 		if !isFlag {
 			words = append(words, args[i])
 			continue

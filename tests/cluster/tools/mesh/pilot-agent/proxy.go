@@ -35,7 +35,7 @@ static_resources:
     load_assignment:
       cluster_name: agent
       endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %d}}}}]}]
-  listeners:
+%s  listeners:
   - address: {socket_address: {address: 0.0.0.0, port_value: 15021}}
     filter_chains:
     - filters:
@@ -49,7 +49,7 @@ static_resources:
           http_filters:
           - name: envoy.filters.http.router
             typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
-`
+%s`
 
 // settings are the fields of PROXY_CONFIG (the merged proxy configuration that the
 // injector writes as JSON) that this program supports.
@@ -119,7 +119,11 @@ func proxy() error {
 		}
 		return nil
 	}
-	configuration := fmt.Sprintf(bootstrap, settings.ProxyAdminPort, settings.StatusPort)
+	listeners, clusters, err := captureListeners()
+	if err != nil {
+		return err
+	}
+	configuration := fmt.Sprintf(bootstrap, settings.ProxyAdminPort, settings.StatusPort, clusters, listeners)
 	envoy := exec.Command(envoyPath, "--config-yaml", configuration, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning")
 	envoy.Stdout, envoy.Stderr = os.Stdout, os.Stderr
 	if err := envoy.Start(); err != nil {
