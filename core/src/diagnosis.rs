@@ -14,6 +14,8 @@ mod kubernetes;
 mod mesh;
 mod page;
 mod recovery;
+mod rendezvous;
+mod replacement;
 mod report;
 mod snapshot;
 mod target;
@@ -42,9 +44,11 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
         pods += job.pods.len();
         kubernetes::check_job(job, &context, &mut diagnoses);
         mesh::check_job(job, &context, &mut diagnoses);
+        rendezvous::check_job(job, &context, &mut diagnoses);
     }
     let mut of_cluster = Vec::new();
     kubernetes::check_cluster(&context, &mut of_cluster);
+    rendezvous::check_cluster(&context, &mut of_cluster);
     diagnoses.extend(of_cluster.into_iter().filter(|found| {
         let mut selected = context.jobs.iter().filter(is_selected);
         let is_everything = selection.target.is_none() && selection.selects_namespace(&found.workload.namespace);

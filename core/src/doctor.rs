@@ -37,6 +37,7 @@ pub use servers::Servers;
 pub use webhook_configuration::own_webhooks;
 
 use crate::finding::Finding;
+use crate::names::join_up_to;
 
 /// Runs all checks, in the order in which to fix their findings. Every check returns at least one finding.
 #[must_use]
@@ -100,13 +101,7 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
 /// The code of a finding, and its evidence.
 type CheckFinding = (Code, String);
 
-/// Joins names; long lists are truncated.
+/// Joins names for a line of a terminal.
 fn join_names(names: impl IntoIterator<Item = impl fmt::Display>) -> String {
-    /// Enough names for a line of a terminal; the others are counted.
-    const MAX_NAMES: usize = 8;
-    let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
-    match names.len().checked_sub(MAX_NAMES) {
-        Some(more @ 1..) => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
-        _ => names.join(", "),
-    }
+    join_up_to(8, names)
 }

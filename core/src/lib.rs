@@ -29,6 +29,7 @@ pub mod lifecycle;
 pub mod lint;
 pub mod manifest;
 pub mod mutate;
+mod names;
 pub mod objects;
 pub mod own_keys;
 pub mod pod;

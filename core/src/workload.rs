@@ -27,7 +27,9 @@ pub use gang::{GangTraits, SizeSource, has_ssh_ranks};
 pub use identity::PodIdentity;
 pub use kinds::KINDS;
 pub(crate) use kinds::trainjob::dropped_fields;
-pub use lookup::{IDENTITY_LABELS, find, find_other_version, has_peers, identify, is_auxiliary_role, shows_peers};
+pub use lookup::{
+    IDENTITY_LABELS, find, find_other_version, has_peers, has_training_peers, identify, is_auxiliary_role, shows_peers,
+};
 pub use member_ports::{MemberPort, member_ports};
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};

@@ -13,6 +13,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
+use super::installation::InstallationArguments;
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, colored_stdout, json_stdout, print_error, print_note, stderr};
 use crate::manifest::Inputs;
@@ -40,7 +41,7 @@ Examples:
   trainmesh diagnose llama-worker-3 -n team-a
 
   # Diagnose a dump, without a cluster
-  kubectl get pods,events,pytorchjobs,podgroups -n team-a -o yaml > dump.yaml
+  kubectl get pods,events,services,pytorchjobs,podgroups -n team-a -o yaml > dump.yaml
   kubectl get nodes -o yaml > nodes.yaml
   trainmesh diagnose -f dump.yaml -f nodes.yaml
 
@@ -67,6 +68,8 @@ pub(super) struct Arguments {
     /// Name of the kubeconfig context to use
     #[arg(long, value_name = "CONTEXT", conflicts_with = "filename")]
     context: Option<String>,
+    #[command(flatten)]
+    installation: InstallationArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,

@@ -137,6 +137,25 @@ pub(super) async fn describe_error<T>(
     }
 }
 
+/// Reads the configuration. Users without permission get the embedded one, whose container names and methods are the
+/// usual ones.
+pub(super) async fn configuration_or_embedded(
+    client: &Client,
+    installation: &Installation,
+) -> anyhow::Result<Configuration> {
+    let reason = match live::configuration(client, installation.namespace()).await {
+        Ok(None) => return Ok(Configuration::embedded()),
+        Ok(Some(text)) => match Configuration::parse(&text) {
+            Ok(configuration) => return Ok(configuration),
+            Err(_) => "the cluster's configuration is invalid".to_owned(),
+        },
+        Err(error) if is_unreachable(&error) => return Err(error.into()),
+        Err(error) => describe(&error, None).await,
+    };
+    print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));
+    Ok(Configuration::embedded())
+}
+
 /// Returns a runtime for commands, which mostly wait for responses.
 pub(super) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().context("could not start the runtime")

@@ -6,20 +6,16 @@ use anstream::ColorChoice;
 use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
-use kube::Client;
 
 use super::age::format_age;
 use super::installation::InstallationArguments;
-use super::live::{describe_error, runtime};
+use super::live::{configuration_or_embedded, describe_error, runtime};
 use super::progress::Progress;
 use super::table::format_fitted_table;
 use super::terminal::stdout_layout;
 use super::{Status, buffered_stdout, print_note, stderr};
-use crate::cluster::failure::{self, is_unreachable};
-use crate::cluster::{client, live};
+use crate::cluster::client;
 use crate::controller::sweep::{StuckPod, SweepResult, Sweeper};
-use trainmesh_core::config::Configuration;
-use trainmesh_core::scope::Installation;
 
 /// Reason why an opted-out pod is left unchanged.
 const OPTED_OUT: &str = "skipped: the pod is labeled trainmesh.dev/inject=disabled";
@@ -78,7 +74,7 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
         None => Some(client.default_namespace().to_owned()),
     };
     let installation = installation.discover(&client).await?;
-    let sweeper = Sweeper::new(client.clone(), configuration(&client, &installation).await?.termination);
+    let sweeper = Sweeper::new(client.clone(), configuration_or_embedded(&client, &installation).await?.termination);
     let stuck: Vec<StuckPod> = sweeper.stuck_pods(namespace.as_deref()).try_collect().await?;
     if stuck.is_empty() {
         let scope = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
@@ -89,22 +85,6 @@ async fn sweep(arguments: &Arguments) -> anyhow::Result<Status> {
     show(&stuck, results.as_deref())?;
     let failed = results.into_iter().flatten().any(|result| matches!(result, Some(SweepResult::Failed(_))));
     Ok(if failed { Status::Failed } else { Status::Success })
-}
-
-/// Reads the configuration. Users without permission get the embedded one, whose container names and methods are the
-/// usual ones.
-async fn configuration(client: &Client, installation: &Installation) -> anyhow::Result<Configuration> {
-    let reason = match live::configuration(client, installation.namespace()).await {
-        Ok(None) => return Ok(Configuration::embedded()),
-        Ok(Some(text)) => match Configuration::parse(&text) {
-            Ok(configuration) => return Ok(configuration),
-            Err(_) => "the cluster's configuration is invalid".to_owned(),
-        },
-        Err(error) if is_unreachable(&error) => return Err(error.into()),
-        Err(error) => failure::describe(&error, None).await,
-    };
-    print_note(&mut stderr(ColorChoice::Auto), format_args!("{reason}; using the embedded configuration"));
-    Ok(Configuration::embedded())
 }
 
 /// Terminates the sidecars of all pods. The results are in the order of the pods, `None` for a pod that is opted out.

@@ -4,7 +4,7 @@
 //! are not installed are skipped; those that the user may not read are returned by name.
 
 use futures::TryStreamExt as _;
-use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod, Service};
 use kube::api::{ApiResource, ListParams};
 use kube::core::{GroupVersionKind, ObjectList, Request};
 use kube::{Client, Resource as _};
@@ -72,6 +72,7 @@ pub async fn read_snapshot(
     reader.list(&ApiResource::erase::<Pod>(&()), true, Some(ObjectKind::Pod)).await?;
     reader.list(&ApiResource::erase::<Event>(&()), true, None).await?;
     reader.list(&ApiResource::erase::<Node>(&()), false, Some(ObjectKind::Node)).await?;
+    reader.list(&ApiResource::erase::<Service>(&()), true, Some(ObjectKind::Service)).await?;
     for kind in KINDS.iter().filter(|kind| !SKIPPED.contains(&kind.kind)) {
         reader.list_newest(kind.group, kind.versions, kind.kind, kind.resource, None).await?;
     }

@@ -195,9 +195,12 @@ fn a_live_cluster_is_read() {
         &["ImagePullFails", "1 finding in 1 workload, 2 pods"],
         "note: not checked, because you may not list them: events, nodes, ",
     );
-    for path in
-        ["/api/v1/namespaces/team-a/pods", "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs", "/api/v1/nodes"]
-    {
+    for path in [
+        "/api/v1/namespaces/team-a/pods",
+        "/apis/kubeflow.org/v1/namespaces/team-a/pytorchjobs",
+        "/api/v1/namespaces/team-a/services",
+        "/api/v1/nodes",
+    ] {
         assert!(requests.iter().any(|request| request.contains(path)), "{path}: {requests:?}");
     }
     assert!(!run.stderr.contains("deployments"), "{run:#?}");

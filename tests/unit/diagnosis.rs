@@ -8,6 +8,7 @@ mod nodes;
 mod objects;
 mod pod_groups;
 mod queue;
+mod rendezvous;
 mod scheduling;
 mod start;
 mod target;

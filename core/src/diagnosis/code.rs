@@ -10,6 +10,8 @@ pub enum Layer {
     Kubernetes,
     /// Istio's proxy and other sidecars.
     Mesh,
+    /// The process group: its settings, address and store.
+    Rendezvous,
 }
 
 impl Layer {
@@ -19,6 +21,7 @@ impl Layer {
         match self {
             Self::Kubernetes => "kubernetes",
             Self::Mesh => "mesh",
+            Self::Rendezvous => "rendezvous",
         }
     }
 }
@@ -83,6 +86,10 @@ diagnoses! {
     Kubernetes Error OutOfMemory => "a main container exceeded its memory limit, so its rank is lost",
         evidence "the last termination of a main container has reason `OOMKilled`; a warning if the container runs again",
         fix "raise the memory limit, or lower the batch size, the number of data loader workers or the size of /dev/shm", link "outofmemory";
+    /// A rank is gone for good.
+    Kubernetes Error RankFailed => "a rank failed and is not restarted by the kubelet, so its peers wait for it",
+        evidence "a main container has terminated with a code other than 0 for one minute, its restart policy does not restart it, and other ranks run; not if a newer pod has the same role and index, nor for elastic jobs with their minimum of nodes",
+        fix "read the log of the rank: kubectl logs; then recreate the job, or use the restart policy OnFailure or ExitCode", link "rankfailed";
     /// Events of the node.
     Kubernetes Warning ProcessKilled => "the kernel killed a process on the node of a running rank, and no container of that node terminated: a rank or a data loader may be gone while its container lives",
         evidence "an event `OOMKilling` or `SystemOOM` of the node, after the start of the pod's main containers, while no container of the node was `OOMKilled` within one minute of it",
@@ -176,6 +183,63 @@ diagnoses! {
     Mesh Warning TrafficCaptured => "the traffic between the ranks of a training job passes through Envoy, behind which NCCL and Gloo may hang",
         evidence "a rank with peers has a proxy, and none of the annotations `traffic.sidecar.istio.io/…`",
         fix "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods", link "trafficcaptured";
+
+    /// Variables and flags.
+    Rendezvous Error SettingsDiffer => "the members of a process group have different settings, so they never meet",
+        evidence "`MASTER_ADDR`, `MASTER_PORT`, `WORLD_SIZE`, or a setting of torchrun (flag, or variable with `PET_`) has several values; a flag takes precedence over variables, and the master may use its own name",
+        fix "remove the setting from the pod templates, so that the operator's applies, or set the same value in all of them", link "settingsdiffer";
+    /// `RANK`.
+    Rendezvous Error RanksCollide => "two members of a process group have the same rank, or one exceeds the number of members",
+        evidence "`RANK` or `PET_NODE_RANK` of unfinished pods is the same, or not less than `WORLD_SIZE` or the maximum of `PET_NNODES`",
+        fix "remove RANK and WORLD_SIZE from the pod templates: the operator sets them", link "rankscollide";
+    /// F4: no Service.
+    Rendezvous Error MasterUnresolvable => "the address of the master is that of no Service and no pod",
+        evidence "the Service that `MASTER_ADDR` or `PET_RDZV_ENDPOINT` names is not among the Services of the namespace for 2 minutes, or the address is a loopback address or that of another pod",
+        fix "check the operator, which creates the Service; or correct the address", link "masterunresolvable";
+    /// F4: the selector.
+    Rendezvous Error ServiceMissesMaster => "the Service of the master leads to other pods or to none",
+        evidence "the selector of the Service does not match the labels of rank 0, or its host name differs",
+        fix "correct the selector of the Service, or the labels of the pod template", link "servicemissesmaster";
+    /// F3: the port.
+    Rendezvous Error ServicePortClosed => "the Service of the master has a cluster IP and does not forward the port of the process group",
+        evidence "no entry of `spec.ports` leads from the port of the workers to that of the master; the ports of headless Services have no effect",
+        fix "add the port to the Service, or make it headless (clusterIP: None)", link "serviceportclosed";
+    /// F4: readiness.
+    Rendezvous Error MasterNotReady => "the master runs and is not ready, so its name does not resolve",
+        evidence "the condition `Ready` of rank 0 has been False for 2 minutes while its main containers run, and its Service does not publish addresses that are not ready",
+        fix "remove the readiness probe, or set publishNotReadyAddresses in the Service", link "masternotready";
+    /// Cluster DNS.
+    Rendezvous Error MasterLookupFails => "workers wait for the name of the master, although it should resolve",
+        evidence "an init container `init-pytorch` or `wait-for-master` has run for 2 minutes, while rank 0 is ready and its Service selects it",
+        fix "check the DNS of the cluster, and network policies for port 53: kubectl logs -c init-pytorch", link "masterlookupfails";
+    /// The workers were first.
+    Rendezvous Info MasterAwaited => "workers wait for the master, which has not started",
+        evidence "rank 0 has a node, its main container has not started for the first time, and a worker has run for 2 minutes",
+        fix "check the events of the master: kubectl describe pod", link "masterawaited";
+    /// F1.
+    Rendezvous Error MasterRestarted => "the master restarted, and its workers wait for a process group that does not exist any more",
+        evidence "rank 0 runs again for one minute after a run of at least 30 seconds, or was recreated, and members have run since before that; not for torchrun with a dynamic rendezvous",
+        fix "find out why it terminated, and restart all members: delete their pods, or recreate the job", link "masterrestarted";
+    /// F2.
+    Rendezvous Error WorkerRestarted => "a worker restarted alone, and its peers wait in a collective operation without it",
+        evidence "as for MasterRestarted, for other ranks",
+        fix "find out why it terminated, and restart all members: delete their pods, or recreate the job", link "workerrestarted";
+    /// F5.
+    Rendezvous Error StoreLost => "the store of torchrun's rendezvous is gone, so no group can form",
+        evidence "no pod of the Service in `PET_RDZV_ENDPOINT` is ready (`etcd`, `etcd-v2`), or the member with the store restarted after 30 seconds while other agents run on (`c10d`); an etcd outside of the cluster is not visible",
+        fix "restore etcd, or find out why the member terminated; then restart the agents that do not restart by themselves", link "storelost";
+    /// Version 2.
+    Rendezvous Error EtcdWithoutV2 => "etcd does not serve the API of torchrun's backends etcd and etcd-v2",
+        evidence "the image of a pod of the Service in `PET_RDZV_ENDPOINT` is etcd 3.6 or newer, or 3.4 or 3.5 without `--enable-v2`",
+        fix "use the backend c10d; or etcd 3.5 with --enable-v2=true", link "etcdwithoutv2";
+    /// F6.
+    Rendezvous Warning RestartsUsedUp => "torchrun exited after a failure of its processes: its restarts may be used up",
+        evidence "`--max-restarts` or `PET_MAX_RESTARTS` is set, and the container's last exit code is 1; the restarts themselves are not in the API",
+        fix "read the log of the last run for the first failure: kubectl logs --previous", link "restartsusedup";
+    /// Two jobs.
+    Rendezvous Error RendezvousShared => "jobs have the same rendezvous, so their agents form one group",
+        evidence "backend, endpoint and identifier (`PET_RDZV_ID`, by default `none`) of unfinished jobs are the same",
+        fix "give each job its own --rdzv-id", link "rendezvousshared";
 }
 
 impl DiagnosisCode {

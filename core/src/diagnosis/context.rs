@@ -8,6 +8,7 @@ use super::job::{Job, Jobs, ObjectKey};
 use super::snapshot::event::EventRecord;
 use super::snapshot::node::NodeRecord;
 use super::snapshot::pod::PodRecord;
+use super::snapshot::service::ServiceRecord;
 use super::snapshot::workload::QueueRecord;
 use super::snapshot::{ClusterSnapshot, ObjectKind};
 use super::{Diagnosis, Evidence};
@@ -29,6 +30,8 @@ pub(super) struct Context<'a> {
     /// Events of the objects of each workload, its pods excepted.
     job_events: HashMap<ObjectKey<'a>, Vec<&'a EventRecord>>,
     nodes: HashMap<&'a str, &'a NodeRecord>,
+    services: HashMap<(&'a str, &'a str), &'a ServiceRecord>,
+    pods_by_namespace: HashMap<&'a str, Vec<&'a PodRecord>>,
     pods_by_node: HashMap<&'a str, Vec<&'a PodRecord>>,
     /// Namespaces and names of all pods.
     pod_names: HashSet<(&'a str, &'a str)>,
@@ -51,12 +54,16 @@ impl<'a> Context<'a> {
             }
         }
         let mut pods_by_node: HashMap<&'a str, Vec<&'a PodRecord>> = HashMap::new();
+        let mut pods_by_namespace: HashMap<&'a str, Vec<&'a PodRecord>> = HashMap::new();
         for pod in &snapshot.pods {
+            pods_by_namespace.entry(&pod.namespace).or_default().push(pod);
             if let Some(node) = pod.node.as_deref() {
                 pods_by_node.entry(node).or_default().push(pod);
             }
         }
         let nodes = snapshot.nodes.iter().map(|node| (&*node.name, node)).collect();
+        let services = snapshot.services.iter();
+        let services = services.map(|service| ((&*service.namespace, &*service.name), service)).collect();
         let pod_names = snapshot.pods.iter().map(|pod| (&*pod.namespace, &*pod.name)).collect();
         let owned = snapshot.queue_workloads.iter().filter_map(|queue| {
             let owner = queue.owner.as_ref()?;
@@ -69,6 +76,8 @@ impl<'a> Context<'a> {
             events,
             job_events,
             nodes,
+            services,
+            pods_by_namespace,
             pods_by_node,
             pod_names,
             queue_workloads: owned.collect(),
@@ -101,6 +110,16 @@ impl<'a> Context<'a> {
 
     pub(super) fn node(&self, name: &str) -> Option<&'a NodeRecord> {
         self.nodes.get(name).copied()
+    }
+
+    /// Returns a Service.
+    pub(super) fn service(&self, namespace: &str, name: &str) -> Option<&'a ServiceRecord> {
+        self.services.get(&(namespace, name)).copied()
+    }
+
+    /// Returns the pods of a namespace.
+    pub(super) fn pods_of_namespace(&self, namespace: &str) -> &[&'a PodRecord] {
+        self.pods_by_namespace.get(namespace).map_or(&[], Vec::as_slice)
     }
 
     /// Returns true if the snapshot proves that a node does not exist.

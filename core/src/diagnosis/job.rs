@@ -10,6 +10,7 @@ use super::snapshot::pod::PodRecord;
 use super::snapshot::reference::Reference;
 use super::snapshot::workload::WorkloadRecord;
 use super::{Waste, WorkloadName};
+use crate::names::join_names;
 
 /// Maximum length of a chain of owners: `TrainJob`, `JobSet`, Job, Pod.
 const MAX_OWNERS: usize = 4;
@@ -202,17 +203,6 @@ pub(super) fn seconds_between(start: Timestamp, end: Timestamp) -> u64 {
 /// Returns true if `since` is at least `duration` before `now`. An absent time is not.
 pub(super) fn is_older(since: Option<Timestamp>, duration: SignedDuration, now: Timestamp) -> bool {
     since.is_some_and(|since| now.duration_since(since) >= duration)
-}
-
-/// Returns names for people: the first ones, and the number of the others.
-pub(super) fn join_names(names: impl IntoIterator<Item = String>) -> String {
-    /// Enough names for a line of a terminal.
-    const MAX_NAMES: usize = 4;
-    let names: Vec<String> = names.into_iter().collect();
-    match names.len().checked_sub(MAX_NAMES) {
-        Some(more @ 1..) => format!("{} and {more} more", names[..MAX_NAMES].join(", ")),
-        _ => names.join(", "),
-    }
 }
 
 /// Returns the short names of pods for people.

@@ -5,6 +5,7 @@ mod crash;
 mod creation;
 mod deadlock;
 mod disruption;
+mod failure;
 mod node;
 mod pod_group;
 mod processes;
@@ -16,11 +17,12 @@ use super::context::{Context, JobCheck};
 use super::{Diagnosis, job::Job};
 
 /// The checks of one workload.
-const JOB_CHECKS: [JobCheck; 11] = [
+const JOB_CHECKS: [JobCheck; 12] = [
     start::check_images,
     start::check_creation,
     crash::check_crash_loops,
     crash::check_memory,
+    failure::check,
     processes::check,
     scheduling::check,
     creation::check,

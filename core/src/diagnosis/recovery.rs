@@ -124,4 +124,55 @@ recoveries! {
     HoldMissing => Unknown, "a pod started without the hold and crashed", "a restart of the container finds the proxy ready";
     /// Annotations are read at creation.
     TrafficStays => No, "the traffic between ranks passes through Envoy", "the capture is set up when the pod starts";
+
+    /// `Never`, or an exit code below 128 with `ExitCode`.
+    RankStays => No, "a rank failed, and its owner does not replace it", "its peers wait until their time-out, and fail too";
+    /// `ExitCode`, or a Job.
+    RankReplaced => Unknown, "a rank failed, and its owner may replace it", "it depends on the exit code, the limit of failures, and whether the peers rejoin";
+    /// `--nnodes` with a minimum.
+    NodeShrinks => Yes, "the node of a pod does not report, and the other pods are enough for torchrun's minimum of nodes", "the agents form a smaller group";
+    /// Fixed at creation.
+    SettingsFixed => No, "members of a process group have different or wrong settings", "they are set when the pods are created";
+    /// Fixed at creation.
+    RanksFixed => No, "members of a process group have the same rank, or one that is too large", "the ranks are set when the pods are created";
+    /// The operator creates it.
+    ServiceMissing => Unknown, "the Service of the master does not exist", "the operator may create it, and workers retry until their time-out";
+    /// Somebody has to correct it.
+    ServiceFixed => No, "the Service does not lead to the master, or not to its port", "it needs a correction; workers that still retry connect after it";
+    /// Readiness probe.
+    MasterStarts => Unknown, "the master runs and is not ready", "its name resolves when it is ready, and workers retry until their time-out";
+    /// Cluster DNS.
+    LookupRetried => Unknown, "the name of a ready master does not resolve", "the init container retries, and is restarted, until DNS answers";
+    /// Workers first.
+    WorkersRetry => Yes, "workers started before the master, less than 10 minutes ago", "they retry the connection until their time-out";
+    /// Workers first, for too long.
+    WorkersOverdue => Unknown, "workers started before the master, 10 minutes ago or earlier", "their time-out may have passed; a restart policy starts them again";
+    /// `OnFailure`, or `ExitCode`: the watchdog ends processes by SIGABRT, exit code 134.
+    PeersRejoin => Yes, "a member of a static process group restarted, and its peers will", "the watchdog aborts them at the collective time-out, with NCCL 10 minutes by default, and they rejoin";
+    /// The watchdog should have acted.
+    PeersStalled => Unknown, "the same, more than 20 minutes ago", "the peers should have been aborted: the time-out is longer, or the watchdog is disabled";
+    /// `Never`.
+    PeersStay => No, "a member of a static process group restarted, and its peers have the restart policy Never", "they fail at the collective time-out, and nobody restarts them";
+    /// The owner is not in the snapshot.
+    PeersUnknown => Unknown, "a member restarted, exited or lost its store, and the owner that decides about restarts is not known", "pods of operators have the policy Never also for ExitCode, with which the operator replaces them";
+    /// `backoffLimit`.
+    BackoffUsedUp => No, "peers will restart, but the restarts of the job reach its back-off limit", "the next restarts fail the job";
+    /// Before the group formed.
+    StoreAwaited => Yes, "etcd is down and the agents have not formed a group, less than 10 minutes after their start", "they wait for it until their time-out";
+    /// Before the group formed, for too long.
+    StoreOverdue => Unknown, "the same, 10 minutes after their start or later", "the agents exit at their time-out, and their restart policy decides";
+    /// After the group formed.
+    AgentsRestart => Yes, "the store of a running group is lost, and the agents will restart", "their monitor ends the processes within 60 seconds, and they form a group once the store is back";
+    /// The monitor should have acted.
+    AgentsStalled => Unknown, "the same, more than 2 minutes ago", "the agents should have exited";
+    /// `Never`.
+    AgentsStay => No, "the store of a running group is lost, and the agents have the restart policy Never", "their monitor ends the processes, and nobody restarts them";
+    /// Not the API of this version.
+    EtcdReplaced => No, "etcd does not serve version 2 of its API", "both backends of torchrun for etcd use only that version";
+    /// A new agent.
+    AgentReplaced => Unknown, "torchrun exited, and its container is restarted", "each run has all restarts again, until the limit of the owner; the cause may persist";
+    /// `Never`.
+    AgentEnded => No, "torchrun exited, and nothing restarts it", "its restart policy or the back-off limit ends it";
+    /// One group.
+    RendezvousMixed => No, "jobs have the same rendezvous", "their agents join each other's group until one of them uses another identifier";
 }

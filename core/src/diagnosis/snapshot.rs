@@ -5,8 +5,10 @@
 
 pub(super) mod condition;
 pub(super) mod container;
+mod etcd;
 pub(super) mod event;
 pub(super) mod gang_key;
+pub(super) mod labels;
 pub(super) mod mesh;
 pub(super) mod node;
 mod pinned;
@@ -14,6 +16,7 @@ pub(super) mod pod;
 pub(super) mod read;
 pub(super) mod reference;
 pub(super) mod rendezvous;
+pub(super) mod service;
 pub(super) mod workload;
 
 use std::collections::BTreeSet;
@@ -30,6 +33,7 @@ use gang_key::{GangApi, PodGroupRecord};
 use node::NodeRecord;
 use pod::PodRecord;
 use read::{name, truncate};
+use service::ServiceRecord;
 use workload::{QueueRecord, WorkloadRecord};
 
 /// Maximum number of objects: the pods, events and jobs of a cluster of 5,000 nodes. A pod takes some 3 KB.
@@ -42,6 +46,7 @@ pub struct ClusterSnapshot {
     pub(super) workloads: Vec<WorkloadRecord>,
     pub(super) events: Vec<EventRecord>,
     pub(super) nodes: Vec<NodeRecord>,
+    pub(super) services: Vec<ServiceRecord>,
     pub(super) pod_groups: Vec<PodGroupRecord>,
     pub(super) queue_workloads: Vec<QueueRecord>,
     /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
@@ -59,6 +64,8 @@ pub enum ObjectKind {
     Pod,
     /// Nodes.
     Node,
+    /// Services.
+    Service,
     /// `PodGroups` of Volcano.
     VolcanoPodGroup,
     /// `PodGroups` of scheduler-plugins.
@@ -95,6 +102,7 @@ impl ClusterSnapshot {
             workloads: Vec::new(),
             events: Vec::new(),
             nodes: Vec::new(),
+            services: Vec::new(),
             pod_groups: Vec::new(),
             queue_workloads: Vec::new(),
             listed: BTreeSet::new(),
@@ -128,6 +136,10 @@ impl ClusterSnapshot {
                 self.record_conditions(&node.conditions);
                 self.nodes.push(node);
                 Some(ObjectKind::Node)
+            }
+            ("", "Service") => {
+                self.services.push(ServiceRecord::read(object, namespace));
+                Some(ObjectKind::Service)
             }
             (group, "PodGroup") => {
                 let Some(api) = GangApi::of_group(group) else { return Ok(false) };

@@ -42,13 +42,7 @@ fn is_captured(input: &LintInput<'_>) -> bool {
     let has_label = pod.label(keys::MESH_TRAFFIC).is_some() || labels.contains_key(keys::MESH_TRAFFIC);
     // The label affects only pods that are opted in.
     let is_labeled = has_label && !input.is_excluded();
-    let is_annotated = || pod.annotation_keys().any(|key| key.starts_with(keys::TRAFFIC_PREFIX));
     let has_proxy = || injection == Injection::Expected || pod.proxy().is_some();
-    !is_labeled && has_proxy() && !is_annotated() && has_training_peers(input)
-}
-
-fn has_training_peers(input: &LintInput<'_>) -> bool {
-    let Some(member) = input.member.filter(|member| member.training) else { return false };
-    let has_replicas = input.replicas.is_some_and(|replicas| replicas > 1);
-    !workload::is_auxiliary_role(member) && (has_replicas || workload::has_peers(input.pod, member))
+    let has_peers = || input.member.is_some_and(|member| workload::has_training_peers(pod, member, input.replicas));
+    !is_labeled && has_proxy() && !pod.configures_traffic() && has_peers()
 }

@@ -4,6 +4,7 @@ use super::JobContext;
 use super::role_requests::{RoleRequests, other_machines, without_adapter};
 use crate::finding::Severity;
 use crate::mutate::{Outcome, Reason, RuleId, RuleOutcome};
+use crate::names::join_names;
 use crate::pod::Pod;
 use crate::workload::RolePod;
 
@@ -45,8 +46,6 @@ const FIX: &str = "correct what prevents the profile in the other roles (FP046),
 
 /// Profile that pods fall back to.
 const TCP: &str = "tcp";
-/// Maximum number of roles that a message names.
-const MAX_NAMED: usize = 4;
 
 impl<'a> DecidedRole<'a> {
     /// Creates the role with the outcome for its pod.
@@ -80,10 +79,7 @@ fn deviation(roles: &[DecidedRole<'_>]) -> Option<Deviation> {
     };
     let others: Vec<&str> = fabrics.iter().filter(|(_, fabric)| differs(fabric)).map(|(role, _)| *role).collect();
     let first = others.first()?;
-    let more = others.len().saturating_sub(MAX_NAMED);
-    let named: Vec<&str> = others.iter().take(MAX_NAMED).copied().collect();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let message = format!("{with} gets {profile}, but not {}{more}: NCCL hangs", named.join(", "));
+    let message = format!("{with} gets {profile}, but not {}: NCCL hangs", join_names(&others));
     Some(Deviation { role: (*first).to_owned(), message, severity: Severity::Error, fix: Some(FIX) })
 }
 

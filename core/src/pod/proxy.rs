@@ -78,6 +78,12 @@ impl<'a> Pod<'a> {
             .find(|container| matches!(container.kind, ContainerKind::App | ContainerKind::NativeSidecar))
     }
 
+    /// Returns true if an annotation configures the traffic that the proxy captures.
+    #[must_use]
+    pub fn configures_traffic(self) -> bool {
+        self.annotation_keys().any(|key| key.starts_with(keys::TRAFFIC_PREFIX))
+    }
+
     /// Returns true if the pod is an Istio gateway: it runs only the proxy, or selects the `gateway` injection template,
     /// which renders neither a hold nor traffic capture.
     #[must_use]

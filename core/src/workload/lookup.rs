@@ -105,6 +105,14 @@ pub fn shows_peers(pod: Pod<'_>) -> bool {
     SizeSource::any_indicates_peers(&SIZE_SOURCES, pod)
 }
 
+/// Returns true if `pod` takes part in the collective work of `member`'s workload, and is known to have peers: by its own
+/// fields, or because its role has several `replicas`.
+#[must_use]
+pub fn has_training_peers(pod: Pod<'_>, member: PodIdentity<'_>, replicas: Option<u64>) -> bool {
+    let has_replicas = replicas.is_some_and(|replicas| replicas > 1);
+    member.training && !is_auxiliary_role(member) && (has_replicas || has_peers(pod, member))
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;

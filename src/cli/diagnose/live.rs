@@ -3,17 +3,16 @@
 use anstream::ColorChoice;
 
 use super::Arguments;
-use crate::cli::live::{describe_error, runtime};
+use crate::cli::live::{configuration_or_embedded, describe_error, runtime};
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
 use crate::cluster::diagnosis::{ReadSnapshot, read_snapshot};
 use crate::cluster::{client, clock};
-use trainmesh_core::config::Configuration;
 use trainmesh_core::diagnosis::{DiagnosisReport, Selection, diagnose};
 
 /// Reads the objects of the selected namespace, or of all, and diagnoses them at the apiserver's time.
 pub(super) fn diagnose_cluster(arguments: &Arguments) -> anyhow::Result<DiagnosisReport> {
-    let Arguments { target, namespace, all_namespaces, context, .. } = arguments;
+    let Arguments { target, namespace, all_namespaces, context, installation, .. } = arguments;
     runtime()?.block_on(describe_error(context.as_deref(), async {
         let client = client::connect(None, context.as_deref()).await?;
         let namespace = match namespace {
@@ -21,7 +20,8 @@ pub(super) fn diagnose_cluster(arguments: &Arguments) -> anyhow::Result<Diagnosi
             Some(namespace) => Some(namespace.clone()),
             None => Some(client.default_namespace().to_owned()),
         };
-        let settings = Configuration::embedded().termination;
+        let installation = installation.discover(&client).await?;
+        let settings = configuration_or_embedded(&client, &installation).await?.termination;
         // Read first: later objects are newer than it, never older.
         let now = clock::now(&client).await?;
         let reading = read_snapshot(&client, namespace.as_deref(), settings);

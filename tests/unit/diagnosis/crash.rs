@@ -31,7 +31,7 @@ fn ended(policy: &str, reason: &str, code: i64) -> Value {
 #[case::by_memory(crash_loop(5, "OOMKilled", 137), &["E OutOfMemory unknown"])]
 #[case::memory_restarted(running_again("OOMKilled", 137), &["W OutOfMemory unknown"])]
 #[case::memory_not_restarted(ended("Never", "OOMKilled", 137), &["E OutOfMemory no"])]
-#[case::killed_by_somebody_else(ended("Never", "Error", 137), &[])]
+#[case::killed_by_somebody_else(ended("Never", "Error", 137), &["E RankFailed unknown"])]
 #[case::about_to_be_restarted(ended("OnFailure", "OOMKilled", 137), &["E OutOfMemory unknown"])]
 fn terminations(#[case] patch: Value, #[case] expected: &[&str]) {
     check(&job_with(3, patch), expected);

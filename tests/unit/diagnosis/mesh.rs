@@ -77,6 +77,7 @@ fn held(value: &str, has_hook: bool, code: i64) -> Value {
 
 #[rstest]
 #[case::not_rendered(held("true", false, 1), &["W HoldNotRendered unknown"])]
+#[case::protobuf_name(with(held("true", false, 1), json!({"metadata": {"annotations": {"proxy.istio.io/config": "hold_application_until_proxy_starts: true"}}})), &["W HoldNotRendered unknown"])]
 #[case::rendered(held("true", true, 1), &[])]
 #[case::not_requested(held("false", false, 1), &[])]
 #[case::no_crash(held("true", false, 0), &[])]

@@ -3,9 +3,10 @@
 //! There is no standard for the names: node-problem-detector, GKE, EKS and NVIDIA's monitors each have their own.
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, join_names};
+use crate::diagnosis::job::Job;
 use crate::diagnosis::snapshot::node::NodeRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::names::join_names;
 
 /// Parts of the names of conditions and taints about accelerators, in lower case.
 const PARTS: [&str; 4] = ["gpu", "xid", "nvlink", "nvswitch"];
@@ -31,7 +32,7 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let mut nodes: Vec<&str> = evidence.iter().map(|(node, _)| *node).collect();
     nodes.dedup();
     let verb = if nodes.len() == 1 { "reports" } else { "report" };
-    let nodes = join_names(nodes.into_iter().map(str::to_owned));
+    let nodes = join_names(nodes);
     let message = format!("{nodes} {verb} an unhealthy accelerator");
     let code = DiagnosisCode::AcceleratorUnhealthy;
     let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::DeviceUnhealthy, &message);

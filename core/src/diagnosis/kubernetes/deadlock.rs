@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, is_older, join_names};
+use crate::diagnosis::job::{Job, is_older};
 use crate::diagnosis::snapshot::condition::ConditionRecord;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::names::join_names;
 
 use super::scheduling::{GRACE, is_partly_scheduled, unscheduled};
 
@@ -22,7 +23,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnosis>) {
         let free = free.get(resource).copied().unwrap_or_default();
         let deadlocked: Vec<&&Job<'_>> = partial.iter().filter(|job| is_stuck(job, resource, free, context)).collect();
         let Some(first) = deadlocked.first().filter(|_| deadlocked.len() > 1) else { continue };
-        let names = join_names(deadlocked.iter().map(|job| job.workload_name().to_string()));
+        let names = join_names(deadlocked.iter().map(|job| job.workload_name()));
         let message = format!("{names} each hold {resource} and wait for more; {free} are free");
         let evidence = deadlocked.iter().map(|job| {
             let (held, needed) = (sum(job.active().filter(|pod| pod.is_scheduled()), resource), need(job, resource));

@@ -34,11 +34,19 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
     let message =
         format!("{} {verb} on {their} that left or does not report{}", pod_names(&pods), job.waiting_peers(&pods));
     let code = DiagnosisCode::NodeNotReporting;
+    let recovery = if shrinks(job, &pods) { Recovery::NodeShrinks } else { Recovery::NodeSilent };
     found.push(
-        Diagnosis::new(code, job.workload_name(), Recovery::NodeSilent, &message)
+        Diagnosis::new(code, job.workload_name(), recovery, &message)
             .with_evidence(lost.into_iter().map(|(_, evidence)| evidence))
             .with_waste(job.waste(&pods, since, context.now)),
     );
+}
+
+/// Returns true if torchrun's minimum of nodes is met without `lost`, whose containers seem to run.
+fn shrinks(job: &Job<'_>, lost: &[&PodRecord]) -> bool {
+    let is_left = |pod: &&PodRecord| !lost.iter().any(|lost| std::ptr::eq(*lost, *pod));
+    let left = job.active().filter(|pod| pod.is_rank() && pod.is_running()).filter(is_left).count();
+    job.nodes().is_some_and(|(min, max)| min < max && left as u64 >= min)
 }
 
 /// Returns the evidence that the node of `pod` left or does not report.

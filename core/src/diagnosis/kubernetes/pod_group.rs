@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jiff::SignedDuration;
 
 use crate::diagnosis::context::Context;
-use crate::diagnosis::job::{Job, is_older, join_names, pod_names};
+use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::gang_key::{GangApi, GangKey, PodGroupRecord};
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, MAX_EVIDENCE, Recovery, WorkloadName};
+use crate::names::join_names;
 
 /// Age of a pod until which its `PodGroup` may still be created.
 const CREATION: SignedDuration = SignedDuration::from_mins(1);
@@ -91,7 +92,7 @@ fn shared((_, _, name): GroupKey<'_>, members: &[(&Job<'_>, &PodRecord, &GangKey
     if jobs.iter().any(|job| job.kind == "Pod") {
         return None;
     }
-    let message = format!("PodGroup {name} counts pods of {}", join_names(jobs.iter().map(ToString::to_string)));
+    let message = format!("PodGroup {name} counts pods of {}", join_names(&jobs));
     let evidence = jobs.iter().take(MAX_EVIDENCE).filter_map(|wanted| {
         let (_, pod, key) = members.iter().find(|(job, ..)| job.workload_name() == *wanted)?;
         Some(Evidence::new(pod.title(), key.field, &key.name, pod.created))

@@ -30,6 +30,8 @@ pub(in crate::diagnosis) struct ContainerRecord {
     pub(in crate::diagnosis) ready: bool,
     /// Settings of the process group.
     pub(in crate::diagnosis) rendezvous: Rendezvous,
+    /// True if it serves version 2 of etcd's API; `None` if it is not etcd, or its version is unknown.
+    pub(in crate::diagnosis) serves_etcd_v2: Option<bool>,
 }
 
 /// State of a container.
@@ -73,6 +75,7 @@ impl ContainerRecord {
             restarts: field("restartCount").and_then(Value::as_u64).unwrap_or_default(),
             ready: field("ready").and_then(Value::as_bool).unwrap_or_default(),
             rendezvous: if is_main { Rendezvous::read(container) } else { Rendezvous::default() },
+            serves_etcd_v2: super::etcd::serves_v2(container),
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::condition::{self, ConditionRecord, conditions};
 use super::container::{ContainerRecord, StateRecord};
 use super::gang_key::GangKey;
+use super::labels::Labels;
 use super::mesh::MeshRecord;
 use super::read::{items, name, text, time};
 use super::reference::{Reference, controller};
@@ -37,6 +38,11 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) containers: Vec<ContainerRecord>,
     pub(in crate::diagnosis) identity: Option<IdentityRecord>,
     pub(in crate::diagnosis) owner: Option<Reference>,
+    pub(in crate::diagnosis) labels: Labels,
+    /// Name and domain of its DNS record in a headless Service.
+    pub(in crate::diagnosis) hostname: Option<Box<str>>,
+    pub(in crate::diagnosis) subdomain: Option<Box<str>>,
+    pub(in crate::diagnosis) ip: Option<Box<str>>,
     pub(in crate::diagnosis) gang: Option<GangKey>,
     /// Names of the scheduling gates.
     pub(in crate::diagnosis) gates: Vec<Box<str>>,
@@ -94,6 +100,10 @@ impl PodRecord {
                 .collect(),
             identity: workload::identify(pod).map(IdentityRecord::new),
             owner: controller(raw),
+            labels: Labels::read(pod),
+            hostname: name(raw, "/spec/hostname"),
+            subdomain: name(raw, "/spec/subdomain"),
+            ip: name(raw, "/status/podIP"),
             gang: GangKey::read(pod),
             gates: items(raw, "/spec/schedulingGates", MAX_NAMES).filter_map(|gate| name(gate, "/name")).collect(),
             pinned: super::pinned::pinned_nodes(raw).into_iter().take(MAX_NAMES).collect(),

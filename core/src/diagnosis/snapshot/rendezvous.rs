@@ -36,7 +36,7 @@ const VARIABLES: [&str; 15] = [
 pub(in crate::diagnosis) struct Rendezvous {
     /// Variables in the order of the container. `None` is a value from another source, such as `fieldRef`.
     variables: Vec<(&'static str, Option<Box<str>>)>,
-    /// Flags of torchrun, as the names of their variables.
+    /// Flags of torchrun, as the names of their variables, and variables that a script assigns.
     flags: Vec<(&'static str, Box<str>)>,
 }
 
@@ -58,6 +58,11 @@ impl Rendezvous {
         Self { variables: variables.take(MAX_ENTRIES).collect(), flags: flags(container) }
     }
 
+    /// Returns true if the container has no settings.
+    pub(in crate::diagnosis) fn is_empty(&self) -> bool {
+        self.variables.is_empty() && self.flags.is_empty()
+    }
+
     /// Returns the value of a variable. The last entry takes effect. `None` if it is not set, or its value is not in the
     /// pod.
     pub(in crate::diagnosis) fn variable(&self, name: &str) -> Option<&str> {
@@ -65,10 +70,16 @@ impl Rendezvous {
         value.as_deref()
     }
 
-    /// Returns a setting of torchrun by the name of its variable: the flag, which takes precedence, or the variable.
+    /// Returns a setting by the name of its variable: the flag or the assignment of a script, which take precedence, or the
+    /// variable.
     pub(in crate::diagnosis) fn setting(&self, name: &str) -> Option<&str> {
         let flag = self.flags.iter().rev().find(|(known, _)| *known == name);
         flag.map(|(_, value)| &**value).or_else(|| self.variable(name))
+    }
+
+    /// Returns true if the command sets one of the settings, so that it does not use those of the environment.
+    pub(in crate::diagnosis) fn has_flag(&self, names: &[&str]) -> bool {
+        self.flags.iter().any(|(known, _)| names.contains(known))
     }
 
     /// Returns minimum and maximum of `--nnodes`; `None` if it is not set or not a number.
@@ -79,21 +90,26 @@ impl Rendezvous {
     }
 }
 
-/// Returns the flags in the container's command: `--name=value` and `--name value`, with `-` or `_` between words. Shell
-/// scripts are split at blanks.
+/// Returns the flags in the container's command: `--name=value` and `--name value`, with `-` or `_` between words, and the
+/// variables that a shell script assigns. Scripts are split at blanks.
 fn flags(container: Container<'_>) -> Vec<(&'static str, Box<str>)> {
     let words: Vec<&str> = container.command_line().flat_map(str::split_whitespace).take(MAX_ARGUMENTS).collect();
     let flag = |index: usize| {
-        let word = words.get(index)?.strip_prefix("--")?;
-        let (name, value) = match word.split_once('=') {
-            Some((name, value)) => (name, value),
-            None => (word, *words.get(index + 1)?),
+        let word = *words.get(index)?;
+        let (variable, value) = match word.strip_prefix("--") {
+            None => word.split_once('=').map(|(name, value)| (name.to_owned(), value))?,
+            Some(flag) => {
+                let (name, value) = match flag.split_once('=') {
+                    Some((name, value)) => (name, value),
+                    None => (flag, *words.get(index + 1)?),
+                };
+                (format!("PET_{}", name.replace('-', "_").to_ascii_uppercase()), value)
+            }
         };
-        let variable = format!("PET_{}", name.replace('-', "_").to_ascii_uppercase());
         let known = VARIABLES.iter().find(|known| **known == variable)?;
         // A script may compute it.
         let is_literal = !value.contains('$') && !value.starts_with('-');
-        is_literal.then(|| (*known, truncate(value.trim_matches(['"', '\'']), MAX_VALUE)))
+        is_literal.then(|| (*known, truncate(value.trim_matches(['"', '\'', ';']), MAX_VALUE)))
     };
     (0..words.len()).filter_map(flag).take(MAX_ENTRIES).collect()
 }

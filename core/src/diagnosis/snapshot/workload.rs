@@ -13,6 +13,10 @@ const QUEUE: &str = "/metadata/labels/kueue.x-k8s.io~1queue-name";
 /// Fields that suspend a workload.
 const SUSPEND: [(&str, &str); 2] =
     [("/spec/suspend", "spec.suspend"), ("/spec/runPolicy/suspend", "spec.runPolicy.suspend")];
+/// Fields with the limit of restarts.
+const BACKOFF_LIMITS: [&str; 2] = ["/spec/runPolicy/backoffLimit", "/spec/backoffLimit"];
+/// Maximum number of roles of a job.
+const MAX_ROLES: usize = 16;
 
 /// A workload.
 #[derive(Clone, Debug)]
@@ -24,6 +28,10 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) owner: Option<Reference>,
     /// Number of pods; `None` if unknown.
     pub(in crate::diagnosis) pods: Option<u64>,
+    /// Limit of restarts after which the job fails.
+    pub(in crate::diagnosis) backoff_limit: Option<u64>,
+    /// Roles, in lower case, whose pods the operator replaces if their exit code is at least 128.
+    pub(in crate::diagnosis) exit_code_roles: Vec<Box<str>>,
     /// Field that suspends the workload.
     pub(in crate::diagnosis) suspended: Option<&'static str>,
     /// Queue of Kueue.
@@ -57,12 +65,23 @@ impl WorkloadRecord {
             created: time(raw, "/metadata/creationTimestamp"),
             owner: controller(raw),
             pods: pods.filter(|pods| *pods > 0),
+            backoff_limit: BACKOFF_LIMITS.iter().find_map(|pointer| raw.pointer(pointer)?.as_u64()),
+            exit_code_roles: exit_code_roles(raw),
             suspended: SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field),
             queue: raw.pointer(QUEUE).and_then(super::read::as_name),
             conditions: conditions(raw),
             namespace,
         })
     }
+}
+
+/// Returns the roles of a job of the training operator with the restart policy `ExitCode`.
+fn exit_code_roles(raw: &Value) -> Vec<Box<str>> {
+    let spec = raw.get("spec").and_then(Value::as_object).into_iter().flatten();
+    let roles = spec.filter(|(key, _)| key.ends_with("ReplicaSpecs")).filter_map(|(_, roles)| roles.as_object());
+    let has_policy = |role: &Value| role.get("restartPolicy").and_then(Value::as_str) == Some("ExitCode");
+    let roles = roles.flatten().take(MAX_ROLES).filter(|(_, role)| has_policy(role));
+    roles.map(|(name, _)| truncate(&name.to_lowercase(), 253)).collect()
 }
 
 impl QueueRecord {

@@ -1,0 +1,58 @@
+//! Ranks that failed for good while their peers run.
+
+use jiff::SignedDuration;
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::replacement::Replacement;
+use crate::diagnosis::snapshot::condition::ConditionRecord;
+use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::lifecycle::Completion;
+
+/// Time within which an owner replaces a pod.
+const REPLACEMENT: SignedDuration = SignedDuration::from_mins(1);
+/// Conditions and reasons of pods that failed for a cause with a finding of its own.
+const DISRUPTION: &str = "DisruptionTarget";
+const OUT_OF_MEMORY: &str = "OOMKilled";
+
+/// Reports ranks whose main containers failed and are not restarted.
+pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let has_peers = job.active().any(|pod| pod.is_rank() && pod.is_running());
+    if !job.is_collective() || !has_peers || job.runs_with_fewer() {
+        return;
+    }
+    let failed = job.not_replaced(|pod| {
+        pod.is_rank() && failure(pod).is_some_and(|(_, last)| is_older(last.finished, REPLACEMENT, context.now))
+    });
+    if failed.is_empty() {
+        return;
+    }
+    let recovery = match job.replacement(&failed) {
+        Replacement::Restarts | Replacement::Unknown => Recovery::RankReplaced,
+        Replacement::Never | Replacement::LimitReached => Recovery::RankStays,
+    };
+    let evidence = failed.iter().filter_map(|pod| {
+        let (container, last) = failure(pod)?;
+        let field = container.status_field("state.terminated");
+        Some(Evidence::new(pod.title(), field, &last.summary(), last.finished))
+    });
+    let since = failed.iter().filter_map(|pod| failure(pod)?.1.finished).min();
+    let message = format!("{} failed{}", pod_names(&failed), job.waiting_peers(&failed));
+    found.push(
+        Diagnosis::new(DiagnosisCode::RankFailed, job.workload_name(), recovery, &message)
+            .with_evidence(evidence)
+            .with_waste(job.waste(&failed, since, context.now)),
+    );
+}
+
+/// Returns the main container of a pod that failed for good, for no cause that another finding reports.
+fn failure(pod: &PodRecord) -> Option<(&ContainerRecord, &TerminationRecord)> {
+    let is_disrupted = pod.condition(DISRUPTION).is_some_and(ConditionRecord::is_true);
+    if is_disrupted || !matches!(pod.completion, Completion::Completed(_)) {
+        return None;
+    }
+    let terminations = pod.main().filter_map(|container| Some((container, container.last_termination()?)));
+    terminations.into_iter().find(|(_, last)| last.exit_code != 0 && &*last.reason != OUT_OF_MEMORY)
+}

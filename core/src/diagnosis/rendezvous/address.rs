@@ -1,0 +1,85 @@
+//! What the address of a process group stands for, as cluster DNS resolves it.
+
+use std::net::IpAddr;
+
+use crate::diagnosis::context::Context;
+use crate::diagnosis::snapshot::ObjectKind;
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::service::ServiceRecord;
+
+/// What an address stands for.
+#[derive(Debug)]
+pub(super) enum Resolution<'a> {
+    /// The pod itself.
+    Loopback,
+    /// An IP address.
+    Address(IpAddr),
+    /// The pods of a Service.
+    Pods(ServicePods<'a>),
+    /// A Service that does not exist.
+    Missing(String),
+    /// A name outside of the cluster, or the snapshot lacks the Service.
+    Unknown,
+}
+
+/// The pods of a Service to which a name leads.
+#[derive(Debug)]
+pub(super) struct ServicePods<'a> {
+    pub(super) service: &'a ServiceRecord,
+    /// Host name of the pod, if the name is that of one pod.
+    hostname: Option<String>,
+}
+
+impl ServicePods<'_> {
+    /// Returns true if the name leads to `pod`, which is ready.
+    pub(super) fn contains(&self, pod: &PodRecord) -> bool {
+        let is_named = self.hostname.as_deref().is_none_or(|name| pod.hostname.as_deref() == Some(name));
+        let Self { service, .. } = self;
+        is_named && pod.namespace == service.namespace && pod.labels.matches(&service.selector)
+    }
+}
+
+/// Resolves `host` for `pod`.
+pub(super) fn resolve<'a>(host: &str, pod: &PodRecord, context: &'a Context<'_>) -> Resolution<'a> {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return if address.is_loopback() { Resolution::Loopback } else { Resolution::Address(address) };
+    }
+    if host == "localhost" {
+        return Resolution::Loopback;
+    }
+    let namespace = &*pod.namespace;
+    let stripped = host.split_once(".svc").filter(|(_, rest)| rest.is_empty() || rest.starts_with('.'));
+    let labels: Vec<&str> = stripped.map_or(host.as_str(), |(name, _)| name).split('.').collect();
+    match labels[..] {
+        [service] => find(service, namespace, None, context),
+        // The search path of a pod starts with its own namespace.
+        [pod_name, service] if stripped.is_none() && is_subdomain(service, pod, context) => {
+            find(service, namespace, Some(pod_name), context)
+        }
+        [service, other] if stripped.is_some() || context.service(other, service).is_some() => {
+            find(service, other, None, context)
+        }
+        [pod_name, service, other] if stripped.is_some() || context.service(other, service).is_some() => {
+            find(service, other, Some(pod_name), context)
+        }
+        _ => Resolution::Unknown,
+    }
+}
+
+/// Returns true if `name` is a headless Service in the namespace of `pod`, or the pod expects it to be one.
+fn is_subdomain(name: &str, pod: &PodRecord, context: &Context<'_>) -> bool {
+    context.service(&pod.namespace, name).is_some() || pod.subdomain.as_deref() == Some(name)
+}
+
+fn find<'a>(name: &str, namespace: &str, hostname: Option<&str>, context: &'a Context<'_>) -> Resolution<'a> {
+    match context.service(namespace, name) {
+        // Somebody else maintains the endpoints, or the name is an alias.
+        Some(service) if service.selector.is_empty() || service.is_external => Resolution::Unknown,
+        Some(service) => Resolution::Pods(ServicePods { service, hostname: hostname.map(str::to_owned) }),
+        None if context.snapshot.is_complete(ObjectKind::Service, namespace) => {
+            Resolution::Missing(format!("Service {namespace}/{name}"))
+        }
+        None => Resolution::Unknown,
+    }
+}

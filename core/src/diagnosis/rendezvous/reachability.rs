@@ -1,0 +1,163 @@
+//! The path from the members of a group to the pod with the store: name, Service, port and readiness.
+
+use jiff::SignedDuration;
+
+use super::address::{Resolution, ServicePods, resolve};
+use super::group::{Endpoint, Group, Member};
+use super::settings::setting_evidence;
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::snapshot::condition::ConditionRecord;
+use crate::diagnosis::snapshot::container::ContainerRecord;
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::service::{ServicePort, ServiceRecord};
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::pod::ContainerKind;
+
+/// Time that an operator may need to create the Service, and a master to become ready.
+const GRACE: SignedDuration = SignedDuration::from_mins(2);
+/// Init containers that wait until the name of the master resolves.
+const WAITING: [&str; 2] = ["init-pytorch", "wait-for-master"];
+
+/// Reports the first problem on the path.
+pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let (Some(endpoint), Some(master)) = (group.endpoint(), group.master) else { return };
+    let is_new = !is_older(endpoint.pod.created, GRACE, context.now);
+    if is_new || group.is_master(endpoint.pod) {
+        return;
+    }
+    let path = Path { job, group, context, endpoint, master };
+    found.extend(match resolve(endpoint.host, endpoint.pod, context) {
+        Resolution::Missing(service) => Some(path.missing(&service)),
+        Resolution::Address(address) => path.wrong_address(&address.to_string()),
+        Resolution::Pods(pods) => path.check_service(&pods),
+        Resolution::Loopback => Some(path.loopback()),
+        Resolution::Unknown => None,
+    });
+}
+
+struct Path<'a, 'b> {
+    job: &'b Job<'a>,
+    group: &'b Group<'a>,
+    context: &'b Context<'b>,
+    endpoint: Endpoint<'a>,
+    master: Member<'a>,
+}
+
+impl Path<'_, '_> {
+    fn missing(&self, service: &str) -> Diagnosis {
+        let message = format!("{service}, which {} names, does not exist", self.endpoint.field);
+        self.report(DiagnosisCode::MasterUnresolvable, Recovery::ServiceMissing, &message, [self.setting()])
+    }
+
+    fn loopback(&self) -> Diagnosis {
+        let Endpoint { field, pod, .. } = self.endpoint;
+        let message = format!("{field} leads {} to itself instead of the master", pod.short_name());
+        self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, [self.setting()])
+    }
+
+    fn wrong_address(&self, address: &str) -> Option<Diagnosis> {
+        let actual = self.master.pod.ip.as_deref().filter(|actual| *actual != address)?;
+        let message = format!("{} is not the address of the master", self.endpoint.field);
+        let evidence = [self.setting(), Evidence::new(self.master.pod.title(), "status.podIP", actual, None)];
+        Some(self.report(DiagnosisCode::MasterUnresolvable, Recovery::SettingsFixed, &message, evidence))
+    }
+
+    fn check_service(&self, pods: &ServicePods<'_>) -> Option<Diagnosis> {
+        let (service, master) = (pods.service, self.master.pod);
+        if !pods.contains(master) {
+            let message = format!("{} does not lead to {}", service.title(), master.short_name());
+            let selector = Evidence::new(service.title(), "spec.selector", &service.selector_text(), None);
+            let labels = Evidence::new(master.title(), "metadata.labels", "do not match the selector", master.created);
+            let evidence = [selector, labels, self.setting()];
+            return Some(self.report(DiagnosisCode::ServiceMissesMaster, Recovery::ServiceFixed, &message, evidence));
+        }
+        self.closed_port(service).or_else(|| self.not_ready(service)).or_else(|| self.lookup(service))
+    }
+
+    /// Reports a port that a Service with a cluster IP does not forward. The ports of headless Services have no effect.
+    fn closed_port(&self, service: &ServiceRecord) -> Option<Diagnosis> {
+        let port = self.endpoint.port.filter(|_| !service.is_headless)?;
+        // The master listens on the port that its own settings contain.
+        let listens = self.master_port().unwrap_or(port);
+        let forwards = |entry: &ServicePort| entry.port == port && entry.target.is_none_or(|target| target == listens);
+        if service.ports.iter().any(forwards) {
+            return None;
+        }
+        let ports = service.ports.iter().map(|entry| {
+            let target = entry.target.map_or_else(|| "a named port".to_owned(), |target| target.to_string());
+            format!("{} to {target}", entry.port)
+        });
+        let message = format!("{} does not forward port {port} to port {listens} of the master", service.title());
+        let ports = Evidence::new(service.title(), "spec.ports", &ports.collect::<Vec<_>>().join(", "), None);
+        Some(self.report(DiagnosisCode::ServicePortClosed, Recovery::ServiceFixed, &message, [ports, self.setting()]))
+    }
+
+    fn master_port(&self) -> Option<u64> {
+        let name = if self.master.has_address_flags() { "PET_MASTER_PORT" } else { "MASTER_PORT" };
+        self.master.setting(name)?.trim().parse().ok()
+    }
+
+    /// Reports a master that runs without being ready: it has no DNS record in a headless Service.
+    fn not_ready(&self, service: &ServiceRecord) -> Option<Diagnosis> {
+        let pod = self.master.pod;
+        let condition = pod.condition("Ready").filter(|condition| !condition.is_true())?;
+        // A proxy that is not ready is another finding.
+        let is_proxy =
+            pod.containers.iter().any(|container| !container.is_main && container.is_running() && !container.ready);
+        let is_late = is_older(condition.since, GRACE, self.context.now);
+        if service.publishes_not_ready || !pod.is_running() || is_proxy || !is_late {
+            return None;
+        }
+        let message = format!("{} is not ready, so {} has no address for it", pod.short_name(), service.title());
+        let evidence = Evidence::new(pod.title(), "status.conditions[Ready]", &condition.summary(), condition.since);
+        Some(self.report(DiagnosisCode::MasterNotReady, Recovery::MasterStarts, &message, [evidence]))
+    }
+
+    /// Reports init containers that wait for a name which should resolve.
+    fn lookup(&self, service: &ServiceRecord) -> Option<Diagnosis> {
+        let is_ready = self.master.pod.condition("Ready").is_some_and(ConditionRecord::is_true);
+        let waits = |pod: &&PodRecord| {
+            pod.containers.iter().any(|container| {
+                container.kind == ContainerKind::Init
+                    && WAITING.contains(&&*container.name)
+                    && is_older(container.running_since(), GRACE, self.context.now)
+            })
+        };
+        let waiting: Vec<&PodRecord> = self.job.active().filter(waits).collect();
+        if waiting.is_empty() || !is_ready {
+            return None;
+        }
+        let message = format!("{} wait for the name of {}, which should resolve", pod_names(&waiting), service.title());
+        let evidence = waiting.iter().map(|pod| {
+            let container = pod.containers.iter().find(|container| WAITING.contains(&&*container.name));
+            let since = container.and_then(ContainerRecord::running_since);
+            let name = container.map(|container| &*container.name).unwrap_or_default();
+            Evidence::new(pod.title(), format!("status.initContainerStatuses[{name}].state.running"), "waits", since)
+        });
+        let code = DiagnosisCode::MasterLookupFails;
+        Some(self.report(code, Recovery::LookupRetried, &message, evidence.collect::<Vec<_>>()))
+    }
+
+    fn setting(&self) -> Evidence {
+        let Endpoint { pod, field, host, .. } = self.endpoint;
+        let member = self.group.members.iter().find(|member| std::ptr::eq(member.pod, pod));
+        member.map_or_else(
+            || Evidence::new(pod.title(), field, host, None),
+            |member| setting_evidence(member, field, host),
+        )
+    }
+
+    fn report(
+        &self,
+        code: DiagnosisCode,
+        recovery: Recovery,
+        message: &str,
+        evidence: impl IntoIterator<Item = Evidence>,
+    ) -> Diagnosis {
+        let pods: Vec<&PodRecord> = self.job.active().collect();
+        Diagnosis::new(code, self.job.workload_name(), recovery, message)
+            .with_evidence(evidence)
+            .with_waste(self.job.waste(&pods, None, self.context.now))
+    }
+}

@@ -1,0 +1,102 @@
+//! Members of a static group that restarted alone: their peers wait in a collective operation until its time-out.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::group::{Group, Member};
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::replacement::Replacement;
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::snapshot::workload::WorkloadRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+
+/// Default time after which NCCL's watchdog aborts a collective operation. That of Gloo is 30 minutes.
+const COLLECTIVE_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+/// Shortest run of a container in which a group forms: imports and the first connection. Whoever restarts before that
+/// still finds its peers in their connection retries.
+const MIN_RUN: SignedDuration = SignedDuration::from_secs(30);
+/// Time within which peers notice a closed connection, if they notice it at all.
+const GRACE: SignedDuration = SignedDuration::from_mins(1);
+
+/// A member that restarted or was recreated.
+struct Restarted<'a> {
+    member: Member<'a>,
+    at: Timestamp,
+    evidence: Evidence,
+}
+
+/// Reports members that run again, while their peers have not restarted.
+pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let restarted: Vec<Restarted<'_>> =
+        group.members.iter().filter_map(|member| restart(member, job, group, context)).collect();
+    let Some(first) = restarted.iter().map(|restarted| restarted.at).min() else { return };
+    let behind = peers_behind(group, &restarted, first);
+    if behind.is_empty() {
+        return;
+    }
+    let pods: Vec<&PodRecord> = restarted.iter().map(|restarted| restarted.member.pod).collect();
+    let is_master = pods.iter().any(|pod| group.is_master(pod));
+    let code = if is_master { DiagnosisCode::MasterRestarted } else { DiagnosisCode::WorkerRestarted };
+    let recovery = recovery(job, &behind, first, context);
+    let message = format!("{} restarted, and {} did not", pod_names(&pods), pod_names(&behind));
+    let starts = behind.iter().filter_map(|pod| {
+        let container = pod.main().next()?;
+        Some(Evidence::new(
+            pod.title(),
+            container.status_field("state.running.startedAt"),
+            "not restarted",
+            container.running_since(),
+        ))
+    });
+    let diagnosis = Diagnosis::new(code, job.workload_name(), recovery, &message);
+    let evidence = restarted.into_iter().map(|restarted| restarted.evidence).chain(starts.take(2));
+    found.push(diagnosis.with_evidence(evidence).with_waste(job.waste(&pods, Some(first), context.now)));
+}
+
+/// Returns the peers that have run since before `lost`.
+fn peers_behind<'a>(group: &Group<'a>, restarted: &[Restarted<'a>], lost: Timestamp) -> Vec<&'a PodRecord> {
+    let is_restarted = |pod: &PodRecord| restarted.iter().any(|restarted| std::ptr::eq(restarted.member.pod, pod));
+    let is_behind = |member: &&Member<'a>| {
+        member.container.running_since().is_some_and(|started| started < lost) && !is_restarted(member.pod)
+    };
+    group.members.iter().filter(is_behind).map(|member| member.pod).collect()
+}
+
+/// Returns the restart of a member that runs again for longer than [`GRACE`].
+fn restart<'a>(member: &Member<'a>, job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> Option<Restarted<'a>> {
+    let Member { pod, container } = *member;
+    let started = container.running_since().filter(|started| is_older(Some(*started), GRACE, context.now))?;
+    if let Some(last) = container.last.as_ref().filter(|_| container.restarts > 0) {
+        let at = last.finished.filter(|at| *at <= started)?;
+        let has_joined = last.started.is_some_and(|started| at.duration_since(started) >= MIN_RUN);
+        let field = container.status_field("lastState.terminated");
+        let evidence = Evidence::new(pod.title(), field, &last.summary(), Some(at));
+        return has_joined.then_some(Restarted { member: *member, at, evidence });
+    }
+    // A pod that its operator recreated has no restarts, but its peers have run since before it existed.
+    let at = pod.created.filter(|_| was_recreated(pod, job, context))?;
+    let is_later = group.members.iter().any(|peer| peer.container.running_since().is_some_and(|start| start < at));
+    let evidence =
+        Evidence::new(pod.title(), "metadata.creationTimestamp", "recreated after its peers started", Some(at));
+    is_later.then_some(Restarted { member: *member, at, evidence })
+}
+
+/// Returns true if a pod of the same name existed before, as its events or the conditions of the job show.
+fn was_recreated(pod: &PodRecord, job: &Job<'_>, context: &Context<'_>) -> bool {
+    let mut events = context.pod_events(pod).iter();
+    let has_earlier = events.any(|event| event.last.is_some() && event.last < pod.created);
+    let has_restarted =
+        |workload: &WorkloadRecord| workload.conditions.iter().any(|found| &*found.kind == "Restarting");
+    has_earlier || job.workload.is_some_and(has_restarted)
+}
+
+/// Decides whether the peers restart too, and rejoin.
+fn recovery(job: &Job<'_>, behind: &[&PodRecord], lost: Timestamp, context: &Context<'_>) -> Recovery {
+    match job.replacement(behind) {
+        Replacement::Never => Recovery::PeersStay,
+        Replacement::Unknown => Recovery::PeersUnknown,
+        Replacement::LimitReached => Recovery::BackoffUsedUp,
+        Replacement::Restarts if is_older(Some(lost), COLLECTIVE_TIMEOUT * 2, context.now) => Recovery::PeersStalled,
+        Replacement::Restarts => Recovery::PeersRejoin,
+    }
+}

@@ -1,0 +1,148 @@
+//! Stores of torchrun's dynamic rendezvous: a member of the group (c10d), or etcd.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::address::{Resolution, ServicePods, resolve};
+use super::group::{Endpoint, Group, Member};
+use crate::diagnosis::context::Context;
+use crate::diagnosis::job::{Job, is_older, pod_names};
+use crate::diagnosis::replacement::Replacement;
+use crate::diagnosis::snapshot::ObjectKind;
+use crate::diagnosis::snapshot::condition::ConditionRecord;
+use crate::diagnosis::snapshot::container::{ContainerRecord, TerminationRecord};
+use crate::diagnosis::snapshot::pod::PodRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+
+/// Time within which an agent forms a group after its start; a store that is lost before that is awaited.
+const FORMATION: SignedDuration = SignedDuration::from_secs(30);
+/// Default time for which an agent waits for its group to form.
+const JOIN_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+/// Time within which the monitor of an agent fails without its store: its read time-out is 60 seconds.
+const MONITOR: SignedDuration = SignedDuration::from_mins(2);
+
+/// Reports a member with the c10d store that restarted, while the agents of its peers run on.
+pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let Some(host) = group.master else { return };
+    let container = host.container;
+    let ended = container.last.as_ref().and_then(|ended| Some((ended, ended.finished?)));
+    let Some((ended, lost)) = ended else { return };
+    let has_formed = ended.started.is_some_and(|started| lost.duration_since(started) >= FORMATION);
+    let started_before = |member: &&Member<'_>| container_started(member).is_some_and(|started| started < lost);
+    let behind: Vec<&PodRecord> = group.members.iter().filter(started_before).map(|member| member.pod).collect();
+    if !has_formed || container.restarts == 0 || behind.is_empty() || !container.is_running() {
+        return;
+    }
+    let recovery = recovery(job, &behind, lost, context);
+    let message = format!("{} restarted with the store, and {} did not", host.pod.short_name(), pod_names(&behind));
+    let field = container.status_field("lastState.terminated");
+    let evidence = [Evidence::new(host.pod.title(), field, &ended.summary(), Some(lost))];
+    let diagnosis = Diagnosis::new(DiagnosisCode::StoreLost, job.workload_name(), recovery, &message);
+    found.push(diagnosis.with_evidence(evidence).with_waste(job.waste(&[host.pod], Some(lost), context.now)));
+}
+
+/// Reports an etcd that has no running pod, or does not serve the API of torchrun.
+pub(super) fn check_etcd(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
+    let Some(endpoint) = group.endpoint() else { return };
+    let pods = match resolve(endpoint.host, endpoint.pod, context) {
+        Resolution::Pods(pods) => pods,
+        Resolution::Missing(service) => {
+            let message = format!("{service}, which {} names, does not exist", endpoint.field);
+            let evidence = [setting(&endpoint)];
+            let report = Report { job, group, context };
+            found.push(report.etcd(DiagnosisCode::StoreLost, None, &message).with_evidence(evidence));
+            return;
+        }
+        Resolution::Loopback | Resolution::Address(_) | Resolution::Unknown => return,
+    };
+    let service = pods.service;
+    let selected: Vec<&PodRecord> =
+        context.pods_of_namespace(&service.namespace).iter().copied().filter(|pod| pods.contains(pod)).collect();
+    if let Some((pod, container)) = selected.iter().find_map(|pod| Some((pod, without_v2(pod)?))) {
+        let message = format!("{} does not serve version 2 of etcd's API", service.title());
+        let image =
+            Evidence::new(pod.title(), format!("image of container {}", container.name), &container.image, None);
+        let code = DiagnosisCode::EtcdWithoutV2;
+        let waste = job.waste(&job.active().collect::<Vec<_>>(), None, context.now);
+        let diagnosis = Diagnosis::new(code, job.workload_name(), Recovery::EtcdReplaced, &message);
+        found.push(diagnosis.with_evidence([image, setting(&endpoint)]).with_waste(waste));
+    } else if context.snapshot.is_complete(ObjectKind::Pod, &service.namespace)
+        && !selected.iter().any(|pod| is_up(pod))
+    {
+        let report = Report { job, group, context };
+        found.push(report.etcd_down(&endpoint, &pods, &selected));
+    }
+}
+
+/// Job whose store is checked.
+struct Report<'a, 'b> {
+    job: &'b Job<'a>,
+    group: &'b Group<'a>,
+    context: &'b Context<'b>,
+}
+
+impl Report<'_, '_> {
+    fn etcd_down(&self, endpoint: &Endpoint<'_>, pods: &ServicePods<'_>, selected: &[&PodRecord]) -> Diagnosis {
+        let service = pods.service;
+        let lost = selected.iter().filter_map(|pod| down_since(pod)).max();
+        let message = format!("no pod of {}, the store of the rendezvous, is ready", service.title());
+        let selector = Evidence::new(service.title(), "spec.selector", &service.selector_text(), None);
+        let states = selected.iter().map(|pod| {
+            let ended = pod.containers.iter().find_map(ContainerRecord::last_termination);
+            let value = ended.map_or_else(|| "not ready".to_owned(), TerminationRecord::summary);
+            Evidence::new(pod.title(), "status.containerStatuses", &value, down_since(pod))
+        });
+        let evidence: Vec<Evidence> = states.chain([selector, setting(endpoint)]).collect();
+        self.etcd(DiagnosisCode::StoreLost, lost, &message).with_evidence(evidence)
+    }
+
+    /// Creates the finding about an etcd that is down since `lost`; `None` if it has never existed.
+    fn etcd(&self, code: DiagnosisCode, lost: Option<Timestamp>, message: &str) -> Diagnosis {
+        let Self { job, group, context } = self;
+        let members: Vec<&PodRecord> = group.members.iter().map(|member| member.pod).collect();
+        let started = group.members.iter().filter_map(container_started).max();
+        let has_formed = |lost: Timestamp| started.is_some_and(|started| lost.duration_since(started) >= FORMATION);
+        let recovery = match lost.filter(|lost| has_formed(*lost)) {
+            Some(lost) => recovery(job, &members, lost, context),
+            None if is_older(started, JOIN_TIMEOUT, context.now) => Recovery::StoreOverdue,
+            None => Recovery::StoreAwaited,
+        };
+        let since = lost.max(started);
+        Diagnosis::new(code, job.workload_name(), recovery, message).with_waste(job.waste(&members, since, context.now))
+    }
+}
+
+/// Decides whether agents that lose their store restart, and form a group again.
+fn recovery(job: &Job<'_>, agents: &[&PodRecord], lost: Timestamp, context: &Context<'_>) -> Recovery {
+    match job.replacement(agents) {
+        Replacement::Never => Recovery::AgentsStay,
+        Replacement::Unknown => Recovery::PeersUnknown,
+        Replacement::LimitReached => Recovery::BackoffUsedUp,
+        Replacement::Restarts if is_older(Some(lost), MONITOR, context.now) => Recovery::AgentsStalled,
+        Replacement::Restarts => Recovery::AgentsRestart,
+    }
+}
+
+fn container_started(member: &Member<'_>) -> Option<Timestamp> {
+    member.container.running_since()
+}
+
+fn setting(endpoint: &Endpoint<'_>) -> Evidence {
+    let Endpoint { pod, field, host, .. } = endpoint;
+    Evidence::new(pod.title(), *field, host, pod.created)
+}
+
+fn is_up(pod: &PodRecord) -> bool {
+    pod.is_running() && pod.condition("Ready").is_none_or(ConditionRecord::is_true)
+}
+
+/// Returns the time since which a pod is not ready.
+fn down_since(pod: &PodRecord) -> Option<Timestamp> {
+    let unready = pod.condition("Ready").filter(|ready| !ready.is_true()).and_then(|ready| ready.since);
+    let terminated = pod.containers.iter().filter_map(|container| container.last_termination()?.finished).max();
+    unready.or(terminated)
+}
+
+/// Returns an etcd container without version 2 of the API, in a pod that runs.
+fn without_v2(pod: &PodRecord) -> Option<&ContainerRecord> {
+    pod.containers.iter().find(|container| container.serves_etcd_v2 == Some(false)).filter(|_| !pod.is_finished())
+}

@@ -1,0 +1,146 @@
+//! Members that restarted alone, or failed for good.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::super::objects::{ago, event, with};
+use super::super::{check, report};
+use super::{job_of, job_with, set};
+
+/// The container started an hour ago, terminated `lost` seconds ago, and runs again since `started` seconds ago.
+fn restarted(lost: i64, started: i64) -> Value {
+    let ended = json!({"exitCode": 1, "reason": "Error", "startedAt": ago(3600), "finishedAt": ago(lost)});
+    json!({"status": {"containerStatuses": [{"name": "pytorch", "ready": true, "restartCount": 1,
+        "state": {"running": {"startedAt": ago(started)}}, "lastState": {"terminated": ended}}]}})
+}
+
+/// The same, after a first run of `seconds`.
+fn restarted_after(seconds: i64) -> Value {
+    let mut patch = restarted(300, 290);
+    patch["status"]["containerStatuses"][0]["lastState"]["terminated"]["startedAt"] = ago(300 + seconds).into();
+    patch
+}
+
+/// The pods have the policy `Never`, and the roles of the job `policy`.
+fn never(mut objects: Vec<Value>, policy: Option<&str>) -> Vec<Value> {
+    for pod in &mut objects[..3] {
+        pod["spec"]["restartPolicy"] = "Never".into();
+    }
+    match policy {
+        None => drop(objects.remove(3)),
+        Some(policy) => {
+            for role in ["Master", "Worker"] {
+                objects[3]["spec"]["pytorchReplicaSpecs"][role]["restartPolicy"] = policy.into();
+            }
+        }
+    }
+    objects
+}
+
+fn backoff(mut objects: Vec<Value>, limit: u64) -> Vec<Value> {
+    objects[3]["spec"]["runPolicy"] = json!({"backoffLimit": limit});
+    objects
+}
+
+fn master() -> Vec<Value> {
+    job_with(0, restarted(300, 290))
+}
+
+#[rstest]
+#[case::master(master(), &["E MasterRestarted yes"])]
+#[case::worker(job_with(1, restarted(300, 290)), &["E WorkerRestarted yes"])]
+#[case::all(job_of(&restarted(300, 290)), &[])]
+#[case::past_twice_the_timeout(job_with(0, restarted(1200, 1190)), &["E MasterRestarted unknown"])]
+#[case::before_twice_the_timeout(job_with(0, restarted(1199, 1190)), &["E MasterRestarted yes"])]
+#[case::a_moment_ago(job_with(0, restarted(61, 59)), &[])]
+#[case::before_the_group_formed(job_with(0, restarted_after(29)), &[])]
+#[case::after_the_group_formed(job_with(0, restarted_after(30)), &["E MasterRestarted yes"])]
+#[case::never(never(master(), Some("Never")), &["E MasterRestarted no"])]
+#[case::exit_code(never(master(), Some("ExitCode")), &["E MasterRestarted yes"])]
+#[case::unknown_policy(never(master(), None), &["E MasterRestarted unknown"])]
+// One restart of the master, and one of each worker to come.
+#[case::backoff_reached(backoff(master(), 3), &["E MasterRestarted no"])]
+#[case::backoff_left(backoff(master(), 4), &["E MasterRestarted yes"])]
+fn restarts(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[test]
+fn a_staggered_start_is_no_restart() {
+    let late = json!({"status": {"containerStatuses": [{"name": "pytorch", "restartCount": 0, "ready": true,
+        "state": {"running": {"startedAt": ago(300)}}}]}});
+    check(&job_with(0, late), &[]);
+}
+
+#[test]
+fn members_that_started_after_the_restart_have_joined() {
+    let mut objects = master();
+    for pod in &mut objects[1..3] {
+        *pod = with(pod.clone(), restarted(280, 270));
+    }
+    check(&objects, &[]);
+}
+
+#[test]
+fn peers_are_idle_since_the_restart() {
+    let report = report(&master());
+    let waste = report.diagnoses[0].waste.unwrap();
+    assert_eq!((waste.accelerators, waste.accelerator_seconds), (24, 24 * 300));
+    assert_eq!(report.diagnoses[0].finding.message, "master-0 restarted, and worker-0, worker-1 did not");
+}
+
+/// A master that was created 5 minutes ago, while its workers have run for an hour.
+fn recreated() -> Vec<Value> {
+    let status =
+        json!([{"name": "pytorch", "restartCount": 0, "ready": true, "state": {"running": {"startedAt": ago(290)}}}]);
+    job_with(0, json!({"metadata": {"creationTimestamp": ago(300)}, "status": {"containerStatuses": status}}))
+}
+
+#[test]
+fn a_recreated_master_is_recognized_by_its_events_or_the_condition_of_the_job() {
+    check(&recreated(), &[]);
+    let killed = event("Pod", "llama-master-0", "Killing", "Stopping container pytorch", 310);
+    check(&[recreated(), vec![killed]].concat(), &["E MasterRestarted yes"]);
+    let started = event("Pod", "llama-master-0", "Started", "", 290);
+    check(&[recreated(), vec![started]].concat(), &[]);
+    let mut objects = recreated();
+    objects[3]["status"] = json!({"conditions": [{"type": "Restarting", "status": "False"}]});
+    check(&objects, &["E MasterRestarted yes"]);
+}
+
+#[test]
+fn agents_with_a_dynamic_rendezvous_form_a_new_group() {
+    let mut objects = job_with(2, restarted(300, 290));
+    for pod in &mut objects[..3] {
+        *pod = set(pod.clone(), &[("PET_RDZV_BACKEND", "c10d"), ("PET_RDZV_ENDPOINT", "llama-master-0:23456")]);
+    }
+    check(&objects, &[]);
+}
+
+fn failed(code: i64, seconds: i64) -> Value {
+    let state = json!({"terminated": {"exitCode": code, "reason": "Error", "startedAt": ago(3600), "finishedAt": ago(seconds)}});
+    json!({"spec": {"restartPolicy": "Never"}, "status": {"phase": "Failed", "containerStatuses": [{"name": "pytorch", "state": state}]}})
+}
+
+#[rstest]
+#[case::never(never(job_with(1, failed(1, 60)), Some("Never")), &["E RankFailed no"])]
+#[case::exit_code(never(job_with(1, failed(134, 60)), Some("ExitCode")), &["E RankFailed unknown"])]
+#[case::unknown_policy(never(job_with(1, failed(1, 60)), None), &["E RankFailed unknown"])]
+#[case::a_moment_ago(never(job_with(1, failed(1, 59)), Some("Never")), &[])]
+#[case::success(never(job_with(1, failed(0, 600)), Some("Never")), &[])]
+#[case::all(never(job_of(&failed(1, 600)), Some("Never")), &[])]
+fn failures(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[test]
+fn a_failed_rank_that_was_replaced_is_not_reported() {
+    let mut objects = never(job_with(1, failed(1, 600)), Some("ExitCode"));
+    let new = with(
+        super::member(1),
+        json!({"metadata": {"name": "llama-worker-0b", "creationTimestamp": ago(3599)},
+        "status": {"containerStatuses": [{"name": "pytorch", "ready": true, "state": {"running": {"startedAt": ago(3599)}}}]}}),
+    );
+    objects[1] = with(objects[1].clone(), json!({"metadata": {"creationTimestamp": ago(7200)}}));
+    check(&objects.into_iter().chain([new]).collect::<Vec<_>>(), &[]);
+}

@@ -1,0 +1,164 @@
+//! Stores of torchrun's dynamic rendezvous, and its agents.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::super::check;
+use super::super::objects::{START, ago, node, rank_of, with};
+use super::{job_of, job_with, set};
+
+/// Returns the job with a dynamic rendezvous.
+fn dynamic(objects: Vec<Value>, backend: &str, endpoint: &str) -> Vec<Value> {
+    let mut objects = objects;
+    for pod in &mut objects[..3] {
+        *pod = set(pod.clone(), &[("PET_RDZV_BACKEND", backend), ("PET_RDZV_ENDPOINT", endpoint)]);
+    }
+    objects
+}
+
+/// Returns a pod of etcd with its Service. `state` is that of its container.
+fn etcd(image: &str, arguments: &[&str], state: Value, ready: &str, since: i64) -> Vec<Value> {
+    let conditions = json!([{"type": "Ready", "status": ready, "lastTransitionTime": ago(since)}]);
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"namespace": "team-a", "name": "etcd-0", "creationTimestamp": START, "labels": {"app": "etcd"}},
+        "spec": {"nodeName": "node-0", "containers": [{"name": "etcd", "image": image, "args": arguments}]},
+        "status": {"phase": "Running", "conditions": conditions, "containerStatuses": [{"name": "etcd", "ready": ready == "True", "state": state}]}});
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": "team-a", "name": "etcd"},
+        "spec": {"clusterIP": "10.96.0.8", "selector": {"app": "etcd"}, "ports": [{"port": 2379}]}});
+    vec![pod, service]
+}
+
+fn running() -> Value {
+    json!({"running": {"startedAt": START}})
+}
+
+fn with_etcd(image: &str, arguments: &[&str]) -> Vec<Value> {
+    let etcd = etcd(image, arguments, running(), "True", 3600);
+    [dynamic(job_with(0, json!({})), "etcd-v2", "etcd:2379"), etcd].concat()
+}
+
+#[rstest]
+#[case::enabled("quay.io/coreos/etcd:v3.4.23", &["--enable-v2=true"], &[])]
+#[case::enabled_without_value("quay.io/coreos/etcd:v3.5.1", &["--enable-v2"], &[])]
+#[case::disabled("quay.io/coreos/etcd:v3.5.1", &[], &["E EtcdWithoutV2 no"])]
+#[case::disabled_by_flag("quay.io/coreos/etcd:v3.5.1", &["--enable-v2=false"], &["E EtcdWithoutV2 no"])]
+#[case::removed("registry.k8s.io/etcd:3.6.4-0", &["--enable-v2=true"], &["E EtcdWithoutV2 no"])]
+#[case::default("quay.io/coreos/etcd:v3.3.10", &[], &[])]
+#[case::no_version("etcd:latest", &[], &[])]
+#[case::digest("etcd@sha256:0123", &[], &[])]
+#[case::another_program("registry:5000/store:3.6.0", &[], &[])]
+fn versions(#[case] image: &str, #[case] arguments: &[&str], #[case] expected: &[&str]) {
+    check(&with_etcd(image, arguments), expected);
+}
+
+/// etcd is not ready since `lost` seconds, and the agents have run for `age`.
+fn down(lost: i64, age: i64) -> Vec<Value> {
+    let state = json!({"waiting": {"reason": "ContainerCreating"}});
+    let etcd = etcd("quay.io/coreos/etcd:v3.3.10", &[], state, "False", lost);
+    let started = json!({"status": {"containerStatuses": [{"name": "pytorch", "ready": true, "state": {"running": {"startedAt": ago(age)}}}]}});
+    let agents = dynamic(job_of(&started), "etcd", "etcd.team-a.svc:2379");
+    [agents, etcd].concat()
+}
+
+fn never(mut objects: Vec<Value>) -> Vec<Value> {
+    for pod in &mut objects[..3] {
+        pod["spec"]["restartPolicy"] = "Never".into();
+    }
+    objects
+}
+
+#[rstest]
+#[case::before_the_group_formed(down(300, 300), &["E StoreLost yes"])]
+#[case::for_longer_than_the_timeout(down(3000, 600), &["E StoreLost unknown"])]
+#[case::after_the_group_formed(down(60, 3600), &["E StoreLost yes"])]
+#[case::the_agents_should_have_exited(down(120, 3600), &["E StoreLost unknown"])]
+#[case::agents_that_are_not_restarted(never(down(60, 3600)), &["E StoreLost no"])]
+fn etcd_down(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+#[test]
+fn an_etcd_outside_of_the_cluster_is_not_visible() {
+    check(&dynamic(job_with(0, json!({})), "etcd", "etcd.example.com:2379"), &[]);
+}
+
+#[test]
+fn a_missing_service_of_etcd() {
+    check(&dynamic(job_with(0, json!({})), "etcd", "etcd:2379"), &["E StoreLost unknown"]);
+}
+
+fn restarted(lost: i64) -> Value {
+    let ended = json!({"exitCode": 1, "startedAt": ago(3600), "finishedAt": ago(lost)});
+    json!({"status": {"containerStatuses": [{"name": "pytorch", "ready": true, "restartCount": 1,
+        "state": {"running": {"startedAt": ago(lost - 5)}}, "lastState": {"terminated": ended}}]}})
+}
+
+#[rstest]
+#[case::host(job_with(0, restarted(60)), &["E StoreLost yes"])]
+#[case::host_for_long(job_with(0, restarted(120)), &["E StoreLost unknown"])]
+#[case::host_never(never(job_with(0, restarted(60))), &["E StoreLost no"])]
+#[case::another_member(job_with(1, restarted(60)), &[])]
+#[case::all(job_of(&restarted(60)), &[])]
+fn c10d(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&dynamic(objects, "c10d", "llama-master-0:23456"), expected);
+}
+
+/// The agent of worker 0 exited with `code`.
+fn exited(setting: &str, code: i64) -> Vec<Value> {
+    let ended = json!({"exitCode": code, "startedAt": ago(3600), "finishedAt": ago(30)});
+    let status = json!([{"name": "pytorch", "restartCount": 1, "state": {"terminated": ended}}]);
+    let mut objects = job_with(1, json!({"status": {"containerStatuses": status}}));
+    objects[1] = set(objects[1].clone(), &[(setting, "3")]);
+    objects
+}
+
+#[rstest]
+#[case::used_up(exited("PET_MAX_RESTARTS", 1), &["W RestartsUsedUp unknown"])]
+#[case::for_good(never(exited("PET_MAX_RESTARTS", 1)), &["W RestartsUsedUp no"])]
+#[case::killed(exited("PET_MAX_RESTARTS", 137), &[])]
+#[case::not_torchrun(exited("MAX_RESTARTS", 1), &[])]
+fn agents(#[case] objects: Vec<Value>, #[case] expected: &[&str]) {
+    check(&objects, expected);
+}
+
+/// Returns a pod of `job` in the rendezvous `id`.
+fn agent(job: &str, id: Option<&str>, endpoint: &str) -> Vec<Value> {
+    let env =
+        [Some(("PET_RDZV_BACKEND", "etcd")), Some(("PET_RDZV_ENDPOINT", endpoint)), id.map(|id| ("PET_RDZV_ID", id))];
+    let env: Vec<Value> = env.into_iter().flatten().map(|(name, value)| super::variable(name, value)).collect();
+    let pod = |index: usize| {
+        let mut pod = rank_of(job, index);
+        pod["spec"]["containers"][0]["env"] = json!(env);
+        pod
+    };
+    vec![pod(0), pod(1)]
+}
+
+#[rstest]
+#[case::default_id(agent("a", None, "etcd.example.com:1"), agent("b", None, "etcd.example.com:1"), &["E RendezvousShared no"])]
+#[case::same_id(agent("a", Some("x"), "etcd:1"), agent("b", Some("x"), "etcd:1"), &["E RendezvousShared no"])]
+#[case::own_ids(agent("a", Some("x"), "etcd:1"), agent("b", Some("y"), "etcd:1"), &[])]
+#[case::own_stores(agent("a", Some("x"), "etcd-a:1"), agent("b", Some("x"), "etcd-b:1"), &[])]
+#[case::own_ports(agent("a", Some("x"), "etcd:1"), agent("b", Some("x"), "etcd:2"), &[])]
+fn two_jobs(#[case] first: Vec<Value>, #[case] second: Vec<Value>, #[case] expected: &[&str]) {
+    check(&[first, second].concat(), expected);
+}
+
+#[rstest]
+#[case::enough("1:3", "E NodeNotReporting yes")]
+#[case::too_few("3:4", "E NodeNotReporting unknown")]
+#[case::fixed("3", "E NodeNotReporting unknown")]
+fn a_node_is_lost(#[case] nodes: &str, #[case] expected: &str) {
+    let mut objects = job_with(0, json!({}));
+    for pod in &mut objects[..3] {
+        *pod = set(
+            pod.clone(),
+            &[("PET_NNODES", nodes), ("PET_RDZV_BACKEND", "c10d"), ("PET_RDZV_ENDPOINT", "llama-master-0:1")],
+        );
+    }
+    objects.extend([node("node-0"), node("node-2")]);
+    let silent =
+        json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown", "lastTransitionTime": ago(60)}]}});
+    objects.push(with(node("node-1"), silent));
+    check(&objects, &[expected]);
+}
