@@ -10,6 +10,7 @@ mod braces;
 pub mod encoding;
 mod json;
 mod lines;
+mod list;
 mod object;
 mod parse;
 pub(crate) mod placeholder;

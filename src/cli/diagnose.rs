@@ -138,7 +138,7 @@ fn read_dump(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<Document
     let mut snapshot = ClusterSnapshot::default();
     let mut errors = Vec::new();
     let stderr = &mut stderr(ColorChoice::Auto);
-    for document in inputs.documents() {
+    for document in inputs.dumped_objects() {
         match document {
             Ok(document) => {
                 let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);

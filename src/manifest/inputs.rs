@@ -134,6 +134,11 @@ impl Inputs {
         self.documents_containing(&[])
     }
 
+    /// Returns all objects of a dump, in which lists of kubectl may be larger than a document.
+    pub fn dumped_objects(&self) -> impl Iterator<Item = Result<Document, DocumentError>> + '_ {
+        Documents::new(&self.sources, &[], &self.substitutions).splitting_lists()
+    }
+
     /// Returns the objects of documents whose text contains one of `filters`. Other documents are not parsed, which
     /// makes a search of all inputs cheap. The text is compared verbatim, without resolving escapes.
     pub fn documents_containing<'a>(

@@ -1,6 +1,7 @@
 //! Manifests as users write them, well-formed and malformed.
 
 mod duplicates;
+mod lists;
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::symlink;

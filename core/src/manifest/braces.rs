@@ -11,6 +11,11 @@ pub(super) struct BraceScanner {
 }
 
 impl BraceScanner {
+    /// Returns the scanner of an object whose first part has been read.
+    pub(super) fn within_object() -> Self {
+        Self { depth: 1, first: Some(b'"'), ..Self::default() }
+    }
+
     /// Returns true if the object starts like JSON. In a YAML flow mapping, braces can be in single-quoted strings.
     pub(super) fn is_json(self) -> bool {
         matches!(self.first, Some(b'"' | b'}'))

@@ -21,12 +21,27 @@ pub(super) struct ObjectError {
 }
 
 /// `apiVersion` and `kind` that items without their own inherit from a list such as `PodList`.
-type InheritedType<'list> = Option<(&'list str, &'list str)>;
+pub(super) type InheritedType<'list> = Option<(&'list str, &'list str)>;
 
 /// Extracts the objects of `document`, in order. An error names the invalid field.
 pub(super) fn extract_objects(document: Value) -> Vec<Result<Object, ObjectError>> {
     let mut found = Vec::new();
     collect(document, None, None, &mut found);
+    found
+}
+
+/// Extracts the objects of an item of a list. In YAML, its text is a list with one item.
+pub(super) fn extract_item(
+    value: Value,
+    index: usize,
+    inherited: InheritedType<'_>,
+) -> Vec<Result<Object, ObjectError>> {
+    let value = match value {
+        Value::Array(mut items) if items.len() == 1 => items.swap_remove(0),
+        other => other,
+    };
+    let mut found = Vec::new();
+    collect(value, Some(index), inherited, &mut found);
     found
 }
 

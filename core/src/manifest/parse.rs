@@ -8,10 +8,10 @@ use std::sync::Arc;
 use memchr::memchr_iter;
 use serde_json::Value;
 
-use super::object::{ObjectError, extract_objects};
+use super::object::{ObjectError, extract_item, extract_objects};
 use super::placeholder::{advice, placeholders};
 use super::skipped::{is_chart, is_helm_template, is_kustomization, without_object};
-use super::split::RawDocument;
+use super::split::{RawDocument, RawItem};
 use super::{Document, DocumentError, DocumentText, DocumentWarning, SkippedFile, Substitutions, json};
 use crate::yaml::{self, DuplicateKey};
 
@@ -33,11 +33,12 @@ pub(super) fn text<'text>(
     substitutions.apply(text).map_err(|error| yaml::Error { line: 1, message: error.to_string() })
 }
 
-/// Parses the text of a document, which starts on `line`, and extracts its objects.
+/// Parses the text of a document or of an item of a list, which starts on `line`, and extracts its objects.
 pub(super) fn parse_objects(
     source: &Arc<str>,
     document: usize,
     line: u64,
+    item: Option<RawItem<'_>>,
     text: Result<Cow<'_, str>, yaml::Error>,
 ) -> Vec<Result<Document, DocumentError>> {
     let error = |line, message, skipped| {
@@ -62,7 +63,11 @@ pub(super) fn parse_objects(
     let warning = |duplicate: &DuplicateKey| DocumentWarning::from_duplicate(source, document, line, duplicate);
     let mut warnings: Vec<_> = duplicates.iter().map(warning).collect();
     let text = DocumentText::new(text.into_owned(), line);
-    let objects = extract_objects(value).into_iter().map(|object| {
+    let extracted = match item {
+        Some(RawItem { index, inherited }) => extract_item(value, index, inherited),
+        None => extract_objects(value),
+    };
+    let objects = extracted.into_iter().map(|object| {
         let object = object.map_err(|ObjectError { message, is_foreign }| {
             let is_skipped = is_foreign || is_chart(source);
             error(line, message, is_skipped.then(|| without_object(source)))

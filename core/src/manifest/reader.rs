@@ -31,6 +31,8 @@ pub struct Documents<'inputs, S> {
     /// Only documents that contain one of these texts are parsed; all documents if empty.
     filters: Vec<memmem::Finder<'inputs>>,
     substitutions: &'inputs Substitutions,
+    /// True if lists of kubectl are read by item.
+    splits_lists: bool,
     /// False if an empty input still has to be reported.
     has_content: bool,
     error_count: usize,
@@ -59,10 +61,17 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
             withheld: Vec::new(),
             filters,
             substitutions,
+            splits_lists: false,
             has_content,
             error_count: 0,
             warning_count: 0,
         }
+    }
+
+    /// Reads lists of kubectl by item, so that their size is not limited.
+    #[must_use]
+    pub fn splitting_lists(self) -> Self {
+        Self { splits_lists: true, ..self }
     }
 
     /// Reads the next document or opens the next source. Returns false at the end of the input.
@@ -73,7 +82,7 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
                 self.push_error(error);
                 return true;
             }
-            match OpenSource::new(source) {
+            match OpenSource::new(source, self.splits_lists) {
                 Ok(current) => self.current = Some(current),
                 Err(error) => self.push_error(read_error(source.name(), 0, &error)),
             }
@@ -84,7 +93,7 @@ impl<'inputs, S: Source> Documents<'inputs, S> {
                 self.has_content = true;
                 let text = text(&document, self.substitutions);
                 if matches_filters(&self.filters, &text) {
-                    let objects = parse_objects(&current.name, document.document, document.line, text);
+                    let objects = parse_objects(&current.name, document.document, document.line, document.item, text);
                     let (is_optional, withheld) = (&mut current.is_optional, &mut self.withheld);
                     for object in objects {
                         add(object, is_optional, withheld, &mut self.pending);
@@ -172,8 +181,8 @@ impl<S: Source> Iterator for Documents<'_, S> {
 }
 
 impl<'source> OpenSource<'source> {
-    fn new(source: &'source impl Source) -> io::Result<Self> {
-        let mut splitter = Splitter::new(source.open()?);
+    fn new(source: &'source impl Source, splits_lists: bool) -> io::Result<Self> {
+        let mut splitter = Splitter::new(source.open()?).splitting_lists(splits_lists);
         let bom = encoding::bom_length(splitter.head()?)?;
         splitter.skip(bom);
         Ok(Self { name: source.name().clone(), is_optional: source.origin() == Origin::Directory, splitter })

@@ -11,6 +11,7 @@ use memchr::memchr;
 use super::MAX_DOCUMENT;
 use super::braces::BraceScanner;
 use super::encoding::HEAD_LENGTH;
+use super::list::{List, MAX_HEADER, Next, Syntax};
 use super::window::{SEPARATOR, Window};
 
 /// Splits a stream into documents.
@@ -20,6 +21,10 @@ pub(super) struct Splitter<R> {
     document: usize,
     /// True if the window starts after a JSON object, so that the next document needs no separator.
     after_json: bool,
+    /// True if lists of kubectl are split into their items.
+    splits_lists: bool,
+    /// List whose items are being read.
+    list: Option<List>,
 }
 
 /// An unparsed document that is not empty.
@@ -30,6 +35,16 @@ pub(super) struct RawDocument<'buffer> {
     pub(super) line: u64,
     /// Text from the first line that is not a comment.
     pub(super) text: Result<&'buffer [u8], SplitError>,
+    /// Position in the list of which the document is an item.
+    pub(super) item: Option<RawItem<'buffer>>,
+}
+
+/// Position in a list.
+#[derive(Clone, Copy)]
+pub(super) struct RawItem<'buffer> {
+    pub(super) index: usize,
+    /// `apiVersion` and kind of an item without its own.
+    pub(super) inherited: Option<(&'buffer str, &'buffer str)>,
 }
 
 /// Reason why a document has no text.
@@ -41,11 +56,19 @@ pub(super) enum SplitError {
     /// The separator is followed by text.
     #[error("text follows `---` without a space: only a line `---` separates documents")]
     InvalidSeparator,
+    /// A list contains something else than objects.
+    #[error("an item of the list is not an object")]
+    InvalidItem,
 }
 
 impl<R: Read> Splitter<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { window: Window::new(reader), document: 0, after_json: false }
+        Self { window: Window::new(reader), document: 0, after_json: false, splits_lists: false, list: None }
+    }
+
+    /// Splits lists of kubectl into their items.
+    pub(super) fn splitting_lists(self, splits_lists: bool) -> Self {
+        Self { splits_lists, ..self }
     }
 
     /// Returns the first bytes of a stream that has not been consumed.
@@ -66,6 +89,17 @@ impl<R: Read> Splitter<R> {
     /// Returns the next document that is not empty.
     pub(super) fn next(&mut self) -> io::Result<Option<RawDocument<'_>>> {
         loop {
+            if self.list.is_some() {
+                match self.find_item()? {
+                    Some(Ok((start, end))) => return Ok(Some(self.take_item(start, end))),
+                    Some(Err(error)) => {
+                        // The end of the item is not known.
+                        self.list = None;
+                        return self.skip_section(error).map(Some);
+                    }
+                    None => continue,
+                }
+            }
             if self.window.ends_at_separator() && self.window.text().is_empty() {
                 self.window.advance_section();
                 self.after_json = false;
@@ -81,6 +115,7 @@ impl<R: Read> Splitter<R> {
                 has_separator = true;
             }
             match self.skip_blank(has_separator)? {
+                Some(first) if self.splits_lists && self.starts_list(first)? => {}
                 Some(b'{') => return self.json_object().map(Some),
                 Some(_) => return self.section().map(Some),
                 None if self.window.ends_at_separator() => self.document += usize::from(has_separator),
@@ -187,7 +222,75 @@ impl<R: Read> Splitter<R> {
         self.window.consume(end.unwrap_or_default());
         self.after_json = true;
         self.document += 1;
-        Ok(RawDocument { document, line, text: Err(SplitError::TooLarge) })
+        Ok(RawDocument { document, line, text: Err(SplitError::TooLarge), item: None })
+    }
+
+    /// Recognizes a list whose first byte is `first`, and consumes the text before its items.
+    fn starts_list(&mut self, first: u8) -> io::Result<bool> {
+        self.window.peek(MAX_HEADER)?;
+        let text = self.window.text();
+        let found = if first == b'{' { List::json(text) } else { List::yaml(text) };
+        let Some((list, length)) = found else { return Ok(false) };
+        self.window.consume(length);
+        self.list = Some(list);
+        Ok(true)
+    }
+
+    /// Finds the next item of the list. Returns `None` at its end, after consuming the rest of it.
+    fn find_item(&mut self) -> io::Result<Option<Result<(usize, usize), SplitError>>> {
+        loop {
+            let Some(list) = &self.list else { return Ok(None) };
+            let (text, is_complete) = (self.window.text(), self.window.is_complete());
+            match list.next(text, is_complete) {
+                Next::Item { start, end } if end - start <= MAX_DOCUMENT => return Ok(Some(Ok((start, end)))),
+                Next::End(start) => {
+                    let syntax = list.syntax;
+                    self.end_list(syntax, start)?;
+                    return Ok(None);
+                }
+                Next::Incomplete if !is_complete && text.len() <= MAX_DOCUMENT => self.window.fill()?,
+                Next::Item { .. } => return Ok(Some(Err(SplitError::TooLarge))),
+                Next::Incomplete if text.len() > MAX_DOCUMENT => return Ok(Some(Err(SplitError::TooLarge))),
+                Next::Incomplete | Next::Invalid => return Ok(Some(Err(SplitError::InvalidItem))),
+            }
+        }
+    }
+
+    /// Returns the item from `start` to `end`.
+    fn take_item(&mut self, start: usize, end: usize) -> RawDocument<'_> {
+        self.window.consume(start);
+        let (document, line) = (self.document, self.window.line());
+        let text = Ok(self.window.consume(end - start));
+        let item = self.list.as_mut().map(|list| {
+            list.index += 1;
+            let inherited = list.inherited.as_ref().map(|(version, kind)| (version.as_str(), kind.as_str()));
+            RawItem { index: list.index - 1, inherited }
+        });
+        RawDocument { document, line, text, item }
+    }
+
+    /// Consumes the fields after the items, which start at `start`.
+    fn end_list(&mut self, syntax: Syntax, start: usize) -> io::Result<()> {
+        self.list = None;
+        self.document += 1;
+        self.window.consume(start);
+        if syntax == Syntax::Yaml {
+            while self.window.discard()?.is_some() {}
+            return Ok(());
+        }
+        let mut braces = BraceScanner::within_object();
+        let mut scanned = 0;
+        loop {
+            if let Some(length) = braces.find_end(&self.window.text()[scanned..]) {
+                self.window.consume(scanned + length);
+                self.after_json = true;
+                return Ok(());
+            }
+            match self.window.discard()? {
+                Some(retained) => scanned = retained,
+                None => return Ok(()),
+            }
+        }
     }
 
     /// Skips the remaining section, and returns it as an invalid document.
@@ -195,7 +298,7 @@ impl<R: Read> Splitter<R> {
         let (document, line) = (self.document, self.window.line());
         while self.window.discard()?.is_some() {}
         self.document += 1;
-        Ok(RawDocument { document, line, text: Err(error) })
+        Ok(RawDocument { document, line, text: Err(error), item: None })
     }
 
     /// Returns the next `length` bytes as a document: a JSON object, or the remaining section.
@@ -203,6 +306,6 @@ impl<R: Read> Splitter<R> {
         let (document, line) = (self.document, self.window.line());
         self.document += 1;
         self.after_json = is_json;
-        RawDocument { document, line, text: Ok(self.window.consume(length)) }
+        RawDocument { document, line, text: Ok(self.window.consume(length)), item: None }
     }
 }

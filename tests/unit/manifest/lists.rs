@@ -1,0 +1,100 @@
+//! Lists that kubectl and the apiserver write, which a dump reads by item.
+
+use std::path::PathBuf;
+
+use rstest::rstest;
+use trainmesh::manifest::Inputs;
+use trainmesh_core::manifest::MAX_DOCUMENT;
+
+use super::{JSON_POD, POD, summary};
+
+const YAML: &str = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  text: |\n    a\n\n    - b\n- apiVersion: v1\n  kind: Node\nkind: List\nmetadata:\n  resourceVersion: \"\"\n";
+const JSON: &str = r#"{
+    "apiVersion": "v1",
+    "items": [
+        {"apiVersion": "v1", "kind": "Pod", "text": "}]"},
+        {
+            "apiVersion": "v1",
+            "kind": "Node"
+        }
+    ],
+    "kind": "List", "metadata": {"resourceVersion": ""}
+}
+"#;
+const API: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{}},{"metadata":{}}]}"#;
+
+fn open(text: &[u8]) -> Inputs {
+    Inputs::open(&[PathBuf::from("-")], false, text).unwrap()
+}
+
+/// Checks the objects of a dump; each expected line is a prefix of the actual one.
+fn check(text: &str, expected: &[&str]) {
+    let found = summary(open(text.as_bytes()).dumped_objects());
+    let matches =
+        found.len() == expected.len() && found.iter().zip(expected).all(|(line, start)| line.starts_with(start));
+    assert!(matches, "found {found:#?}, expected {expected:#?}");
+}
+
+#[rstest]
+#[case::yaml(YAML, &["0.0@3 Pod", "0.1@9 Node"])]
+#[case::json(JSON, &["0.0@4 Pod", "0.1@5 Node"])]
+#[case::response(API, &["0.0@1 Pod", "0.1@1 Pod"])]
+#[case::empty_json(r#"{"apiVersion": "v1", "items": [], "kind": "List"}"#, &[])]
+#[case::between_documents(&format!("{POD}---\n{YAML}---\n{POD}"), &["0@1 Pod", "1.0@7 Pod", "1.1@13 Node", "2@19 Pod"])]
+#[case::after_each_other(&format!("{JSON}{JSON_POD}\n{JSON}"), &["0.0@4", "0.1@5", "1@12 Pod", "2.0@16", "2.1@17"])]
+#[case::several_yaml(&format!("{YAML}---\n{YAML}"), &["0.0@3", "0.1@9", "1.0@17", "1.1@23"])]
+#[case::indented_items("apiVersion: v1\nitems:\n  - {apiVersion: v1, kind: Pod}\nkind: List\n", &["0.0@1 Pod"])]
+#[case::shared_anchors("apiVersion: v1\nkind: List\nitems:\n- &a {apiVersion: v1, kind: Pod}\n- *a\n", &["0.0@1", "0.1@1"])]
+#[case::items_of_another_field(r#"{"apiVersion": "v1", "kind": "ConfigMap", "data": {"items": [1]}}"#, &["0@1 ConfigMap"])]
+#[case::another_kind(r#"{"apiVersion": "v1", "kind": "ConfigMap", "items": [{}]}"#, &["0@1 ConfigMap"])]
+#[case::invalid_item("apiVersion: v1\nitems:\n- 1\n- apiVersion: v1\n  kind: Pod\nkind: List\n", &["stdin: document 1, line 3: items[0]: expected", "0.1@4 Pod"])]
+#[case::invalid_syntax("apiVersion: v1\nitems:\n- a: [\n- apiVersion: v1\n  kind: Pod\nkind: List\n", &["stdin: document 1, line 3: ", "0.1@4 Pod"])]
+#[case::not_an_object(&format!("{}\n", r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, 1]}"#), &["0.0@1 Pod", "stdin: document 1, line 1: an item of the list is not an object"])]
+#[case::truncated(r#"{"apiVersion": "v1", "items": [{"apiVersion": "v1", "kind": "Pod"}, {"a": "#, &["0.0@1 Pod", "stdin: document 1, line 1: an item"])]
+fn lists_are_read_by_item(#[case] text: &str, #[case] expected: &[&str]) {
+    check(text, expected);
+}
+
+#[rstest]
+#[case::yaml(YAML)]
+#[case::json(JSON)]
+#[case::response(API)]
+fn the_objects_are_those_of_the_document(#[case] text: &str) {
+    let inputs = open(text.as_bytes());
+    let values =
+        |found: Result<trainmesh_core::manifest::Document, _>| found.map(|found| (found.item, found.value)).ok();
+    let by_item: Vec<_> = inputs.dumped_objects().map(values).collect();
+    assert_eq!(by_item, inputs.documents().map(values).collect::<Vec<_>>());
+}
+
+/// Returns the text of a list that is larger than a document.
+fn large(is_json: bool) -> String {
+    let padding = "x".repeat(1 << 20);
+    let count = 2 * MAX_DOCUMENT / padding.len();
+    if is_json {
+        let item = format!(r#"{{"apiVersion": "v1", "kind": "Pod", "padding": "{padding}"}}"#);
+        format!(r#"{{"apiVersion": "v1", "items": [{}], "kind": "List"}}"#, vec![item; count].join(","))
+    } else {
+        let item = format!("- apiVersion: v1\n  kind: Pod\n  padding: {padding}\n");
+        format!("apiVersion: v1\nitems:\n{}kind: List\n", item.repeat(count))
+    }
+}
+
+#[rstest]
+#[case::yaml(false)]
+#[case::json(true)]
+fn a_list_may_be_larger_than_a_document(#[case] is_json: bool) {
+    let text = large(is_json);
+    assert!(text.len() > MAX_DOCUMENT);
+    let inputs = open(text.as_bytes());
+    assert_eq!(inputs.dumped_objects().filter(Result::is_ok).count(), 32);
+    assert!(inputs.documents().any(|found| found.is_err()));
+}
+
+#[rstest]
+#[case::yaml("apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  padding: ", "\nkind: List\n---\n")]
+#[case::json(r#"{"apiVersion": "v1", "items": [{"a": ""#, "\n---\n")]
+fn an_item_is_limited(#[case] start: &str, #[case] end: &str) {
+    let text = format!("{start}{}{end}{POD}", "x".repeat(MAX_DOCUMENT + 1));
+    check(&text, &["stdin: document 1, line ", "1@"]);
+}
