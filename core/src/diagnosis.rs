@@ -8,10 +8,12 @@
 
 mod code;
 mod context;
+mod fabric;
 mod job;
 mod json;
 mod kubernetes;
 mod mesh;
+mod mpi;
 mod page;
 mod recovery;
 mod rendezvous;
@@ -45,6 +47,8 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
         kubernetes::check_job(job, &context, &mut diagnoses);
         mesh::check_job(job, &context, &mut diagnoses);
         rendezvous::check_job(job, &context, &mut diagnoses);
+        mpi::check_job(job, &context, &mut diagnoses);
+        fabric::check_job(job, &context, &mut diagnoses);
     }
     let mut of_cluster = Vec::new();
     kubernetes::check_cluster(&context, &mut of_cluster);

@@ -35,6 +35,11 @@ const SCHEDULING: [SchedulingKind; 6] = [
     ("kueue.x-k8s.io", &["v1beta2", "v1beta1"], "Workload", "workloads", None),
 ];
 
+/// Istio's policies, which a namespace has or inherits from this one.
+const ROOT_NAMESPACE: &str = "istio-system";
+const PEER_AUTHENTICATION: (&str, &[&str], &str, &str) =
+    ("security.istio.io", &["v1", "v1beta1"], "PeerAuthentication", "peerauthentications");
+
 /// Error of reading a snapshot.
 #[derive(Debug, Error)]
 pub enum ReadError {
@@ -78,6 +83,12 @@ pub async fn read_snapshot(
     }
     for (group, versions, kind, plural, complete) in SCHEDULING {
         reader.list_newest(group, versions, kind, plural, complete).await?;
+    }
+    let (group, versions, kind, plural) = PEER_AUTHENTICATION;
+    reader.list_newest(group, versions, kind, plural, None).await?;
+    if namespace.is_some_and(|namespace| namespace != ROOT_NAMESPACE) {
+        reader.namespace = Some(ROOT_NAMESPACE);
+        reader.list_newest(group, versions, kind, plural, None).await?;
     }
     Ok(reader.read)
 }

@@ -3,7 +3,9 @@
 mod bounds;
 mod crash;
 mod events;
+mod fabric;
 mod mesh;
+mod mpi;
 mod nodes;
 mod objects;
 mod pod_groups;

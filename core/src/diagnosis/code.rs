@@ -12,6 +12,10 @@ pub enum Layer {
     Mesh,
     /// The process group: its settings, address and store.
     Rendezvous,
+    /// Launcher and workers of MPI jobs.
+    Mpi,
+    /// Devices and fabric profiles.
+    Fabric,
 }
 
 impl Layer {
@@ -22,6 +26,8 @@ impl Layer {
             Self::Kubernetes => "kubernetes",
             Self::Mesh => "mesh",
             Self::Rendezvous => "rendezvous",
+            Self::Mpi => "mpi",
+            Self::Fabric => "fabric",
         }
     }
 }
@@ -183,6 +189,14 @@ diagnoses! {
     Mesh Warning TrafficCaptured => "the traffic between the ranks of a training job passes through Envoy, behind which NCCL and Gloo may hang",
         evidence "a rank with peers has a proxy, and none of the annotations `traffic.sidecar.istio.io/…`",
         fix "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods", link "trafficcaptured";
+    /// STRICT with headless Services.
+    Mesh Error PlaintextRejected => "ranks connect to each other's pod addresses without TLS, and the mesh rejects plaintext",
+        evidence "as for TrafficCaptured, while the PeerAuthentication of the namespace, or that of istio-system, has mode STRICT, and none of the namespace selects pods",
+        fix "label the namespace or the pod template trainmesh.dev/mesh-traffic=disableCapture, and recreate the pods; or set the mode to PERMISSIVE", link "plaintextrejected";
+    /// On the wrong level.
+    Mesh Warning InjectionKeyOnWorkload => "the workload disables injection by a key on itself, which has no effect: its pods have a proxy",
+        evidence "the label or annotation `sidecar.istio.io/inject: \"false\"` of the workload, whose pods have a proxy",
+        fix "move the label into the pod template (spec.template.metadata.labels)", link "injectionkeyonworkload";
 
     /// Variables and flags.
     Rendezvous Error SettingsDiffer => "the members of a process group have different settings, so they never meet",
@@ -240,6 +254,32 @@ diagnoses! {
     Rendezvous Error RendezvousShared => "jobs have the same rendezvous, so their agents form one group",
         evidence "backend, endpoint and identifier (`PET_RDZV_ID`, by default `none`) of unfinished jobs are the same",
         fix "give each job its own --rdzv-id", link "rendezvousshared";
+
+    /// `launcherCreationPolicy`.
+    Mpi Error LauncherAwaitsGang => "the workers wait for a gang with the launcher, which is created when they run",
+        evidence "`spec.launcherCreationPolicy: WaitForWorkersReady`, no launcher, and the PodGroup of workers without nodes for 5 minutes needs more pods than there are workers",
+        fix "set schedulingPolicy.minAvailable to the number of workers, or launcherCreationPolicy to AtStartup", link "launcherawaitsgang";
+    /// Names of the workers.
+    Mpi Error WorkersUnreachable => "the launcher cannot resolve the names of its workers, so mpirun reaches no sshd",
+        evidence "the launcher has run for 2 minutes or failed, and the headless Service of the job does not exist, or running workers have not been ready for 2 minutes; the API does not show whether sshd listens",
+        fix "remove readiness probes that need the job to run; check the proxy of the workers, and sshd: kubectl logs", link "workersunreachable";
+    /// `cleanPodPolicy`.
+    Mpi Warning WorkersLeft => "the launcher has finished, and the workers run on: sshd does not end by itself",
+        evidence "the condition Succeeded or Failed of the job, or phase Succeeded of the launcher, for 2 minutes, while workers are in phase Running",
+        fix "set runPolicy.cleanPodPolicy to Running, and delete the workers or the job", link "workersleft";
+    /// `slotsPerWorker`.
+    Mpi Warning SlotsExceedAccelerators => "each worker runs more ranks than it has accelerators",
+        evidence "`spec.slotsPerWorker` exceeds the accelerators that a worker requests",
+        fix "set slotsPerWorker to the number of accelerators of a worker", link "slotsexceedaccelerators";
+
+    /// FP028 in a pod that waits.
+    Fabric Error DeviceOnNoNode => "a pod requests a device that no node offers",
+        evidence "a container of a pod without a node requests an extended resource that `status.allocatable` of no node contains; not while the autoscaler adds nodes",
+        fix "check the spelling, and the device plugin on the nodes: kubectl get nodes -o yaml; or remove the request", link "deviceonnonode";
+    /// FP031 in running pods.
+    Fabric Error FabricMixed => "the ranks of a job have different fabric profiles, so NCCL may hang or use TCP",
+        evidence "the annotation `trainmesh.dev/fabric-revision` of unfinished ranks with accelerators differs, or only some have it",
+        fix "recreate all pods of the job", link "fabricmixed";
 }
 
 impl DiagnosisCode {

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::job::{Job, Jobs, ObjectKey};
 use super::snapshot::event::EventRecord;
+use super::snapshot::gang_key::{GangApi, PodGroupRecord};
 use super::snapshot::node::NodeRecord;
 use super::snapshot::pod::PodRecord;
 use super::snapshot::service::ServiceRecord;
@@ -31,12 +32,15 @@ pub(super) struct Context<'a> {
     job_events: HashMap<ObjectKey<'a>, Vec<&'a EventRecord>>,
     nodes: HashMap<&'a str, &'a NodeRecord>,
     services: HashMap<(&'a str, &'a str), &'a ServiceRecord>,
+    pod_groups: HashMap<(GangApi, &'a str, &'a str), &'a PodGroupRecord>,
     pods_by_namespace: HashMap<&'a str, Vec<&'a PodRecord>>,
     pods_by_node: HashMap<&'a str, Vec<&'a PodRecord>>,
     /// Namespaces and names of all pods.
     pod_names: HashSet<(&'a str, &'a str)>,
     /// Workloads of Kueue by their owners.
     queue_workloads: HashMap<ObjectKey<'a>, &'a QueueRecord>,
+    /// Extended resources of all nodes.
+    offered: HashSet<&'a str>,
 }
 
 impl<'a> Context<'a> {
@@ -64,6 +68,8 @@ impl<'a> Context<'a> {
         let nodes = snapshot.nodes.iter().map(|node| (&*node.name, node)).collect();
         let services = snapshot.services.iter();
         let services = services.map(|service| ((&*service.namespace, &*service.name), service)).collect();
+        let pod_groups = snapshot.pod_groups.iter();
+        let pod_groups = pod_groups.map(|group| ((group.api, &*group.namespace, &*group.name), group)).collect();
         let pod_names = snapshot.pods.iter().map(|pod| (&*pod.namespace, &*pod.name)).collect();
         let owned = snapshot.queue_workloads.iter().filter_map(|queue| {
             let owner = queue.owner.as_ref()?;
@@ -77,10 +83,12 @@ impl<'a> Context<'a> {
             job_events,
             nodes,
             services,
+            pod_groups,
             pods_by_namespace,
             pods_by_node,
             pod_names,
             queue_workloads: owned.collect(),
+            offered: snapshot.nodes.iter().flat_map(|node| node.devices.iter().map(|name| &**name)).collect(),
         }
     }
 
@@ -115,6 +123,17 @@ impl<'a> Context<'a> {
     /// Returns a Service.
     pub(super) fn service(&self, namespace: &str, name: &str) -> Option<&'a ServiceRecord> {
         self.services.get(&(namespace, name)).copied()
+    }
+
+    /// Returns a `PodGroup`.
+    pub(super) fn pod_group(&self, api: GangApi, namespace: &str, name: &str) -> Option<&'a PodGroupRecord> {
+        self.pod_groups.get(&(api, namespace, name)).copied()
+    }
+
+    /// Returns true if a node offers `resource`, or the snapshot lacks the nodes.
+    pub(super) fn may_offer(&self, resource: &str) -> bool {
+        let is_complete = self.snapshot.is_complete(ObjectKind::Node, "");
+        !is_complete || self.offered.contains(resource)
     }
 
     /// Returns the pods of a namespace.

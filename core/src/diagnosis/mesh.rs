@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::context::Context;
 use super::job::{Job, is_older, pod_names};
 use super::snapshot::container::{ContainerRecord, TerminationRecord};
+use super::snapshot::peer_authentication::PeerAuthenticationRecord;
 use super::snapshot::pod::PodRecord;
 use super::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 use crate::lifecycle::{Completion, PodPhase, ProxyOverview};
@@ -59,11 +60,11 @@ pub(super) fn check_job(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Di
             diagnosis(DiagnosisCode::ProxyNotReady, job, Recovery::ProxyStarts, &message).with_evidence(evidence),
         );
     }
-    check_spec(job, found);
+    check_spec(job, context, found);
 }
 
 /// Reports problems that the spec shows.
-fn check_spec(job: &Job<'_>, found: &mut Vec<Diagnosis>) {
+fn check_spec(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     // A hold matters only while the main containers start.
     let has_crashed = |pod: &PodRecord| pod.main().any(|container| container.last_termination().is_some());
     let unheld = active(job, |pod| pod.mesh.lacks_hold && has_crashed(pod));
@@ -82,9 +83,27 @@ fn check_spec(job: &Job<'_>, found: &mut Vec<Diagnosis>) {
     if !captured.is_empty() {
         let field = "metadata.annotations[traffic.sidecar.istio.io/includeOutboundIPRanges]";
         let evidence = captured.iter().map(|pod| Evidence::new(pod.title(), field, "not set", pod.created));
-        let message = format!("all traffic of {} passes through Envoy", pod_names(&captured));
+        let policy = PeerAuthenticationRecord::effective(&context.snapshot.peer_authentications, job.namespace);
+        found.push(if let Some(policy) = policy.filter(|policy| policy.is_strict()) {
+            let pods = pod_names(&captured);
+            let message = format!("{} requires mutual TLS, and {pods} connect without it", policy.title());
+            let mode = Evidence::new(policy.title(), "spec.mtls.mode", "STRICT", None);
+            diagnosis(DiagnosisCode::PlaintextRejected, job, Recovery::PlaintextStays, &message)
+                .with_evidence([mode])
+                .with_evidence(evidence)
+        } else {
+            let message = format!("all traffic of {} passes through Envoy", pod_names(&captured));
+            diagnosis(DiagnosisCode::TrafficCaptured, job, Recovery::TrafficStays, &message).with_evidence(evidence)
+        });
+    }
+    let injected = active(job, |pod| pod.proxy != ProxyOverview::Absent);
+    if job.workload.is_some_and(|workload| workload.disables_injection) && !injected.is_empty() {
+        let key = "metadata: sidecar.istio.io/inject";
+        let evidence = Evidence::new(job.workload_name().to_string(), key, "false", None);
+        let message = format!("{} have a proxy, although the {} disables injection", pod_names(&injected), job.kind);
         found.push(
-            diagnosis(DiagnosisCode::TrafficCaptured, job, Recovery::TrafficStays, &message).with_evidence(evidence),
+            diagnosis(DiagnosisCode::InjectionKeyOnWorkload, job, Recovery::InjectionStays, &message)
+                .with_evidence([evidence]),
         );
     }
 }

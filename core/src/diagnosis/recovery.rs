@@ -124,6 +124,10 @@ recoveries! {
     HoldMissing => Unknown, "a pod started without the hold and crashed", "a restart of the container finds the proxy ready";
     /// Annotations are read at creation.
     TrafficStays => No, "the traffic between ranks passes through Envoy", "the capture is set up when the pod starts";
+    /// A policy.
+    PlaintextStays => No, "the mesh rejects the plaintext between ranks", "the policy or the capture of the pods needs a change";
+    /// Read at creation.
+    InjectionStays => No, "pods have a proxy although their workload disables injection", "the injector reads only the pods";
 
     /// `Never`, or an exit code below 128 with `ExitCode`.
     RankStays => No, "a rank failed, and its owner does not replace it", "its peers wait until their time-out, and fail too";
@@ -175,4 +179,17 @@ recoveries! {
     AgentEnded => No, "torchrun exited, and nothing restarts it", "its restart policy or the back-off limit ends it";
     /// One group.
     RendezvousMixed => No, "jobs have the same rendezvous", "their agents join each other's group until one of them uses another identifier";
+
+    /// Circular wait.
+    LauncherDeadlocked => No, "an MPI launcher and the gang of its workers wait for each other", "neither starts without the other";
+    /// `OnFailure` and the limit of the Job.
+    LauncherRetries => Unknown, "an MPI launcher cannot resolve its workers", "the launcher is restarted up to its back-off limit, and succeeds if the workers become ready before";
+    /// sshd.
+    WorkersStay => No, "the launcher of an MPI job has finished, and its workers run", "with cleanPodPolicy None, nobody deletes them";
+    /// Fixed at creation.
+    SlotsFixed => No, "an MPI job has more slots than accelerators", "the hostfile is written when the job is created";
+    /// No device plugin.
+    DeviceAwaited => Unknown, "no node offers a device that a pod requests", "a device plugin or a new node may offer it";
+    /// Written at creation.
+    FabricStays => No, "the ranks of a job have different fabric profiles", "a profile is applied when a pod is created";
 }

@@ -1,8 +1,8 @@
 //! Checks of the process group of a PyTorch job: its settings, the address of its master or store, and members that
 //! restarted alone.
 //!
-//! Two kinds of groups fail differently. The members of a static group connect once to the store in rank 0: whoever
-//! restarts is alone until its peers restart too. The agents of torchrun with a dynamic rendezvous (c10d, etcd) form a new
+//! Two kinds of groups fail differently. The members of a static group connect once to the store in rank 0: a member
+//! that restarts is alone until its peers restart too. The agents of torchrun with a dynamic rendezvous (c10d, etcd) form a new
 //! group when a member leaves or joins, as long as their store exists.
 
 mod address;

@@ -1,10 +1,10 @@
-//! What happens to the pods of a job whose main containers fail: the restart policy of the pod, of its role and of its owner.
+//! Restarts of the pods of a job whose main containers fail: by the policy of the pod, of its role and of its owner.
 
 use super::job::Job;
 use super::snapshot::pod::PodRecord;
 use crate::pod::RestartPolicy;
 
-/// What happens to pods whose main containers fail.
+/// Consequence for pods whose main containers fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replacement {
     /// The kubelet restarts the containers, or the owner replaces the pods.

@@ -5,12 +5,14 @@
 
 pub(super) mod condition;
 pub(super) mod container;
+mod device;
 mod etcd;
 pub(super) mod event;
 pub(super) mod gang_key;
 pub(super) mod labels;
 pub(super) mod mesh;
 pub(super) mod node;
+pub(super) mod peer_authentication;
 mod pinned;
 pub(super) mod pod;
 pub(super) mod read;
@@ -31,6 +33,7 @@ use condition::ConditionRecord;
 use event::EventRecord;
 use gang_key::{GangApi, PodGroupRecord};
 use node::NodeRecord;
+use peer_authentication::PeerAuthenticationRecord;
 use pod::PodRecord;
 use read::{name, truncate};
 use service::ServiceRecord;
@@ -47,6 +50,7 @@ pub struct ClusterSnapshot {
     pub(super) events: Vec<EventRecord>,
     pub(super) nodes: Vec<NodeRecord>,
     pub(super) services: Vec<ServiceRecord>,
+    pub(super) peer_authentications: Vec<PeerAuthenticationRecord>,
     pub(super) pod_groups: Vec<PodGroupRecord>,
     pub(super) queue_workloads: Vec<QueueRecord>,
     /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
@@ -103,6 +107,7 @@ impl ClusterSnapshot {
             events: Vec::new(),
             nodes: Vec::new(),
             services: Vec::new(),
+            peer_authentications: Vec::new(),
             pod_groups: Vec::new(),
             queue_workloads: Vec::new(),
             listed: BTreeSet::new(),
@@ -140,6 +145,10 @@ impl ClusterSnapshot {
             ("", "Service") => {
                 self.services.push(ServiceRecord::read(object, namespace));
                 Some(ObjectKind::Service)
+            }
+            ("security.istio.io", "PeerAuthentication") => {
+                self.peer_authentications.push(PeerAuthenticationRecord::read(object, namespace));
+                None
             }
             (group, "PodGroup") => {
                 let Some(api) = GangApi::of_group(group) else { return Ok(false) };

@@ -102,3 +102,36 @@ fn captured(nodes: &str) -> Value {
 fn captured_traffic(#[case] pod: Value, #[case] expected: &[&str]) {
     check(&[pod], expected);
 }
+
+/// Returns a policy of `namespace`.
+fn policy(namespace: &str, mode: &str, selector: Value) -> Value {
+    json!({"apiVersion": "security.istio.io/v1", "kind": "PeerAuthentication", "metadata": {"namespace": namespace, "name": "default"},
+        "spec": {"mtls": {"mode": mode}, "selector": selector}})
+}
+
+#[rstest]
+#[case::namespace(vec![policy("team-a", "STRICT", json!(null))], &["E PlaintextRejected no"])]
+#[case::mesh(vec![policy("istio-system", "STRICT", json!(null))], &["E PlaintextRejected no"])]
+#[case::namespace_replaces_mesh(vec![policy("istio-system", "STRICT", json!(null)), policy("team-a", "PERMISSIVE", json!(null))], &["W TrafficCaptured no"])]
+#[case::unset_inherits(vec![policy("istio-system", "STRICT", json!(null)), policy("team-a", "UNSET", json!(null))], &["E PlaintextRejected no"])]
+#[case::another_namespace(vec![policy("team-b", "STRICT", json!(null))], &["W TrafficCaptured no"])]
+#[case::some_pods(vec![policy("team-a", "STRICT", json!({"matchLabels": {"app": "x"}}))], &["W TrafficCaptured no"])]
+fn mutual_tls(#[case] policies: Vec<Value>, #[case] expected: &[&str]) {
+    check(&[vec![captured("2")], policies].concat(), expected);
+}
+
+/// Returns the job with a key on itself.
+fn workload(patch: Value) -> Value {
+    with(super::objects::pytorchjob(1), patch)
+}
+
+#[rstest]
+#[case::label(workload(json!({"metadata": {"labels": {"sidecar.istio.io/inject": "false"}}})), &["W InjectionKeyOnWorkload no"])]
+#[case::annotation(workload(json!({"metadata": {"annotations": {"sidecar.istio.io/inject": "false"}}})), &["W InjectionKeyOnWorkload no"])]
+#[case::enabled(workload(json!({"metadata": {"labels": {"sidecar.istio.io/inject": "true"}}})), &[])]
+#[case::none(workload(json!({})), &[])]
+fn keys_of_the_workload(#[case] object: Value, #[case] expected: &[&str]) {
+    let proxied = injected([running(true, 600), running(true, 600)]);
+    check(&[proxied, object.clone()], expected);
+    check(&[rank(1), object], &[]);
+}

@@ -1,6 +1,6 @@
 //! `PodGroups` that are missing, too large, shared, stale or orphaned.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 
@@ -23,8 +23,6 @@ type Members<'a> = BTreeMap<GroupKey<'a>, Vec<(&'a Job<'a>, &'a PodRecord, &'a G
 
 /// Reports problems of `PodGroups`.
 pub(super) fn check<'a>(context: &'a Context<'a>, found: &mut Vec<Diagnosis>) {
-    let groups: HashMap<GroupKey<'_>, &PodGroupRecord> =
-        context.snapshot.pod_groups.iter().map(|group| ((group.api, &*group.namespace, &*group.name), group)).collect();
     let mut members: Members<'_> = BTreeMap::new();
     for job in context.jobs.iter() {
         for pod in job.active() {
@@ -34,7 +32,7 @@ pub(super) fn check<'a>(context: &'a Context<'a>, found: &mut Vec<Diagnosis>) {
         }
     }
     for (key, members) in &members {
-        match groups.get(key) {
+        match context.pod_group(key.0, key.1, key.2) {
             None => found.extend(missing(*key, members, context)),
             Some(group) => found.extend(too_large(group, members, context)),
         }

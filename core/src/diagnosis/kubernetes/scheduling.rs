@@ -36,9 +36,38 @@ pub(super) fn check(job: &Job<'_>, context: &Context<'_>, found: &mut Vec<Diagno
                 .with_evidence(evidence)
                 .with_waste(job.waste(&pinned, None, context.now)),
         );
-    } else if !unscheduled.is_empty() && is_stalled(&unscheduled, context) {
-        found.extend(report(job, context, &unscheduled));
+        return;
     }
+    let is_stalled = !unscheduled.is_empty() && is_stalled(&unscheduled, context);
+    let without_device = unscheduled.iter().copied().find_map(|pod| Some((pod, missing_device(pod, context)?)));
+    match without_device {
+        Some((_, device)) if is_stalled => found.push(no_device(job, context, &unscheduled, device)),
+        None if is_stalled => found.extend(report(job, context, &unscheduled)),
+        _ => {}
+    }
+}
+
+/// Returns a device that a pod requests and no node offers.
+fn missing_device<'a>(pod: &'a PodRecord, context: &Context<'_>) -> Option<&'a str> {
+    let message = pod.condition("PodScheduled").and_then(|condition| condition.message.as_deref());
+    // A resource that stands for a device class is in no node, and the scheduler does not miss it.
+    let is_missed = |device: &str| message.is_none_or(|message| message.contains(device));
+    pod.devices.iter().map(|device| &**device).find(|device| !context.may_offer(device) && is_missed(device))
+}
+
+fn no_device(job: &Job<'_>, context: &Context<'_>, unscheduled: &[&PodRecord], device: &str) -> Diagnosis {
+    let requests = |pod: &&&PodRecord| pod.devices.iter().any(|requested| **requested == *device);
+    let pods: Vec<&PodRecord> = unscheduled.iter().filter(requests).copied().collect();
+    let verb = if pods.len() == 1 { "requests" } else { "request" };
+    let message = format!("{} {verb} {device}, which no node offers{}", pod_names(&pods), job.waiting_peers(&pods));
+    let evidence = pods.iter().map(|pod| {
+        let condition = pod.condition("PodScheduled");
+        let value = condition.map_or_else(|| device.to_owned(), ConditionRecord::summary);
+        Evidence::new(pod.title(), "status.conditions[PodScheduled]", &value, waiting_since(pod))
+    });
+    Diagnosis::new(DiagnosisCode::DeviceOnNoNode, job.workload_name(), Recovery::DeviceAwaited, &message)
+        .with_evidence(evidence)
+        .with_waste(job.waste(&pods, None, context.now))
 }
 
 /// Returns the pods of a job that wait for a node.

@@ -1,4 +1,4 @@
-//! What the address of a process group stands for, as cluster DNS resolves it.
+//! Resolves the address of a process group, as cluster DNS does.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use crate::diagnosis::snapshot::ObjectKind;
 use crate::diagnosis::snapshot::pod::PodRecord;
 use crate::diagnosis::snapshot::service::ServiceRecord;
 
-/// What an address stands for.
+/// Meaning of an address.
 #[derive(Debug)]
 pub(super) enum Resolution<'a> {
     /// The pod itself.

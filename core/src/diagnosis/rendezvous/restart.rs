@@ -12,8 +12,8 @@ use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
 
 /// Default time after which NCCL's watchdog aborts a collective operation. That of Gloo is 30 minutes.
 const COLLECTIVE_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
-/// Shortest run of a container in which a group forms: imports and the first connection. Whoever restarts before that
-/// still finds its peers in their connection retries.
+/// Shortest run of a container in which a group forms: imports and the first connection. A member that restarts
+/// before that still finds its peers in their connection retries.
 const MIN_RUN: SignedDuration = SignedDuration::from_secs(30);
 /// Time within which peers notice a closed connection, if they notice it at all.
 const GRACE: SignedDuration = SignedDuration::from_mins(1);

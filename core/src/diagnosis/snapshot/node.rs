@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::condition::{self, ConditionRecord, conditions};
-use super::read::{items, name};
+use super::device::is_extended;
+use super::read::{items, name, truncate};
 use crate::pod::is_accelerator;
 use crate::quantity::whole_units;
 
@@ -23,6 +24,8 @@ pub(in crate::diagnosis) struct NodeRecord {
     pub(in crate::diagnosis) taints: Vec<(Box<str>, Option<Box<str>>)>,
     /// True if the node is cordoned.
     pub(in crate::diagnosis) unschedulable: bool,
+    /// Names of the extended resources that the node offers.
+    pub(in crate::diagnosis) devices: Vec<Box<str>>,
     /// Number of accelerators by resource.
     pub(in crate::diagnosis) accelerators: BTreeMap<Box<str>, u64>,
 }
@@ -31,6 +34,8 @@ impl NodeRecord {
     pub(super) fn read(raw: &Value) -> Self {
         let taint = |taint: &Value| Some((name(taint, "/key")?, name(taint, "/value")));
         let allocatable = raw.pointer("/status/allocatable").and_then(Value::as_object).into_iter().flatten();
+        let devices = allocatable.clone().take(MAX_RESOURCES).filter(|(name, _)| is_extended(name));
+        let devices = devices.filter(|(_, count)| whole_units(count) != Some(0)).map(|(name, _)| truncate(name, 316));
         let accelerators = allocatable
             .take(MAX_RESOURCES)
             .filter(|(resource, _)| is_accelerator(resource))
@@ -40,6 +45,7 @@ impl NodeRecord {
             conditions: conditions(raw),
             taints: items(raw, "/spec/taints", MAX_TAINTS).filter_map(taint).collect(),
             unschedulable: raw.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true),
+            devices: devices.collect(),
             accelerators: accelerators.collect(),
         }
     }

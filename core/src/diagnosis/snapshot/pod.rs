@@ -8,9 +8,10 @@ use super::container::{ContainerRecord, StateRecord};
 use super::gang_key::GangKey;
 use super::labels::Labels;
 use super::mesh::MeshRecord;
-use super::read::{items, name, text, time};
+use super::read::{items, name, text, time, truncate};
 use super::reference::{Reference, controller};
 use crate::config::Termination;
+use crate::keys;
 use crate::lifecycle::{Completion, PodFacts, PodOverview, PodPhase, ProxyOverview, SidecarCatalog};
 use crate::pod::{ContainerKind, Pod};
 use crate::workload::{self, PodIdentity};
@@ -39,6 +40,10 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) identity: Option<IdentityRecord>,
     pub(in crate::diagnosis) owner: Option<Reference>,
     pub(in crate::diagnosis) labels: Labels,
+    /// Names of the extended resources that it requests.
+    pub(in crate::diagnosis) devices: Vec<Box<str>>,
+    /// Revision of the fabric profile that trainmesh applied.
+    pub(in crate::diagnosis) fabric_revision: Option<Box<str>>,
     /// Name and domain of its DNS record in a headless Service.
     pub(in crate::diagnosis) hostname: Option<Box<str>>,
     pub(in crate::diagnosis) subdomain: Option<Box<str>>,
@@ -101,6 +106,8 @@ impl PodRecord {
             identity: workload::identify(pod).map(IdentityRecord::new),
             owner: controller(raw),
             labels: Labels::read(pod),
+            devices: super::device::requested_devices(pod),
+            fabric_revision: pod.annotation(keys::FABRIC_REVISION).map(|text| truncate(text, 64)),
             hostname: name(raw, "/spec/hostname"),
             subdomain: name(raw, "/spec/subdomain"),
             ip: name(raw, "/status/podIP"),
@@ -187,7 +194,7 @@ impl PodRecord {
 impl IdentityRecord {
     fn new(identity: PodIdentity<'_>) -> Self {
         let PodIdentity { kind, workload, role, index, training } = identity;
-        let bounded = |text: &str| super::read::truncate(text, 253);
+        let bounded = |text: &str| truncate(text, 253);
         Self {
             kind: kind.kind,
             workload: bounded(workload),

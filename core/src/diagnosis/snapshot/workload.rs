@@ -15,6 +15,11 @@ const SUSPEND: [(&str, &str); 2] =
     [("/spec/suspend", "spec.suspend"), ("/spec/runPolicy/suspend", "spec.runPolicy.suspend")];
 /// Fields with the limit of restarts.
 const BACKOFF_LIMITS: [&str; 2] = ["/spec/runPolicy/backoffLimit", "/spec/backoffLimit"];
+/// Label and annotation that disable injection, if they are those of a pod.
+const INJECT: [&str; 2] =
+    ["/metadata/labels/sidecar.istio.io~1inject", "/metadata/annotations/sidecar.istio.io~1inject"];
+/// Field with the time at which the launcher of an MPI job is created.
+const LAUNCHER_POLICY: &str = "/spec/launcherCreationPolicy";
 /// Maximum number of roles of a job.
 const MAX_ROLES: usize = 16;
 
@@ -32,6 +37,12 @@ pub(in crate::diagnosis) struct WorkloadRecord {
     pub(in crate::diagnosis) backoff_limit: Option<u64>,
     /// Roles, in lower case, whose pods the operator replaces if their exit code is at least 128.
     pub(in crate::diagnosis) exit_code_roles: Vec<Box<str>>,
+    /// True if it has a label or annotation that disables injection, which has an effect only on pods.
+    pub(in crate::diagnosis) disables_injection: bool,
+    /// Number of ranks of each worker of an MPI job.
+    pub(in crate::diagnosis) slots: Option<u64>,
+    /// True if the launcher of an MPI job is created when its workers are ready.
+    pub(in crate::diagnosis) launcher_waits: bool,
     /// Field that suspends the workload.
     pub(in crate::diagnosis) suspended: Option<&'static str>,
     /// Queue of Kueue.
@@ -67,6 +78,11 @@ impl WorkloadRecord {
             pods: pods.filter(|pods| *pods > 0),
             backoff_limit: BACKOFF_LIMITS.iter().find_map(|pointer| raw.pointer(pointer)?.as_u64()),
             exit_code_roles: exit_code_roles(raw),
+            disables_injection: INJECT
+                .iter()
+                .any(|pointer| raw.pointer(pointer).and_then(Value::as_str) == Some("false")),
+            slots: raw.pointer("/spec/slotsPerWorker").and_then(Value::as_u64),
+            launcher_waits: raw.pointer(LAUNCHER_POLICY).and_then(Value::as_str) == Some("WaitForWorkersReady"),
             suspended: SUSPEND.iter().find(|(pointer, _)| is_true(pointer)).map(|(_, field)| *field),
             queue: raw.pointer(QUEUE).and_then(super::read::as_name),
             conditions: conditions(raw),
