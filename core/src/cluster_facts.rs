@@ -14,7 +14,7 @@ pub use referenced::ReferencedObjects;
 pub use view::{ClusterView, NodeShape, Nodes, Quota};
 
 use crate::dra::ClaimFacts;
-use crate::gang::GangId;
+use crate::gang::{GangId, GangView};
 use crate::gang::pins::Pins;
 use crate::keys;
 use crate::quantity::whole_units;
@@ -62,6 +62,7 @@ impl ClusterFacts {
             config_maps: existing(self.config_maps.as_deref(), namespace),
             claims: self.claims.view(namespace),
             pin: gang.and_then(|gang| self.pins.find(gang)),
+            gang: GangView::default(),
         }
     }
 }

@@ -6,12 +6,13 @@
 //!
 //! Reading and watching files is left to the binary.
 
-mod choice;
+pub(crate) mod choice;
 mod cidr;
 mod document;
 mod duration;
 mod fabric;
 mod fields;
+mod gang;
 mod lint;
 mod mesh;
 mod names;
@@ -33,6 +34,7 @@ use serde_json::json;
 
 pub use duration::ConfigDuration;
 pub use fabric::{DefaultProfile, Fabric, PodSecurityDefault};
+pub use gang::Gang;
 pub use lint::{CheckId, LintSettings};
 pub use mesh::{Mesh, NativeSidecar, Traffic};
 pub use names::{ContainerName, LabelSelector};
@@ -65,6 +67,8 @@ section! {
         pub termination: Termination,
         /// NCCL transport and RDMA devices.
         pub fabric: Fabric,
+        /// Scheduling of all pods of a job together.
+        pub gang: Gang,
     }
 }
 

@@ -1,15 +1,27 @@
 //! Gangs: pods of one job that start together, communicate with each other, and need the same fabric settings.
 //!
 //! Each workload kind declares how its pods form gangs ([`workload::GangTraits`](crate::workload::GangTraits)). This
-//! module identifies the gang of a pod ([`GangId`]), pins the profile revision of each gang ([`pins`]), and finds pods
-//! that deviate from their gang ([`deviation`]).
+//! module identifies the gang of a pod ([`GangId`]), reads name, size and roles from the workload's object
+//! ([`GangWorkload`]), pins the profile revision of each gang ([`pins`]), and finds pods that deviate from their gang
+//! ([`deviation`]).
 //!
 //! Pure: no I/O, clock or client.
 
 mod assignment;
 pub mod deviation;
+pub mod facts;
 mod id;
+pub mod key;
+mod mode;
 pub mod pins;
+mod requests;
+mod workload;
 
 pub use assignment::{AssignedPod, Assignment};
+pub use facts::{GangFacts, GangView, WorkloadLookup};
 pub use id::GangId;
+pub use mode::GangMode;
+pub use requests::Requests;
+pub use workload::{
+    Gang, GangOwner, GangPosition, GangWorkload, UnknownGang, WorkloadKey, WorkloadState, gang_member,
+};

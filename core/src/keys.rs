@@ -21,6 +21,8 @@ pub const SETTLE: &str = "trainmesh.dev/settle";
 pub const FABRIC: &str = "trainmesh.dev/fabric";
 /// Value of [`FABRIC`] that selects no profile.
 pub const NO_FABRIC: &str = "none";
+/// Namespace or pod label that selects how the pods of a job are scheduled together.
+pub const GANG: &str = "trainmesh.dev/gang";
 /// Pod annotation, written by trainmesh, with the revision of the applied profile.
 pub const FABRIC_REVISION: &str = "trainmesh.dev/fabric-revision";
 /// Pod annotation, written by trainmesh, with the NCCL configuration file. The kubelet mounts it by the downward API.

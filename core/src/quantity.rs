@@ -29,6 +29,15 @@ pub fn whole_units(quantity: &Value) -> Option<u64> {
     format!("{:.0}", units(quantity)?.ceil()).parse().ok()
 }
 
+/// Returns the quantity in thousandths, rounded up as Go's `Quantity.MilliValue` does; `None` if the value is not a
+/// quantity, or negative.
+#[must_use]
+pub fn milli_units(quantity: &Value) -> Option<u64> {
+    // Thousandths have no exact double: the product is rounded before it is rounded up.
+    let milli = (units(quantity)? * 1e6).round() / 1e3;
+    format!("{:.0}", milli.ceil()).parse().ok()
+}
+
 /// Returns true if the quantity is a whole number of units; `None` if it is not a quantity.
 #[must_use]
 pub fn is_whole(quantity: &Value) -> Option<bool> {
@@ -94,6 +103,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[rstest]
+    #[case::whole(json!(2), Some(2000))]
+    #[case::thousandths(json!("1001m"), Some(1001))]
+    #[case::fraction(json!("0.29"), Some(290))]
+    #[case::rounded_up(json!("1u"), Some(1))]
+    #[case::negative(json!("-1"), None)]
+    #[case::text(json!("many"), None)]
+    fn thousandths(#[case] quantity: Value, #[case] expected: Option<u64>) {
+        assert_eq!(milli_units(&quantity), expected);
+    }
 
     #[rstest]
     #[case::number(json!(8), Some(8))]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dra::ClaimView;
+use crate::gang::GangView;
 use crate::gang::pins::Pin;
 
 /// Known facts of the cluster that apply to one pod.
@@ -20,6 +21,8 @@ pub struct ClusterView<'a> {
     pub claims: ClaimView<'a>,
     /// Profile revision of the pod's job; `None` if no running pod of the job has one.
     pub pin: Option<Pin<'a>>,
+    /// Gang schedulers, their objects, and the pod's workload.
+    pub gang: GangView<'a>,
 }
 
 /// Distinct shapes of the cluster's nodes.

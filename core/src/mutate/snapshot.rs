@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::cluster_facts::ClusterView;
 use crate::config::Configuration;
+use crate::gang::GangMode;
 use crate::keys;
 use crate::pod::Pod;
 use crate::scope::Mode;
@@ -40,7 +41,42 @@ pub enum ProfileChoice<'a> {
     Profile(&'a str),
 }
 
+/// Gang mode that the pod, its namespace or the configuration selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GangChoice<'a> {
+    /// No label is set, and the configuration has no default.
+    Unset,
+    /// The label is set to `none`.
+    OptedOut,
+    /// A mode is selected.
+    Mode(GangMode),
+    /// The label has an unknown value.
+    Unknown(&'a str),
+}
+
+impl<'a> GangChoice<'a> {
+    /// Returns the mode selected by the label of `pod`, else by that of its namespace, else by `config`.
+    #[must_use]
+    pub fn new(pod: Pod<'a>, namespace_labels: &'a BTreeMap<String, String>, config: &Configuration) -> Self {
+        let namespace = namespace_labels.get(keys::GANG).map(String::as_str);
+        let label = pod.label(keys::GANG).or(namespace);
+        match label.map(|name| (name, GangMode::parse(name))) {
+            Some((_, Some(GangMode::None))) => Self::OptedOut,
+            Some((_, Some(mode))) => Self::Mode(mode),
+            Some((name, None)) => Self::Unknown(name),
+            None if config.gang.default == GangMode::None => Self::Unset,
+            None => Self::Mode(config.gang.default),
+        }
+    }
+}
+
 impl<'a> Snapshot<'a> {
+    /// Returns the gang mode of `pod`.
+    #[must_use]
+    pub fn gang_mode(&self, pod: Pod<'a>) -> GangChoice<'a> {
+        GangChoice::new(pod, self.namespace_labels, self.config)
+    }
+
     /// Returns the fabric profile selected by the label of `pod`, else by the namespace's, else by the configuration.
     #[must_use]
     pub fn fabric_profile(&self, pod: Pod<'a>) -> ProfileChoice<'a> {

@@ -3,7 +3,11 @@
 
 use std::borrow::Cow;
 
-use super::{MemberPort, PodIdentity};
+mod shape;
+
+pub use shape::{GangRole, GangShape, PLACEMENT_FIELDS, placement};
+
+use super::{Manifest, MemberPort, PodIdentity, RenderError, WorkloadKind};
 use crate::pod::{Container, ContainerKind, Pod};
 
 /// Maximum length in bytes of a cluster specification that is parsed, because the parsed value takes several times as
@@ -24,6 +28,14 @@ pub struct GangTraits {
     pub auxiliary_roles: &'static [&'static str],
     /// Roles, as in the operator's labels, whose ranks run in sshd sessions.
     pub ssh_roles: &'static [&'static str],
+    /// Kind of the object that contains the sizes, if it is not this one but created by it.
+    pub object: Option<&'static WorkloadKind>,
+    /// Reads roles and sizes from an object of this kind; `None` if they are not known.
+    pub shape: Option<fn(&Manifest<'_>) -> Result<GangShape, RenderError>>,
+    /// Returns the UID of the object from a label of a pod that it does not control directly.
+    pub uid: for<'a> fn(Pod<'a>) -> Option<&'a str>,
+    /// Returns the restart attempt and the group of a pod; `None` if they are unknown.
+    pub position: fn(Pod<'_>) -> Option<(u64, u64)>,
 }
 
 /// Source of the number of pods in a gang.
@@ -56,8 +68,17 @@ fn runs_sshd(container: Container<'_>) -> bool {
 
 impl GangTraits {
     /// Properties of pods that are not part of a gang.
-    pub const NONE: Self =
-        Self { id: |_, _| None, size_sources: &[], member_ports: &[], auxiliary_roles: &[], ssh_roles: &[] };
+    pub const NONE: Self = Self {
+        id: |_, _| None,
+        size_sources: &[],
+        member_ports: &[],
+        auxiliary_roles: &[],
+        ssh_roles: &[],
+        object: None,
+        shape: None,
+        uid: |_| None,
+        position: |_| Some((0, 0)),
+    };
     /// Properties of pods that have the same controlling owner.
     pub const BY_OWNER: Self = Self { id: |pod, _| owner_uid(pod), ..Self::NONE };
     /// Properties of pods that share the name of their workload, but not their owner.

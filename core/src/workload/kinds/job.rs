@@ -9,7 +9,9 @@ use crate::pod::Pod;
 use crate::workload::gang::owner_uid;
 use crate::workload::identity::{controller_name, numeric_label};
 use crate::workload::template::{Draft, Field, Owner, all_containers, ensure_env, env_from_field, truncate};
-use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
+use crate::workload::{
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SOLE_ROLE, WorkloadKind,
+};
 
 /// A Job: pods that run to completion.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -20,7 +22,11 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify,
-    gang: GangTraits { id: |pod, member| owner_uid(pod).filter(|_| member.training), ..GangTraits::NONE },
+    gang: GangTraits {
+        id: |pod, member| owner_uid(pod).filter(|_| member.training),
+        shape: Some(gang_shape),
+        ..GangTraits::NONE
+    },
 };
 
 /// Label and annotation that contain the completion index of a pod.
@@ -62,6 +68,15 @@ fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let index = numeric_label(pod, COMPLETION_INDEX);
     // Only the pods of an Indexed Job can address each other; without an index, a Job is a queue of independent pods.
     Some(PodIdentity { kind: &KIND, workload: job, role: None, index, training: index.is_some() })
+}
+
+/// Reads the gang of an Indexed Job: the pods that run at the same time.
+fn gang_shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
+    let spec = Field::root(manifest.raw).get("spec");
+    let pods = Settings::read(&spec, CompletionMode::NonIndexed)?.concurrent_pods(&spec)?;
+    let mut shape = GangShape::new(vec![GangRole::new(SOLE_ROLE, pods, &spec.get("template"))]);
+    shape.suspended = spec.get("suspend").is_true()?;
+    Ok(shape)
 }
 
 /// Returns the Job `name` that another workload creates.

@@ -15,7 +15,9 @@ use crate::pod::Pod;
 use crate::workload::gang::owner_uid;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, all_containers, append, has_entry, name_hash, object_mut};
-use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
+use crate::workload::{
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind,
+};
 
 /// A JobSet: replicated Jobs, each of which is a role.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -43,6 +45,9 @@ const GLOBAL_REPLICAS: &str = "jobset.sigs.k8s.io/global-replicas";
 pub(super) const GANG: GangTraits = GangTraits {
     id: |pod, _| pod.label(UID).map(Cow::Borrowed).or_else(|| owner_uid(pod)),
     size_sources: &[SizeSource::Metadata(GLOBAL_REPLICAS)],
+    shape: Some(|manifest| gang_shape(&Field::root(manifest.raw))),
+    uid: |pod| pod.label(UID),
+    position: |pod| Some((numeric_label(pod, RESTART_ATTEMPT).unwrap_or(0), 0)),
     ..GangTraits::NONE
 };
 
@@ -52,6 +57,8 @@ const EXCLUSIVE_TOPOLOGY: &str = "alpha.jobset.sigs.k8s.io/exclusive-topology";
 /// Annotation that selects exclusive placement by node labels instead of affinity; its value is ignored.
 const NODE_SELECTOR_STRATEGY: &str = "alpha.jobset.sigs.k8s.io/node-selector";
 const DEFAULT_GROUP: &str = "default";
+/// Label and annotation that contain the number of times that all Jobs of the JobSet were recreated.
+const RESTART_ATTEMPT: &str = "jobset.sigs.k8s.io/restart-attempt";
 
 /// One entry of `spec.replicatedJobs`.
 struct ReplicatedJob<'a> {
@@ -83,6 +90,35 @@ fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     let index =
         (pod.label(REPLICATED_JOB_REPLICAS) == Some("1")).then(|| numeric_label(pod, job::COMPLETION_INDEX)).flatten();
     Some(PodIdentity { kind: &KIND, workload: job, role: pod.label(ROLE), index, training: true })
+}
+
+/// Reads the gangs of the JobSet `job_set`. Replicated Jobs with the same dependencies start together; those that start in
+/// order are a gang each.
+pub(super) fn gang_shape(job_set: &Field<'_>) -> Result<GangShape, RenderError> {
+    let spec = job_set.get("spec");
+    // JobSet's webhook rejects the other pods of a Job until its first pod has a node.
+    let follows_leader = |annotations: &Field<'_>| {
+        annotations.get(EXCLUSIVE_TOPOLOGY).is_present() && !annotations.get(NODE_SELECTOR_STRATEGY).is_present()
+    };
+    let in_order = spec.get("startupPolicy").get("startupPolicyOrder").text()? == Some("InOrder");
+    let items = spec.get("replicatedJobs").required_items()?;
+    let jobs: Vec<ReplicatedJob<'_>> = items.iter().map(ReplicatedJob::read).collect::<Result<_, _>>()?;
+    let mut is_exclusive = follows_leader(&job_set.get("metadata").get("annotations"));
+    let mut roles = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        is_exclusive |= follows_leader(&job.annotations());
+        let starts_with = |other: &ReplicatedJob<'_>| !in_order && other.depends_on == job.depends_on;
+        let stage = jobs.iter().position(starts_with).unwrap_or(index);
+        let spec = job.template.get("spec");
+        let pods = Settings::read(&spec, CompletionMode::Indexed)?.concurrent_pods(&spec)?;
+        let size = job.replicas.saturating_mul(pods);
+        roles.push(GangRole::new(job.name, size, &spec.get("template")).in_stage(stage));
+    }
+    let mut shape = GangShape::new(roles);
+    shape.suspended = spec.get("suspend").is_true()?;
+    shape.conflict = is_exclusive
+        .then_some("with exclusive placement, the pods of a Job are created only after its first pod has a node");
+    Ok(shape)
 }
 
 /// Returns the JobSet that another workload creates under the name of the workload.
@@ -170,7 +206,7 @@ impl<'a> JobSet<'a> {
             (NAME, self.owner.name.as_str()),
             (UID, self.owner.uid),
             (ROLE, job.name),
-            ("jobset.sigs.k8s.io/restart-attempt", "0"),
+            (RESTART_ATTEMPT, "0"),
             (REPLICATED_JOB_REPLICAS, &job.replicas.to_string()),
             (GLOBAL_REPLICAS, &count_jobs(all, None)),
             ("jobset.sigs.k8s.io/job-index", "0"),

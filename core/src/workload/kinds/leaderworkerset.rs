@@ -10,7 +10,9 @@ use super::statefulset::{self, Identity, POD_INDEX};
 use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_HASH, name_hash};
-use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind};
+use crate::workload::{
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind,
+};
 
 /// A LeaderWorkerSet.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -27,6 +29,8 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
             group_index(pod).map(|index| Cow::Owned(format!("{}/{}/{index}", member.kind.kind, member.workload)))
         },
         size_sources: &[SizeSource::Env("LWS_GROUP_SIZE"), SizeSource::Metadata(SIZE)],
+        shape: Some(gang_shape),
+        position: |pod| Some((0, group_index(pod)?.parse().ok()?)),
         ..GangTraits::NONE
     },
 };
@@ -67,6 +71,26 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
         set.leader()?.into_role("leader", groups),
         set.worker()?.into_role("worker", groups * set.size.saturating_sub(1)),
     ])
+}
+
+/// Reads the gang of one group. With the startup policy `LeaderReady`, the workers start after their leader; with
+/// exclusive placement, they are created only when it has a node.
+fn gang_shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
+    let root = Field::root(manifest.raw);
+    let spec = root.get("spec");
+    let group = spec.get("leaderWorkerTemplate");
+    let is_exclusive = root.get("metadata").get("annotations").get(EXCLUSIVE_TOPOLOGY).is_present();
+    let workers_wait = is_exclusive || spec.get("startupPolicy").text()? == Some("LeaderReady");
+    let size = group.get("size").count()?.unwrap_or(1);
+    let worker_template = group.get("workerTemplate");
+    let leader_template = group.get("leaderTemplate");
+    let leader_template = if leader_template.is_present() { &leader_template } else { &worker_template };
+    let mut shape = GangShape::new(vec![
+        GangRole::new("leader", 1, leader_template),
+        GangRole::new("worker", size.saturating_sub(1), &worker_template).in_stage(usize::from(workers_wait)),
+    ]);
+    shape.groups = spec.get("replicas").count()?.unwrap_or(1);
+    Ok(shape)
 }
 
 /// Identifies a pod by its labels. A webhook that runs after trainmesh's adds the worker index label. Before that, the

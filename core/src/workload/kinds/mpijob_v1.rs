@@ -6,11 +6,11 @@ use super::mpi::{
     self, CONFIG, CONFIG_PATH, DISCOVER_HOSTS, HOSTFILE, HOSTFILE_VARIABLE, config_volume, no_gpu_env, replica_specs,
 };
 use super::training_operator::{
-    API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, identify_by_labels,
+    API_VERSION, JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX, REPLICA_TYPE, gang_shape, identify_by_labels,
     pod_restart_policy, unknown_replica_type,
 };
 use crate::workload::template::{Draft, Owner, append, containers, ensure_env, env, is_list_empty, require_containers};
-use crate::workload::{Fidelity, Manifest, RenderError, RolePod, WorkloadKind};
+use crate::workload::{Fidelity, GangTraits, Manifest, RenderError, RolePod, WorkloadKind};
 
 /// The `MPIJob` of the training-operator; [`mpijob_v2beta1`](super::mpijob_v2beta1) belongs to the mpi-operator.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -21,7 +21,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify: |pod| identify_by_labels(&KIND, CONTROLLER, REPLICA_TYPE, pod),
-    gang: mpi::GANG,
+    gang: GangTraits { shape: Some(gang_shape), ..mpi::GANG },
 };
 
 const CONTROLLER: &str = "mpijob-controller";

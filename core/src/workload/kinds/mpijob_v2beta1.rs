@@ -14,7 +14,7 @@ use super::training_operator::{JOB_NAME, JOB_ROLE, OPERATOR_NAME, REPLICA_INDEX,
 use crate::workload::template::{
     Draft, Field, Owner, append, containers, env, is_list_empty, object_mut, require_containers,
 };
-use crate::workload::{Fidelity, Manifest, RenderError, RolePod, WorkloadKind};
+use crate::workload::{Fidelity, GangRole, GangShape, GangTraits, Manifest, RenderError, RolePod, WorkloadKind};
 
 /// The `MPIJob` of the mpi-operator.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -25,7 +25,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Exact,
     render,
     identify: |pod| identify_by_labels(&KIND, OPERATOR, JOB_ROLE, pod),
-    gang: mpi::GANG,
+    gang: GangTraits { shape: Some(gang_shape), ..mpi::GANG },
 };
 
 const OPERATOR: &str = "mpi-operator";
@@ -57,6 +57,26 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
         role.notes.extend_from_slice(&ignored);
     }
     Ok(roles)
+}
+
+/// Reads the gang: launcher and workers. A launcher that waits for the workers starts after them.
+fn gang_shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
+    let spec = Field::root(manifest.raw).get("spec");
+    let launcher_waits = spec.get("launcherCreationPolicy").text()? == Some("WaitForWorkersReady");
+    let mut roles = Vec::new();
+    for (role, replica) in replica_specs(manifest)? {
+        let template = replica.get("template");
+        match role {
+            "Launcher" => roles.push(GangRole::new("launcher", 1, &template).in_stage(usize::from(launcher_waits))),
+            "Worker" => roles.push(GangRole::new("worker", replica.get("replicas").count()?.unwrap_or(0), &template)),
+            _ => {}
+        }
+    }
+    let mut shape = GangShape::new(roles);
+    let policy = spec.get("runPolicy");
+    shape.min_members = policy.get("schedulingPolicy").get("minAvailable").count()?;
+    shape.suspended = policy.get("suspend").is_true()?;
+    Ok(shape)
 }
 
 impl<'a> Job<'a> {

@@ -9,7 +9,9 @@ mod tests;
 use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, ZERO_SUFFIX, truncate};
-use crate::workload::{Fidelity, GangTraits, Manifest, MemberPort, PodIdentity, RenderError, RolePod, WorkloadKind};
+use crate::workload::{
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, MemberPort, PodIdentity, RenderError, RolePod, WorkloadKind,
+};
 
 /// A `RayCluster`: a head and groups of workers.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -20,7 +22,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
-    gang: GANG,
+    gang: GangTraits { shape: Some(|manifest| gang_shape(&Field::root(manifest.raw).get("spec"))), ..GANG },
 };
 
 /// Gang properties of the pods of a Ray cluster. The names of the ports are those of Ray's manifests.
@@ -102,6 +104,25 @@ fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
     };
     let role = if head { Some("head") } else { pod.label(GROUP) };
     Some(PodIdentity { kind: &KIND, workload: job, role, index, training: pod.label(SERVE).is_none() })
+}
+
+/// Reads the gang of a cluster with this `spec`: the head and all workers. With the autoscaler, the cluster runs with the
+/// minimum of each group.
+pub(super) fn gang_shape(spec: &Field<'_>) -> Result<GangShape, RenderError> {
+    let autoscales = spec.get("enableInTreeAutoscaling").is_true()?;
+    let mut roles = vec![GangRole::new("head", 1, &spec.get("headGroupSpec").get("template"))];
+    let mut min: u64 = 1;
+    for group in spec.get("workerGroupSpecs").items()? {
+        let (replicas, hosts) = group_size(&group)?;
+        let size = replicas.saturating_mul(hosts);
+        let lowest = group.get("minReplicas").count()?.unwrap_or(0).saturating_mul(hosts);
+        min = min.saturating_add(if autoscales { lowest.min(size) } else { size });
+        roles.push(GangRole::new(group.get("groupName").required_text()?, size, &group.get("template")));
+    }
+    let mut shape = GangShape::new(roles);
+    shape.min_members = Some(min);
+    shape.suspended = spec.get("suspend").is_true()?;
+    Ok(shape)
 }
 
 impl<'a> Cluster<'a> {

@@ -22,7 +22,13 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
-    gang: GangTraits { auxiliary_roles: &["submittergroup"], ..raycluster::GANG },
+    // The submitter, the only pod that is identified as part of a RayJob, starts when the cluster runs.
+    gang: GangTraits {
+        auxiliary_roles: &["submittergroup"],
+        member_ports: raycluster::GANG.member_ports,
+        shape: Some(|manifest| raycluster::gang_shape(&Field::root(manifest.raw).get("spec").get("rayClusterSpec"))),
+        ..GangTraits::NONE
+    },
 };
 
 pub(in crate::workload) const ORIGIN: &str = "ray.io/originated-from-cr-name";

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, container_named, containers, require_containers};
-use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
+use crate::workload::{
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind,
+};
 
 /// Label that contains the name of the controller that created a pod.
 pub(in crate::workload) const OPERATOR_NAME: &str = "training.kubeflow.org/operator-name";
@@ -111,7 +113,7 @@ impl Framework {
             fidelity: Fidelity::Exact,
             render,
             identify,
-            gang: self.gang,
+            gang: GangTraits { shape: Some(gang_shape), ..self.gang },
         }
     }
 
@@ -234,6 +236,26 @@ impl Job<'_> {
     pub(super) fn pod_name(&self, role: &str, index: u64) -> String {
         format!("{}-{}-{index}", self.owner.name, role.to_lowercase())
     }
+}
+
+/// Reads the gang of a job of any kind of this operator: all replicas start together. `minAvailable` of the scheduling
+/// policy takes precedence over the minimum of an elastic job.
+pub(super) fn gang_shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
+    let spec = Field::root(manifest.raw).get("spec");
+    let is_replica_specs = |(key, _): &(&str, Field<'_>)| key.ends_with("ReplicaSpecs");
+    let specs = spec.entries()?.into_iter().find(is_replica_specs).map(|(_, specs)| specs);
+    let mut shape = GangShape::new(Vec::new());
+    let mut masters: u64 = 0;
+    for (role, replica) in specs.ok_or_else(|| spec.missing())?.entries()? {
+        let size = replica.get("replicas").count()?.unwrap_or(1);
+        masters += if role == "Worker" { 0 } else { size };
+        shape.roles.extend((size > 0).then(|| GangRole::new(role.to_lowercase(), size, &replica.get("template"))));
+    }
+    let elastic = spec.get("elasticPolicy").get("minReplicas").count()?.map(|workers| workers.saturating_add(masters));
+    let policy = spec.get("runPolicy");
+    shape.min_members = policy.get("schedulingPolicy").get("minAvailable").count()?.or(elastic);
+    shape.suspended = policy.get("suspend").is_true()?;
+    Ok(shape)
 }
 
 /// Adds environment variables to every container.

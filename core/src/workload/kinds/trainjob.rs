@@ -28,7 +28,7 @@ use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Field, Owner};
 use crate::workload::{
-    Fidelity, GangTraits, Manifest, MemberPort, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind,
+    Fidelity, GangShape, GangTraits, Manifest, MemberPort, PodIdentity, RenderError, RolePod, SizeSource, WorkloadKind,
 };
 
 /// A `TrainJob`, whose runtime is in the input, or else assumed.
@@ -49,6 +49,8 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
             MemberPort::Numbered(2222),
         ],
         auxiliary_roles: &[DATASET_INITIALIZER, MODEL_INITIALIZER, LAUNCHER],
+        object: Some(&jobset::KIND),
+        shape: Some(gang_shape),
         ..jobset::GANG
     },
 };
@@ -88,6 +90,19 @@ fn render(manifest: &Manifest<'_>) -> Result<Vec<RolePod>, RenderError> {
         role.runtime.clone_from(&document);
     }
     Ok(roles)
+}
+
+/// Reads the gangs of the `JobSet` that Trainer creates. Initializers, on which the training step depends, are none of its
+/// gang.
+fn gang_shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
+    let owner = Owner::from_manifest(manifest, API_VERSION, KIND.kind)?;
+    let mut runtime = Runtime::resolve(manifest)?;
+    policy::enforce(&owner.name, &mut runtime)?;
+    runtime.apply_steps()?;
+    let (path, job_set) = runtime.into_job_set(&owner.name)?;
+    let mut shape = jobset::gang_shape(&Field::with_path(&job_set, path))?;
+    shape.suspended |= Field::root(manifest.raw).get("spec").get("suspend").is_true()?;
+    Ok(shape)
 }
 
 /// Identifies a pod by its labels. Trainer labels the Jobs, but their pods have the label only if the runtime also sets

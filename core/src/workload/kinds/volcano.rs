@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use crate::pod::Pod;
 use crate::workload::identity::numeric_label;
 use crate::workload::template::{Draft, Field, Owner, append, containers};
-use crate::workload::{Fidelity, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind};
+use crate::workload::{
+    Fidelity, GangRole, GangShape, GangTraits, Manifest, PodIdentity, RenderError, RolePod, WorkloadKind,
+};
 
 /// A Volcano Job: tasks that are scheduled as one gang.
 pub(super) static KIND: WorkloadKind = WorkloadKind {
@@ -22,7 +24,7 @@ pub(super) static KIND: WorkloadKind = WorkloadKind {
     fidelity: Fidelity::Documented,
     render,
     identify,
-    gang: GangTraits::BY_OWNER,
+    gang: GangTraits { shape: Some(gang_shape), ..GangTraits::BY_OWNER },
 };
 
 pub(in crate::workload) const JOB: &str = "volcano.sh/job-name";
@@ -75,6 +77,17 @@ fn identify(pod: Pod<'_>) -> Option<PodIdentity<'_>> {
         index: numeric_label(pod, TASK_INDEX),
         training: true,
     })
+}
+
+/// Reads the gang: all tasks, of which `minAvailable` pods are scheduled together.
+fn gang_shape(manifest: &Manifest<'_>) -> Result<GangShape, RenderError> {
+    let spec = Field::root(manifest.raw).get("spec");
+    let tasks = spec.get("tasks").required_items()?.into_iter().enumerate();
+    let tasks: Vec<Task<'_>> = tasks.map(|(index, field)| Task::read(index, field)).collect::<Result<_, _>>()?;
+    let role = |task: Task<'_>| GangRole::new(task.name, task.replicas, &task.field.get("template"));
+    let mut shape = GangShape::new(tasks.into_iter().map(role).collect());
+    shape.min_members = spec.get("minAvailable").count()?;
+    Ok(shape)
 }
 
 impl<'a> Task<'a> {

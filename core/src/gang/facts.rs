@@ -1,0 +1,73 @@
+//! Facts about gang schedulers and their objects, which the rule `gang` reads.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{GangMode, GangWorkload};
+
+/// Known facts about gang schedulers. An empty value is that of a cluster without any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GangFacts {
+    /// Served `apiVersion` of the group objects, for each mode with objects that the cluster serves.
+    pub apis: BTreeMap<GangMode, String>,
+    /// Modes whose scheduler has shown that it runs.
+    pub alive: BTreeSet<GangMode>,
+    /// Names of existing group objects that are not being deleted, by namespace.
+    pub groups: HashMap<String, BTreeSet<(GangMode, String)>>,
+    /// True if the controller creates group objects: its Lease is fresh, and its version and configuration do so.
+    pub controller_alive: bool,
+}
+
+/// Facts that apply to one pod.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GangView<'a> {
+    /// Facts about the cluster; `None` if unknown, as in an offline preview.
+    pub facts: Option<&'a GangFacts>,
+    /// Namespace of the pod.
+    pub namespace: &'a str,
+    /// Workload of the pod.
+    pub workload: WorkloadLookup<'a>,
+}
+
+/// Result of reading the workload of a pod.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum WorkloadLookup<'a> {
+    /// It was not read, because no rule needs it.
+    #[default]
+    NotRead,
+    /// It could not be read; contains the reason.
+    Failed(&'a str),
+    /// It was read.
+    Read(&'a GangWorkload),
+}
+
+impl GangFacts {
+    /// Returns the facts that apply to a pod in `namespace`.
+    #[must_use]
+    pub fn view<'a>(&'a self, namespace: &'a str, workload: WorkloadLookup<'a>) -> GangView<'a> {
+        GangView { facts: Some(self), namespace, workload }
+    }
+}
+
+impl GangView<'_> {
+    /// Returns true if the cluster serves the group objects of `mode`, or if that is unknown.
+    #[must_use]
+    pub fn serves(self, mode: GangMode) -> bool {
+        self.facts.is_none_or(|facts| facts.apis.contains_key(&mode))
+    }
+
+    /// Returns true if the group object `name` of `mode` exists, or if the controller runs to create it, or if that is
+    /// unknown.
+    #[must_use]
+    pub fn has_or_gets_group(self, mode: GangMode, name: &str) -> bool {
+        let exists = |facts: &GangFacts| {
+            let groups = facts.groups.get(self.namespace);
+            groups.is_some_and(|groups| groups.contains(&(mode, name.to_owned())))
+        };
+        self.facts.is_none_or(|facts| facts.controller_alive || exists(facts))
+    }
+
+    /// Returns the modes whose scheduler runs; none if unknown.
+    pub fn alive(self) -> impl Iterator<Item = GangMode> {
+        self.facts.into_iter().flat_map(|facts| facts.alive.iter().copied())
+    }
+}

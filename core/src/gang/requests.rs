@@ -1,0 +1,179 @@
+//! Resource requests of a pod, as schedulers count them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::quantity::{milli_units, whole_units};
+
+/// Resource that is counted in thousandths.
+const CPU: &str = "cpu";
+/// Maximum number of resources that are counted. Pods request a few.
+const MAX_RESOURCES: usize = 32;
+
+/// Requests of a pod: CPU in thousandths, and other resources in whole units.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests(BTreeMap<String, u64>);
+
+impl Requests {
+    /// Returns the requests of a pod with this `spec`: those of its containers and sidecar containers together, or of one
+    /// init container if it requests more, and the overhead. A limit without a request counts as the request.
+    #[must_use]
+    pub fn from_pod_spec(spec: &Value) -> Self {
+        let containers = |list: &str| spec.get(list).and_then(Value::as_array).into_iter().flatten();
+        let mut total = Self::default();
+        for container in containers("containers") {
+            total.add(&Self::from_container(container));
+        }
+        // Sidecar containers that start before an init container run beside it.
+        let (mut sidecars, mut peak) = (Self::default(), Self::default());
+        for container in containers("initContainers") {
+            let own = Self::from_container(container);
+            if container.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
+                sidecars.add(&own);
+            } else {
+                let mut beside = sidecars.clone();
+                beside.add(&own);
+                peak.raise_to(&beside);
+            }
+        }
+        total.add(&sidecars);
+        total.raise_to(&peak);
+        if let Some(overhead) = spec.get("overhead").and_then(Value::as_object) {
+            total.add(&Self::from_list(overhead));
+        }
+        total
+    }
+
+    /// Returns the requests of a container.
+    #[must_use]
+    pub fn from_container(container: &Value) -> Self {
+        let list = |name: &str| container.get("resources")?.get(name)?.as_object();
+        let mut requests = list("limits").map(Self::from_list).unwrap_or_default();
+        requests.0.extend(list("requests").map(Self::from_list).unwrap_or_default().0);
+        requests
+    }
+
+    fn from_list(list: &Map<String, Value>) -> Self {
+        let units = |name: &str, amount: &Value| if name == CPU { milli_units(amount) } else { whole_units(amount) };
+        let amounts = list.iter().filter_map(|(name, amount)| Some((name.clone(), units(name, amount)?)));
+        Self(amounts.take(MAX_RESOURCES).collect())
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            if let Some(own) = self.entry(name) {
+                *own = own.saturating_add(*amount);
+            }
+        }
+    }
+
+    /// Raises each amount to that of `other`.
+    pub fn raise_to(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            if let Some(own) = self.entry(name) {
+                *own = (*own).max(*amount);
+            }
+        }
+    }
+
+    /// Returns what these requests exceed `other` by.
+    #[must_use]
+    pub fn excess_over(&self, other: &Self) -> Self {
+        let excess = |(name, amount): (&String, &u64)| {
+            let excess = amount.saturating_sub(other.0.get(name).copied().unwrap_or_default());
+            (excess > 0).then(|| (name.clone(), excess))
+        };
+        Self(self.0.iter().filter_map(excess).collect())
+    }
+
+    /// Multiplies each amount.
+    #[must_use]
+    pub fn times(&self, count: u64) -> Self {
+        Self(self.0.iter().map(|(name, amount)| (name.clone(), amount.saturating_mul(count))).collect())
+    }
+
+    /// Returns the requests for devices: the extended resources.
+    pub fn devices(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().filter(|(name, _)| name.contains('/')).map(|(name, amount)| (name.as_str(), *amount))
+    }
+
+    /// Returns true if nothing is requested.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the requests as a list of quantities.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let quantity = |(name, amount): (&String, &u64)| {
+            let text = if name == CPU { format!("{amount}m") } else { amount.to_string() };
+            (name.clone(), Value::String(text))
+        };
+        Value::Object(self.0.iter().map(quantity).collect())
+    }
+
+    fn entry(&mut self, name: &str) -> Option<&mut u64> {
+        if !self.0.contains_key(name) {
+            if self.0.len() == MAX_RESOURCES {
+                return None;
+            }
+            self.0.insert(name.to_owned(), 0);
+        }
+        self.0.get_mut(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn container(requests: &Value) -> Value {
+        json!({"resources": {"requests": requests}})
+    }
+
+    #[rstest]
+    #[case::sum(
+        json!({"containers": [container(&json!({"cpu": "1500m", "memory": "1Gi"})), container(&json!({"cpu": 2}))]}),
+        json!({"cpu": "3500m", "memory": "1073741824"})
+    )]
+    #[case::limits_count_as_requests(
+        json!({"containers": [{"resources": {"limits": {"nvidia.com/gpu": 8, "cpu": "2"}, "requests": {"cpu": "1"}}}]}),
+        json!({"cpu": "1000m", "nvidia.com/gpu": "8"})
+    )]
+    #[case::larger_init_container(
+        json!({"initContainers": [container(&json!({"cpu": 4}))], "containers": [container(&json!({"cpu": 1, "memory": 5}))]}),
+        json!({"cpu": "4000m", "memory": "5"})
+    )]
+    #[case::sidecar_beside_an_init_container(
+        json!({"initContainers": [
+            {"restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}, container(&json!({"cpu": 4})),
+        ], "containers": [container(&json!({"cpu": 1}))]}),
+        json!({"cpu": "4100m"})
+    )]
+    #[case::sidecar_after_the_init_container(
+        json!({"initContainers": [container(&json!({"cpu": 4})), {"restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}}],
+            "containers": [container(&json!({"cpu": 1}))]}),
+        json!({"cpu": "4000m"})
+    )]
+    #[case::overhead(
+        json!({"containers": [container(&json!({"cpu": 1}))], "overhead": {"cpu": "250m"}}), json!({"cpu": "1250m"})
+    )]
+    #[case::malformed(json!({"containers": [{"resources": {"requests": {"cpu": "many"}}}, "x"]}), json!({}))]
+    fn requests_are_those_that_schedulers_count(#[case] spec: Value, #[case] expected: Value) {
+        assert_eq!(Requests::from_pod_spec(&spec).to_json(), expected);
+    }
+
+    #[test]
+    fn the_number_of_resources_is_limited() {
+        let many: Map<String, Value> = (0..100).map(|index| (format!("r{index}"), json!(1))).collect();
+        let spec = json!({"containers": [container(&Value::Object(many.clone())), container(&json!({"z": 1}))]});
+        let json = Requests::from_pod_spec(&spec).to_json();
+        assert_eq!(json.as_object().map(Map::len), Some(MAX_RESOURCES));
+    }
+}

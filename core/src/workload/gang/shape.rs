@@ -1,0 +1,76 @@
+//! The gangs of a workload as its object defines them: roles, their sizes, and which of them start together.
+
+use serde_json::{Map, Value};
+
+use super::super::template::Field;
+use crate::gang::Requests;
+
+/// Fields of a pod's spec that select nodes.
+pub const PLACEMENT_FIELDS: [&str; 4] = ["nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"];
+
+/// Gangs of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GangShape {
+    /// Roles with at least one pod, in the order of the object.
+    pub roles: Vec<GangRole>,
+    /// Number of pods that the workload needs to run, if its object or its operator allows fewer than all.
+    pub min_members: Option<u64>,
+    /// Number of independent groups, each with these roles. 1 except for a `LeaderWorkerSet`.
+    pub groups: u64,
+    /// True if the object is suspended: its pods are deleted or not created yet.
+    pub suspended: bool,
+    /// Reason why the pods cannot wait for each other, if the operator creates some only after others have a node.
+    pub conflict: Option<&'static str>,
+}
+
+/// A role of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GangRole {
+    /// Name of the role, as [`PodIdentity::role`](crate::workload::PodIdentity::role) returns it for its pods;
+    /// [`SOLE_ROLE`](crate::workload::SOLE_ROLE) if they have none.
+    pub name: String,
+    /// Number of its pods in a group.
+    pub size: u64,
+    /// Roles of the same stage start together. Pods of a later stage are created only when those of an earlier one are
+    /// ready or complete, so that one gang must not contain both.
+    pub stage: usize,
+    /// Requests of one pod, by the pod template.
+    pub requests: Requests,
+    /// The fields of the pod template that select nodes ([`PLACEMENT_FIELDS`]).
+    pub placement: Map<String, Value>,
+}
+
+impl GangShape {
+    /// Creates the shape of a workload whose `roles` form one group.
+    #[must_use]
+    pub fn new(roles: Vec<GangRole>) -> Self {
+        let roles = roles.into_iter().filter(|role| role.size > 0).collect();
+        Self { roles, min_members: None, groups: 1, suspended: false, conflict: None }
+    }
+}
+
+impl GangRole {
+    /// Creates a role of the first stage with the requests of `template`.
+    pub(in crate::workload) fn new(name: impl Into<String>, size: u64, template: &Field<'_>) -> Self {
+        let spec = template.get("spec");
+        Self {
+            name: name.into(),
+            size,
+            stage: 0,
+            requests: spec.value().map(Requests::from_pod_spec).unwrap_or_default(),
+            placement: spec.value().map(placement).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the role in `stage`.
+    pub(in crate::workload) fn in_stage(self, stage: usize) -> Self {
+        Self { stage, ..self }
+    }
+}
+
+/// Returns the fields of a pod's `spec` that select nodes.
+#[must_use]
+pub fn placement(spec: &Value) -> Map<String, Value> {
+    let field = |name: &str| Some((name.to_owned(), spec.get(name).filter(|value| !value.is_null())?.clone()));
+    PLACEMENT_FIELDS.into_iter().filter_map(field).collect()
+}
