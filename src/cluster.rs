@@ -19,5 +19,6 @@ pub mod namespaces;
 pub mod request;
 pub mod secret;
 mod webhook_configuration;
+pub mod workloads;
 
 pub use certificates::CertificateStore;

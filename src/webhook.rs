@@ -23,6 +23,7 @@ mod tls;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use arc_swap::ArcSwap;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -37,9 +38,11 @@ pub use client_ca::{ClientCaError, ClientCaFile, ClientCaFileError, ClientVerifi
 
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::Namespaces;
+use crate::cluster::workloads::Workloads;
 use crate::reload::Settings;
 use crate::serve::{Server, Shutdown};
 use crate::telemetry::{self, LISTENING, Metrics, Readiness};
+use trainmesh_core::gang::GangFacts;
 
 /// The wall clock, or a fake one in tests.
 pub type Clock = fn() -> SystemTime;
@@ -58,6 +61,10 @@ pub struct Dependencies {
     pub namespaces: Arc<dyn Namespaces>,
     /// Cluster facts for fabrics.
     pub facts: SharedFacts,
+    /// Workloads that own pods, for gangs.
+    pub workloads: Arc<dyn Workloads>,
+    /// Facts about gang schedulers and their objects.
+    pub gangs: Arc<ArcSwap<GangFacts>>,
     /// The configuration.
     pub settings: Arc<Settings>,
     /// Maximum number of JSON nodes in the object of a review.
@@ -111,6 +118,8 @@ impl Webhook {
             client_verifier: clients,
             namespaces,
             facts,
+            workloads,
+            gangs,
             settings,
             max_review_nodes,
             metrics,
@@ -132,7 +141,7 @@ impl Webhook {
                 .with("no valid configuration", move || settings.active().is_some())
                 .with("shutting down", move || !shutdown.is_cancelled())
         };
-        let reviewer = Reviewer { namespaces, facts, settings, max_nodes: max_review_nodes };
+        let reviewer = Reviewer { namespaces, facts, workloads, gangs, settings, max_nodes: max_review_nodes };
         let admission = Arc::new(AdmissionHandler::new(reviewer, Arc::clone(&metrics)));
         let routes = routes::router(&admission);
         Ok(Self {

@@ -14,8 +14,8 @@ pub use referenced::ReferencedObjects;
 pub use view::{ClusterView, NodeShape, Nodes, Quota};
 
 use crate::dra::ClaimFacts;
-use crate::gang::{GangId, GangView};
 use crate::gang::pins::Pins;
+use crate::gang::{GangId, GangView};
 use crate::keys;
 use crate::quantity::whole_units;
 

@@ -22,6 +22,4 @@ pub use facts::{GangFacts, GangView, WorkloadLookup};
 pub use id::GangId;
 pub use mode::GangMode;
 pub use requests::Requests;
-pub use workload::{
-    Gang, GangOwner, GangPosition, GangWorkload, UnknownGang, WorkloadKey, WorkloadState, gang_member,
-};
+pub use workload::{Gang, GangOwner, GangPosition, GangWorkload, UnknownGang, WorkloadKey, WorkloadState, gang_member};

@@ -31,7 +31,7 @@ pub use patch::Patch;
 pub use plan::Plan;
 pub use reason::Reason;
 pub use rule_id::RuleId;
-pub use snapshot::{GangChoice, ProfileChoice, Snapshot};
+pub use snapshot::{GangChoice, ProfileChoice, Snapshot, workload_to_read};
 pub use verify::{VerifyError, verify};
 
 use crate::config::LintSettings;

@@ -4,6 +4,7 @@
 //! report it.
 
 use crate::config::{Profiles, Traffic};
+use crate::gang::GangMode;
 use crate::hint::{nearest, one_of};
 use crate::{duration, keys, scope};
 
@@ -25,6 +26,7 @@ use Location::{NamespaceLabel, PodAnnotation, PodLabel};
 const KNOWN: [(&str, &[Location]); 12] = [
     (keys::INJECT, &[NamespaceLabel, PodLabel]),
     (keys::FABRIC, &[NamespaceLabel, PodLabel]),
+    (keys::GANG, &[NamespaceLabel, PodLabel]),
     (keys::MESH_TRAFFIC, &[NamespaceLabel, PodLabel]),
     (keys::PAYLOAD_CONTAINERS, &[PodAnnotation]),
     (keys::HELPER_CONTAINERS, &[PodAnnotation]),
@@ -36,6 +38,9 @@ const KNOWN: [(&str, &[Location]); 12] = [
     (keys::REFUSED, &[PodAnnotation]),
     (keys::MANAGED, &[PodLabel]),
 ];
+/// Values of [`keys::GANG`].
+const GANG_MODES: [&str; 9] =
+    ["none", "auto", "native", "volcano", "coscheduling", "kai", "yunikorn", "koordinator", "kueue"];
 /// Number of keys in [`KNOWN`] that users set.
 const SET_BY_USERS: usize = 7;
 
@@ -53,6 +58,7 @@ pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
     let expected: &[&str] = match (key, location) {
         (keys::INJECT, NamespaceLabel) => &[scope::ENABLED, scope::AUDIT],
         (keys::INJECT, _) => &[scope::DISABLED],
+        (keys::GANG, _) if GangMode::parse(value).is_none() => &GANG_MODES,
         (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => {
             &["leave", "direct", "disableCapture", "disableInjection"]
         }
@@ -129,6 +135,14 @@ mod tests {
 
     #[rstest]
     #[case::opt_in(NamespaceLabel, "trainmesh.dev/inject", "enabled", None)]
+    #[case::gang_mode(NamespaceLabel, "trainmesh.dev/gang", "koordinator", None)]
+    #[case::gang_mode_of_a_pod(PodLabel, "trainmesh.dev/gang", "none", None)]
+    #[case::misspelled_gang_mode(
+        NamespaceLabel,
+        "trainmesh.dev/gang",
+        "vulcano",
+        Some("trainmesh.dev/gang=vulcano has no effect: did you mean volcano?")
+    )]
     #[case::explicit_opt_out(NamespaceLabel, "trainmesh.dev/inject", "disabled", None)]
     #[case::value(
         NamespaceLabel,
@@ -152,7 +166,7 @@ mod tests {
         NamespaceLabel,
         "trainmesh.dev/color",
         "",
-        Some("trainmesh.dev/color has no effect: expected inject, fabric or mesh-traffic")
+        Some("trainmesh.dev/color has no effect: expected inject, fabric, gang or mesh-traffic")
     )]
     #[case::annotation_of_pods(
         NamespaceLabel,

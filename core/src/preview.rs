@@ -36,12 +36,13 @@ pub use summary::Summary;
 use crate::cluster_facts::ClusterFacts;
 use crate::config::Configuration;
 use crate::dra::ClaimFacts;
+use crate::gang::{GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
 use crate::lint::{DecidedRole, JobContext, mixed_fabrics, unknown_fields};
 use crate::manifest::{Document, DocumentWarning};
 use crate::mutate::Outcome;
 use crate::pod::Pod;
 use crate::scope::Installation;
-use crate::workload::{self, Fidelity, Manifest, RenderError, RolePod, SOLE_ROLE};
+use crate::workload::{self, Fidelity, Manifest, RenderError, RolePod, SOLE_ROLE, WorkloadKind};
 
 /// Note about pods of a kind that is not supported.
 pub const GENERIC_NOTE: &str = "generic: the labels and the environment that its operator adds are not shown";
@@ -134,15 +135,24 @@ impl Preview {
         };
         self.reject_placeholders(document)?;
         let (namespace, runtimes) = (namespace_of(document, &self.namespace), self.context.runtimes());
-        let roles = (workload_kind.render)(&Manifest { raw: &document.value, namespace, runtimes })?;
+        let manifest = Manifest { raw: &document.value, namespace, runtimes };
+        let roles = (workload_kind.render)(&manifest)?;
+        let gang = workload_of(workload_kind, &manifest, &roles);
         let note = (workload_kind.fidelity == Fidelity::Documented).then(|| {
             format!("{kind}: the pods contain the fields that the operator is documented to set; it may set more")
         });
-        Ok(self.pods(document, kind, roles, note.into_iter().collect()))
+        Ok(self.pods(document, kind, roles, gang.as_ref(), note.into_iter().collect()))
     }
 
     /// Previews the pods of the roles of `document`.
-    fn pods(&self, document: &Document, kind: &str, roles: Vec<RolePod>, kind_notes: Vec<String>) -> DocumentPreview {
+    fn pods(
+        &self,
+        document: &Document,
+        kind: &str,
+        roles: Vec<RolePod>,
+        gang: Option<&Result<GangWorkload, UnknownGang>>,
+        kind_notes: Vec<String>,
+    ) -> DocumentPreview {
         let namespace = namespace_of(document, &self.namespace).to_owned();
         let name = name_of(document);
         let misplaced = hints::misplaced_keys(&document.value).into_iter();
@@ -157,7 +167,13 @@ impl Preview {
         let labels = self.context.labels(&namespace);
         let pods = roles.iter().map(|role| (Pod::new(&role.pod), role.replicas));
         let job = JobContext::from_pods(pods, self.facts.claims.view(&namespace)).with_workload(&document.value);
-        let outcomes: Vec<Outcome> = roles.iter().map(|role| self.outcome(role, &namespace, labels)).collect();
+        let lookup = match gang {
+            None => WorkloadLookup::NotRead,
+            Some(Ok(workload)) => WorkloadLookup::Read(workload),
+            Some(Err(problem)) => WorkloadLookup::Failed(problem),
+        };
+        let outcome = |role: &RolePod| self.outcome(role, &namespace, labels, lookup);
+        let outcomes: Vec<Outcome> = roles.iter().map(outcome).collect();
         let decided = roles.iter().zip(&outcomes).map(|(role, outcome)| DecidedRole::new(role, outcome));
         let job = if kind == INDEPENDENT { job } else { job.with_decisions(&decided.collect::<Vec<_>>()) };
         let job = Arc::new(job);
@@ -178,6 +194,16 @@ impl Preview {
         warnings.extend(unknown_fields::warnings(document, kind, &namespace, self.context.runtimes().stock));
         DocumentPreview::Pods { reports, notes, warnings }
     }
+}
+
+/// Returns the workload of `roles`, the pods of `manifest`; `None` if they form no gang, or its size is not known.
+fn workload_of(
+    kind: &'static WorkloadKind,
+    manifest: &Manifest<'_>,
+    roles: &[RolePod],
+) -> Option<Result<GangWorkload, UnknownGang>> {
+    let key = roles.iter().find_map(|role| WorkloadKey::of(Pod::new(&role.pod), manifest.namespace))?;
+    Some(GangWorkload::from_manifest(&key, kind, manifest))
 }
 
 /// Returns the namespace in which `document` is created: its own, that of its admission review, or else `default`.

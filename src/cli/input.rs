@@ -13,6 +13,7 @@ use super::fabric::unknown_profile;
 use crate::manifest::{Inputs, Pattern};
 use trainmesh_core::config::Configuration;
 use trainmesh_core::dns;
+use trainmesh_core::gang::GangMode;
 use trainmesh_core::keys;
 use trainmesh_core::labels;
 use trainmesh_core::manifest::{Document, DocumentError, Substitutions, Variable, placeholder_advice};
@@ -54,6 +55,10 @@ pub(super) struct InputArguments {
     /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label takes precedence
     #[arg(long, value_name = "PROFILE")]
     pub(super) fabric: Option<String>,
+    /// Label every namespace trainmesh.dev/gang=MODE: none, auto, native, volcano, coscheduling, kai, yunikorn, koordinator or
+    /// kueue; a pod's own label takes precedence
+    #[arg(long, value_name = "MODE", value_parser = parse_gang_mode)]
+    gang: Option<GangMode>,
 }
 
 impl InputArguments {
@@ -95,6 +100,9 @@ impl InputArguments {
         if let Some(fabric) = &self.fabric {
             context = context.with_label(keys::FABRIC, fabric);
         }
+        if let Some(gang) = self.gang {
+            context = context.with_label(keys::GANG, gang.name());
+        }
         let kinds = CONTEXT_KINDS.map(str::as_bytes);
         for document in inputs.documents_containing(&kinds).flatten() {
             context.add(&document, self.namespace());
@@ -106,6 +114,10 @@ impl InputArguments {
         }
         Ok(context)
     }
+}
+
+fn parse_gang_mode(name: &str) -> Result<GangMode, String> {
+    GangMode::parse(name).ok_or_else(|| "unknown mode".to_owned())
 }
 
 /// Returns the error of a workload kind with the position of its field, in the document or in the runtime of a `TrainJob`.

@@ -54,6 +54,9 @@ Examples:
   # Preview a fabric profile before labeling the namespace
   trainmesh preview -f pytorchjob.yaml --fabric ib-shared
 
+  # Preview gang scheduling before labeling the namespace
+  trainmesh preview -f pytorchjob.yaml --gang koordinator
+
   # Fail a pipeline if a rule is refused or a kind or profile is unknown
   trainmesh preview -f jobs/ -R --summary --fail-on refused,unknown
 
@@ -89,7 +92,7 @@ pub(super) struct Arguments {
     #[arg(
         value_name = "POD",
         group = "manifests",
-        conflicts_with_all = ["recursive", "set", "runtime", "fabric", "role", "summary"]
+        conflicts_with_all = ["recursive", "set", "runtime", "fabric", "gang", "role", "summary"]
     )]
     pod: Option<String>,
     #[command(flatten)]

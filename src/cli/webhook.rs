@@ -17,6 +17,7 @@ use crate::cluster::client;
 use crate::cluster::fabric::FactCache;
 use crate::cluster::namespaces::NamespaceCache;
 use crate::cluster::secret::Secrets;
+use crate::cluster::workloads::WorkloadCache;
 use crate::files;
 use crate::reload::Settings;
 use crate::telemetry::{Metrics, Readiness};
@@ -126,6 +127,8 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         client_verifier: client_ca.as_ref().map(ClientCaFile::verifier),
         namespaces: Arc::clone(&namespaces) as _,
         facts: facts.facts(),
+        workloads: Arc::new(WorkloadCache::new(client.clone())),
+        gangs: Arc::default(),
         settings: Arc::clone(&settings),
         max_review_nodes: *max_review_nodes,
         metrics,

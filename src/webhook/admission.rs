@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header;
@@ -20,12 +21,13 @@ use super::{body, deadline};
 use crate::bucket::Bucket;
 use crate::cluster::fabric::SharedFacts;
 use crate::cluster::namespaces::{Labels, Namespaces};
+use crate::cluster::workloads::{LookedUp, Workloads};
 use crate::reload::{Active, Settings};
 use crate::telemetry::{Metrics, ReviewResult};
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::error::chain;
-use trainmesh_core::gang::GangId;
-use trainmesh_core::mutate::{Outcome, Snapshot};
+use trainmesh_core::gang::{GangFacts, GangId, WorkloadKey, WorkloadLookup};
+use trainmesh_core::mutate::{Outcome, Snapshot, workload_to_read};
 use trainmesh_core::pod::Pod;
 use trainmesh_core::scope::Mode;
 use trainmesh_core::webhook::handler::{ReviewResponse, admit_unchanged, respond};
@@ -49,6 +51,8 @@ pub(super) struct AdmissionHandler {
 pub(super) struct Reviewer {
     pub(super) namespaces: Arc<dyn Namespaces>,
     pub(super) facts: SharedFacts,
+    pub(super) workloads: Arc<dyn Workloads>,
+    pub(super) gangs: Arc<ArcSwap<GangFacts>>,
     pub(super) settings: Arc<Settings>,
     /// Maximum number of JSON nodes in an object.
     pub(super) max_nodes: u32,
@@ -63,6 +67,18 @@ enum ReviewAttempt {
         namespace: String,
         body: BufferedBody,
     },
+    /// The workload of the pod is not cached. The same holds for it.
+    WorkloadUnknown {
+        key: WorkloadKey,
+        body: BufferedBody,
+    },
+}
+
+/// Results of the lookups of earlier attempts.
+#[derive(Clone, Default)]
+struct Known {
+    labels: Option<Arc<Labels>>,
+    workload: Option<LookedUp>,
 }
 
 impl AdmissionHandler {
@@ -113,15 +129,20 @@ impl AdmissionHandler {
         time_limit: Duration,
     ) -> Result<ReviewResponse, Failure> {
         let mut body = body::read(body, &self.budget, time_limit).await?;
-        let mut labels = None;
-        // The second attempt has the labels and therefore completes.
+        let mut known = Known::default();
+        // Each attempt has one lookup more, so that the third completes.
         loop {
             let (reviewer, length) = (Arc::clone(&self.reviewer), body.bytes.len());
-            let attempt = move || reviewer.try_review(mode, body, labels, started);
+            let found = known.clone();
+            let attempt = move || reviewer.try_review(mode, body, found, started);
             match self.limiter.run(length, attempt).await?? {
                 ReviewAttempt::Complete(response) => return Ok(response),
                 ReviewAttempt::NamespaceUnknown { namespace, body: returned } => {
-                    labels = Some(self.reviewer.namespaces.look_up(&namespace).await?);
+                    known.labels = Some(self.reviewer.namespaces.look_up(&namespace).await?);
+                    body = returned;
+                }
+                ReviewAttempt::WorkloadUnknown { key, body: returned } => {
+                    known.workload = Some(self.reviewer.workloads.look_up(key).await);
                     body = returned;
                 }
             }
@@ -130,40 +151,60 @@ impl AdmissionHandler {
 }
 
 impl Reviewer {
-    /// Parses the review in `body` and computes the response. `labels` are those of the namespace, if they were looked
-    /// up.
+    /// Parses the review in `body` and computes the response, with what is `known` from earlier attempts.
     fn try_review(
         &self,
         mode: Mode,
         body: BufferedBody,
-        labels: Option<Arc<Labels>>,
+        known: Known,
         started: Instant,
     ) -> Result<ReviewAttempt, Failure> {
         let review = Review::parse_with_limit(&body.bytes, self.max_nodes)?;
-        let Some(namespace) = review.new_pod()?.map(|new| new.namespace) else {
+        let Some(NewPod { namespace, pod }) = review.new_pod()? else {
             return Ok(ReviewAttempt::Complete(admit_unchanged(&review)?));
         };
         let active = self.settings.active().ok_or(Failure::NoConfiguration)?;
-        let Some(labels) = labels.or_else(|| self.namespaces.cached(namespace)) else {
+        let Some(labels) = known.labels.or_else(|| self.namespaces.cached(namespace)) else {
             return Ok(ReviewAttempt::NamespaceUnknown { namespace: namespace.to_owned(), body });
         };
+        let key = workload_to_read(Pod::new(pod), namespace, mode, &labels, &active.config);
+        let workload = key.as_ref().map(|key| known.workload.or_else(|| self.workloads.cached(key)));
+        if let (Some(key), Some(None)) = (key, &workload) {
+            return Ok(ReviewAttempt::WorkloadUnknown { key, body });
+        }
         // Only the parsed object is needed from here on: release the body and its share of the memory budget.
         drop(body);
-        evaluate(mode, &review, &labels, &self.facts.load_full(), &active, started).map(ReviewAttempt::Complete)
+        let facts = ReviewFacts { cluster: &self.facts.load_full(), gangs: &self.gangs.load_full() };
+        evaluate(mode, &review, &labels, facts, workload.flatten().as_ref(), &active, started)
+            .map(ReviewAttempt::Complete)
     }
+}
+
+/// Known facts about the cluster.
+#[derive(Clone, Copy)]
+struct ReviewFacts<'a> {
+    cluster: &'a ClusterFacts,
+    gangs: &'a GangFacts,
 }
 
 fn evaluate(
     mode: Mode,
     review: &Review,
     labels: &Labels,
-    facts: &ClusterFacts,
+    facts: ReviewFacts<'_>,
+    workload: Option<&LookedUp>,
     active: &Active,
     started: Instant,
 ) -> Result<ReviewResponse, Failure> {
     let NewPod { namespace, pod } = review.new_pod()?.ok_or(ReviewError::Missing("object"))?;
     let Active { config, hash, catalog: _ } = active;
-    let cluster = facts.view(namespace, gang(facts, Pod::new(pod), namespace).as_ref());
+    let mut cluster = facts.cluster.view(namespace, gang(facts.cluster, Pod::new(pod), namespace).as_ref());
+    let workload = match workload {
+        None => WorkloadLookup::NotRead,
+        Some(Ok(workload)) => WorkloadLookup::Read(workload),
+        Some(Err(problem)) => WorkloadLookup::Failed(problem),
+    };
+    cluster.gang = facts.gangs.view(namespace, workload);
     let snapshot = Snapshot {
         mode,
         namespace,

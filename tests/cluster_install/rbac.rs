@@ -90,6 +90,36 @@ fn create_fabric_job_member(namespace: &Namespace) {
     let _ = namespace.create(&pod).success();
 }
 
+/// Creates unschedulable pods in a gang mode, whose workloads the webhook reads. Neither they nor their kinds exist.
+fn create_gang_members(namespace: &Namespace) {
+    let job = |group: &str, kind: &str, labels: Value| (format!("{group}/v1"), kind.to_owned(), labels);
+    let mut members = vec![
+        job("batch", "Job", json!({"batch.kubernetes.io/job-completion-index": "0"})),
+        job("batch.volcano.sh", "Job", json!({"volcano.sh/job-name": "a"})),
+        job("batch", "Job", json!({"jobset.sigs.k8s.io/jobset-name": "a", "jobset.sigs.k8s.io/jobset-uid": "u"})),
+        job(
+            "apps",
+            "StatefulSet",
+            json!({"leaderworkerset.sigs.k8s.io/name": "a", "leaderworkerset.sigs.k8s.io/group-index": "0"}),
+        ),
+        job("ray.io", "RayCluster", json!({"ray.io/is-ray-node": "yes", "ray.io/cluster": "a"})),
+    ];
+    for kind in ["JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob"] {
+        let operator = format!("{}-controller", kind.to_lowercase());
+        let labels = json!({"training.kubeflow.org/operator-name": operator, "training.kubeflow.org/job-name": "a"});
+        members.push(job("kubeflow.org", kind, labels));
+    }
+    for (index, (api_version, kind, mut labels)) in members.into_iter().enumerate() {
+        labels["trainmesh.dev/gang"] = "koordinator".into();
+        let owner = json!({"apiVersion": api_version, "kind": kind, "name": "a", "uid": "u", "controller": true});
+        let metadata = json!({"name": format!("gang-{index}"), "labels": labels, "ownerReferences": [owner]});
+        let container = json!({"name": "a", "image": "trainmesh.test/busybox:1"});
+        let spec = json!({"schedulerName": "nobody", "containers": [container]});
+        let _ =
+            namespace.create(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})).success();
+    }
+}
+
 #[test]
 fn no_permission_is_missing_or_unused() {
     Cluster::get().start_mesh();
@@ -102,6 +132,7 @@ fn no_permission_is_missing_or_unused() {
     run_job(&namespace, "train");
     terminate_proxy_without_commands(&namespace);
     create_fabric_job_member(&namespace);
+    create_gang_members(&namespace);
     release.upgrade(&[
         SHORT_LIFETIMES,
         PORT_FORWARD,

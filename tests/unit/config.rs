@@ -42,7 +42,8 @@ fn check_text(text: &str, expected: &[&str]) {
     "mesh:\n  nativeSidcar: prefer\n",
     &["line 4: mesh.nativeSidcar: unknown field: did you mean nativeSidecar?"]
 )]
-#[case::unknown_section("gang: {}\n", &["line 3: gang: unknown field: expected apiVersion, kind, mesh, termination or fabric"])]
+#[case::unknown_gang_mode("gang:\n  default: vulcano\n", &["line 4: gang.default: unknown value \"vulcano\": expected none, auto, native, volcano, coscheduling, kai, yunikorn, koordinator or kueue"])]
+#[case::unknown_section("job: {}\n", &["line 3: job: unknown field: expected apiVersion, kind, mesh, termination, fabric or gang"])]
 #[case::misspelled_section("mseh: {}\n", &["line 3: mseh: unknown field: did you mean mesh?"])]
 #[case::unknown_value(
     "mesh:\n  nativeSidecar: perfer\n",
@@ -195,11 +196,11 @@ fn api_version_and_kind_are_required(#[case] text: &str, #[case] expected: &[&st
 )]
 #[case::block_that_starts_with_blank_lines(
     "data:\n  config.yaml: |-\n\n\n    # mine\n    apiVersion: config.trainmesh.dev/v1alpha1\n    kind: TrainmeshConfiguration\n    hold: 1\n",
-    &["line 10: hold: unknown field: expected apiVersion, kind, mesh, termination or fabric"]
+    &["line 10: hold: unknown field: expected apiVersion, kind, mesh, termination, fabric or gang"]
 )]
 #[case::syntax_error_in_a_block("data:\n  config.yaml: |\n    mesh:\n      - a\n     b\n", &["line 7: while parsing a block mapping, did not find expected key"])]
-#[case::quoted("data:\n  config.yaml: \"apiVersion: config.trainmesh.dev/v1alpha1\\nkind: TrainmeshConfiguration\\nhold: 1\\n\"\n", &["line 4: hold: unknown field: expected apiVersion, kind, mesh, termination or fabric"])]
-#[case::folded("data:\n  config.yaml: >\n    kind: TrainmeshConfiguration\n\n    apiVersion: config.trainmesh.dev/v1alpha1\n\n    hold: 1\n", &["line 5: hold: unknown field: expected apiVersion, kind, mesh, termination or fabric"])]
+#[case::quoted("data:\n  config.yaml: \"apiVersion: config.trainmesh.dev/v1alpha1\\nkind: TrainmeshConfiguration\\nhold: 1\\n\"\n", &["line 4: hold: unknown field: expected apiVersion, kind, mesh, termination, fabric or gang"])]
+#[case::folded("data:\n  config.yaml: >\n    kind: TrainmeshConfiguration\n\n    apiVersion: config.trainmesh.dev/v1alpha1\n\n    hold: 1\n", &["line 5: hold: unknown field: expected apiVersion, kind, mesh, termination, fabric or gang"])]
 #[case::no_data("", &[r#"line 1: data["config.yaml"]: missing: expected the text of a configuration"#])]
 #[case::another_key("data:\n  config: x\n", &[r#"line 1: data["config.yaml"]: missing: expected the text of a configuration"#])]
 #[case::not_a_string("data:\n  config.yaml:\n    mesh: {}\n", &[r#"line 5: data["config.yaml"]: expected the text of a configuration, found a mapping: write it after |"#])]

@@ -1,6 +1,7 @@
 //! Decision tables of the rules: pod, namespace and configuration in; outcome, reason, patch and warnings out.
 
 mod fabric;
+mod gang;
 mod managed;
 mod marks;
 mod mesh;

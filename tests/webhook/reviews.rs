@@ -1,5 +1,6 @@
 //! Replies to admission reviews.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rstest::rstest;
@@ -142,4 +143,40 @@ async fn a_large_pod_is_patched() {
     let reply = post(&mut server.connect().await, "/mutate", &body).await;
     assert_eq!(reply.status, 200);
     assert!(reply.body.contains("JSONPatch"));
+}
+
+/// Returns a review of a worker of the `PyTorchJob` `job`, in the gang mode `mode`.
+fn gang_review(job: &str, mode: &str) -> Vec<u8> {
+    let mut review: Value = serde_json::from_slice(&review("team-a")).unwrap();
+    let labels = json!({
+        "training.kubeflow.org/operator-name": "pytorchjob-controller", "training.kubeflow.org/job-name": job,
+        "training.kubeflow.org/replica-type": "worker", "trainmesh.dev/gang": mode,
+    });
+    let owner =
+        json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": job, "uid": "u1", "controller": true});
+    review["request"]["object"]["metadata"]["labels"] = labels;
+    review["request"]["object"]["metadata"]["ownerReferences"] = json!([owner]);
+    serde_json::to_vec(&review).unwrap()
+}
+
+#[rstest]
+#[case::known("large", "koordinator", 1, "applied")]
+#[case::missing("other", "koordinator", 1, "refused")]
+#[case::no_object_needed("large", "kai", 0, "applied")]
+#[case::no_mode("large", "none", 0, "skipped")]
+#[tokio::test]
+async fn the_workload_of_a_gang_is_read_once(
+    #[case] job: &str,
+    #[case] mode: &str,
+    #[case] lookups: usize,
+    #[case] outcome: &str,
+) {
+    let server = TestServer::ready().await;
+    let mut connection = server.connect().await;
+    let reply = post(&mut connection, "/mutate", &gang_review(job, mode)).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(server.workloads.lookups.load(Ordering::Relaxed), lookups);
+    let response: Value = serde_json::from_str(&reply.body).unwrap();
+    let rules = response["response"]["auditAnnotations"]["rules"].as_str().unwrap();
+    assert!(rules.contains(&format!("gang={outcome}:")), "{rules}");
 }

@@ -17,10 +17,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use trainmesh::cluster::namespaces::{Labels, LookupError, Namespaces};
+use trainmesh::cluster::workloads::{LookedUp, Workloads};
 use trainmesh::reload::Settings;
 use trainmesh::telemetry::{Metrics, Readiness};
 use trainmesh::webhook::{Certificate, CertificateResolver, ClientVerifier, Dependencies, Drain, Webhook};
 use trainmesh_core::config::ConfigUpdate;
+use trainmesh_core::gang::{GangWorkload, UnknownGang, WorkloadKey};
 use trainmesh_core::webhook::review::DEFAULT_NODES;
 
 use crate::client::{self, Tls};
@@ -34,6 +36,7 @@ pub(crate) struct TestServer {
     pub(crate) settings: Arc<Settings>,
     pub(crate) served: Arc<CertificateResolver>,
     pub(crate) namespaces: Arc<FakeNamespaces>,
+    pub(crate) workloads: Arc<FakeWorkloads>,
     pub(crate) namespaces_synced: Arc<AtomicBool>,
     pub(crate) shutdown: CancellationToken,
     pub(crate) task: JoinHandle<()>,
@@ -46,6 +49,13 @@ pub(crate) struct FakeNamespaces {
     pub(crate) answers: Semaphore,
     /// Gains a permit when a lookup starts to wait.
     pub(crate) waiting: Semaphore,
+}
+
+/// Fake workload cache that remembers nothing: the workload `large` is a `PyTorchJob` of 4 workers, others do not exist.
+#[derive(Default)]
+pub(crate) struct FakeWorkloads {
+    /// Number of lookups.
+    pub(crate) lookups: AtomicUsize,
 }
 
 /// A self-signed certificate with its key.
@@ -124,6 +134,7 @@ impl TestServer {
             answers: Semaphore::new(0),
             waiting: Semaphore::new(0),
         });
+        let workloads = Arc::new(FakeWorkloads::default());
         let namespaces_synced = Arc::new(AtomicBool::new(false));
         let shutdown = CancellationToken::new();
         let condition = Arc::clone(&namespaces_synced);
@@ -134,6 +145,8 @@ impl TestServer {
             client_verifier: clients,
             namespaces: Arc::clone(&namespaces) as _,
             facts: Arc::default(),
+            workloads: Arc::clone(&workloads) as _,
+            gangs: Arc::default(),
             settings: Arc::clone(&settings),
             max_review_nodes: DEFAULT_NODES,
             metrics: Arc::clone(&metrics),
@@ -143,7 +156,19 @@ impl TestServer {
         };
         let task = tokio::spawn(Webhook::new(parts, shutdown.clone()).unwrap().run());
         let root = pair.der.clone();
-        Self { address, admin, root, metrics, settings, served, namespaces, namespaces_synced, shutdown, task }
+        Self {
+            address,
+            admin,
+            root,
+            metrics,
+            settings,
+            served,
+            namespaces,
+            workloads,
+            namespaces_synced,
+            shutdown,
+            task,
+        }
     }
 
     pub(crate) async fn connect(&self) -> Tls {
@@ -179,6 +204,23 @@ impl Namespaces for FakeNamespaces {
             Err(LookupError::TimedOut(namespace.to_owned()))
         }
         .boxed()
+    }
+}
+
+impl Workloads for FakeWorkloads {
+    fn cached(&self, _: &WorkloadKey) -> Option<LookedUp> {
+        None
+    }
+
+    fn look_up(&self, key: WorkloadKey) -> BoxFuture<'static, LookedUp> {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        let template = json!({"spec": {"containers": []}});
+        let job = json!({"metadata": {"uid": key.uid}, "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 4, "template": template}}}});
+        let found = match key.name.as_str() {
+            "large" => GangWorkload::from_object(&key, &job),
+            name => Err(UnknownGang::Object(format!("{name} does not exist"))),
+        };
+        async move { found.map(Arc::new).map_err(Arc::new) }.boxed()
     }
 }
 

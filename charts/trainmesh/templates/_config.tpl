@@ -30,6 +30,11 @@ selects the default, as in the binary.
 {{- include "trainmesh.config.field" (dict "root" . "section" "fabric" "field" "enabled" "default" true) | trimAll "false" }}
 {{- end }}
 
+{{/* Not empty if the feature is enabled. */}}
+{{- define "trainmesh.gang" -}}
+{{- include "trainmesh.config.field" (dict "root" . "section" "gang" "field" "enabled" "default" true) | trimAll "false" }}
+{{- end }}
+
 {{/* Not empty if the devices of claims count. */}}
 {{- define "trainmesh.fabric.claims" -}}
 {{- include "trainmesh.config.field" (dict "root" . "section" "fabric" "field" "resourceClaims" "default" true) | trimAll "false" }}

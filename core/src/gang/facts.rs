@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{GangMode, GangWorkload};
+use super::{GangMode, GangWorkload, UnknownGang};
 
 /// Known facts about gang schedulers. An empty value is that of a cluster without any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum WorkloadLookup<'a> {
     #[default]
     NotRead,
     /// It could not be read; contains the reason.
-    Failed(&'a str),
+    Failed(&'a UnknownGang),
     /// It was read.
     Read(&'a GangWorkload),
 }

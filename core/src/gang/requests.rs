@@ -88,21 +88,16 @@ impl Requests {
         Self(self.0.iter().filter_map(excess).collect())
     }
 
-    /// Multiplies each amount.
+    /// Returns the requests except those for devices.
     #[must_use]
-    pub fn times(&self, count: u64) -> Self {
-        Self(self.0.iter().map(|(name, amount)| (name.clone(), amount.saturating_mul(count))).collect())
+    pub fn without_devices(&self) -> Self {
+        let others = self.0.iter().filter(|(name, _)| !is_device(name));
+        Self(others.map(|(name, amount)| (name.clone(), *amount)).collect())
     }
 
     /// Returns the requests for devices: the extended resources.
     pub fn devices(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.0.iter().filter(|(name, _)| name.contains('/')).map(|(name, amount)| (name.as_str(), *amount))
-    }
-
-    /// Returns true if nothing is requested.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.iter().filter(|(name, _)| is_device(name)).map(|(name, amount)| (name.as_str(), *amount))
     }
 
     /// Returns the requests as a list of quantities.
@@ -124,6 +119,11 @@ impl Requests {
         }
         self.0.get_mut(name)
     }
+}
+
+/// Returns true for an extended resource.
+fn is_device(resource: &str) -> bool {
+    resource.contains('/')
 }
 
 #[cfg(test)]

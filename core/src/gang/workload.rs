@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::hash;
 use crate::pod::Pod;
 use crate::workload::{
     GangRole, GangShape, Manifest, PodIdentity, RenderError, Runtimes, SOLE_ROLE, WorkloadKind, identify,
 };
+use crate::{dns, hash};
 
 /// UID of a workload in a manifest that was never created in a cluster.
 const NO_UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -117,11 +117,14 @@ pub enum UnknownGang {
 }
 
 impl WorkloadKey {
-    /// Returns the object that contains the sizes of the gang of `pod`; `None` if the pod does not belong to a gang.
+    /// Returns the object that contains the sizes of the gang of `pod`; `None` if the pod does not belong to a gang, or the
+    /// sizes of its kind are not known.
     #[must_use]
     pub fn of(pod: Pod<'_>, namespace: &str) -> Option<Self> {
-        let member = gang_member(pod)?;
+        // The name becomes part of a request's path. That of a controller is a user's text.
+        let member = gang_member(pod).filter(|member| dns::is_subdomain(member.workload))?;
         let kind = member.kind.gang.object.unwrap_or(member.kind);
+        kind.gang.shape?;
         let controller = pod.controller().filter(|owner| owner.kind == kind.kind && owner.name == member.workload);
         let uid = controller.and_then(|owner| owner.uid).or_else(|| (kind.gang.uid)(pod));
         Some(Self {
@@ -176,7 +179,9 @@ impl GangWorkload {
             return Err(UnknownGang::Object(format!("it has more than {MAX_ROLES} roles")));
         }
         if shape.roles.iter().any(|role| Value::Object(role.placement.clone()).to_string().len() > MAX_PLACEMENT) {
-            return Err(UnknownGang::Object(format!("the fields of a role that select nodes exceed {MAX_PLACEMENT} bytes")));
+            return Err(UnknownGang::Object(format!(
+                "the fields of a role that select nodes exceed {MAX_PLACEMENT} bytes"
+            )));
         }
         if let Some(conflict) = shape.conflict {
             return Err(UnknownGang::Conflict(conflict));
@@ -216,7 +221,8 @@ impl GangWorkload {
         let roles: Vec<&GangRole> = self.shape.roles.iter().filter(|role| role.stage == position.stage).collect();
         let size = roles.iter().map(|role| role.size).fold(0, u64::saturating_add);
         // The minimum of the object counts all pods. Those of other stages cannot wait for this one.
-        let others: u64 = self.shape.roles.iter().filter(|role| role.stage != position.stage).map(|role| role.size).sum();
+        let others: u64 =
+            self.shape.roles.iter().filter(|role| role.stage != position.stage).map(|role| role.size).sum();
         let min = self.shape.min_members.map_or(size, |min| min.saturating_sub(others));
         Gang {
             name: self.name(position),

@@ -52,7 +52,13 @@ pub(super) fn plan(pod: Pod<'_>, mode: Mode, applied: &[&str], draft: &mut Draft
     if rules.iter().any(|rule| rule.outcome == Verdict::Applied) {
         plan.set_annotation(keys::APPLIED, applied.join(","));
     }
-    let mut label_purpose = plan.label(keys::MANAGED).map(|_| "lets the controller watch the pod's fabric");
+    let has_fabric = rules.iter().any(|rule| rule.rule == RuleId::Fabric && rule.outcome == Verdict::Applied);
+    let purpose = if has_fabric {
+        "lets the controller watch the pod's fabric"
+    } else {
+        "lets the controller watch the pod's gang"
+    };
+    let mut label_purpose = plan.label(keys::MANAGED).map(|_| purpose);
     // Namespaces labeled for istio-aux get nothing beyond what istio-aux does.
     if mode == Mode::Enabled {
         // HoldNotRendered describes what Istio did after the first call. A reinvocation that recorded it would change
@@ -103,7 +109,7 @@ mod tests {
     #[case::one(Some("fabric=FabricGuarded"), &[FABRIC])]
     #[case::several(Some("mesh.hold=ProxyConfigRefused,fabric=FabricGuarded"), &[(RuleId::MeshHold, Reason::ProxyConfigRefused), FABRIC])]
     #[case::repeated(Some("fabric=FabricGuarded,fabric=FabricGuarded"), &[FABRIC])]
-    #[case::unknown_rule(Some("gang=FabricGuarded"), &[])]
+    #[case::unknown_rule(Some("rank=FabricGuarded"), &[])]
     #[case::unknown_reason(Some("fabric=\u{1b}[31m"), &[])]
     #[case::no_reason(Some("fabric"), &[])]
     fn only_valid_refusals_are_read(#[case] annotation: Option<&str>, #[case] expected: &[(RuleId, Reason)]) {

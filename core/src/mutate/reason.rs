@@ -154,6 +154,49 @@ codes! {
         /// The profile changed while a job is running.
         FabricOfSiblings => "running pods of the job use another fabric profile or revision; the profile is not applied",
 
+        /// The keys of the mode were written.
+        GangJoined => "the scheduler places the pods of the job together",
+        /// The webhook wrote the keys in an earlier round.
+        GangPresent => "the pod already has the keys of its gang",
+        /// Configuration: `gang.enabled: false`.
+        GangOff => "gangs are disabled in the configuration",
+        /// No label is set, and the configuration has no default.
+        GangNotSelected => "neither the pod nor the namespace selects a gang mode",
+        /// The label is set to `none`.
+        GangOptedOut => "the label trainmesh.dev/gang is set to none",
+        /// The label has an unknown value.
+        UnknownGangMode => "the label trainmesh.dev/gang has an unknown value",
+        /// The mode is `auto`.
+        NoGangScheduler => "no gang scheduler is known to run",
+        /// The mode is `auto`.
+        SeveralGangSchedulers => "several gang schedulers run, so that auto selects none",
+        /// For example, a pod of a Deployment or of a Job without completion indexes.
+        NotInGang => "the pod does not belong to a job whose pods start together",
+        /// For example, a launcher that is created when all workers are ready.
+        StartsAlone => "no other pod of the job starts at the same time",
+        /// The kind does not declare its sizes.
+        GangKindUnknown => "the number of pods that start together is not known for this kind",
+        /// The workload cannot be read, or does not contain the role of the pod.
+        GangSizeUnknown => "the number of pods that start together is unknown",
+        /// The operator creates some pods only after others have a node.
+        GangConflict => "the pods of the job cannot wait for each other",
+        /// An operator, a user or another controller wrote the key.
+        GangKeyPresent => "the pod already has a key of a gang or a queue, which is left unchanged",
+        /// Another controller removes the gates.
+        SchedulingGated => "the pod has scheduling gates of another controller",
+        /// `spec.schedulerName` is neither the default nor that of the mode.
+        OtherScheduler => "the pod selects another scheduler",
+        /// The mode is `kueue`.
+        GangLeftToKueue => "Kueue admits jobs as a whole, and pods need no key",
+        /// The mode is `kai`.
+        NotGroupedByKai => "KAI-Scheduler does not group the pods of this kind",
+        /// The mode is `yunikorn`.
+        GangQueueUnknown => "the pod names no queue of YuniKorn",
+        /// The mode needs objects of an API that the cluster does not serve.
+        GangApiMissing => "the cluster does not serve the PodGroups of this mode",
+        /// The object does not exist, and the controller's Lease is not fresh.
+        GangControllerMissing => "no controller runs that creates the PodGroup",
+
         /// The label `trainmesh.dev/managed` was written.
         HelpersManaged => "the controller terminates the pod's sidecars after its main containers complete",
         /// The label `trainmesh.dev/managed` was written, but the controller cannot terminate every sidecar.

@@ -13,14 +13,16 @@ pub enum RuleId {
     MeshTraffic,
     /// Applies the pod's fabric profile.
     Fabric,
+    /// Gives the pods of a job the keys by which a scheduler places them together.
+    Gang,
     /// Labels pods that have sidecars, so that the controller watches them.
     TerminationManaged,
 }
 
 impl RuleId {
     /// All rules, in the order of the documentation.
-    pub const ALL: [Self; 5] =
-        [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::Fabric, Self::TerminationManaged];
+    pub const ALL: [Self; 6] =
+        [Self::MeshHold, Self::MeshNative, Self::MeshTraffic, Self::Fabric, Self::Gang, Self::TerminationManaged];
 
     /// Returns the name of the rule in output, metrics and annotations.
     #[must_use]
@@ -30,6 +32,7 @@ impl RuleId {
             Self::MeshNative => "mesh.native",
             Self::MeshTraffic => "mesh.traffic",
             Self::Fabric => "fabric",
+            Self::Gang => "gang",
             Self::TerminationManaged => "termination.managed",
         }
     }

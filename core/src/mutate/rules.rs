@@ -1,6 +1,7 @@
 //! The mutation rules, their context and their decisions.
 
 mod fabric;
+mod gang;
 pub(super) mod managed;
 mod mesh;
 
@@ -21,6 +22,7 @@ pub(super) struct Rule {
 /// Rules in evaluation order: a rule may depend on the writes that earlier rules planned.
 pub(super) static RULES: &[Rule] = &[
     Rule { id: RuleId::Fabric, decide: fabric::decide },
+    Rule { id: RuleId::Gang, decide: gang::decide },
     Rule { id: RuleId::MeshTraffic, decide: mesh::traffic::decide },
     Rule { id: RuleId::MeshNative, decide: mesh::native::decide },
     Rule { id: RuleId::MeshHold, decide: mesh::hold::decide },
@@ -100,6 +102,12 @@ impl RuleDecision {
 
     fn with_notes(mut self, notes: Vec<String>) -> Self {
         self.notes = notes;
+        self
+    }
+
+    /// Sets the entry in the annotation `trainmesh.dev/applied`, also for a pod that needs no change.
+    fn with_marker(mut self, marker: String) -> Self {
+        self.marker = Some(marker);
         self
     }
 

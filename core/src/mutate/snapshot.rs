@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::cluster_facts::ClusterView;
 use crate::config::Configuration;
-use crate::gang::GangMode;
+use crate::gang::{GangMode, WorkloadKey};
 use crate::keys;
 use crate::pod::Pod;
 use crate::scope::Mode;
@@ -68,6 +68,23 @@ impl<'a> GangChoice<'a> {
             None => Self::Mode(config.gang.default),
         }
     }
+}
+
+/// Returns the workload to read before the rules run on `pod`; `None` if no rule needs it.
+#[must_use]
+pub fn workload_to_read(
+    pod: Pod<'_>,
+    namespace: &str,
+    mode: Mode,
+    namespace_labels: &BTreeMap<String, String>,
+    config: &Configuration,
+) -> Option<WorkloadKey> {
+    if mode == Mode::IstioAux || !config.gang.enabled {
+        return None;
+    }
+    let GangChoice::Mode(selected) = GangChoice::new(pod, namespace_labels, config) else { return None };
+    let is_needed = selected == GangMode::Auto || selected.needs_workload();
+    WorkloadKey::of(pod, namespace).filter(|_| is_needed)
 }
 
 impl<'a> Snapshot<'a> {

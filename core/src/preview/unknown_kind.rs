@@ -44,7 +44,7 @@ impl Preview {
             let runtimes = self.context.runtimes();
             let roles = generic::roles(&Manifest { raw: &document.value, namespace, runtimes });
             let hint = hint.map(|hint| format!("{name} is not supported: {hint}"));
-            return Ok(self.pods(document, kind, roles, hint.into_iter().collect()));
+            return Ok(self.pods(document, kind, roles, None, hint.into_iter().collect()));
         }
         if let Some(hint) = hint {
             return Ok(DocumentPreview::Unsupported(format!("{name} is not supported: {hint}")));

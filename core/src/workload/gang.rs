@@ -14,6 +14,9 @@ use crate::pod::{Container, ContainerKind, Pod};
 /// much memory. A longer one lists hundreds of hosts, so its pod counts as having peers.
 const MAX_CLUSTER_JSON: usize = 32 * 1024;
 
+/// Reads the gangs of a workload from its manifest.
+pub type ReadShape = fn(&Manifest<'_>) -> Result<GangShape, RenderError>;
+
 /// Gang properties of the pods of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct GangTraits {
@@ -31,7 +34,7 @@ pub struct GangTraits {
     /// Kind of the object that contains the sizes, if it is not this one but created by it.
     pub object: Option<&'static WorkloadKind>,
     /// Reads roles and sizes from an object of this kind; `None` if they are not known.
-    pub shape: Option<fn(&Manifest<'_>) -> Result<GangShape, RenderError>>,
+    pub shape: Option<ReadShape>,
     /// Returns the UID of the object from a label of a pod that it does not control directly.
     pub uid: for<'a> fn(Pod<'a>) -> Option<&'a str>,
     /// Returns the restart attempt and the group of a pod; `None` if they are unknown.

@@ -35,6 +35,7 @@ const PORT_FORWARD: Condition =
     |configuration| configuration.termination.enabled && configuration.termination.port_forward;
 const FABRIC: Condition = |configuration| configuration.fabric.enabled;
 const CLAIMS: Condition = |configuration| configuration.fabric.enabled && configuration.fabric.resource_claims;
+const GANG: Condition = |configuration| configuration.gang.enabled;
 const TERMINATION_OR_FABRIC: Condition =
     |configuration| configuration.termination.enabled || configuration.fabric.enabled;
 
@@ -42,6 +43,7 @@ const TERMINATION_OR_FABRIC: Condition =
 const ANY: &[&str] = &[""];
 pub(super) const WATCH: &[&str] = &["list", "watch"];
 pub(super) const READ: &[&str] = &["get", "list", "watch"];
+const GET: &[&str] = &["get"];
 const MANAGE: &[&str] = &["get", "list", "watch", "patch"];
 /// A WebSocket is opened with GET; Kubernetes 1.35 also requires `create`.
 const CONNECT: &[&str] = &["get", "create"];
@@ -64,6 +66,17 @@ pub(super) const RULES: &[Rule] = &[
         false,
         WATCH,
     ),
+    rule(Webhook, GANG, ("batch", "jobs"), ANY, false, GET),
+    rule(Webhook, GANG, ("batch.volcano.sh", "jobs"), ANY, false, GET),
+    rule(Webhook, GANG, ("jobset.x-k8s.io", "jobsets"), ANY, false, GET),
+    rule(Webhook, GANG, ("kubeflow.org", "jaxjobs"), ANY, false, GET),
+    rule(Webhook, GANG, ("kubeflow.org", "mpijobs"), ANY, false, GET),
+    rule(Webhook, GANG, ("kubeflow.org", "paddlejobs"), ANY, false, GET),
+    rule(Webhook, GANG, ("kubeflow.org", "pytorchjobs"), ANY, false, GET),
+    rule(Webhook, GANG, ("kubeflow.org", "tfjobs"), ANY, false, GET),
+    rule(Webhook, GANG, ("kubeflow.org", "xgboostjobs"), ANY, false, GET),
+    rule(Webhook, GANG, ("leaderworkerset.x-k8s.io", "leaderworkersets"), ANY, false, GET),
+    rule(Webhook, GANG, ("ray.io", "rayclusters"), ANY, false, GET),
     rule(Controller, ALWAYS, ("", "namespaces"), ANY, false, WATCH),
     rule(Controller, ALWAYS, ("", "configmaps"), &[CONFIG_MAP], true, WATCH),
     rule(Controller, ALWAYS, ("coordination.k8s.io", "leases"), ANY, true, &["create"]),

@@ -218,10 +218,3 @@ fn refuse(name: &str, cause: &Conflict, conflicts: &[Conflict]) -> RuleDecision 
     let notes = listed.map(ToString::to_string).collect();
     others.fold(decision, RuleDecision::with_warning).with_notes(notes)
 }
-
-impl RuleDecision {
-    fn with_marker(mut self, marker: String) -> Self {
-        self.marker = Some(marker);
-        self
-    }
-}

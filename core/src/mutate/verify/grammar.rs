@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::config::profile::{
     AbsolutePath, Capability, DnsLabel, DnsPolicy, EnvName, Image, ObjectName, Quantity, ResourceName,
 };
+use crate::dns;
 use crate::labels;
 use crate::mutate::plan::WriteKind::{Append, Set};
 use crate::mutate::plan::{Write, WriteKind};
@@ -32,6 +33,7 @@ pub(super) fn is_well_formed(write: &Write) -> bool {
 fn is_pod_field(field: &[&str], kind: WriteKind, value: &Value) -> bool {
     match (field, kind) {
         (["hostNetwork"], Set) => value.is_boolean(),
+        (["schedulerName"] | ["schedulingGroup", "podGroupName"], Set) => is_text(value, dns::is_subdomain),
         (["dnsPolicy"], Set) => serde_json::from_value::<DnsPolicy>(value.clone()).is_ok(),
         (["nodeSelector", key], Set) => is_label(key, value),
         (["tolerations"], Append) => is_object(value, &["key", "operator"], |name, value| match name {

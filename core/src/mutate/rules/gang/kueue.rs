@@ -1,0 +1,38 @@
+//! Mode `kueue`: pods get no keys. Kueue's groups of plain pods deadlock with operators that reuse the names of pods, so
+//! that Kueue must manage the job.
+
+use super::super::RuleDecision;
+use crate::mutate::Reason;
+use crate::workload::PodIdentity;
+
+/// Entries of `integrations.frameworks` in Kueue's configuration, by API group and kind (kubernetes-sigs/kueue 0.19,
+/// `apis/config/v1beta2`).
+const INTEGRATIONS: [(&str, &str, &str); 11] = [
+    ("batch", "Job", "batch/job"),
+    ("jobset.x-k8s.io", "JobSet", "jobset.x-k8s.io/jobset"),
+    ("trainer.kubeflow.org", "TrainJob", "trainer.kubeflow.org/trainjob"),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet", "leaderworkerset.x-k8s.io/leaderworkerset"),
+    ("ray.io", "RayCluster", "ray.io/raycluster"),
+    ("kubeflow.org", "MPIJob", "kubeflow.org/mpijob"),
+    ("kubeflow.org", "PyTorchJob", "kubeflow.org/pytorchjob"),
+    ("kubeflow.org", "TFJob", "kubeflow.org/tfjob"),
+    ("kubeflow.org", "XGBoostJob", "kubeflow.org/xgboostjob"),
+    ("kubeflow.org", "PaddleJob", "kubeflow.org/paddlejob"),
+    ("kubeflow.org", "JAXJob", "kubeflow.org/jaxjob"),
+];
+
+/// Skips a pod that Kueue has not admitted, and names the integration by which it would admit the job.
+pub(super) fn decide(member: PodIdentity<'_>) -> RuleDecision {
+    let kind = member.kind;
+    let integration = INTEGRATIONS.iter().find(|(group, name, _)| *group == kind.group && *name == kind.kind);
+    let decision = RuleDecision::skipped(Reason::GangLeftToKueue);
+    let Some((_, _, integration)) = integration else {
+        let warning = format!("gang kueue: Kueue has no integration for a {}", kind.kind);
+        return decision.with_detail(format!("it has no integration for a {}", kind.kind)).with_warning(warning);
+    };
+    let warning =
+        format!("gang kueue: Kueue did not admit the job: enable {integration}, and label the job with a queue");
+    decision
+        .with_detail(format!("enable its integration {integration}, and label the job kueue.x-k8s.io/queue-name"))
+        .with_warning(warning)
+}

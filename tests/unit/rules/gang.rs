@@ -1,0 +1,390 @@
+//! Decisions of the rule `gang`.
+
+mod yunikorn;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::gang::{GangFacts, GangMode, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
+use trainmesh_core::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate, workload_to_read};
+use trainmesh_core::pod::Pod;
+use trainmesh_core::scope::Mode;
+use trainmesh_testing::snapshot::snapshot;
+
+/// Name of the gang of [`job`].
+const GANG: &str = "job-08a42b2f348b";
+
+/// Inputs of a case. The default is the mode `koordinator` in a namespace without injection, and a cluster about which
+/// nothing is known.
+pub(crate) struct Scenario {
+    labels: BTreeMap<String, String>,
+    config: Configuration,
+    mode: Mode,
+    facts: Option<GangFacts>,
+    object: Value,
+}
+
+/// Returns a job with a master and 3 workers.
+fn job() -> Value {
+    let replicas = |count: u64| {
+        let container = json!({"name": "pytorch", "resources": {"limits": {"cpu": 2, "nvidia.com/gpu": 8}}});
+        json!({"replicas": count, "template": {"spec": {"containers": [container]}}})
+    };
+    json!({
+        "apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "job", "uid": "u1"},
+        "spec": {"pytorchReplicaSpecs": {"Master": replicas(1), "Worker": replicas(3)}},
+    })
+}
+
+/// Returns a worker of [`job`] with additional `metadata` and `spec`.
+fn worker(metadata: &Value, spec: &Value) -> Value {
+    let labels = json!({
+        "training.kubeflow.org/operator-name": "pytorchjob-controller", "training.kubeflow.org/job-name": "job",
+        "training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0",
+    });
+    let owner =
+        json!({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "job", "uid": "u1", "controller": true});
+    let container = json!({
+        "name": "pytorch", "image": "i", "resources": {"limits": {"cpu": 2, "nvidia.com/gpu": 8}},
+    });
+    let mut pod = json!({
+        "metadata": {"name": "job-worker-0", "labels": labels, "ownerReferences": [owner]},
+        "spec": {"containers": [container]},
+    });
+    for (part, added) in [("metadata", metadata), ("spec", spec)] {
+        for (key, value) in added.as_object().unwrap() {
+            match pod[part].get_mut(key).and_then(Value::as_object_mut) {
+                Some(map) => map.extend(value.as_object().unwrap().clone()),
+                None => pod[part][key] = value.clone(),
+            }
+        }
+    }
+    pod
+}
+
+impl Scenario {
+    pub(crate) fn new(gang: &str) -> Self {
+        Self {
+            labels: BTreeMap::from([("trainmesh.dev/gang".to_owned(), gang.to_owned())]),
+            config: Configuration::embedded(),
+            mode: Mode::Enabled,
+            facts: None,
+            object: job(),
+        }
+    }
+
+    fn with_facts(mut self, facts: GangFacts) -> Self {
+        self.facts = Some(facts);
+        self
+    }
+
+    fn run(&self, pod: &Value) -> Outcome {
+        let key = WorkloadKey::of(Pod::new(pod), "team-a");
+        let read = key.map(|key| GangWorkload::from_object(&key, &self.object));
+        let workload = match &read {
+            None => WorkloadLookup::NotRead,
+            Some(Ok(workload)) => WorkloadLookup::Read(workload),
+            Some(Err(problem)) => WorkloadLookup::Failed(problem),
+        };
+        self.run_with(pod, workload)
+    }
+
+    fn run_with(&self, pod: &Value, workload: WorkloadLookup<'_>) -> Outcome {
+        let gang = GangView { facts: self.facts.as_ref(), namespace: "team-a", workload };
+        let cluster = ClusterView { gang, ..ClusterView::default() };
+        mutate(pod, &Snapshot { mode: self.mode, cluster, ..snapshot(&self.labels, &self.config) })
+    }
+}
+
+/// Returns the decision of the rule.
+fn decision(outcome: &Outcome) -> &RuleOutcome {
+    outcome.rules.iter().find(|rule| rule.rule == RuleId::Gang).unwrap()
+}
+
+/// Runs `pod`, and again as patched, which must give no further patch. Returns the patched pod.
+pub(crate) fn check(scenario: &Scenario, pod: &Value, expected: &str, warnings: &[&str]) -> Value {
+    let outcome = scenario.run(pod);
+    let found = decision(&outcome);
+    assert_eq!(format!("{} {}", found.outcome.name(), found.reason.code()), expected, "{found:?}");
+    assert_eq!(outcome.warnings.len(), warnings.len(), "{:?}", outcome.warnings);
+    for (warning, part) in outcome.warnings.iter().zip(warnings) {
+        assert!(warning.contains(part), "{warning}");
+        assert!(warning.len() <= 120, "longer than 120 characters: {warning}");
+    }
+    let mut patched = pod.clone();
+    outcome.patch.apply(&mut patched).unwrap();
+    let again = scenario.run(&patched);
+    assert!(again.patch.is_empty(), "not idempotent: {:#?}", again.patch);
+    patched
+}
+
+/// Returns the facts of a cluster that serves the objects of every mode.
+fn serving(controller_alive: bool) -> GangFacts {
+    let apis = GangMode::WITH_OBJECTS.map(|mode| (mode, "v1".to_owned()));
+    GangFacts { apis: apis.into(), controller_alive, ..GangFacts::default() }
+}
+
+fn empty() -> Value {
+    json!({})
+}
+
+#[rstest]
+#[case::koordinator("koordinator", json!({
+    "/metadata/annotations/gang.scheduling.koordinator.sh~1name": GANG,
+    "/metadata/annotations/gang.scheduling.koordinator.sh~1min-available": "4",
+    "/metadata/annotations/gang.scheduling.koordinator.sh~1total-number": "4",
+    "/spec/schedulerName": "koord-scheduler",
+    "/metadata/labels/trainmesh.dev~1managed": null,
+}))]
+#[case::volcano("volcano", json!({
+    "/metadata/annotations/scheduling.k8s.io~1group-name": GANG,
+    "/spec/schedulerName": "volcano",
+    "/metadata/labels/trainmesh.dev~1managed": "true",
+}))]
+#[case::coscheduling("coscheduling", json!({
+    "/metadata/labels/scheduling.x-k8s.io~1pod-group": GANG,
+    "/spec/schedulerName": "scheduler-plugins-scheduler",
+    "/metadata/labels/trainmesh.dev~1managed": "true",
+}))]
+#[case::native("native", json!({
+    "/spec/schedulingGroup": {"podGroupName": GANG},
+    "/spec/schedulerName": null,
+    "/metadata/labels/trainmesh.dev~1managed": "true",
+}))]
+#[case::kai("kai", json!({"/spec/schedulerName": "kai-scheduler", "/metadata/labels/trainmesh.dev~1managed": null}))]
+fn pods_get_the_keys_of_their_mode(#[case] mode: &str, #[case] expected: Value) {
+    let scenario = Scenario::new(mode).with_facts(serving(true));
+    let patched = check(&scenario, &worker(&empty(), &empty()), "applied GangJoined", &[]);
+    for (pointer, value) in expected.as_object().unwrap() {
+        assert_eq!(patched.pointer(pointer).unwrap_or(&Value::Null), value, "{pointer}");
+    }
+    assert_eq!(patched["metadata"]["annotations"]["trainmesh.dev/applied"], format!("gang={mode}"));
+    let again = scenario.run(&patched);
+    assert_eq!(decision(&again).reason.code(), "GangPresent");
+}
+
+#[test]
+fn a_scheduler_that_the_user_selects_is_kept() {
+    let pod = worker(&empty(), &json!({"schedulerName": "koord-scheduler"}));
+    let patched = check(&Scenario::new("koordinator"), &pod, "applied GangJoined", &[]);
+    assert_eq!(patched["spec"]["schedulerName"], "koord-scheduler");
+    let pod = worker(&empty(), &json!({"schedulerName": "kai-scheduler"}));
+    check(&Scenario::new("kai"), &pod, "skipped GangPresent", &[]);
+}
+
+#[rstest]
+#[case::namespace("koordinator", json!({}), "applied GangJoined", &[])]
+#[case::pod_takes_precedence("koordinator", json!({"trainmesh.dev/gang": "none"}), "skipped GangOptedOut", &[])]
+#[case::pod("none", json!({"trainmesh.dev/gang": "koordinator"}), "applied GangJoined", &[])]
+#[case::namespace_opts_out("none", json!({}), "skipped GangOptedOut", &[])]
+#[case::unknown("vulcano", json!({}), "refused UnknownGangMode", &["label trainmesh.dev/gang has the unknown value \"vulcano\"", "did you mean volcano?"])]
+fn labels_select_the_mode(
+    #[case] namespace: &str,
+    #[case] labels: Value,
+    #[case] expected: &str,
+    #[case] warnings: &[&str],
+) {
+    check(&Scenario::new(namespace), &worker(&json!({"labels": labels}), &empty()), expected, warnings);
+}
+
+#[test]
+fn the_configuration_selects_the_default_mode() {
+    let mut scenario = Scenario::new("koordinator");
+    scenario.labels.clear();
+    check(&scenario, &worker(&empty(), &empty()), "skipped GangNotSelected", &[]);
+    scenario.config.gang.default = GangMode::Koordinator;
+    check(&scenario, &worker(&empty(), &empty()), "applied GangJoined", &[]);
+    scenario.config.gang.enabled = false;
+    check(&scenario, &worker(&empty(), &empty()), "skipped GangOff", &[]);
+    scenario.config.gang.enabled = true;
+    scenario.mode = Mode::IstioAux;
+    check(&scenario, &worker(&empty(), &empty()), "skipped IstioAuxNamespace", &[]);
+}
+
+#[rstest]
+#[case::none(&[], "skipped NoGangScheduler", &[])]
+#[case::one(&[GangMode::Koordinator], "applied GangJoined", &[])]
+#[case::several(&[GangMode::Volcano, GangMode::Koordinator], "refused SeveralGangSchedulers", &["volcano, koordinator"])]
+fn auto_selects_the_scheduler_that_runs(#[case] alive: &[GangMode], #[case] expected: &str, #[case] warnings: &[&str]) {
+    let facts = GangFacts { alive: alive.iter().copied().collect(), ..GangFacts::default() };
+    check(&Scenario::new("auto").with_facts(facts), &worker(&empty(), &empty()), expected, warnings);
+}
+
+#[test]
+fn auto_selects_nothing_in_an_unknown_cluster() {
+    check(&Scenario::new("auto"), &worker(&empty(), &empty()), "skipped NoGangScheduler", &[]);
+}
+
+#[rstest]
+#[case::volcano(json!({"annotations": {"scheduling.k8s.io/group-name": "g"}}), json!({}))]
+#[case::coscheduling(json!({"labels": {"scheduling.x-k8s.io/pod-group": "g"}}), json!({}))]
+#[case::kueue_group(json!({"labels": {"kueue.x-k8s.io/pod-group-name": "g"}}), json!({}))]
+#[case::kueue_managed(json!({"labels": {"kueue.x-k8s.io/managed": "true"}}), json!({}))]
+#[case::kueue_workload(json!({"annotations": {"kueue.x-k8s.io/workload": "w"}}), json!({}))]
+#[case::kueue_parent(json!({"annotations": {"kueue.x-k8s.io/pod-suspending-parent": "statefulset"}}), json!({}))]
+#[case::kai(json!({"annotations": {"pod-group-name": "g"}}), json!({}))]
+#[case::yunikorn(json!({"annotations": {"yunikorn.apache.org/task-group-name": "g"}}), json!({}))]
+#[case::another_gang(json!({"annotations": {"gang.scheduling.koordinator.sh/name": "g"}}), json!({}))]
+#[case::koordinator_label(json!({"labels": {"pod-group.scheduling.sigs.k8s.io": "g"}}), json!({}))]
+#[case::koordinator_name(json!({"labels": {"pod-group.scheduling.sigs.k8s.io/name": "g"}}), json!({}))]
+#[case::native(json!({}), json!({"schedulingGroup": {"podGroupName": "g"}}))]
+#[case::workload(json!({}), json!({"workloadRef": {"name": "w"}}))]
+fn pods_with_a_key_are_left_unchanged(#[case] metadata: Value, #[case] spec: Value) {
+    for mode in ["koordinator", "volcano", "native", "yunikorn", "kai", "kueue"] {
+        let scenario = Scenario::new(mode).with_facts(serving(true));
+        let pod = worker(&metadata, &spec);
+        assert_eq!(check(&scenario, &pod, "skipped GangKeyPresent", &[]), pod);
+    }
+}
+
+#[test]
+fn a_key_copied_from_another_job_is_left_unchanged() {
+    let scenario = Scenario::new("koordinator");
+    let patched = check(&scenario, &worker(&empty(), &empty()), "applied GangJoined", &[]);
+    let mut copied = patched.clone();
+    copied["metadata"]["ownerReferences"][0]["uid"] = "u2".into();
+    let mut successor = Scenario::new("koordinator");
+    successor.object["metadata"]["uid"] = "u2".into();
+    check(&successor, &copied, "skipped GangKeyPresent", &[]);
+}
+
+#[test]
+fn gated_pods_and_those_of_other_schedulers_are_left_unchanged() {
+    let scenario = Scenario::new("koordinator");
+    let gated = worker(&empty(), &json!({"schedulingGates": [{"name": "example.com/quota"}]}));
+    check(&scenario, &gated, "skipped SchedulingGated", &[]);
+    check(&scenario, &worker(&empty(), &json!({"schedulingGates": []})), "applied GangJoined", &[]);
+    for mode in ["koordinator", "native", "kai", "kueue"] {
+        let other = worker(&empty(), &json!({"schedulerName": "mine"}));
+        check(&Scenario::new(mode), &other, "skipped OtherScheduler", &[]);
+    }
+    check(&scenario, &worker(&empty(), &json!({"schedulerName": "default-scheduler"})), "applied GangJoined", &[]);
+}
+
+#[rstest]
+#[case::no_job(json!({"labels": {"app": "web"}, "name": "web"}))]
+#[case::deployment(json!({"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "u", "controller": true}]}))]
+#[case::job_without_indexes(json!({"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "u", "controller": true}]}))]
+fn pods_outside_gangs_are_left_unchanged(#[case] metadata: Value) {
+    let pod = json!({"metadata": metadata, "spec": {"containers": [{"name": "a", "image": "i"}]}});
+    for mode in ["koordinator", "volcano", "kueue", "auto"] {
+        check(&Scenario::new(mode), &pod, "skipped NotInGang", &[]);
+    }
+}
+
+#[test]
+fn a_kind_without_known_sizes_is_skipped() {
+    let labels = json!({"HPJob": "a"});
+    let pod =
+        json!({"metadata": {"name": "a-0", "labels": labels}, "spec": {"containers": [{"name": "a", "image": "i"}]}});
+    check(&Scenario::new("koordinator"), &pod, "skipped GangKindUnknown", &[]);
+}
+
+#[test]
+fn a_pod_that_starts_alone_is_skipped() {
+    let mut scenario = Scenario::new("koordinator");
+    scenario.object["spec"]["pytorchReplicaSpecs"] = json!({"Worker": {"replicas": 1, "template": {}}});
+    check(&scenario, &worker(&empty(), &empty()), "skipped StartsAlone", &[]);
+}
+
+#[test]
+fn an_unknown_size_is_refused() {
+    let scenario = Scenario::new("koordinator");
+    let pod = worker(&empty(), &empty());
+    let outcome = |lookup| {
+        let outcome = scenario.run_with(&pod, lookup);
+        let RuleOutcome { outcome: verdict, reason, .. } = decision(&outcome);
+        (format!("{} {}", verdict.name(), reason.code()), outcome.warnings.join("\n"))
+    };
+    let unread = "gang koordinator not applied: the workload was not read";
+    assert_eq!(outcome(WorkloadLookup::NotRead), ("refused GangSizeUnknown".to_owned(), unread.to_owned()));
+    let problem = UnknownGang::Object("no response".to_owned());
+    let failed = "gang koordinator not applied: the workload cannot be read: no response";
+    assert_eq!(outcome(WorkloadLookup::Failed(&problem)), ("refused GangSizeUnknown".to_owned(), failed.to_owned()));
+    let problem = UnknownGang::Conflict("they start in turn");
+    let conflict = "gang koordinator not applied: they start in turn";
+    assert_eq!(outcome(WorkloadLookup::Failed(&problem)), ("refused GangConflict".to_owned(), conflict.to_owned()));
+}
+
+#[test]
+fn a_role_that_the_workload_does_not_have_is_refused() {
+    let mut scenario = Scenario::new("koordinator");
+    scenario.object["spec"]["pytorchReplicaSpecs"] = json!({"Master": {"replicas": 2, "template": {}}});
+    check(&scenario, &worker(&empty(), &empty()), "refused GangSizeUnknown", &["the workload has no role worker"]);
+}
+
+#[rstest]
+#[case::controller_runs(serving(true), "applied GangJoined", &[])]
+#[case::object_exists(
+    GangFacts {
+        groups: HashMap::from([("team-a".to_owned(), BTreeSet::from([(GangMode::Volcano, GANG.to_owned())]))]),
+        ..serving(false)
+    },
+    "applied GangJoined",
+    &[]
+)]
+#[case::object_of_another_mode(
+    GangFacts {
+        groups: HashMap::from([("team-a".to_owned(), BTreeSet::from([(GangMode::Native, GANG.to_owned())]))]),
+        ..serving(false)
+    },
+    "refused GangControllerMissing",
+    &["no controller runs that creates its PodGroup"]
+)]
+#[case::object_of_another_namespace(
+    GangFacts {
+        groups: HashMap::from([("team-b".to_owned(), BTreeSet::from([(GangMode::Volcano, GANG.to_owned())]))]),
+        ..serving(false)
+    },
+    "refused GangControllerMissing",
+    &["no controller runs that creates its PodGroup"]
+)]
+#[case::controller_missing(serving(false), "refused GangControllerMissing", &["no controller runs that creates its PodGroup"])]
+#[case::api_missing(
+    GangFacts { controller_alive: true, ..GangFacts::default() },
+    "refused GangApiMissing",
+    &["the cluster does not serve its PodGroups"]
+)]
+fn a_key_needs_its_object(#[case] facts: GangFacts, #[case] expected: &str, #[case] warnings: &[&str]) {
+    check(&Scenario::new("volcano").with_facts(facts), &worker(&empty(), &empty()), expected, warnings);
+}
+
+#[test]
+fn kueue_admits_the_whole_job() {
+    let warning = "Kueue did not admit the job: enable kubeflow.org/pytorchjob, and label the job with a queue";
+    check(&Scenario::new("kueue"), &worker(&empty(), &empty()), "skipped GangLeftToKueue", &[warning]);
+}
+
+#[test]
+fn kai_does_not_group_every_kind() {
+    let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "u", "controller": true});
+    let labels = json!({"batch.kubernetes.io/job-completion-index": "0"});
+    let pod = json!({"metadata": {"name": "a-0-x", "labels": labels, "ownerReferences": [owner]},
+        "spec": {"containers": [{"name": "a", "image": "i"}]}});
+    check(&Scenario::new("kai"), &pod, "skipped NotGroupedByKai", &[]);
+}
+
+#[test]
+fn the_workload_is_read_only_if_a_rule_needs_it() {
+    let config = Configuration::embedded();
+    let pod = worker(&empty(), &empty());
+    let is_read = |labels: &[(&str, &str)], mode: Mode, config: &Configuration| {
+        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        workload_to_read(Pod::new(&pod), "team-a", mode, &labels, config).is_some()
+    };
+    let mode = |mode| [("trainmesh.dev/gang", mode)];
+    for needed in ["koordinator", "yunikorn", "native", "volcano", "coscheduling", "auto"] {
+        assert!(is_read(&mode(needed), Mode::Enabled, &config), "{needed}");
+    }
+    for not_needed in ["none", "kai", "kueue", "unknown"] {
+        assert!(!is_read(&mode(not_needed), Mode::Enabled, &config), "{not_needed}");
+    }
+    assert!(!is_read(&[], Mode::Enabled, &config));
+    assert!(!is_read(&mode("koordinator"), Mode::IstioAux, &config));
+    let mut off = config.clone();
+    off.gang.enabled = false;
+    assert!(!is_read(&mode("koordinator"), Mode::Enabled, &off));
+}
