@@ -23,7 +23,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
-pub use gang::{GangRole, GangShape, GangTraits, PLACEMENT_FIELDS, SizeSource, has_ssh_ranks, placement};
+pub use gang::{GangRole, GangShape, GangTraits, PLACEMENT_FIELDS, ReadShape, SizeSource, has_ssh_ranks, placement};
 pub use identity::PodIdentity;
 pub use kinds::KINDS;
 pub(crate) use kinds::trainjob::dropped_fields;
