@@ -1,4 +1,4 @@
-//! Task groups of YuniKorn.
+//! Task groups of `YuniKorn`.
 
 use rstest::rstest;
 use serde_json::{Value, json};
