@@ -2,8 +2,6 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
-mod common;
-
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,7 +12,7 @@ const RUNS: usize = 5;
 fn main() -> std::io::Result<()> {
     let mut input = tempfile::Builder::new().suffix(".yaml").tempfile()?;
     for index in 0..JOBS {
-        writeln!(input, "---\n{}", common::small_job(index))?;
+        writeln!(input, "---\n{}", small_job(index))?;
     }
     let bytes = input.as_file().metadata()?.len();
     let mut times = Vec::new();
@@ -52,4 +50,19 @@ fn preview(input: &std::path::Path) -> std::io::Result<(Duration, u64)> {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Returns the manifest of a job with one Worker, of about 1 KB.
+fn small_job(index: usize) -> String {
+    let environment: Vec<String> = (0..6)
+        .map(|n| format!("            - name: SETTING_{n}\n              value: \"value number {n} of this job\"\n"))
+        .collect();
+    let environment = environment.concat();
+    format!(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata:\n  name: job-{index}\n  namespace: default\nspec:\n  \
+         pytorchReplicaSpecs:\n    Worker:\n      replicas: 1\n      restartPolicy: OnFailure\n      template:\n        spec:\n          \
+         containers:\n          - name: pytorch\n            image: registry.example.com/training/llama:2.4.1\n            \
+         command: [\"python\", \"-m\", \"train\", \"--epochs\", \"3\"]\n            env:\n{environment}            resources:\n              \
+         limits:\n                nvidia.com/gpu: 8\n                memory: 512Gi\n"
+    )
 }

@@ -22,6 +22,7 @@ pub mod finding;
 pub mod gang;
 pub mod hash;
 mod hint;
+mod json;
 pub mod keys;
 mod known_fields;
 pub mod labels;

@@ -11,6 +11,7 @@ mod marks;
 mod missed;
 mod outcome;
 mod patch;
+mod patched_pod;
 mod plan;
 pub mod proxy_config;
 mod reason;
@@ -32,7 +33,7 @@ pub use plan::Plan;
 pub use reason::Reason;
 pub use rule_id::RuleId;
 pub use snapshot::{GangChoice, ProfileChoice, Snapshot, workload_to_read};
-pub use verify::{VerifyError, verify};
+pub use verify::{VerifyError, verify, verify_affected};
 
 use crate::config::LintSettings;
 use crate::error::chain;
@@ -41,6 +42,7 @@ use crate::pod::{Injection, Pod};
 use crate::scope::{Exclusion, Mode};
 use exemption::exemption;
 use lint_patched::lint_patched_pod;
+use patched_pod::PatchedPod;
 use rules::{RULES, RuleContext, RuleDecision};
 
 /// Decisions and planned writes for a pod, before the patch is built and verified.
@@ -54,21 +56,43 @@ pub struct Draft {
     pub plan: Plan,
 }
 
+/// How much of a pod is decoded and compared to verify its patch. The result is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// The complete patched pod.
+    Complete,
+    /// The part of the patched pod that the plan affects.
+    Affected,
+}
+
 /// Runs every rule on `pod` and returns the outcome. The outcome's patch is verified. In audit mode, and if
 /// verification fails, the patch is empty.
 #[must_use]
 pub fn mutate(pod: &Value, snapshot: &Snapshot<'_>) -> Outcome {
+    mutate_with(pod, snapshot, Verification::Complete)
+}
+
+/// Like [`mutate`], with a verification that the caller selects.
+#[must_use]
+pub fn mutate_with(pod: &Value, snapshot: &Snapshot<'_>, verification: Verification) -> Outcome {
     let Draft { mut rules, mut warnings, plan } = draft(pod, snapshot);
     let patch = patch::build(pod, &plan);
-    let verified = if patch.is_empty() { Ok(None) } else { verify(pod, &patch, &plan).map(Some) };
-    let findings =
-        verified.as_ref().map_or_else(|_| Vec::new(), |after| lint_patched_pod(pod, after.as_ref(), &rules, snapshot));
-    let (patch, failure) = match verified {
-        Ok(_) => (patch, None),
-        Err(failure) => {
-            outcome::refuse_applied(&mut rules, &failure);
-            warnings.push(format!("patch withheld: {}", chain(&failure)));
-            (Patch::default(), Some(failure))
+    let verified = match verification {
+        _ if patch.is_empty() => Ok(None),
+        Verification::Complete => verify(pod, &patch, &plan).map(Some),
+        Verification::Affected => verify_affected(pod, &patch, &plan).map(|()| None),
+    };
+    let lint = |patched| lint_patched_pod(&PatchedPod::new(pod, &patch, patched), &rules, snapshot);
+    let (findings, failure) = match verified {
+        Ok(patched) => (lint(patched), None),
+        Err(failure) => (Vec::new(), Some(failure)),
+    };
+    let patch = match &failure {
+        None => patch,
+        Some(failure) => {
+            outcome::refuse_applied(&mut rules, failure);
+            warnings.push(format!("patch withheld: {}", chain(failure)));
+            Patch::default()
         }
     };
     let audited = snapshot.mode == Mode::Audit && !patch.is_empty();

@@ -13,6 +13,8 @@ mod status;
 
 use serde_json::{Map, Value};
 
+use crate::json;
+
 pub use accelerator::{Accelerators, is_accelerator};
 pub use container::{Container, ContainerKind, ContainerPort, RestartPolicy};
 pub use injection::{Injection, NotInjected, predict_injection};
@@ -53,31 +55,31 @@ impl<'a> Pod<'a> {
     /// Returns `metadata`, if it is an object.
     #[must_use]
     pub fn metadata(self) -> Option<&'a Map<String, Value>> {
-        self.raw.get("metadata")?.as_object()
+        json::get(self.raw, "metadata")?.as_object()
     }
 
     /// Returns `spec`, if it is an object.
     #[must_use]
     pub fn spec(self) -> Option<&'a Map<String, Value>> {
-        self.raw.get("spec")?.as_object()
+        json::get(self.raw, "spec")?.as_object()
     }
 
     /// Returns the value of annotation `key`.
     #[must_use]
     pub fn annotation(self, key: &str) -> Option<&'a str> {
-        self.metadata()?.get("annotations")?.get(key)?.as_str()
+        json::text(json::field(self.metadata()?, "annotations")?, key)
     }
 
     /// Returns the value of label `key`.
     #[must_use]
     pub fn label(self, key: &str) -> Option<&'a str> {
-        self.metadata()?.get("labels")?.get(key)?.as_str()
+        json::text(json::field(self.metadata()?, "labels")?, key)
     }
 
     /// Returns the keys of all annotations.
     pub fn annotation_keys(self) -> impl Iterator<Item = &'a str> {
         self.metadata()
-            .and_then(|metadata| metadata.get("annotations"))
+            .and_then(|metadata| json::field(metadata, "annotations"))
             .and_then(Value::as_object)
             .into_iter()
             .flat_map(|annotations| annotations.keys().map(String::as_str))
@@ -86,32 +88,33 @@ impl<'a> Pod<'a> {
     /// Returns `metadata.name`. `None` until the apiserver has generated it from `generateName`.
     #[must_use]
     pub fn name(self) -> Option<&'a str> {
-        self.metadata()?.get("name")?.as_str().filter(|name| !name.is_empty())
+        json::field(self.metadata()?, "name")?.as_str().filter(|name| !name.is_empty())
     }
 
     /// Returns `metadata.generateName`.
     #[must_use]
     pub fn generate_name(self) -> Option<&'a str> {
-        self.metadata()?.get("generateName")?.as_str().filter(|name| !name.is_empty())
+        json::field(self.metadata()?, "generateName")?.as_str().filter(|name| !name.is_empty())
     }
 
     /// Returns the owner with `controller: true`, which creates and replaces the pod. Ignores other owners.
     #[must_use]
     pub fn controller(self) -> Option<Controller<'a>> {
-        let owners = self.metadata()?.get("ownerReferences")?.as_array()?;
-        let owner = owners.iter().find(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true))?;
+        let owners = json::field(self.metadata()?, "ownerReferences")?.as_array()?;
+        let owner =
+            owners.iter().find(|owner| json::get(owner, "controller").and_then(Value::as_bool) == Some(true))?;
         Some(Controller {
-            api_version: owner.get("apiVersion")?.as_str()?,
-            kind: owner.get("kind")?.as_str()?,
-            name: owner.get("name")?.as_str()?,
-            uid: owner.get("uid").and_then(Value::as_str),
+            api_version: json::text(owner, "apiVersion")?,
+            kind: json::text(owner, "kind")?,
+            name: json::text(owner, "name")?,
+            uid: json::text(owner, "uid"),
         })
     }
 
     /// Returns true if the pod uses the network of its node.
     #[must_use]
     pub fn host_network(self) -> bool {
-        self.spec().and_then(|spec| spec.get("hostNetwork")).and_then(Value::as_bool) == Some(true)
+        self.spec().and_then(|spec| json::field(spec, "hostNetwork")).and_then(Value::as_bool) == Some(true)
     }
 
     /// Returns true if the pod requires a Windows node, by `spec.os` or by the well-known node label.
@@ -133,7 +136,7 @@ impl<'a> Pod<'a> {
     #[must_use]
     pub fn restart_policy(self) -> RestartPolicy {
         self.spec()
-            .and_then(|spec| spec.get("restartPolicy"))
+            .and_then(|spec| json::field(spec, "restartPolicy"))
             .and_then(RestartPolicy::parse)
             .unwrap_or(RestartPolicy::Always)
     }

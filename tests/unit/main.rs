@@ -27,4 +27,5 @@ mod manifest;
 mod properties;
 mod proxy_config;
 mod rules;
+mod verification;
 mod yaml_output;

@@ -8,12 +8,11 @@ mod uncertainty;
 
 use std::fmt;
 
-use serde_json::Value;
-
 use super::count::Count;
 use super::facts::ClaimView;
 use super::kind::DeviceKind;
 use super::unknown_cause::UnknownCause;
+use crate::json;
 use crate::pod::{Container, Pod};
 use references::{Reference, exceeds_limit, references};
 use resolve::resolve_all;
@@ -86,7 +85,7 @@ impl<'a> PodClaims<'a> {
     /// and is used for templates whose content is unknown.
     #[must_use]
     pub fn new(pod: Pod<'a>, view: ClaimView<'a>, is_for_adapters: impl Fn(&str) -> bool) -> Self {
-        let listed = pod.spec().and_then(|spec| spec.get("resourceClaims")).and_then(Value::as_array);
+        let listed = pod.spec().and_then(|spec| json::field(spec, "resourceClaims")?.as_array());
         let Some(listed) = listed else { return Self::default() };
         if listed.len() > MAX_CLAIMS
             || pod.containers().nth(MAX_CONTAINERS).is_some()

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use json_patch::jsonptr::PointerBuf;
-use serde_json::Value;
 
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::config::{Profiles, Traffic};
 use crate::hint::nearest;
+use crate::json;
 use crate::keys;
 use crate::own_keys::{Location, excerpt, fabric_problem, problem};
 use crate::pod::{Container, ContainerKind, Injection, NotInjected, Pod};
@@ -45,7 +45,7 @@ pub(super) fn check(
     findings: &mut FindingSink<'_>,
 ) {
     for (map, location) in [("labels", Location::PodLabel), ("annotations", Location::PodAnnotation)] {
-        let entries = pod.metadata().and_then(|metadata| metadata.get(map)).and_then(Value::as_object);
+        let entries = pod.metadata().and_then(|metadata| json::field(metadata, map)?.as_object());
         for (key, value) in entries.into_iter().flatten() {
             let Some(problem) = value.as_str().and_then(|value| scope.message(location, key, value)) else { continue };
             findings.push(PointerBuf::from_tokens(["metadata", map, key]).to_string(), problem);

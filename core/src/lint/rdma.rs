@@ -6,6 +6,7 @@ use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
 use crate::dra::{AdapterKind, ClaimView, DeviceKind};
 use crate::fabric::is_rdma_resource;
+use crate::json;
 use crate::pod::Container;
 
 /// The Elastic Fabric Adapter of AWS.
@@ -51,7 +52,7 @@ pub(super) fn requested_adapters<'a>(
 
 /// Returns the limits and requests of `container`.
 pub(super) fn resources(container: Container<'_>) -> impl Iterator<Item = (&String, &Value)> {
-    let list = move |kind: &str| container.raw().get("resources")?.get(kind)?.as_object();
+    let list = move |kind: &str| json::get(json::get(container.raw(), "resources")?, kind)?.as_object();
     ["limits", "requests"].into_iter().filter_map(list).flatten()
 }
 

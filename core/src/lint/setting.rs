@@ -9,6 +9,7 @@ use super::command::CommandSettings;
 use super::raw::{mounts, str_at};
 use crate::fabric::conf;
 use crate::fabric::nccl::parse_c_integer;
+use crate::json;
 use crate::keys;
 use crate::pod::{Container, Pod};
 
@@ -63,7 +64,7 @@ const PREFIXES: [&str; 9] =
 impl<'a> ContainerSettings<'a> {
     pub(super) fn new(conf: &NcclConf<'a>, container: Container<'a>) -> Self {
         let mut all: Vec<ContainerSetting<'a>> = Vec::new();
-        let entries = container.raw().get("env").and_then(Value::as_array).into_iter().flatten().enumerate();
+        let entries = json::items(container.raw(), "env").enumerate();
         for (index, entry) in entries {
             let Some(name) = str_at(entry, "name").filter(|name| is_relevant(name)) else { continue };
             // The kubelet expands references to other variables; the result is unknown.

@@ -1,10 +1,8 @@
 //! Pods that are exempt from all rules.
 
-use serde_json::Value;
-
 use super::{Reason, verify};
-use crate::keys;
 use crate::pod::Pod;
+use crate::{json, keys};
 
 /// Maximum length of a container name and of a label value, in bytes.
 const MAX_NAME_LENGTH: usize = 63;
@@ -32,7 +30,7 @@ pub(super) fn exemption(pod: Pod<'_>) -> Option<Reason> {
 /// Returns true if the name of a container or the value of a label is so long that the apiserver will reject the pod.
 /// Messages contain the name or value once for each part of a fabric profile, so its length must be bounded.
 fn has_overlong_value(pod: Pod<'_>) -> bool {
-    let labels = pod.metadata().and_then(|metadata| metadata.get("labels")).and_then(Value::as_object);
+    let labels = pod.metadata().and_then(|metadata| json::field(metadata, "labels")?.as_object());
     let mut values = labels.into_iter().flatten().filter_map(|(_, value)| value.as_str());
     values.any(|value| value.len() > MAX_NAME_LENGTH)
         || pod.containers().any(|container| container.name().len() > MAX_NAME_LENGTH)

@@ -1,8 +1,7 @@
 //! Lints the patched pod.
 
-use serde_json::Value;
-
 use super::exemption::exemption;
+use super::patched_pod::PatchedPod;
 use super::{ProfileChoice, RuleOutcome, Snapshot};
 use crate::config::{CheckId, Profile};
 use crate::finding::{Finding, Severity};
@@ -16,24 +15,20 @@ use crate::workload;
 const NOT_SELECTED: [CheckId; 5] =
     [lint::CAPTURED_TRAFFIC, lint::REFUSED_RULES, lint::RUNNING_SIDECARS, lint::UNKNOWN_CLAIMS, lint::UNKNOWN_FIELDS];
 
-/// Lints the patched pod `after`, or `pod` if there is no patch. If fabrics are disabled or the pod does not use one,
-/// only the labels and annotations of trainmesh are checked.
-pub(super) fn lint_patched_pod(
-    pod: &Value,
-    after: Option<&Value>,
-    rules: &[RuleOutcome],
-    snapshot: &Snapshot<'_>,
-) -> Vec<Finding> {
-    let original = Pod::new(pod);
+/// Lints the patched pod. If fabrics are disabled or the pod does not use one, only the labels and annotations of
+/// trainmesh are checked.
+pub(super) fn lint_patched_pod(pod: &PatchedPod<'_>, rules: &[RuleOutcome], snapshot: &Snapshot<'_>) -> Vec<Finding> {
+    let original = Pod::new(pod.original());
     let fabric = &snapshot.config.fabric;
     if exemption(original).is_some() {
         return Vec::new();
     }
-    let pod = after.map_or(original, Pod::new);
+    let profile = selected_profile(original, snapshot);
+    let uses_fabric = |pod| lint::uses_fabric(pod, profile, snapshot.cluster.claims);
     let is_checked = snapshot.mode != Mode::IstioAux && fabric.enabled;
     let mut findings =
-        if is_checked && lint::uses_fabric(pod, selected_profile(original, snapshot), snapshot.cluster.claims) {
-            let input = LintInput { rules, ..lint_input(original, pod, snapshot) };
+        if is_checked && (uses_fabric(original) || pod.changes_spec() && uses_fabric(Pod::new(pod.patched()))) {
+            let input = LintInput { rules, ..lint_input(original, Pod::new(pod.patched()), snapshot) };
             let is_selected = |check| !NOT_SELECTED.contains(&check);
             lint::lint_selected(&input, &fabric.lint, is_selected)
         } else {
@@ -41,14 +36,17 @@ pub(super) fn lint_patched_pod(
             let scope = KeyScope { rules_run: true, injection: predict_injection(original, namespace, labels) };
             lint::keys_without_effect(original, labels, scope, &fabric.lint)
         };
-    findings.extend(captured_traffic_info(original, pod, snapshot));
+    if snapshot.labels_assumed {
+        findings.extend(captured_traffic_info(original, Pod::new(pod.patched()), snapshot));
+    }
     findings.sort_by_key(|finding| (finding.severity, finding.code));
     findings
 }
 
-/// Returns the finding about captured traffic if its severity is info. The rule `mesh.traffic` omits such findings.
+/// Returns the finding about captured traffic if its severity is info, as for assumed labels. The rule `mesh.traffic`
+/// omits such findings.
 fn captured_traffic_info(original: Pod<'_>, pod: Pod<'_>, snapshot: &Snapshot<'_>) -> Option<Finding> {
-    if !snapshot.labels_assumed || snapshot.mode == Mode::IstioAux || !snapshot.config.mesh.enabled {
+    if snapshot.mode == Mode::IstioAux || !snapshot.config.mesh.enabled {
         return None;
     }
     let finding = lint::captured_traffic(&lint_input(original, pod, snapshot), &snapshot.config.fabric.lint)?;

@@ -4,14 +4,17 @@
 mod decode;
 mod grammar;
 mod plan_tree;
+mod projection;
 
 use json_patch::jsonptr::Pointer;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{Patch, Plan};
+use crate::json;
 use grammar::is_well_formed;
 use plan_tree::PlanTree;
+use projection::project;
 
 /// The apiserver's limit on the sum of all annotation keys and values, in bytes.
 const APISERVER_ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -70,13 +73,40 @@ impl VerifyError {
 /// Applies `patch`, built from `plan`, to `pod`. Returns the result if it is a valid Pod that differs only by the plan.
 pub fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<Value, VerifyError> {
     decode::pod(pod).map_err(VerifyError::Original)?;
+    verify_change(pod, patch, plan, &PlanTree::new(plan), 0)
+}
+
+/// Like [`verify`], but applies the patch only to the part of the pod that the plan affects, which is usually a small
+/// one.
+///
+/// The result is the same: an operation that leaves this part does not apply to it, the fields of a Pod decode
+/// independently of each other, and the annotations outside of it keep their size.
+pub fn verify_affected(pod: &Value, patch: &Patch, plan: &Plan) -> Result<(), VerifyError> {
+    decode::pod(pod).map_err(VerifyError::Original)?;
+    let tree = PlanTree::new(plan);
+    let affected = project(pod, &tree);
+    let others = annotation_bytes(pod) - annotation_bytes(&affected);
+    verify_change(&affected, patch, plan, &tree, others).map(drop)
+}
+
+/// Applies `patch` to `pod`, which decodes as a Pod, and checks the result. `other_annotations` is the size of further
+/// annotations in bytes.
+fn verify_change(
+    pod: &Value,
+    patch: &Patch,
+    plan: &Plan,
+    tree: &PlanTree<'_>,
+    other_annotations: usize,
+) -> Result<Value, VerifyError> {
     let mut patched = pod.clone();
     patch.apply(&mut patched).map_err(VerifyError::Apply)?;
     decode::pod(&patched).map_err(VerifyError::Patched)?;
     check_grammar(plan)?;
-    check_annotation_size(pod, &patched)?;
-    let tree = PlanTree::new(plan);
-    if equal_outside_plan(Some(pod), Some(&patched), Some(&tree)) {
+    let [original, total] = [pod, &patched].map(|pod| other_annotations + annotation_bytes(pod));
+    if total > ANNOTATIONS_LIMIT {
+        return Err(VerifyError::AnnotationsTooLarge { original, total });
+    }
+    if equal_outside_plan(Some(pod), Some(&patched), Some(tree)) {
         Ok(patched)
     } else {
         Err(VerifyError::OutsideThePlan)
@@ -96,14 +126,9 @@ fn unescaped(path: &Pointer) -> String {
     path.as_str().replace("~1", "/").replace("~0", "~")
 }
 
-fn check_annotation_size(pod: &Value, patched: &Value) -> Result<(), VerifyError> {
-    let (original, total) = (annotation_bytes(pod), annotation_bytes(patched));
-    if total > ANNOTATIONS_LIMIT { Err(VerifyError::AnnotationsTooLarge { original, total }) } else { Ok(()) }
-}
-
 /// Returns the size of all annotations in bytes, as the apiserver counts it.
 fn annotation_bytes(pod: &Value) -> usize {
-    let annotations = pod.get("metadata").and_then(|metadata| metadata.get("annotations")).and_then(Value::as_object);
+    let annotations = json::get(pod, "metadata").and_then(|metadata| json::get(metadata, "annotations")?.as_object());
     let sizes = annotations.into_iter().flatten();
     sizes.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum()
 }

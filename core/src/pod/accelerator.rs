@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Container;
+use crate::json;
 
 /// Extended resources that count as accelerators, including time-sliced GPUs. Partitions (`nvidia.com/mig-…`) are
 /// excluded, because NCCL does not use RDMA between them.
@@ -37,7 +38,7 @@ impl<'a> Container<'a> {
     /// that is not an integer is treated as absent.
     #[must_use]
     pub fn accelerators(self) -> Option<Accelerators<'a>> {
-        let limits = self.raw().get("resources")?.get("limits")?.as_object()?;
+        let limits = json::get(json::get(self.raw(), "resources")?, "limits")?.as_object()?;
         limits.iter().find_map(|(resource, quantity)| {
             let count = whole_count(quantity).filter(|count| *count > 0)?;
             is_accelerator(resource).then_some(Accelerators { resource, count })

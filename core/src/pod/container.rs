@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::Pod;
+use crate::json;
 
 /// A container of a pod.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +86,7 @@ impl<'a> Container<'a> {
     /// Returns the name of the container. Empty if it has none.
     #[must_use]
     pub fn name(self) -> &'a str {
-        self.raw.get("name").and_then(Value::as_str).unwrap_or_default()
+        json::text(self.raw, "name").unwrap_or_default()
     }
 
     /// Returns the JSON pointer of the container in its pod.
@@ -98,7 +99,7 @@ impl<'a> Container<'a> {
     /// their own policy are restarted until they succeed, unless the pod's policy is `Never`.
     #[must_use]
     pub fn restart_policy(self) -> RestartPolicy {
-        let own = self.raw.get("restartPolicy").and_then(RestartPolicy::parse);
+        let own = json::get(self.raw, "restartPolicy").and_then(RestartPolicy::parse);
         match (own, self.kind) {
             (Some(policy), _) => policy,
             (None, ContainerKind::Init) if self.pod_policy == RestartPolicy::Always => RestartPolicy::OnFailure,
@@ -111,15 +112,14 @@ impl<'a> Container<'a> {
     /// value comes from another source (`valueFrom`).
     #[must_use]
     pub fn env(self, name: &str) -> Option<&'a str> {
-        let entries = self.raw.get("env")?.as_array()?;
-        let entry = entries.iter().rev().find(|entry| entry.get("name").and_then(Value::as_str) == Some(name))?;
-        entry.get("value")?.as_str()
+        let entries = json::get(self.raw, "env")?.as_array()?;
+        let entry = entries.iter().rev().find(|entry| json::text(entry, "name") == Some(name))?;
+        json::text(entry, "value")
     }
 
     /// Returns the names of the environment variables, in the order of the pod.
     pub fn env_names(self) -> impl Iterator<Item = &'a str> {
-        let entries = self.raw.get("env").and_then(Value::as_array).into_iter().flatten();
-        entries.filter_map(|entry| entry.get("name")?.as_str())
+        json::items(self.raw, "env").filter_map(|entry| json::text(entry, "name"))
     }
 
     /// Returns the TCP ports that the container declares. TCP is the default of Kubernetes.
@@ -134,7 +134,7 @@ impl<'a> Container<'a> {
 
     /// Returns the command of the container, followed by its arguments.
     pub fn command_line(self) -> impl Iterator<Item = &'a str> {
-        let lists = ["command", "args"].into_iter().filter_map(move |key| self.raw.get(key)?.as_array());
+        let lists = ["command", "args"].into_iter().filter_map(move |key| json::get(self.raw, key)?.as_array());
         lists.flatten().filter_map(Value::as_str)
     }
 }
@@ -146,7 +146,7 @@ impl<'a> Pod<'a> {
         let pod_policy = self.restart_policy();
         let list = move |kind: ContainerKind| {
             self.spec()
-                .and_then(|spec| spec.get(kind.spec_list()))
+                .and_then(|spec| json::field(spec, kind.spec_list()))
                 .and_then(Value::as_array)
                 .into_iter()
                 .flatten()
@@ -161,7 +161,7 @@ impl<'a> Pod<'a> {
 impl ContainerKind {
     /// Returns [`Self::NativeSidecar`] for an init container that is restarted always, else the kind itself.
     fn refine(self, raw: &Value) -> Self {
-        let always = raw.get("restartPolicy").and_then(RestartPolicy::parse) == Some(RestartPolicy::Always);
+        let always = json::get(raw, "restartPolicy").and_then(RestartPolicy::parse) == Some(RestartPolicy::Always);
         if self == Self::Init && always { Self::NativeSidecar } else { self }
     }
 }

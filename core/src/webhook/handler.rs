@@ -6,7 +6,7 @@ use thiserror::Error;
 use super::response::AdmissionResponse;
 use super::review::Review;
 use super::warnings;
-use crate::mutate::{Outcome, Snapshot, Verdict, mutate};
+use crate::mutate::{Outcome, Snapshot, Verdict, Verification, mutate_with};
 use crate::scope::Mode;
 
 /// Response to a review.
@@ -52,7 +52,7 @@ pub fn admit_unchanged(review: &Review) -> Result<ReviewResponse, EncodeError> {
 
 /// Runs the rules on `pod`, the new pod of `review`.
 pub fn respond(review: &Review, pod: &Value, snapshot: &Snapshot<'_>) -> Result<ReviewResponse, EncodeError> {
-    let outcome = mutate(pod, snapshot);
+    let outcome = mutate_with(pod, snapshot, Verification::Affected);
     let warnings = warnings::truncate(&outcome.warnings);
     let mut response = AdmissionResponse::unchanged(&review.uid).with_detail(&warnings, &outcome.audit);
     if !outcome.patch.is_empty() {

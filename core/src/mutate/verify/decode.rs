@@ -1,7 +1,9 @@
 //! Checks that JSON decodes as a Pod, without building the complete typed Pod.
 //!
 //! A typed list item can take a hundred times the memory of its JSON: a volume `{}` of two bytes becomes a kilobyte of
-//! empty fields. The items of potentially long lists are therefore decoded and dropped one by one.
+//! empty fields. The items of potentially long lists are therefore decoded and dropped one by one, without their text.
+
+mod shape;
 
 use std::collections::BTreeMap;
 
@@ -12,9 +14,11 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::Deserialize;
-use serde::de::value::MapDeserializer;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Error, Map, Value};
+
+use shape::{Fields, Shape};
 
 type Decode = fn(&Value) -> Result<(), Error>;
 
@@ -95,8 +99,7 @@ fn volume(value: &Value) -> Result<(), Error> {
 fn object<T: DeserializeOwned>(value: &Value, separate: &[(&str, Decode)]) -> Result<(), Error> {
     let Value::Object(fields) = value else { return typed::<T>(value) };
     let is_separate = |name: &str| separate.iter().any(|(field, _)| *field == name);
-    let rest = fields.iter().filter(|(name, _)| !is_separate(name)).map(|(name, value)| (name.as_str(), value));
-    T::deserialize(MapDeserializer::new(rest))?;
+    T::deserialize(MapAccessDeserializer::new(Fields::new(fields, |name| !is_separate(name))))?;
     let mut present = separate.iter().filter_map(|(field, decode)| Some((fields.get(*field)?, decode)));
     present.try_for_each(|(value, decode)| if value.is_null() { Ok(()) } else { decode(value) })
 }
@@ -110,7 +113,7 @@ fn list(value: &Value, item: Decode) -> Result<(), Error> {
 }
 
 fn typed<T: DeserializeOwned>(value: &Value) -> Result<(), Error> {
-    T::deserialize(value).map(drop)
+    T::deserialize(Shape(value)).map(drop)
 }
 
 #[cfg(test)]

@@ -37,6 +37,11 @@ impl<'a> PlanTree<'a> {
         self.writes.iter().map(|write| &*write.value)
     }
 
+    /// Returns the affected fields, with the writes to each and below.
+    pub(super) fn children(&self) -> impl Iterator<Item = (&str, &Self)> {
+        self.children.iter().map(|(key, child)| (key.as_str(), child))
+    }
+
     /// Returns the writes for the field `key` and below.
     pub(super) fn child(&self, key: &str) -> Option<&Self> {
         self.children.get(key)

@@ -8,6 +8,14 @@ use super::super::patch::build;
 use super::super::plan::spec_path;
 use super::*;
 
+/// Verifies the complete pod and the affected part of it, with the same result.
+fn verify(pod: &Value, patch: &Patch, plan: &Plan) -> Result<Value, VerifyError> {
+    let complete = super::verify(pod, patch, plan);
+    let affected = verify_affected(pod, patch, plan);
+    assert_eq!(complete.is_ok(), affected.is_ok(), "{complete:?} {affected:?}");
+    complete
+}
+
 fn pod() -> Value {
     json!({"metadata": {"name": "a", "future": {"kept": [1]}}, "spec": {"containers": [{"name": "a", "image": "i"}]}})
 }

@@ -9,6 +9,7 @@ use super::target::TargetContainer;
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
 use crate::dra::PodClaims;
+use crate::json;
 use crate::keys;
 use crate::mutate::Plan;
 use crate::mutate::rules::RuleContext;
@@ -169,7 +170,7 @@ pub(super) fn selected_machines<'a>(pod: Pod<'a>, profile: &'a Profile) -> Vec<C
 
 /// Returns a field of the `spec` of `pod`. `null` counts as absent.
 fn spec_field<'a>(pod: Pod<'a>, field: &str) -> Option<&'a Value> {
-    pod.spec()?.get(field).filter(|value| !value.is_null())
+    json::field(pod.spec()?, field).filter(|value| !value.is_null())
 }
 
 /// Returns true if `found` contains everything in `required`. It may contain more, such as the apiserver's defaults.

@@ -10,6 +10,7 @@ use super::claimed;
 use crate::config::profile::{InitContainers, Match, Profile, ResourcePattern};
 use crate::dra::{AcceleratorKind, CLASS_RESOURCE_PREFIX, Count, DeviceKind, PodClaims};
 use crate::fabric::is_rdma_resource;
+use crate::json;
 use crate::mutate::plan::spec_path;
 use crate::mutate::rules::RuleContext;
 use crate::pod::{Container, ContainerKind, Pod};
@@ -110,8 +111,8 @@ fn total(targets: &[TargetContainer<'_>], matches: &Match, claims: &PodClaims<'_
 /// Returns every resource that a container requests or limits. A resource in both lists is returned twice.
 pub(super) fn requests(pod: Pod<'_>) -> impl Iterator<Item = (Container<'_>, &str)> {
     pod.containers().flat_map(|container| {
-        let resources = container.raw().get("resources");
-        let lists = ["limits", "requests"].into_iter().filter_map(move |list| resources?.get(list)?.as_object());
+        let resources = json::get(container.raw(), "resources");
+        let lists = ["limits", "requests"].into_iter().filter_map(move |list| json::get(resources?, list)?.as_object());
         lists.flatten().map(move |(resource, _)| (container, resource.as_str()))
     })
 }
@@ -197,12 +198,12 @@ impl<'a> TargetContainer<'a> {
 
     /// Returns the items of the list at `field`.
     pub(super) fn items(&self, field: &str) -> impl Iterator<Item = &'a Value> {
-        self.container.raw().get(field).and_then(Value::as_array).into_iter().flatten()
+        json::items(self.container.raw(), field)
     }
 
     /// Returns the effective entry of environment variable `name`, which is the last one.
     pub(super) fn env(&self, name: &str) -> Option<&'a Value> {
-        self.items("env").filter(|entry| entry.get("name").and_then(Value::as_str) == Some(name)).last()
+        self.items("env").filter(|entry| json::text(entry, "name") == Some(name)).last()
     }
 
     /// Returns the requested amount of `resource`: its limit, else its request. 0 if that is not a quantity.

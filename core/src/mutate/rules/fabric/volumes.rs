@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::planner::{Planner, PodSecurityLevel, covers};
 use crate::config::profile::{ConfigMapVolume, HostPath, SharedMemory};
+use crate::json;
 use crate::mutate::plan::spec_path;
 
 /// A mount that a profile requires.
@@ -109,12 +110,11 @@ fn targets_without_mount(planner: &mut Planner<'_>, path: &str, required: &Mount
     let mut different = Vec::new();
     let mut equal = Vec::new();
     for (index, target) in planner.targets.iter().enumerate() {
-        let is_at_path =
-            |mount: &&Value| mount.get("mountPath").and_then(Value::as_str).is_some_and(|at| is_same_path(at, path));
+        let is_at_path = |mount: &&Value| json::text(mount, "mountPath").is_some_and(|at| is_same_path(at, path));
         match target.items("volumeMounts").find(is_at_path) {
             None => missing.push(index),
             Some(mount) => {
-                let volume = mount.get("name").and_then(Value::as_str).and_then(|name| find_volume(planner, name));
+                let volume = json::text(mount, "name").and_then(|name| find_volume(planner, name));
                 // Any mount of the user is accepted as shared memory: the user chooses its size.
                 let is_memory = required.source.get("emptyDir").is_some();
                 let is_equal = is_memory || volume.is_some_and(|volume| covers(volume, &required.source));
@@ -179,7 +179,7 @@ fn volume_name(planner: &Planner<'_>, base: &str, source: &Value) -> (String, bo
 
 /// Returns the pod's volume with this name.
 pub(super) fn find_volume<'a>(planner: &Planner<'a>, name: &str) -> Option<&'a Value> {
-    planner.spec_items("volumes").find(|volume| volume.get("name").and_then(Value::as_str) == Some(name))
+    planner.spec_items("volumes").find(|volume| json::text(volume, "name") == Some(name))
 }
 
 /// Returns true if two paths are equal, ignoring trailing slashes.

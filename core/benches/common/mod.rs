@@ -1,8 +1,33 @@
-//! Pods and manifests of the sizes that the benchmarks state.
+//! Pods of the sizes that the benchmarks state, and their snapshot.
 
 #![allow(dead_code, reason = "each benchmark uses some of these")]
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
+use trainmesh_core::cluster_facts::ClusterView;
+use trainmesh_core::config::Configuration;
+use trainmesh_core::mutate::Snapshot;
+use trainmesh_core::scope::Mode;
+
+/// Returns the snapshot of an opted-in namespace with these labels, without facts about the cluster.
+pub(crate) fn snapshot<'a>(labels: &'a BTreeMap<String, String>, config: &'a Configuration) -> Snapshot<'a> {
+    Snapshot {
+        mode: Mode::Enabled,
+        namespace: "team-a",
+        namespace_labels: labels,
+        labels_assumed: false,
+        config,
+        config_hash: "0123456789ab",
+        replicas: None,
+        cluster: ClusterView::default(),
+    }
+}
+
+/// Returns the labels of a namespace with Istio injection.
+pub(crate) fn injection_labels() -> BTreeMap<String, String> {
+    BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())])
+}
 
 /// Returns a pod of about 3 KB as a training operator creates it, before injection.
 pub(crate) fn plain_pod() -> Value {
@@ -46,21 +71,6 @@ pub(crate) fn injected_pod() -> Value {
             "volumes": volumes(24),
         },
     })
-}
-
-/// Returns the manifest of a job with one Worker, of about 1 KB.
-pub(crate) fn small_job(index: usize) -> String {
-    let environment: Vec<String> = (0..6)
-        .map(|n| format!("            - name: SETTING_{n}\n              value: \"value number {n} of this job\"\n"))
-        .collect();
-    let environment = environment.concat();
-    format!(
-        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata:\n  name: job-{index}\n  namespace: default\nspec:\n  \
-         pytorchReplicaSpecs:\n    Worker:\n      replicas: 1\n      restartPolicy: OnFailure\n      template:\n        spec:\n          \
-         containers:\n          - name: pytorch\n            image: registry.example.com/training/llama:2.4.1\n            \
-         command: [\"python\", \"-m\", \"train\", \"--epochs\", \"3\"]\n            env:\n{environment}            resources:\n              \
-         limits:\n                nvidia.com/gpu: 8\n                memory: 512Gi\n"
-    )
 }
 
 fn operator_labels() -> Value {

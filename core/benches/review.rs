@@ -4,13 +4,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed benchmark has no result")]
 
+mod common;
+
 use divan::{Bencher, black_box};
 use serde_json::{Value, json};
 use trainmesh_core::config::Configuration;
 use trainmesh_core::mutate::Snapshot;
 use trainmesh_core::webhook::handler::respond;
 use trainmesh_core::webhook::review::Review;
-use trainmesh_testing::snapshot::{injection_labels, snapshot};
+
+use common::{injection_labels, snapshot};
 
 fn main() {
     divan::main();
