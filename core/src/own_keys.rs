@@ -23,7 +23,7 @@ use Location::{NamespaceLabel, PodAnnotation, PodLabel};
 
 /// The keys, with the locations where each has an effect. Those that trainmesh writes come last: they are valid in a pod,
 /// because templates are copied from running pods, but users do not set them.
-const KNOWN: [(&str, &[Location]); 12] = [
+const KNOWN: [(&str, &[Location]); 13] = [
     (keys::INJECT, &[NamespaceLabel, PodLabel]),
     (keys::FABRIC, &[NamespaceLabel, PodLabel]),
     (keys::GANG, &[NamespaceLabel, PodLabel]),
@@ -42,7 +42,7 @@ const KNOWN: [(&str, &[Location]); 12] = [
 const GANG_MODES: [&str; 9] =
     ["none", "auto", "native", "volcano", "coscheduling", "kai", "yunikorn", "koordinator", "kueue"];
 /// Number of keys in [`KNOWN`] that users set.
-const SET_BY_USERS: usize = 7;
+const SET_BY_USERS: usize = 8;
 
 /// Returns the reason why the entry `key`=`value` at `location` has no effect, and the fix. Returns `None` if the entry
 /// has an effect or is not a key of trainmesh. [`fabric_problem`] checks the names of fabric profiles.
@@ -95,7 +95,7 @@ fn unknown_key(location: Location, key: &str, name: &str) -> String {
     };
     match nearest(name, &names(&KNOWN)) {
         Some(near) => format!("{} has no effect: did you mean {}{near}?", excerpt(key), keys::OWN_PREFIX),
-        None => format!("{} has no effect: expected {}", excerpt(key), one_of(&names(&KNOWN[..SET_BY_USERS]))),
+        None => format!("{} has no effect: use {}", excerpt(key), one_of(&names(&KNOWN[..SET_BY_USERS]))),
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
         NamespaceLabel,
         "trainmesh.dev/color",
         "",
-        Some("trainmesh.dev/color has no effect: expected inject, fabric, gang or mesh-traffic")
+        Some("trainmesh.dev/color has no effect: use inject, fabric, gang or mesh-traffic")
     )]
     #[case::annotation_of_pods(
         NamespaceLabel,

@@ -41,7 +41,7 @@ Examples:
   trainmesh diagnose llama-worker-3 -n team-a
 
   # Diagnose a dump, without a cluster
-  kubectl get pods,events,services,pytorchjobs,podgroups -n team-a -o yaml > dump.yaml
+  kubectl get pods,events,services,pytorchjobs -n team-a -o yaml > dump.yaml
   kubectl get nodes -o yaml > nodes.yaml
   trainmesh diagnose -f dump.yaml -f nodes.yaml
 

@@ -11,7 +11,7 @@ use trainmesh_testing::webhook::{APPLIED, Webhook};
 
 use crate::rank::Rank;
 
-/// Whether proxies accept plain inbound connections, like the mode of a `PeerAuthentication`.
+/// True if proxies accept plain inbound connections, like the mode of a `PeerAuthentication`.
 #[derive(Clone, Copy, Debug)]
 pub enum Mtls {
     /// They are rejected.

@@ -37,7 +37,7 @@ fn ranks_fail_behind_envoy_with_strict_mtls() {
     assert!(second.log().contains("reset by peer"), "{}", second.log());
 }
 
-/// Envoy accepts a connection before it knows whether the store listens, so that the client does not retry.
+/// Envoy accepts a connection before the store listens, so that the client does not retry.
 #[test]
 fn a_client_of_a_late_store_fails_behind_envoy() {
     let mesh = Mesh::new("leave", Mtls::Permissive);

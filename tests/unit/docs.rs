@@ -197,8 +197,8 @@ fn grants(server: Server, manifest: &str) -> Vec<String> {
             let names = rule.resource_names.unwrap_or_else(|| vec![String::new()]);
             for (resource, name) in resources.iter().flat_map(|resource| names.iter().map(move |name| (resource, name)))
             {
-                for verb in &rule.verbs {
-                    granted.push(permission(server, verb, &groups[0], resource, name, namespace.as_deref()));
+                for (verb, group) in rule.verbs.iter().flat_map(|verb| groups.iter().map(move |group| (verb, group))) {
+                    granted.push(permission(server, verb, group, resource, name, namespace.as_deref()));
                 }
             }
         }

@@ -16,13 +16,13 @@ use crate::yaml::type_name;
 const MAX_RANGES: usize = 64;
 
 /// Validates a list of ranges.
-pub(super) fn check_ranges(ranges: &Vec<Cidr>) -> Result<(), String> {
+pub(super) fn check_ranges(ranges: &[Cidr]) -> Result<(), String> {
     let found = ranges.len();
     if found > MAX_RANGES { Err(format!("expected at most {MAX_RANGES} ranges, found {found}")) } else { Ok(()) }
 }
 
 /// Validates the ranges of the pods.
-pub(super) fn check_pod_ranges(ranges: &Vec<Cidr>) -> Result<(), String> {
+pub(super) fn check_pod_ranges(ranges: &[Cidr]) -> Result<(), String> {
     if let Some(all) = ranges.iter().find(|range| range.prefix() == 0) {
         return Err(format!("{all} contains every address: set traffic to disableCapture to capture no traffic"));
     }

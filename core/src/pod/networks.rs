@@ -7,7 +7,7 @@ use crate::fabric::MAX_NETWORKS_ANNOTATION;
 
 /// Annotation in which Multus reads the networks of a pod.
 pub(crate) const MULTUS: &str = "k8s.v1.cni.cncf.io/networks";
-/// Network that Istio attaches on OpenShift. It adds no interface for the application.
+/// Network that Istio attaches on `OpenShift`. It adds no interface for the application.
 pub(crate) const ISTIO_CNI: &str = "istio-cni";
 
 /// A network that Multus attaches.
@@ -62,16 +62,16 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::none("", Some(&[]))]
-    #[case::list("a, b/c@rdma0,d", Some(&[("a", "net1"), ("c", "rdma0"), ("d", "net3")]))]
-    #[case::json(r#"[{"name": "a"}, {"name": "c", "namespace": "b", "interface": "rdma0"}]"#, Some(&[("a", "net1"), ("c", "rdma0")]))]
+    #[case::none("", Some(vec![]))]
+    #[case::list("a, b/c@rdma0,d", Some(vec![("a", "net1"), ("c", "rdma0"), ("d", "net3")]))]
+    #[case::json(r#"[{"name": "a"}, {"name": "c", "namespace": "b", "interface": "rdma0"}]"#, Some(vec![("a", "net1"), ("c", "rdma0")]))]
     #[case::truncated_json(r#"[{"name": "a"}"#, None)]
     #[case::json_without_a_name(r#"[{"interface": "net1"}]"#, None)]
-    fn both_forms_are_parsed(#[case] annotation: &str, #[case] expected: Option<&[(&str, &str)]>) {
+    fn both_forms_are_parsed(#[case] annotation: &str, #[case] expected: Option<Vec<(&str, &str)>>) {
         let found = attachments(annotation);
         let found: Option<Vec<(&str, &str)>> = found
             .as_ref()
             .map(|list| list.iter().map(|network| (network.name.as_str(), network.interface.as_str())).collect());
-        assert_eq!(found.as_deref(), expected);
+        assert_eq!(found, expected);
     }
 }

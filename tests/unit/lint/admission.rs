@@ -68,7 +68,7 @@ const DID_YOU_MEAN: &str = "FP045: label trainmesh.dev/fabrik has no effect: did
     Mode::Enabled,
     &[("trainmesh.dev/topology", "auto")],
     "{spec: {containers: [{name: train}]}}",
-    &["FP045: namespace label trainmesh.dev/topology has no effect: expected inject, fabric, gang or mesh-traffic"]
+    &["FP045: namespace label trainmesh.dev/topology has no effect: use inject, fabric, gang or mesh-traffic"]
 )]
 #[case::exempt(Mode::Enabled, &[], &MISSPELLED.replace("spec: {", "spec: {os: {name: windows}, "), &[])]
 fn keys_without_effect_are_reported_for_every_pod(
