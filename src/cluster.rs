@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod events;
 pub mod fabric;
 pub mod failure;
+pub mod gang;
 pub(crate) mod index;
 pub mod lease;
 pub(crate) mod list;

@@ -1,11 +1,12 @@
-//! The controller: terminates the sidecars of pods whose main containers have completed, and maintains the fabric pins
-//! of gangs.
+//! The controller: terminates the sidecars of pods whose main containers have completed, and maintains the `PodGroups` and
+//! fabric pins of gangs.
 //!
 //! The pure module [`lifecycle`](trainmesh_core::lifecycle) decides about a pod; this module watches pods, performs the
 //! actions, verifies their effect and publishes events. One replica holds a lease and acts; the others stand by and are
 //! equally ready. A leader that loses its lease exits, so that no action in flight overlaps with the next leader's.
 
 pub mod action;
+mod gang;
 mod gangs;
 mod histories;
 mod leader;
@@ -37,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 pub use member::GangPod;
 pub use pod::WatchedPod;
 
+use gang::GangController;
 use gangs::Gangs;
 use histories::PodHistories;
 use leader::Task;
@@ -157,6 +159,14 @@ impl Controller {
                 shutdown.clone(),
             )
         });
+        let gang_controller = GangController {
+            client: client.clone(),
+            namespaces: Arc::clone(&namespaces),
+            settings: Arc::clone(&settings),
+            metrics: Arc::clone(&metrics),
+            publisher: Arc::clone(&publisher),
+            announcement: candidate.announcement(),
+        };
         let context = Context {
             client,
             namespaces,
@@ -176,6 +186,7 @@ impl Controller {
             Some(Task::new("pods", supervise(Arc::new(context)))),
             Some(Task::new("pins", pin_writer.run(shutdown.clone()))),
             Some(Task::new("mixed gangs", mixed.run(shutdown.clone()))),
+            Some(Task::new("gangs", gang_controller.run(shutdown.clone()))),
             rejected.map(|rejected| Task::new("rejected configuration", rejected)),
             certificates.map(|certificates| Task::new("certificates", certificates.run(shutdown.clone()))),
         ];

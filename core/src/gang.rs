@@ -2,8 +2,8 @@
 //!
 //! Each workload kind declares how its pods form gangs ([`workload::GangTraits`](crate::workload::GangTraits)). This
 //! module identifies the gang of a pod ([`GangId`]), reads name, size and roles from the workload's object
-//! ([`GangWorkload`]), pins the profile revision of each gang ([`pins`]), and finds pods that deviate from their gang
-//! ([`deviation`]).
+//! ([`GangWorkload`]), pins the profile revision of each gang ([`pins`]), decides about its
+//! `PodGroup` ([`object`]), and finds pods that deviate from their gang ([`deviation`]).
 //!
 //! Pure: no I/O, clock or client.
 
@@ -13,6 +13,7 @@ pub mod facts;
 mod id;
 pub mod key;
 mod mode;
+pub mod object;
 pub mod pins;
 mod requests;
 mod workload;

@@ -15,6 +15,7 @@ use super::server::{ServerArguments, bind, parse_duration};
 use super::signals::Signals;
 use crate::cluster::client;
 use crate::cluster::fabric::FactCache;
+use crate::cluster::gang::announced::AnnouncementReader;
 use crate::cluster::namespaces::NamespaceCache;
 use crate::cluster::secret::Secrets;
 use crate::cluster::workloads::WorkloadCache;
@@ -117,6 +118,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let namespaces = Arc::new(NamespaceCache::new(client.clone()));
     let facts = Arc::new(FactCache::new(client.clone(), server.installation.namespace()));
+    let announcements = AnnouncementReader::new(client.clone(), server.installation.namespace(), Arc::clone(&metrics));
     let settings = Arc::new(Settings::new(Arc::clone(&metrics)));
     let shutdown = CancellationToken::new();
     let (synced, settled, configured) = (Arc::clone(&namespaces), Arc::clone(&facts), Arc::clone(&settings));
@@ -128,7 +130,7 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
         namespaces: Arc::clone(&namespaces) as _,
         facts: facts.facts(),
         workloads: Arc::new(WorkloadCache::new(client.clone())),
-        gangs: Arc::default(),
+        gangs: announcements.facts(),
         settings: Arc::clone(&settings),
         max_review_nodes: *max_review_nodes,
         metrics,
@@ -149,6 +151,10 @@ async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     background.spawn("fabric", {
         let settings = Arc::clone(&settings);
         |stop| async move { facts.run(settings, stop).await }
+    });
+    background.spawn("gangs", {
+        let settings = Arc::clone(&settings);
+        |stop| async move { announcements.run(settings, stop).await }
     });
     server.watch_configuration(client, &settings, &mut background).await?;
     let signal = async {

@@ -15,13 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::PostParams;
 use kube::{Api, Client};
 use thiserror::Error;
 
-use holder::with_holder;
+use holder::{with_announcement, with_holder};
 use trainmesh_core::error::chain;
+use trainmesh_core::gang::object::Announcement;
 use trainmesh_core::objects::LEASE;
 use transition::{Observed, Step, next_step};
 
@@ -38,12 +40,17 @@ pub struct Timing {
     pub retry_period: Duration,
 }
 
+/// What the leading controller announces to the webhook.
+pub type SharedAnnouncement = Arc<ArcSwap<Announcement>>;
+
 /// A replica that takes part in the election.
 #[derive(Debug)]
 pub struct Candidate {
     api: Api<Lease>,
     identity: String,
     timing: Timing,
+    /// Announced to the webhook with each renewal.
+    announcement: SharedAnnouncement,
     /// Last version read or written; the base of the next write.
     lease: Option<Lease>,
     observed: Option<Observed>,
@@ -111,12 +118,19 @@ impl Candidate {
             api: Api::namespaced(client, namespace),
             identity,
             timing,
+            announcement: Arc::default(),
             lease: None,
             observed: None,
             renewed: Instant::now(),
             namespace: namespace.to_owned(),
             namespace_missing: Arc::default(),
         }
+    }
+
+    /// Returns a handle to what this candidate announces with each renewal, while it leads.
+    #[must_use]
+    pub fn announcement(&self) -> SharedAnnouncement {
+        Arc::clone(&self.announcement)
     }
 
     /// Returns a flag that is set while the lease cannot be created because its namespace does not exist.
@@ -243,6 +257,7 @@ impl Candidate {
     /// Writes this candidate's identity into the lease, unless it has changed since it was read.
     async fn write(&mut self) -> Result<(), CallError> {
         let claimed = with_holder(self.lease.clone(), &self.identity, self.timing.lease_duration);
+        let claimed = with_announcement(claimed, &self.announcement.load(), &self.identity);
         let params = PostParams::default();
         let sent = Instant::now();
         let written = if claimed.metadata.resource_version.is_some() {

@@ -96,6 +96,11 @@ impl NamespaceCache {
         self.index.is_complete()
     }
 
+    /// Returns true if the labels of a namespace have the property; false until the initial list has completed.
+    pub fn any(&self, property: impl Fn(&Labels) -> bool) -> bool {
+        self.index.read(|namespaces| namespaces.into_iter().flatten().any(|(_, cached)| property(&cached.labels)))
+    }
+
     /// Returns a receiver that is notified when the labels of a namespace change.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<()> {

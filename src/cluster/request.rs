@@ -31,8 +31,13 @@ pub enum RequestError {
 
 impl RequestError {
     /// Returns true if the apiserver forbids the request.
-    pub(super) fn is_forbidden(&self) -> bool {
+    pub(crate) fn is_forbidden(&self) -> bool {
         self.has_status(Status::is_forbidden)
+    }
+
+    /// Returns true if an object of this name exists.
+    pub(super) fn is_already_exists(&self) -> bool {
+        self.has_status(Status::is_already_exists)
     }
 
     /// Returns true if the apiserver does not have the object or kind.

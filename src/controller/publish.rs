@@ -29,6 +29,10 @@ pub(super) enum FindingCode {
     RuleRefused,
     /// A pod whose fabric differs from that of its gang.
     FabricMixed,
+    /// A gang whose pods are not placed all together.
+    GangReleased,
+    /// A gang whose pods wait for a `PodGroup` that does not exist.
+    GangObjectMissing,
     /// A configuration that was rejected.
     ConfigRejected,
 }
@@ -88,6 +92,8 @@ impl FindingCode {
             Self::PodMissedByWebhook => return Some("PodMissedByWebhook"),
             Self::RuleRefused => return Some("RuleRefused"),
             Self::FabricMixed => return Some("FabricMixed"),
+            Self::GangReleased => return Some("GangReleased"),
+            Self::GangObjectMissing => return Some("GangObjectMissing"),
             Self::ConfigRejected => return Some("ConfigRejected"),
             Self::Pod(finding) => finding,
         };
@@ -113,6 +119,7 @@ impl FindingCode {
         match self {
             Self::Pod(_) => "EndPod",
             Self::PodMissedByWebhook | Self::RuleRefused | Self::FabricMixed => "Create",
+            Self::GangReleased | Self::GangObjectMissing => "Schedule",
             Self::ConfigRejected => "Reload",
         }
     }

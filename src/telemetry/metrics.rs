@@ -4,6 +4,7 @@ mod admission;
 mod certificates;
 mod connections;
 mod fabric;
+mod gang;
 mod lifecycle;
 
 use std::fmt;
@@ -19,6 +20,7 @@ pub use admission::{AdmissionMetrics, ReviewResult};
 pub use certificates::CertificateMetrics;
 pub use connections::{ConnectionMetrics, EvictionReason, HandshakeFailure, ServerKind};
 pub use fabric::FabricMetrics;
+pub use gang::GangMetrics;
 pub use lifecycle::LifecycleMetrics;
 
 /// All metrics of the process; passed to the code that records them, instead of a global.
@@ -35,6 +37,8 @@ pub struct Metrics {
     pub lifecycle: LifecycleMetrics,
     /// Fabric metrics of the controller.
     pub fabric: FabricMetrics,
+    /// Gang metrics of the controller.
+    pub gang: GangMetrics,
     config_reloads: Family<ReloadLabels, Counter>,
 }
 
@@ -80,7 +84,8 @@ impl Default for Metrics {
         let certificates = CertificateMetrics::register(&mut registry);
         let lifecycle = LifecycleMetrics::register(&mut registry);
         let fabric = FabricMetrics::register(&mut registry);
-        Self { registry, admission, connections, certificates, lifecycle, fabric, config_reloads }
+        let gang = GangMetrics::register(&mut registry);
+        Self { registry, admission, connections, certificates, lifecycle, fabric, gang, config_reloads }
     }
 }
 
@@ -117,6 +122,10 @@ mod tests {
         metrics.lifecycle.set_leader(true);
         metrics.fabric.set_mixed_gangs(2);
         metrics.fabric.set_unpinned(3, 1);
+        metrics.gang.set_groups(4);
+        metrics.gang.set_missing(1);
+        metrics.gang.set_announced(true);
+        metrics.gang.record_write("create", "written");
         metrics.lifecycle.move_pod(None, Some("waiting"));
         metrics.lifecycle.move_pod(Some("waiting"), Some("ending"));
         let text = metrics.encode();
@@ -145,6 +154,11 @@ mod tests {
             "trainmesh_leader 1",
             "trainmesh_fabric_mixed_gangs 2",
             "trainmesh_fabric_unpinned{what=\"profiles\"} 1",
+            "trainmesh_gang_groups 4",
+            "trainmesh_gang_groups_missing 1",
+            "trainmesh_gang_announced 1",
+            "trainmesh_gang_writes_total{verb=\"create\",result=\"written\"} 1",
+            "trainmesh_gang_writes_total{verb=\"delete\",result=\"failed\"} 0",
             "trainmesh_pods{state=\"waiting\"} 0",
             "trainmesh_pods{state=\"ending\"} 1",
         ] {

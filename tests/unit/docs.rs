@@ -149,6 +149,7 @@ fn exported() -> String {
     metrics.lifecycle.move_pod(None, Some("waiting"));
     metrics.fabric.set_mixed_gangs(1);
     metrics.fabric.set_unpinned(1, 1);
+    metrics.gang.record_write("create", "written");
     metrics.encode()
 }
 

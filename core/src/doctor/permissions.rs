@@ -114,7 +114,10 @@ mod tests {
 
     fn configuration(termination: &str, fabric: &str) -> Configuration {
         let head = "apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration\n";
-        Configuration::parse(&format!("{head}termination: {{{termination}}}\nfabric: {{{fabric}}}\n")).unwrap()
+        Configuration::parse(&format!(
+            "{head}termination: {{{termination}}}\nfabric: {{{fabric}}}\ngang: {{enabled: false}}\n"
+        ))
+        .unwrap()
     }
 
     /// The required permissions include all of `with`, and none contains a part of `without`.
@@ -139,6 +142,28 @@ mod tests {
         let required: Vec<String> = required.iter().map(ToString::to_string).collect();
         assert!(with.iter().all(|permission| required.iter().any(|other| other == permission)), "{required:?}");
         assert!(without.iter().all(|part| required.iter().all(|other| !other.contains(part))), "{required:?}");
+    }
+
+    #[test]
+    fn gangs_require_podgroups_and_workloads() {
+        let gang = Configuration::embedded();
+        let without = Configuration { gang: crate::config::Gang { enabled: false, ..gang.gang }, ..gang.clone() };
+        let permissions = |configuration: &Configuration| -> Vec<String> {
+            let required = required_permissions(configuration, &Servers::default(), "home");
+            required.iter().map(ToString::to_string).collect()
+        };
+        let (with, without) = (permissions(&gang), permissions(&without));
+        for permission in [
+            "controller: create podgroups",
+            "controller: patch podgroups",
+            "controller: delete podgroups",
+            "controller: watch jobs",
+            "controller: list pytorchjobs",
+            "webhook: watch leases trainmesh-controller in home",
+        ] {
+            let found = |permissions: &[String]| permissions.iter().any(|found| found == permission);
+            assert!(found(&with) && !found(&without), "{permission}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("mutatingwebhookconfiguration", "/apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
     ("namespace", "/api/v1", "namespaces"),
     ("pod", "/api/v1", "pods"),
+    ("podgroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups"),
     ("pytorchjob", "/apis/kubeflow.org/v1", "pytorchjobs"),
     ("resourcequota", "/api/v1", "resourcequotas"),
     ("secret", "/api/v1", "secrets"),

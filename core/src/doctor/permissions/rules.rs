@@ -36,14 +36,15 @@ const PORT_FORWARD: Condition =
 const FABRIC: Condition = |configuration| configuration.fabric.enabled;
 const CLAIMS: Condition = |configuration| configuration.fabric.enabled && configuration.fabric.resource_claims;
 const GANG: Condition = |configuration| configuration.gang.enabled;
-const TERMINATION_OR_FABRIC: Condition =
-    |configuration| configuration.termination.enabled || configuration.fabric.enabled;
+const TERMINATION_FABRIC_OR_GANG: Condition =
+    |configuration| configuration.termination.enabled || configuration.fabric.enabled || configuration.gang.enabled;
 
 /// All names.
 const ANY: &[&str] = &[""];
 pub(super) const WATCH: &[&str] = &["list", "watch"];
 pub(super) const READ: &[&str] = &["get", "list", "watch"];
 const GET: &[&str] = &["get"];
+const MANAGE_GROUPS: &[&str] = &["list", "watch", "create", "patch", "delete"];
 const MANAGE: &[&str] = &["get", "list", "watch", "patch"];
 /// A WebSocket is opened with GET; Kubernetes 1.35 also requires `create`.
 const CONNECT: &[&str] = &["get", "create"];
@@ -77,6 +78,21 @@ pub(super) const RULES: &[Rule] = &[
     rule(Webhook, GANG, ("kubeflow.org", "xgboostjobs"), ANY, false, GET),
     rule(Webhook, GANG, ("leaderworkerset.x-k8s.io", "leaderworkersets"), ANY, false, GET),
     rule(Webhook, GANG, ("ray.io", "rayclusters"), ANY, false, GET),
+    rule(Webhook, GANG, ("coordination.k8s.io", "leases"), &[LEASE], true, WATCH),
+    rule(Controller, GANG, ("scheduling.k8s.io", "podgroups"), ANY, false, MANAGE_GROUPS),
+    rule(Controller, GANG, ("scheduling.volcano.sh", "podgroups"), ANY, false, MANAGE_GROUPS),
+    rule(Controller, GANG, ("scheduling.x-k8s.io", "podgroups"), ANY, false, MANAGE_GROUPS),
+    rule(Controller, GANG, ("batch", "jobs"), ANY, false, WATCH),
+    rule(Controller, GANG, ("batch.volcano.sh", "jobs"), ANY, false, WATCH),
+    rule(Controller, GANG, ("jobset.x-k8s.io", "jobsets"), ANY, false, WATCH),
+    rule(Controller, GANG, ("kubeflow.org", "jaxjobs"), ANY, false, WATCH),
+    rule(Controller, GANG, ("kubeflow.org", "mpijobs"), ANY, false, WATCH),
+    rule(Controller, GANG, ("kubeflow.org", "paddlejobs"), ANY, false, WATCH),
+    rule(Controller, GANG, ("kubeflow.org", "pytorchjobs"), ANY, false, WATCH),
+    rule(Controller, GANG, ("kubeflow.org", "tfjobs"), ANY, false, WATCH),
+    rule(Controller, GANG, ("kubeflow.org", "xgboostjobs"), ANY, false, WATCH),
+    rule(Controller, GANG, ("leaderworkerset.x-k8s.io", "leaderworkersets"), ANY, false, WATCH),
+    rule(Controller, GANG, ("ray.io", "rayclusters"), ANY, false, WATCH),
     rule(Controller, ALWAYS, ("", "namespaces"), ANY, false, WATCH),
     rule(Controller, ALWAYS, ("", "configmaps"), &[CONFIG_MAP], true, WATCH),
     rule(Controller, ALWAYS, ("coordination.k8s.io", "leases"), ANY, true, &["create"]),
@@ -91,8 +107,8 @@ pub(super) const RULES: &[Rule] = &[
         false,
         MANAGE,
     )),
-    rule(Controller, TERMINATION_OR_FABRIC, ("", "pods"), ANY, false, READ),
-    rule(Controller, TERMINATION_OR_FABRIC, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
+    rule(Controller, TERMINATION_FABRIC_OR_GANG, ("", "pods"), ANY, false, READ),
+    rule(Controller, TERMINATION_FABRIC_OR_GANG, ("events.k8s.io", "events"), ANY, false, &["create", "patch"]),
     rule(Controller, FABRIC, ("", "configmaps"), &[FABRIC_CONFIG_MAP], true, &["get", "patch"]),
     rule(Controller, TERMINATION, ("", "pods/exec"), ANY, false, CONNECT),
     rule(Controller, PORT_FORWARD, ("", "pods/portforward"), ANY, false, CONNECT),

@@ -1,0 +1,158 @@
+//! A pod of a gang as it is decoded from the watch: the fields for decisions.
+
+use std::borrow::Cow;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::Resource;
+use kube::core::ObjectMeta;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use trainmesh_core::gang::key::{COSCHEDULING_GROUP, VOLCANO_GROUP};
+use trainmesh_core::gang::object::{SchedulingTerms, Stage, VOLCANO_QUEUE};
+use trainmesh_core::gang::{GangMode, WorkloadKey};
+use trainmesh_core::sparse::{Items, Keep, Schema};
+use trainmesh_core::{keys, pod, sparse, workload};
+
+/// Maximum length of a name in bytes.
+const MAX_NAME: usize = 253;
+/// Maximum length of the annotation with the applied rules, in bytes.
+const MAX_APPLIED: usize = 1024;
+/// Prefix of the rule in the annotation with the applied rules.
+const RULE: &str = "gang=";
+
+/// A pod of which only the fields for decisions are decoded. Its content is untrusted.
+#[derive(Clone, Debug)]
+pub(super) struct KeyedPod {
+    metadata: ObjectMeta,
+    /// `None` if the pod does not belong to a gang.
+    pub(super) membership: Option<Membership>,
+}
+
+/// Membership of a pod in a gang.
+#[derive(Clone, Debug)]
+pub(super) struct Membership {
+    /// Mode and name of the object, if the webhook gave the pod a key that names one.
+    pub(super) key: Option<(GangMode, String)>,
+    pub(super) workload: WorkloadKey,
+    pub(super) stage: Stage,
+    pub(super) terms: SchedulingTerms,
+    /// Labels and owner of the pod, which identify its role.
+    pub(super) identity: Value,
+}
+
+static POD: Schema = Schema::Object(&[
+    (
+        "metadata",
+        Schema::Object(&[
+            ("namespace", Schema::Text(MAX_NAME)),
+            ("name", Schema::Text(MAX_NAME)),
+            ("uid", Schema::Text(MAX_NAME)),
+            ("resourceVersion", Schema::Text(MAX_NAME)),
+            ("deletionTimestamp", Schema::Text(MAX_NAME)),
+            (
+                "labels",
+                Schema::Map(
+                    &[&[keys::MANAGED, COSCHEDULING_GROUP], &workload::IDENTITY_LABELS],
+                    &Schema::Text(MAX_NAME),
+                ),
+            ),
+            ("annotations", Schema::Map(&[&[keys::APPLIED, VOLCANO_GROUP, VOLCANO_QUEUE]], &Schema::Text(MAX_APPLIED))),
+            ("ownerReferences", Schema::List(&OWNER)),
+        ]),
+    ),
+    (
+        "spec",
+        Schema::Object(&[
+            ("nodeName", Schema::Text(MAX_NAME)),
+            ("schedulerName", Schema::Text(MAX_NAME)),
+            ("priority", Schema::Scalar),
+            ("priorityClassName", Schema::Text(MAX_NAME)),
+            ("preemptionPolicy", Schema::Text(MAX_NAME)),
+            ("schedulingGroup", Schema::Object(&[("podGroupName", Schema::Text(MAX_NAME))])),
+        ]),
+    ),
+    ("status", Schema::Object(&[("phase", Schema::Text(MAX_NAME))])),
+]);
+
+static OWNER: Items = Items {
+    schema: Schema::Object(&[
+        ("apiVersion", Schema::Text(MAX_NAME)),
+        ("kind", Schema::Text(MAX_NAME)),
+        ("name", Schema::Text(MAX_NAME)),
+        ("uid", Schema::Text(MAX_NAME)),
+        ("controller", Schema::Scalar),
+    ]),
+    keep: Keep::FirstThat(|owner| owner.get("controller").and_then(Value::as_bool) == Some(true)),
+};
+
+impl<'de> Deserialize<'de> for KeyedPod {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = sparse::decode(deserializer, &POD)?;
+        let text = |field: &str| Some(raw.get("metadata")?.get(field)?.as_str()?.to_owned());
+        let metadata = ObjectMeta {
+            namespace: text("namespace"),
+            name: text("name"),
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            ..ObjectMeta::default()
+        };
+        let membership = Membership::read(pod::Pod::new(&raw), metadata.namespace.as_deref().unwrap_or_default());
+        Ok(Self { metadata, membership })
+    }
+}
+
+impl Membership {
+    /// Reads the membership of `pod`.
+    fn read(pod: pod::Pod<'_>, namespace: &str) -> Option<Self> {
+        let metadata = |field: &str| pod.raw().get("metadata").and_then(|metadata| metadata.get(field));
+        Some(Self {
+            key: key(pod),
+            workload: WorkloadKey::of(pod, namespace)?,
+            stage: Stage::read(pod),
+            terms: SchedulingTerms::read(pod),
+            identity: json!({"metadata": {
+                "name": metadata("name"), "labels": metadata("labels"), "ownerReferences": metadata("ownerReferences"),
+            }}),
+        })
+    }
+}
+
+/// Returns the key of `pod`, according to the annotation that the webhook wrote. A copied template contains that, too, but
+/// then the name of the object and that of the workload's gang differ.
+fn key(pod: pod::Pod<'_>) -> Option<(GangMode, String)> {
+    let applied = pod.annotation(keys::APPLIED).filter(|applied| applied.len() <= MAX_APPLIED)?;
+    let mode = applied.split(',').find_map(|rule| GangMode::parse(rule.trim().strip_prefix(RULE)?))?;
+    let name = mode.gang_named_by(pod).filter(|name| mode.has_objects() && name.len() <= MAX_NAME)?;
+    Some((mode, name.to_owned()))
+}
+
+/// Served by the apiserver as a pod.
+impl Resource for KeyedPod {
+    type DynamicType = ();
+    type Scope = <Pod as Resource>::Scope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        Pod::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        Pod::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        Pod::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        Pod::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,21 @@
+//! Gang scheduling with Kubernetes' own scheduler: the pods of a job are placed all together or not at all, and none waits
+//! for ever.
+//!
+//! ```text
+//! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_gangs -- --test-threads=1
+//! ```
+//!
+//! One at a time, because each test has its own controller, which manages the gangs of all namespaces. Room is limited by an
+//! extended resource of the node.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    unreachable_pub,
+    reason = "tests fail by panicking; the modules belong to no library"
+)]
+
+mod disturbances;
+mod fixture;
+mod placement;
