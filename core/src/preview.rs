@@ -11,6 +11,7 @@ mod live;
 mod manifest_context;
 mod misplaced;
 mod namespace;
+mod objects;
 mod origins;
 mod placeholders;
 mod report;
@@ -189,7 +190,13 @@ impl Preview {
             notes.extend(early.iter().chain(&role.notes).map(|note| format!("{subject}: {note}")));
             PodReport::new(document, kind, &namespace, role, outcome, Arc::clone(&job))
         });
-        let reports: Vec<PodReport> = reports.collect();
+        let mut reports: Vec<PodReport> = reports.collect();
+        if let Some(Ok(workload)) = gang {
+            let objects = objects::objects(workload, &reports);
+            if let Some(first) = reports.first_mut() {
+                first.objects = objects;
+            }
+        }
         let mut warnings = misplaced::warnings(document, kind, &namespace, &reports);
         warnings.extend(unknown_fields::warnings(document, kind, &namespace, self.context.runtimes().stock));
         DocumentPreview::Pods { reports, notes, warnings }

@@ -23,6 +23,7 @@ mod documentation;
 mod duplicates;
 mod fabric;
 mod fail_on;
+mod gangs;
 mod generic;
 mod golden;
 mod input;

@@ -1,22 +1,15 @@
 //! Decides about the pod of a role, and lints it.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use super::{PodReport, Preview};
 use crate::finding::Finding;
-use crate::gang::{GangFacts, GangMode, WorkloadLookup};
+use crate::gang::{GangView, WorkloadLookup};
 use crate::lint::{LintInput, NAMESPACE_FIELD, OWN_KEYS, UNKNOWN_CLAIMS, lint_selected, unknown_claims};
 use crate::mutate::{Outcome, Snapshot, excluded, lint_input, mutate};
 use crate::pod::Pod;
 use crate::scope::Mode;
 use crate::workload::RolePod;
-
-/// Facts about gang schedulers: no controller creates their objects.
-static NO_GROUPS: LazyLock<GangFacts> = LazyLock::new(|| {
-    let apis = GangMode::WITH_OBJECTS.map(|mode| (mode, String::new()));
-    GangFacts { apis: apis.into(), ..GangFacts::default() }
-});
 
 impl Preview {
     /// Returns the lint findings for the pod of `report`: for the patched pod if a fabric profile applies, else for the
@@ -59,7 +52,7 @@ impl Preview {
             Err(exclusion) => excluded(pod, exclusion, labels, &settings.lint),
             Ok(mode) => {
                 let mut snapshot = self.snapshot(namespace, mode, role.replicas);
-                snapshot.cluster.gang = NO_GROUPS.view(namespace, workload);
+                snapshot.cluster.gang = GangView { facts: None, namespace, workload };
                 let mut outcome = mutate(&role.pod, &snapshot);
                 if settings.resource_claims {
                     let input = lint_input(pod, pod, &snapshot);

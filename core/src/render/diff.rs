@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use json_patch::PatchOperation;
 use similar::{ChangeTag, TextDiff};
 
-use super::text::{ExplainedChecks, write_heading, write_separator, write_summary, write_warnings};
+use super::text::{ExplainedChecks, write_heading, write_objects, write_separator, write_summary, write_warnings};
 use super::{Closing, Sink, TextOptions, style};
 use crate::mutate::{RuleOutcome, Verdict};
 use crate::preview::PodReport;
@@ -78,6 +78,7 @@ impl<W: Write> Sink for Diff<W> {
                 write_hunks(&mut self.out, report)?;
             }
             self.write_rules(report)?;
+            write_objects(&mut self.out, roles, self.options.layout)?;
             write_warnings(&mut self.out, roles, self.options.layout, &mut self.explained)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::text::{ExplainedChecks, write_heading, write_separator, write_summary, write_warnings};
+use super::text::{ExplainedChecks, write_heading, write_objects, write_separator, write_summary, write_warnings};
 use super::{Closing, Sink, TextOptions, style};
 use crate::mutate::RuleOutcome;
 use crate::preview::{PodReport, WebhookResult, WebhookTrace};
@@ -82,6 +82,7 @@ impl<W: Write> Sink for Explain<W> {
             if let Some(trace) = &report.live {
                 self.write_trace(trace)?;
             }
+            write_objects(&mut self.out, roles, self.options.layout)?;
             write_warnings(&mut self.out, roles, self.options.layout, &mut self.explained)?;
         }
         Ok(())

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use serde_json::Value;
+
 use super::{Closing, Layout, TextOptions, style};
 use crate::finding::Finding;
 use crate::lint;
@@ -50,6 +52,22 @@ pub(super) fn write_heading(out: &mut impl Write, roles: &[PodReport]) -> io::Re
         }
     }
     writeln!(out, "{heading:#}")
+}
+
+/// Writes the objects that the controller creates for the workload of `roles`.
+pub(super) fn write_objects(out: &mut impl Write, roles: &[PodReport], layout: Layout) -> io::Result<()> {
+    let heading = style::HEADING;
+    for object in roles.iter().flat_map(|role| &role.objects) {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let minimum = ["/spec/minMember", "/spec/schedulingPolicy/gang/minCount"];
+        let minimum = minimum.iter().find_map(|pointer| object.pointer(pointer)?.as_u64()).unwrap_or_default();
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        let (kind, api) = (text("/kind"), text("/apiVersion"));
+        let text = format!("{kind} {namespace}/{name} ({api}), minimum {minimum}");
+        let text = layout.wrap(&Printable(text).to_string(), 11, INDENT);
+        writeln!(out, "  {heading}creates{heading:#} {text}")?;
+    }
+    Ok(())
 }
 
 /// Writes the invalid fields, the warnings and the findings of roles with the same outcome.

@@ -299,8 +299,7 @@ fn an_unknown_size_is_refused() {
         let RuleOutcome { outcome: verdict, reason, .. } = decision(&outcome);
         (format!("{} {}", verdict.name(), reason.code()), outcome.warnings.join("\n"))
     };
-    let unread = "gang koordinator not applied: the workload was not read";
-    assert_eq!(outcome(WorkloadLookup::NotRead), ("refused GangSizeUnknown".to_owned(), unread.to_owned()));
+    assert_eq!(outcome(WorkloadLookup::NotRead), ("skipped GangSizeUnknown".to_owned(), String::new()));
     let problem = UnknownGang::Object("no response".to_owned());
     let failed = "gang koordinator not applied: the workload cannot be read: no response";
     assert_eq!(outcome(WorkloadLookup::Failed(&problem)), ("refused GangSizeUnknown".to_owned(), failed.to_owned()));

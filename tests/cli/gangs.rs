@@ -1,0 +1,73 @@
+//! `trainmesh preview --gang`.
+
+use rstest::rstest;
+use serde_json::Value;
+use trainmesh_testing::cli::trainmesh;
+
+/// Returns the results of the preview of an example.
+fn preview(example: &str, mode: &str) -> Vec<Value> {
+    let path = trainmesh_testing::repository().join("examples").join(example);
+    let path = path.to_str().unwrap();
+    let run = trainmesh(&["preview", "-f", path, "--gang", mode, "-o", "json"], "");
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    output["results"].as_array().unwrap().clone()
+}
+
+#[rstest]
+#[case::native("native", "/spec/schedulingGroup/podGroupName", "/spec/schedulingPolicy/gang/minCount")]
+#[case::volcano("volcano", "/metadata/annotations/scheduling.k8s.io~1group-name", "/spec/minMember")]
+#[case::coscheduling("coscheduling", "/metadata/labels/scheduling.x-k8s.io~1pod-group", "/spec/minMember")]
+fn the_first_result_lists_the_object_that_all_pods_name(#[case] mode: &str, #[case] key: &str, #[case] minimum: &str) {
+    let results = preview("pytorchjob.yaml", mode);
+    let objects = results[0]["objects"].as_array().unwrap();
+    assert_eq!(objects.len(), 1, "{objects:?}");
+    assert_eq!(objects[0]["kind"], "PodGroup");
+    assert_eq!(objects[0]["metadata"]["namespace"], results[0]["namespace"]);
+    assert_eq!(objects[0]["metadata"]["ownerReferences"][0]["name"], results[0]["name"]);
+    assert_eq!(objects[0].pointer(minimum), Some(&Value::from(4)), "a master and 3 workers");
+    assert_eq!(results.len(), 2);
+    for result in &results {
+        assert_eq!(result["pod"].pointer(key), Some(&objects[0]["metadata"]["name"]), "{}", result["role"]);
+    }
+    assert_eq!(results[1]["objects"], Value::Array(Vec::new()));
+}
+
+#[rstest]
+#[case::none("pytorchjob.yaml", "none")]
+#[case::no_objects("pytorchjob.yaml", "koordinator")]
+#[case::no_gang("deployment.yaml", "native")]
+#[case::gang_of_its_own("volcano-job.yaml", "volcano")]
+fn other_pods_have_no_objects(#[case] example: &str, #[case] mode: &str) {
+    for result in preview(example, mode) {
+        assert_eq!(result["objects"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
+fn every_group_of_a_leader_worker_set_has_an_object() {
+    let results = preview("leaderworkerset.yaml", "native");
+    let groups = results[0]["replicas"].as_u64().unwrap();
+    let objects = results[0]["objects"].as_array().unwrap();
+    assert_eq!(objects.len() as u64, groups);
+    let names: std::collections::BTreeSet<&str> =
+        objects.iter().map(|object| object["metadata"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), objects.len());
+}
+
+#[test]
+fn text_output_names_the_objects() {
+    let path = trainmesh_testing::repository().join("examples/pytorchjob.yaml");
+    for format in ["diff", "explain"] {
+        let run = trainmesh(&["preview", "-f", path.to_str().unwrap(), "--gang", "native", "-o", format], "");
+        let created = run.stdout.lines().find(|line| line.contains("creates PodGroup research/llama-pretrain-"));
+        assert!(created.is_some_and(|line| line.ends_with("minimum 4")), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn an_unknown_mode_is_an_error() {
+    let run = trainmesh(&["preview", "-f", "-", "--gang", "vulcano"], "");
+    assert_eq!(run.code, Some(2));
+    assert!(run.stderr.contains("unknown mode"), "{}", run.stderr);
+}
