@@ -123,6 +123,7 @@ soak: ## Compare 10,000 generated pods with the apiserver, rotate and switch cer
 	tests/cluster/cluster exec -- tests/cluster/cluster with chart -- $(CARGO) test --offline --locked --features cluster-tests \
 	  --test cluster_install -- --nocapture --ignored
 	tests/cluster/cluster operator cert-manager stop
+	tests/cluster/schedulers native volcano coscheduling
 	$(CARGO) build --release --locked
 	TRAINMESH_PROGRAM=target/release/trainmesh tests/cluster/cluster exec -- tests/cluster/cluster with chart -- \
 	  $(CARGO) test --offline --locked --features cluster-tests --test cluster_attacks -- --nocapture

@@ -39,7 +39,15 @@ describe_operator() {
       # A Job that makes the Secret.
       OP_DROP='volcano-admission-init.*'
       ;;
-    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer volcano" ;;
+    coscheduling)
+      OP_SPACE=scheduler-plugins OP_CHART=install/charts/as-a-second-scheduler
+      # Not part of the chart. The controller watches both kinds.
+      OP_OVERLAY='coscheduling/crd.yaml capacityscheduling/crd.yaml'
+      # The other plugins of the chart's default need more CRDs.
+      OP_VALUES='--set plugins.enabled={Coscheduling}'
+      OP_DEPLOY='scheduler-plugins-controller scheduler-plugins-scheduler' OP_BINARY='controller kube-scheduler'
+      ;;
+    *) die operator "unknown operator '$1'" "one of: coredns cert-manager training-operator mpi-operator jobset trainer volcano coscheduling" ;;
   esac
 }
 
@@ -128,7 +136,7 @@ operator_image() {
     mkdir -p "$root/tmp"
     chmod 777 "$root/tmp"
     [ ! -d "$extra" ] || cp -r "$extra/." "$root/"
-    install -D "$(command -v "$3")" "$root$4"
+    install -D "$(tool_dir "$1")/$3" "$root$4"
     make_image "$2:1" "$root" "$4"
     rm -rf "$root"
     printf '%s' "$key" >"$file.key"
