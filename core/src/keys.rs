@@ -34,9 +34,6 @@ pub const APPLIED: &str = "trainmesh.dev/applied";
 /// Pod annotation, written by trainmesh, that lists the rules that were refused, each with the code of its reason.
 pub const REFUSED: &str = "trainmesh.dev/refused";
 
-/// Annotation, written by the leading controller on its Lease, that lists the `PodGroups` that it creates.
-pub const GANG_APIS: &str = "trainmesh.dev/gang-apis";
-
 /// Pod annotation with YAML that the injector merges into the proxy's configuration.
 pub const PROXY_CONFIG: &str = "proxy.istio.io/config";
 /// Pod annotation in which the injector lists what it added.

@@ -40,7 +40,7 @@ pub struct Timing {
     pub retry_period: Duration,
 }
 
-/// What the leading controller announces to the webhook.
+/// Announcement of the leading controller to the webhook.
 pub type SharedAnnouncement = Arc<ArcSwap<Announcement>>;
 
 /// A replica that takes part in the election.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fixture::{Fixture, set_room};
+use crate::fixture::{Fixture, set_capacity};
 use trainmesh_testing::controller::wait_for_event;
 
 #[test]
@@ -30,7 +30,7 @@ fn a_deleted_group_does_not_leave_its_pods_pending() {
     let _ = fixture.namespace.delete("podgroups.scheduling.k8s.io", &group).success();
     fixture.wait_scheduler_caught_up();
     assert_eq!(fixture.placed("train"), 0);
-    set_room(4);
+    set_capacity(4);
     fixture.wait_placed("train", 4);
 }
 
@@ -101,7 +101,7 @@ fn a_pod_that_the_webhook_missed_releases_its_gang() {
     fixture.webhook.process.signal("CONT");
     let without_key = replaced.iter().filter(|pod| pod["spec"]["schedulingGroup"].is_null()).count();
     assert_eq!(without_key, 1, "the webhook was stopped");
-    set_room(4);
+    set_capacity(4);
     fixture.wait_placed("train", 4);
     let event = wait_for_event(&fixture.namespace, "train", "GangReleased");
     assert!(event.warning && event.note.contains("created without the webhook"), "{event:?}");

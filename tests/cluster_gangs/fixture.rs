@@ -10,7 +10,7 @@ use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually, list};
 use trainmesh_testing::webhook::{Options, Webhook};
 
 /// Extended resource of which each pod requests one.
-const ROOM: &str = "trainmesh.test/room";
+const CAPACITY: &str = "trainmesh.test/capacity";
 
 /// A webhook, its controller, and a namespace.
 #[derive(Debug)]
@@ -23,10 +23,10 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// Creates a namespace with this gang mode, on a node with room for so many pods, and waits until the webhook knows that
+    /// Creates a namespace with this gang mode, on a node with capacity for so many pods, and waits until the webhook reads that
     /// the controller creates objects.
-    pub fn new(mode: &str, room: u32) -> Self {
-        set_room(room);
+    pub fn new(mode: &str, capacity: u32) -> Self {
+        set_capacity(capacity);
         let webhook = Webhook::with_options(&Options::default());
         webhook.configure("termination: {enabled: false}\nfabric: {enabled: false}");
         let labels = [("trainmesh.dev/inject", "enabled"), ("trainmesh.dev/gang", mode)];
@@ -60,7 +60,7 @@ impl Fixture {
         let script = format!("until [ -e /completed/{name} ]; do sleep 0.1; done; exit {code}");
         let container = json!({
             "name": "train", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
-            "command": ["sh", "-c", script], "resources": {"limits": {ROOM: 1}},
+            "command": ["sh", "-c", script], "resources": {"limits": {CAPACITY: 1}},
             "volumeMounts": [{"name": "completed", "mountPath": "/completed"}],
         });
         let path = self.completed.path().to_str().expect("the path is UTF-8");
@@ -175,10 +175,10 @@ impl Fixture {
 }
 
 /// Limits the number of pods of all jobs that run at a time.
-pub fn set_room(room: u32) {
+pub fn set_capacity(capacity: u32) {
     let nodes = Cluster::get().kubectl(&["get", "nodes", "-o", "name"], "").success().stdout;
     let node = nodes.lines().next().expect("a node");
-    let amounts = json!({ROOM: room.to_string()});
+    let amounts = json!({CAPACITY: capacity.to_string()});
     let patch = json!({"status": {"capacity": amounts, "allocatable": amounts}}).to_string();
     let _ =
         Cluster::get().kubectl(&["patch", node, "--subresource=status", "--type=merge", "-p", &patch], "").success();

@@ -5,7 +5,7 @@
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_gangs -- --test-threads=1
 //! ```
 //!
-//! One at a time, because each test has its own controller, which manages the gangs of all namespaces. Room is limited by an
+//! One at a time, because each test has its own controller, which manages the gangs of all namespaces. Capacity is limited by an
 //! extended resource of the node.
 
 #![allow(

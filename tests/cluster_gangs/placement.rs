@@ -1,4 +1,4 @@
-//! Two jobs of four pods on room for six.
+//! Two jobs of four pods on capacity for six.
 
 use rstest::rstest;
 use serde_json::Value;

@@ -15,7 +15,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
-pub use announcement::Announcement;
+pub use announcement::{Announcement, GANG_APIS};
 pub use api::GroupApi;
 pub use decide::decide;
 pub use decision::{Decision, DeletionCause, NewGroup, ReleaseCause, WaitReason};

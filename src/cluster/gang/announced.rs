@@ -1,4 +1,4 @@
-//! What the leading controller announces on its Lease, as the webhook reads it.
+//! The announcement of the leading controller on its Lease, as the webhook reads it.
 //!
 //! The Lease counts as fresh only after it was seen to change, because its timestamps are from another machine's clock.
 
@@ -17,8 +17,7 @@ use super::super::lease::Timing;
 use crate::reload::Settings;
 use crate::telemetry::Metrics;
 use trainmesh_core::gang::GangFacts;
-use trainmesh_core::gang::object::Announcement;
-use trainmesh_core::keys;
+use trainmesh_core::gang::object::{Announcement, GANG_APIS};
 use trainmesh_core::objects::LEASE;
 
 /// Handle to the current facts.
@@ -127,7 +126,7 @@ impl LeaseRecord {
         let annotations = lease.metadata.annotations.as_ref();
         Self {
             holder: spec.and_then(|spec| spec.holder_identity.clone()).unwrap_or_default(),
-            text: annotations.and_then(|all| all.get(keys::GANG_APIS)).cloned().unwrap_or_default(),
+            text: annotations.and_then(|all| all.get(GANG_APIS)).cloned().unwrap_or_default(),
             renewed: spec.and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0),
         }
     }

@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
-use trainmesh_core::gang::object::Announcement;
-use trainmesh_core::keys;
+use trainmesh_core::gang::object::{Announcement, GANG_APIS};
 use trainmesh_core::objects::LEASE;
 
 /// Returns `lease`, or a new one, held by `identity` for `lease_duration`. Its timestamps are informational: no
@@ -37,9 +36,9 @@ pub(super) fn with_holder(lease: Option<Lease>, identity: &str, lease_duration: 
 pub(super) fn with_announcement(mut lease: Lease, announcement: &Announcement, holder: &str) -> Lease {
     let annotations = lease.metadata.annotations.get_or_insert_default();
     if *announcement == Announcement::default() {
-        annotations.remove(keys::GANG_APIS);
+        annotations.remove(GANG_APIS);
     } else {
-        annotations.insert(keys::GANG_APIS.to_owned(), announcement.to_text(holder));
+        annotations.insert(GANG_APIS.to_owned(), announcement.to_text(holder));
     }
     lease
 }

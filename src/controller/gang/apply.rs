@@ -27,7 +27,7 @@ pub(super) struct Action {
 
 /// Outcome of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum ApplyOutcome {
     /// It was carried out, or the object has changed meanwhile.
     Applied,
     /// It failed.
@@ -37,13 +37,13 @@ pub(super) enum Outcome {
 }
 
 /// Carries out an action.
-pub(super) async fn apply(action: &Action, publisher: &Publisher, metrics: &GangMetrics) -> Outcome {
+pub(super) async fn apply(action: &Action, publisher: &Publisher, metrics: &GangMetrics) -> ApplyOutcome {
     let Action { key, decision, .. } = action;
     let verb = match decision {
         Decision::Create(_) => "create",
         Decision::SetMinimum { .. } => "update",
         Decision::Delete { .. } => "delete",
-        Decision::Wait { .. } => return Outcome::Applied,
+        Decision::Wait { .. } => return ApplyOutcome::Applied,
     };
     match write(action).await {
         Ok(WriteOutcome::Written) => {
@@ -53,13 +53,13 @@ pub(super) async fn apply(action: &Action, publisher: &Publisher, metrics: &Gang
                 let note = format!("the pods are not placed all together: {}", cause.text());
                 publisher.publish(&reference(&key.namespace, owner), FindingCode::GangReleased, note).await;
             }
-            Outcome::Applied
+            ApplyOutcome::Applied
         }
-        Ok(WriteOutcome::Conflict) => Outcome::Applied,
+        Ok(WriteOutcome::Conflict) => ApplyOutcome::Applied,
         Err(error) => {
             metrics.record_write(verb, "failed");
             tracing::error!(namespace = key.namespace, group = key.name, "{}", chain(&error));
-            if error.is_forbidden() { Outcome::Forbidden } else { Outcome::Failed }
+            if error.is_forbidden() { ApplyOutcome::Forbidden } else { ApplyOutcome::Failed }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the controller remembers of a gang. It may lose it at any time: then missing pods are expected a little longer.
+//! State that the controller keeps of a gang. It may lose it at any time: then missing pods are expected a little longer.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use trainmesh_core::gang::object::{GroupState, Member, Stage};
 /// pods appear, after a minute.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(90);
 
-/// What is remembered of a gang.
+/// State of a gang.
 #[derive(Debug, Default)]
 pub(super) struct GangMemory {
     members: Vec<Member>,

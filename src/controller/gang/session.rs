@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
 use super::GangController;
-use super::apply::{Action, Outcome, apply};
+use super::apply::{Action, ApplyOutcome, apply};
 use super::gangs::{GangMemory, ObservedGang};
 use super::members::{GangInfo, GangKey, Members, without_key};
 use crate::cluster::gang::groups::{GroupRecord, Groups};
@@ -110,10 +110,10 @@ impl<'a> Session<'a> {
         }
         let outcomes = apply_all(self.controller, actions).await;
         for (api, outcome) in outcomes {
-            if outcome != Outcome::Applied {
+            if outcome != ApplyOutcome::Applied {
                 due = due.into_iter().chain([now + RETRY]).min();
             }
-            if outcome == Outcome::Forbidden {
+            if outcome == ApplyOutcome::Forbidden {
                 self.forbidden.insert(api, Instant::now());
             }
         }
@@ -273,7 +273,7 @@ impl<'a> Session<'a> {
     }
 }
 
-async fn apply_all(controller: &GangController, actions: Vec<Action>) -> Vec<(GroupApi, Outcome)> {
+async fn apply_all(controller: &GangController, actions: Vec<Action>) -> Vec<(GroupApi, ApplyOutcome)> {
     let actions = actions.into_iter().map(|action| {
         let (publisher, metrics) = (Arc::clone(&controller.publisher), Arc::clone(&controller.metrics));
         async move { (action.groups.api, apply(&action, &publisher, &metrics.gang).await) }

@@ -22,7 +22,7 @@ pub(super) enum Backend {
 
 /// A member of a process group.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member<'a> {
+pub(super) struct GroupMember<'a> {
     pub(super) pod: &'a PodRecord,
     /// Main container with the settings of the group.
     pub(super) container: &'a ContainerRecord,
@@ -32,9 +32,9 @@ pub(super) struct Member<'a> {
 #[derive(Debug)]
 pub(super) struct Group<'a> {
     pub(super) backend: Backend,
-    pub(super) members: Vec<Member<'a>>,
+    pub(super) members: Vec<GroupMember<'a>>,
     /// Pod of rank 0, which contains the store of a static group.
-    pub(super) master: Option<Member<'a>>,
+    pub(super) master: Option<GroupMember<'a>>,
 }
 
 impl<'a> Group<'a> {
@@ -45,15 +45,15 @@ impl<'a> Group<'a> {
             return None;
         }
         let ranks = job.active().filter(|pod| pod.is_rank() && pod.deleted.is_none());
-        let members: Vec<Member<'a>> = ranks.filter_map(Member::new).collect();
-        let backend = members.iter().find_map(Member::backend)?;
-        let master = members.iter().copied().find(Member::is_master);
+        let members: Vec<GroupMember<'a>> = ranks.filter_map(GroupMember::new).collect();
+        let backend = members.iter().find_map(GroupMember::backend)?;
+        let master = members.iter().copied().find(GroupMember::is_master);
         Some(Self { backend, members, master })
     }
 
     /// Returns host and port at which the members meet, as a member that is not the master uses them, and the variable.
     pub(super) fn endpoint(&self) -> Option<Endpoint<'a>> {
-        let is_master = |member: &&Member<'a>| self.is_master(member.pod);
+        let is_master = |member: &&GroupMember<'a>| self.is_master(member.pod);
         let peers = self.members.iter().filter(|member| !is_master(member));
         peers.chain(self.members.iter().filter(is_master)).find_map(|member| member.endpoint(self.backend))
     }
@@ -74,7 +74,7 @@ pub(super) struct Endpoint<'a> {
     pub(super) port: Option<u64>,
 }
 
-impl<'a> Member<'a> {
+impl<'a> GroupMember<'a> {
     fn new(pod: &'a PodRecord) -> Option<Self> {
         let container = pod.main().find(|container| !container.rendezvous.is_empty())?;
         Some(Self { pod, container })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::group::{Group, Member};
+use super::group::{Group, GroupMember};
 use super::settings::setting_evidence;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::Job;
@@ -14,7 +14,7 @@ const RANKS: [(&str, &str); 2] = [("RANK", "WORLD_SIZE"), ("PET_NODE_RANK", "PET
 /// Reports ranks that collide, or are too large.
 pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, found: &mut Vec<Diagnosis>) {
     for (rank, size) in RANKS {
-        let mut by_rank: BTreeMap<u64, Vec<&Member<'_>>> = BTreeMap::new();
+        let mut by_rank: BTreeMap<u64, Vec<&GroupMember<'_>>> = BTreeMap::new();
         for member in &group.members {
             // torchrun sets RANK of its processes.
             let is_unused = rank == "RANK" && member.has_address_flags();
@@ -45,11 +45,11 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
     }
 }
 
-fn number(member: &Member<'_>, name: &str) -> Option<u64> {
+fn number(member: &GroupMember<'_>, name: &str) -> Option<u64> {
     member.setting(name)?.trim().parse().ok()
 }
 
-fn limit(member: &Member<'_>, size: &str) -> Option<u64> {
+fn limit(member: &GroupMember<'_>, size: &str) -> Option<u64> {
     if size == "PET_NNODES" {
         return member.container.rendezvous.nodes().map(|(_, max)| max);
     }

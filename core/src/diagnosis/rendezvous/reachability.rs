@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use super::address::{Resolution, ServicePods, resolve};
-use super::group::{Endpoint, Group, Member};
+use super::group::{Endpoint, Group, GroupMember};
 use super::settings::setting_evidence;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
@@ -41,7 +41,7 @@ struct Path<'a, 'b> {
     group: &'b Group<'a>,
     context: &'b Context<'b>,
     endpoint: Endpoint<'a>,
-    master: Member<'a>,
+    master: GroupMember<'a>,
 }
 
 impl Path<'_, '_> {

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::group::{Group, Member};
+use super::group::{Group, GroupMember};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
@@ -20,7 +20,7 @@ const GRACE: SignedDuration = SignedDuration::from_mins(1);
 
 /// A member that restarted or was recreated.
 struct Restarted<'a> {
-    member: Member<'a>,
+    member: GroupMember<'a>,
     at: Timestamp,
     evidence: Evidence,
 }
@@ -56,15 +56,20 @@ pub(super) fn check(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>, fou
 /// Returns the peers that have run since before `lost`.
 fn peers_behind<'a>(group: &Group<'a>, restarted: &[Restarted<'a>], lost: Timestamp) -> Vec<&'a PodRecord> {
     let is_restarted = |pod: &PodRecord| restarted.iter().any(|restarted| std::ptr::eq(restarted.member.pod, pod));
-    let is_behind = |member: &&Member<'a>| {
+    let is_behind = |member: &&GroupMember<'a>| {
         member.container.running_since().is_some_and(|started| started < lost) && !is_restarted(member.pod)
     };
     group.members.iter().filter(is_behind).map(|member| member.pod).collect()
 }
 
 /// Returns the restart of a member that runs again for longer than [`GRACE`].
-fn restart<'a>(member: &Member<'a>, job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> Option<Restarted<'a>> {
-    let Member { pod, container } = *member;
+fn restart<'a>(
+    member: &GroupMember<'a>,
+    job: &Job<'_>,
+    group: &Group<'_>,
+    context: &Context<'_>,
+) -> Option<Restarted<'a>> {
+    let GroupMember { pod, container } = *member;
     let started = container.running_since().filter(|started| is_older(Some(*started), GRACE, context.now))?;
     if let Some(last) = container.last.as_ref().filter(|_| container.restarts > 0) {
         let at = last.finished.filter(|at| *at <= started)?;

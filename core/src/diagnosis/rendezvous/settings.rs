@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 
 use super::address::{Resolution, resolve};
-use super::group::{Group, Member};
+use super::group::{Group, GroupMember};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
@@ -25,8 +25,8 @@ const CREATION: SignedDuration = SignedDuration::from_mins(1);
 
 /// Returns the settings with different values.
 pub(super) fn differing(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>) -> Option<Diagnosis> {
-    let is_old = |member: &&Member<'_>| is_older(member.pod.created, CREATION, context.now);
-    let members: Vec<&Member<'_>> = group.members.iter().filter(is_old).collect();
+    let is_old = |member: &&GroupMember<'_>| is_older(member.pod.created, CREATION, context.now);
+    let members: Vec<&GroupMember<'_>> = group.members.iter().filter(is_old).collect();
     let mut evidence = Vec::new();
     let mut names = Vec::new();
     for (name, is_replaced) in SHARED {
@@ -36,7 +36,7 @@ pub(super) fn differing(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>)
             .filter_map(|member| Some((**member, member.setting(name)?)))
             // Rank 0 may use the name of its own pod.
             .filter(|(member, value)| !(group.is_master(member.pod) && leads_to_itself(member, value, context)));
-        let mut distinct: Vec<(Member<'_>, &str)> = Vec::new();
+        let mut distinct: Vec<(GroupMember<'_>, &str)> = Vec::new();
         for (member, value) in values {
             if distinct.iter().all(|(_, known)| *known != value) {
                 distinct.push((member, value));
@@ -67,7 +67,7 @@ pub(super) fn differing(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>)
 }
 
 /// Returns true if a host, or a host with a port, is the pod itself.
-fn leads_to_itself(member: &Member<'_>, value: &str, context: &Context<'_>) -> bool {
+fn leads_to_itself(member: &GroupMember<'_>, value: &str, context: &Context<'_>) -> bool {
     let host = value.rsplit_once(':').map_or(value, |(host, _)| host);
     let pod = member.pod;
     let is_own = [&pod.hostname, &pod.ip].iter().any(|own| own.as_deref() == Some(host)) || *pod.name == *host;
@@ -75,7 +75,7 @@ fn leads_to_itself(member: &Member<'_>, value: &str, context: &Context<'_>) -> b
 }
 
 /// Returns evidence from a setting of a member.
-pub(super) fn setting_evidence(member: &Member<'_>, name: &str, value: &str) -> Evidence {
-    let Member { pod, container } = member;
+pub(super) fn setting_evidence(member: &GroupMember<'_>, name: &str, value: &str) -> Evidence {
+    let GroupMember { pod, container } = member;
     Evidence::new(pod.title(), format!("{name} of container {}", container.name), value, pod.created)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::address::{Resolution, resolve};
-use super::group::{Backend, Group, Member};
+use super::group::{Backend, Group, GroupMember};
 use super::settings::setting_evidence;
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::Job;
@@ -36,7 +36,7 @@ pub(super) fn check(context: &Context<'_>, found: &mut Vec<Diagnosis>) {
 fn rendezvous<'a>(job: &Job<'a>, context: &Context<'_>) -> Option<(RendezvousKey<'a>, Evidence)> {
     let group = Group::new(job).filter(|group| group.backend != Backend::Static)?;
     let endpoint = group.endpoint()?;
-    let member: &Member<'a> = group.members.first()?;
+    let member: &GroupMember<'a> = group.members.first()?;
     let id = member.setting("PET_RDZV_ID").unwrap_or(DEFAULT_ID);
     let store = match resolve(endpoint.host, endpoint.pod, context) {
         Resolution::Loopback => return None,

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::address::{Resolution, ServicePods, resolve};
-use super::group::{Endpoint, Group, Member};
+use super::group::{Endpoint, Group, GroupMember};
 use crate::diagnosis::context::Context;
 use crate::diagnosis::job::{Job, is_older, pod_names};
 use crate::diagnosis::replacement::Replacement;
@@ -27,7 +27,7 @@ pub(super) fn check_host(job: &Job<'_>, group: &Group<'_>, context: &Context<'_>
     let ended = container.last.as_ref().and_then(|ended| Some((ended, ended.finished?)));
     let Some((ended, lost)) = ended else { return };
     let has_formed = ended.started.is_some_and(|started| lost.duration_since(started) >= FORMATION);
-    let started_before = |member: &&Member<'_>| container_started(member).is_some_and(|started| started < lost);
+    let started_before = |member: &&GroupMember<'_>| container_started(member).is_some_and(|started| started < lost);
     let behind: Vec<&PodRecord> = group.members.iter().filter(started_before).map(|member| member.pod).collect();
     if !has_formed || container.restarts == 0 || behind.is_empty() || !container.is_running() {
         return;
@@ -122,7 +122,7 @@ fn recovery(job: &Job<'_>, agents: &[&PodRecord], lost: Timestamp, context: &Con
     }
 }
 
-fn container_started(member: &Member<'_>) -> Option<Timestamp> {
+fn container_started(member: &GroupMember<'_>) -> Option<Timestamp> {
     member.container.running_since()
 }
 

@@ -1,4 +1,4 @@
-//! What the leading controller announces to the webhook: the `PodGroups` that it creates, and the schedulers that have
+//! The announcement of the leading controller to the webhook: the `PodGroups` that it creates, and the schedulers that have
 //! shown that they run.
 
 use std::collections::BTreeSet;
@@ -11,7 +11,10 @@ const MAX_LENGTH: usize = 1024;
 /// Separates the holder of the Lease, the APIs and the modes.
 const SEPARATOR: char = ' ';
 
-/// What the leading controller announces.
+/// Annotation of the Lease that contains the announcement.
+pub const GANG_APIS: &str = "trainmesh.dev/gang-apis";
+
+/// Announcement of the leading controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Announcement {
     /// APIs of the objects that it creates.

@@ -1,10 +1,10 @@
-//! What to do about the object of a gang.
+//! Decision about the object of a gang.
 
 use jiff::Timestamp;
 
 use crate::codes::codes;
 
-/// What to do about the object of a gang.
+/// Decision about the object of a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Create the object.

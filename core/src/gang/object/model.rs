@@ -3,7 +3,7 @@
 //!
 //! Invariants: a pod never names an object that is missing and that no actor will create; the minimum of an object never
 //! stays above the number of pods that can meet it; the object of a job that has ended or is suspended is deleted. And
-//! once all actors run again and there is room, every pod of an active job is placed.
+//! once all actors run again and there is capacity, every pod of an active job is placed.
 //!
 //! `PROPTEST_CASES` sets the number of runs.
 
@@ -35,8 +35,8 @@ pub(super) enum Event {
     Quota,
     /// The scheduler places pods.
     Schedule,
-    /// Nodes are full, or have room.
-    Room,
+    /// Nodes are full, or have capacity.
+    Capacity,
     /// A pod succeeds, fails or is deleted.
     Succeed(usize),
     /// See [`Event::Succeed`].
@@ -73,7 +73,7 @@ fn event() -> impl Strategy<Value = Event> {
         12 => Just(Event::Schedule),
         10 => Just(Event::Collect),
         10 => prop_oneof![3 => 1..5i64, 1 => Just(61)].prop_map(Event::Pass),
-        4 => Just(Event::Room),
+        4 => Just(Event::Capacity),
         2 => Just(Event::Quota),
         2 => Just(Event::Restart),
         2 => Just(Event::Outage),

@@ -92,7 +92,7 @@ fn decide_in_mode(
         None if member.kind.gang.shape.is_none() => {
             return Err(Box::new(RuleDecision::skipped(Reason::GangKindUnknown).with_detail(member.kind.kind)));
         }
-        // Only of an existing pod, or of one without its job: the webhook reads the workload, or knows why it cannot.
+        // Only of an existing pod, or of one without its job: the webhook reads the workload, or has the reason why it cannot.
         None => {
             let decision = RuleDecision::skipped(Reason::GangSizeUnknown);
             return Err(Box::new(decision.with_detail("the job that owns the pod was not read")));

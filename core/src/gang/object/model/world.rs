@@ -29,7 +29,7 @@ pub(super) struct World {
     running: bool,
     readable: bool,
     quota: bool,
-    room: bool,
+    capacity: bool,
     /// Memory of the controller: when the members of a gang last changed, and the actions to carry out.
     observed: BTreeMap<Name, (Vec<Member>, Timestamp)>,
     actions: Vec<(Name, Option<u32>, Decision)>,
@@ -75,7 +75,7 @@ impl World {
             running: true,
             readable: true,
             quota: false,
-            room: false,
+            capacity: false,
             observed: BTreeMap::new(),
             actions: Vec::new(),
         }
@@ -97,7 +97,7 @@ impl World {
             Event::Operate => self.operate(),
             Event::Quota => self.quota ^= true,
             Event::Schedule => self.schedule(),
-            Event::Room => self.room ^= true,
+            Event::Capacity => self.capacity ^= true,
             Event::Succeed(index) => self.set_stage(index, Stage::Placed, Stage::Succeeded),
             Event::Fail(index) => self.set_stage(index, Stage::Placed, Stage::Leaving),
             Event::DeletePod(index) => {
@@ -132,7 +132,7 @@ impl World {
 
     /// Lets all actors run until nothing more happens.
     pub(super) fn settle(&mut self) {
-        (self.running, self.readable, self.room) = (true, true, true);
+        (self.running, self.readable, self.capacity) = (true, true, true);
         for _ in 0..200 {
             self.decide();
             while !self.actions.is_empty() {
@@ -308,7 +308,7 @@ impl World {
                 object.minimum.is_none_or(|minimum| counted >= usize::try_from(minimum).unwrap())
             });
             for pod in self.pods.iter_mut().filter(|pod| pod.gang == name && pod.stage == Stage::Pending) {
-                if self.room && (admitted || !pod.keyed) {
+                if self.capacity && (admitted || !pod.keyed) {
                     pod.stage = Stage::Placed;
                 }
             }
