@@ -130,7 +130,9 @@ impl Mesh {
 
     /// Requests a page from a pod of the mesh. Returns `None` if the connection fails.
     pub fn request_with_proxy(&self, service: &Address) -> Option<String> {
-        let client = self.captured(PodManifest::new("client").native(true));
+        // The label of the namespace must not disable the capture of the client, too.
+        let client = PodManifest::new("client").native(true).label("trainmesh.dev/mesh-traffic", "leave");
+        let client = self.captured(client);
         self.request(client, "client", &service.url())
     }
 
