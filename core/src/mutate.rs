@@ -61,7 +61,7 @@ pub struct Draft {
 pub enum Verification {
     /// The complete patched pod.
     Complete,
-    /// The part of the patched pod that the plan affects.
+    /// The part of the patched pod that the plan affects, unless that includes the `spec`.
     Affected,
 }
 
@@ -79,8 +79,9 @@ pub fn mutate_with(pod: &Value, snapshot: &Snapshot<'_>, verification: Verificat
     let patch = patch::build(pod, &plan);
     let verified = match verification {
         _ if patch.is_empty() => Ok(None),
-        Verification::Complete => verify(pod, &patch, &plan).map(Some),
-        Verification::Affected => verify_affected(pod, &patch, &plan).map(|()| None),
+        // The lint needs the complete patched pod if containers change.
+        Verification::Affected if !patch.changes_spec() => verify_affected(pod, &patch, &plan).map(|()| None),
+        Verification::Affected | Verification::Complete => verify(pod, &patch, &plan).map(Some),
     };
     let lint = |patched| lint_patched_pod(&PatchedPod::new(pod, &patch, patched), &rules, snapshot);
     let (findings, failure) = match verified {

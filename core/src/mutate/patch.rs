@@ -32,6 +32,12 @@ impl Patch {
         &self.0
     }
 
+    /// Returns true if an operation changes the `spec` of the pod.
+    #[must_use]
+    pub fn changes_spec(&self) -> bool {
+        self.0.iter().any(|operation| operation.path().as_str().starts_with("/spec"))
+    }
+
     /// Applies the operations to `pod`. On error, earlier operations are not rolled back.
     pub fn apply(&self, pod: &mut Value) -> Result<(), json_patch::PatchError> {
         json_patch::patch_unsafe(pod, &self.0)

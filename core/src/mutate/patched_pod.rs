@@ -28,7 +28,7 @@ impl<'a> PatchedPod<'a> {
 
     /// Returns true if the patch changes the `spec`.
     pub(super) fn changes_spec(&self) -> bool {
-        self.patch.operations().iter().any(|operation| operation.path().as_str().starts_with("/spec"))
+        self.patch.changes_spec()
     }
 
     /// Returns the pod with the patch.
