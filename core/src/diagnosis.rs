@@ -21,6 +21,7 @@ mod replacement;
 mod report;
 mod snapshot;
 mod target;
+mod transport;
 
 use jiff::Timestamp;
 
@@ -28,8 +29,9 @@ pub use code::{DiagnosisCode, Layer};
 pub use page::reference_page;
 pub use recovery::{Recovers, Recovery};
 pub use report::{Diagnosis, DiagnosisReport, Evidence, MAX_DIAGNOSES, MAX_EVIDENCE, MAX_MESSAGE, Waste, WorkloadName};
-pub use snapshot::{ClusterSnapshot, MAX_OBJECTS, ObjectKind, SnapshotError};
+pub use snapshot::{ClusterSnapshot, MAX_LOGS, MAX_OBJECTS, ObjectKind, SnapshotError};
 pub use target::{Selection, Target, TargetError};
+pub use transport::{ContainerLog, LogName, LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, log_targets};
 
 use context::Context;
 use job::Job;
@@ -40,15 +42,17 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
     let context = Context::new(snapshot, now);
     let is_selected = |job: &&Job<'_>| selection.selects(job);
     let mut diagnoses = Vec::new();
-    let (mut workloads, mut pods) = (0, 0);
+    let (mut workloads, mut pods, mut logs) = (0, 0, 0);
     for job in context.jobs.iter().filter(is_selected) {
         workloads += 1;
         pods += job.pods.len();
+        logs += job.pods.iter().map(|pod| context.logs(pod).count()).sum::<usize>();
         kubernetes::check_job(job, &context, &mut diagnoses);
         mesh::check_job(job, &context, &mut diagnoses);
         rendezvous::check_job(job, &context, &mut diagnoses);
         mpi::check_job(job, &context, &mut diagnoses);
         fabric::check_job(job, &context, &mut diagnoses);
+        transport::check_job(job, &context, &mut diagnoses);
     }
     let mut of_cluster = Vec::new();
     kubernetes::check_cluster(&context, &mut of_cluster);
@@ -65,5 +69,5 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
     });
     let omitted = diagnoses.len().saturating_sub(MAX_DIAGNOSES);
     diagnoses.truncate(MAX_DIAGNOSES);
-    DiagnosisReport { now, workloads, pods, diagnoses, omitted }
+    DiagnosisReport { now, workloads, pods, logs, diagnoses, omitted }
 }

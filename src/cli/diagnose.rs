@@ -1,35 +1,31 @@
 //! `trainmesh diagnose`: finds out why the pods of a job wait, hang or do not complete.
 
+mod dump;
 #[cfg(feature = "cluster")]
 mod live;
 mod text;
 
-use std::io;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::installation::InstallationArguments;
 use super::terminal::stdout_layout;
-use super::{Status, buffered_stdout, colored_stdout, json_stdout, print_error, print_note, stderr};
-use crate::manifest::Inputs;
-use trainmesh_core::diagnosis::{ClusterSnapshot, DiagnosisReport, Selection, Target, diagnose};
+use super::{Status, buffered_stdout, colored_stdout, json_stdout};
+use trainmesh_core::diagnosis::{DiagnosisReport, Selection, Target, diagnose};
 use trainmesh_core::manifest::DocumentError;
 use trainmesh_core::render::error_to_json;
 use trainmesh_core::yaml;
 
-/// Namespace of objects without one, as in kubectl.
-const DEFAULT_NAMESPACE: &str = "default";
-
 /// Find out why the pods of a job wait, hang or do not complete
 ///
 /// Shows each cause with the fields that prove it, whether it disappears by itself, and a fix. Reads pods, events, nodes,
-/// jobs and the objects of schedulers and queues from a cluster with your own permissions, or from a dump. Changes
-/// nothing. docs/diagnose.md describes every finding.
+/// jobs, the objects of schedulers and queues, and with --logs the logs of ranks, from a cluster with your own
+/// permissions, or from files. Changes nothing. docs/diagnose.md describes every finding.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,6 +41,11 @@ Examples:
   kubectl get nodes -o yaml > nodes.yaml
   trainmesh diagnose -f dump.yaml -f nodes.yaml
 
+  # Check the network of each rank in its log, too
+  trainmesh diagnose pytorchjob/llama -n team-a --logs
+  kubectl logs -n team-a -l training.kubeflow.org/job-name=llama --prefix --timestamps --tail=-1 > llama.log
+  trainmesh diagnose -f dump.yaml -f llama.log
+
 Exit codes:
   0  nothing found
   1  findings
@@ -59,9 +60,12 @@ pub(super) struct Arguments {
     /// Diagnose all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// Dump of objects as YAML or JSON, directory of dumps, or `-` for standard input; can be repeated
+    /// Dump of objects as YAML or JSON, log (.log), directory of both, or `-` for a dump on standard input; can be repeated
     #[arg(short, long = "filename", value_name = "DUMP")]
     filename: Vec<PathBuf>,
+    /// Read the logs of the ranks, too: which network NCCL uses, and which rank hangs
+    #[arg(long)]
+    logs: bool,
     /// Time of the dump, as in 2026-01-31T12:00:00Z [default: the newest time in it]
     #[arg(long, value_name = "TIME", requires = "filename")]
     now: Option<Timestamp>,
@@ -86,12 +90,12 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Arguments { target, namespace, filename, now, output, .. } = arguments;
+    let Arguments { target, namespace, filename, logs, now, output, .. } = arguments;
     let (report, errors) = if filename.is_empty() {
         (live(arguments)?, Vec::new())
     } else {
         let selection = Selection { target: target.clone(), namespace: namespace.clone() };
-        let (snapshot, errors) = read_dump(filename)?;
+        let (snapshot, errors) = dump::read(filename, *logs)?;
         let now = now.or_else(|| snapshot.newest()).unwrap_or(Timestamp::UNIX_EPOCH);
         (diagnose(&snapshot, &selection, now), errors)
     };
@@ -125,35 +129,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 fn status(report: &DiagnosisReport, errors: &[DocumentError]) -> Status {
     if !errors.is_empty() {
         Status::Failed
-    } else if report.diagnoses.is_empty() {
+    } else if report.is_healthy() {
         Status::Success
     } else {
         Status::Findings
     }
-}
-
-/// Reads a dump. Invalid documents are reported and returned.
-fn read_dump(paths: &[PathBuf]) -> anyhow::Result<(ClusterSnapshot, Vec<DocumentError>)> {
-    let inputs = Inputs::open(paths, false, io::stdin())?;
-    let mut snapshot = ClusterSnapshot::default();
-    let mut errors = Vec::new();
-    let stderr = &mut stderr(ColorChoice::Auto);
-    for document in inputs.dumped_objects() {
-        match document {
-            Ok(document) => {
-                let default = document.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-                snapshot.add(&document.value, default).with_context(|| document.source.to_string())?;
-            }
-            Err(error) if error.skipped.is_some() => {
-                print_note(stderr, format_args!("{}: skipped: {}", error.source, error.message));
-            }
-            Err(error) => {
-                print_error(stderr, format_args!("{error}"));
-                errors.push(error);
-            }
-        }
-    }
-    Ok((snapshot, errors))
 }
 
 #[cfg(feature = "cluster")]

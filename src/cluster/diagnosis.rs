@@ -3,6 +3,8 @@
 //! Pages are reduced to a snapshot as they arrive, because the pods of a large cluster do not fit into memory. Kinds that
 //! are not installed are skipped; those that the user may not read are returned by name.
 
+mod logs;
+
 use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::{Event, Node, Pod, Service};
 use kube::api::{ApiResource, ListParams};
@@ -16,6 +18,8 @@ use super::request::RequestError;
 use trainmesh_core::config::Termination;
 use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, SnapshotError};
 use trainmesh_core::workload::KINDS;
+
+pub use logs::{ReadLogs, read_logs};
 
 /// Page size: 100 pods with large annotations take a few megabytes.
 const PAGE: u32 = 100;

@@ -9,7 +9,7 @@ use std::{fs, thread};
 use serde_json::{Value, json};
 
 /// Serves GET requests for its objects and rejects every other request with 403. An object of kind `Status` is an error
-/// response with its `code`.
+/// response with its `code`; a string is the body itself, such as a log.
 pub struct Apiserver {
     port: u16,
     state: Arc<State>,
@@ -80,7 +80,7 @@ impl State {
         self.requests.lock().expect("not poisoned").push(path.to_owned());
         let object = self.objects.iter().find(|(served, _)| method == "GET" && *served == path);
         let (code, body) = object.map_or_else(|| self.forbidden(), |(_, object)| (code(object), object.clone()));
-        let body = body.to_string();
+        let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         let head = format!(
             "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\nconnection: close\r\ndate: Sun, 22 Nov 2026 07:00:00 GMT\r\ncontent-length: {}\r\n\r\n",
             body.len()

@@ -125,7 +125,7 @@ fn json_output_has_every_field_of_the_contract() {
     let run = diagnose(&["-o", "json"], DUMP);
     let report: Value = serde_json::from_str(&run.stdout).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    let top = ["schemaVersion", "version", "now", "workloads", "pods", "findings", "omittedFindings", "errors"];
+    let top = ["schemaVersion", "version", "now", "workloads", "pods", "logs", "findings", "omittedFindings", "errors"];
     assert_eq!(keys(&report), top);
     let found = &report["findings"][0];
     let fields = [
@@ -221,4 +221,111 @@ fn files_and_a_directory_are_one_dump() {
     let path = folder.path().to_str().unwrap();
     let run = trainmesh(&["diagnose", "-f", path], "");
     assert_exit(&run, 1, &["2 findings in 2 workloads, 3 pods"], "");
+}
+
+const SOCKET: &str = "2026-01-01T11:30:00Z llama:12:34 [0] NCCL INFO Using network Socket\n";
+
+/// Writes files, and diagnoses `arguments`, in which `DIR` is their directory.
+fn with_files(files: &[(&str, &str)], arguments: &[&str]) -> Run {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let path = folder.path().to_str().unwrap();
+    let arguments: Vec<String> = arguments.iter().map(|argument| argument.replace("DIR", path)).collect();
+    let arguments: Vec<&str> = ["diagnose"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+    trainmesh(&arguments, "")
+}
+
+/// A job of two pods that request RDMA, and run.
+fn rdma_dump() -> String {
+    let started = r#"containerStatuses: [{name: pytorch, state: {running: {startedAt: "2026-01-01T11:00:00Z"}}}]"#;
+    let waiting = DUMP.find("    containerStatuses:\n    - name: pytorch").unwrap();
+    let running = format!("{}    {started}\n", &DUMP[..waiting].replace("phase: Pending", "phase: Running"));
+    running.replace("{nvidia.com/gpu: 8}", "{nvidia.com/gpu: 8, rdma/ib: 8}")
+}
+
+const ON_TCP: &[&str] = &[
+    "RankOnTcp   no",
+    "worker-0 uses TCP, although the pod requests RDMA (rdma/ib)",
+    "log of pytorch: Using network Socket (0s ago)",
+];
+
+#[rstest]
+#[case::file(&["-f", "DIR/dump.yaml", "-f", "DIR/team-a_llama-worker-0_pytorch.log"], 1, ON_TCP, "")]
+#[case::directory(&["-f", "DIR", "--logs"], 1, &["RankOnTcp", "1 workload, 2 pods, 1 log at"], "")]
+#[case::json(&["-f", "DIR", "-o", "json"], 1, &["\"layer\": \"transport\"", "\"logs\": 1"], "")]
+#[case::no_logs(&["-f", "DIR/dump.yaml"], 0, &["nothing found in 1 workload, 2 pods;"], "")]
+#[case::logs_are_required(&["-f", "DIR/dump.yaml", "--logs"], 2, &[], "error: no log: add files named NAMESPACE_POD_CONTAINER.log")]
+#[case::dump_is_required(&["-f", "DIR/team-a_llama-worker-0_pytorch.log"], 2, &[], "error: no dump of the pods")]
+#[case::missing(&["-f", "DIR/dump.yaml", "-f", "DIR/missing.log"], 2, &[], "missing.log`")]
+fn logs_in_files(#[case] arguments: &[&str], #[case] code: i32, #[case] stdout: &[&str], #[case] stderr: &str) {
+    let log = SOCKET.replace("11:30", "11:00");
+    let run = with_files(&[("dump.yaml", &rdma_dump()), ("team-a_llama-worker-0_pytorch.log", &log)], arguments);
+    assert_exit(&run, code, stdout, stderr);
+}
+
+#[test]
+fn a_directory_of_logs_needs_no_dump() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("llama-worker-0.log"), SOCKET).unwrap();
+    fs::write(folder.path().join("a__b.log"), "unnamed").unwrap();
+    let run = trainmesh(&["diagnose", "-f", "-", "-f", folder.path().to_str().unwrap()], &rdma_dump());
+    assert_exit(&run, 1, &["RankOnTcp"], "a__b.log: skipped: empty, or not named as in NAMESPACE_POD_CONTAINER.log");
+}
+
+#[test]
+fn prefixed_lines_name_their_containers() {
+    let log = format!("[pod/llama-worker-0/pytorch] {SOCKET}");
+    let run = with_files(&[("dump.yaml", &rdma_dump()), ("all.log", &log)], &["-f", "DIR"]);
+    assert_exit(&run, 1, &["worker-0 uses TCP"], "");
+}
+
+#[test]
+fn notes_are_no_findings_for_the_exit_code() {
+    let run = with_files(&[("dump.yaml", &rdma_dump()), ("llama-worker-0.log", "loss 3.2")], &["-f", "DIR"]);
+    assert_exit(&run, 0, &["note ", "NcclDebugUnset"], "");
+}
+
+/// Returns the pods of [`rdma_dump`], as the apiserver lists them.
+fn rdma_pods() -> (&'static str, Value) {
+    let list = trainmesh_core::yaml::parse(&rdma_dump()).unwrap();
+    let items = list["items"].clone();
+    ("/api/v1/namespaces/team-a/pods", json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}))
+}
+
+const WORKER_LOG: &str = "/api/v1/namespaces/team-a/pods/llama-worker-0/log";
+
+#[test]
+fn logs_of_a_cluster_are_read() {
+    let master = "/api/v1/namespaces/team-a/pods/llama-master-0/log";
+    let served = vec![rdma_pods(), version(), (master, "loss 3.2\n".into()), (WORKER_LOG, SOCKET.into())];
+    let (run, requests) = in_cluster(served, &["-n", "team-a", "--logs"]);
+    assert_exit(&run, 1, &["worker-0 uses TCP", "2 pods, 2 logs"], "");
+    assert_eq!(requests.iter().filter(|request| request.ends_with("/log")).count(), 2, "{requests:?}");
+}
+
+#[test]
+fn logs_are_read_on_request_only() {
+    let (run, requests) = in_cluster(vec![rdma_pods(), version(), (WORKER_LOG, SOCKET.into())], &["-n", "team-a"]);
+    assert_exit(&run, 0, &["nothing found"], "");
+    assert!(!requests.iter().any(|request| request.ends_with("/log")), "{requests:?}");
+}
+
+#[test]
+fn logs_that_cannot_be_read_are_named() {
+    let failed = json!({"kind": "Status", "code": 400, "status": "Failure", "reason": "BadRequest",
+        "message": "container \"pytorch\" in pod \"llama-worker-0\" is terminated"});
+    let (run, _) = in_cluster(vec![rdma_pods(), version(), (WORKER_LOG, failed)], &["-n", "team-a", "--logs"]);
+    assert_exit(&run, 0, &["nothing found"], "note: no logs of namespace team-a: you need get on pods/log there");
+    assert_exit(&run, 0, &[], "note: 1 of 2 logs could not be read: could not read the log of llama-worker-0: ");
+}
+
+#[test]
+fn both_ends_of_a_long_log_are_read() {
+    let long = format!("{SOCKET}{}", "2026-01-01T11:30:00Z x\n".repeat(100_000));
+    let (run, requests) =
+        in_cluster(vec![rdma_pods(), version(), (WORKER_LOG, long.into())], &["-n", "team-a", "--logs"]);
+    assert_exit(&run, 1, &["worker-0 uses TCP"], "");
+    assert_eq!(requests.iter().filter(|request| *request == WORKER_LOG).count(), 2, "{requests:?}");
 }

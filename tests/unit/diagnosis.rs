@@ -14,6 +14,7 @@ mod rendezvous;
 mod scheduling;
 mod start;
 mod target;
+mod transport;
 mod waste;
 
 use jiff::Timestamp;

@@ -16,6 +16,8 @@ pub enum Layer {
     Mpi,
     /// Devices and fabric profiles.
     Fabric,
+    /// NCCL and its networks, from logs.
+    Transport,
 }
 
 impl Layer {
@@ -28,6 +30,7 @@ impl Layer {
             Self::Rendezvous => "rendezvous",
             Self::Mpi => "mpi",
             Self::Fabric => "fabric",
+            Self::Transport => "transport",
         }
     }
 }
@@ -280,6 +283,75 @@ diagnoses! {
     Fabric Error FabricMixed => "the ranks of a job have different fabric profiles, so NCCL may hang or use TCP",
         evidence "the annotation `trainmesh.dev/fabric-revision` of unfinished ranks with accelerators differs, or only some have it",
         fix "recreate all pods of the job", link "fabricmixed";
+
+    /// `Using network Socket`, though the pod requests RDMA.
+    Transport Error RankOnTcp => "a rank uses TCP although it requests RDMA, so all ranks wait for the slowest connection",
+        evidence "NCCL logs `Using network Socket` or `via NET/Socket`, or the plugin of libfabric a provider over TCP, in a job of several pods whose main containers request an RDMA device or which have a built-in RDMA profile",
+        fix "read the lines before: no adapter found (device, profile or node), or a variable that disables RDMA", link "rankontcp";
+    /// `dlopen` failed.
+    Transport Error LibibverbsMissing => "a rank cannot load libibverbs, so NCCL uses TCP although the pod requests RDMA",
+        evidence "NCCL logs `Failed to open libibverbs.so[.1]`, or since 2.30 `Count not open libibverbs.so.1`, and the rank uses TCP; alone, neither line is a problem",
+        fix "install libibverbs1 and the provider of the adapter (ibverbs-providers) in the image", link "libibverbsmissing";
+    /// No network in common.
+    Transport Error NetworksDiffer => "the ranks of a job use networks that cannot connect to each other",
+        evidence "the names in `Using network` and `via NET/` of at least two ranks have none in common",
+        fix "give all pods the same devices, image and NCCL_NET", link "networksdiffer";
+    /// Also `Mismatched NCCL version detected`.
+    Transport Error NcclVersionsDiffer => "the ranks of a job use different versions of NCCL, so initialization fails",
+        evidence "the versions in `NCCL version` of at least two ranks have none in common, or NCCL logs `Mismatched NCCL version detected`; before 2.27 only rank 0 logs its version",
+        fix "use one image for all pods of the job; check LD_PRELOAD and LD_LIBRARY_PATH", link "ncclversionsdiffer";
+    /// `NCCL_SOCKET_IFNAME`.
+    Transport Error NoSocketInterface => "no network interface matches the settings, so the rank cannot start",
+        evidence "NCCL logs `no socket interface found`, `no interface found`, `No usable listening interface found` or `No IP interface found`, or Gloo `Unable to find address for:`",
+        fix "remove NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME, or name an interface of the pod; Gloo accepts a name only, without ^ and =", link "nosocketinterface";
+    /// Loopback.
+    Transport Error BootstrapUnreachable => "a rank listens for its peers at an address that only its own node reaches, so initialization hangs",
+        evidence "NCCL logs `Bootstrap: Using` with an address in 127.0.0.0/8 or 169.254.0.0/16, in a job of several pods",
+        fix "set NCCL_SOCKET_IFNAME to the interface of the pod's network, such as eth0", link "bootstrapunreachable";
+    /// memlock.
+    Transport Error LockedMemoryTooSmall => "the adapter cannot register memory, because the limit of locked memory is too small",
+        evidence "NCCL warns that `ibv_reg_mr`, `ibv_create_qp` or `ibv_create_cq` failed with `Cannot allocate memory`",
+        fix "add the capability IPC_LOCK to a container that runs as root, or raise LimitMEMLOCK of the container runtime on the nodes", link "lockedmemorytoosmall";
+    /// GID index.
+    Transport Error WrongGid => "the adapter cannot connect, because its address (GID) does not exist or has another type",
+        evidence "NCCL warns that `ibv_modify_qp` failed with `Invalid argument`",
+        fix "remove NCCL_IB_GID_INDEX: NCCL 2.21 and newer choose it", link "wronggid";
+    /// Status 12.
+    Transport Error FabricTimeout => "an adapter gets no acknowledgement from its peer: a switch, a cable, a full queue or the peer itself fails",
+        evidence "NCCL warns `Got completion from peer` with status 12 (transport retry counter exceeded)",
+        fix "find the peer and adapter that the lines of several ranks have in common; check the link (ibstat, rdma statistic), and on RoCE PFC and the traffic class", link "fabrictimeout";
+    /// `/dev/shm`.
+    Transport Error SharedMemoryTooSmall => "/dev/shm is too small for NCCL's buffers",
+        evidence "NCCL warns `failed to extend /dev/shm`, or `No space left on device` there",
+        fix "mount an emptyDir with medium: Memory at /dev/shm, and count it in the memory limit", link "sharedmemorytoosmall";
+    /// `NCCL_NET`.
+    Transport Error NetPluginMissing => "NCCL_NET or NCCL_NET_PLUGIN names a network that NCCL cannot load",
+        evidence "NCCL warns `Failed to initialize any NET plugin`",
+        fix "remove NCCL_NET, or mount the plugin and add its directory to LD_LIBRARY_PATH", link "netpluginmissing";
+    /// Two ranks on one GPU.
+    Transport Error AcceleratorShared => "two ranks use the same accelerator, so initialization fails",
+        evidence "NCCL warns `Duplicate GPU detected` or `Multiple Ranks are using the same GPU`",
+        fix "set the device of each process from LOCAL_RANK, and request as many accelerators as processes", link "acceleratorshared";
+    /// The watchdog.
+    Transport Error CollectiveTimeout => "a collective operation timed out: a rank that timed out waited for another one",
+        evidence "PyTorch logs `Watchdog caught collective operation timeout`; numbers of operations (`SeqNum`) are compared within one process group (`PG GUID`) only, and `[rank5]:` is the rank in the job, `[Rank 5]` that in its group",
+        fix "look at the ranks that are behind, or that logged no time-out: an exception, a slow checkpoint or data loader, a different code path; TORCH_NCCL_TRACE_BUFFER_SIZE records the last operations", link "collectivetimeout";
+    /// Closed or reset.
+    Transport Warning PeerLost => "a rank lost the connection to a peer: the peer terminated first, or the network did",
+        evidence "NCCL logs `Connection closed by remote peer`, or Gloo `Connection closed by peer`, `Read error` or `Write error`, with the peer's address",
+        fix "read the log of the peer that all others name", link "peerlost";
+    /// By its own cadence.
+    Transport Warning RankSilent => "a rank that logged regularly has stopped, while other ranks continue",
+        evidence "the last line of a rank that runs is at least 5 minutes, and three times its own longest pause, older than that of another rank; only after 5 minutes with lines, because most jobs log at rank 0 only",
+        fix "look at its processes: kubectl exec … -- py-spy dump --pid …; and at its node", link "ranksilent";
+    /// No lines of NCCL.
+    Transport Warning GpuDirectUnused => "an adapter copies through the memory of the host instead of that of the accelerator, which lowers the bandwidth",
+        evidence "no connection over RDMA of a rank ends in `/GDRDMA`",
+        fix "load nvidia-peermem or use DMA-BUF (Linux 5.12, open kernel modules); check NCCL_NET_GDR_LEVEL and ACS", link "gpudirectunused";
+    /// Nothing is known.
+    Transport Info NcclDebugUnset => "the logs do not show which network NCCL uses",
+        evidence "no log of a rank with accelerators contains a line of NCCL, and no main container sets `NCCL_DEBUG`",
+        fix "set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET,ENV in the pod template", link "nccldebugunset";
 }
 
 impl DiagnosisCode {

@@ -12,6 +12,7 @@ use super::snapshot::pod::PodRecord;
 use super::snapshot::service::ServiceRecord;
 use super::snapshot::workload::QueueRecord;
 use super::snapshot::{ClusterSnapshot, ObjectKind};
+use super::transport::ContainerLog;
 use super::{Diagnosis, Evidence};
 
 /// Maximum number of pods of a node that are searched: twice the largest limit of a managed Kubernetes.
@@ -41,6 +42,8 @@ pub(super) struct Context<'a> {
     queue_workloads: HashMap<ObjectKey<'a>, &'a QueueRecord>,
     /// Extended resources of all nodes.
     offered: HashSet<&'a str>,
+    /// Logs by the names of their pods.
+    logs: HashMap<&'a str, Vec<&'a ContainerLog>>,
 }
 
 impl<'a> Context<'a> {
@@ -75,6 +78,10 @@ impl<'a> Context<'a> {
             let owner = queue.owner.as_ref()?;
             Some(((&*owner.kind, &*queue.namespace, &*owner.name), queue))
         });
+        let mut logs: HashMap<&'a str, Vec<&'a ContainerLog>> = HashMap::new();
+        for log in &snapshot.logs {
+            logs.entry(&log.name.pod).or_default().push(log);
+        }
         Self {
             snapshot,
             now,
@@ -89,7 +96,19 @@ impl<'a> Context<'a> {
             pod_names,
             queue_workloads: owned.collect(),
             offered: snapshot.nodes.iter().flat_map(|node| node.devices.iter().map(|name| &**name)).collect(),
+            logs,
         }
+    }
+
+    /// Returns the logs of a pod's containers. One without a namespace belongs to every pod of its name.
+    pub(super) fn logs<'b>(&'b self, pod: &'b PodRecord) -> impl Iterator<Item = &'a ContainerLog> + 'b {
+        let logs = self.logs.get(&*pod.name).into_iter().flatten().copied();
+        logs.filter(|log| log.name.namespace.as_ref().is_none_or(|namespace| *namespace == pod.namespace))
+    }
+
+    /// Returns true if a log was read.
+    pub(super) fn has_logs(&self) -> bool {
+        !self.logs.is_empty()
     }
 
     /// Returns the events of a pod.

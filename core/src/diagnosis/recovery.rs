@@ -192,4 +192,29 @@ recoveries! {
     DeviceAwaited => Unknown, "no node offers a device that a pod requests", "a device plugin or a new node may offer it";
     /// Written at creation.
     FabricStays => No, "the ranks of a job have different fabric profiles", "a profile is applied when a pod is created";
+
+    /// Chosen at initialization.
+    NetworkStays => No, "a rank uses another network than it requests, or than its peers", "NCCL chooses the network when it starts";
+    /// The image.
+    LibraryMissing => No, "NCCL cannot load a library", "it needs another image, mount or variable";
+    /// The image.
+    VersionsStay => No, "the ranks use different versions of NCCL", "they need one image";
+    /// A setting.
+    InterfaceMissing => No, "NCCL or Gloo uses the wrong network interface, or none", "it needs other settings, and new processes";
+    /// A limit of the pod.
+    MemoryLimited => No, "the limit of locked or shared memory is too small", "it needs another pod spec or container runtime";
+    /// A setting.
+    AddressInvalid => No, "an adapter cannot use its address", "it needs another setting, or another network attachment";
+    /// A link or a switch.
+    FabricUnreliable => Unknown, "an adapter gets no acknowledgement from its peer", "NCCL ends the communicator, and the restart policy decides; the cause may be a link that fails again";
+    /// The assignment of devices.
+    DeviceShared => No, "two ranks use the same accelerator", "each restart assigns the same devices";
+    /// The watchdog.
+    CollectiveAborted => Unknown, "a collective operation timed out", "the watchdog ends the process, and the restart policy decides if all ranks start again";
+    /// The peer.
+    PeerEnded => Unknown, "a rank lost the connection to a peer", "the rank fails, and the restart policies of both decide";
+    /// Not visible.
+    RankWaits => Unknown, "a rank has stopped logging", "the log does not show if it waits, computes or hangs";
+    /// Not visible.
+    NetworkUnknown => Unknown, "the logs do not show the network", "nothing is wrong as far as they show";
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::snapshot::read::{MAX_TEXT, truncate};
 use super::{DiagnosisCode, Recovery};
-use crate::finding::Finding;
+use crate::finding::{Finding, Severity};
 
 /// Maximum number of findings. Further ones are counted.
 pub const MAX_DIAGNOSES: usize = 1_000;
@@ -22,6 +22,8 @@ pub struct DiagnosisReport {
     pub workloads: usize,
     /// Number of pods that were checked.
     pub pods: usize,
+    /// Number of logs of these pods.
+    pub logs: usize,
     /// Findings, worst first.
     pub diagnoses: Vec<Diagnosis>,
     /// Number of findings beyond the limit.
@@ -78,6 +80,14 @@ pub struct Waste {
     pub accelerators: u64,
     /// Sum of the times for which they have been idle, in seconds.
     pub accelerator_seconds: u64,
+}
+
+impl DiagnosisReport {
+    /// Returns true if nothing needs an action: notes do not.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        self.diagnoses.iter().all(|found| found.finding.severity > Severity::Warning)
+    }
 }
 
 impl Diagnosis {

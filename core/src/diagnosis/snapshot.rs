@@ -19,6 +19,7 @@ pub(super) mod read;
 pub(super) mod reference;
 pub(super) mod rendezvous;
 pub(super) mod service;
+pub(super) mod transport;
 pub(super) mod workload;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::transport::ContainerLog;
 use crate::config::{Configuration, Termination};
 use crate::lifecycle::SidecarCatalog;
 use condition::ConditionRecord;
@@ -41,6 +43,8 @@ use workload::{QueueRecord, WorkloadRecord};
 
 /// Maximum number of objects: the pods, events and jobs of a cluster of 5,000 nodes. A pod takes some 3 KB.
 pub const MAX_OBJECTS: usize = 200_000;
+/// Maximum number of containers with a log: those of a job on some hundred nodes with eight containers each.
+pub const MAX_LOGS: usize = 4_096;
 
 /// The objects of a cluster at one time.
 #[derive(Debug)]
@@ -53,6 +57,7 @@ pub struct ClusterSnapshot {
     pub(super) peer_authentications: Vec<PeerAuthenticationRecord>,
     pub(super) pod_groups: Vec<PodGroupRecord>,
     pub(super) queue_workloads: Vec<QueueRecord>,
+    pub(super) logs: Vec<ContainerLog>,
     /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
     listed: BTreeSet<(ObjectKind, Box<str>)>,
     newest: Option<Timestamp>,
@@ -88,6 +93,9 @@ pub enum SnapshotError {
     /// Too many objects.
     #[error("more than the limit of {MAX_OBJECTS} objects: select a namespace")]
     TooMany,
+    /// Too many logs.
+    #[error("more than the limit of {MAX_LOGS} logs: select a job or a namespace")]
+    TooManyLogs,
 }
 
 impl Default for ClusterSnapshot {
@@ -110,6 +118,7 @@ impl ClusterSnapshot {
             peer_authentications: Vec::new(),
             pod_groups: Vec::new(),
             queue_workloads: Vec::new(),
+            logs: Vec::new(),
             listed: BTreeSet::new(),
             newest: None,
             count: 0,
@@ -180,6 +189,12 @@ impl ClusterSnapshot {
         }
         self.count += 1;
         if self.count > MAX_OBJECTS { Err(SnapshotError::TooMany) } else { Ok(true) }
+    }
+
+    /// Adds the log of a container.
+    pub fn add_log(&mut self, log: ContainerLog) -> Result<(), SnapshotError> {
+        self.logs.push(log);
+        if self.logs.len() > MAX_LOGS { Err(SnapshotError::TooManyLogs) } else { Ok(()) }
     }
 
     /// Records that the snapshot contains all objects of a kind in `namespace`; `None` for all namespaces.

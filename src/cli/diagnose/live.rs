@@ -1,18 +1,19 @@
 //! Diagnoses a live cluster.
 
 use anstream::ColorChoice;
+use kube::Client;
 
 use super::Arguments;
 use crate::cli::live::{configuration_or_embedded, describe_error, runtime};
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
-use crate::cluster::diagnosis::{ReadSnapshot, read_snapshot};
+use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, read_logs, read_snapshot};
 use crate::cluster::{client, clock};
-use trainmesh_core::diagnosis::{DiagnosisReport, Selection, diagnose};
+use trainmesh_core::diagnosis::{ClusterSnapshot, DiagnosisReport, Selection, diagnose, log_targets};
 
 /// Reads the objects of the selected namespace, or of all, and diagnoses them at the apiserver's time.
 pub(super) fn diagnose_cluster(arguments: &Arguments) -> anyhow::Result<DiagnosisReport> {
-    let Arguments { target, namespace, all_namespaces, context, installation, .. } = arguments;
+    let Arguments { target, namespace, all_namespaces, logs, context, installation, .. } = arguments;
     runtime()?.block_on(describe_error(context.as_deref(), async {
         let client = client::connect(None, context.as_deref()).await?;
         let namespace = match namespace {
@@ -25,7 +26,7 @@ pub(super) fn diagnose_cluster(arguments: &Arguments) -> anyhow::Result<Diagnosi
         // Read first: later objects are newer than it, never older.
         let now = clock::now(&client).await?;
         let reading = read_snapshot(&client, namespace.as_deref(), settings);
-        let ReadSnapshot { snapshot, forbidden } = with_status("reading the cluster", Box::pin(reading)).await?;
+        let ReadSnapshot { mut snapshot, forbidden } = with_status("reading the cluster", Box::pin(reading)).await?;
         if !forbidden.is_empty() {
             let resources = forbidden.join(", ");
             print_note(
@@ -33,6 +34,32 @@ pub(super) fn diagnose_cluster(arguments: &Arguments) -> anyhow::Result<Diagnosi
                 format_args!("not checked, because you may not list them: {resources}"),
             );
         }
-        Ok(diagnose(&snapshot, &Selection { target: target.clone(), namespace }, now))
+        let selection = Selection { target: target.clone(), namespace };
+        if *logs {
+            add_logs(&client, &mut snapshot, &selection).await?;
+        }
+        Ok(diagnose(&snapshot, &selection, now))
     }))
+}
+
+/// Reads the logs of the selected workloads, and prints what is missing.
+async fn add_logs(client: &Client, snapshot: &mut ClusterSnapshot, selection: &Selection) -> anyhow::Result<()> {
+    let containers = log_targets(snapshot, selection);
+    let reading = read_logs(client, &containers);
+    let ReadLogs { logs, forbidden, omitted, failed, reason } = with_status("reading logs", Box::pin(reading)).await;
+    let stderr = &mut stderr(ColorChoice::Auto);
+    for namespace in forbidden {
+        let permission = "get on pods/log";
+        print_note(stderr, format_args!("no logs of namespace {namespace}: you need {permission} there"));
+    }
+    if omitted > 0 {
+        print_note(stderr, format_args!("{omitted} logs beyond the limit were not read: select one job"));
+    }
+    if let Some(reason) = reason {
+        print_note(stderr, format_args!("{failed} of {} logs could not be read: {reason}", containers.len()));
+    }
+    for log in logs {
+        snapshot.add_log(log)?;
+    }
+    Ok(())
 }

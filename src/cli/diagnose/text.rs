@@ -18,8 +18,9 @@ const HEADER: [&str; 5] = ["LEVEL", "FINDING", "RECOVERS", "LOST", "WORKLOAD"];
 
 /// Prints the findings, or one line if there are none.
 pub(super) fn print(out: &mut impl Write, report: &DiagnosisReport, layout: Layout) -> anyhow::Result<()> {
-    let DiagnosisReport { now, workloads, pods, diagnoses, omitted } = report;
-    let checked = format!("{}, {}", count(*workloads, "workload"), count(*pods, "pod"));
+    let DiagnosisReport { now, workloads, pods, logs, diagnoses, omitted } = report;
+    let logs = if *logs == 0 { String::new() } else { format!(", {}", count(*logs, "log")) };
+    let checked = format!("{}, {}{logs}", count(*workloads, "workload"), count(*pods, "pod"));
     if diagnoses.is_empty() {
         let limit = "the API does not show collectives that hang: docs/diagnose.md#limits";
         writeln!(out, "{}", layout.wrap(&format!("nothing found in {checked}; {limit}"), 0, INDENT))?;

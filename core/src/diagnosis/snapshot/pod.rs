@@ -10,6 +10,7 @@ use super::labels::Labels;
 use super::mesh::MeshRecord;
 use super::read::{items, name, text, time, truncate};
 use super::reference::{Reference, controller};
+use super::transport::TransportRecord;
 use crate::config::Termination;
 use crate::keys;
 use crate::lifecycle::{Completion, PodFacts, PodOverview, PodPhase, ProxyOverview, SidecarCatalog};
@@ -55,6 +56,8 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) pinned: Vec<Box<str>>,
     /// Problems of an injected pod that its spec shows.
     pub(in crate::diagnosis) mesh: MeshRecord,
+    /// The network that the pod requests for NCCL.
+    pub(in crate::diagnosis) transport: TransportRecord,
     /// Names of the application containers that run and are not main containers.
     pub(in crate::diagnosis) running_sidecars: Vec<Box<str>>,
     /// Time at which all main containers completed.
@@ -115,6 +118,7 @@ impl PodRecord {
             gates: items(raw, "/spec/schedulingGates", MAX_NAMES).filter_map(|gate| name(gate, "/name")).collect(),
             pinned: super::pinned::pinned_nodes(raw).into_iter().take(MAX_NAMES).collect(),
             mesh: MeshRecord::read(pod, workload::identify(pod)),
+            transport: TransportRecord::read(pod, is_main),
             running_sidecars,
             completion,
             proxy,

@@ -1,0 +1,63 @@
+//! The network that a pod requests for NCCL, and what decides whether its log shows it.
+
+use serde_json::{Map, Value};
+
+use super::read::{as_name, truncate};
+use crate::config::builtin_profiles;
+use crate::fabric::is_rdma_resource;
+use crate::keys;
+use crate::pod::{Container, Pod};
+
+/// Maximum length of the annotation with the applied rules in bytes.
+const MAX_APPLIED: usize = 4 * 1024;
+
+/// The network that a pod requests for NCCL.
+#[derive(Clone, Debug, Default)]
+pub(in crate::diagnosis) struct TransportRecord {
+    /// Address of the pod.
+    pub(in crate::diagnosis) address: Option<Box<str>>,
+    /// What requests RDMA: a resource of a main container or a fabric profile, with its field.
+    pub(in crate::diagnosis) requested: Option<(&'static str, Box<str>)>,
+    /// Variable of a main container that disables RDMA.
+    pub(in crate::diagnosis) disabled: Option<&'static str>,
+    /// True if a main container sets `NCCL_DEBUG`.
+    pub(in crate::diagnosis) sets_debug: bool,
+}
+
+impl TransportRecord {
+    pub(super) fn read(pod: Pod<'_>, is_main: impl Fn(&str) -> bool) -> Self {
+        let main = || pod.containers().filter(|container| is_main(container.name()));
+        let is_set = |name: &str| main().any(|container| container.env_names().any(|known| known == name));
+        let address = pod.status().and_then(|status| status.get("podIP"));
+        Self {
+            address: address.and_then(as_name),
+            requested: main().find_map(adapter).or_else(|| profile(pod)),
+            disabled: main().find_map(disabling_variable),
+            sets_debug: is_set("NCCL_DEBUG"),
+        }
+    }
+}
+
+/// Returns the first RDMA device that a container requests.
+fn adapter(container: Container<'_>) -> Option<(&'static str, Box<str>)> {
+    let limits = container.raw().pointer("/resources/limits").and_then(Value::as_object);
+    let name = limits.map(Map::keys).into_iter().flatten().find(|name| is_rdma_resource(name))?;
+    Some(("spec.containers[].resources.limits", truncate(name, 253)))
+}
+
+/// Returns the RDMA profile that the webhook applied. The transport of a profile that is not built in is not known here.
+fn profile(pod: Pod<'_>) -> Option<(&'static str, Box<str>)> {
+    let applied = pod.annotation(keys::APPLIED).filter(|text| text.len() <= MAX_APPLIED)?;
+    let name = applied.split(',').find_map(|rule| rule.strip_prefix("fabric="))?;
+    let is_rdma = builtin_profiles().find(name)?.profile.is_rdma();
+    is_rdma.then(|| ("metadata.annotations[trainmesh.dev/applied]", truncate(applied, 253)))
+}
+
+fn disabling_variable(container: Container<'_>) -> Option<&'static str> {
+    let number = |name: &str| container.env(name).and_then(|value| value.trim().parse::<i64>().ok());
+    if number("NCCL_IB_DISABLE").is_some_and(|value| value != 0) {
+        Some("NCCL_IB_DISABLE")
+    } else {
+        container.env("NCCL_NET").filter(|network| network.eq_ignore_ascii_case("Socket")).map(|_| "NCCL_NET")
+    }
+}

@@ -1,0 +1,42 @@
+//! Lines whose cause is known.
+
+use super::job_logs::{JobLogs, PodLog, names};
+use super::log::Quote;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
+
+/// Adds a finding for each cause.
+pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    for code in DiagnosisCode::ALL {
+        // The versions themselves are better evidence.
+        let Some(recovery) = recovery(*code) else { continue };
+        let affected: Vec<(PodLog<'_>, &Quote)> =
+            logs.iter().filter_map(|pod| Some((pod, pod.quote(*code)?))).collect();
+        if affected.is_empty() {
+            continue;
+        }
+        let pods: Vec<PodLog<'_>> = affected.iter().map(|(pod, _)| *pod).collect();
+        let message = format!("{}: {}", names(&pods), code.text());
+        let evidence = affected.iter().map(|(pod, quote)| pod.evidence(quote));
+        found.push(logs.diagnosis(*code, recovery, &message).with_evidence(evidence));
+    }
+}
+
+/// Returns the recovery of the causes that one line proves.
+fn recovery(code: DiagnosisCode) -> Option<Recovery> {
+    match code {
+        DiagnosisCode::NoSocketInterface => Some(Recovery::InterfaceMissing),
+        DiagnosisCode::LockedMemoryTooSmall | DiagnosisCode::SharedMemoryTooSmall => Some(Recovery::MemoryLimited),
+        DiagnosisCode::WrongGid => Some(Recovery::AddressInvalid),
+        DiagnosisCode::FabricTimeout => Some(Recovery::FabricUnreliable),
+        DiagnosisCode::NetPluginMissing => Some(Recovery::LibraryMissing),
+        DiagnosisCode::AcceleratorShared => Some(Recovery::DeviceShared),
+        _ => None,
+    }
+}
+
+impl<'a> PodLog<'a> {
+    /// Returns the line that proves a cause.
+    pub(super) fn quote(self, code: DiagnosisCode) -> Option<&'a Quote> {
+        self.log.known.iter().find(|(known, _)| *known == code).map(|(_, quote)| quote)
+    }
+}

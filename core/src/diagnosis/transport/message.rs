@@ -1,0 +1,154 @@
+//! Lines of NCCL, its network plugins, PyTorch and Gloo that decide a finding.
+
+use super::line::{Level, LogLine};
+use crate::diagnosis::DiagnosisCode;
+
+/// Content of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Message<'a> {
+    /// Version of NCCL.
+    Version(&'a str),
+    /// Network that a communicator uses.
+    Network(&'a str),
+    /// Connection to a rank on another node.
+    Connection { network: &'a str, is_direct: bool },
+    /// NCCL found no InfiniBand or RoCE adapter.
+    NoAdapter,
+    /// libibverbs cannot be loaded.
+    NoVerbs,
+    /// Provider of libfabric that the plugin aws-ofi-nccl uses.
+    Provider(&'a str),
+    /// Address at which the peers reach a rank during initialization.
+    Bootstrap(&'a str),
+    /// A collective operation timed out.
+    Timeout(CollectiveTimeout<'a>),
+    /// The connection to a peer was closed or reset: an address or host name.
+    LostPeer(&'a str),
+    /// A line whose cause is known.
+    Known(DiagnosisCode),
+}
+
+/// A collective operation that PyTorch's watchdog aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CollectiveTimeout<'a> {
+    /// Process group, if the line names it.
+    pub(super) group: Option<&'a str>,
+    /// Number of the operation in its group.
+    pub(super) sequence: u64,
+    pub(super) operation: &'a str,
+}
+
+/// Texts whose cause is known: a line contains all of one entry.
+const KNOWN: [(&[&str], DiagnosisCode); 18] = [
+    (&["Bootstrap : no socket interface found"], DiagnosisCode::NoSocketInterface),
+    (&["NET/Socket : no interface found"], DiagnosisCode::NoSocketInterface),
+    (&["NET/Socket : No usable listening interface found"], DiagnosisCode::NoSocketInterface),
+    (&["NET/IB : No IP interface found"], DiagnosisCode::NoSocketInterface),
+    (&["Unable to find address for: "], DiagnosisCode::NoSocketInterface),
+    (&["Call to ibv_reg_mr", "failed", "Cannot allocate memory"], DiagnosisCode::LockedMemoryTooSmall),
+    (&["Call to ibv_create_qp failed", "Cannot allocate memory"], DiagnosisCode::LockedMemoryTooSmall),
+    (&["Call to ibv_create_cq failed", "Cannot allocate memory"], DiagnosisCode::LockedMemoryTooSmall),
+    (&["Call to ibv_modify_qp failed", "Invalid argument"], DiagnosisCode::WrongGid),
+    (&["Got completion from peer", "error 12,"], DiagnosisCode::FabricTimeout),
+    (&["Got completion from peer", "status=12 "], DiagnosisCode::FabricTimeout),
+    (&["Got completion from peer", "(12) "], DiagnosisCode::FabricTimeout),
+    (&["failed to extend /dev/shm"], DiagnosisCode::SharedMemoryTooSmall),
+    (&["/dev/shm/nccl", "No space left on device"], DiagnosisCode::SharedMemoryTooSmall),
+    (&["Failed to initialize any NET plugin"], DiagnosisCode::NetPluginMissing),
+    (&["Mismatched NCCL version detected"], DiagnosisCode::NcclVersionsDiffer),
+    (&["Multiple Ranks are using the same GPU"], DiagnosisCode::AcceleratorShared),
+    (&["Duplicate GPU detected"], DiagnosisCode::AcceleratorShared),
+];
+
+/// Text after which PyTorch's watchdog describes the operation.
+const WATCHDOG: &str = "Watchdog caught collective operation timeout: ";
+
+impl<'a> Message<'a> {
+    /// Parses the text of a line; `None` if it decides nothing.
+    pub(super) fn parse(line: LogLine<'a>) -> Option<Self> {
+        let text = line.text;
+        if let Some(version) = text.strip_prefix("NCCL version ") {
+            return Some(Self::Version(first_word(version)));
+        }
+        // While NCCL tests what the node supports, it logs expected errors at level INFO.
+        if let Some(code) = known(text).filter(|_| line.level != Some(Level::Info)) {
+            return Some(Self::Known(code));
+        }
+        if line.level.is_some() { Self::parse_nccl(text) } else { Self::parse_other(text) }
+    }
+
+    fn parse_nccl(text: &'a str) -> Option<Self> {
+        if let Some(network) = text.strip_prefix("Using network ") {
+            return Some(Self::Network(network.trim()));
+        }
+        if let Some((_, connection)) = text.split_once(" via NET/") {
+            let (network, device) = connection.split_once('/')?;
+            return Some(Self::Connection { network, is_direct: device.contains("/GDRDMA") });
+        }
+        if text.contains("NET/IB : No device found") {
+            return Some(Self::NoAdapter);
+        }
+        // Since 2.30, one line for each name that was tried; the last one is libibverbs.so.1.
+        if text.contains("Failed to open libibverbs.so[.1]") || text.contains("Count not open libibverbs.so.1") {
+            return Some(Self::NoVerbs);
+        }
+        if let Some((_, provider)) = text.split_once("NET/OFI Selected ") {
+            let (_, provider) = provider.split_once("rovider is ")?;
+            return Some(Self::Provider(first_word(provider).trim_end_matches(',')));
+        }
+        let bootstrap = text.strip_prefix("Bootstrap : Using ").or_else(|| text.strip_prefix("Bootstrap: Using "));
+        if let Some(interface) = bootstrap {
+            return Some(Self::Bootstrap(first_word(interface)));
+        }
+        lost_peer(text).map(Self::LostPeer)
+    }
+
+    fn parse_other(text: &'a str) -> Option<Self> {
+        match text.split_once(WATCHDOG) {
+            Some((prefix, work)) => CollectiveTimeout::parse(prefix, work).map(Self::Timeout),
+            None => lost_peer(text).map(Self::LostPeer),
+        }
+    }
+}
+
+impl<'a> CollectiveTimeout<'a> {
+    /// Parses the text before and after [`WATCHDOG`].
+    fn parse(prefix: &'a str, work: &'a str) -> Option<Self> {
+        let (_, fields) = work.split_once("WorkNCCL(")?;
+        let field = |name: &str| {
+            let (_, value) = fields.split_once(name)?;
+            value.split([',', ')']).next().map(str::trim)
+        };
+        Some(Self {
+            group: group(prefix),
+            sequence: field("SeqNum=")?.parse().ok()?,
+            operation: field("OpType=").unwrap_or_default(),
+        })
+    }
+}
+
+/// Returns the process group in `[PG ID 0 PG GUID 0(default_pg) Rank 1]`: identifier and name. Former versions print
+/// `[Rank 1]`, the rank in an unknown group.
+fn group(prefix: &str) -> Option<&str> {
+    let (_, group) = prefix.rsplit_once("PG GUID ")?;
+    let (group, _) = group.rsplit_once(" Rank ")?;
+    Some(group.trim())
+}
+
+/// Returns the peer in the messages of Gloo and NCCL about a connection that was closed.
+fn lost_peer(text: &str) -> Option<&str> {
+    if let Some((_, peer)) = text.split_once("Connection closed by remote peer ") {
+        return Some(peer.split('<').next().unwrap_or_default().trim());
+    }
+    let after = ["Connection closed by peer [", "Read error [", "Write error ["];
+    let (_, peer) = after.iter().find_map(|before| text.split_once(before))?;
+    Some(peer.split(']').next().unwrap_or_default())
+}
+
+fn known(text: &str) -> Option<DiagnosisCode> {
+    KNOWN.iter().find(|(parts, _)| parts.iter().all(|part| text.contains(part))).map(|(_, code)| *code)
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}

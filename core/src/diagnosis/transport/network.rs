@@ -1,0 +1,138 @@
+//! The network that NCCL uses: against what the pods request, and against each other.
+
+use std::collections::BTreeSet;
+
+use super::job_logs::{JobLogs, PodLog, names};
+use super::log::{NetworkRecord, Quote};
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+
+/// Name of NCCL's network over TCP.
+const TCP: &str = "Socket";
+/// Providers of libfabric that use TCP.
+const TCP_PROVIDERS: [&str; 3] = ["tcp", "tcp;ofi_rxm", "sockets"];
+
+/// Checks the networks of a job whose ranks are on several nodes.
+pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let requests = |rank: &PodLog<'_>| rank.pod.transport.requested.is_some();
+    let on_tcp: Vec<PodLog<'_>> = logs.ranks().filter(|rank| requests(rank) && rank.tcp().is_some()).collect();
+    if on_tcp.is_empty() {
+        check_mixed(logs, found);
+    }
+    let (without_library, on_tcp): (Vec<_>, Vec<_>) = on_tcp.into_iter().partition(|rank| rank.log.no_verbs.is_some());
+    check_library(logs, &without_library, found);
+    check_tcp(logs, &on_tcp, found);
+    check_direct(logs, found);
+    check_versions(logs, found);
+    check_bootstrap(logs, found);
+}
+
+/// Reports ranks that request RDMA and lack its library.
+fn check_library(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Diagnosis>) {
+    if affected.is_empty() {
+        return;
+    }
+    let quotes = affected.iter().flat_map(|rank| {
+        [rank.log.no_verbs.as_ref(), rank.tcp()].into_iter().flatten().map(|quote| rank.evidence(quote))
+    });
+    let message = format!("{} cannot load libibverbs, so NCCL uses TCP", names(affected));
+    let finding = logs.diagnosis(DiagnosisCode::LibibverbsMissing, Recovery::LibraryMissing, &message);
+    found.push(finding.with_evidence(quotes));
+}
+
+/// Reports ranks that request RDMA and use TCP.
+fn check_tcp(logs: &JobLogs<'_>, affected: &[PodLog<'_>], found: &mut Vec<Diagnosis>) {
+    let Some(first) = affected.first() else { return };
+    let requested = first.pod.transport.requested.as_ref().map_or("", |(_, value)| value);
+    let message = format!("{} uses TCP, although the pod requests RDMA ({requested})", names(affected));
+    let evidence = affected.iter().flat_map(|rank| {
+        let variable = rank.pod.transport.disabled.map(|name| {
+            Evidence::new(rank.pod.title(), format!("spec.containers[].env[{name}]"), "disables RDMA", None)
+        });
+        let quotes = [rank.tcp(), rank.log.no_adapter.as_ref()].into_iter().flatten();
+        quotes.map(|quote| rank.evidence(quote)).chain(variable)
+    });
+    found.push(logs.diagnosis(DiagnosisCode::RankOnTcp, Recovery::NetworkStays, &message).with_evidence(evidence));
+}
+
+/// Reports ranks that have no network in common.
+fn check_mixed(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let known: Vec<PodLog<'_>> = logs.ranks().filter(|rank| !rank.log.networks.is_empty()).collect();
+    let networks = known.iter().map(|rank| rank.log.networks.iter().map(|network| &*network.name));
+    let Some(all) = distinct(networks) else { return };
+    let message = format!("the ranks have no network in common: {}", all.into_iter().collect::<Vec<_>>().join(", "));
+    let evidence = known.iter().filter_map(|rank| Some(rank.evidence(&rank.log.networks.first()?.quote)));
+    found.push(logs.diagnosis(DiagnosisCode::NetworksDiffer, Recovery::NetworkStays, &message).with_evidence(evidence));
+}
+
+/// Reports ranks whose adapters copy through the memory of the host.
+fn check_direct(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let is_indirect = |rank: &PodLog<'_>| {
+        let connected = || rank.log.networks.iter().filter(|network| network.is_connected);
+        let over_rdma = connected().next().is_some() && rank.tcp().is_none();
+        over_rdma && rank.pod.transport.requested.is_some() && !connected().any(|network| network.is_direct)
+    };
+    let affected: Vec<PodLog<'_>> = logs.ranks().filter(is_indirect).collect();
+    if affected.is_empty() {
+        return;
+    }
+    let connection = |network: &&NetworkRecord| network.is_connected;
+    let evidence = affected.iter().filter_map(|rank| {
+        let network = rank.log.networks.iter().find(connection)?;
+        Some(rank.evidence(&network.quote))
+    });
+    let message = format!("no connection of {} uses GPUDirect RDMA", names(&affected));
+    let finding = logs.diagnosis(DiagnosisCode::GpuDirectUnused, Recovery::NetworkStays, &message);
+    found.push(finding.with_evidence(evidence));
+}
+
+/// Reports ranks with different versions of NCCL.
+fn check_versions(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let code = DiagnosisCode::NcclVersionsDiffer;
+    let known: Vec<PodLog<'_>> = logs.ranks().filter(|rank| !rank.log.versions.is_empty()).collect();
+    let versions = known.iter().map(|rank| rank.log.versions.iter().map(|(version, _)| &**version));
+    let all = distinct(versions);
+    let errors: Vec<Evidence> = logs.ranks().filter_map(|rank| Some(rank.evidence(rank.quote(code)?))).collect();
+    let message = match all {
+        Some(all) => {
+            format!("the ranks use different versions of NCCL: {}", all.into_iter().collect::<Vec<_>>().join(", "))
+        }
+        None if errors.is_empty() => return,
+        None => "the ranks use different versions of NCCL".to_owned(),
+    };
+    let quotes = known.iter().filter_map(|rank| Some(rank.evidence(&rank.log.versions.first()?.1)));
+    found.push(logs.diagnosis(code, Recovery::VersionsStay, &message).with_evidence(errors.into_iter().chain(quotes)));
+}
+
+/// Reports ranks that wait for their peers at an address that no other node reaches.
+fn check_bootstrap(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let is_local = |address: &str| {
+        let host = address.split_once(':').map_or(address, |(_, host)| host);
+        ["127.", "169.254.", "::1<", "[::1]"].iter().any(|prefix| host.starts_with(prefix))
+    };
+    let local = |rank: PodLog<'_>| rank.log.bootstrap.as_ref().is_some_and(|(address, _)| is_local(address));
+    let affected: Vec<PodLog<'_>> = logs.ranks().filter(|rank| local(*rank)).collect();
+    if affected.is_empty() {
+        return;
+    }
+    let evidence = affected.iter().filter_map(|rank| Some(rank.evidence(&rank.log.bootstrap.as_ref()?.1)));
+    let message = format!("{} listens for its peers at an address of its own node", names(&affected));
+    let finding = logs.diagnosis(DiagnosisCode::BootstrapUnreachable, Recovery::InterfaceMissing, &message);
+    found.push(finding.with_evidence(evidence));
+}
+
+/// Returns all values if no value is common to all sets; `None` if one is, or there are fewer than two sets.
+fn distinct<'b, S: Iterator<Item = &'b str>>(sets: impl Iterator<Item = S>) -> Option<BTreeSet<&'b str>> {
+    let sets: Vec<BTreeSet<&str>> = sets.map(Iterator::collect).collect();
+    let all: BTreeSet<&str> = sets.iter().flatten().copied().collect();
+    let is_common = |value: &&str| sets.iter().all(|set| set.contains(*value));
+    (sets.len() > 1 && !all.iter().any(is_common)).then_some(all)
+}
+
+impl<'a> PodLog<'a> {
+    /// Returns the line that proves that the rank uses TCP.
+    fn tcp(&self) -> Option<&'a Quote> {
+        let socket = self.log.networks.iter().find(|network| *network.name == *TCP).map(|network| &network.quote);
+        let provider = self.log.provider.as_ref().filter(|(name, _)| TCP_PROVIDERS.contains(&&**name));
+        socket.or_else(|| provider.map(|(_, quote)| quote))
+    }
+}

@@ -1,0 +1,60 @@
+//! Collective operations that PyTorch's watchdog aborted.
+
+use std::collections::BTreeMap;
+
+use super::job_logs::{JobLogs, PodLog, names};
+use super::log::TimeoutRecord;
+use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
+
+/// Maximum number of ranks in a message.
+const MAX_RANKS: usize = 8;
+
+/// Reports operations that timed out: which ranks waited, and which ones they waited for, as far as the logs show it.
+pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
+    let waited: Vec<(PodLog<'_>, &TimeoutRecord)> =
+        logs.ranks().flat_map(|rank| rank.log.timeouts.iter().map(move |timeout| (rank, timeout))).collect();
+    let Some((_, first)) = waited.first() else { return };
+    let behind = behind(&waited);
+    let mut without: Vec<PodLog<'_>> = logs.ranks().filter(|rank| rank.log.timeouts.is_empty()).collect();
+    without.retain(|rank| waited.iter().all(|(other, _)| other.pod.name != rank.pod.name));
+    let subject = if behind.is_empty() {
+        match without.len() {
+            0 => "every log contains a time-out, so none shows the cause".to_owned(),
+            _ => format!("no time-out in the log of {}: look there first", names(&without)),
+        }
+    } else {
+        let shown: Vec<String> =
+            behind.iter().take(MAX_RANKS).map(|(rank, timeout)| describe(*rank, timeout)).collect();
+        format!("behind the others: {}", shown.join(", "))
+    };
+    let operation = if first.operation.is_empty() { "a collective operation" } else { &first.operation };
+    let message = format!("{operation} timed out; {subject}");
+    // The ranks that are behind are the best evidence.
+    let is_behind = |timeout: &TimeoutRecord| behind.iter().any(|(_, other)| std::ptr::eq(*other, timeout));
+    let (late, others): (Vec<_>, Vec<_>) = waited.iter().partition(|(_, timeout)| is_behind(timeout));
+    let evidence = late.into_iter().chain(others).map(|(rank, timeout)| rank.evidence(&timeout.quote));
+    found.push(
+        logs.diagnosis(DiagnosisCode::CollectiveTimeout, Recovery::CollectiveAborted, &message).with_evidence(evidence),
+    );
+}
+
+/// Returns the ranks whose operation precedes that of other ranks. Numbers are compared within one process group only.
+fn behind<'a>(waited: &[(PodLog<'a>, &'a TimeoutRecord)]) -> Vec<(PodLog<'a>, &'a TimeoutRecord)> {
+    let mut newest: BTreeMap<&str, u64> = BTreeMap::new();
+    for (_, timeout) in waited {
+        if let Some(group) = timeout.group.as_deref() {
+            let sequence = newest.entry(group).or_default();
+            *sequence = timeout.sequence.max(*sequence);
+        }
+    }
+    let is_behind = |timeout: &TimeoutRecord| {
+        timeout.group.as_deref().and_then(|group| newest.get(group)).is_some_and(|newest| timeout.sequence < *newest)
+    };
+    waited.iter().copied().filter(|(_, timeout)| is_behind(timeout)).collect()
+}
+
+/// Returns the rank, its pod, and the number of its operation.
+fn describe(pod: PodLog<'_>, timeout: &TimeoutRecord) -> String {
+    let rank = timeout.rank.map(|rank| format!("rank {rank} on ")).unwrap_or_default();
+    format!("{rank}{} (SeqNum {})", pod.pod.short_name(), timeout.sequence)
+}

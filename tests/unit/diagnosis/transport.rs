@@ -1,0 +1,426 @@
+//! Logs of NCCL, PyTorch and Gloo.
+
+use jiff::{SignedDuration, Timestamp};
+use rstest::rstest;
+use serde_json::{Value, json};
+use trainmesh_core::diagnosis::{
+    ClusterSnapshot, DiagnosisReport, LogName, LogReader, MAX_LINE, MAX_LOG, MAX_LOG_CONTAINERS, MAX_LOGS, Selection,
+    SnapshotError, diagnose,
+};
+
+use super::objects::{NOW, START, ago, rank, with};
+
+const INFINIBAND: &str = "node-0:12:34 [0] NCCL INFO Using network IB";
+const TCP: &str = "node-1:12:34 [0] NCCL INFO Using network Socket";
+const NO_ADAPTER: &str = "node-1:12:34 [0] NCCL INFO NET/IB : No device found.";
+/// Logged with and without an adapter.
+const ADAPTERS: &str = "node-1:12:34 [0] NCCL INFO NET/IB : Using ; OOB eth0:10.0.0.2<0>";
+const DIRECT: &str = "node-0:12:40 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA";
+const INDIRECT: &str = "node-0:12:40 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0";
+
+/// Returns the log of a pod, as its file would contain it.
+fn read(stem: &str, text: &str) -> LogReader {
+    let mut reader = LogReader::new(LogName::from_file_stem(stem));
+    reader.push(text.as_bytes());
+    reader
+}
+
+/// Diagnoses pods with the logs of the master and the workers, one for each pod.
+fn report(pods: &[Value], logs: &[&str]) -> DiagnosisReport {
+    let stems = ["team-a_llama-master-0_pytorch", "team-a_llama-worker-0", "llama-worker-1"];
+    let logs = stems.iter().zip(logs).flat_map(|(stem, text)| read(stem, text).finish());
+    report_of(pods, logs.collect())
+}
+
+fn report_of(pods: &[Value], logs: Vec<trainmesh_core::diagnosis::ContainerLog>) -> DiagnosisReport {
+    let mut snapshot = ClusterSnapshot::default();
+    for pod in pods {
+        assert!(snapshot.add(pod, "default").unwrap());
+    }
+    for log in logs {
+        snapshot.add_log(log).unwrap();
+    }
+    diagnose(&snapshot, &Selection::default(), NOW.parse::<Timestamp>().unwrap())
+}
+
+/// Returns the findings in short form, with their messages.
+fn short(report: &DiagnosisReport) -> Vec<String> {
+    let short = report.diagnoses.iter().map(|found| format!("{} {}", found.code.code(), found.finding.message));
+    short.collect()
+}
+
+/// Checks the findings about pods that request RDMA.
+fn check(logs: &[&str], expected: &[&str]) {
+    assert_eq!(short(&report(&pods(logs.len(), &json!({"rdma/ib": 8})), logs)), expected, "{logs:#?}");
+}
+
+/// Checks the findings about pods that do not request RDMA.
+fn check_plain(logs: &[&str], expected: &[&str]) {
+    assert_eq!(short(&report(&pods(logs.len(), &json!({})), logs)), expected, "{logs:#?}");
+}
+
+fn pods(count: usize, limits: &Value) -> Vec<Value> {
+    (0..count)
+        .map(|index| {
+            let mut pod = with(rank(index), json!({"status": {"podIP": format!("10.0.0.{index}")}}));
+            let limits = with(json!({"nvidia.com/gpu": 8}), limits.clone());
+            pod["spec"]["containers"][0]["resources"]["limits"] = limits;
+            pod
+        })
+        .collect()
+}
+
+#[rstest]
+#[case::infiniband(&[INFINIBAND, INFINIBAND], &[])]
+#[case::tcp(&[INFINIBAND, TCP], &["RankOnTcp worker-0 uses TCP, although the pod requests RDMA (rdma/ib)"])]
+#[case::all_on_tcp(&[TCP, TCP], &["RankOnTcp master-0, worker-0 uses TCP, although the pod requests RDMA (rdma/ib)"])]
+#[case::connection(
+    &["a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0", INFINIBAND],
+    &["RankOnTcp master-0 uses TCP, although the pod requests RDMA (rdma/ib)"]
+)]
+#[case::adapters_decide_nothing(&[ADAPTERS, INFINIBAND], &[])]
+#[case::no_adapter_decides_nothing(&[NO_ADAPTER, INFINIBAND], &[])]
+#[case::only_the_main_containers_count(&["[pod/llama-master-0/istio-proxy] a:1:2 [0] NCCL INFO Using network Socket", INFINIBAND], &[])]
+#[case::another_network(&["a:1:2 [0] NCCL INFO Using network gIB", "a:1:2 [0] NCCL INFO Using network gIB"], &[])]
+#[case::libfabric(
+    &["a:1:2 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found 4 nics)\na:1:2 [0] NCCL INFO Using network Libfabric", "a:1:2 [0] NCCL INFO Using network AWS Libfabric\na:1:2 [0] NCCL INFO Using network Libfabric"],
+    &[]
+)]
+#[case::libfabric_over_tcp(
+    &["a:1:2 [0] NCCL INFO NET/OFI Selected Provider is tcp (found 1 nics)", INFINIBAND],
+    &["RankOnTcp master-0 uses TCP, although the pod requests RDMA (rdma/ib)"]
+)]
+#[case::python(&["Using network Socket", INFINIBAND], &[])]
+#[case::alone(&[TCP], &[])]
+fn networks_against_requests(#[case] logs: &[&str], #[case] expected: &[&str]) {
+    check(logs, expected);
+}
+
+#[rstest]
+#[case::tcp(&[TCP, TCP], &[])]
+#[case::mixed(&[INFINIBAND, TCP], &["NetworksDiffer the ranks have no network in common: IB, Socket"])]
+#[case::one_is_unknown(&[INFINIBAND, "loss 3.2"], &[])]
+#[case::one_in_common(&[&format!("{INFINIBAND}\n{TCP}"), TCP], &[])]
+fn networks_against_each_other(#[case] logs: &[&str], #[case] expected: &[&str]) {
+    check_plain(logs, expected);
+}
+
+#[test]
+fn a_profile_requests_rdma() {
+    for (applied, expected) in [("mesh.hold,fabric=ib-shared", 1), ("fabric=tcp-host", 0), ("fabric=own", 0)] {
+        let annotation = json!({"metadata": {"annotations": {"trainmesh.dev/applied": applied}}});
+        let pods: Vec<Value> = pods(2, &json!({})).into_iter().map(|pod| with(pod, annotation.clone())).collect();
+        assert_eq!(report(&pods, &[TCP, TCP]).diagnoses.len(), expected, "{applied}");
+    }
+}
+
+#[test]
+fn the_variable_that_disables_rdma_is_evidence() {
+    let mut pods = pods(2, &json!({"rdma/ib": 8}));
+    pods[1]["spec"]["containers"][0]["env"] = json!([{"name": "NCCL_IB_DISABLE", "value": "1"}]);
+    let report = report(&pods, &[INFINIBAND, &format!("{NO_ADAPTER}\n{TCP}")]);
+    let fields: Vec<String> =
+        report.diagnoses[0].evidence.iter().map(|e| format!("{}: {}", e.field, e.value)).collect();
+    let expected = [
+        "log: Using network Socket",
+        "log: NET/IB : No device found.",
+        "spec.containers[].env[NCCL_IB_DISABLE]: disables RDMA",
+    ];
+    assert_eq!(fields, expected);
+}
+
+#[rstest]
+#[case::before_2_30("Failed to open libibverbs.so[.1]", TCP, &["LibibverbsMissing worker-0 cannot load libibverbs, so NCCL uses TCP"])]
+#[case::since_2_30("Count not open libibverbs.so.1", TCP, &["LibibverbsMissing worker-0 cannot load libibverbs, so NCCL uses TCP"])]
+#[case::the_next_name_is_found("Count not open libibverbs.so", INFINIBAND, &[])]
+#[case::another_network("Failed to open libibverbs.so[.1]", "a:1:2 [0] NCCL INFO Using network IB", &[])]
+fn libraries(#[case] line: &str, #[case] network: &str, #[case] expected: &[&str]) {
+    check(&[INFINIBAND, &format!("a:1:2 [0] NCCL INFO {line}\n{network}")], expected);
+}
+
+#[rstest]
+#[case::direct(DIRECT, &[])]
+#[case::indirect(INDIRECT, &["GpuDirectUnused no connection of master-0 uses GPUDirect RDMA"])]
+#[case::one_is_direct(&format!("{INDIRECT}\n{DIRECT}"), &[])]
+#[case::no_connection(INFINIBAND, &[])]
+fn copies(#[case] log: &str, #[case] expected: &[&str]) {
+    check(&[log, INFINIBAND], expected);
+}
+
+#[rstest]
+#[case::same(&["NCCL version 2.27.7+cuda12.9", "a:1:2 [0] NCCL INFO NCCL version 2.27.7+cuda12.9"], &[])]
+#[case::rank_0_only(&["NCCL version 2.21.5+cuda12.4", INFINIBAND], &[])]
+#[case::different(
+    &["NCCL version 2.27.7+cuda12.9", "NCCL version 2.21.5+cuda12.4"],
+    &["NcclVersionsDiffer the ranks use different versions of NCCL: 2.21.5+cuda12.4, 2.27.7+cuda12.9"]
+)]
+#[case::warning(
+    &["[2026-01-01 11:00:00] a:1:2 [0] init.cc:9 (f) NCCL WARN Mismatched NCCL version detected : rank 1 version 22105 rank 0 version 22707", INFINIBAND],
+    &["NcclVersionsDiffer the ranks use different versions of NCCL"]
+)]
+fn versions(#[case] logs: &[&str], #[case] expected: &[&str]) {
+    check(logs, expected);
+}
+
+#[rstest]
+#[case::interface("Bootstrap : no socket interface found", Some("NoSocketInterface"))]
+#[case::socket("NET/Socket : no interface found", Some("NoSocketInterface"))]
+#[case::listening("NET/Socket : No usable listening interface found", Some("NoSocketInterface"))]
+#[case::ip("NET/IB : No IP interface found.", Some("NoSocketInterface"))]
+#[case::memory("Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory", Some("LockedMemoryTooSmall"))]
+#[case::queue("Call to ibv_create_qp failed with error Cannot allocate memory", Some("LockedMemoryTooSmall"))]
+#[case::completion_queue(
+    "Call to ibv_create_cq failed with error Cannot allocate memory",
+    Some("LockedMemoryTooSmall")
+)]
+#[case::no_peer_memory("Call to ibv_reg_mr failed with error Bad address", None)]
+#[case::gid("Call to ibv_modify_qp failed with error Invalid argument", Some("WrongGid"))]
+#[case::no_route("Call to ibv_modify_qp failed with error Network is unreachable", None)]
+#[case::retries(
+    "NET/IB : Got completion from peer 10.0.0.1<42> with error 12, opcode 0, len 0, vendor err 129",
+    Some("FabricTimeout")
+)]
+#[case::status("NET/IB: Got completion from peer 10.0.0.1<42> with status=12 opcode=0", Some("FabricTimeout"))]
+#[case::status_name(
+    "NET/IB: Got completion from peer 10.0.0.1<42> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0)",
+    Some("FabricTimeout")
+)]
+#[case::flushed("NET/IB: Got completion from peer 10.0.0.1<42> with status=5 opcode=0", None)]
+#[case::shared_memory("Error: failed to extend /dev/shm/nccl-AbC to 33030532 bytes", Some("SharedMemoryTooSmall"))]
+#[case::no_space(
+    "Error while creating shared memory segment /dev/shm/nccl-AbC, error: No space left on device (28)",
+    Some("SharedMemoryTooSmall")
+)]
+#[case::plugin("Failed to initialize any NET plugin", Some("NetPluginMissing"))]
+#[case::duplicate("Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000", Some("AcceleratorShared"))]
+#[case::same_device("Multiple Ranks are using the same GPU/Partition.", Some("AcceleratorShared"))]
+#[case::other("Something else", None)]
+fn warnings(#[case] text: &str, #[case] code: Option<&str>) {
+    let codes = |level: &str| {
+        let line = format!("[2026-01-01 11:00:00] a:1:2 [0] file.cc:9 (function) NCCL {level} {text}");
+        let report = report(&pods(2, &json!({"rdma/ib": 8})), &[&line, INFINIBAND]);
+        report.diagnoses.iter().map(|found| found.code.code()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes("WARN"), code.into_iter().collect::<Vec<_>>());
+    assert_eq!(codes("INFO"), [""; 0], "NCCL tests what the node supports");
+}
+
+#[test]
+fn gloo_needs_an_interface() {
+    let line = "RuntimeError: [enforce fail at device.cc:84] ifa != nullptr. Unable to find address for: ^lo";
+    check(
+        &[line, INFINIBAND],
+        &["NoSocketInterface master-0: no network interface matches the settings, so the rank cannot start"],
+    );
+}
+
+#[rstest]
+#[case::loopback("lo:127.0.0.1<0>", true)]
+#[case::link_local("veth:169.254.170.2<0>", true)]
+#[case::loopback_v6("lo:::1<0>", true)]
+#[case::interface("eth0:10.0.0.1<0>", false)]
+fn bootstrap_addresses(#[case] address: &str, #[case] is_local: bool) {
+    let message = "BootstrapUnreachable master-0 listens for its peers at an address of its own node";
+    for text in ["Bootstrap : Using", "Bootstrap: Using"] {
+        let line = format!("a:1:2 [0] NCCL INFO {text} {address}");
+        let expected: &[&str] = if is_local { &[message] } else { &[] };
+        check(&[&line, INFINIBAND], expected);
+    }
+}
+
+/// Returns a line of the watchdog of a rank in a group.
+fn watchdog(prefix: &str, sequence: u64) -> String {
+    format!(
+        "{prefix}Watchdog caught collective operation timeout: WorkNCCL(SeqNum={sequence}, OpType=ALLREDUCE, NumelIn=1, \
+         NumelOut=1, Timeout(ms)=600000) ran for 600012 milliseconds before timing out."
+    )
+}
+
+const GROUP: &str = "[E101 11:30:00.1 ProcessGroupNCCL.cpp:629] [PG ID 0 PG GUID 0(default_pg) Rank ";
+
+#[rstest]
+#[case::all([watchdog(&format!("[rank0]:{GROUP}0] "), 7), watchdog(&format!("[rank1]:{GROUP}1] "), 7)],
+    "ALLREDUCE timed out; every log contains a time-out, so none shows the cause")]
+#[case::one_is_behind([watchdog(&format!("[rank0]:{GROUP}0] "), 7), watchdog(&format!("[rank1]:{GROUP}1] "), 6)],
+    "ALLREDUCE timed out; behind the others: rank 1 on worker-0 (SeqNum 6)")]
+#[case::other_group([watchdog("[rank0]:[PG ID 1 PG GUID 1 Rank 0] ", 7), watchdog("[rank1]:[PG ID 2 PG GUID 2 Rank 0] ", 6)],
+    "ALLREDUCE timed out; every log contains a time-out, so none shows the cause")]
+#[case::unknown_group([watchdog("[Rank 0] ", 7), watchdog("[Rank 0] ", 6)],
+    "ALLREDUCE timed out; every log contains a time-out, so none shows the cause")]
+#[case::no_timeout([watchdog("[rank0]:[Rank 0] ", 7), "loss 3.2".to_owned()],
+    "ALLREDUCE timed out; no time-out in the log of worker-0: look there first")]
+fn timeouts(#[case] logs: [String; 2], #[case] message: &str) {
+    let logs = logs.map(|log| format!("{INFINIBAND}\n{log}"));
+    check(&[&logs[0], &logs[1]], &[&format!("CollectiveTimeout {message}")]);
+}
+
+#[test]
+fn a_malformed_timeout_is_ignored() {
+    for line in [watchdog("[Rank 0] ", 1).replace("SeqNum=1", "SeqNum=x"), watchdog("", 1).replace("WorkNCCL", "Work")]
+    {
+        check(&[&format!("{INFINIBAND}\n{line}"), INFINIBAND], &[]);
+    }
+}
+
+#[rstest]
+#[case::address("RuntimeError: [pair.cc:534] Connection closed by peer [10.0.0.1]:33177", "worker-0")]
+#[case::reset("[pair.cc:538] Read error [10.0.0.1]:60313: Connection reset by peer", "worker-0")]
+#[case::unknown("[pair.cc:534] Connection closed by peer [10.9.9.9]:33177", "10.9.9.9")]
+#[case::host_name(
+    "a:1:2 [0] misc/socket.cc:9 NCCL WARN socketProgress: Connection closed by remote peer llama-worker-0.team-a.svc<41234>",
+    "worker-0"
+)]
+fn lost_peers(#[case] line: &str, #[case] peer: &str) {
+    let log = format!("{INFINIBAND}\n{line}");
+    check(&[&log, INFINIBAND], &[&format!("PeerLost master-0 lost the connection to {peer}")]);
+}
+
+/// Returns a log with a line each `step` seconds, the last one `age` seconds before [`NOW`].
+fn steps(count: i64, step: i64, age: i64) -> String {
+    let lines = (0..count).rev().map(|index| format!("{} {INFINIBAND}", ago(age + index * step)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[rstest]
+#[case::together([steps(60, 30, 0), steps(60, 30, 20)], &[])]
+#[case::silent([steps(60, 30, 0), steps(60, 30, 14 * 60)], &["RankSilent worker-0 logged last 14 min before the others"])]
+#[case::at_the_limit([steps(60, 30, 0), steps(60, 30, 300)], &["RankSilent worker-0 logged last 5 min before the others"])]
+#[case::below_the_limit([steps(60, 30, 0), steps(60, 30, 299)], &[])]
+#[case::logs_rarely([steps(60, 30, 0), steps(60, 300, 14 * 60)], &[])]
+#[case::logged_at_start_only([steps(60, 30, 0), steps(60, 1, 14 * 60)], &[])]
+#[case::all([steps(60, 30, 14 * 60), steps(60, 30, 14 * 60)], &[])]
+#[case::no_times([INFINIBAND.to_owned(), INFINIBAND.to_owned()], &[])]
+fn silence(#[case] logs: [String; 2], #[case] expected: &[&str]) {
+    check(&[&logs[0], &logs[1]], expected);
+}
+
+#[test]
+fn a_container_that_has_terminated_is_not_silent() {
+    let mut pods = pods(2, &json!({}));
+    pods[1]["status"]["containerStatuses"][0]["state"] =
+        json!({"terminated": {"exitCode": 0, "startedAt": START, "finishedAt": ago(840)}});
+    assert_eq!(short(&report(&pods, &[&steps(60, 30, 0), &steps(60, 30, 840)])), [""; 0]);
+}
+
+#[test]
+fn lines_that_were_not_read_are_no_pause() {
+    let mut reader = read("team-a_llama-worker-0", &steps(20, 30, 3_000));
+    reader.mark_gap();
+    reader.push(steps(20, 30, 840).as_bytes());
+    let logs = [read("team-a_llama-master-0", &steps(60, 30, 0)).finish(), reader.finish()].concat();
+    let report = report_of(&pods(2, &json!({})), logs);
+    assert_eq!(short(&report), ["RankSilent worker-0 logged last 14 min before the others"]);
+}
+
+#[rstest]
+#[case::unset(json!([]), "loss 3.2", &["NcclDebugUnset no log contains a line of NCCL, so the network that it uses is not known"])]
+#[case::set(json!([{"name": "NCCL_DEBUG", "value": "WARN"}]), "loss 3.2", &[])]
+#[case::logs(json!([]), INFINIBAND, &[])]
+#[case::version_only(json!([]), "NCCL version 2.27.7+cuda12.9", &[])]
+fn the_network_is_unknown(#[case] env: Value, #[case] log: &str, #[case] expected: &[&str]) {
+    let mut pods = pods(2, &json!({}));
+    pods[0]["spec"]["containers"][0]["env"] = env;
+    assert_eq!(short(&report(&pods, &[log, "loss 3.2"])), expected);
+    assert!(report(&pods, &[]).diagnoses.is_empty(), "no log was read");
+}
+
+#[rstest]
+#[case::container("team-a_llama-master-0_pytorch", true)]
+#[case::pod("team-a_llama-master-0", true)]
+#[case::pod_only("llama-master-0", true)]
+#[case::other_container("team-a_llama-master-0_istio-proxy", false)]
+#[case::other_namespace("team-b_llama-master-0", false)]
+#[case::empty_part("team-a__pytorch", false)]
+#[case::four_parts("team-a_llama-master-0_pytorch_1", false)]
+fn names_of_files(#[case] stem: &str, #[case] is_found: bool) {
+    let report = report_of(&pods(2, &json!({"rdma/ib": 8})), read(stem, TCP).finish());
+    assert_eq!(report.diagnoses.len(), usize::from(is_found), "{report:#?}");
+}
+
+#[test]
+fn prefixes_of_lines_name_pod_time_and_rank() {
+    let line = "[pod/llama-worker-0/pytorch] 2026-01-01T11:59:00.123456789Z [1,0]<stdout>:[default0]:(RayTrainWorker pid=9) node-1:12:34 [0] NCCL INFO Using network Socket";
+    let reader = read("all", line);
+    let report = report_of(&pods(2, &json!({"rdma/ib": 8})), reader.finish());
+    let evidence = &report.diagnoses[0].evidence[0];
+    assert_eq!((evidence.object.as_str(), evidence.field.as_str()), ("Pod team-a/llama-worker-0", "log of pytorch"));
+    assert_eq!((evidence.value.as_str(), evidence.time.is_some()), ("Using network Socket", true));
+}
+
+#[test]
+fn lines_may_arrive_in_parts() {
+    let mut reader = LogReader::new(LogName::from_file_stem("llama-master-0"));
+    for byte in TCP.replace("Socket", "Söcket\u{0}").bytes().chain(*b"\r\n").chain(TCP.bytes()) {
+        reader.push(&[byte]);
+    }
+    assert_eq!(report_of(&pods(2, &json!({"rdma/ib": 8})), reader.finish()).diagnoses.len(), 1);
+}
+
+#[test]
+fn the_length_of_lines_is_limited() {
+    for (length, expected) in [(MAX_LINE - TCP.len() - 1, 1), (MAX_LINE, 0)] {
+        let log = format!("{} {TCP}\nshort", "x".repeat(length));
+        assert_eq!(report(&pods(2, &json!({"rdma/ib": 8})), &[&log, INFINIBAND]).diagnoses.len(), expected, "{length}");
+    }
+}
+
+#[test]
+fn the_size_of_a_log_is_limited() {
+    let mut reader = LogReader::new(LogName::from_file_stem("llama-master-0"));
+    let chunk = format!("{}\n", "x".repeat(1024 * 1024 - 1));
+    for _ in 1..MAX_LOG / chunk.len() {
+        assert!(reader.push(chunk.as_bytes()));
+    }
+    assert!(!reader.push(chunk.as_bytes()));
+    assert!(!reader.push(TCP.as_bytes()));
+    assert_eq!(report_of(&pods(2, &json!({"rdma/ib": 8})), reader.finish()).diagnoses.len(), 1, "nothing of the rest");
+}
+
+#[test]
+fn the_number_of_containers_and_logs_is_limited() {
+    let lines = (0..=MAX_LOG_CONTAINERS).map(|index| format!("[pod/a-{index}/b] {TCP}\n"));
+    let logs = read("all", &lines.collect::<String>()).finish();
+    assert_eq!(logs.len(), MAX_LOG_CONTAINERS);
+    let mut snapshot = ClusterSnapshot::default();
+    for _ in 0..MAX_LOGS {
+        snapshot.add_log(logs[0].clone()).unwrap();
+    }
+    assert_eq!(snapshot.add_log(logs[0].clone()), Err(SnapshotError::TooManyLogs));
+}
+
+#[test]
+fn repeated_lines_are_limited() {
+    let line = |index: u64| {
+        let name = "n".repeat(4_000);
+        let timeout = watchdog(&format!("[rank{index}]:[PG ID 1 PG GUID {index}{name} Rank 0] "), index);
+        let peer = format!("Connection closed by peer [{index}{name}]:1");
+        let network = format!("a:{index}:2 [0] NCCL INFO Using network {index}{name}");
+        format!("{timeout}\n{peer}\n{network}\nNCCL version {index}{name}\n")
+    };
+    let log: String = (0..1_000).map(line).collect();
+    let report = report(&pods(2, &json!({})), &[&log, &log]);
+    let size: usize = report.diagnoses.iter().map(|found| found.to_json().to_string().len()).sum();
+    assert!(size < 64 * 1024, "{size}");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn any_line_is_read(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "[", "]", ":", "[pod/", "/", "] ", "2026-01-01T11:00:00Z ", "9999-12-31T23:59:59Z ", "[rank", "NCCL INFO ",
+                "NCCL WARN ", "Using network ", " via NET/", "Watchdog caught collective operation timeout: ", "WorkNCCL(",
+                "SeqNum=", "PG GUID ", " Rank ", "NET/OFI Selected ", "rovider is ", "Bootstrap: Using ", "lo:", "<", "é", "\n",
+                "Connection closed by peer [", "12", "a:1:2 ", "NCCL version ", "\0", "99999999999999999999",
+            ]),
+            0..24,
+        ),
+    ) {
+        let text = parts.concat();
+        let report = report(&pods(2, &json!({"rdma/ib": 1})), &[&text, &text]);
+        let latest: Timestamp = NOW.parse::<Timestamp>().unwrap() + SignedDuration::ZERO;
+        proptest::prop_assert_eq!(report.now, latest);
+    }
+}
