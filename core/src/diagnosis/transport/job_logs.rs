@@ -1,10 +1,11 @@
 //! The logs of a job's pods.
 
 use super::super::context::Context;
-use super::super::job::{Job, join_names};
+use super::super::job::Job;
 use super::super::snapshot::pod::PodRecord;
 use super::log::{ContainerLog, Quote};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Evidence, Recovery};
+use crate::names::join_names;
 
 /// The logs of a job's pods, in the order of the pods.
 pub(super) struct JobLogs<'a> {

@@ -1,8 +1,8 @@
 //! Connections to peers that were closed.
 
-use super::super::job::join_names;
 use super::job_logs::{JobLogs, PodLog, names};
 use crate::diagnosis::{Diagnosis, DiagnosisCode, Recovery};
+use crate::names::join_names;
 
 /// Reports ranks that lost the connection to a peer, with the pod of the peer if its address or name is known.
 pub(super) fn check(logs: &JobLogs<'_>, found: &mut Vec<Diagnosis>) {
