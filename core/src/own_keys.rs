@@ -41,6 +41,8 @@ const KNOWN: [(&str, &[Location]); 13] = [
 /// Values of [`keys::GANG`].
 const GANG_MODES: [&str; 9] =
     ["none", "auto", "native", "volcano", "coscheduling", "kai", "yunikorn", "koordinator", "kueue"];
+/// Start of domains that users take for that of [`keys::OWN_PREFIX`].
+const PROJECT: &str = "trainmesh";
 /// Number of keys in [`KNOWN`] that users set.
 const SET_BY_USERS: usize = 8;
 
@@ -48,20 +50,19 @@ const SET_BY_USERS: usize = 8;
 /// has an effect or is not a key of trainmesh. [`fabric_problem`] checks the names of fabric profiles.
 #[must_use]
 pub fn problem(location: Location, key: &str, value: &str) -> Option<String> {
-    let name = key.strip_prefix(keys::OWN_PREFIX)?;
+    let Some(name) = key.strip_prefix(keys::OWN_PREFIX) else { return other_domain(key) };
     let Some((_, locations)) = KNOWN.iter().find(|(known, _)| *known == key) else {
         return Some(unknown_key(location, key, name));
     };
     if !locations.contains(&location) {
-        return Some(format!("{key} has no effect here: it is {}", kind_of_entry(locations)));
+        let fix = if location == NamespaceLabel { "" } else { map_of(locations) };
+        return Some(format!("{key} has no effect here: it is {}{fix}", kind_of_entry(locations)));
     }
     let expected: &[&str] = match (key, location) {
         (keys::INJECT, NamespaceLabel) => &[scope::ENABLED, scope::AUDIT],
         (keys::INJECT, _) => &[scope::DISABLED],
         (keys::GANG, _) if GangMode::parse(value).is_none() => &GANG_MODES,
-        (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => {
-            &["leave", "direct", "disableCapture", "disableInjection"]
-        }
+        (keys::MESH_TRAFFIC, _) if Traffic::parse(value).is_none() => Traffic::names(),
         (keys::SETTLE, _) if duration::parse(value).is_err() => {
             return Some(format!("{key}={} has no effect: expected a duration such as 90s", excerpt(value)));
         }
@@ -82,10 +83,15 @@ pub fn fabric_problem(value: &str, profiles: &Profiles) -> Option<String> {
     if value == keys::NO_FABRIC || profiles.find(value).is_some() {
         return None;
     }
-    let fix = profiles
-        .suggestion(value)
-        .map_or_else(|| "trainmesh fabric list shows all".to_owned(), |near| format!("did you mean {near}?"));
+    let fix = profiles.advice(value);
     Some(format!("{}={}: no fabric profile has this name: {fix}", keys::FABRIC, excerpt(value)))
+}
+
+/// Returns the problem of a known key with another domain, such as `trainmesh.io/fabric`.
+fn other_domain(key: &str) -> Option<String> {
+    let (_, name) = key.strip_prefix(PROJECT)?.split_once('/')?;
+    let (known, _) = KNOWN.iter().find(|(known, _)| known.strip_prefix(keys::OWN_PREFIX) == Some(name))?;
+    Some(format!("{} has no effect: did you mean {known}?", excerpt(key)))
 }
 
 fn unknown_key(location: Location, key: &str, name: &str) -> String {
@@ -105,6 +111,21 @@ fn kind_of_entry(locations: &[Location]) -> &'static str {
         [PodLabel] => "a label of pods",
         _ => "a label",
     }
+}
+
+/// Returns how to set an entry of a pod that is in the wrong map.
+fn map_of(locations: &[Location]) -> &'static str {
+    if is_annotation(locations) { ", set it in metadata.annotations" } else { ", set it in metadata.labels" }
+}
+
+fn is_annotation(locations: &[Location]) -> bool {
+    locations.contains(&PodAnnotation)
+}
+
+/// Returns the map of a pod's metadata in which `key` has an effect, if it is known: `labels` or `annotations`.
+pub(crate) fn pod_map(key: &str) -> Option<&'static str> {
+    let (_, locations) = KNOWN.iter().find(|(known, _)| *known == key)?;
+    Some(if is_annotation(locations) { "annotations" } else { "labels" })
 }
 
 /// Truncates a user's text: annotations may be long, and would hide the rest of the message.
@@ -199,7 +220,7 @@ mod tests {
         PodAnnotation,
         "trainmesh.dev/fabric",
         "tcp",
-        Some("trainmesh.dev/fabric has no effect here: it is a label")
+        Some("trainmesh.dev/fabric has no effect here: it is a label, set it in metadata.labels")
     )]
     #[case::written_annotation(PodAnnotation, "trainmesh.dev/refused", "fabric=FabricGuarded", None)]
     #[case::duration(PodAnnotation, "trainmesh.dev/settle", "90s", None)]
@@ -215,6 +236,13 @@ mod tests {
         "",
         Some("trainmesh.dev/settled has no effect: did you mean trainmesh.dev/settle?")
     )]
+    #[case::another_domain(
+        PodLabel,
+        "trainmesh.io/fabric",
+        "tcp",
+        Some("trainmesh.io/fabric has no effect: did you mean trainmesh.dev/fabric?")
+    )]
+    #[case::key_of_another_domain(PodLabel, "trainmesh.io/team", "a", None)]
     #[case::key_of_others(PodLabel, "sidecar.istio.io/inject", "x", None)]
     fn entries_without_effect_are_reported(
         #[case] location: Location,
@@ -231,6 +259,12 @@ mod tests {
     #[case::near(
         "eks-efaa",
         Some("trainmesh.dev/fabric=eks-efaa: no fabric profile has this name: did you mean eks-efa?")
+    )]
+    #[case::example(
+        "hgx-rails",
+        Some(
+            "trainmesh.dev/fabric=hgx-rails: no fabric profile has this name: it is an example: add the profile of examples/fabric/hgx-rails.yaml to the configuration"
+        )
     )]
     #[case::distant(
         "x",

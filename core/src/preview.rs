@@ -30,7 +30,7 @@ pub use difference::{FieldDifference, dry_run_pod, find_differences};
 pub use invalid_field::InvalidField;
 pub use live::{AppliedFabric, LiveNamespace, LivePod, WebhookResult, WebhookTrace};
 pub use manifest_context::{CONTEXT_KINDS, ManifestContext};
-pub use origins::ErrorPosition;
+pub use origins::{ErrorPosition, FieldPosition};
 pub use report::{PodReport, locate};
 pub use summary::Summary;
 

@@ -33,7 +33,7 @@ pub use lookup::{
 pub use member_ports::{MemberPort, member_ports};
 pub use runtimes::{AssumedRuntime, RuntimeReference, Runtimes, StockRuntimes, TrainerVersion};
 pub(crate) use runtimes::{CLUSTER_RUNTIME, TRAINER_GROUP};
-pub(crate) use similar_kind::{is_group_of_kubernetes, nearest_kind};
+pub(crate) use similar_kind::{is_group_of_kubernetes, kind_of_similar_group, nearest_kind};
 
 use crate::manifest::{Document, placeholder_advice};
 use crate::pod::Pod;
@@ -126,13 +126,13 @@ pub enum RenderError {
         /// Supported ones.
         supported: String,
     },
-    /// The API group has no such kind, but one with a similar name.
+    /// The API group has no such kind, but one with a similar name, or a similar group has it.
     #[error("{found} does not exist: did you mean {near}?")]
     Kind {
         /// `apiVersion` and kind of the manifest.
         found: String,
         /// Name of the similar kind.
-        near: &'static str,
+        near: String,
     },
     /// The manifest is a template that a script fills in: a field contains a shell placeholder.
     #[error("{path} contains the shell placeholder {placeholder}: {}", placeholder_advice(names.iter().map(String::as_str)))]

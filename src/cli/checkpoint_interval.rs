@@ -31,7 +31,11 @@ Examples:
 
   # Print the optimum in seconds
   trainmesh checkpoint-interval --write-time 5m --mtbf 24h -o json \\
-    | jq '.intervals[0].seconds'")]
+    | jq '.intervals[0].seconds'
+
+Exit codes:
+  0  success
+  2  an error")]
 #[command(group = clap::ArgGroup::new("failures").required(true).args(["mtbf", "node_mtbf"]))]
 pub(super) struct Arguments {
     /// Time for which the job stops to write a checkpoint, for example 5m

@@ -31,7 +31,11 @@ Examples:
   trainmesh config schema > trainmesh.schema.json
 
   # Show the effective configuration: the file's fields and the defaults
-  trainmesh config show --config my-config.yaml")]
+  trainmesh config show --config my-config.yaml
+
+Exit codes:
+  0  success
+  2  an error, or an invalid configuration")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -93,6 +97,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
             report_replaced_profiles(&configuration);
             report_host_access(&configuration);
+            report_unlisted_machines(&configuration);
             Ok(Status::Success)
         }
         Err(problems) => {
@@ -129,6 +134,23 @@ fn report_host_access(configuration: &Configuration) {
                 format_args!(
                     "profile {name} gives pods of every opted-in namespace privileges, host paths or the host network: \
                      list the namespaces that may use it in `namespaces`"
+                ),
+            );
+        }
+    }
+}
+
+/// Prints a note for each custom profile with settings for one machine that pods on another machine also get.
+fn report_unlisted_machines(configuration: &Configuration) {
+    let profiles = &configuration.fabric.profiles;
+    let mut stderr = super::stderr(ColorChoice::Auto);
+    for (name, entry) in profiles.all().into_iter().filter(|(name, _)| profiles.is_custom(name)) {
+        if let Some(machine) = entry.profile.unlisted_machine() {
+            print_note(
+                &mut stderr,
+                format_args!(
+                    "profile {name} selects the machine {machine}, but also applies to pods that select another one: list \
+                     {machine} in `match.machines`"
                 ),
             );
         }

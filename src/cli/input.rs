@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::runtime::{self, RuntimeSource};
-use anyhow::{Context as _, bail};
+use anstream::ColorChoice;
+use anyhow::Context as _;
 use serde_json::Value;
 
 use super::fabric::unknown_profile;
+use super::{print_warning, stderr};
 use crate::manifest::{Inputs, Pattern};
 use trainmesh_core::config::Configuration;
 use trainmesh_core::dns;
@@ -17,7 +19,8 @@ use trainmesh_core::gang::GangMode;
 use trainmesh_core::keys;
 use trainmesh_core::labels;
 use trainmesh_core::manifest::{Document, DocumentError, Substitutions, Variable, placeholder_advice};
-use trainmesh_core::preview::{CONTEXT_KINDS, ErrorPosition, ManifestContext, Preview};
+use trainmesh_core::pod::Pod;
+use trainmesh_core::preview::{CONTEXT_KINDS, ErrorPosition, ManifestContext, PodReport, Preview};
 use trainmesh_core::workload::RenderError;
 
 /// Manifests and their context.
@@ -91,8 +94,17 @@ impl InputArguments {
         self.fabric.as_ref().filter(unknown).map_or(Ok(()), |name| unknown_profile(profiles, name))
     }
 
+    /// Returns a note about the pod of `report` if its own label takes precedence over `--fabric`.
+    pub(super) fn overridden_fabric(&self, report: &PodReport) -> Option<String> {
+        let fabric = self.fabric.as_deref()?;
+        let own = Pod::new(&report.original).label(keys::FABRIC).filter(|own| *own != fabric)?;
+        let kind = &report.kind;
+        Some(format!("{kind}: --fabric {fabric} has no effect on pods with their own label {}={own}", keys::FABRIC))
+    }
+
     /// Reads the namespaces and runtimes in the input, wherever they occur. The second pass over the input reports
-    /// errors. Fails if `--set` names a variable that no document contains, because it is probably misspelled.
+    /// errors. Prints a warning if `--set` names a variable that no document contains. It may be misspelled, or one of a list for
+    /// many manifests.
     pub(super) fn read_context(&self, inputs: &Inputs) -> anyhow::Result<ManifestContext> {
         let labels = self.namespace_labels.as_ref().map(|maps| maps.iter().flatten());
         let labels = labels.map(|entries| entries.map(|(key, value)| (key.clone(), value.clone())).collect());
@@ -110,7 +122,11 @@ impl InputArguments {
         runtime::read(&self.runtime, self.namespace(), inputs.substitutions(), &mut context)?;
         let unused: Vec<&str> = inputs.substitutions().unused().collect();
         if let Some(first) = unused.first() {
-            bail!("--set {}: no manifest contains ${{{first}}} or ${first}", unused.join(", "));
+            let names = unused.join(", ");
+            print_warning(
+                &mut stderr(ColorChoice::Auto),
+                format_args!("--set {names} has no effect: no manifest contains ${{{first}}} or ${first}"),
+            );
         }
         Ok(context)
     }

@@ -85,13 +85,13 @@ enum Format {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FailOn {
-    /// Errors: would break the job
+    /// Or `error`: would break the job
     #[value(name = "E", alias = "error")]
     E,
-    /// Warnings: likely wrong
+    /// Or `warning`: likely wrong
     #[value(name = "W", alias = "warning")]
     W,
-    /// Information
+    /// Or `info`: information
     #[value(name = "I", alias = "info")]
     I,
 }
@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     let context = arguments.input.read_context(&inputs)?;
     let preview = Preview::new(configuration, context, arguments.input.namespace().to_owned());
     let stderr = &mut stderr(ColorChoice::Auto);
-    let lint_report = lint(&inputs, &preview, arguments.verbose, stderr);
+    let lint_report = lint(arguments, &inputs, &preview, stderr);
     lint_report.errors.iter().for_each(|error| print_error(stderr, format_args!("{error}")));
     if let Some(note) = placeholder_note(&lint_report.errors) {
         print_note(stderr, format_args!("{note}"));
@@ -157,7 +157,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     Ok(lint_report.status(arguments.fail_on))
 }
 
-fn lint(inputs: &Inputs, preview: &Preview, verbose: bool, stderr: &mut impl Write) -> LintReport {
+fn lint(arguments: &Arguments, inputs: &Inputs, preview: &Preview, stderr: &mut impl Write) -> LintReport {
+    let verbose = arguments.verbose;
     let mut lint_report = LintReport::default();
     for mut document in inputs.documents() {
         lint_report.warnings.extend(document.iter_mut().flat_map(|document| preview.take_warnings(document)));
@@ -177,6 +178,7 @@ fn lint(inputs: &Inputs, preview: &Preview, verbose: bool, stderr: &mut impl Wri
                 lint_report.warnings.extend(warnings);
                 lint_report.pods += reports.len();
                 for report in &reports {
+                    lint_report.notes.extend(arguments.input.overridden_fabric(report));
                     if report.generic {
                         lint_report.notes.insert(format!("{} {}: {GENERIC_NOTE}", report.api_version, report.kind));
                     }

@@ -31,7 +31,7 @@ pub(super) enum RuntimeSource {
 impl RuntimeSource {
     /// Parses a version such as `v2.3`, or a path.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        if let Some(version) = TrainerVersion::parse(text) {
+        if let Some(version) = TrainerVersion::parse(minor_version(text)) {
             return Ok(Self::Trainer(version));
         }
         let is_version = text.strip_prefix('v').is_some_and(|digits| {
@@ -50,6 +50,15 @@ impl RuntimeSource {
             return Err(format!("the runtimes of this version are unknown: use {known}, or a file"));
         }
         Ok(Self::File(text.into()))
+    }
+}
+
+/// Removes the patch version of a release: all releases of a minor version install the same runtimes.
+fn minor_version(text: &str) -> &str {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    match text.rsplit_once('.') {
+        Some((minor, patch)) if is_number(patch) && minor.contains('.') => minor,
+        _ => text,
     }
 }
 

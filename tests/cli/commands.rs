@@ -44,7 +44,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 #[case::another_group(
     &["preview", "-f", "-"],
     "apiVersion: v1\nkind: Deployment\nmetadata: {name: a}\n",
-    0,
+    2,
     &[],
     "did you mean apps/v1 Deployment?"
 )]

@@ -21,6 +21,10 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::file_of_each_problem(&["config: {mesh: {hold: 1}}", "\nconfig: {mesh: {enabled: 1}}"], 2, "", "1.yaml:2: config.mesh.enabled")]
 #[case::parent_chart(&["trainmesh:\n  config: {mesh: {hold: 1}}"], 2, "", "0.yaml:2: ")]
 #[case::privileged(&[PRIVILEGED], 0, "is valid", "profile mine gives pods of every opted-in namespace privileges")]
+#[case::machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "list m8 in `match.machines`")]
+#[case::listed_machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, match: {machines: [m8]}, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "")]
+#[case::bare_profile(&["name: mine\ntransport: ib\nsecurityContext: {memlock: nodeUnlimited}\n"], 2, "", "0.yaml: a fabric profile, not a configuration")]
+#[case::misspelled_section(&["confg: {}\nwebhook: {}"], 2, "", "confg: unknown value of the Helm chart: did you mean config?")]
 #[case::limited(&[LIMITED], 0, "is valid", "")]
 fn reports_what_was_checked(#[case] texts: &[&str], #[case] code: i32, #[case] stdout: &str, #[case] stderr: &str) {
     let folder = tempfile::tempdir().unwrap();

@@ -69,7 +69,7 @@ fn profiles_can_be_limited_to_namespaces(#[case] arguments: &[&str], #[case] std
 #[case::render_huge_pages(&["render", "pages", "--config", "-", "-o", "explain"], 0, &["applied FabricAdded", "64Mi"], "")]
 #[case::render_refused(&["render", "eks-efa"], 1, &["refused FabricContradicted"], "")]
 #[case::sources_of_no_directory(&["sources", "--checkout", "no/such"], 2, &[], "no/such is not a directory")]
-#[case::show_as_values(&["show", "tcp", "--as", "values"], 0, &["# Apply: helm upgrade trainmesh charts/trainmesh", "config:\nfabric:\nprofiles:\n#", "\n- name: tcp\n"], "")]
+#[case::show_as_values(&["show", "tcp", "--as", "values"], 0, &["# Apply: helm upgrade trainmesh charts/trainmesh -n trainmesh-system -f my-values.yaml", "config:\nfabric:\nprofiles:\n#", "\n- name: tcp\n"], "")]
 #[case::show_as_another_form(&["show", "tcp", "--as", "helm"], 2, &[], "possible values: profile, config, values")]
 #[case::show_own(&["show", "lab", "--config", "-"], 0, &["name: lab\ndescription: the cluster in the basement\n", "count: 2", "onConflict: skip"], "")]
 #[case::show_replaced_built_in(&["show", "tcp", "--config", "-"], 0, &["another tcp"], "")]

@@ -57,6 +57,7 @@ fn check(manifest: &str, arguments: &[&str], expected: Causes<'_>) {
     }
 }
 
+const CHANGED_POD: (&str, &str) = ("changed", "stdin:1: Pod default/a: mesh.hold HoldAdded");
 const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold HoldAdded");
 
 #[rstest]
@@ -77,6 +78,36 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 #[case::invalid_pod(
     &job("", "", "        env: [{name: A, value: 5}]\n"), &[],
     &[("refused", "NotAPod"), ("unknown", "invalid .spec.containers[0].env[0].value is 5"), ("warning", "patch withheld")]
+)]
+#[case::misspelled_gpus(
+    &job("", "", "        resources: {limits: {nvidia.com/gpus: 8}}\n"), &["--fabric", "eks-efa"],
+    &[
+        CHANGED,
+        ("unknown", "stdin:11: Job default/a: FP049: no device plugin is known to provide nvidia.com/gpus: did you mean nvidia.com/gpu?"),
+        ("warning", "fabric eks-efa not applied: train requests nvidia.com/gpus: did you mean nvidia.com/gpu?"),
+    ]
+)]
+#[case::pod_without_spec(
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", &[],
+    &[CHANGED_POD, ("unknown", "FP049: the apiserver rejects a pod without containers"), ("warning", "FP049")]
+)]
+#[case::running_sidecar(
+    &job("", "", "      - {name: vault-agent, image: i}\n"), &[],
+    &[CHANGED, ("refused", "termination.managed SidecarNotTerminated"), ("warning", "vault-agent keeps running")]
+)]
+#[case::line_of_a_label(
+    &job("", "", "").replace("  template:\n", "  template:\n    metadata:\n      labels:\n        trainmesh.dev/mesh-traffic: disablecapture\n"), &[],
+    &[
+        CHANGED,
+        ("refused", "stdin:8: Job default/a: mesh.traffic UnknownTrafficMode: the label trainmesh.dev/mesh-traffic has an unknown value: \"disablecapture\": did you mean disableCapture?"),
+        ("unknown", "stdin:8: "),
+        ("warning", "did you mean disableCapture?"),
+    ]
+)]
+#[case::line_of_a_node_selector(
+    &job("", "      nodeSelector:\n        node.kubernetes.io/instance-type: BM.GPU.H200.8\n", "        resources: {limits: {nvidia.com/gpu: 8}}\n"),
+    &["--fabric", "oke-roce-vf-h100"],
+    &[CHANGED, ("refused", "stdin:9: Job default/a: fabric FabricContradicted"), ("warning", "select oke-roce-vf")]
 )]
 #[case::unknown_label(
     &job("", "", "").replace("  template:\n", "  template:\n    metadata: {labels: {trainmesh.dev/injct: a}}\n"), &[],

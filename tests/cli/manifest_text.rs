@@ -113,7 +113,7 @@ const ALL: [&str; 10] = [
     &[],
     "; it looks like a placeholder of a script: replace it first, for example with sed\n"
 )]
-#[case::unused(&["preview", "-f", "-", "--set", "NUM_NODE=2", "--set", "X=1"], TEMPLATE, 2, &[], "error: --set NUM_NODE, X: no manifest contains ${NUM_NODE} or $NUM_NODE\n")]
+#[case::unused(&["preview", "-f", "-", "--set", "NUM_NODE=2", "--set", "X=1"], TEMPLATE, 2, &[], "warning: --set NUM_NODE, X has no effect: no manifest contains ${NUM_NODE} or $NUM_NODE\n")]
 #[case::twice(&["lint", "-f", "-", "--set", "SIZE=2", "--set", "SIZE=3"], TEMPLATE, 2, &[], "error: --set: SIZE is set twice\n")]
 #[case::no_value(&["preview", "-f", "-", "--set", "SIZE"], TEMPLATE, 2, &[], "expected NAME=VALUE")]
 #[case::invalid_yaml(

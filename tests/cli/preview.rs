@@ -102,6 +102,20 @@ const NAMESPACE: &str = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: tea
     &["roles: 1"],
     "trainmesh.dev/fabric has no effect in .spec.replicatedJobs[0].template.metadata.labels: move it to"
 )]
+#[case::label_as_annotation_of_a_workload(
+    &["preview", "-f", "-", "--fail-on", "unknown"],
+    &CRON_JOB.replace("metadata: {name: a}", "metadata: {name: a, annotations: {trainmesh.dev/inject: disabled}}"),
+    1,
+    &[],
+    "trainmesh.dev/inject has no effect in .metadata.annotations: set the label in .spec.jobTemplate.spec.template.metadata.labels"
+)]
+#[case::fabric_of_the_pod(
+    &["preview", "-f", "-", "--summary", "--fabric", "tcp"],
+    &CRON_JOB.replace("trainmesh.dev/inject: disabled", "trainmesh.dev/fabric: ib-shared"),
+    0,
+    &[],
+    "CronJob: --fabric tcp has no effect on pods with their own label trainmesh.dev/fabric=ib-shared\n"
+)]
 #[case::label_of_a_pod_template(&["preview", "-f", "-", "--fail-on", "unknown"], CRON_JOB, 0, &["PodOptedOut"], "")]
 #[case::once_for_each_namespace(
     &["lint", "-f", "-", "--fail-on", "W"],

@@ -74,6 +74,8 @@ fn run(command: &str, input: &str) -> Run {
     "preview -f -", &JOB.replace("torch-distributed", "own"), 2, &[],
     "error: stdin: document 1, line 4: TrainJob: runtime own is not in the input: add its manifest, or set --runtime FILE\n"
 )]
+#[case::release("preview -f - -o json --runtime v2.2.1", JOB, 0, &[r#""assumedRuntime":{"name":"torch-distributed","trainer":"v2.2"}"#], "")]
+#[case::misspelled_stock_runtime("preview -f -", &JOB.replace("torch-distributed", "torch-distribted"), 2, &[], "set --runtime FILE, or did you mean torch-distributed?\n")]
 #[case::unknown_version("preview -f - --runtime v2.9", JOB, 2, &[], "the runtimes of this version are unknown: use v2.0, v2.1, v2.2, v2.3, or a file")]
 #[case::version_without_v("preview -f - --runtime 2.1", JOB, 2, &[], "use v2.1")]
 #[case::latest_version("preview -f - --runtime latest", JOB, 2, &[], "use the newest known version, v2.3, or a file")]
@@ -87,7 +89,7 @@ fn run(command: &str, input: &str) -> Run {
 #[case::broken_file("preview -f - --runtime broken.json", JOB, 2, &[], "error: --runtime: ")]
 #[case::placeholder("preview -f - --runtime template.json", JOB, 2, &[], "/template.json: document 1, line 1: TrainJob: runtime torch-distributed.spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].image contains the shell placeholder ${TAG}: render the manifest with envsubst, or use --set TAG=VALUE\n")]
 #[case::replaced_placeholder("preview -f - -o yaml --runtime template.json --set TAG=9", JOB, 0, &["image: own:9\n"], "")]
-#[case::unused_variable("preview -f - --runtime own.json --set TAG=9", JOB, 2, &[], "error: --set TAG: no manifest contains ${TAG} or $TAG\n")]
+#[case::unused_variable("preview -f - -o yaml --runtime own.json --set TAG=9", JOB, 0, &["image: own:1"], "warning: --set TAG has no effect: no manifest contains ${TAG} or $TAG\n")]
 #[case::placeholder_in_the_input(
     "preview -f -", &format!("{JOB}---\n{}", RUNTIME.replace('8', "\"${GPUS}\"")), 2, &[],
     "error: stdin: document 2, line 23: ClusterTrainingRuntime: spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources.limits.nvidia.com/gpu contains the shell placeholder ${GPUS}: render"

@@ -37,7 +37,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::null_quantity(
     "lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: }}"), 1,
-    &["FP046 E the apiserver reads 0: .spec.containers[0].resources.limits[nvidia.com/gpu] is null: expected a quantity such as 8 or 4Gi"], ""
+    &["FP049 E .spec.containers[0].resources.limits[nvidia.com/gpu] is null: expected a quantity such as 8 or 4Gi"], ""
 )]
 #[case::null_quantity_in_a_preview(
     "preview -f - -o explain", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: }}"), 0,
@@ -50,7 +50,7 @@ fn train_job(changes: &str) -> String {
 )]
 #[case::quantity(
     "lint -f -", &job("").replace("image: i", "image: i, resources: {limits: {memory: 64GB}}"), 1,
-    &["FP046 E the apiserver rejects the pod: .spec.containers[0].resources.limits.memory is \"64GB\": expected a quantity such as 8 or 4Gi"], ""
+    &["FP049 E the apiserver rejects the pod: .spec.containers[0].resources.limits.memory is \"64GB\": expected a quantity such as 8 or 4Gi"], ""
 )]
 #[case::negative_quantity(
     "preview -f - --fail-on unknown", &job("").replace("image: i", "image: i, resources: {limits: {nvidia.com/gpu: -8}}"), 1,
@@ -66,6 +66,8 @@ fn train_job(changes: &str) -> String {
     "preview -f - --fail-on unknown", &job("").replace("kind: Job", "kind: Jobs"), 2, &[],
     "error: stdin: document 1, line 1: batch/v1 Jobs does not exist: did you mean Job?\n"
 )]
+#[case::group("lint -f -", "apiVersion: v1\nkind: Job\n", 2, &[], "v1 Job does not exist: did you mean batch/v1 Job?")]
+#[case::misspelled_group("preview -f - --summary", "apiVersion: kubflow.org/v1\nkind: PyTorchJob\n", 2, &[], "kubflow.org/v1 PyTorchJob does not exist: did you mean kubeflow.org/v1 PyTorchJob?")]
 #[case::kind_by_lint("lint -f -", "apiVersion: apps/v1\nkind: Deploymnt\n", 2, &[], "apps/v1 Deploymnt does not exist: did you mean Deployment?")]
 #[case::nearest_version(
     "preview -f -", "apiVersion: kubeflow.org/v2beta2\nkind: MPIJob\n", 2, &[],

@@ -158,7 +158,7 @@ const EMPTY: &str =
 #[case::malformed_helm_values("config:\n  mesh:\n    hold: 1\n", &["line 3: config.mesh.hold: expected a boolean, found a number"])]
 #[case::unknown_helm_value(
     "webhook: {replicas: 3}\nconfg: {}\n",
-    &["line 2: confg: unknown value of the Helm chart; a configuration has apiVersion, kind and the fields below config"]
+    &["line 2: confg: unknown value of the Helm chart: did you mean config?"]
 )]
 #[case::neither(
     "# mine\nmesh: {}\n",

@@ -32,6 +32,11 @@ pub(crate) fn parse<T: for<'de> Deserialize<'de>>(name: &str) -> Result<T, Unkno
     T::deserialize(deserializer)
 }
 
+/// Returns the names of the variants of `T`.
+pub(crate) fn names<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
+    parse::<T>("").err().map_or(&[], |expected| expected.0)
+}
+
 /// Parses a variant of `T` from a YAML value.
 pub(crate) fn read<T: for<'de> Deserialize<'de>>(value: &Value) -> Result<T, String> {
     // For other types, parse the empty name to get the error with the valid names.

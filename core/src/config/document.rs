@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::fields::{Section as _, read_root};
-use super::values::{is_values, read_values};
+use super::values::{CHART, is_values, read_values};
 use super::{Configuration, Problem, Profile};
 use crate::yaml::{self, DuplicateKeys, Node, Tree, type_name};
 
@@ -50,8 +50,7 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
         let message = format!("empty: a configuration has at least apiVersion: {API_VERSION} and kind: {KIND}");
         return Err(vec![Problem { line: None, field: String::new(), message }]);
     }
-    let has_type = ["apiVersion", "kind"].iter().any(|field| root.get(field).is_some());
-    if !has_type && root.get("transport").is_some() {
+    if is_profile(root) {
         return Err(bare_profile(root));
     }
     if is_values(root) {
@@ -64,8 +63,15 @@ fn parse_root(root: Node<'_>) -> Result<Configuration, Vec<Problem>> {
     })
 }
 
+/// Returns true if `root` is a fabric profile in place of a configuration. A profile may have fields, such as `securityContext`,
+/// that are also values of the chart.
+pub(super) fn is_profile(root: Node<'_>) -> bool {
+    let has = |field: &&str| root.get(field).is_some();
+    ["name", "transport"].iter().any(has) && !["apiVersion", "kind", "config", CHART].iter().any(has)
+}
+
 /// Returns how to use a fabric profile, followed by the problems in it.
-fn bare_profile(root: Node<'_>) -> Vec<Problem> {
+pub(super) fn bare_profile(root: Node<'_>) -> Vec<Problem> {
     let advice = Problem { line: None, field: String::new(), message: PROFILE_ADVICE.to_owned() };
     [advice].into_iter().chain(read_root(root, Profile::read).err().into_iter().flatten()).collect()
 }

@@ -71,6 +71,11 @@ impl Traffic {
     pub fn parse(name: &str) -> Option<Self> {
         choice::parse(name).ok()
     }
+
+    /// Returns the valid values.
+    pub(crate) fn names() -> &'static [&'static str] {
+        choice::names::<Self>()
+    }
 }
 
 impl fmt::Display for Traffic {

@@ -42,6 +42,7 @@ use super::choice::choices;
 use super::fields::Fields;
 use super::section::item;
 use crate::fabric::nccl;
+use crate::keys;
 
 item! {
     /// Settings that a pod needs to use the GPU network of a site.
@@ -138,6 +139,14 @@ impl Profile {
     #[must_use]
     pub fn attaches_networks(&self) -> bool {
         !(self.networks.multus.attach.is_empty() && self.networks.gke.interfaces.is_empty())
+    }
+
+    /// Returns the machine that the profile's node selector selects without `match.machines`. The profile then also applies to pods
+    /// that select another machine themselves.
+    #[must_use]
+    pub fn unlisted_machine(&self) -> Option<&str> {
+        let selected = self.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
+        selected.filter(|_| self.matches.machines.is_empty()).map(|(_, machine)| machine.as_str())
     }
 
     /// Returns true if the profile adds claims from the `ResourceClaimTemplate` called `template`.

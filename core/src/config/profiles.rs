@@ -121,6 +121,18 @@ impl Profiles {
         self.0.contains_key(name)
     }
 
+    /// Returns what to do about `name`, which no profile has.
+    #[must_use]
+    pub fn advice(&self, name: &str) -> String {
+        if profile_sources().any(|source| source.profile == name) {
+            return format!("it is an example: add the profile of examples/fabric/{name}.yaml to the configuration");
+        }
+        match self.suggestion(name) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "trainmesh fabric list shows all".to_owned(),
+        }
+    }
+
     /// Returns the profile name that is similar to `name`, or else those that contain all its words, if any: `a, b or 3
     /// more`.
     #[must_use]

@@ -1,8 +1,9 @@
 //! Values of the Helm chart: the section `config` of one file, or of several files that Helm merges.
 
-use super::document::parse_tree;
+use super::document::{bare_profile, is_profile, parse_tree};
 use super::fields::{Section as _, read_root};
 use super::{Configuration, Problem};
+use crate::hint::nearest;
 use crate::yaml::{Node, Tree};
 
 /// Values of the Helm chart. A file with one of them, and without `apiVersion` and `kind`, is a file of values.
@@ -29,7 +30,7 @@ pub const HELM_VALUES: [&str; 20] = [
     "workerThreads",
 ];
 /// Name of the chart: the key of its values in those of a parent chart.
-const CHART: &str = "trainmesh";
+pub(super) const CHART: &str = "trainmesh";
 /// Bits of a line of merged files below the index of the file. A text of 2 MiB has fewer than 2^32 lines.
 const LINE_BITS: u32 = 32;
 
@@ -77,7 +78,9 @@ pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
 /// Returns true if `root` consists of values of the chart, or of a chart that contains it.
 pub(super) fn is_values(root: Node<'_>) -> bool {
     let has_type = ["apiVersion", "kind"].iter().any(|field| root.get(field).is_some());
-    !has_type && (root.get(CHART).is_some() || HELM_VALUES.iter().any(|value| root.get(value).is_some()))
+    !has_type
+        && !is_profile(root)
+        && (root.get(CHART).is_some() || HELM_VALUES.iter().any(|value| root.get(value).is_some()))
 }
 
 /// Parses the section `config` of values. The chart's schema validates the others, except for their names.
@@ -86,8 +89,11 @@ pub(super) fn read_values(root: Node<'_>) -> Result<Configuration, Vec<Problem>>
     let unknown = values.entries().filter(|(key, _)| !HELM_VALUES.contains(key)).map(|(key, entry)| Problem {
         line: Some(entry.line),
         field: format!("{prefix}{key}"),
-        message: "unknown value of the Helm chart; a configuration has apiVersion, kind and the fields below config"
-            .to_owned(),
+        message: match nearest(key, &HELM_VALUES) {
+            Some(near) => format!("unknown value of the Helm chart: did you mean {near}?"),
+            None => "unknown value of the Helm chart; a configuration has apiVersion, kind and the fields below config"
+                .to_owned(),
+        },
     });
     let mut problems: Vec<Problem> = unknown.collect();
     let configuration = match section(values) {
@@ -116,6 +122,9 @@ fn values_of(text: &str) -> Result<Tree, Vec<Problem>> {
     let tree = parse_tree(text)?;
     if tree.root().get(CHART).is_some_and(|values| values.value.is_object()) {
         return Ok(tree.into_entry(CHART));
+    }
+    if is_profile(tree.root()) {
+        return Err(bare_profile(tree.root()));
     }
     if !is_values(tree.root()) && !is_empty(&tree) {
         let message = "expected Helm values, because several files are merged as Helm merges values".to_owned();
@@ -156,6 +165,7 @@ mod tests {
     #[case::lines_of_each_file(&["config:\n  mesh:\n    hold: 1", "\nconfig:\n  mesh:\n    traffic: 1\nconfg: {}"], Err(&["0:3: config.mesh.hold", "1:4: config.mesh.traffic", "1:5: confg"][..]))]
     #[case::replaced_problem(&["config: {mesh: {hold: 1}}", "config: {mesh: {hold: true}}"], Ok(true))]
     #[case::a_section_replaces_a_value(&["config: 1", "config: {mesh: {hold: 1}}"], Err(&["1:1: config.mesh.hold"][..]))]
+    #[case::profile(&["config: {}", "name: mine\nsecurityContext: {}"], Err(&["1: ", "1:1: transport"][..]))]
     #[case::not_values(&["config: {}", "apiVersion: config.trainmesh.dev/v1alpha1"], Err(&["1: "][..]))]
     #[case::syntax(&["config: {}", "\nconfig: ["], Err(&["1:2: "][..]))]
     fn merges_as_helm_does(#[case] texts: &[&str], #[case] expected: Result<bool, &[&str]>) {
@@ -177,6 +187,9 @@ mod tests {
     #[case::empty("{}", true)]
     #[case::configuration("apiVersion: config.trainmesh.dev/v1alpha1\nkind: TrainmeshConfiguration", false)]
     #[case::neither("mesh: {}", false)]
+    #[case::profile("name: mine\ntransport: ib\nsecurityContext: {memlock: nodeUnlimited}", false)]
+    #[case::profile_without_transport("name: mine\nsecurityContext: {}", false)]
+    #[case::name_beside_the_section("name: mine\nconfig: {}", true)]
     fn recognizes_values(#[case] text: &str, #[case] expected: bool) {
         assert_eq!(contains_values(text), expected);
     }

@@ -3,7 +3,6 @@
 use super::LintInput;
 use super::context::CheckContext;
 use super::sink::FindingSink;
-use crate::finding::Severity;
 use crate::mutate::{Reason, RuleOutcome, Verdict};
 
 /// Field for refusals that concern the pod as a whole.
@@ -13,14 +12,16 @@ const CONTAINERS: &str = "/spec/containers";
 /// Field for profiles, which a label selects.
 const LABELS: &str = "/metadata/labels";
 
-/// FP046: a rule was refused, or the apiserver rejects the pod.
+/// FP046: a rule was refused. FP049 reports invalid fields, FP050 sidecars.
 pub(super) fn refused_rules(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     let LintInput { rules, invalid, .. } = context.input;
-    for (field, problem) in *invalid {
-        findings.push_as(Severity::Error, field, problem.as_str());
-    }
     let is_reported = |rule: &&RuleOutcome| {
-        rule.outcome == Verdict::Refused && (rule.reason != Reason::NotAPod || invalid.is_empty())
+        let has_own_check = match rule.reason {
+            Reason::NotAPod => !invalid.is_empty(),
+            Reason::SidecarNotTerminated => true,
+            _ => false,
+        };
+        rule.outcome == Verdict::Refused && !has_own_check
     };
     for rule in rules.iter().filter(is_reported) {
         let field = rule.field.as_deref().unwrap_or(POD);

@@ -4,17 +4,20 @@
 use json_patch::jsonptr::PointerBuf;
 use k8s_openapi::api::core::v1::Pod as ApiPod;
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::context::CheckContext;
 use super::sink::FindingSink;
 use crate::finding::Severity;
 use crate::hint::{nearest, one_of};
 use crate::known_fields::{Probe, Problem, Step};
-use crate::pod::Pod;
+use crate::pod::{Container, Pod, misspelled_accelerator};
 
-/// FP049: an unknown field or value.
+/// FP049: an unknown field or value, or a value of the wrong type.
 pub(super) fn unknown_fields(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+    for (field, problem) in context.input.invalid {
+        findings.push_as(Severity::Error, field, problem.as_str());
+    }
     if !context.input.generic {
         check(context.input.original, findings);
     }
@@ -28,10 +31,28 @@ pub(super) fn check(pod: Pod<'_>, findings: &mut FindingSink<'_>) {
         let severity = if matches!(problem, Problem::Field { .. }) { Severity::Warning } else { Severity::Error };
         findings.push_as(severity, field, message(&problem));
     }
-    let containers = pod.spec().map(|spec| spec.get("containers").and_then(Value::as_array));
-    if containers.is_some_and(|containers| containers.is_none_or(Vec::is_empty)) {
+    for (container, list, resource) in pod.containers().flat_map(resource_names) {
+        if let Some(near) = misspelled_accelerator(resource) {
+            let path = ["spec", container.kind.spec_list(), &container.index.to_string(), "resources", list, resource];
+            let message = format!("no device plugin is known to provide {resource}: did you mean {near}?");
+            findings.push(PointerBuf::from_tokens(path).to_string(), message);
+        }
+    }
+    // Another type of `spec` is an invalid value.
+    let spec = pod.raw().get("spec").filter(|spec| !spec.is_null());
+    let is_empty = |spec: &Value| spec.get("containers").and_then(Value::as_array).is_none_or(Vec::is_empty);
+    if spec.is_none_or(|spec| spec.is_object() && is_empty(spec)) {
         findings.push_as(Severity::Error, "/spec/containers", "the apiserver rejects a pod without containers");
     }
+}
+
+/// Returns the resources of `container`, each with the list that contains it.
+fn resource_names(container: Container<'_>) -> impl Iterator<Item = (Container<'_>, &'static str, &str)> {
+    let resources = container.raw().get("resources");
+    ["limits", "requests"].into_iter().flat_map(move |list| {
+        let entries = resources.and_then(|resources| resources.get(list)?.as_object());
+        entries.into_iter().flat_map(Map::keys).map(move |resource| (container, list, resource.as_str()))
+    })
 }
 
 /// Returns the message about a problem.

@@ -37,7 +37,7 @@ pub struct LintInput<'a> {
     pub compute_domains: &'a [ComputeDomain],
     /// Decisions of the rules about the pod; empty if unknown.
     pub rules: &'a [RuleOutcome],
-    /// Fields of the pod with the wrong type: JSON pointers with a description each.
+    /// Values of the pod that the apiserver rejects or reads as 0: JSON pointers with a description each.
     pub invalid: &'a [(String, String)],
     /// True if the pod is of a kind that is not supported: its fields may be those of another version of the API.
     pub generic: bool,

@@ -49,8 +49,8 @@ and finds 6 errors, 22 warnings and 269 times information. These remain:
 
 | finding | manifests | reason |
 |---|---|---|
-| FP046 E | 2 in one pod: awslabs/awsome-distributed-ai, `5.nsight/EKS/fsdp.yaml` | `nvidia.com/gpu:` has no value, so that the pod gets no GPU: fill it in before you apply the manifest |
-| FP046 E | 4: GoogleCloudPlatform/cluster-toolkit, `gke-tpu-7x-job.yaml` (2), `bug-report-pod.yaml` (2) | `<CHIPS_PER_NODE>` and `<number_of_gpus>` are to be replaced: the apiserver rejects them |
+| FP049 E | 2 in one pod: awslabs/awsome-distributed-ai, `5.nsight/EKS/fsdp.yaml` | `nvidia.com/gpu:` has no value, so that the pod gets no GPU: fill it in before you apply the manifest |
+| FP049 E | 4: GoogleCloudPlatform/cluster-toolkit, `gke-tpu-7x-job.yaml` (2), `bug-report-pod.yaml` (2) | `<CHIPS_PER_NODE>` and `<number_of_gpus>` are to be replaced: the apiserver rejects them |
 | FP009 W | 4: crusoecloud/solutions-library, `torchtitan-llama3-70b-objectstore.yaml` (2); oracle-quickstart/oci-hpc-oke, `BM.GPU.GB200.4.yaml`, `BM.GPU.GB200-v2.4.yaml` | `mlx5_1` without `=` also selects `mlx5_10` and later adapters, if the node has them |
 | FP013 W | 14: GoogleCloudPlatform/container-engine-accelerators, `gpudirect-tcpx` (10); GoogleCloudPlatform/cluster-toolkit, TCPX (3); Azure/aks-rdma-infiniband, `rccl/mpi-job.yaml` (1) | several GPUs without a volume at `/dev/shm`. The tests run because NCCL 2.24 and newer may use cuMem instead |
 | FP026 W | 3: crusoecloud/solutions-library, `nccl-h100.yaml`, `nccl-h200.yaml`, `nccl-b200.yaml` | `NCCL_DEBUG=TRACE` slows NCCL down |

@@ -1,6 +1,6 @@
 //! Values of NCCL variables: FP003 to FP005, FP009 to FP011, FP044.
 
-use super::context::CheckContext;
+use super::context::{CheckContext, ContainerFacts};
 use super::network::shares_gid_table;
 use super::rdma;
 use super::sink::FindingSink;
@@ -143,7 +143,9 @@ pub(super) fn unknown_adapter(context: &CheckContext<'_>, findings: &mut Finding
 /// FP010: a fixed GID index, although the right one may differ from pod to pod.
 pub(super) fn gid_index(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
-        if let Some(index) = container.settings.number("NCCL_IB_GID_INDEX").filter(|index| *index >= 0) {
+        let index = container.settings.number("NCCL_IB_GID_INDEX").filter(|index| *index >= 0);
+        // A launcher passes the value on to pods for which the profile sets the same one.
+        if let Some(index) = index.filter(|_| !is_of_profile(context, container, "NCCL_IB_GID_INDEX")) {
             let message = format!("{}: NCCL_IB_GID_INDEX={index} overrides NCCL's detection", container.display_name());
             let by_job = context.input.job.is_some_and(|job| job.shares_gid_table);
             let severity =
@@ -151,6 +153,13 @@ pub(super) fn gid_index(context: &CheckContext<'_>, findings: &mut FindingSink<'
             findings.push_as(severity, container.settings.field("NCCL_IB_GID_INDEX"), message);
         }
     }
+}
+
+/// Returns true if the selected profile sets variable `name` to the value that `container` sets.
+fn is_of_profile(context: &CheckContext<'_>, container: &ContainerFacts<'_>, name: &str) -> bool {
+    let settings = context.input.profile.into_iter().flat_map(|profile| &profile.env);
+    let mut values = settings.filter(|setting| !setting.opt_in && setting.name.as_str() == name);
+    values.any(|setting| container.settings.value(name) == Some(setting.value.as_str()))
 }
 
 /// FP011: a distance level that NCCL ignores, or its legacy form.

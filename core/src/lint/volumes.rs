@@ -12,6 +12,9 @@ use crate::quantity::whole_units;
 /// Mount path of shared memory.
 const SHM: &str = "/dev/shm";
 
+/// Prefixes of accelerators whose libraries for collectives are neither NCCL nor RCCL.
+const WITHOUT_NCCL: [&str; 2] = ["google.com/tpu", "aws.amazon.com/neuron"];
+
 /// FP012: a setting refers to a file that no volume provides.
 pub(super) fn unmounted_file(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in context.containers.iter().filter(|container| !context.is_launcher(container)) {
@@ -35,7 +38,7 @@ pub(super) fn shared_memory(context: &CheckContext<'_>, findings: &mut FindingSi
         return;
     }
     let runs_nccl = |container: &&ContainerFacts<'_>| {
-        container.accelerator.is_none_or(|resource| !resource.starts_with("google.com/tpu"))
+        container.accelerator.is_none_or(|resource| !WITHOUT_NCCL.iter().any(|prefix| resource.starts_with(prefix)))
     };
     for container in context.gpu_containers().filter(runs_nccl) {
         let is_shm = |mount: &Value| str_at(mount, "mountPath").is_some_and(|path| path.trim_end_matches('/') == SHM);

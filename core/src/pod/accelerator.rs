@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Container;
+use crate::hint::MAX_COMPARED;
 use crate::json;
 
 /// Extended resources that count as accelerators, including time-sliced GPUs. Partitions (`nvidia.com/mig-…`) are
@@ -18,6 +19,9 @@ const ACCELERATORS: [&str; 8] = [
     "google.com/tpu",
 ];
 
+/// Resources whose names resemble those of accelerators: GPUs for virtual machines (KubeVirt, Kata Containers).
+const NOT_MISSPELLED: [&str; 2] = ["nvidia.com/pgpu", "nvidia.com/vgpu"];
+
 /// Accelerators that a container requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accelerators<'a> {
@@ -25,6 +29,16 @@ pub struct Accelerators<'a> {
     pub resource: &'a str,
     /// Number of accelerators.
     pub count: u64,
+}
+
+/// Returns the accelerator whose name differs from `resource` by one letter, or by its case. A greater difference may be a custom
+/// name.
+pub(crate) fn misspelled_accelerator(resource: &str) -> Option<&'static str> {
+    if resource.len() > MAX_COMPARED || is_accelerator(resource) || NOT_MISSPELLED.contains(&resource) {
+        return None;
+    }
+    let resource = resource.to_lowercase();
+    ACCELERATORS.into_iter().find(|known| strsim::osa_distance(&resource, known) <= 1)
 }
 
 /// Returns true if `resource` counts as an accelerator.

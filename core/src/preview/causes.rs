@@ -104,7 +104,9 @@ impl Cause<'_> {
                 let applied = rules.iter().filter(|rule| rule.outcome == Verdict::Applied);
                 line(report, WORKLOAD, &applied.map(name).collect::<Vec<_>>().join(", "))
             }
-            Self::Rule(rule) => line(report, WORKLOAD, &format!("{}: {}", name(rule), rule.message)),
+            Self::Rule(rule) => {
+                line(report, report.rule_position(rule.rule), &format!("{}: {}", name(rule), rule.message))
+            }
             Self::Invalid(field) => line(report, (field.source.as_deref(), field.line), &format!("invalid {field}")),
             Self::Finding(Finding { code, message, .. }) if self.is_of_namespace() => {
                 format!("Namespace {}: {code}: {message}", report.namespace)
@@ -130,9 +132,11 @@ fn rules(report: &PodReport, is_cause: fn(&RuleOutcome) -> bool) -> impl Iterato
     report.rules.iter().filter(move |rule| is_cause(rule)).map(Cause::Rule)
 }
 
+/// Returns the findings of `checks`. Invalid fields are causes of their own.
 fn findings<'a>(report: &'a PodReport, checks: &'static [CheckId]) -> impl Iterator<Item = Cause<'a>> {
     let is_cause = |finding: &&Finding| checks.iter().any(|check| check.code() == finding.code);
-    report.lint.iter().filter(is_cause).map(Cause::Finding)
+    let is_invalid = |finding: &&Finding| report.invalid.iter().any(|field| field.pointer == finding.subject);
+    report.lint.iter().filter(is_cause).filter(move |finding| !is_invalid(finding)).map(Cause::Finding)
 }
 
 /// Returns true if a pod selects a profile or mode that does not exist.

@@ -123,6 +123,7 @@ impl Preview {
             changed: false,
             rules: outcome.rules,
             warnings,
+            rule_positions: Vec::new(),
             invalid: Vec::new(),
             lint: outcome.findings,
             original: raw.clone(),

@@ -7,6 +7,7 @@ use super::{PodReport, hints};
 use crate::keys;
 use crate::lint::OWN_KEYS;
 use crate::manifest::{Document, DocumentWarning};
+use crate::own_keys::pod_map;
 
 /// A label or annotation of trainmesh outside the pod templates.
 struct Entry<'manifest> {
@@ -38,10 +39,16 @@ pub(super) fn warnings(
     let templates = hints::templates(&document.value);
     let name = super::name_of(document);
     let warning = |Entry { path, map, key, .. }: Entry<'_>| {
+        let target = pod_map(key).unwrap_or(map);
+        let verb = if target == map {
+            "move it to".to_owned()
+        } else {
+            format!("set the {} in", target.trim_end_matches('s'))
+        };
         let fix = match templates.as_slice() {
             [] => "set it on the pod template of its runtime, or by a patch of the runtime".to_owned(),
-            [template] => format!("move it to {template}.metadata.{map}"),
-            [first, ..] => format!("move it to {first}.metadata.{map} (and of the other pod templates)"),
+            [template] => format!("{verb} {template}.metadata.{target}"),
+            [first, ..] => format!("{verb} {first}.metadata.{target} (and of the other pod templates)"),
         };
         DocumentWarning {
             source: document.source.clone(),
@@ -80,7 +87,8 @@ fn collect<'manifest>(value: &'manifest Value, path: &str, found: &mut Vec<Entry
     }
 }
 
-/// Returns true if `pod` has `entry`: the operator copies it.
+/// Returns true if `pod` has `entry`, which the operator copies, and it has an effect there.
 fn has_entry(pod: &Value, entry: &Entry<'_>) -> bool {
-    pod.get("metadata").and_then(|metadata| metadata.get(entry.map)?.get(entry.key)) == Some(entry.value)
+    pod_map(entry.key).is_none_or(|map| map == entry.map)
+        && pod.get("metadata").and_then(|metadata| metadata.get(entry.map)?.get(entry.key)) == Some(entry.value)
 }

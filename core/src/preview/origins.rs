@@ -16,6 +16,9 @@ pub struct ErrorPosition<'a> {
     pub line: u64,
 }
 
+/// File of a field, if it is not that of the workload, and its line.
+pub type FieldPosition = (Option<String>, Option<u64>);
+
 /// Manifests of a role's pod.
 #[derive(Clone, Copy)]
 pub(super) struct PodOrigin<'a> {
@@ -73,7 +76,7 @@ impl PodOrigin<'_> {
 
     /// Returns the line of `pointer`, a field of the pod, and the file if it is that of the runtime. The job takes precedence,
     /// because its patches and overrides replace fields of the runtime.
-    fn position(self, pointer: &str) -> (Option<String>, Option<u64>) {
+    pub(super) fn position(self, pointer: &str) -> FieldPosition {
         let Self { document, runtime, role, pod } = self;
         let own_line = |document: &Document| document.own_pod_field_line(role, pod, pointer);
         let in_runtime = runtime.filter(|_| own_line(document).is_none());

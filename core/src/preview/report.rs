@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::invalid_field::{has_null_quantity, invalid_fields};
 use super::invalid_quantity::invalid_quantities;
-use super::origins::PodOrigin;
+use super::origins::{FieldPosition, PodOrigin};
 use super::{InvalidField, WebhookTrace};
 use crate::finding::Finding;
 use crate::lint::JobContext;
 use crate::manifest::Document;
-use crate::mutate::{Outcome, Patch, RuleOutcome};
+use crate::mutate::{Outcome, Patch, RuleId, RuleOutcome, Verdict};
 use crate::workload::{AssumedRuntime, RolePod};
 
 /// Preview of the pods of a role.
@@ -48,6 +48,9 @@ pub struct PodReport {
     pub changed: bool,
     /// Outcomes of the rules.
     pub rules: Vec<RuleOutcome>,
+    /// Positions of the fields of refused rules.
+    #[serde(skip)]
+    pub rule_positions: Vec<(RuleId, FieldPosition)>,
     /// Warnings that the webhook would return.
     pub warnings: Vec<String>,
     /// Fields of `original` that do not decode, or contain an invalid quantity.
@@ -103,7 +106,11 @@ impl PodReport {
             pod.clone_from(&role.pod);
         }
         let mut findings = outcome.findings;
-        PodOrigin { document, runtime, role: &role.name, pod: &pod }.locate(&mut findings);
+        let origin = PodOrigin { document, runtime, role: &role.name, pod: &pod };
+        origin.locate(&mut findings);
+        let refused = outcome.rules.iter().filter(|rule| rule.outcome == Verdict::Refused);
+        let rule_positions =
+            refused.filter_map(|rule| Some((rule.rule, origin.position(rule.field.as_deref()?)))).collect();
         Self {
             source: document.source.to_string(),
             document: document.document,
@@ -120,6 +127,7 @@ impl PodReport {
             runtime: role.runtime,
             changed: !outcome.patch.is_empty(),
             rules: outcome.rules,
+            rule_positions,
             warnings: outcome.warnings,
             invalid,
             lint: findings,
@@ -130,6 +138,12 @@ impl PodReport {
             objects: Vec::new(),
             live: None,
         }
+    }
+
+    /// Returns the file and line of the field that refused rule `rule` is about, if they are not those of the workload.
+    pub(super) fn rule_position(&self, rule: RuleId) -> (Option<&str>, Option<u64>) {
+        let found = self.rule_positions.iter().find(|(refused, _)| *refused == rule);
+        found.map_or((None, None), |(_, (source, line))| (source.as_deref(), *line))
     }
 
     /// Returns true if `other` differs only by its role, so that both can be shown as one.

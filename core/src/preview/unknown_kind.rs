@@ -21,7 +21,10 @@ impl Preview {
             return Err(RenderError::Version { found: name, supported: workload_kind.name() });
         }
         if let Some(near) = workload::nearest_kind(api_version, kind) {
-            return Err(RenderError::Kind { found: name, near });
+            return Err(RenderError::Kind { found: name, near: near.to_owned() });
+        }
+        if let Some(workload_kind) = workload::kind_of_similar_group(api_version, kind) {
+            return Err(RenderError::Kind { found: name, near: workload_kind.name() });
         }
         if (api_version, kind) == ("v1", "Namespace") {
             manifest_context::validate(&document.value)?;

@@ -1,6 +1,6 @@
 //! Misspelled kinds.
 
-use super::KINDS;
+use super::{KINDS, WorkloadKind};
 use crate::hint::nearest;
 
 /// API groups of Kubernetes that contain workload kinds, with all their kinds (k8s-openapi, Kubernetes 1.36).
@@ -49,6 +49,20 @@ pub(crate) fn nearest_kind(api_version: &str, kind: &str) -> Option<&'static str
     if known.contains(&item) { None } else { nearest(kind, &known) }
 }
 
+/// Returns the supported kind that a manifest probably means whose API group does not exist: the kind has another group, and only
+/// Kubernetes itself defines kinds in the group of the manifest, or its name is misspelled.
+pub(crate) fn kind_of_similar_group(api_version: &str, kind: &str) -> Option<&'static WorkloadKind> {
+    let group = group_of(api_version);
+    let known: Vec<_> = KINDS.iter().copied().filter(|known| known.kind.eq_ignore_ascii_case(kind)).collect();
+    let groups: Vec<&str> = known.iter().map(|known| known.group).collect();
+    let near = nearest(group, &groups);
+    if !is_group_of_kubernetes(api_version) {
+        return known.iter().copied().find(|known| Some(known.group) == near);
+    }
+    let is_of_kubernetes = |known: &&&WorkloadKind| GROUPS.iter().any(|(name, _)| *name == known.group);
+    known.iter().find(is_of_kubernetes).or(known.first()).copied()
+}
+
 /// Returns true if only Kubernetes itself defines kinds of the API group.
 pub(crate) fn is_group_of_kubernetes(api_version: &str) -> bool {
     let group = group_of(api_version);
@@ -84,6 +98,22 @@ mod tests {
         #[case] expected: Option<&str>,
     ) {
         assert_eq!(nearest_kind(api_version, kind), expected);
+    }
+
+    #[rstest]
+    #[case::core("v1", "Job", Some("batch/v1 Job"))]
+    #[case::another_group_of_kubernetes("batch/v1", "PyTorchJob", Some("kubeflow.org/v1 PyTorchJob"))]
+    #[case::misspelled("kubflow.org/v1", "PyTorchJob", Some("kubeflow.org/v1 PyTorchJob"))]
+    #[case::without_a_letter("app/v1", "Deployment", Some("apps/v1 Deployment"))]
+    #[case::removed("extensions/v1beta1", "Deployment", Some("apps/v1 Deployment"))]
+    #[case::another_domain("jobset.k8s.io/v1alpha2", "JobSet", Some("jobset.x-k8s.io/v1alpha2 JobSet"))]
+    #[case::similar_kinds_of_two_groups("batch.volcano.sh/v1alpha1", "Jobs", None)]
+    #[case::another_project("example.com/v1", "PyTorchJob", None)]
+    #[case::tutorial("batch.tutorial.kubebuilder.io/v1", "CronJob", None)]
+    #[case::no_workload("v1", "Config", None)]
+    fn similar_groups_are_found(#[case] api_version: &str, #[case] kind: &str, #[case] expected: Option<&str>) {
+        let found = kind_of_similar_group(api_version, kind).map(WorkloadKind::name);
+        assert_eq!(found.as_deref(), expected);
     }
 
     #[rstest]

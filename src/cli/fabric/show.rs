@@ -72,7 +72,8 @@ impl Form {
                 1,
             ),
             Self::Values => (
-                "# Apply: helm upgrade trainmesh charts/trainmesh -n trainmesh-system --reset-then-reuse-values -f FILE\n\
+                "# Add the profile to the list config.fabric.profiles of your values file: a second file replaces the list.\n\
+                 # Apply: helm upgrade trainmesh charts/trainmesh -n trainmesh-system -f my-values.yaml\n\
                  config:\n  fabric:\n    profiles:\n"
                     .to_owned(),
                 2,

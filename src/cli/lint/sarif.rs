@@ -50,11 +50,16 @@ pub(super) fn print(out: &mut impl Write, lint_report: &LintReport) -> anyhow::R
 
 fn rule(check: &Check) -> Value {
     let Check { id, severity, title, why, fix, .. } = check;
+    let link = id.link();
     json!({
         "id": id,
         "shortDescription": {"text": title},
         "fullDescription": {"text": why},
-        "help": {"text": format!("{why} Fix: {fix}."), "markdown": format!("{why}\n\n**Fix:** {fix}.")},
+        // The page is in the repository, which has no absolute URI, as helpUri requires.
+        "help": {
+            "text": format!("{why} Fix: {fix}. See {link}."),
+            "markdown": format!("{why}\n\n**Fix:** {fix}.\n\nSee `{link}`."),
+        },
         "defaultConfiguration": {"level": level(*severity)},
     })
 }

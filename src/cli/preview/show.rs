@@ -105,6 +105,7 @@ pub(super) fn show(
                 if arguments.summary {
                     notes.clear();
                 }
+                notes.extend(reports.iter().find_map(|report| arguments.input.overridden_fabric(report)));
                 if let Some(role) = &arguments.role {
                     shown.roles.extend(reports.iter().map(|report| report.role.clone()));
                     reports.retain(|report| report.role == *role);

@@ -153,7 +153,7 @@ fn manifest_with(id: &str) -> String {
     &["lint", "-f", "-", "--namespace-labels", ""],
     &manifest_with("").replace("INFO", "8"),
     1,
-    &["FP046 E the apiserver rejects the pod: .spec.containers[0].env[0].value is 8: expected a string; quote it\n    stdin:6 /spec/containers/0/env/0/value\n"],
+    &["FP049 E the apiserver rejects the pod: .spec.containers[0].env[0].value is 8: expected a string; quote it\n    stdin:6 /spec/containers/0/env/0/value\n"],
     ""
 )]
 #[case::help(&["lint", "--help"], "", 0, &["Examples:", "--fail-on", "Exit codes:"], "")]

@@ -114,9 +114,7 @@ fn settings_disable_checks_and_change_severities(
 
 #[test]
 fn a_malformed_pod_has_no_findings() {
-    for text in
-        ["{}", "{spec: 5}", "{spec: {containers: [5, {env: 3, resources: [], volumeMounts: {a: b}}], volumes: x}}"]
-    {
+    for text in ["{spec: 5}", "{spec: {containers: [5, {env: 3, resources: [], volumeMounts: {a: b}}], volumes: x}}"] {
         assert!(pod(text).ids().is_empty(), "{text}");
     }
 }

@@ -32,7 +32,7 @@ fn named(annotation: &str) -> Scenario {
 )]
 #[case::label_as_annotation(
     annotated("trainmesh.dev/fabric: tcp"),
-    Some("annotation trainmesh.dev/fabric has no effect here: it is a label")
+    Some("annotation trainmesh.dev/fabric has no effect here: it is a label, set it in metadata.labels")
 )]
 #[case::unknown_annotation(
     annotated("trainmesh.dev/color: red"),
@@ -72,13 +72,17 @@ fn fp045_keys_without_effect(#[case] scenario: Scenario, #[case] expected: Optio
     Some("fabric is refused: FabricGuarded: a guard failed")
 )]
 #[case::not_refused(labeled("app: a"), None)]
-#[case::invalid_pod(
-    labeled("app: a").invalid("/spec/containers/0/image", "the apiserver rejects the pod: .spec.containers[0].image is 5"),
-    Some("the apiserver rejects the pod: .spec.containers[0].image is 5")
-)]
-#[case::an_invalid_pod_is_reported_once(
+#[case::fp049_reports_an_invalid_pod(
     labeled("app: a").invalid("/spec/a", "the apiserver rejects the pod: .spec.a is 5").refused(RuleId::MeshHold, Reason::NotAPod, "the object does not decode"),
-    Some("the apiserver rejects the pod: .spec.a is 5")
+    None
+)]
+#[case::another_invalid_object(
+    labeled("app: a").refused(RuleId::MeshHold, Reason::NotAPod, "the object does not decode"),
+    Some("mesh.hold is refused: NotAPod: the object does not decode")
+)]
+#[case::fp050_reports_sidecars(
+    labeled("app: a").refused(RuleId::TerminationManaged, Reason::SidecarNotTerminated, "vault-agent keeps running"),
+    None
 )]
 fn fp046_refused_rules(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP046", scenario, expected);

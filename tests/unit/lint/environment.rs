@@ -169,6 +169,8 @@ fn fp009_ambiguous_adapter_prefix(#[case] scenario: Scenario, #[case] expected: 
 
 #[rstest]
 #[case::pinned(env(&[("NCCL_IB_GID_INDEX", "3")]), Some("container train: NCCL_IB_GID_INDEX=3 overrides NCCL's detection"))]
+#[case::of_the_profile(env(&[("NCCL_IB_GID_INDEX", "3")]).profile("transport: roce\nenv: [{name: NCCL_IB_GID_INDEX, value: '3'}]"), None)]
+#[case::other_than_the_profile(env(&[("NCCL_IB_GID_INDEX", "1")]).profile("transport: roce\nenv: [{name: NCCL_IB_GID_INDEX, value: '3'}]"), Some("container train: NCCL_IB_GID_INDEX=1 overrides NCCL's detection"))]
 #[case::found_by_nccl(env(&[("NCCL_IB_GID_INDEX", "-1")]), None)]
 fn fp010_gid_index(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP010", scenario, expected);

@@ -62,6 +62,7 @@ fn trainer() -> Scenario {
 #[case::file("FP012", env(&[("NCCL_TOPO_FILE", "/opt/a.xml")]), "I")]
 #[case::shm_of_one_gpu("FP013", train("resources: {limits: {nvidia.com/gpu: 1}}"), "I")]
 #[case::shm_of_two_gpus("FP013", train("resources: {limits: {nvidia.com/gpu: 2}}"), "W")]
+#[case::shm_of_neuron("FP013", train("resources: {limits: {aws.amazon.com/neuron: 16}}"), "")]
 #[case::device_files_beside_an_adapter("FP019", mount(IB, "privileged: false"), "I")]
 #[case::device_files_of_the_node("FP019", mount("resources: {}", "privileged: false"), "W")]
 #[case::device_files_when_privileged("FP019", mount("resources: {}", "privileged: true"), "")]

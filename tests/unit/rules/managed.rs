@@ -104,7 +104,7 @@ fn nothing_is_managed_when_termination_is_disabled() {
 #[case::unknown_entry(pod(with_sidecars("log=nope"), &["train", "log"]), &["log is not terminated: the catalog has no entry \"nope\""])]
 fn sidecars_that_keep_running_cause_a_warning(#[case] pod: Value, #[case] warnings: &[&str]) {
     let scenario = Scenario { config: Configuration::embedded(), ..without_mesh() };
-    check(&scenario, &pod, RuleId::TerminationManaged, "applied SidecarNotTerminated", managed(), warnings);
+    check(&scenario, &pod, RuleId::TerminationManaged, "refused SidecarNotTerminated", json!({}), warnings);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_sidecar_that_the_kubelet_restarts_causes_a_warning() {
     pod["spec"]["restartPolicy"] = json!("Always");
     let pod = with(pod, "/spec/containers/0", "restartPolicy", json!("Never"));
     let warning = "daprd is not terminated: the kubelet would restart it";
-    check(&without_mesh(), &pod, RuleId::TerminationManaged, "applied SidecarNotTerminated", managed(), &[warning]);
+    check(&without_mesh(), &pod, RuleId::TerminationManaged, "refused SidecarNotTerminated", json!({}), &[warning]);
 }
 
 /// The warning is independent of who labels the pod.
@@ -125,7 +125,7 @@ fn a_pod_that_is_already_managed_gets_the_warning() {
         &scenario,
         &pod,
         RuleId::TerminationManaged,
-        "skipped SidecarNotTerminated",
+        "refused SidecarNotTerminated",
         json!({}),
         &["daprd keeps running"],
     );

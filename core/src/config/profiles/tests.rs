@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use rstest::rstest;
 
 use super::*;
+use crate::config::contains_values;
 use crate::config::profile::{AbsolutePath, FailClosed, MeshBypass, MetadataKey, ResourcePattern, SharedMemory};
 use crate::config::{API_VERSION, Configuration, render};
 use crate::fabric::nccl;
@@ -220,4 +221,22 @@ fn constants_of_string_types_are_valid() {
     );
     assert!(MetadataKey::parse(profile.networks.multus.annotation_key.as_str()).is_some());
     assert!(AbsolutePath::parse(SharedMemory::default().mount.as_str()).is_some());
+}
+
+/// Profiles have fields that are also values of the chart.
+#[test]
+fn no_profile_is_taken_for_values() {
+    for (name, text) in SOURCES {
+        assert!(!contains_values(text), "{name}");
+        let problems = Configuration::parse(text).unwrap_err();
+        assert!(problems[0].message.starts_with("a fabric profile, not a configuration"), "{name}: {problems:?}");
+    }
+}
+
+/// Otherwise pods that select another machine would get the profile.
+#[test]
+fn profiles_are_only_for_the_machine_that_they_select() {
+    for entry in builtin_profiles().0.values() {
+        assert_eq!(entry.profile.unlisted_machine(), None, "{}", entry.profile.name);
+    }
 }

@@ -27,10 +27,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: REFUSED_RULES,
         severity: Severity::Warning,
-        title: "a rule of trainmesh that is refused, or a pod that the apiserver rejects",
+        title: "a rule of trainmesh that is refused",
         why: "A setting of the pod or a guard prevents a change that the namespace or the pod requests. The pod starts \
-          without the change: for example over TCP instead of RDMA, or before its proxy is ready. An invalid pod is an error: it is never \
-          created.",
+          without the change: for example over TCP instead of RDMA, or before its proxy is ready.",
         fix: "follow the message, or opt out of the rule with a label of the pod; docs/rules.md lists the reasons",
         example: Example {
             given: "no profile is named `eks-efaa`",

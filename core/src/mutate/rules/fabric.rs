@@ -10,8 +10,10 @@ mod conflict;
 mod dra;
 mod gke;
 mod guards;
+mod machines;
 mod mesh;
 mod multus;
+mod no_accelerator;
 mod planner;
 mod pod;
 mod resources;
@@ -24,14 +26,14 @@ mod suggestion;
 mod target;
 mod volumes;
 
-use super::{RuleContext, RuleDecision, annotation_pointer};
+use super::{RuleContext, RuleDecision, annotation_pointer, label_pointer};
 use crate::config::ProfileEntry;
 use crate::config::profile::{Amount, OnConflict, ResourceName};
-use crate::dra::{DeviceKind, PodClaims};
+use crate::dra::DeviceKind;
 use crate::fabric::is_rdma_resource;
 use crate::keys;
 use crate::mutate::rules::managed::MANAGED;
-use crate::mutate::{Plan, Reason};
+use crate::mutate::{Plan, Reason, Verdict};
 use planner::{Conflict, Planner};
 use selection::{Selection, select};
 use target::{MAX_TARGETS, Targets, Uncertainty, requests, targets};
@@ -43,6 +45,14 @@ const TCP: &str = "tcp";
 const MAX_CONFLICTS: usize = 8;
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
+    let mut decision = decide_profile(context, plan);
+    if decision.verdict == Verdict::Refused && decision.field.is_none() && context.pod.label(keys::FABRIC).is_some() {
+        decision.field = Some(label_pointer(keys::FABRIC));
+    }
+    decision
+}
+
+fn decide_profile(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
         return RuleDecision::skipped(Reason::IstioAuxNamespace);
     }
@@ -57,8 +67,8 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     let targets = match targets(context, selection.profile, &claims) {
         Targets::Matched(targets) => targets,
         Targets::Unknown(cause) => return skip_unknown(selection.name, &cause),
-        Targets::None => return skip_none(context, selection.name, &claims),
-        Targets::TooFew => return RuleDecision::skipped(Reason::TooFewAccelerators).with_detail(selection.name),
+        Targets::None => return no_accelerator::skip(context, &selection, &claims),
+        Targets::TooFew => return decide_too_few(context, &selection),
         Targets::TooMany => return too_many_targets(selection.name),
     };
     if !selection.is_allowed(context) {
@@ -186,10 +196,12 @@ fn fall_back(
         .with_warning(warning)
 }
 
-/// Skips a pod without accelerators, and names other devices that it claims.
-fn skip_none<'a>(context: &RuleContext<'a>, name: &str, claims: &PodClaims<'a>) -> RuleDecision {
-    let others = claimed::other_devices(context, claims).map(|others| format!(": {others}"));
-    RuleDecision::skipped(Reason::NoAccelerator).with_detail(format!("{name}{}", others.unwrap_or_default()))
+/// Refuses a pod with too few accelerators if the profile is not for its machine, else skips it.
+fn decide_too_few(context: &RuleContext<'_>, selection: &Selection<'_>) -> RuleDecision {
+    match machines::conflict_of_small_pod(context, selection.profile) {
+        Some(conflict) => refuse(selection.name, &conflict, &[]),
+        None => RuleDecision::skipped(Reason::TooFewAccelerators).with_detail(selection.name),
+    }
 }
 
 /// Skips a pod whose claims do not show whether it has enough accelerators.
@@ -210,7 +222,9 @@ fn refuse(name: &str, cause: &Conflict, conflicts: &[Conflict]) -> RuleDecision 
     let reason = if cause.is_guard { Reason::FabricGuarded } else { Reason::FabricContradicted };
     let warning = |conflict: &Conflict| format!("fabric {name} not applied: {conflict}");
     if conflicts.len() < 2 {
-        return RuleDecision::refused(reason, format!("{name}: {cause}"), warning(cause));
+        let mut decision = RuleDecision::refused(reason, format!("{name}: {cause}"), warning(cause));
+        decision.field.clone_from(&cause.field);
+        return decision;
     }
     let decision = RuleDecision::refused(reason, format!("{name}: {} conflicts", conflicts.len()), warning(cause));
     let listed = conflicts.iter().take(MAX_CONFLICTS);

@@ -4,7 +4,7 @@
 use super::{RuleContext, RuleDecision, label_pointer};
 use crate::keys;
 use crate::lifecycle::{BlockedReason, BlockedSidecar, PodSidecars, pod_sidecars};
-use crate::mutate::{Plan, Reason};
+use crate::mutate::{Plan, Reason, Verdict};
 
 /// Value of the label [`keys::MANAGED`].
 pub(in crate::mutate) const MANAGED: &str = "true";
@@ -24,21 +24,23 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         PodSidecars::MainNeverCompletes => return RuleDecision::skipped(Reason::PayloadNeverEnds),
         PodSidecars::Terminable { blocked } => blocked,
     };
-    let (applied, present) = if blocked.is_empty() {
-        (Reason::HelpersManaged, Reason::ManagedAlready)
-    } else {
-        (Reason::SidecarNotTerminated, Reason::SidecarNotTerminated)
-    };
-    let decision = if context.pod.label(keys::MANAGED) == Some(MANAGED) {
-        RuleDecision::skipped(present).with_field(label_pointer(keys::MANAGED))
-    } else if plan.label(keys::MANAGED).is_some() {
-        // The rule `fabric` plans the same label.
-        RuleDecision::applied(applied, label_pointer(keys::MANAGED))
-    } else {
-        RuleDecision::applied(applied, plan.set_label(keys::MANAGED, MANAGED).as_str())
-    };
+    // The controller watches the pod also if it cannot terminate every sidecar: it terminates the others and records an
+    // event about this one.
+    let is_labeled = context.pod.label(keys::MANAGED) == Some(MANAGED);
+    if !is_labeled && plan.label(keys::MANAGED).is_none() {
+        plan.set_label(keys::MANAGED, MANAGED);
+    }
+    if blocked.is_empty() {
+        let field = label_pointer(keys::MANAGED);
+        return if is_labeled {
+            RuleDecision::skipped(Reason::ManagedAlready).with_field(field)
+        } else {
+            RuleDecision::applied(Reason::HelpersManaged, field)
+        };
+    }
     let warnings = blocked.iter().map(|sidecar| format!("{PREFIX}: {}", described(sidecar)));
     let notes = blocked.iter().map(described).collect();
+    let decision = RuleDecision::new(Verdict::Refused, Reason::SidecarNotTerminated);
     warnings.fold(decision, RuleDecision::with_warning).with_notes(notes)
 }
 

@@ -79,6 +79,19 @@ fn guards_the_default_pod_security_of_the_cluster(#[case] level: &str, #[case] p
     }
 }
 
+#[rstest]
+#[case::locked_memory(LOCK, "forbids capability IPC_LOCK: copy the profile with memlock: nodeUnlimited")]
+#[case::more(
+    "securityContext: {capabilities: {add: [IPC_LOCK, SYS_NICE]}}",
+    "forbids capability IPC_LOCK: set a less restrictive level"
+)]
+fn the_fix_keeps_the_level_if_possible(#[case] profile: &str, #[case] expected: &str) {
+    let scenario =
+        Scenario::new(&format!("transport: ib\n{profile}")).label("pod-security.kubernetes.io/enforce", "baseline");
+    let warnings = scenario.run(&pod()).warnings;
+    assert!(warnings.iter().any(|warning| warning.contains(expected)), "{warnings:?}");
+}
+
 #[test]
 fn pod_security_guards_only_added_fields() {
     let scenario =
@@ -258,8 +271,5 @@ fn sidecars_and_fabric_share_the_managed_label() {
     let labels =
         outcome.patch.operations().iter().filter(|operation| operation.path().to_string().ends_with("managed"));
     assert_eq!(labels.count(), 1);
-    assert_eq!(
-        patched(&outcome, &pod)["metadata"]["annotations"]["trainmesh.dev/applied"],
-        "fabric=f,termination.managed"
-    );
+    assert_eq!(patched(&outcome, &pod)["metadata"]["annotations"]["trainmesh.dev/applied"], "fabric=f");
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use trainmesh_core::cluster_facts::ClusterView;
 use trainmesh_core::config::{Configuration, DefaultProfile, ProfileEntry};
 use trainmesh_core::gang::pins::Pin;
+use trainmesh_core::mutate::RuleId;
 use trainmesh_testing::marks::changes_more_than_marks;
 
 use super::{Scenario, decision, fabric, patched, pod, with};
@@ -65,6 +66,21 @@ fn selects_a_profile(#[case] scenario: Scenario, #[case] pod: Value, #[case] exp
     assert_eq!(decision(&outcome), expected, "{:?}", outcome.warnings);
     assert_eq!(outcome.warnings.is_empty(), !expected.starts_with("refused"), "{:?}", outcome.warnings);
     assert_eq!(changes_more_than_marks(&outcome.patch), expected.starts_with("applied"));
+}
+
+/// The decision names what the pod requests, and what the profile is for.
+#[rstest]
+#[case::partition("nvidia.com/mig-1g.5gb", json!(1), "f: train requests nvidia.com/mig-1g.5gb, the profile is for nvidia.com/gpu")]
+#[case::another_vendor("amd.com/gpu", json!(8), "f: train requests amd.com/gpu, the profile is for nvidia.com/gpu")]
+#[case::none("nvidia.com/gpu", json!(0), "f: train has no limit of 1 or more for nvidia.com/gpu")]
+#[case::misspelled("nvidia.com/gpus", json!(8), "f: train requests nvidia.com/gpus: did you mean nvidia.com/gpu?")]
+#[case::for_virtual_machines("nvidia.com/pgpu", json!(1), "f: train requests nvidia.com/pgpu, the profile is for nvidia.com/gpu")]
+#[case::no_device("cpu", json!(1), "f")]
+fn a_pod_without_accelerators_of_the_profile(#[case] resource: &str, #[case] count: Value, #[case] expected: &str) {
+    let outcome = ib().run(&limits(json!({resource: count})));
+    let fabric = outcome.rules.iter().find(|rule| rule.rule == RuleId::Fabric).unwrap();
+    assert_eq!(fabric.detail(), Some(expected));
+    assert_eq!(outcome.warnings.len(), usize::from(expected.contains("did you mean")), "{:?}", outcome.warnings);
 }
 
 fn limited_to(namespaces: &str) -> Scenario {

@@ -34,6 +34,10 @@ const EXAMPLES: [&str; 7] = [
 #[case::coreweave_sharp("coreweave-ib-sharp", coreweave(8, "b300-8x"), ADDED, "added NCCL_COLLNET_ENABLE=1", &[])]
 #[case::coreweave_gb200("coreweave-ib-nvl72", coreweave(4, "gb200-4x"), ADDED, "found rdma/ib: 1", &[])]
 #[case::coreweave_gb200_with_8_gpus("coreweave-ib", coreweave(8, "gb200-4x"), REFUSED, "the profile is not for gb200-4x: select coreweave-ib-nvl72", &[])]
+#[case::coreweave_gb200_in_the_8_gpu_profile("coreweave-ib", coreweave(4, "gb200-4x"), REFUSED, "the profile is not for gb200-4x: select coreweave-ib-nvl72", &[])]
+#[case::coreweave_a_gpu_of_gb200("coreweave-ib", coreweave(1, "gb200-4x"), "skipped TooFewAccelerators", "", &[])]
+#[case::coreweave_b200_in_the_nvl72_profile("coreweave-ib-nvl72", coreweave(8, "b200-8x"), REFUSED, "not for b200-8x: select coreweave-ib", &[])]
+#[case::gke_a4x_in_the_a4_profile("gke-rdma-gib-a4", gke(4, 4, Some("nvidia-gb200")), REFUSED, "not for nvidia-gb200: select gke-rdma-gib-a4x", &[])]
 #[case::coreweave_gb300_roce("coreweave-roce-gb300", claim(coreweave_roce(), "compute-domain-channel", "nccl-test-cd-channel"), ADDED, "found rdma/ib: 1", &[])]
 #[case::gke_a3u("gke-rdma-gib-a3u", gke(8, 8, None), ADDED, "found mount /usr/local/gib", &[])]
 #[case::gke_a3u_on_b200("gke-rdma-gib-a3u", gke(8, 8, Some("nvidia-b200")), REFUSED, "not for nvidia-b200: select gke-rdma-gib-a4", &[])]
@@ -154,4 +158,14 @@ fn huge_pages_are_disabled_only_where_none_are_requested(#[case] pod: Value, #[c
     let env = after.pointer("/spec/containers/0/env").and_then(Value::as_array).into_iter().flatten();
     let found = env.filter(|entry| entry["name"] == "FI_EFA_USE_HUGE_PAGE").map(|entry| entry["value"].as_str());
     assert_eq!(found.collect::<Vec<_>>(), expected.map(Some).into_iter().collect::<Vec<_>>());
+}
+
+/// The list of adapters in such a profile is wrong on any other machine.
+#[test]
+fn examples_are_only_for_the_machine_that_they_select() {
+    for text in EXAMPLES {
+        for (name, entry) in Configuration::parse(text).unwrap().fabric.profiles.all() {
+            assert_eq!(entry.profile.unlisted_machine(), None, "{name}");
+        }
+    }
 }

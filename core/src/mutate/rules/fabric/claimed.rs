@@ -75,7 +75,7 @@ pub(super) fn shared_accelerators(planner: &Planner<'_>, index: usize) -> Option
         Some((other.container.name(), shared.source))
     })?;
     let problem = format!("{} and {other} share the accelerators of {claim}", target.container.name());
-    Some((problem, "let one container refer to it"))
+    Some((problem, "let one container refer to it".into()))
 }
 
 /// Returns the adapters of the profile's own kind that `target` claims, or requests by an extended resource for a class.

@@ -3,11 +3,10 @@
 use serde_json::Value;
 
 use super::claimed::{class_devices, suits};
-use super::dra;
 use super::planner::Planner;
 use super::target::requests;
-use crate::config::Profile;
-use crate::config::profile::{MachinePattern, Transport};
+use super::{dra, machines};
+use crate::config::profile::Transport;
 use crate::dra::DeviceKind;
 use crate::fabric::is_rdma_resource;
 use crate::fabric::nccl::parse_c_integer;
@@ -26,7 +25,7 @@ const TRANSPORTS: [(&str, &[Transport]); 7] = [
 
 pub(super) fn check(planner: &mut Planner<'_>) {
     dra::check_claims(planner);
-    check_machines(planner);
+    planner.conflicts.extend(machines::conflict(planner.context, planner.profile));
     check_devices(planner);
     let profile = planner.profile;
     let mut found = Vec::new();
@@ -49,34 +48,6 @@ pub(super) fn check(planner: &mut Planner<'_>) {
     for (problem, fix) in found {
         planner.add_conflict(problem, fix);
     }
-}
-
-/// Reports a machine that the pod selects and the profile does not support, and suggests a profile that supports it.
-fn check_machines(planner: &mut Planner<'_>) {
-    let profile = planner.profile;
-    let unsupported = planner.machines().into_iter().find(|machine| !profile.matches.allows_machine(machine));
-    let Some(machine) = &unsupported else { return };
-    let profiles = planner.context.snapshot.config.fabric.profiles.all();
-    let suitable = profiles.into_values().map(|entry| &entry.profile).filter(|other| {
-        let matches = &other.matches;
-        !matches.machines.is_empty()
-            && matches.allows_machine(machine)
-            && matches.gpu_resources == profile.matches.gpu_resources
-    });
-    // The names of profiles for the same platform and kind of network start alike.
-    let shared_prefix = |other: &Profile| {
-        let bytes = other.name.as_str().bytes().zip(profile.name.as_str().bytes());
-        bytes.take_while(|(one, other)| one == other).count()
-    };
-    let suitable = suitable.max_by_key(|other| shared_prefix(other));
-    // Other differences may be those between two machines.
-    let mut known = profile.matches.machines.iter().map(MachinePattern::as_str);
-    let fix = match (known.find(|known| known.eq_ignore_ascii_case(machine)), suitable) {
-        (Some(known), _) => format!("did you mean {known}?"),
-        (None, Some(other)) => format!("select {}", other.name),
-        (None, None) => "select another fabric".to_owned(),
-    };
-    planner.add_conflict(format!("the profile is not for {machine}"), fix);
 }
 
 /// Reports requested devices of another fabric.

@@ -115,7 +115,7 @@ fn foreign_claim(planner: &Planner<'_>) -> Option<Problem> {
     if planner.claims.is_truncated() {
         // Claims that are not read may provide adapters.
         let cause = ClaimUncertainty::TooManyClaims;
-        return Some((cause.to_string(), cause.fix()));
+        return Some((cause.to_string(), cause.fix().into()));
     }
     planner.claims.claims().iter().find_map(|claim| foreign_devices(planner, claim, has_networks))
 }
@@ -150,7 +150,7 @@ fn foreign_devices(planner: &Planner<'_>, claim: &PodClaim<'_>, has_networks: bo
         Err(cause) => {
             let is_read = planner.context.snapshot.config.fabric.resource_claims;
             let fix = if is_read { cause.fix() } else { ENABLE };
-            return Some((format!("{subject} claims devices by {}, which {cause}", claim.source), fix));
+            return Some((format!("{subject} claims devices by {}, which {cause}", claim.source), fix.into()));
         }
     };
     let fix = match (claim.source, kind) {
@@ -160,7 +160,7 @@ fn foreign_devices(planner: &Planner<'_>, claim: &PodClaim<'_>, has_networks: bo
         (ClaimSource::Template(_), _) => "name it in dra.claims of the profile",
         (ClaimSource::Claim(_) | ClaimSource::Pod(_), _) => "use a template and name it in dra.claims of the profile",
     };
-    Some((format!("{subject} already claims {count} {class} by {}", claim.source), fix))
+    Some((format!("{subject} already claims {count} {class} by {}", claim.source), fix.into()))
 }
 
 /// Notes the adapters that the targets claim instead of the profile's. Returns true if there are any.

@@ -12,6 +12,9 @@ use crate::config::PodSecurityDefault;
 use crate::config::profile::{Guard, MemoryLock};
 use crate::keys;
 
+/// Name, among the planned settings, of the capability that nodes without a limit on locked memory make unnecessary.
+const IPC_LOCK_SETTING: &str = "capability IPC_LOCK";
+
 /// Runs every guard. A guard that fails adds a conflict or, if the profile chooses `warn`, one of the returned
 /// warnings.
 pub(super) fn check(planner: &mut Planner<'_>) -> Vec<String> {
@@ -49,9 +52,15 @@ fn check_pod_security(planner: &Planner<'_>) -> GuardResult {
             PodSecurityDefault::Restricted => (PodSecurityLevel::Restricted, "the cluster's Pod Security default"),
         },
     };
-    let (_, setting) = planner.forbidden.iter().find(|(least, _)| *least <= level)?;
+    let mut settings = planner.forbidden.iter().filter(|(least, _)| *least <= level).map(|(_, setting)| setting);
+    let setting = settings.next()?;
+    let fix = if setting == IPC_LOCK_SETTING && settings.all(|other| other == setting) {
+        "copy the profile with memlock: nodeUnlimited"
+    } else {
+        "set a less restrictive level on the namespace"
+    };
     let level = if level == PodSecurityLevel::Baseline { "baseline" } else { "restricted" };
-    Some((format!("{source} {level} forbids {setting}"), "set a less restrictive level on the namespace"))
+    Some((format!("{source} {level} forbids {setting}"), fix))
 }
 
 /// Checks that containers that need `IPC_LOCK` run as root. Other users do not get the capability, because Kubernetes

@@ -5,16 +5,15 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::machines::selected_machines;
 use super::target::TargetContainer;
 use crate::cluster_facts::ClusterView;
 use crate::config::Profile;
 use crate::dra::PodClaims;
 use crate::json;
-use crate::keys;
 use crate::mutate::Plan;
 use crate::mutate::rules::RuleContext;
 use crate::pod::Pod;
-use crate::pod::machines::without_prefix;
 
 /// Compares a profile with a pod and collects the result.
 pub(super) struct Planner<'a> {
@@ -43,6 +42,8 @@ pub(super) struct Planner<'a> {
 pub(super) struct Conflict {
     problem: String,
     fix: String,
+    /// JSON pointer of the pod's field that conflicts, if there is one.
+    pub(super) field: Option<String>,
     /// True if a guard reports the conflict, false if the pod's own settings conflict with the profile.
     pub(super) is_guard: bool,
 }
@@ -60,6 +61,18 @@ pub(super) struct ResourceDemand {
 pub(super) enum PodSecurityLevel {
     Baseline,
     Restricted,
+}
+
+impl Conflict {
+    /// Creates a conflict of the pod's own settings with the profile.
+    pub(super) fn new(problem: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { problem: problem.into(), fix: fix.into(), field: None, is_guard: false }
+    }
+
+    /// Sets the field that conflicts.
+    pub(super) fn at(self, field: Option<String>) -> Self {
+        Self { field, ..self }
+    }
 }
 
 impl<'a> Planner<'a> {
@@ -94,12 +107,12 @@ impl<'a> Planner<'a> {
 
     /// Records that the pod's own settings conflict with the profile.
     pub(super) fn add_conflict(&mut self, problem: impl Into<String>, fix: impl Into<String>) {
-        self.conflicts.push(Conflict { problem: problem.into(), fix: fix.into(), is_guard: false });
+        self.conflicts.push(Conflict::new(problem, fix));
     }
 
     /// Records that the cluster would reject the pod or never start it.
     pub(super) fn add_guard_conflict(&mut self, problem: impl Into<String>, fix: impl Into<String>) {
-        self.conflicts.push(Conflict { problem: problem.into(), fix: fix.into(), is_guard: true });
+        self.conflicts.push(Conflict { problem: problem.into(), fix: fix.into(), field: None, is_guard: true });
     }
 
     /// Notes a part that is added.
@@ -142,11 +155,6 @@ impl<'a> Planner<'a> {
         selected_machines(self.pod, self.profile)
     }
 
-    /// Returns true if the profile is for all machines that the pod is restricted to.
-    pub(super) fn allows_machines(&self) -> bool {
-        self.machines().into_iter().all(|machine| self.profile.matches.allows_machine(&machine))
-    }
-
     /// Returns a field of the pod's `spec`. `null` counts as absent.
     pub(super) fn spec_field(&self, field: &str) -> Option<&'a Value> {
         spec_field(self.pod, field)
@@ -156,16 +164,6 @@ impl<'a> Planner<'a> {
     pub(super) fn spec_items(&self, field: &str) -> impl Iterator<Item = &'a Value> {
         self.spec_field(field).and_then(Value::as_array).into_iter().flatten()
     }
-}
-
-/// Returns the machines that `pod` is restricted to, by itself or by `profile`. Empty if it may run on any.
-pub(super) fn selected_machines<'a>(pod: Pod<'a>, profile: &'a Profile) -> Vec<Cow<'a, str>> {
-    let own = pod.selected_machines();
-    if !own.is_empty() {
-        return own;
-    }
-    let from_profile = profile.pod.node_selector.iter().find(|(key, _)| keys::MACHINES.contains(&key.as_str()));
-    from_profile.map(|(_, value)| Cow::Borrowed(without_prefix(value.as_str()))).into_iter().collect()
 }
 
 /// Returns a field of the `spec` of `pod`. `null` counts as absent.

@@ -1,10 +1,15 @@
 //! Devices and huge pages. Requests equal limits; devices are whole numbers. The plan keeps amounts that a container
 //! already requests.
 
+use std::borrow::Cow;
+
 use super::claimed::{provided_adapters, shared_accelerators};
+use super::machines::allows_machines;
 use super::planner::{Planner, ResourceDemand};
 use super::target::{TargetContainer, Uncertainty, requests};
 use crate::config::profile::{Amount, Quantity, Ratio, Ratios, Resource, ResourceMode};
+use crate::fabric::machine_devices;
+use crate::hint::nearest;
 use crate::quantity::whole_units;
 
 /// Plans the resources. Returns the number of devices that the patched pod has of the first resource.
@@ -56,7 +61,7 @@ fn device_counts(
         ResourceMode::PerGpu => {
             let ratio = ratio_for_pod(planner, name, ratios);
             // The machine is a conflict of its own.
-            if ratio.is_err() && !planner.allows_machines() {
+            if ratio.is_err() && !allows_machines(planner.pod, planner.profile) {
                 return None;
             }
             per_gpu(planner, name, |name, gpus| {
@@ -95,14 +100,14 @@ fn per_gpu(
 }
 
 fn unknown_accelerators(name: &str, cause: &Uncertainty) -> Problem {
-    (format!("{name} depends on the number of accelerators, and {}", cause.problem), cause.fix)
+    (format!("{name} depends on the number of accelerators, and {}", cause.problem), cause.fix.into())
 }
 
 /// A problem and its fix.
-pub(super) type Problem = (String, &'static str);
+pub(super) type Problem = (String, Cow<'static, str>);
 
 fn not_whole(ratio: Ratio, name: &str, gpus: u64) -> Problem {
-    (format!("{ratio} {name} for each of {gpus} accelerators is not a whole number"), "request another number")
+    (format!("{ratio} {name} for each of {gpus} accelerators is not a whole number"), "request another number".into())
 }
 
 /// Returns the ratio, if it is the same for all machines that the pod may run on.
@@ -114,18 +119,24 @@ fn ratio_for_pod(planner: &Planner<'_>, name: &str, ratios: &Ratios) -> Result<R
     let machines = planner.machines();
     let Some(first) = machines.first() else {
         let problem = format!("{name} depends on the instance type");
-        return Err((problem, "add a nodeSelector for node.kubernetes.io/instance-type"));
+        return Err((problem, "add a nodeSelector for node.kubernetes.io/instance-type".into()));
     };
     let ratio_of = |machine: &str| {
         let family = machine.split_once('.').filter(|(_, size)| is_size(size)).map_or(machine, |(family, _)| family);
         ratios.get(machine).or_else(|| ratios.get(family)).copied()
     };
-    let Some(ratio) = ratio_of(first) else { return Err(unknown_machine(name, first)) };
+    let unknown_machine = |machine: &str| {
+        let known: Vec<&str> = ratios.keys().map(String::as_str).collect();
+        // A known machine is not misspelled: it has no adapters.
+        let near = nearest(machine, &known).filter(|_| machine_devices(machine).is_none());
+        unknown_machine(name, machine, near)
+    };
+    let Some(ratio) = ratio_of(first) else { return Err(unknown_machine(first)) };
     match machines.iter().find(|machine| ratio_of(machine) != Some(ratio)) {
         None => Ok(ratio),
-        Some(other) if ratio_of(other).is_none() => Err(unknown_machine(name, other)),
+        Some(other) if ratio_of(other).is_none() => Err(unknown_machine(other)),
         Some(other) => {
-            Err((format!("{name} differs between {first} and {other}"), "add a nodeSelector for one of them"))
+            Err((format!("{name} differs between {first} and {other}"), "add a nodeSelector for one of them".into()))
         }
     }
 }
@@ -138,8 +149,13 @@ fn is_size(size: &str) -> bool {
     ["nano", "micro", "small", "medium", "large", "xlarge", "metal"].contains(&unit) || size.starts_with("metal-")
 }
 
-fn unknown_machine(name: &str, machine: &str) -> Problem {
-    (format!("unknown number of {name} on {machine}"), "correct it, add a ratio, or set trainmesh.dev/fabric=none")
+/// Returns the problem of a machine without a ratio. `near` is a known machine with a similar name.
+fn unknown_machine(name: &str, machine: &str, near: Option<&str>) -> Problem {
+    let fix = match near {
+        Some(near) => format!("did you mean {near}? Or add a ratio").into(),
+        None => "correct it, add a ratio, or set trainmesh.dev/fabric=none".into(),
+    };
+    (format!("unknown number of {name} on {machine}"), fix)
 }
 
 /// Plans `counts` devices, one count for each target. Returns the number of devices that the patched pod has.

@@ -114,12 +114,7 @@ fn refuse_unknown(context: &RuleContext<'_>, name: &str) -> RuleDecision {
         let problem = "the name of the fabric is not a valid label value";
         return RuleDecision::refused(Reason::UnknownFabric, problem, format!("fabric: {problem}"));
     }
-    let profiles = &context.snapshot.config.fabric.profiles;
-    let fix = if let Some(suggestion) = profiles.suggestion(name) {
-        format!("did you mean {suggestion}?")
-    } else {
-        "trainmesh fabric list shows all".to_owned()
-    };
+    let fix = context.snapshot.config.fabric.profiles.advice(name);
     RuleDecision::refused(
         Reason::UnknownFabric,
         format!("{name}: {fix}"),

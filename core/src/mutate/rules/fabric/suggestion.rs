@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::super::RuleContext;
 use super::claimed::{class_devices, read_claims, suits};
-use super::planner::selected_machines;
+use super::machines::allows_machines;
 use super::target::{TargetContainer, Targets, requests, targets};
 use crate::config::Profile;
 use crate::config::profile::{Amount, ResourceName};
@@ -64,7 +64,7 @@ fn describe(
 
 fn is_available(context: &RuleContext<'_>, profile: &Profile) -> bool {
     profile.allows(context.snapshot.namespace, context.snapshot.namespace_labels)
-        && selected_machines(context.pod, profile).into_iter().all(|machine| profile.matches.allows_machine(&machine))
+        && allows_machines(context.pod, profile)
 }
 
 /// Returns true if `profile` adds `adapter` as a device.

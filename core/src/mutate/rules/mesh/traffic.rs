@@ -7,6 +7,7 @@ use super::direct;
 use super::tls_mode::{self, ClientTls};
 use crate::config::Traffic;
 use crate::finding::Severity;
+use crate::hint::{nearest, one_of};
 use crate::keys;
 use crate::lint;
 use crate::mutate::{Plan, Reason, lint_input};
@@ -45,9 +46,14 @@ pub(in crate::mutate::rules) fn decide(context: &RuleContext<'_>, plan: &mut Pla
     let selected = labeled_mode(context).or(plan.traffic().map(Ok));
     match selected.unwrap_or(Ok(context.snapshot.config.mesh.traffic)) {
         Err(unknown) => {
-            let problem = format!("{unknown:?}: expected leave, direct, disableCapture or disableInjection");
+            let known = Traffic::names();
+            let fix = nearest(unknown, known)
+                .map_or_else(|| format!("expected {}", one_of(known)), |near| format!("did you mean {near}?"));
+            let problem = format!("{unknown:?}: {fix}");
             let warning = format!("mesh.traffic: label {} is {problem}", keys::MESH_TRAFFIC);
-            RuleDecision::refused(Reason::UnknownTrafficMode, problem, warning)
+            let mut decision = RuleDecision::refused(Reason::UnknownTrafficMode, problem, warning);
+            decision.field = context.pod.label(keys::MESH_TRAFFIC).map(|_| label_pointer(keys::MESH_TRAFFIC));
+            decision
         }
         Ok(Traffic::Leave) => leave(context, selected.is_some()),
         Ok(Traffic::Direct) => direct::decide(context, plan),

@@ -53,12 +53,18 @@ pub(super) fn find<'a>(
     {
         return Ok(FoundRuntime { spec: spec(found), assumed: Some(assumed), document: None });
     }
+    let near = stock::nearest_name(name, runtimes.stock).filter(|_| key.namespace.is_none());
+    let near = near.map(|near| format!(", or did you mean {near}?")).unwrap_or_default();
     let message = match runtimes.stock {
         StockRuntimes::None => format!("runtime {name} is neither in the input nor in the cluster: add its manifest"),
-        StockRuntimes::Newest => format!("runtime {name} is not in the input: add its manifest, or set --runtime FILE"),
+        StockRuntimes::Newest => {
+            format!("runtime {name} is not in the input: add its manifest, or set --runtime FILE{near}")
+        }
         StockRuntimes::Version(version) => {
             let version = version.name();
-            format!("runtime {name} is neither in the input nor in Kubeflow Trainer {version}: set --runtime FILE")
+            format!(
+                "runtime {name} is neither in the input nor in Kubeflow Trainer {version}: set --runtime FILE{near}"
+            )
         }
     };
     let message =

@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use crate::hint::nearest;
 use crate::workload::runtimes::{AssumedRuntime, CLUSTER_RUNTIME, StockRuntimes, TrainerVersion};
 use TrainerVersion::{V2_0, V2_1, V2_2, V2_3};
 use spec::{mpi, node, plain, torch, torch_image, torchtune, with_cache};
@@ -105,6 +106,13 @@ pub(super) fn find(name: &str, stock: StockRuntimes) -> Option<(&'static Value, 
     found.map(|(_, version, manifest)| {
         (manifest, AssumedRuntime { name: name.to_owned(), trainer: version.name(), is_selected })
     })
+}
+
+/// Returns the name, similar to `name`, of a runtime that `stock` selects.
+pub(super) fn nearest_name(name: &str, stock: StockRuntimes) -> Option<&'static str> {
+    let names: Vec<&str> =
+        MANIFESTS.iter().map(|(known, ..)| *known).filter(|known| find(known, stock).is_some()).collect();
+    nearest(name, &names)
 }
 
 /// Returns the names of the runtimes of a version.
