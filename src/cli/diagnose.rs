@@ -43,8 +43,8 @@ Examples:
 
   # Check the network of each rank in its log, too
   trainmesh diagnose pytorchjob/llama -n team-a --logs
-  kubectl logs -n team-a -l training.kubeflow.org/job-name=llama --prefix --timestamps --tail=-1 > llama.log
-  trainmesh diagnose -f dump.yaml -f llama.log
+  kubectl logs -n team-a llama-worker-0 --timestamps > team-a_llama-worker-0.log
+  trainmesh diagnose -f dump.yaml -f team-a_llama-worker-0.log
 
 Exit codes:
   0  nothing found

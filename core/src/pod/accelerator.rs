@@ -19,7 +19,7 @@ const ACCELERATORS: [&str; 8] = [
     "google.com/tpu",
 ];
 
-/// Resources whose names resemble those of accelerators: GPUs for virtual machines (KubeVirt, Kata Containers).
+/// Resources whose names resemble those of accelerators: GPUs for virtual machines (`KubeVirt`, Kata Containers).
 const NOT_MISSPELLED: [&str; 2] = ["nvidia.com/pgpu", "nvidia.com/vgpu"];
 
 /// Accelerators that a container requests.

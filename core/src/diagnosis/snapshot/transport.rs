@@ -16,7 +16,7 @@ const MAX_APPLIED: usize = 4 * 1024;
 pub(in crate::diagnosis) struct TransportRecord {
     /// Address of the pod.
     pub(in crate::diagnosis) address: Option<Box<str>>,
-    /// What requests RDMA: a resource of a main container or a fabric profile, with its field.
+    /// Request of RDMA: a resource of a main container or a fabric profile, with its field.
     pub(in crate::diagnosis) requested: Option<(&'static str, Box<str>)>,
     /// Variable of a main container that disables RDMA.
     pub(in crate::diagnosis) disabled: Option<&'static str>,

@@ -108,8 +108,12 @@ pub(super) fn find(name: &str, stock: StockRuntimes) -> Option<(&'static Value, 
     })
 }
 
-/// Returns the name, similar to `name`, of a runtime that `stock` selects.
+/// Returns the name, similar to `name`, of a runtime that `stock` selects; `None` if `name` is that of a runtime of another
+/// version.
 pub(super) fn nearest_name(name: &str, stock: StockRuntimes) -> Option<&'static str> {
+    if MANIFESTS.iter().any(|(known, ..)| *known == name) {
+        return None;
+    }
     let names: Vec<&str> =
         MANIFESTS.iter().map(|(known, ..)| *known).filter(|known| find(known, stock).is_some()).collect();
     nearest(name, &names)
