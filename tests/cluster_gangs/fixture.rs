@@ -116,7 +116,7 @@ impl Fixture {
 
     /// Waits until a job has so many placed pods.
     pub fn wait_placed(&self, job: &str, expected: usize) {
-        self.eventually(&format!("{expected} pods of {job} are placed"), || match self.placed(job) {
+        Self::eventually(&format!("{expected} pods of {job} are placed"), || match self.placed(job) {
             placed if placed == expected => Ok(()),
             placed => Err(format!("{placed} are placed")),
         });
@@ -124,7 +124,7 @@ impl Fixture {
 
     /// Waits until a job has so many pods.
     pub fn wait_pods(&self, job: &str, expected: usize) -> Vec<Value> {
-        self.eventually(&format!("{job} has {expected} pods"), || {
+        Self::eventually(&format!("{job} has {expected} pods"), || {
             let pods = self.pods(job);
             if pods.len() == expected { Ok(pods) } else { Err(format!("{} pods", pods.len())) }
         })
@@ -139,7 +139,7 @@ impl Fixture {
             "containers": [{"name": "a", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never", "command": ["true"]}],
         }});
         let _ = self.namespace.create(&pod).success();
-        self.eventually("the last pod is placed", || {
+        Self::eventually("the last pod is placed", || {
             let pod = self.namespace.get("pod", &name).unwrap_or_default();
             if pod["spec"]["nodeName"].is_string() { Ok(()) } else { Err(pod["status"].to_string()) }
         });
@@ -163,13 +163,13 @@ impl Fixture {
 
     /// Waits until the `PodGroup` is as `accept` requires.
     pub fn wait_group(&self, name: &str, what: &str, accept: impl Fn(Option<&Value>) -> bool) {
-        self.eventually(&format!("PodGroup {name} {what}"), || {
+        Self::eventually(&format!("PodGroup {name} {what}"), || {
             let group = self.group(name);
             if accept(group.as_ref()) { Ok(()) } else { Err(format!("{group:?}")) }
         });
     }
 
-    fn eventually<T>(&self, what: &str, probe: impl FnMut() -> Result<T, String>) -> T {
+    fn eventually<T>(what: &str, probe: impl FnMut() -> Result<T, String>) -> T {
         eventually(TIMEOUT, what, probe)
     }
 }

@@ -52,7 +52,7 @@ wait_for("finish")
 /// A rank to create.
 #[derive(Debug)]
 pub struct Rank {
-    rank: u8,
+    index: u8,
     /// Address of rank 0; its own if `None`.
     master: Option<String>,
     ports: Vec<Value>,
@@ -63,13 +63,13 @@ impl Rank {
     /// Returns rank 0, which contains the store.
     pub fn first() -> Self {
         let ports = vec![json!({"name": "pytorchjob-port", "containerPort": STORE})];
-        Self { rank: 0, master: None, ports, service: None }
+        Self { index: 0, master: None, ports, service: None }
     }
 
     /// Returns rank 1, which connects to the address of `first`: without a Service, the connection is like those of
     /// Gloo.
     pub fn second(first: &Pod<'_>) -> Self {
-        Self { rank: 1, master: Some(first.address.clone()), ..Self::first() }
+        Self { index: 1, master: Some(first.address.clone()), ..Self::first() }
     }
 
     /// Declares the port of the dashboard.
@@ -86,7 +86,7 @@ impl Rank {
 
     /// Returns the name of the pod.
     pub fn name(&self) -> String {
-        format!("rank-{}", self.rank)
+        format!("rank-{}", self.index)
     }
 
     /// Returns the manifest, as the operator creates it. `packages` is the directory with torch.
@@ -98,7 +98,7 @@ impl Rank {
         let mut env = vec![
             master,
             set("MASTER_PORT", &STORE.to_string()),
-            set("RANK", &self.rank.to_string()),
+            set("RANK", &self.index.to_string()),
             set("PET_NNODES", "2"),
             set("GLOO_SOCKET_IFNAME", "eth0"),
             set("OMP_NUM_THREADS", "1"),
@@ -114,7 +114,7 @@ impl Rank {
         PodManifest::new(&self.name())
             .label("training.kubeflow.org/operator-name", "pytorchjob-controller")
             .label("training.kubeflow.org/job-name", "llama")
-            .label("training.kubeflow.org/replica-type", if self.rank == 0 { "master" } else { "worker" })
+            .label("training.kubeflow.org/replica-type", if self.index == 0 { "master" } else { "worker" })
             .label("training.kubeflow.org/replica-index", "0")
             .container(container)
             .spec("volumes", json!([{"name": "packages", "hostPath": {"path": packages.join("usr")}}]))
