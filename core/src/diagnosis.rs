@@ -15,6 +15,7 @@ mod kubernetes;
 mod mesh;
 mod mpi;
 mod page;
+mod ras;
 mod recovery;
 mod rendezvous;
 mod replacement;
@@ -27,6 +28,9 @@ use jiff::Timestamp;
 
 pub use code::{DiagnosisCode, Layer};
 pub use page::reference_page;
+pub use ras::{
+    Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasReport, RasResult, RasTarget, ras_targets,
+};
 pub use recovery::{Recovers, Recovery};
 pub use report::{Diagnosis, DiagnosisReport, Evidence, MAX_DIAGNOSES, MAX_EVIDENCE, MAX_MESSAGE, Waste, WorkloadName};
 pub use snapshot::{ClusterSnapshot, MAX_LOGS, MAX_OBJECTS, ObjectKind, SnapshotError};
@@ -53,6 +57,7 @@ pub fn diagnose(snapshot: &ClusterSnapshot, selection: &Selection, now: Timestam
         mpi::check_job(job, &context, &mut diagnoses);
         fabric::check_job(job, &context, &mut diagnoses);
         transport::check_job(job, &context, &mut diagnoses);
+        ras::check_job(job, &snapshot.ras, &mut diagnoses);
     }
     let mut of_cluster = Vec::new();
     kubernetes::check_cluster(&context, &mut of_cluster);

@@ -46,6 +46,9 @@ Examples:
   kubectl logs -n team-a llama-worker-0 --timestamps > team-a_llama-worker-0.log
   trainmesh diagnose -f dump.yaml -f team-a_llama-worker-0.log
 
+  # Compare the ranks of a job that hangs
+  trainmesh diagnose pytorchjob/llama -n team-a --logs --ras
+
 Exit codes:
   0  nothing found
   1  findings
@@ -66,6 +69,9 @@ pub(super) struct Arguments {
     /// Read the logs of the ranks, too: which network NCCL uses, and which rank hangs
     #[arg(long)]
     logs: bool,
+    /// Poll NCCL's RAS of running jobs twice, through a port-forward: which rank does not respond or is behind
+    #[arg(long, conflicts_with = "filename")]
+    ras: bool,
     /// Time of the dump, as in 2026-01-31T12:00:00Z [default: the newest time in it]
     #[arg(long, value_name = "TIME", requires = "filename")]
     now: Option<Timestamp>,

@@ -4,6 +4,7 @@
 //! are not installed are skipped; those that the user may not read are returned by name.
 
 mod logs;
+mod ras;
 
 use futures::TryStreamExt as _;
 use k8s_openapi::api::core::v1::{Event, Node, Pod, Service};
@@ -20,6 +21,7 @@ use trainmesh_core::diagnosis::{ClusterSnapshot, ObjectKind, SnapshotError};
 use trainmesh_core::workload::KINDS;
 
 pub use logs::{ReadLogs, read_logs};
+pub use ras::poll_ras;
 
 /// Page size: 100 pods with large annotations take a few megabytes.
 const PAGE: u32 = 100;

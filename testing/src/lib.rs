@@ -27,6 +27,7 @@ pub mod oracle;
 pub mod pods;
 pub mod prometheus;
 pub mod properties;
+pub mod ras;
 pub mod release;
 pub mod review_invariants;
 pub mod rng;

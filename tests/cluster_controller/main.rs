@@ -23,6 +23,7 @@ mod lifecycles;
 mod methods;
 mod missed;
 mod outage;
+mod ras;
 mod refused;
 mod scope;
 mod sidecars;

@@ -10,6 +10,7 @@ mod nodes;
 mod objects;
 mod pod_groups;
 mod queue;
+mod ras;
 mod rendezvous;
 mod scheduling;
 mod start;

@@ -348,6 +348,22 @@ diagnoses! {
     Transport Warning GpuDirectUnused => "an adapter copies through the memory of the host instead of that of the accelerator, which lowers the bandwidth",
         evidence "no connection over RDMA of a rank ends in `/GDRDMA`",
         fix "load nvidia-peermem or use DMA-BUF (Linux 5.12, open kernel modules); check NCCL_NET_GDR_LEVEL and ACS", link "gpudirectunused";
+    /// In both reports.
+    Transport Error RankUnresponsive => "a process of the job does not respond to NCCL's RAS, so operations with its ranks do not complete",
+        evidence "two reports of RAS list the rank as missing, and as unresponsive or considered dead (not reached for 60 s)",
+        fix "look at the process and its node: a stopped process, a dead node, a broken network", link "rankunresponsive";
+    /// `async_error`.
+    Transport Error CommunicatorFailed => "a rank reports an error of NCCL, so its communicator does not work",
+        evidence "`init_state` or `async_error` of a rank in the report of RAS is neither 0 (success) nor 7 (in progress)",
+        fix "read the log of the rank; the codes are those of ncclResult_t", link "communicatorfailed";
+    /// Two reports.
+    Transport Warning RankBehind => "a rank has launched fewer operations than others, and none advances: the others wait for it",
+        evidence "two reports of RAS with 10 s between them contain the same numbers of operations for all ranks of a communicator, and they differ between ranks; one mismatch alone is normal",
+        fix "look at the rank that is behind: an exception, a slow checkpoint or data loader, a different code path", link "rankbehind";
+    /// Nothing is known.
+    Transport Info RasInconclusive => "the reports of RAS do not explain the state of the job",
+        evidence "RAS sees all ranks with the same number of operations although PyTorch logs a time-out; or on the network of a node, none of 16 connections reached a process that the job's log names",
+        fix "add --logs, so that the processes of the job are known; else use py-spy and PyTorch's flight recorder", link "rasinconclusive";
     /// Nothing is known.
     Transport Info NcclDebugUnset => "the logs do not show which network NCCL uses",
         evidence "no log of a rank with accelerators contains a line of NCCL, and no main container sets `NCCL_DEBUG`",

@@ -215,6 +215,12 @@ recoveries! {
     PeerEnded => Unknown, "a rank lost the connection to a peer", "the rank fails, and the restart policies of both decide";
     /// Not visible.
     RankWaits => Unknown, "a rank has stopped logging", "the log does not show if it waits, computes or hangs";
+    /// It may be stopped.
+    RankLost => Unknown, "a process does not respond to RAS", "it may continue, if it was stopped; else the watchdogs of its peers end them";
+    /// The application decides.
+    CommunicatorEnded => Unknown, "a communicator has failed", "the application and its restart policy decide";
+    /// Not visible.
+    RasUnknown => Unknown, "RAS does not explain the state", "the operation may hang on the device or in the network";
     /// Not visible.
     NetworkUnknown => Unknown, "the logs do not show the network", "nothing is wrong as far as they show";
 }

@@ -28,6 +28,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::ras::{RasRecord, RasResult, RasTarget};
 use super::transport::ContainerLog;
 use crate::config::{Configuration, Termination};
 use crate::lifecycle::SidecarCatalog;
@@ -58,6 +59,7 @@ pub struct ClusterSnapshot {
     pub(super) pod_groups: Vec<PodGroupRecord>,
     pub(super) queue_workloads: Vec<QueueRecord>,
     pub(super) logs: Vec<ContainerLog>,
+    pub(super) ras: Vec<RasRecord>,
     /// Kinds and namespaces of which the snapshot contains all objects; the namespace is empty for all namespaces.
     listed: BTreeSet<(ObjectKind, Box<str>)>,
     newest: Option<Timestamp>,
@@ -119,6 +121,7 @@ impl ClusterSnapshot {
             pod_groups: Vec::new(),
             queue_workloads: Vec::new(),
             logs: Vec::new(),
+            ras: Vec::new(),
             listed: BTreeSet::new(),
             newest: None,
             count: 0,
@@ -195,6 +198,12 @@ impl ClusterSnapshot {
     pub fn add_log(&mut self, log: ContainerLog) -> Result<(), SnapshotError> {
         self.logs.push(log);
         if self.logs.len() > MAX_LOGS { Err(SnapshotError::TooManyLogs) } else { Ok(()) }
+    }
+
+    /// Adds what RAS reported about a job.
+    pub fn add_ras(&mut self, target: &RasTarget, result: RasResult) {
+        let RasTarget { workload, pod, .. } = target;
+        self.ras.push(RasRecord { workload: workload.clone(), pod: pod.clone(), result });
     }
 
     /// Records that the snapshot contains all objects of a kind in `namespace`; `None` for all namespaces.

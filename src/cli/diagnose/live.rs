@@ -1,19 +1,20 @@
 //! Diagnoses a live cluster.
 
 use anstream::ColorChoice;
+use jiff::Timestamp;
 use kube::Client;
 
 use super::Arguments;
 use crate::cli::live::{configuration_or_embedded, describe_error, runtime};
 use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
-use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, read_logs, read_snapshot};
+use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, poll_ras, read_logs, read_snapshot};
 use crate::cluster::{client, clock};
-use trainmesh_core::diagnosis::{ClusterSnapshot, DiagnosisReport, Selection, diagnose, log_targets};
+use trainmesh_core::diagnosis::{ClusterSnapshot, DiagnosisReport, Selection, diagnose, log_targets, ras_targets};
 
 /// Reads the objects of the selected namespace, or of all, and diagnoses them at the apiserver's time.
 pub(super) fn diagnose_cluster(arguments: &Arguments) -> anyhow::Result<DiagnosisReport> {
-    let Arguments { target, namespace, all_namespaces, logs, context, installation, .. } = arguments;
+    let Arguments { target, namespace, all_namespaces, logs, ras, context, installation, .. } = arguments;
     runtime()?.block_on(describe_error(context.as_deref(), async {
         let client = client::connect(None, context.as_deref()).await?;
         let namespace = match namespace {
@@ -37,6 +38,9 @@ pub(super) fn diagnose_cluster(arguments: &Arguments) -> anyhow::Result<Diagnosi
         let selection = Selection { target: target.clone(), namespace };
         if *logs {
             add_logs(&client, &mut snapshot, &selection).await?;
+        }
+        if *ras {
+            add_ras(&client, &mut snapshot, &selection, now).await;
         }
         Ok(diagnose(&snapshot, &selection, now))
     }))
@@ -62,4 +66,20 @@ async fn add_logs(client: &Client, snapshot: &mut ClusterSnapshot, selection: &S
         snapshot.add_log(log)?;
     }
     Ok(())
+}
+
+/// Polls RAS of the selected jobs, and prints which of them have none.
+async fn add_ras(client: &Client, snapshot: &mut ClusterSnapshot, selection: &Selection, now: Timestamp) {
+    let targets = ras_targets(snapshot, selection, now);
+    let stderr = &mut stderr(ColorChoice::Auto);
+    if targets.is_empty() {
+        print_note(stderr, format_args!("no RAS: no selected job with several ranks runs"));
+    }
+    let results = with_status("polling RAS twice", Box::pin(poll_ras(client, &targets))).await;
+    for (target, result) in targets.iter().zip(results) {
+        match result {
+            Ok(result) => snapshot.add_ras(target, result),
+            Err(reason) => print_note(stderr, format_args!("RAS of {}: {}: {reason}", target.workload, target.pod)),
+        }
+    }
 }

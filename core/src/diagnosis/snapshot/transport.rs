@@ -10,12 +10,18 @@ use crate::pod::{Container, Pod};
 
 /// Maximum length of the annotation with the applied rules in bytes.
 const MAX_APPLIED: usize = 4 * 1024;
+/// Default port of NCCL's RAS.
+const RAS_PORT: u16 = 28028;
 
 /// The network that a pod requests for NCCL.
 #[derive(Clone, Debug, Default)]
 pub(in crate::diagnosis) struct TransportRecord {
     /// Address of the pod.
     pub(in crate::diagnosis) address: Option<Box<str>>,
+    /// True if the pod uses the network of its node.
+    pub(in crate::diagnosis) uses_host_network: bool,
+    /// Port on which NCCL's RAS listens.
+    pub(in crate::diagnosis) ras_port: u16,
     /// Request of RDMA: a resource of a main container or a fabric profile, with its field.
     pub(in crate::diagnosis) requested: Option<(&'static str, Box<str>)>,
     /// Variable of a main container that disables RDMA.
@@ -31,6 +37,8 @@ impl TransportRecord {
         let address = pod.status().and_then(|status| status.get("podIP"));
         Self {
             address: address.and_then(as_name),
+            uses_host_network: pod.host_network(),
+            ras_port: main().find_map(ras_port).unwrap_or(RAS_PORT),
             requested: main().find_map(adapter).or_else(|| profile(pod)),
             disabled: main().find_map(disabling_variable),
             sets_debug: is_set("NCCL_DEBUG"),
@@ -60,4 +68,9 @@ fn disabling_variable(container: Container<'_>) -> Option<&'static str> {
     } else {
         container.env("NCCL_NET").filter(|network| network.eq_ignore_ascii_case("Socket")).map(|_| "NCCL_NET")
     }
+}
+
+/// Returns the port in `NCCL_RAS_ADDR`: `HOST:PORT`.
+fn ras_port(container: Container<'_>) -> Option<u16> {
+    container.env("NCCL_RAS_ADDR")?.rsplit_once(':')?.1.parse().ok()
 }
