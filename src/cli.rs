@@ -18,6 +18,7 @@ mod doctor;
 mod fabric;
 mod input;
 mod installation;
+mod inventory;
 mod lint;
 #[cfg(feature = "cluster")]
 mod live;
@@ -99,6 +100,7 @@ enum Command {
     Certs(certs::Arguments),
     Config(config::Arguments),
     Fabric(fabric::Arguments),
+    Inventory(inventory::Arguments),
     CheckpointInterval(checkpoint_interval::Arguments),
     Completion(completion::Arguments),
     Version(version::Arguments),
@@ -155,6 +157,7 @@ fn run(command: Command) -> anyhow::Result<Status> {
         Command::Certs(arguments) => certs::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Fabric(arguments) => fabric::run(&arguments),
+        Command::Inventory(arguments) => inventory::run(&arguments),
         Command::CheckpointInterval(arguments) => checkpoint_interval::run(&arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Version(arguments) => version::run(&arguments),

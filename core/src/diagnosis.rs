@@ -9,6 +9,7 @@
 mod code;
 mod context;
 mod fabric;
+mod inventory;
 mod job;
 mod json;
 mod kubernetes;
@@ -27,6 +28,7 @@ mod transport;
 use jiff::Timestamp;
 
 pub use code::{DiagnosisCode, Layer};
+pub use inventory::{DeviceSource, Inventory, InventoryEntry, MAX_ENTRIES, MeshState, Sign, WorkloadClass, inventory};
 pub use page::reference_page;
 pub use ras::{
     Communicator, MAX_RAS_RESPONSE, MissingRank, RankState, RasError, RasReport, RasResult, RasTarget, ras_targets,

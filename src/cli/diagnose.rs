@@ -1,8 +1,8 @@
 //! `trainmesh diagnose`: finds out why the pods of a job wait, hang or do not complete.
 
-mod dump;
+pub(super) mod dump;
 #[cfg(feature = "cluster")]
-mod live;
+pub(super) mod live;
 mod text;
 
 use std::io::Write as _;

@@ -96,7 +96,7 @@ fn the_width_is_that_of_the_environment_or_terminal(
 }
 
 /// Commands with examples or exit codes in their help.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "",
     "preview",
     "lint",
@@ -109,6 +109,7 @@ const COMMANDS: [&str; 14] = [
     "config",
     "fabric",
     "fabric show",
+    "inventory",
     "checkpoint-interval",
     "completion",
 ];

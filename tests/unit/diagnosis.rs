@@ -4,6 +4,7 @@ mod bounds;
 mod crash;
 mod events;
 mod fabric;
+mod inventory;
 mod mesh;
 mod mpi;
 mod nodes;

@@ -15,7 +15,8 @@ use crate::names::join_names;
 /// Maximum length of a chain of owners: `TrainJob`, `JobSet`, Job, Pod.
 const MAX_OWNERS: usize = 4;
 /// Kinds whose pods serve requests until they are deleted. They are checked only if they request accelerators.
-const SERVICES: [&str; 5] = ["DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"];
+pub(super) const SERVICES: [&str; 5] =
+    ["DaemonSet", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"];
 /// Prefix of the kinds of Ray, whose tasks do not wait for the other pods.
 const RAY: &str = "Ray";
 

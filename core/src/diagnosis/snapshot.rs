@@ -20,6 +20,7 @@ pub(super) mod reference;
 pub(super) mod rendezvous;
 pub(super) mod service;
 pub(super) mod transport;
+pub(super) mod usage;
 pub(super) mod workload;
 
 use std::collections::BTreeSet;

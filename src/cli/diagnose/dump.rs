@@ -20,7 +20,10 @@ const LOG: &str = "log";
 const CHUNK: usize = 64 * 1024;
 
 /// Reads dumps and logs. Invalid documents are reported and returned. With `requires_logs`, one log is needed.
-pub(super) fn read(paths: &[PathBuf], requires_logs: bool) -> anyhow::Result<(ClusterSnapshot, Vec<DocumentError>)> {
+pub(in crate::cli) fn read(
+    paths: &[PathBuf],
+    requires_logs: bool,
+) -> anyhow::Result<(ClusterSnapshot, Vec<DocumentError>)> {
     let mut logs = Vec::new();
     let mut dumps = Vec::new();
     for path in paths {

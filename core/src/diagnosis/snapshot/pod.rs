@@ -11,6 +11,7 @@ use super::mesh::MeshRecord;
 use super::read::{items, name, text, time, truncate};
 use super::reference::{Reference, controller};
 use super::transport::TransportRecord;
+use super::usage::UsageRecord;
 use crate::config::Termination;
 use crate::keys;
 use crate::lifecycle::{Completion, PodFacts, PodOverview, PodPhase, ProxyOverview, SidecarCatalog};
@@ -58,6 +59,7 @@ pub(in crate::diagnosis) struct PodRecord {
     pub(in crate::diagnosis) mesh: MeshRecord,
     /// The network that the pod requests for NCCL.
     pub(in crate::diagnosis) transport: TransportRecord,
+    pub(in crate::diagnosis) usage: UsageRecord,
     /// Names of the application containers that run and are not main containers.
     pub(in crate::diagnosis) running_sidecars: Vec<Box<str>>,
     /// Time at which all main containers completed.
@@ -119,6 +121,7 @@ impl PodRecord {
             pinned: super::pinned::pinned_nodes(raw).into_iter().take(MAX_NAMES).collect(),
             mesh: MeshRecord::read(pod, workload::identify(pod)),
             transport: TransportRecord::read(pod, is_main),
+            usage: UsageRecord::read(raw, pod),
             running_sidecars,
             completion,
             proxy,

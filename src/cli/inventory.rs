@@ -1,0 +1,146 @@
+//! `trainmesh inventory`: lists the workloads that use accelerators.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anstream::ColorChoice;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+
+use super::diagnose::dump;
+use super::installation::InstallationArguments;
+use super::table::{NONE, format_fitted_table};
+use super::terminal::stdout_layout;
+use super::{Status, buffered_stdout, colored_stdout, json_stdout};
+use trainmesh_core::diagnosis::{Inventory, InventoryEntry, Selection, WorkloadClass, inventory};
+use trainmesh_core::render::error_to_json;
+use trainmesh_core::yaml;
+
+/// Columns of a table that fits.
+const HEADER: [&str; 9] = ["CLASS", "WORKLOAD", "PODS", "GPUS", "ROLES", "GANG", "FABRIC", "MESH", "DEVICES"];
+/// Columns below the row in a narrow terminal.
+const BELOW: [&str; 4] = ["ROLES", "GANG", "FABRIC", "DEVICES"];
+
+/// List the workloads that use accelerators
+///
+/// Shows for each whether it is probably training, inference or interactive, its size, roles, gang, fabric, mesh and
+/// devices, from a cluster with your own permissions, or from a dump. docs/inventory.md describes the signs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  # List the workloads of all namespaces
+  trainmesh inventory -A
+
+  # List those of a dump, without a cluster
+  kubectl get pods,pytorchjobs,jobs -A -o yaml > dump.yaml
+  trainmesh inventory -f dump.yaml")]
+pub(super) struct Arguments {
+    /// Namespace [default: that of the context; all for a dump]
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// List all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Dump of objects as YAML or JSON, directory of dumps, or `-` for standard input; can be repeated
+    #[arg(short, long = "filename", value_name = "DUMP")]
+    filename: Vec<PathBuf>,
+    /// Name of the kubeconfig context to use
+    #[arg(long, value_name = "CONTEXT", conflicts_with = "filename")]
+    context: Option<String>,
+    #[command(flatten)]
+    installation: InstallationArguments,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One row for each workload, and the sums of each class
+    Table,
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let Arguments { namespace, filename, output, .. } = arguments;
+    let (found, errors) = if filename.is_empty() {
+        (live(arguments)?, Vec::new())
+    } else {
+        let selection = Selection { target: None, namespace: namespace.clone() };
+        let (snapshot, errors) = dump::read(filename, false)?;
+        let now = snapshot.newest().unwrap_or(Timestamp::UNIX_EPOCH);
+        (inventory(&snapshot, &selection, now), errors)
+    };
+    let errors: Vec<_> = errors.iter().map(error_to_json).collect();
+    let json = || found.to_json(env!("CARGO_PKG_VERSION"), &errors);
+    match output {
+        Format::Table => print(&found)?,
+        Format::Json => {
+            let mut out = json_stdout();
+            writeln!(out, "{:#}", json())?;
+            out.flush()?;
+        }
+        Format::Yaml => {
+            let mut out = buffered_stdout();
+            out.write_all(yaml::to_string(&json()).as_bytes())?;
+            out.flush()?;
+        }
+    }
+    Ok(if errors.is_empty() { Status::Success } else { Status::Failed })
+}
+
+fn print(found: &Inventory) -> anyhow::Result<()> {
+    let mut out = colored_stdout(ColorChoice::Auto);
+    let layout = stdout_layout();
+    if found.entries.is_empty() {
+        writeln!(out, "no workload uses accelerators")?;
+        return Ok(out.flush()?);
+    }
+    let rows: Vec<Vec<String>> = found.entries.iter().map(row).collect();
+    write!(out, "{}", format_fitted_table(&HEADER, &rows, &BELOW, layout))?;
+    writeln!(out)?;
+    for class in WorkloadClass::ALL {
+        let entries = || found.entries.iter().filter(|entry| entry.class == class);
+        let accelerators = entries().fold(0_u64, |sum, entry| sum.saturating_add(entry.accelerators));
+        let pending = entries().fold(0_u64, |sum, entry| sum.saturating_add(entry.pending));
+        if entries().next().is_some() {
+            let waiting = if pending == 0 { String::new() } else { format!(", {pending} of them without a node") };
+            let name = class.name();
+            writeln!(out, "{name}: {} workloads, {accelerators} accelerators{waiting}", entries().count())?;
+        }
+    }
+    if found.omitted > 0 {
+        writeln!(out, "and {} more workloads", found.omitted)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn row(entry: &InventoryEntry) -> Vec<String> {
+    let roles: Vec<String> = entry.roles.iter().map(|(role, pods)| format!("{role}={pods}")).collect();
+    let or_none = |text: &str| if text.is_empty() { NONE.to_owned() } else { text.to_owned() };
+    vec![
+        entry.class.name().to_owned(),
+        entry.workload.to_string(),
+        entry.pods.to_string(),
+        if entry.accelerators == 0 { NONE.to_owned() } else { entry.accelerators.to_string() },
+        or_none(&roles.join(",")),
+        or_none(entry.gang.unwrap_or_default()),
+        or_none(entry.fabric.as_deref().unwrap_or_default()),
+        entry.mesh.name().to_owned(),
+        entry.devices.name().to_owned(),
+    ]
+}
+
+#[cfg(feature = "cluster")]
+fn live(arguments: &Arguments) -> anyhow::Result<Inventory> {
+    let Arguments { namespace, all_namespaces, context, installation, .. } = arguments;
+    super::diagnose::live::list_cluster(namespace.as_deref(), *all_namespaces, context.as_deref(), installation)
+}
+
+#[cfg(not(feature = "cluster"))]
+fn live(_: &Arguments) -> anyhow::Result<Inventory> {
+    anyhow::bail!("this build lists only dumps: use -f, or build trainmesh without --no-default-features")
+}
