@@ -19,6 +19,7 @@ mod lease;
 mod metrics;
 mod namespaces;
 mod permissions;
+mod pod_network;
 mod pod_security;
 mod servers;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use facts::{
     CertificateStatus, ExecPolicy, InstallationFacts, Istiod, PodSecurityProbe, ProbeResult, Readable, Version,
 };
 pub use permissions::{Permission, Server, narrow_to_namespaces, required_permissions, unused_permissions};
+pub use pod_network::{PodNetwork, configured_ranges, selects_direct_traffic};
 pub use servers::Servers;
 pub use webhook_configuration::own_webhooks;
 
@@ -58,6 +60,7 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         exec_policy,
         istiods,
         namespaces,
+        pod_network,
         pod_security,
     } = facts;
     let namespace = installation.namespace();
@@ -89,6 +92,14 @@ pub fn examine(facts: &InstallationFacts) -> Vec<(Check, Finding)> {
         (
             Check::Namespaces,
             namespaces.evaluate(|all| namespaces::check(all, webhook_configurations.known(), profiles, installation)),
+        ),
+        (
+            Check::PodNetwork,
+            pod_network.evaluate(|network| {
+                let mesh = configured.as_ref().map(|configured| configured.mesh.clone()).unwrap_or_default();
+                let labels = namespaces.known().into_iter().flatten().map(|(_, labels)| labels);
+                pod_network::check(network, &mesh, selects_direct_traffic(&mesh, labels))
+            }),
         ),
         (Check::PodSecurity, pod_security.evaluate(pod_security::check)),
     ];

@@ -9,6 +9,7 @@ mod installed;
 mod metrics;
 mod objects;
 mod permissions;
+mod pod_network;
 mod pod_security;
 
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ use super::request::{RequestError, find, send};
 use super::secret::Secrets;
 use super::{clock, config_map};
 use trainmesh_core::config::{ConfigUpdate, Configuration};
-use trainmesh_core::doctor::{self, InstallationFacts, Readable, Version};
+use trainmesh_core::doctor::{self, InstallationFacts, PodNetwork, Readable, Version};
 use trainmesh_core::objects::{LEASE, SERVICE, service_host};
 use trainmesh_core::scope::{Installation, Mode};
 
@@ -59,6 +60,12 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
     let required = doctor::required_permissions(&effective, &servers, namespace);
     let opted_in = opted_in_namespaces(namespaces.known(), installation);
     let denied = readable(permissions::denied(client, &servers, namespace, required, &opted_in)).await?;
+    let labels = namespaces.known().into_iter().flatten().map(|(_, labels)| labels);
+    let pod_network = if doctor::selects_direct_traffic(&effective.mesh, labels) {
+        readable(pod_network::read(client)).await?
+    } else {
+        Readable::Known(PodNetwork::default())
+    };
     let pod_security = pod_security::probe(client, &effective.fabric, &namespaces, installation).await;
     let unused_permissions = doctor::unused_permissions(&effective, &servers);
     let unused_permissions = readable(permissions::granted(client, &servers, namespace, unused_permissions)).await?;
@@ -81,6 +88,7 @@ pub async fn collect_facts(client: &Client, installation: &Installation) -> Resu
         exec_policy,
         istiods,
         namespaces,
+        pod_network,
         pod_security,
     })
 }

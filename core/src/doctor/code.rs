@@ -30,6 +30,8 @@ codes! {
         Istio => "Istio",
         /// The namespaces that have opted in.
         Namespaces => "namespaces",
+        /// The IP ranges of pods, for the traffic mode `direct`.
+        PodNetwork => "pod network",
         /// The default Pod Security level of the cluster.
         PodSecurity => "Pod Security",
     }
@@ -181,6 +183,15 @@ findings! {
     Warning UnknownOptIn => "label trainmesh.dev/inject has an unknown value, so the namespace has not opted in", fix "use enabled or audit";
     /// Misspelled keys and values.
     Warning LabelsWithoutEffect => "labels under trainmesh.dev/ have no effect", fix "correct or remove them";
+
+    /// Neither the configuration nor a label of a namespace selects it.
+    Ok DirectUnused => "no namespace selects the traffic mode direct";
+    /// The rule refuses the mode for every pod.
+    Warning PodCidrsUnset => "mesh.podCIDRs is empty, so the traffic mode direct is refused", fix "set config.mesh.podCIDRs in the chart's values to the IP ranges of the pods: docs/mesh.md describes how to find them";
+    /// Up to 500 pods are compared.
+    Warning PodCidrsIncomplete => "pods have addresses outside of mesh.podCIDRs, so connections to them pass through Envoy", fix "add their ranges to config.mesh.podCIDRs in the chart's values";
+    /// Up to 500 pods are compared.
+    Ok PodCidrsComplete => "mesh.podCIDRs contains the addresses of all pods that were compared";
 
     /// All have a label of their own, or fabrics are disabled.
     Ok PodSecurityUnused => "no opted-in namespace depends on the cluster's default level";

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
-use super::{CheckFinding, Code, Permission, Servers};
+use super::{CheckFinding, Code, Permission, PodNetwork, Servers};
 use crate::certs::{TrustError, Validity};
 use crate::config::{ConfigUpdate, PodSecurityDefault};
 use crate::scope::Installation;
@@ -45,6 +45,8 @@ pub struct InstallationFacts {
     pub istiods: Readable<Vec<Istiod>>,
     /// All namespaces with their labels.
     pub namespaces: Readable<BTreeMap<String, BTreeMap<String, String>>>,
+    /// IP ranges and addresses of pods; empty unless the traffic mode `direct` is selected.
+    pub pod_network: Readable<PodNetwork>,
     /// Results of the Pod Security probe.
     pub pod_security: Readable<PodSecurityProbe>,
 }

@@ -30,6 +30,7 @@ pub(super) struct PodTemplate {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PodSpec {
     pub(super) service_account_name: Option<String>,
+    pub(super) host_network: bool,
     pub(super) containers: Vec<Container>,
     pub(super) volumes: Vec<Volume>,
 }
@@ -75,6 +76,8 @@ pub(super) struct SecretSource {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct PodStatus {
+    #[serde(rename = "podIP")]
+    pub(super) pod_ip: Option<String>,
     pub(super) conditions: Vec<Condition>,
 }
 
@@ -98,4 +101,9 @@ pub(super) fn deployments(client: &Client, namespace: Option<&str>) -> Api<Deplo
 /// Returns the API of the pods in a namespace.
 pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<WholePod>(&()))
+}
+
+/// Returns the API of the pods in all namespaces.
+pub(super) fn all_pods(client: &Client) -> Api<Pod> {
+    Api::all_with(client.clone(), &ApiResource::erase::<WholePod>(&()))
 }
