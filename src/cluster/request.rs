@@ -42,7 +42,7 @@ impl RequestError {
 
     /// Returns true if the apiserver does not have the object or kind.
     pub(super) fn is_not_found(&self) -> bool {
-        self.has_status(Status::is_not_found)
+        self.has_status(is_not_found)
     }
 
     /// Returns the description of the request if the apiserver forbids it.
@@ -57,6 +57,12 @@ impl RequestError {
     fn has_status(&self, status: impl Fn(&Status) -> bool) -> bool {
         matches!(self, Self::Failed { source, .. } if matches!(&**source, kube::Error::Api(found) if status(found)))
     }
+}
+
+/// Returns true if the apiserver does not have the object or kind. It responds in plain text if it does not serve the API
+/// group; `Status::is_not_found` of kube 5.0 does not recognize that.
+fn is_not_found(status: &Status) -> bool {
+    status.code == 404
 }
 
 /// Sends a request and waits for the response.
@@ -75,7 +81,7 @@ pub(super) async fn find<T>(
 ) -> Result<Option<T>, RequestError> {
     match send(step, request).await {
         Ok(found) => Ok(Some(found)),
-        Err(error) if error.has_status(Status::is_not_found) => Ok(None),
+        Err(error) if error.has_status(is_not_found) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -85,7 +91,7 @@ pub(super) async fn write<T>(
     step: &str,
     request: impl Future<Output = kube::Result<T>>,
 ) -> Result<WriteOutcome, RequestError> {
-    let outdated = |status: &Status| status.is_conflict() || status.is_not_found();
+    let outdated = |status: &Status| status.is_conflict() || is_not_found(status);
     match send(step, request).await {
         Ok(_) => Ok(WriteOutcome::Written),
         Err(error) if error.has_status(outdated) => Ok(WriteOutcome::Conflict),

@@ -13,14 +13,15 @@ const SESSION: &str = r#"while IFS= read -r line; do
 done
 "#;
 
-/// Returns a shell script that serves `report` on RAS's port of the loopback interface. Shell expansions in the report are
+/// Returns a shell script that serves `report` on RAS's port. Shell expansions in the report are
 /// evaluated for each connection.
 pub fn serve(report: &Value) -> String {
+    // On the network of a node, the server of a deleted pod may still listen for a moment.
     // A count is a number for JSON, and a text for Rust because it may be an expansion.
     let report = format!("{report:#}").replace("\"@", "").replace("@\"", "");
     format!(
         "cat > /tmp/ras.sh <<'END'\nreport() {{\ncat <<REPORT\n{report}\nREPORT\n}}\n{SESSION}END\n\
-         exec tcpsvd -E 127.0.0.1 28028 sh /tmp/ras.sh\n"
+         until nc -ll -p 28028 -e sh /tmp/ras.sh; do sleep 1; done\n"
     )
 }
 

@@ -1,6 +1,6 @@
 //! `trainmesh diagnose --logs --ras`, through a real port-forward to processes that serve NCCL's RAS protocol.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use trainmesh_testing::cli::{assert_exit, trainmesh};
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::ras::{communicator, rank, serve};
@@ -24,8 +24,12 @@ fn create_job(namespace: &Namespace, name: &str, uses_host_network: bool, script
     });
 }
 
+/// Runs the command until the kubelet forwards the port: for a second, it does not find a pod that has just started.
 fn diagnose(namespace: &Namespace, name: &str) -> trainmesh_testing::cli::Run {
-    trainmesh(&["diagnose", &format!("job/{name}"), "-n", &namespace.name, "--logs", "--ras"], "")
+    eventually(TIMEOUT, "the kubelet forwards the port", || {
+        let run = trainmesh(&["diagnose", &format!("job/{name}"), "-n", &namespace.name, "--logs", "--ras"], "");
+        if run.stderr.contains("could not forward port") { Err(run.stderr) } else { Ok(run) }
+    })
 }
 
 /// A line of NCCL's log: index 0 uses InfiniBand, index 1 TCP. Its process is the container's first one.
@@ -59,7 +63,9 @@ fn a_job_that_advances_has_no_finding() {
     let report = communicator(&[rank(0, "$POD_IP", 1, "$(date +%s)"), rank(1, "10.9.9.9", 7, "8")]);
     let log = LOG.replace("Socket", "IB");
     create_job(&namespace, "advances", false, &format!("{log}{}", serve(&report)));
-    assert_exit(&diagnose(&namespace, "advances"), 0, &["nothing found", "2 logs"], "");
+    let run = diagnose(&namespace, "advances");
+    assert_exit(&run, 0, &["nothing found", "2 logs"], "");
+    assert!(!run.stderr.contains("RAS"), "both reports must be read: {run:#?}");
 }
 
 #[test]
@@ -76,7 +82,7 @@ fn on_the_network_of_a_node_the_process_must_match() {
     let namespace = Cluster::get().namespace(&[]);
     let log = LOG.replace("Socket", "IB");
     // Both pods have the address of the node, and one of them listens.
-    let listen = |report: &str| format!("{log}[ $JOB_COMPLETION_INDEX = 0 ] || exec sleep 1h\n{}", serve(report));
+    let listen = |report: &Value| format!("{log}[ $JOB_COMPLETION_INDEX = 0 ] || exec sleep 1h\n{}", serve(report));
     let own = communicator(&[rank(0, "$POD_IP", 1, "9"), rank(1, "$POD_IP", 1, "8")]);
     create_job(&namespace, "own", true, &listen(&own));
     assert_exit(&diagnose(&namespace, "own"), 1, &["RankBehind"], "");

@@ -9,7 +9,7 @@ use crate::config::{Mesh, Traffic};
 use crate::keys;
 use crate::yaml;
 
-/// What a cluster shows about the addresses of its pods.
+/// Facts about the addresses of pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodNetwork {
     /// Ranges in the configuration of the network, each with its source.
