@@ -1,5 +1,5 @@
 //! Gang scheduling with Kubernetes' own scheduler: the pods of a job are placed all together or not at all, and none waits
-//! for ever.
+//! indefinitely.
 //!
 //! ```text
 //! tests/cluster/cluster exec -- cargo test --locked --features cluster-tests --test cluster_gangs -- --test-threads=1

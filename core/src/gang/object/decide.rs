@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Time without a change of the members after which missing ones are no longer expected. Operators create the pods of
-/// a job within seconds; a quota or an unavailable webhook can delay them for ever.
+/// a job within seconds; a quota or an unavailable webhook can delay them indefinitely.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 
 /// Members of a gang, counted.

@@ -1,6 +1,6 @@
 //! Rule `gang`: gives the pods of a job the keys by which a scheduler places them together.
 //!
-//! A key without its object, or one that contradicts another controller's, leaves a pod pending for ever, often without
+//! A key without its object, or one that contradicts another controller's, leaves a pod pending indefinitely, often without
 //! an event. The rule therefore writes nothing if the pod already has a key, a scheduling gate or another scheduler, if
 //! the size of the gang is not known, or if the object that a key names neither exists nor will be created.
 
