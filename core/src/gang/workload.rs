@@ -221,8 +221,13 @@ impl GangWorkload {
         let roles: Vec<&GangRole> = self.shape.roles.iter().filter(|role| role.stage == position.stage).collect();
         let size = roles.iter().map(|role| role.size).fold(0, u64::saturating_add);
         // The minimum of the object counts all pods. Those of other stages cannot wait for this one.
-        let others: u64 =
-            self.shape.roles.iter().filter(|role| role.stage != position.stage).map(|role| role.size).sum();
+        let others = self
+            .shape
+            .roles
+            .iter()
+            .filter(|role| role.stage != position.stage)
+            .map(|role| role.size)
+            .fold(0, u64::saturating_add);
         let min = self.shape.min_members.map_or(size, |min| min.saturating_sub(others));
         Gang {
             name: self.name(position),
