@@ -1,7 +1,7 @@
 //! `trainmesh diagnose --logs --ras`, through a real port-forward to processes that serve NCCL's RAS protocol.
 
 use serde_json::{Value, json};
-use trainmesh_testing::cli::{assert_exit, trainmesh};
+use trainmesh_testing::cli::{Run, assert_exit, trainmesh};
 use trainmesh_testing::cluster::{Cluster, Namespace, TIMEOUT, eventually};
 use trainmesh_testing::ras::{communicator, rank, serve};
 
@@ -24,12 +24,26 @@ fn create_job(namespace: &Namespace, name: &str, uses_host_network: bool, script
     });
 }
 
-/// Runs the command until the kubelet forwards the port: for a second, it does not find a pod that has just started.
-fn diagnose(namespace: &Namespace, name: &str) -> trainmesh_testing::cli::Run {
-    eventually(TIMEOUT, "the kubelet forwards the port", || {
+/// Runs the command until its notes on standard error contain none of `transient`.
+fn diagnose_after(namespace: &Namespace, name: &str, transient: &[&str]) -> Run {
+    eventually(TIMEOUT, "the port of RAS is reached", || {
         let run = trainmesh(&["diagnose", &format!("job/{name}"), "-n", &namespace.name, "--logs", "--ras"], "");
-        if run.stderr.contains("could not forward port") { Err(run.stderr) } else { Ok(run) }
+        if transient.iter().any(|text| run.stderr.contains(text)) { Err(run.stderr) } else { Ok(run) }
     })
+}
+
+/// For a second, the kubelet does not find a pod that has just started.
+const NOT_FORWARDED: &str = "could not forward port";
+
+/// Diagnoses a job of which no process serves RAS.
+fn diagnose_silent(namespace: &Namespace, name: &str) -> Run {
+    diagnose_after(namespace, name, &[NOT_FORWARDED])
+}
+
+/// Diagnoses a job whose processes serve RAS: they listen some time after they log, on the network of a node only
+/// once the kernel releases the port of the process before.
+fn diagnose(namespace: &Namespace, name: &str) -> Run {
+    diagnose_after(namespace, name, &[NOT_FORWARDED, "nothing listens on port"])
 }
 
 /// A line of NCCL's log: index 0 uses InfiniBand, index 1 TCP. Its process is the container's first one.
@@ -72,7 +86,7 @@ fn a_job_that_advances_has_no_finding() {
 fn a_job_without_ras_is_named() {
     let namespace = Cluster::get().namespace(&[]);
     create_job(&namespace, "silent", false, &format!("{}sleep 1h", LOG.replace("Socket", "IB")));
-    let run = diagnose(&namespace, "silent");
+    let run = diagnose_silent(&namespace, "silent");
     assert_exit(&run, 0, &["nothing found"], "RAS of Job");
     assert_exit(&run, 0, &[], "nothing listens on port 28028");
 }
