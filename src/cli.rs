@@ -64,6 +64,8 @@ use unavailable::{self as certs, self as controller, self as doctor, self as liv
 const EXIT_FINDINGS: u8 = 1;
 /// Exit code of an error.
 const EXIT_ERROR: u8 = 2;
+/// Exit code if the reader of the output closes the pipe: that of a process that SIGPIPE ends, as in a shell.
+const EXIT_BROKEN_PIPE: u8 = 141;
 /// Maximum width of the help: longer lines are harder to read.
 const MAX_HELP_WIDTH: usize = 120;
 /// Size of the output buffer: larger than most pods, so that one is written with one system call.
@@ -131,8 +133,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Status::Success) => ExitCode::SUCCESS,
         Ok(Status::Findings) => ExitCode::from(EXIT_FINDINGS),
         Ok(Status::Failed) => ExitCode::from(EXIT_ERROR),
-        // The reader has closed the pipe.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        // The reader has closed the pipe. The result is unknown, and a pipeline with `pipefail` must not take it for success.
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(EXIT_BROKEN_PIPE),
         Err(error) => {
             print_error(&mut stderr(ColorChoice::Auto), format_args!("{}", chain(error.as_ref())));
             ExitCode::from(EXIT_ERROR)

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 
 use super::{Status, print_error, print_note, print_warning};
-use trainmesh_core::config::{self, Configuration, Problem};
+use trainmesh_core::config::{self, Configuration, Problem, Traffic};
 use trainmesh_core::printable::Printable;
 
 /// Validate, describe and show configurations
@@ -95,6 +95,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
     match checked {
         Ok((state, rest, configuration)) => {
             writeln!(stdout, "{}: {state}, hash {}{rest}", Printable(names.join(", ")), configuration.hash())?;
+            report_missing_pod_ranges(&configuration);
             report_replaced_profiles(&configuration);
             report_host_access(&configuration);
             report_unlisted_machines(&configuration);
@@ -106,6 +107,20 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             );
             Ok(Status::Failed)
         }
+    }
+}
+
+/// Prints a warning if the default mode of traffic is refused for every pod.
+fn report_missing_pod_ranges(configuration: &Configuration) {
+    let mesh = &configuration.mesh;
+    if mesh.enabled && mesh.traffic == Traffic::Direct && mesh.pod_cidrs.is_empty() {
+        print_warning(
+            &mut super::stderr(ColorChoice::Auto),
+            format_args!(
+                "mesh.traffic is direct without mesh.podCIDRs, so that the mode is refused for every pod: list the IP ranges \
+                 of the pods; `trainmesh doctor` suggests them"
+            ),
+        );
     }
 }
 

@@ -1,17 +1,17 @@
 //! `trainmesh fabric list|show|render|sources`.
 
 mod list;
+mod name;
 mod render;
 mod show;
 mod sources;
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Subcommand;
 
-use super::terminal::stdout_layout;
+pub(super) use self::name::ProfileNameParser;
 use super::{Status, config};
 use trainmesh_core::config::{Configuration, Profiles, profile_sources};
 
@@ -22,8 +22,9 @@ use trainmesh_core::config::{Configuration, Profiles, profile_sources};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  # List all profiles
+  # List all profiles, or only their names
   trainmesh fabric list
+  trainmesh fabric list -o name
 
   # Start a custom profile from a built-in one, which cites its sources
   trainmesh fabric show roce-sriov --as config > my-config.yaml
@@ -52,11 +53,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the built-in profiles, and with --config your own
-    List {
-        #[command(flatten)]
-        source: Source,
-    },
+    List(list::Arguments),
     Show(show::Arguments),
     /// Show the patch of a profile for a generated pod, and why
     Render(render::Arguments),
@@ -81,11 +78,7 @@ impl Source {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     match &arguments.command {
-        Command::List { source } => {
-            let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
-            write!(io::stdout(), "{}", list::text(&configuration.fabric.profiles, stdout_layout()))?;
-            Ok(Status::Success)
-        }
+        Command::List(arguments) => list::run(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Render(arguments) => render::run(arguments),
         Command::Sources(arguments) => sources::run(arguments),

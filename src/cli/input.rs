@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::runtime::{self, RuntimeSource};
 use anstream::ColorChoice;
 use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
-use super::fabric::unknown_profile;
+use super::fabric::{ProfileNameParser, unknown_profile};
 use super::{print_warning, stderr};
 use crate::manifest::{Inputs, Pattern};
 use trainmesh_core::config::Configuration;
@@ -56,11 +57,11 @@ pub(super) struct InputArguments {
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = parse_labels)]
     namespace_labels: Option<Vec<BTreeMap<String, String>>>,
     /// Label every namespace trainmesh.dev/fabric=PROFILE; a pod's own label takes precedence
-    #[arg(long, value_name = "PROFILE")]
+    #[arg(long, value_name = "PROFILE", value_parser = ProfileNameParser, hide_possible_values = true)]
     pub(super) fabric: Option<String>,
     /// Label every namespace trainmesh.dev/gang=MODE: none, auto, native, volcano, coscheduling, kai, yunikorn, koordinator or
     /// kueue; a pod's own label takes precedence
-    #[arg(long, value_name = "MODE", value_parser = parse_gang_mode)]
+    #[arg(long, value_name = "MODE", value_parser = gang_mode_parser(), hide_possible_values = true)]
     gang: Option<GangMode>,
 }
 
@@ -132,8 +133,9 @@ impl InputArguments {
     }
 }
 
-fn parse_gang_mode(name: &str) -> Result<GangMode, String> {
-    GangMode::parse(name).ok_or_else(|| "unknown mode".to_owned())
+fn gang_mode_parser() -> impl TypedValueParser<Value = GangMode> {
+    let parse = |name: String| GangMode::parse(&name).ok_or("unknown mode");
+    PossibleValuesParser::new(GangMode::names()).try_map(parse)
 }
 
 /// Returns the error of a workload kind with the position of its field, in the document or in the runtime of a `TrainJob`.

@@ -21,6 +21,7 @@ use trainmesh_core::finding::{Finding, Severity};
 use trainmesh_core::manifest::{DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, GENERIC_NOTE, PodReport, Preview, locate};
 use trainmesh_core::printable::Printable;
+use trainmesh_core::render::style;
 use trainmesh_core::workload::SOLE_ROLE;
 
 /// Check manifests for NCCL and RDMA problems.
@@ -139,9 +140,10 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
     match arguments.output {
         Format::Text => {
             let premise = Printable(premise(preview.context(), false)).to_string();
-            let out = &mut colored_stdout(ColorChoice::Auto);
+            let (out, layout, dim) = (&mut colored_stdout(ColorChoice::Auto), stdout_layout(), style::DIM);
+            writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(&premise, 0, 4))?;
             let print = if arguments.summary { summary::print } else { text::print };
-            print(out, &lint_report, &premise, stdout_layout())?;
+            print(out, &lint_report, layout)?;
         }
         Format::Json => json::print(&mut json_stdout(), &lint_report, preview.config_hash())?,
         Format::Sarif => {

@@ -81,6 +81,7 @@ const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: x\nspec:\
 #[case::version(&["version"], "", 0, &["trainmesh ", "config.trainmesh.dev/v1alpha1"], "")]
 #[case::version_json(&["version", "-o", "json"], "", 0, &["\"version\":"], "")]
 #[case::completion(&["completion", "bash"], "", 0, &["_trainmesh"], "")]
+#[case::completion_of_profiles(&["completion", "bash"], "", 0, &["ib-shared", "eks-efa"], "")]
 #[case::show(&["config", "show"], "", 0, &["kind: TrainmeshConfiguration", "nativeSidecar: leave"], "")]
 #[case::schema(&["config", "schema"], "", 0, &["\"$schema\""], "")]
 #[case::help(&["--help"], "", 0, &["Examples:", "preview"], "")]

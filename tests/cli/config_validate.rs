@@ -25,6 +25,11 @@ const LIMITED: &str = "config: {fabric: {profiles: [{name: mine, transport: ib, 
 #[case::listed_machine(&["config: {fabric: {profiles: [{name: mine, transport: ib, match: {machines: [m8]}, pod: {nodeSelector: {node.kubernetes.io/instance-type: m8}}}]}}\n"], 0, "is valid", "")]
 #[case::bare_profile(&["name: mine\ntransport: ib\nsecurityContext: {memlock: nodeUnlimited}\n"], 2, "", "0.yaml: a fabric profile, not a configuration")]
 #[case::misspelled_section(&["confg: {}\nwebhook: {}"], 2, "", "confg: unknown value of the Helm chart: did you mean config?")]
+#[case::misspelled_section_alone(&["confg: {mesh: {hold: false}}"], 2, "", "0.yaml:1: confg: unknown value of the Helm chart: did you mean config?")]
+#[case::sections_alone(&["mesh: {hold: false}"], 2, "", "0.yaml:1: apiVersion: missing")]
+#[case::direct_without_pod_ranges(&["config: {mesh: {traffic: direct}}"], 0, "is valid", "mesh.traffic is direct without mesh.podCIDRs")]
+#[case::direct(&["config: {mesh: {traffic: direct, podCIDRs: [10.244.0.0/16]}}"], 0, "is valid", "")]
+#[case::each_item(&["config: {mesh: {podCIDRs: [10.0.0.0/33, 10.1.0.0/16, abc]}}"], 2, "", "item 3: ")]
 #[case::limited(&[LIMITED], 0, "is valid", "")]
 fn reports_what_was_checked(#[case] texts: &[&str], #[case] code: i32, #[case] stdout: &str, #[case] stderr: &str) {
     let folder = tempfile::tempdir().unwrap();

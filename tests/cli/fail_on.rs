@@ -165,3 +165,21 @@ const CHANGED: (&str, &str) = ("changed", "stdin:1: Job default/a: mesh.hold Hol
 fn each_failure_names_its_causes(#[case] manifest: &str, #[case] arguments: &[&str], #[case] expected: Causes<'_>) {
     check(manifest, arguments, expected);
 }
+
+/// A pipeline with `pipefail` must not take an unread result for success.
+#[test]
+fn a_closed_pipe_is_no_success() {
+    let job = trainmesh_testing::repository().join("examples/pytorchjob.yaml");
+    for command in ["preview", "lint"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = std::process::Command::new(trainmesh_testing::program())
+            .args([command, "-f"])
+            .arg(&job)
+            .stdout(writer)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(141), "{command}");
+    }
+}

@@ -69,5 +69,5 @@ fn text_output_names_the_objects() {
 fn an_unknown_mode_is_an_error() {
     let run = trainmesh(&["preview", "-f", "-", "--gang", "vulcano"], "");
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("unknown mode"), "{}", run.stderr);
+    assert!(run.stderr.contains("tip: a similar value exists"), "{}", run.stderr);
 }

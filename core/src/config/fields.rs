@@ -184,10 +184,13 @@ impl<T: Scalar> Field for T {
     }
 
     fn read_items(fields: &mut Fields<'_>, name: &str, list: Node<'_>) -> Option<Vec<Self>> {
-        let item = |(index, item): (usize, Node<'_>)| {
-            T::read(item.value).map_err(|problem| format!("item {}: {problem}", index + 1))
-        };
-        fields.record_error(name, list.line, list.items().enumerate().map(item).collect())
+        let (mut read, mut count) = (Vec::new(), 0);
+        for item in list.items() {
+            count += 1;
+            let value = T::read(item.value).map_err(|problem| format!("item {count}: {problem}"));
+            read.extend(fields.record_error(name, item.line, value));
+        }
+        (read.len() == count).then_some(read)
     }
 }
 

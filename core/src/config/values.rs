@@ -75,12 +75,13 @@ pub fn parse_values(texts: &[String]) -> Result<Values, Vec<(usize, Problem)>> {
     Ok(Values { configuration, has_section })
 }
 
-/// Returns true if `root` consists of values of the chart, or of a chart that contains it.
+/// Returns true if `root` consists of values of the chart, also if all of them are misspelled, or of a chart that contains it.
 pub(super) fn is_values(root: Node<'_>) -> bool {
     let has_type = ["apiVersion", "kind"].iter().any(|field| root.get(field).is_some());
-    !has_type
-        && !is_profile(root)
-        && (root.get(CHART).is_some() || HELM_VALUES.iter().any(|value| root.get(value).is_some()))
+    let is_named = || root.get(CHART).is_some() || HELM_VALUES.iter().any(|value| root.get(value).is_some());
+    let is_misspelled =
+        || root.entries().next().is_some() && root.entries().all(|(key, _)| nearest(key, &HELM_VALUES).is_some());
+    !has_type && !is_profile(root) && (is_named() || is_misspelled())
 }
 
 /// Parses the section `config` of values. The chart's schema validates the others, except for their names.

@@ -42,6 +42,12 @@ impl GangMode {
         choice::parse(name).ok()
     }
 
+    /// Returns the names of all modes.
+    #[must_use]
+    pub fn names() -> &'static [&'static str] {
+        choice::names::<Self>()
+    }
+
     /// Returns the name of the mode in labels and in the configuration.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -40,14 +40,13 @@ pub(super) fn tcp_despite_rdma(context: &CheckContext<'_>, findings: &mut Findin
     }
 }
 
-/// FP004: a switch whose value is not a number, which NCCL reads as 0.
-pub(super) fn non_numeric_switch(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
+/// FP004: a number or switch whose value is not a number, of which NCCL reads the digits at the start, or 0.
+pub(super) fn not_a_number(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         for setting in container.settings.iter() {
-            let is_switch = setting.name.ends_with("_ENABLE") || setting.name.ends_with("_DISABLE");
+            let name = setting.name;
             let Some(value) = setting.value.filter(|value| !value.is_empty()) else { continue };
-            if is_switch && setting.name.starts_with("NCCL_") && !is_c_integer(value) {
-                let name = setting.name;
+            if is_number(name) && !is_c_integer(value) {
                 let read = parse_c_integer(value).map_or_else(|| "the default".to_owned(), |number| number.to_string());
                 let message =
                     format!("{}: {name}={value} is not a number: NCCL reads {read}", container.display_name());
@@ -57,13 +56,23 @@ pub(super) fn non_numeric_switch(context: &CheckContext<'_>, findings: &mut Find
     }
 }
 
+/// Returns true if NCCL reads `name` as a number: one of its variables, or a switch of a plugin or a later release.
+fn is_number(name: &str) -> bool {
+    match variable(name) {
+        Some(variable) => variable.kind.range().is_some(),
+        None => name.starts_with("NCCL_") && (name.ends_with("_ENABLE") || name.ends_with("_DISABLE")),
+    }
+}
+
 /// FP005: a number that NCCL or the adapter rejects.
 pub(super) fn out_of_range(context: &CheckContext<'_>, findings: &mut FindingSink<'_>) {
     for container in &context.containers {
         let settings = &container.settings;
         for name in BOUNDED_NUMBERS {
             let Some(range) = variable(name).and_then(|variable| variable.kind.range()) else { continue };
-            if let Some(value) = settings.number(name).filter(|value| !range.contains(value)) {
+            // FP004 reports a text that is not a number.
+            let is_number = settings.value(name).is_some_and(is_c_integer);
+            if let Some(value) = settings.number(name).filter(|value| is_number && !range.contains(value)) {
                 let (min, max) = (range.start(), range.end());
                 let message = format!("{}: {name} is {value}, expected {min} to {max}", container.display_name());
                 findings.push(settings.field(name), message);

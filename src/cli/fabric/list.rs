@@ -1,25 +1,94 @@
-//! The table of `trainmesh fabric list`.
+//! `trainmesh fabric list`: prints the profiles as a table, names or JSON.
 
+use std::io::Write as _;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::Source;
 use crate::cli::table::{NONE, format_fitted_table};
+use crate::cli::terminal::stdout_layout;
+use crate::cli::{Status, buffered_stdout, json_stdout};
 use trainmesh_core::config::profile::{Amount, Gke, Ratios, Resource, ResourceMode};
-use trainmesh_core::config::{Profile, Profiles};
+use trainmesh_core::config::{Profile, ProfileEntry, Profiles};
 use trainmesh_core::render::Layout;
+
+/// List the built-in profiles, and with --config your own
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One row for each profile
+    Table,
+    /// One name on each line
+    Name,
+    /// JSON with all fields of each profile
+    Json,
+}
+
+/// Version of the JSON output.
+const SCHEMA_VERSION: u32 = 1;
 
 /// Prefix of a device class that is requested as an extended resource (KEP-5004).
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
+    let Arguments { source, output } = arguments;
+    let Some(configuration) = source.load()? else { return Ok(Status::Failed) };
+    let profiles = &configuration.fabric.profiles;
+    match output {
+        Format::Table => {
+            let mut out = buffered_stdout();
+            out.write_all(text(profiles, stdout_layout()).as_bytes())?;
+            out.flush()?;
+        }
+        Format::Name => {
+            let mut out = buffered_stdout();
+            for name in profiles.all().keys() {
+                writeln!(out, "{name}")?;
+            }
+            out.flush()?;
+        }
+        Format::Json => {
+            let mut out = json_stdout();
+            writeln!(out, "{:#}", to_json(profiles))?;
+            out.flush()?;
+        }
+    }
+    Ok(Status::Success)
+}
+
+/// Returns all profiles with their defaults.
+fn to_json(profiles: &Profiles) -> Value {
+    let profile =
+        |(name, entry): (&str, &ProfileEntry)| json!({"origin": origin(profiles, name), "profile": entry.profile});
+    let all: Vec<Value> = profiles.all().into_iter().map(profile).collect();
+    json!({"schemaVersion": SCHEMA_VERSION, "version": env!("CARGO_PKG_VERSION"), "profiles": all})
+}
+
+/// Returns where profile `name` is defined.
+fn origin(profiles: &Profiles, name: &str) -> &'static str {
+    if profiles.is_custom(name) { "custom" } else { "built-in" }
+}
+
 /// Formats one line for each profile. If a profile is restricted to some namespaces, the table has a column for them.
 /// If a line does not fit, devices and descriptions are in lines of their own.
-pub(super) fn text(profiles: &Profiles, layout: Layout) -> String {
+fn text(profiles: &Profiles, layout: Layout) -> String {
     let entries = profiles.all();
     let restricted = entries.values().any(|entry| entry.profile.namespaces.is_some());
     let rows: Vec<Vec<String>> = entries
         .into_iter()
         .map(|(name, entry)| {
-            let origin = if profiles.is_custom(name) { "custom" } else { "built-in" };
             let Profile { transport, description, .. } = &entry.profile;
             let devices = devices(&entry.profile);
-            let mut row = vec![name.to_owned(), origin.to_owned(), transport.to_string(), devices];
+            let mut row = vec![name.to_owned(), origin(profiles, name).to_owned(), transport.to_string(), devices];
             row.extend(restricted.then(|| namespaces(&entry.profile)));
             row.push(description.clone());
             row

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anstream::ColorChoice;
 use serde_json::{Value, json};
 
-use super::{Source, unknown_profile};
+use super::{ProfileNameParser, Source, unknown_profile};
 use crate::cli::output::Format;
 use crate::cli::terminal::stdout_layout;
 use crate::cli::{Status, print_note, stderr};
@@ -21,7 +21,7 @@ use trainmesh_core::{keys, scope};
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Name of the profile
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = ProfileNameParser, hide_possible_values = true)]
     name: String,
     /// Number of GPUs that the container requests
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]

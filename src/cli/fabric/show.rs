@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use clap::ValueEnum;
 use serde_json::json;
 
-use super::{Source, unknown_profile};
+use super::{ProfileNameParser, Source, unknown_profile};
 use crate::cli::{Status, config};
 use trainmesh_core::config::{API_VERSION, Configuration, KIND, Profiles, profile_source, written_profile};
 use trainmesh_core::yaml;
@@ -14,7 +14,7 @@ use trainmesh_core::yaml;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Name of the profile
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = ProfileNameParser, hide_possible_values = true)]
     name: String,
     #[command(flatten)]
     source: Source,

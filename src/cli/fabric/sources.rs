@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use super::ProfileNameParser;
 use crate::cli::Status;
 use crate::cli::table::format_fitted_table;
 use crate::cli::terminal::stdout_layout;
@@ -17,7 +18,7 @@ use trainmesh_core::hash;
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Name of a built-in profile, or of an example in examples/fabric
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = ProfileNameParser, hide_possible_values = true)]
     name: Option<String>,
     /// Directory with a checkout of a vendor's repository: lists only its files, and which have changed
     #[arg(long, value_name = "DIRECTORY")]

@@ -8,7 +8,7 @@ use super::LintReport;
 use crate::cli::table::format_fitted_table;
 use trainmesh_core::finding::Severity;
 use trainmesh_core::lint::{checks, severity_letter};
-use trainmesh_core::render::{Layout, style};
+use trainmesh_core::render::Layout;
 
 /// Counts of a report, in one line: `roles: 36; E: 0, W: 0, I: 53`.
 #[derive(Debug)]
@@ -22,14 +22,7 @@ struct CheckCounts<'a> {
 }
 
 /// Prints a row for each check and severity that has findings, with the most severe first.
-pub(super) fn print(
-    out: &mut impl Write,
-    lint_report: &LintReport,
-    premise: &str,
-    layout: Layout,
-) -> anyhow::Result<()> {
-    let dim = style::DIM;
-    writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(premise, 0, 4))?;
+pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, layout: Layout) -> anyhow::Result<()> {
     let mut counts: BTreeMap<(Severity, &str), CheckCounts<'_>> = BTreeMap::new();
     for pod in &lint_report.pod_findings {
         for finding in &pod.findings {

@@ -10,14 +10,8 @@ use trainmesh_core::printable::Printable;
 use trainmesh_core::render::{ExplainedChecks, Layout, position, style, write_finding};
 use trainmesh_core::workload::SOLE_ROLE;
 
-pub(super) fn print(
-    out: &mut impl Write,
-    lint_report: &LintReport,
-    premise: &str,
-    layout: Layout,
-) -> anyhow::Result<()> {
-    let (strong, dim) = (style::HEADING, style::DIM);
-    writeln!(out, "{dim}{}{dim:#}\n", layout.wrap(premise, 0, 4))?;
+pub(super) fn print(out: &mut impl Write, lint_report: &LintReport, layout: Layout) -> anyhow::Result<()> {
+    let strong = style::HEADING;
     let mut explained = ExplainedChecks::default();
     for roles in lint_report.pod_findings.chunk_by(has_same_findings) {
         let Some(PodFindings { line, report, findings, .. }) = roles.first() else { continue };

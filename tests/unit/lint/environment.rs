@@ -49,6 +49,10 @@ fn fp003_rdma_disabled(#[case] scenario: Scenario, #[case] expected: Option<&str
     train("env: [{name: NCCL_IB_DISABLE, value: 'yes'}, {name: NCCL_IB_DISABLE, value: '0'}]"),
     None
 )]
+#[case::number_with_a_unit(env(&[("NCCL_BUFFSIZE", "8M")]), Some("container train: NCCL_BUFFSIZE=8M is not a number: NCCL reads 8"))]
+#[case::switch_with_another_name(env(&[("NCCL_IGNORE_CPU_AFFINITY", "yes")]), Some("container train: NCCL_IGNORE_CPU_AFFINITY=yes is not a number: NCCL reads 0"))]
+#[case::bounded_number(env(&[("NCCL_IB_QPS_PER_CONNECTION", "four")]), Some("container train: NCCL_IB_QPS_PER_CONNECTION=four is not a number: NCCL reads 0"))]
+#[case::word_of_another_variable(env(&[("NCCL_NET_GDR_LEVEL", "SYS"), ("NCCL_CROSS_NIC", "2")]), None)]
 fn fp004_not_a_number(#[case] scenario: Scenario, #[case] expected: Option<&str>) {
     check("FP004", scenario, expected);
 }
@@ -56,6 +60,7 @@ fn fp004_not_a_number(#[case] scenario: Scenario, #[case] expected: Option<&str>
 #[rstest]
 #[case::timeout(env(&[("NCCL_IB_TIMEOUT", "32")]), Some("container train: NCCL_IB_TIMEOUT is 32: a lost connection hangs forever"))]
 #[case::timeout_at_the_bound(env(&[("NCCL_IB_TIMEOUT", "31")]), None)]
+#[case::not_a_number(env(&[("NCCL_IB_QPS_PER_CONNECTION", "four")]), None)]
 #[case::retries(env(&[("NCCL_IB_RETRY_CNT", "20")]), Some("container train: NCCL_IB_RETRY_CNT is 20, expected 0 to 7"))]
 #[case::octal(env(&[("NCCL_IB_RETRY_CNT", "010")]), Some("container train: NCCL_IB_RETRY_CNT is 8, expected 0 to 7"))]
 #[case::retries_at_the_bound(env(&[("NCCL_IB_RETRY_CNT", "07")]), None)]

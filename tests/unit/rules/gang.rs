@@ -353,7 +353,7 @@ fn a_key_needs_its_object(#[case] facts: GangFacts, #[case] expected: &str, #[ca
 
 #[test]
 fn kueue_admits_the_whole_job() {
-    let warning = "Kueue did not admit the job: enable kubeflow.org/pytorchjob, and label the job with a queue";
+    let warning = "label the job with a queue, and enable kubeflow.org/pytorchjob";
     check(&Scenario::new("kueue"), &worker(&empty(), &empty()), "skipped GangLeftToKueue", &[warning]);
 }
 

@@ -35,10 +35,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: CheckId::new(4),
         severity: Severity::Warning,
-        title: "an NCCL switch that is not a number",
-        why: "NCCL parses numbers like strtoll: it reads `true`, `yes` and `on` as 0, without an error. \
-              NCCL_IB_DISABLE=true does not disable anything.",
-        fix: "set 1 or 0",
+        title: "a numeric NCCL variable that is not a number",
+        why: "NCCL parses numbers like strtoll: it reads `true`, `yes` and `on` as 0 and 8M as 8, without an error. \
+              NCCL_IB_DISABLE=true does not disable anything. The check covers the numeric variables of NCCL, and the \
+              names of other switches (`NCCL_…_ENABLE`, `NCCL_…_DISABLE`).",
+        fix: "set a number: 1 or 0 for a switch",
         example: Example {
             given: "",
             wrong: r#"spec:
@@ -54,7 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
     - {name: NCCL_NVLS_ENABLE, value: "1"}
 "#,
         },
-        run: values::non_numeric_switch,
+        run: values::not_a_number,
     },
     Check {
         id: CheckId::new(5),

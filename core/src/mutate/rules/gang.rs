@@ -13,6 +13,7 @@ use crate::gang::key::{
     VOLCANO_GROUP, foreign_key, scheduler_name,
 };
 use crate::gang::{Gang, GangMode, UnknownGang, WorkloadLookup, gang_member};
+use crate::hint::one_of;
 use crate::keys;
 use crate::mutate::plan::spec_path;
 use crate::mutate::rules::managed::MANAGED;
@@ -24,8 +25,6 @@ use crate::workload::PodIdentity;
 /// pod of a Job into a group of its own, and gives groups of `JobSets` and `TrainJobs` a minimum of 1.
 const GROUPED_BY_KAI: [&str; 7] =
     ["PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "MPIJob", "RayCluster", "LeaderWorkerSet"];
-/// Names of all modes, for messages.
-const MODES: &str = "none, auto, native, volcano, coscheduling, kai, yunikorn, koordinator or kueue";
 
 pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision {
     if context.is_istio_aux() {
@@ -39,7 +38,7 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
         GangChoice::OptedOut => return RuleDecision::skipped(Reason::GangOptedOut),
         GangChoice::Mode(mode) => mode,
         GangChoice::Unknown(name) => {
-            let problem = format!("{name:?}: expected {MODES}");
+            let problem = format!("{name:?}: expected {}", one_of(GangMode::names()));
             let warning = format!("gang: label {} has the unknown value {name:?}", keys::GANG);
             return RuleDecision::refused(Reason::UnknownGangMode, problem, warning);
         }

@@ -31,7 +31,7 @@ pub(super) fn decide(member: PodIdentity<'_>) -> RuleDecision {
         return decision.with_detail(format!("it has no integration for a {}", kind.kind)).with_warning(warning);
     };
     let warning =
-        format!("gang kueue: Kueue did not admit the job: enable {integration}, and label the job with a queue");
+        format!("gang kueue: Kueue does not manage the pod: label the job with a queue, and enable {integration}");
     decision
         .with_detail(format!("enable its integration {integration}, and label the job kueue.x-k8s.io/queue-name"))
         .with_warning(warning)
