@@ -6,6 +6,7 @@
 //! the others of its kind. The API does not show a collective operation that hangs while all containers run: no
 //! finding is no proof of progress.
 
+mod changes;
 mod code;
 mod context;
 mod fabric;
@@ -27,6 +28,7 @@ mod transport;
 
 use jiff::Timestamp;
 
+pub use changes::ReportChanges;
 pub use code::{DiagnosisCode, Layer};
 pub use inventory::{DeviceSource, Inventory, InventoryEntry, MAX_ENTRIES, MeshState, Sign, WorkloadClass, inventory};
 pub use page::reference_page;

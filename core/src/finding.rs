@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Severity of a finding.
 // The most severe first. Comments and letters are part of the configuration schema, which excludes `Ok`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Severity {
     /// The workload would fail.

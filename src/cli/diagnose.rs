@@ -4,9 +4,12 @@ pub(super) mod dump;
 #[cfg(feature = "cluster")]
 pub(super) mod live;
 mod text;
+#[cfg(feature = "cluster")]
+mod watch;
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anstream::ColorChoice;
 use anyhow::bail;
@@ -19,7 +22,12 @@ use super::{Status, buffered_stdout, colored_stdout, json_stdout};
 use trainmesh_core::diagnosis::{DiagnosisReport, Selection, Target, diagnose};
 use trainmesh_core::manifest::DocumentError;
 use trainmesh_core::render::error_to_json;
-use trainmesh_core::yaml;
+use trainmesh_core::{duration, yaml};
+
+/// Shortest interval of `--watch`: each diagnosis lists all pods.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// Longest interval of `--watch`: a longer one looks like a command that hangs.
+const MAX_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Find out why the pods of a job wait, hang or do not complete
 ///
@@ -35,6 +43,9 @@ Examples:
   # Diagnose one job, or the job of a pod
   trainmesh diagnose pytorchjob/llama -n team-a
   trainmesh diagnose llama-worker-3 -n team-a
+
+  # Diagnose a job every 30 s, and print what changes
+  trainmesh diagnose pytorchjob/llama -n team-a --watch
 
   # Diagnose a dump, without a cluster
   kubectl get pods,events,services,pytorchjobs -n team-a -o yaml > dump.yaml
@@ -52,11 +63,12 @@ Examples:
 Exit codes:
   0  nothing found
   1  findings
-  2  an error")]
+  2  an error
+With --watch, an interrupt ends the command with the code of the last result.")]
 pub(super) struct Arguments {
-    /// Workload as KIND/NAME, or the name of a pod [default: all]
-    #[arg(value_name = "KIND/NAME|POD", value_parser = parse_target)]
-    target: Option<Target>,
+    /// Workload as KIND/NAME or KIND NAME, or the name of a pod [default: all]
+    #[arg(value_name = "KIND/NAME|POD", num_args = 0..=2)]
+    target: Vec<String>,
     /// Namespace [default: that of the context; all for a dump]
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     namespace: Option<String>,
@@ -75,6 +87,10 @@ pub(super) struct Arguments {
     /// Time of the dump, as in 2026-01-31T12:00:00Z [default: the newest time in it]
     #[arg(long, value_name = "TIME", requires = "filename")]
     now: Option<Timestamp>,
+    /// Diagnose again at this interval, 1s to 1h, and print what changes, until interrupted
+    #[arg(short, long, value_name = "INTERVAL", conflicts_with = "filename", num_args = 0..=1, require_equals = true,
+        default_missing_value = "30s", value_parser = parse_interval)]
+    watch: Option<Duration>,
     /// Name of the kubeconfig context to use
     #[arg(long, value_name = "CONTEXT", conflicts_with = "filename")]
     context: Option<String>,
@@ -96,28 +112,46 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Arguments { target, namespace, filename, logs, now, output, .. } = arguments;
+    let Arguments { target, namespace, filename, logs, now, output, watch, .. } = arguments;
+    let target = parse_target(target)?;
+    if let Some(interval) = watch {
+        return watch_cluster(arguments, target.as_ref(), *interval);
+    }
     let (report, errors) = if filename.is_empty() {
-        (live(arguments)?, Vec::new())
+        (live(arguments, target.clone())?, Vec::new())
     } else {
         let selection = Selection { target: target.clone(), namespace: namespace.clone() };
         let (snapshot, errors) = dump::read(filename, *logs)?;
         let now = now.or_else(|| snapshot.newest()).unwrap_or(Timestamp::UNIX_EPOCH);
         (diagnose(&snapshot, &selection, now), errors)
     };
-    if report.workloads == 0 && errors.is_empty() {
-        match target {
-            Some(target) => bail!("no workload or pod {} found: check its name, kind and namespace", target.name),
-            None if filename.is_empty() => {}
-            None => bail!("the input contains no pod and no workload of a training job"),
-        }
+    if errors.is_empty() {
+        require_workload(&report, target.as_ref())?;
     }
+    if report.workloads == 0 && errors.is_empty() && !filename.is_empty() {
+        bail!("the input contains no pod and no workload of a training job");
+    }
+    print(*output, &report, &errors)?;
+    Ok(status(&report, &errors))
+}
+
+/// Returns an error if the selected workload was not found.
+fn require_workload(report: &DiagnosisReport, target: Option<&Target>) -> anyhow::Result<()> {
+    match target {
+        Some(target) if report.workloads == 0 => {
+            bail!("no workload or pod {} found: check its name, kind and namespace", target.name)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print(output: Format, report: &DiagnosisReport, errors: &[DocumentError]) -> anyhow::Result<()> {
     let errors_json: Vec<_> = errors.iter().map(error_to_json).collect();
     let json = || report.to_json(env!("CARGO_PKG_VERSION"), &errors_json);
     match output {
         // Nothing was diagnosed, and the errors are on standard error.
         Format::Table if report.workloads == 0 && !errors.is_empty() => {}
-        Format::Table => text::print(&mut colored_stdout(ColorChoice::Auto), &report, stdout_layout())?,
+        Format::Table => text::print(&mut colored_stdout(ColorChoice::Auto), report, stdout_layout())?,
         Format::Json => {
             let mut out = json_stdout();
             writeln!(out, "{:#}", json())?;
@@ -129,7 +163,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
             out.flush()?;
         }
     }
-    Ok(status(&report, &errors))
+    Ok(())
 }
 
 fn status(report: &DiagnosisReport, errors: &[DocumentError]) -> Status {
@@ -143,15 +177,39 @@ fn status(report: &DiagnosisReport, errors: &[DocumentError]) -> Status {
 }
 
 #[cfg(feature = "cluster")]
-fn live(arguments: &Arguments) -> anyhow::Result<DiagnosisReport> {
-    live::diagnose_cluster(arguments)
+fn live(arguments: &Arguments, target: Option<Target>) -> anyhow::Result<DiagnosisReport> {
+    live::diagnose_cluster(arguments, target)
 }
 
 #[cfg(not(feature = "cluster"))]
-fn live(_: &Arguments) -> anyhow::Result<DiagnosisReport> {
+fn live(_: &Arguments, _: Option<Target>) -> anyhow::Result<DiagnosisReport> {
     bail!("this build diagnoses only dumps: use -f, or build trainmesh without --no-default-features")
 }
 
-fn parse_target(text: &str) -> Result<Target, String> {
-    Target::parse(text).map_err(|error| error.to_string())
+#[cfg(feature = "cluster")]
+fn watch_cluster(arguments: &Arguments, target: Option<&Target>, interval: Duration) -> anyhow::Result<Status> {
+    watch::watch_cluster(arguments, target, interval)
+}
+
+#[cfg(not(feature = "cluster"))]
+fn watch_cluster(arguments: &Arguments, _: Option<&Target>, _: Duration) -> anyhow::Result<Status> {
+    live(arguments, None).map(|_| Status::Success)
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = duration::parse(text)?;
+    if (MIN_INTERVAL..=MAX_INTERVAL).contains(&interval) {
+        Ok(interval)
+    } else {
+        Err("expected an interval of 1s to 1h".to_owned())
+    }
+}
+
+/// Parses `KIND/NAME`, `KIND NAME` or the name of a pod.
+fn parse_target(words: &[String]) -> anyhow::Result<Option<Target>> {
+    Ok(match words {
+        [] => None,
+        [word] => Some(Target::parse(word)?),
+        [kind, name, ..] => Some(Target::parse(&format!("{kind}/{name}"))?),
+    })
 }

@@ -10,15 +10,24 @@ pub(super) async fn with_status<T>(message: &str, work: impl Future<Output = T>)
     if let Ok(done) = tokio::time::timeout(DISPLAY_DELAY, &mut work).await {
         return done;
     }
-    let shown = io::stderr().is_terminal();
-    if shown {
+    let _shown = io::stderr().is_terminal().then(|| ShownMessage::new(message));
+    work.await
+}
+
+/// A message on the terminal. It is removed when this is dropped, also if the work is canceled.
+struct ShownMessage;
+
+impl ShownMessage {
+    fn new(message: &str) -> Self {
         // A message that cannot be written is no reason to stop.
         let _ = write!(io::stderr(), "{message} …");
+        Self
     }
-    let done = work.await;
-    if shown {
-        // A message that cannot be removed is no reason to stop.
+}
+
+impl Drop for ShownMessage {
+    fn drop(&mut self) {
+        // Nor is one that cannot be removed.
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
-    done
 }

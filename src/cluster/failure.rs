@@ -53,7 +53,7 @@ fn connection_error(error: &(dyn Error + 'static)) -> Option<String> {
 }
 
 /// Returns the messages of `error` and its causes, up to the message of the apiserver's response.
-fn causes(error: &(dyn Error + 'static)) -> String {
+pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in chain(error) {
         let status = match kube_error(cause) {

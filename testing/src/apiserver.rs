@@ -17,7 +17,7 @@ pub struct Apiserver {
 
 #[derive(Default)]
 struct State {
-    objects: Vec<(&'static str, Value)>,
+    objects: Mutex<Vec<(&'static str, Value)>>,
     message: Mutex<String>,
     requests: Mutex<Vec<String>>,
 }
@@ -27,7 +27,7 @@ impl Apiserver {
     pub fn start(objects: Vec<(&'static str, Value)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("an address").port();
-        let state = Arc::new(State { objects, ..State::default() });
+        let state = Arc::new(State { objects: Mutex::new(objects), ..State::default() });
         let shared = Arc::clone(&state);
         // The thread exits with the test process.
         thread::spawn(move || {
@@ -44,6 +44,12 @@ impl Apiserver {
     pub fn with_message(self, message: &str) -> Self {
         message.clone_into(&mut self.state.message.lock().expect("not poisoned"));
         self
+    }
+
+    /// Replaces the response body of `path`.
+    pub fn replace(&self, path: &str, object: Value) {
+        let mut objects = self.state.objects.lock().expect("not poisoned");
+        objects.iter_mut().find(|(served, _)| *served == path).expect("a served path").1 = object;
     }
 
     /// Returns the requested paths, in order.
@@ -78,8 +84,9 @@ impl State {
         let (method, target) = request.split_once(' ').unwrap_or_default();
         let path = target.split([' ', '?']).next().unwrap_or_default();
         self.requests.lock().expect("not poisoned").push(path.to_owned());
-        let object = self.objects.iter().find(|(served, _)| method == "GET" && *served == path);
-        let (code, body) = object.map_or_else(|| self.forbidden(), |(_, object)| (code(object), object.clone()));
+        let objects = self.objects.lock().expect("not poisoned").clone();
+        let object = objects.into_iter().find(|(served, _)| method == "GET" && *served == path);
+        let (code, body) = object.map_or_else(|| self.forbidden(), |(_, object)| (code(&object), object));
         let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         let head = format!(
             "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\nconnection: close\r\ndate: Sun, 22 Nov 2026 07:00:00 GMT\r\ncontent-length: {}\r\n\r\n",

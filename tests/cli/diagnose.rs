@@ -1,9 +1,14 @@
 //! `trainmesh diagnose`.
 
-use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use trainmesh_testing::apiserver::Apiserver;
 use trainmesh_testing::cli::{Run, assert_exit, trainmesh, trainmesh_with};
 
@@ -80,6 +85,8 @@ const FOUND: &str = "ImagePullFails   no         16h    PyTorchJob team-a/llama\
 #[case::all(&[], 1, &[FOUND, "warning ", "2 findings in 2 workloads, 3 pods at 2026-01-01T12:00:00Z"], "")]
 #[case::namespace(&["-n", "team-a"], 1, &[FOUND, "1 finding in 1 workload, 2 pods"], "")]
 #[case::workload(&["pytorchjob/llama"], 1, &[FOUND, "1 finding in 1 workload"], "")]
+#[case::kind_and_name(&["pytorchjob", "llama"], 1, &[FOUND, "1 finding in 1 workload"], "")]
+#[case::two_names(&["pytorchjob/llama", "gpt"], 2, &[], "error: expected KIND/NAME, KIND NAME or the name of a pod")]
 #[case::pod(&["llama-worker-0"], 1, &[FOUND, "1 finding in 1 workload"], "")]
 #[case::time(&["--now", "2026-01-01T13:00:00Z", "llama-worker-0"], 1, &["no         32h ", "(120m ago)"], "")]
 #[case::yaml(&["-o", "yaml", "-n", "team-a"], 1, &["findings:\n- id: ImagePullFails\n", "recovers: \"no\"\n"], "")]
@@ -97,6 +104,16 @@ fn a_healthy_workload_prints_one_line() {
     let run = diagnose(&[], HEALTHY);
     let line =
         "nothing found in 1 workload, 1 pod; the API does not show collectives that hang: docs/diagnose.md#limits\n";
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), line, ""));
+}
+
+#[test]
+fn a_workload_without_pods_is_no_healthy_workload() {
+    let job = r#"{"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": {"name": "llama", "namespace": "team-a"},
+        "spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": {"spec": {"containers": [{"name": "a"}]}}}}}}"#;
+    let run = diagnose(&["pytorchjob/llama"], job);
+    let line =
+        "nothing found in 1 workload, 0 pods; no pods: finished, suspended, or not created by the controller yet\n";
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), line, ""));
 }
 
@@ -328,4 +345,127 @@ fn both_ends_of_a_long_log_are_read() {
         in_cluster(vec![rdma_pods(), version(), (WORKER_LOG, long.into())], &["-n", "team-a", "--logs"]);
     assert_exit(&run, 1, &["worker-0 uses TCP"], "");
     assert_eq!(requests.iter().filter(|request| *request == WORKER_LOG).count(), 2, "{requests:?}");
+}
+
+const PODS_PATH: &str = "/api/v1/namespaces/team-a/pods";
+/// Deadline of each event of a watch.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// A running `diagnose --watch`.
+struct Watch {
+    apiserver: Apiserver,
+    child: Child,
+    lines: Receiver<String>,
+    _folder: TempDir,
+}
+
+impl Watch {
+    fn start(pods: Value, arguments: &[&str]) -> Self {
+        let apiserver = Apiserver::start(vec![(PODS_PATH, pods), version()]);
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_trainmesh"))
+            .args(["diagnose", "-n", "team-a", "--watch=1s"])
+            .args(arguments)
+            .env("KUBECONFIG", apiserver.kubeconfig(folder.path()))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { apiserver, child, lines, _folder: folder }
+    }
+
+    /// Waits for a line that starts with `start`, and returns the lines before it.
+    fn wait_for(&self, start: &str) -> Vec<String> {
+        let mut before = Vec::new();
+        loop {
+            let line = self.lines.recv_timeout(DEADLINE).unwrap_or_else(|_| panic!("no {start:?} after {before:#?}"));
+            if line.starts_with(start) {
+                return before;
+            }
+            before.push(line);
+        }
+    }
+
+    /// Waits until the apiserver has received `count` lists of pods.
+    fn wait_for_lists(&self, count: usize) {
+        let deadline = Instant::now() + DEADLINE;
+        while self.apiserver.requests().iter().filter(|path| **path == PODS_PATH).count() < count {
+            assert!(Instant::now() < deadline, "no further diagnosis: {:?}", self.apiserver.requests());
+            thread::yield_now();
+        }
+    }
+
+    /// Interrupts the command as Ctrl-C does. Returns its exit code and the lines that were not awaited.
+    fn interrupt(mut self) -> (Option<i32>, Vec<String>) {
+        let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let code = self.child.wait().unwrap().code();
+        (code, self.lines.iter().collect())
+    }
+}
+
+#[test]
+fn a_watch_prints_what_changes() {
+    let watch = Watch::start(pods("team-a"), &[]);
+    let first = watch.wait_for("1 finding in 1 workload, 2 pods at ");
+    assert!(first.iter().any(|line| line.contains("ImagePullFails")), "{first:#?}");
+    let text = pods("team-a").to_string();
+    watch
+        .apiserver
+        .replace(PODS_PATH, serde_json::from_str(&text.replace("ImagePullBackOff", "CrashLoopBackOff")).unwrap());
+    let second = watch.wait_for("1 finding in 1 workload, 2 pods at ");
+    assert!(
+        second[1].starts_with("resolved: ImagePullFails: PyTorchJob team-a/llama: worker-0 cannot pull"),
+        "{second:#?}"
+    );
+    assert_eq!(second[2], "appeared:");
+    assert!(second.iter().any(|line| line.contains("CrashLoop ")), "{second:#?}");
+    watch.apiserver.replace(PODS_PATH, json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []}));
+    let third = watch.wait_for("no findings in 0 workloads, 0 pods at ");
+    assert!(third[1].starts_with("resolved: CrashLoop"), "{third:#?}");
+    assert_eq!(watch.interrupt(), (Some(0), Vec::new()), "the code of the last result");
+}
+
+#[rstest]
+#[case::table(&[], "1 finding in ")]
+#[case::json(&["-o", "json"], "}")]
+#[case::yaml(&["-o", "yaml"], "errors: []")]
+fn an_unchanged_result_is_printed_once(#[case] arguments: &[&str], #[case] end: &str) {
+    let watch = Watch::start(pods("team-a"), arguments);
+    watch.wait_for(end);
+    // The third list starts after the second result.
+    watch.wait_for_lists(3);
+    assert_eq!(watch.interrupt(), (Some(1), Vec::new()));
+}
+
+#[test]
+fn a_watch_continues_after_a_failure() {
+    let watch = Watch::start(pods("team-a"), &[]);
+    watch.wait_for("1 finding in 1 workload");
+    let error = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500, "message": "etcd"});
+    watch.apiserver.replace(PODS_PATH, error);
+    watch.wait_for_lists(3);
+    let none = json!({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []});
+    watch.apiserver.replace(PODS_PATH, none);
+    watch.wait_for("no findings in 0 workloads");
+    assert_eq!(watch.interrupt().0, Some(0));
+}
+
+#[rstest]
+#[case::too_short(&["--watch=999ms"], "expected an interval of 1s to 1h")]
+#[case::too_long(&["--watch=61m"], "expected an interval of 1s to 1h")]
+#[case::no_duration(&["--watch=5"], "expected a duration such as 90s")]
+#[case::dump(&["--watch", "-f", "-"], "cannot be used with")]
+fn invalid_watches(#[case] arguments: &[&str], #[case] stderr: &str) {
+    assert_exit(&trainmesh(&[&["diagnose"], arguments].concat(), ""), 2, &[], stderr);
+}
+
+#[test]
+fn a_watch_of_a_missing_workload_fails() {
+    let served = vec![(PODS_PATH, pods("team-a")), version()];
+    let (run, _) = in_cluster(served, &["tfjob", "gpt", "-n", "team-a", "--watch"]);
+    assert_exit(&run, 2, &[], "error: no workload or pod gpt found");
 }

@@ -1,6 +1,7 @@
 //! Findings of a diagnosis, each with a snapshot that has it and near misses that have not.
 
 mod bounds;
+mod changes;
 mod crash;
 mod events;
 mod fabric;

@@ -50,7 +50,7 @@ pub struct Diagnosis {
 }
 
 /// Name of a workload.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkloadName {
     /// Kind.
     pub kind: String,

@@ -27,7 +27,7 @@ pub struct Selection {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TargetError {
     /// The text is not `KIND/NAME` or `POD`.
-    #[error("expected KIND/NAME or the name of a pod, found {0:?}")]
+    #[error("expected KIND/NAME, KIND NAME or the name of a pod, found {0:?}")]
     Malformed(String),
     /// The kind is not supported.
     #[error("unknown kind {0:?}: use pod, or one of {1}")]

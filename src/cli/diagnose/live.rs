@@ -11,33 +11,45 @@ use crate::cli::status_message::with_status;
 use crate::cli::{print_note, stderr};
 use crate::cluster::diagnosis::{ReadLogs, ReadSnapshot, poll_ras, read_logs, read_snapshot};
 use crate::cluster::{client, clock};
+use trainmesh_core::config::Termination;
 use trainmesh_core::diagnosis::{
-    ClusterSnapshot, DiagnosisReport, Inventory, Selection, diagnose, inventory, log_targets, ras_targets,
+    ClusterSnapshot, DiagnosisReport, Inventory, Selection, Target, diagnose, inventory, log_targets, ras_targets,
 };
 
-/// Objects of a cluster, and what they were read with.
-struct Reading {
+/// The workloads of a cluster to diagnose, and how.
+pub(super) struct Subject<'a> {
+    arguments: &'a Arguments,
+    connection: Connection,
+    selection: Selection,
+}
+
+/// A report, and notes about what it lacks.
+pub(super) struct LiveReport {
+    pub(super) report: DiagnosisReport,
+    pub(super) notes: Vec<String>,
+}
+
+/// A cluster, a namespace, and the settings that determine which containers are sidecars.
+struct Connection {
     client: Client,
-    snapshot: ClusterSnapshot,
     /// Namespace; `None` for all.
     namespace: Option<String>,
+    settings: Termination,
+}
+
+/// Objects of a cluster at a time of the apiserver.
+struct Reading {
+    snapshot: ClusterSnapshot,
     now: Timestamp,
+    notes: Vec<String>,
 }
 
 /// Reads the objects of the selected namespace, or of all, and diagnoses them at the apiserver's time.
-pub(super) fn diagnose_cluster(arguments: &Arguments) -> anyhow::Result<DiagnosisReport> {
-    let Arguments { target, namespace, all_namespaces, logs, ras, context, installation, .. } = arguments;
-    runtime()?.block_on(describe_error(context.as_deref(), async {
-        let reading = read(namespace.as_deref(), *all_namespaces, context.as_deref(), installation).await?;
-        let Reading { client, mut snapshot, namespace, now } = reading;
-        let selection = Selection { target: target.clone(), namespace };
-        if *logs {
-            add_logs(&client, &mut snapshot, &selection).await?;
-        }
-        if *ras {
-            add_ras(&client, &mut snapshot, &selection, now).await;
-        }
-        Ok(diagnose(&snapshot, &selection, now))
+pub(super) fn diagnose_cluster(arguments: &Arguments, target: Option<Target>) -> anyhow::Result<DiagnosisReport> {
+    runtime()?.block_on(describe_error(arguments.context.as_deref(), async {
+        let LiveReport { report, notes } = Subject::connect(arguments, target).await?.diagnose().await?;
+        print_notes(&notes);
+        Ok(report)
     }))
 }
 
@@ -49,55 +61,91 @@ pub(in crate::cli) fn list_cluster(
     installation: &InstallationArguments,
 ) -> anyhow::Result<Inventory> {
     runtime()?.block_on(describe_error(context, async {
-        let reading = read(namespace, all_namespaces, context, installation).await?;
-        let Reading { snapshot, namespace, now, .. } = reading;
-        Ok(inventory(&snapshot, &Selection { target: None, namespace }, now))
+        let connection = Connection::open(namespace, all_namespaces, context, installation).await?;
+        let Reading { snapshot, now, notes } = connection.read().await?;
+        print_notes(&notes);
+        Ok(inventory(&snapshot, &Selection { target: None, namespace: connection.namespace }, now))
     }))
 }
 
-async fn read(
-    namespace: Option<&str>,
-    all_namespaces: bool,
-    context: Option<&str>,
-    installation: &InstallationArguments,
-) -> anyhow::Result<Reading> {
-    let client = client::connect(None, context).await?;
-    let namespace = match namespace {
-        _ if all_namespaces => None,
-        Some(namespace) => Some(namespace.to_owned()),
-        None => Some(client.default_namespace().to_owned()),
-    };
-    let installation = installation.discover(&client).await?;
-    let settings = configuration_or_embedded(&client, &installation).await?.termination;
-    // Read first: later objects are newer than it, never older.
-    let now = clock::now(&client).await?;
-    let reading = read_snapshot(&client, namespace.as_deref(), settings);
-    let ReadSnapshot { snapshot, forbidden } = with_status("reading the cluster", Box::pin(reading)).await?;
-    if !forbidden.is_empty() {
-        let resources = forbidden.join(", ");
-        print_note(
-            &mut stderr(ColorChoice::Auto),
-            format_args!("not checked, because you may not list them: {resources}"),
-        );
+impl<'a> Subject<'a> {
+    pub(super) async fn connect(arguments: &'a Arguments, target: Option<Target>) -> anyhow::Result<Self> {
+        let Arguments { namespace, all_namespaces, context, installation, .. } = arguments;
+        let connection =
+            Connection::open(namespace.as_deref(), *all_namespaces, context.as_deref(), installation).await?;
+        let selection = Selection { target, namespace: connection.namespace.clone() };
+        Ok(Self { arguments, connection, selection })
     }
-    Ok(Reading { client, snapshot, namespace, now })
+
+    pub(super) async fn diagnose(&self) -> anyhow::Result<LiveReport> {
+        let Self { arguments, connection, selection } = self;
+        let Reading { mut snapshot, now, mut notes } = connection.read().await?;
+        if arguments.logs {
+            add_logs(&connection.client, &mut snapshot, selection, &mut notes).await?;
+        }
+        if arguments.ras {
+            add_ras(&connection.client, &mut snapshot, selection, now, &mut notes).await;
+        }
+        Ok(LiveReport { report: diagnose(&snapshot, selection, now), notes })
+    }
 }
 
-/// Reads the logs of the selected workloads, and prints what is missing.
-async fn add_logs(client: &Client, snapshot: &mut ClusterSnapshot, selection: &Selection) -> anyhow::Result<()> {
+impl Connection {
+    async fn open(
+        namespace: Option<&str>,
+        all_namespaces: bool,
+        context: Option<&str>,
+        installation: &InstallationArguments,
+    ) -> anyhow::Result<Self> {
+        let client = client::connect(None, context).await?;
+        let namespace = match namespace {
+            _ if all_namespaces => None,
+            Some(namespace) => Some(namespace.to_owned()),
+            None => Some(client.default_namespace().to_owned()),
+        };
+        let installation = installation.discover(&client).await?;
+        let settings = configuration_or_embedded(&client, &installation).await?.termination;
+        Ok(Self { client, namespace, settings })
+    }
+
+    async fn read(&self) -> anyhow::Result<Reading> {
+        let Self { client, namespace, settings } = self;
+        // Read first: later objects are newer than it, never older.
+        let now = clock::now(client).await?;
+        let reading = read_snapshot(client, namespace.as_deref(), settings.clone());
+        let ReadSnapshot { snapshot, forbidden } = with_status("reading the cluster", Box::pin(reading)).await?;
+        let mut notes = Vec::new();
+        if !forbidden.is_empty() {
+            notes.push(format!("not checked, because you may not list them: {}", forbidden.join(", ")));
+        }
+        Ok(Reading { snapshot, now, notes })
+    }
+}
+
+fn print_notes(notes: &[String]) {
+    for note in notes {
+        print_note(&mut stderr(ColorChoice::Auto), format_args!("{note}"));
+    }
+}
+
+/// Reads the logs of the selected workloads, and notes what is missing.
+async fn add_logs(
+    client: &Client,
+    snapshot: &mut ClusterSnapshot,
+    selection: &Selection,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<()> {
     let containers = log_targets(snapshot, selection);
     let reading = read_logs(client, &containers);
     let ReadLogs { logs, forbidden, omitted, failed, reason } = with_status("reading logs", Box::pin(reading)).await;
-    let stderr = &mut stderr(ColorChoice::Auto);
     for namespace in forbidden {
-        let permission = "get on pods/log";
-        print_note(stderr, format_args!("no logs of namespace {namespace}: you need {permission} there"));
+        notes.push(format!("no logs of namespace {namespace}: you need get on pods/log there"));
     }
     if omitted > 0 {
-        print_note(stderr, format_args!("{omitted} logs beyond the limit were not read: select one job"));
+        notes.push(format!("{omitted} logs beyond the limit were not read: select one job"));
     }
     if let Some(reason) = reason {
-        print_note(stderr, format_args!("{failed} of {} logs could not be read: {reason}", containers.len()));
+        notes.push(format!("{failed} of {} logs could not be read: {reason}", containers.len()));
     }
     for log in logs {
         snapshot.add_log(log)?;
@@ -105,18 +153,23 @@ async fn add_logs(client: &Client, snapshot: &mut ClusterSnapshot, selection: &S
     Ok(())
 }
 
-/// Polls RAS of the selected jobs, and prints which of them have none.
-async fn add_ras(client: &Client, snapshot: &mut ClusterSnapshot, selection: &Selection, now: Timestamp) {
+/// Polls RAS of the selected jobs, and notes which of them have none.
+async fn add_ras(
+    client: &Client,
+    snapshot: &mut ClusterSnapshot,
+    selection: &Selection,
+    now: Timestamp,
+    notes: &mut Vec<String>,
+) {
     let targets = ras_targets(snapshot, selection, now);
-    let stderr = &mut stderr(ColorChoice::Auto);
     if targets.is_empty() {
-        print_note(stderr, format_args!("no RAS: no selected job with several ranks runs"));
+        notes.push("no RAS: no selected job with several ranks runs".to_owned());
     }
     let results = with_status("polling RAS twice", Box::pin(poll_ras(client, &targets))).await;
     for (target, result) in targets.iter().zip(results) {
         match result {
             Ok(result) => snapshot.add_ras(target, result),
-            Err(reason) => print_note(stderr, format_args!("RAS of {}: {}: {reason}", target.workload, target.pod)),
+            Err(reason) => notes.push(format!("RAS of {}: {}: {reason}", target.workload, target.pod)),
         }
     }
 }

@@ -18,23 +18,61 @@ const HEADER: [&str; 5] = ["LEVEL", "FINDING", "RECOVERS", "LOST", "WORKLOAD"];
 
 /// Prints the findings, or one line if there are none.
 pub(super) fn print(out: &mut impl Write, report: &DiagnosisReport, layout: Layout) -> anyhow::Result<()> {
-    let DiagnosisReport { now, workloads, pods, logs, diagnoses, omitted } = report;
-    let logs = if *logs == 0 { String::new() } else { format!(", {}", count(*logs, "log")) };
-    let checked = format!("{}, {}{logs}", count(*workloads, "workload"), count(*pods, "pod"));
+    let DiagnosisReport { now, diagnoses, .. } = report;
     if diagnoses.is_empty() {
-        let limit = "the API does not show collectives that hang: docs/diagnose.md#limits";
-        writeln!(out, "{}", layout.wrap(&format!("nothing found in {checked}; {limit}"), 0, INDENT))?;
+        let limit = if report.workloads > 0 && report.pods == 0 {
+            "no pods: finished, suspended, or not created by the controller yet"
+        } else {
+            "the API does not show collectives that hang: docs/diagnose.md#limits"
+        };
+        writeln!(out, "{}", layout.wrap(&format!("nothing found in {}; {limit}", checked(report)), 0, INDENT))?;
         return Ok(out.flush()?);
     }
-    print_rows(out, diagnoses, *now, layout)?;
+    print_rows(out, &diagnoses.iter().collect::<Vec<_>>(), *now, layout)?;
+    print_summary(out, report, layout)
+}
+
+/// Prints the findings that differ from those of the previous report.
+#[cfg(feature = "cluster")]
+pub(super) fn print_changes(
+    out: &mut impl Write,
+    report: &DiagnosisReport,
+    changes: &trainmesh_core::diagnosis::ReportChanges<'_>,
+    layout: Layout,
+) -> anyhow::Result<()> {
+    let trainmesh_core::diagnosis::ReportChanges { appeared, changed, resolved } = changes;
+    for found in resolved {
+        let (code, workload, message) = (found.code.code(), &found.workload, &found.finding.message);
+        let line = Printable(format_args!("resolved: {code}: {workload}: {message}")).to_string();
+        writeln!(out, "{}", layout.wrap(&line, 0, INDENT))?;
+    }
+    for (title, diagnoses) in [("appeared", appeared), ("changed", changed)] {
+        if !diagnoses.is_empty() {
+            writeln!(out, "{title}:")?;
+            print_rows(out, diagnoses, report.now, layout)?;
+        }
+    }
+    print_summary(out, report, layout)
+}
+
+/// Prints the number of findings, and of the objects that were checked.
+fn print_summary(out: &mut impl Write, report: &DiagnosisReport, layout: Layout) -> anyhow::Result<()> {
+    let DiagnosisReport { now, diagnoses, omitted, .. } = report;
     let omitted = if *omitted == 0 { String::new() } else { format!(" and {omitted} more") };
-    let found = count(diagnoses.len(), "finding");
-    writeln!(out, "{}", layout.wrap(&format!("{found}{omitted} in {checked} at {now}"), 0, INDENT))?;
+    let found = if diagnoses.is_empty() { "no findings".to_owned() } else { count(diagnoses.len(), "finding") };
+    writeln!(out, "{}", layout.wrap(&format!("{found}{omitted} in {} at {now}", checked(report)), 0, INDENT))?;
     Ok(out.flush()?)
 }
 
-fn print_rows(out: &mut impl Write, diagnoses: &[Diagnosis], now: Timestamp, layout: Layout) -> anyhow::Result<()> {
-    let rows: Vec<Vec<String>> = diagnoses.iter().map(row).collect();
+/// Returns the numbers of workloads, pods and logs.
+fn checked(report: &DiagnosisReport) -> String {
+    let DiagnosisReport { workloads, pods, logs, .. } = report;
+    let logs = if *logs == 0 { String::new() } else { format!(", {}", count(*logs, "log")) };
+    format!("{}, {}{logs}", count(*workloads, "workload"), count(*pods, "pod"))
+}
+
+fn print_rows(out: &mut impl Write, diagnoses: &[&Diagnosis], now: Timestamp, layout: Layout) -> anyhow::Result<()> {
+    let rows: Vec<Vec<String>> = diagnoses.iter().copied().map(row).collect();
     let complete = format_table(&HEADER, &rows);
     // The name of a workload may be longer than the terminal is wide.
     let fits = complete.lines().all(|line| layout.fits(line.chars().count()));
@@ -47,7 +85,7 @@ fn print_rows(out: &mut impl Write, diagnoses: &[Diagnosis], now: Timestamp, lay
     let mut lines = table.lines();
     let heading = style::HEADING;
     writeln!(out, "{heading}{}{heading:#}", lines.next().unwrap_or_default())?;
-    for (line, found) in lines.zip(diagnoses) {
+    for (line, found) in lines.zip(diagnoses.iter().copied()) {
         let style = style::severity(found.finding.severity);
         let (level, rest) = line.split_at(line.find(' ').unwrap_or(line.len()));
         writeln!(out, "{style}{level}{style:#}{rest}")?;

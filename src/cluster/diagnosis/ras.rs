@@ -12,8 +12,8 @@ use thiserror::Error;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::cluster::failure::causes;
 use trainmesh_core::diagnosis::{MAX_RAS_RESPONSE, RasError, RasReport, RasResult, RasTarget};
-use trainmesh_core::error::chain;
 
 /// Time between the two reports of a job: longer than most steps, and short for a person who waits.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ enum ReadRasError {
 pub async fn poll_ras(client: &Client, targets: &[RasTarget]) -> Vec<Result<RasResult, String>> {
     let polls = targets.iter().map(|target| async move {
         let result = poll(client, target).await;
-        result.map_err(|error| chain(&error))
+        result.map_err(|error| causes(&error))
     });
     stream::iter(polls).buffered(CONCURRENCY).collect().await
 }
