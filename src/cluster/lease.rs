@@ -21,6 +21,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use thiserror::Error;
 
+use super::request::is_not_found;
 use holder::{with_announcement, with_holder};
 use trainmesh_core::error::chain;
 use trainmesh_core::gang::object::Announcement;
@@ -265,7 +266,7 @@ impl Candidate {
         } else {
             let created = self.call(self.api.create(&params, &claimed)).await.map_err(|error| match error {
                 // Creating a lease depends on nothing but its namespace.
-                CallError::Rejected(error) if is_not_found(&error) => CallError::NoNamespace(self.namespace.clone()),
+                CallError::Rejected(error) if is_missing(&error) => CallError::NoNamespace(self.namespace.clone()),
                 other => other,
             });
             self.namespace_missing.store(matches!(created, Err(CallError::NoNamespace(_))), Ordering::Relaxed);
@@ -296,10 +297,10 @@ impl Candidate {
     }
 }
 
-fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_not_found())
+fn is_missing(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if is_not_found(status))
 }
 
 fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists() || status.is_not_found())
+    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists() || is_not_found(status))
 }

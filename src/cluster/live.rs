@@ -11,6 +11,7 @@ use kube::{Api, Client, Resource as _};
 use serde_json::Value;
 use thiserror::Error;
 
+use super::request::is_not_found;
 use trainmesh_core::objects::{CONFIG_KEY, CONFIG_MAP, WEBHOOK_CONFIGURATION};
 use trainmesh_core::preview::LiveNamespace;
 use trainmesh_core::scope;
@@ -58,7 +59,7 @@ pub async fn pod(client: &Client, namespace: &str, name: &str) -> Result<Option<
             let pod = serde_json::from_str(&text);
             pod.map(Some).map_err(|error| failed(step)(kube::Error::SerdeError(error)))
         }
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+        Err(kube::Error::Api(status)) if is_not_found(&status) => Ok(None),
         Err(error) => Err(failed(step)(error)),
     }
 }
@@ -93,8 +94,7 @@ pub async fn runtime(client: &Client, reference: &RuntimeReference) -> Result<Op
     };
     match api.get(name).await {
         Ok(found) => Ok(Some(serde_json::to_value(found).unwrap_or_default())),
-        // A kind that is not installed is also not found, but without a reason.
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(kube::Error::Api(status)) if is_not_found(&status) => Ok(None),
         Err(error) => Err(failed(|| format!("read {kind} {name}"))(error)),
     }
 }

@@ -61,7 +61,7 @@ impl RequestError {
 
 /// Returns true if the apiserver does not have the object or kind. It responds in plain text if it does not serve the API
 /// group; `Status::is_not_found` of kube 5.0 does not recognize that.
-fn is_not_found(status: &Status) -> bool {
+pub(super) fn is_not_found(status: &Status) -> bool {
     status.code == 404
 }
 

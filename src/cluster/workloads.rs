@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
+use super::request::is_not_found;
 use crate::bucket::Bucket;
 use trainmesh_core::error::chain;
 use trainmesh_core::gang::{GangWorkload, UnknownGang, WorkloadKey};
@@ -137,7 +138,7 @@ async fn read(client: &Client, key: &WorkloadKey) -> Result<GangWorkload, Unknow
     let request = Request::new(DynamicObject::url_path(&resource, Some(&key.namespace)));
     let request = request.get(&key.name, &GetParams::default()).map_err(|error| failed(&error))?;
     let text = client.request_text(request).await.map_err(|error| match error {
-        kube::Error::Api(status) if status.is_not_found() => {
+        kube::Error::Api(status) if is_not_found(&status) => {
             UnknownGang::Object(format!("{} {} does not exist", key.kind, key.name))
         }
         error => failed(&error),

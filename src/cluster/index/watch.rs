@@ -94,6 +94,8 @@ struct Feed<S, F, V, R> {
     relist: Option<Instant>,
     /// Set while the resource is forbidden, so that it is logged once.
     forbidden: bool,
+    /// Last failure until the next event, so that each one is logged once: a removed kind fails at every retry.
+    failure: String,
 }
 
 fn changes<K, S, F, V, R>(feed: Feed<S, F, V, R>) -> impl Stream<Item = ()>
@@ -110,7 +112,8 @@ where
 impl<S, F: Fn() -> S, V, R> Feed<S, F, V, R> {
     fn new(start: F, index: Arc<Index<V>>, options: Options, reduce: R) -> Self {
         let events = start();
-        Self { start, events, index, options, reduce, due: None, resume: None, relist: None, forbidden: false }
+        let (due, resume, relist, forbidden, failure) = (None, None, None, false, String::new());
+        Self { start, events, index, options, reduce, due, resume, relist, forbidden, failure }
     }
 }
 
@@ -145,6 +148,7 @@ where
             match event {
                 Ok(event) => {
                     self.forbidden = false;
+                    self.failure.clear();
                     let changed = self.index.apply(&event, &self.reduce);
                     if self.index.is_outdated() {
                         self.relist.get_or_insert_with(|| Instant::now() + self.options.relist_delay);
@@ -159,7 +163,11 @@ where
                 Err(error) => {
                     let resource = &self.options.resource;
                     let Some(pause) = self.options.forbidden_retry_delay.filter(|_| is_rejected(&error)) else {
-                        tracing::warn!("watch of {resource} failed: {}", chain(&error));
+                        let failure = chain(&error);
+                        if failure != self.failure {
+                            tracing::warn!("watch of {resource} failed: {failure}");
+                            self.failure = failure;
+                        }
                         continue;
                     };
                     if !std::mem::replace(&mut self.forbidden, true) {
