@@ -12,24 +12,27 @@ use thiserror::Error;
 /// Field manager of the fields that trainmesh writes.
 pub(super) const FIELD_MANAGER: &str = "trainmesh";
 
+/// Maximum number of contexts in a message.
+const MAX_CONTEXTS: usize = 10;
+
 /// An error that prevents the creation of a client.
 #[derive(Debug, Error)]
 pub enum ConnectError {
     /// The given kubeconfig cannot be used.
-    #[error("could not use the kubeconfig {}", path.display())]
+    #[error("could not use the kubeconfig {}: {}", path.display(), problem(cause, Some(path)))]
     Kubeconfig {
         /// Path of the kubeconfig.
         path: PathBuf,
         /// Cause.
-        source: Box<KubeconfigError>,
+        cause: Box<KubeconfigError>,
     },
     /// The given context cannot be used.
-    #[error("could not use the context {context} of the kubeconfig")]
+    #[error("could not use the context {context}: {}", problem(cause, None))]
     Context {
         /// Name of the context.
         context: String,
         /// Cause.
-        source: Box<KubeconfigError>,
+        cause: Box<KubeconfigError>,
     },
     /// No kubeconfig was given, and neither the default locations nor the service account provide one.
     #[error("found no cluster: {}", no_cluster(.0))]
@@ -47,10 +50,10 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     let mut config = match (kubeconfig, context) {
         (Some(path), _) => from_kubeconfig(path, &options)
             .await
-            .map_err(|source| ConnectError::Kubeconfig { path: path.to_owned(), source: Box::new(source) })?,
+            .map_err(|cause| ConnectError::Kubeconfig { path: path.to_owned(), cause: Box::new(cause) })?,
         (None, Some(context)) => Config::from_kubeconfig(&options)
             .await
-            .map_err(|source| ConnectError::Context { context: context.to_owned(), source: Box::new(source) })?,
+            .map_err(|cause| ConnectError::Context { context: context.to_owned(), cause: Box::new(cause) })?,
         (None, None) => Config::infer().await.map_err(|source| ConnectError::Infer(Box::new(source)))?,
     };
     config.default_retry = false;
@@ -60,15 +63,46 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
 
 /// Returns why no cluster was found. Omits the failed attempt to use the service account of a pod.
 fn no_cluster(error: &InferConfigError) -> String {
-    match error.source().and_then(|source| source.downcast_ref()) {
-        Some(KubeconfigError::ReadConfig(cause, path)) if cause.kind() == io::ErrorKind::NotFound => {
+    let cause = error.source().and_then(|source| source.downcast_ref());
+    cause.map_or_else(|| "set KUBECONFIG".to_owned(), |cause| problem(cause, None))
+}
+
+/// Describes a problem of the kubeconfig at `path`, or at the default locations, with its fix.
+fn problem(error: &KubeconfigError, path: Option<&Path>) -> String {
+    match error {
+        KubeconfigError::ReadConfig(cause, path) if cause.kind() == io::ErrorKind::NotFound => {
             format!("{} does not exist: create it, or set KUBECONFIG", path.display())
         }
-        Some(KubeconfigError::CurrentContextNotSet) => {
+        KubeconfigError::ReadConfig(cause, path) => format!("{}: {cause}", path.display()),
+        KubeconfigError::Parse(cause) => {
+            let text = cause.to_string();
+            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            format!("the kubeconfig is not valid YAML: {first}: check the file in KUBECONFIG")
+        }
+        KubeconfigError::CurrentContextNotSet => {
             "the kubeconfig has no current context: set KUBECONFIG, or use --context".to_owned()
         }
-        Some(other) => format!("{other} (is KUBECONFIG set?)"),
-        None => "set KUBECONFIG".to_owned(),
+        KubeconfigError::LoadContext(context) => {
+            format!("the kubeconfig has no context {context}; it has {}", contexts(path))
+        }
+        KubeconfigError::LoadClusterOfContext(cluster) => {
+            format!("the kubeconfig has no cluster {cluster}, which the context names")
+        }
+        other => format!("{other} (is KUBECONFIG set?)"),
+    }
+}
+
+/// Lists the contexts of the kubeconfig at `path`, or at the default locations.
+fn contexts(path: Option<&Path>) -> String {
+    let kubeconfig = path.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    let mut names: Vec<String> =
+        kubeconfig.into_iter().flat_map(|kubeconfig| kubeconfig.contexts).map(|context| context.name).collect();
+    let omitted = names.len().saturating_sub(MAX_CONTEXTS);
+    names.truncate(MAX_CONTEXTS);
+    match (names.is_empty(), omitted) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => names.join(", "),
+        (false, _) => format!("{} and {omitted} more", names.join(", ")),
     }
 }
 

@@ -5,14 +5,22 @@ use std::error::Error;
 use std::io;
 
 use kube::Config;
+use kube::client::AuthError;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::request::RequestError;
+
+/// Maximum length of the output of a credential plugin in a message, in characters.
+const MAX_PRINTED: usize = 300;
 
 /// Describes `error`, which a client for `context` or the current context returned.
 pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> String {
     match connection_error(error) {
         Some(cause) => format!("cannot reach {}: {cause}", apiserver(context).await),
+        None if is_unauthorized(error) => {
+            let text = causes(error);
+            format!("{text}: {} does not accept the credentials: they may have expired", apiserver(context).await)
+        }
         None => causes(error),
     }
 }
@@ -21,6 +29,11 @@ pub async fn describe(error: &(dyn Error + 'static), context: Option<&str>) -> S
 #[must_use]
 pub fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
     connection_error(error).is_some()
+}
+
+/// Returns true if the apiserver does not accept the credentials.
+fn is_unauthorized(error: &(dyn Error + 'static)) -> bool {
+    chain(error).iter().any(|cause| matches!(kube_error(*cause), Some(kube::Error::Api(status)) if status.code == 401))
 }
 
 /// Returns the address of the apiserver, and the context that contains it.
@@ -60,16 +73,29 @@ pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
             Some(kube::Error::Api(status)) => Some(status.message.as_str()).filter(|message| !message.is_empty()),
             _ => None,
         };
-        let message = status.map_or_else(|| cause.to_string(), str::to_owned);
+        let plugin = credential_plugin(cause);
+        let message = plugin.clone().or_else(|| status.map(str::to_owned)).unwrap_or_else(|| cause.to_string());
         if !text.ends_with(&message) {
             text += if text.is_empty() { "" } else { ": " };
             text += &message;
         }
-        if status.is_some() {
+        if status.is_some() || plugin.is_some() {
             break;
         }
     }
     text
+}
+
+/// Describes the failure of a credential plugin that the kubeconfig names: its command without the environment, and the
+/// start of what it printed.
+fn credential_plugin(error: &(dyn Error + 'static)) -> Option<String> {
+    let Some(kube::Error::Auth(AuthError::AuthExecRun { cmd, out })) = kube_error(error) else { return None };
+    // The command follows its environment, which contains JSON and no command.
+    let command = cmd.rfind("}\" ").map_or(cmd.as_str(), |end| cmd.get(end + 3..).unwrap_or_default());
+    let printed = String::from_utf8_lossy(&out.stderr);
+    let printed: String = printed.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_PRINTED).collect();
+    let separator = if printed.is_empty() { "" } else { ": " };
+    Some(format!("the credential plugin {} failed ({}){separator}{printed}", command.replace('"', ""), out.status))
 }
 
 fn kube_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
