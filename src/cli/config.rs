@@ -57,9 +57,10 @@ enum Command {
     Schema,
     /// Print the effective configuration, including defaults
     Show {
-        /// Configuration file [default: the embedded configuration]
+        /// Configuration file [default: the embedded configuration]; can be repeated: several files of Helm values are
+        /// merged as Helm merges them
         #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
-        config: Option<PathBuf>,
+        config: Vec<PathBuf>,
     },
 }
 
@@ -71,7 +72,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         }
         Command::Schema => writeln!(stdout, "{:#}", config::schema())?,
         Command::Show { config } => {
-            let Some(configuration) = load_or_default(config.as_deref())? else { return Ok(Status::Failed) };
+            let Some(configuration) = load_or_default(config)? else { return Ok(Status::Failed) };
             write!(stdout, "{}", configuration.to_yaml())?;
         }
     }
@@ -81,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
 /// Validates a file, or several files of Helm values as one.
 fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status> {
     let texts = paths.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let names = names(paths);
     let checked: Result<_, Vec<(usize, Problem)>> = match texts.as_slice() {
         [text] if !config::contains_values(text) => Configuration::parse(text)
             .map(|configuration| ("valid", "", configuration))
@@ -102,9 +103,7 @@ fn validate(paths: &[PathBuf], stdout: &mut impl Write) -> anyhow::Result<Status
             Ok(Status::Success)
         }
         Err(problems) => {
-            print_problems(
-                problems.iter().map(|(file, problem)| (names.get(*file).map_or("", String::as_str), problem)),
-            );
+            print_problems_of_files(&names, &problems);
             Ok(Status::Failed)
         }
     }
@@ -172,13 +171,25 @@ fn report_unlisted_machines(configuration: &Configuration) {
     }
 }
 
-/// Loads the configuration at `path`, or the embedded one. Prints its problems and returns `None` if it is invalid.
-pub(super) fn load_or_default(path: Option<&Path>) -> anyhow::Result<Option<Configuration>> {
-    path.map_or_else(|| Ok(Some(Configuration::embedded())), load)
+/// Loads the configuration at `paths`, several files of Helm values as one, or the embedded configuration if there is no
+/// path. Prints the problems and returns `None` if it is invalid.
+pub(super) fn load_or_default(paths: &[PathBuf]) -> anyhow::Result<Option<Configuration>> {
+    match paths {
+        [] => Ok(Some(Configuration::embedded())),
+        [path] => Ok(load_with_text(path)?.map(|(configuration, _)| configuration)),
+        _ => {
+            let texts = paths.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+            Ok(config::parse_values(&texts)
+                .map(|values| values.configuration)
+                .inspect_err(|problems| print_problems_of_files(&names(paths), problems))
+                .ok())
+        }
+    }
 }
 
-fn load(path: &Path) -> anyhow::Result<Option<Configuration>> {
-    Ok(load_with_text(path)?.map(|(configuration, _)| configuration))
+/// Returns the names of files for messages.
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// Loads the configuration at `path` and its text. Prints its problems and returns `None` if it is invalid.
@@ -206,6 +217,11 @@ fn read(path: &Path) -> anyhow::Result<String> {
     };
     read.with_context(|| format!("could not read the configuration {}", path.display()))?;
     Ok(text)
+}
+
+/// Prints the problems of several files, by the index of each.
+fn print_problems_of_files(names: &[String], problems: &[(usize, Problem)]) {
+    print_problems(problems.iter().map(|(file, problem)| (names.get(*file).map_or("", String::as_str), problem)));
 }
 
 /// Prints problems, each with the name of its file.

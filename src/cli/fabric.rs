@@ -72,7 +72,7 @@ struct Source {
 impl Source {
     /// Loads the configuration. Prints its problems and returns `None` if it is invalid.
     fn load(&self) -> anyhow::Result<Option<Configuration>> {
-        config::load_or_default(self.config.as_deref())
+        config::load_or_default(self.config.as_slice())
     }
 }
 

@@ -50,9 +50,10 @@ pub(super) struct InputArguments {
     /// Namespace of documents without one [default: default]
     #[arg(short, long, value_name = "NAMESPACE", value_parser = parse_namespace)]
     namespace: Option<String>,
-    /// Configuration to use instead of the embedded one, the manifest of its `ConfigMap`, or Helm values
+    /// Configuration to use instead of the embedded one, the manifest of its `ConfigMap`, or Helm values; can be repeated:
+    /// several files of Helm values are merged as Helm merges them
     #[arg(long, value_name = "FILE", env = "TRAINMESH_CONFIG")]
-    pub(super) config: Option<PathBuf>,
+    pub(super) config: Vec<PathBuf>,
     /// Labels of every namespace, replacing all others; empty for none; can be repeated
     #[arg(long, value_name = "KEY=VALUE,…", value_parser = parse_labels)]
     namespace_labels: Option<Vec<BTreeMap<String, String>>>,

@@ -122,7 +122,7 @@ struct LintReport {
 }
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
-    let Some(configuration) = config::load_or_default(arguments.input.config.as_deref())? else {
+    let Some(configuration) = config::load_or_default(&arguments.input.config)? else {
         return Ok(Status::Failed);
     };
     let inputs = arguments.input.open()?;

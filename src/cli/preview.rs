@@ -144,7 +144,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         .transpose()?;
     let configuration = match &live {
         Some(live) => Some(live.configuration()?),
-        None => config::load_or_default(arguments.input.config.as_deref())?,
+        None => config::load_or_default(&arguments.input.config)?,
     };
     let Some(configuration) = configuration else { return Ok(Status::Failed) };
     arguments.input.require_profile(&configuration)?;

@@ -45,3 +45,25 @@ fn reports_what_was_checked(#[case] texts: &[&str], #[case] code: i32, #[case] s
     assert!(run.stdout.contains(stdout) && run.stderr.contains(stderr), "{run:#?}");
     assert_eq!(run.stderr.is_empty(), stderr.is_empty(), "{run:#?}");
 }
+
+#[rstest]
+#[case::show(&["config", "show"], 0, "hold: false", "")]
+#[case::list(&["fabric", "list"], 2, "", "cannot be used multiple times")]
+#[case::lint(&["lint", "-f", "-"], 0, "roles: 1", "")]
+#[case::preview(&["preview", "-f", "-"], 0, "", "")]
+fn files_of_values_are_merged(#[case] command: &[&str], #[case] code: i32, #[case] stdout: &str, #[case] stderr: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [("base.yaml", "config: {mesh: {hold: false}}"), ("site.yaml", "config: {mesh: {traffic: leave}}")];
+    let paths = files.map(|(name, text)| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let arguments = [command, &["--config", &paths[0], "--config", &paths[1]]].concat();
+    let run = trainmesh(
+        &arguments,
+        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: i}]}}",
+    );
+    assert_eq!(run.code, Some(code), "{run:#?}");
+    assert!(run.stdout.contains(stdout) && run.stderr.contains(stderr), "{run:#?}");
+}
