@@ -156,7 +156,7 @@ fn exported() -> String {
 /// Returns the series that a text uses, each on its own and with each label that its selectors match on.
 fn used(text: &str) -> BTreeSet<(String, String)> {
     // Prometheus adds these: the first for all its series, the others from the scrape target.
-    const TARGET_LABELS: [&str; 3] = ["cluster", "namespace", "pod"];
+    const TARGET_LABELS: [&str; 4] = ["cluster", "job", "namespace", "pod"];
     let mut used = BTreeSet::new();
     for (at, _) in text.match_indices("trainmesh_") {
         let rest = &text[at..];

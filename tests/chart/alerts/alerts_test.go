@@ -224,6 +224,112 @@ var cases = []struct {
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} _x20 1x40`, 30 * time.Minute, "validate"},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="refused"} 1x90`, 60 * time.Minute, ""},
 	{"TrainmeshConfigRefused", `trainmesh_config_reloads_total{result="applied"} 0+1x60`, 30 * time.Minute, ""},
+	// One of two clusters: the other one must not hide it.
+	{"TrainmeshFailsOpen", `
+		apiserver_admission_webhook_fail_open_count{cluster="a",name="inject.trainmesh.dev",type="admit"} 0+10x60
+		apiserver_admission_webhook_request_total{cluster="a",name="inject.trainmesh.dev",code="503"} 0+10x60
+		apiserver_admission_webhook_request_total{cluster="b",name="inject.trainmesh.dev",code="200"} 0+900x60`, 30 * time.Minute, "100%"},
+	{"TrainmeshFailsClosed", `
+		apiserver_admission_webhook_rejection_count{cluster="a",name="inject.trainmesh.dev",error_type="calling_webhook_error",rejection_code="503"} 0+10x60
+		apiserver_admission_webhook_request_total{cluster="a",name="inject.trainmesh.dev",code="503"} 0+10x60
+		apiserver_admission_webhook_request_total{cluster="b",name="inject.trainmesh.dev",code="200"} 0+900x60`, 30 * time.Minute, "100%"},
+	{"TrainmeshApiserverUnmonitored", `
+		trainmesh_admission_reviews_total{cluster="a",outcome="patched"} 1x60
+		trainmesh_admission_reviews_total{cluster="b",outcome="patched"} 1x60
+		apiserver_admission_webhook_request_total{cluster="b",name="inject.trainmesh.dev",code="200"} 1x60`, 40 * time.Minute, "Scrape the apiserver"},
+	{"TrainmeshWebhookDown", `
+		trainmesh_build_info{cluster="a",pod="trainmesh-webhook-a"} 1x10 _x50
+		trainmesh_build_info{cluster="b",pod="trainmesh-webhook-b"} 1x60`, 40 * time.Minute, "metricsFrom"},
+	{"TrainmeshWebhookDown", `trainmesh_build_info{pod="trainmesh-webhook-a"} 1x10 _x50`, 40 * time.Minute, "metricsFrom"},
+	// A cluster that was removed is forgotten after a day.
+	{"TrainmeshWebhookDown", `
+		trainmesh_build_info{cluster="a",pod="trainmesh-webhook-a"} 1x10 _x1990
+		trainmesh_build_info{cluster="b",pod="trainmesh-webhook-b"} 1x2000`, 26 * time.Hour, ""},
+	{"TrainmeshReviewsFail", `
+		trainmesh_admission_reviews_total{cluster="a",outcome="internal"} 0+2x60
+		trainmesh_admission_reviews_total{cluster="b",outcome="patched"} 0+900x60`, 30 * time.Minute, "100%"},
+	{"TrainmeshReviewsSlow", `
+		trainmesh_admission_duration_seconds_bucket{cluster="a",le="0.5"} 0x60
+		trainmesh_admission_duration_seconds_bucket{cluster="a",le="1.0"} 0+1x60
+		trainmesh_admission_duration_seconds_bucket{cluster="a",le="+Inf"} 0+1x60
+		trainmesh_admission_duration_seconds_bucket{cluster="b",le="0.5"} 0+900x60
+		trainmesh_admission_duration_seconds_bucket{cluster="b",le="+Inf"} 0+900x60`, 30 * time.Minute, "half a second"},
+	{"TrainmeshCertificateMissing", `
+		trainmesh_build_info{cluster="a",namespace="n",pod="trainmesh-webhook-0"} 1x60
+		trainmesh_build_info{cluster="b",namespace="n",pod="trainmesh-webhook-0"} 1x60
+		trainmesh_certificate_expiry_timestamp_seconds{cluster="a",namespace="n",pod="trainmesh-webhook-0",cert="leaf"} 864000x60`, 20 * time.Minute, "not ready"},
+	{"TrainmeshNoLeader", `
+		trainmesh_leader{cluster="a",pod="a"} 0x60
+		trainmesh_leader{cluster="b",pod="b"} 1x60`, 10 * time.Minute, "Lease"},
+	{"TrainmeshNoLeader", `
+		trainmesh_leader{cluster="a",pod="a"} 1x10 _x50
+		trainmesh_leader{cluster="b",pod="b"} 1x60`, 40 * time.Minute, "Lease"},
+	{"TrainmeshProxiesHang", `
+		trainmesh_pods{cluster="a",state="given-up"} 3x60
+		trainmesh_pods{cluster="b",state="given-up"} 0x60`, 30 * time.Minute, "3 pods"},
+	{"TrainmeshFabricMixed", `
+		trainmesh_fabric_mixed_gangs{cluster="a"} 0x60
+		trainmesh_fabric_mixed_gangs{cluster="b"} 2x60`, 30 * time.Minute, "2 jobs"},
+	// An outage: two percent of the calls fail.
+	{"TrainmeshAdmissionBudgetBurns", `
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0+2x90
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+98x90`, 80 * time.Minute, "2% of the calls"},
+	// A slow loss: eight per mille for hours.
+	{"TrainmeshAdmissionBudgetBurns", `
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0+8x400
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+992x400`, 390 * time.Minute, "0.8% of the calls"},
+	// Within the objective.
+	{"TrainmeshAdmissionBudgetBurns", `
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0+1x400
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+999x400`, 390 * time.Minute, ""},
+	// The same after hours without a failure, which dilute the longer window.
+	{"TrainmeshAdmissionBudgetBurns", `
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0x330 20+20x70
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+980x400`, 395 * time.Minute, "% of the calls"},
+	// It is over: the short windows end the alert.
+	{"TrainmeshAdmissionBudgetBurns", `
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0+5x60 300x60
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+95x120`, 100 * time.Minute, ""},
+	// Rejected as input, which tenants cause.
+	{"TrainmeshAdmissionBudgetBurns", `
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="413"} 0+50x90
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0+50x90`, 80 * time.Minute, ""},
+	// Few calls: one failure is a large share of them.
+	{"TrainmeshAdmissionBudgetBurns", `
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="503"} 0x74 1x15
+		apiserver_admission_webhook_request_total{name="inject.trainmesh.dev",code="200"} 0x90`, 80 * time.Minute, ""},
+	{"TrainmeshLatencyBudgetBurns", `
+		trainmesh_admission_duration_seconds_bucket{le="0.1"} 0+80x90
+		trainmesh_admission_duration_seconds_count 0+100x90`, 80 * time.Minute, "20% of the reviews"},
+	{"TrainmeshLatencyBudgetBurns", `
+		trainmesh_admission_duration_seconds_bucket{le="0.1"} 0+99x400
+		trainmesh_admission_duration_seconds_count 0+100x400`, 390 * time.Minute, ""},
+	{"TrainmeshTerminationBudgetBurns", `
+		trainmesh_proxy_end_delay_seconds_bucket{le="5.0"} 0+92x400
+		trainmesh_proxy_end_delay_seconds_count 0+100x400`, 390 * time.Minute, "8% of the proxies"},
+	{"TrainmeshTerminationBudgetBurns", `
+		trainmesh_proxy_end_delay_seconds_bucket{le="5.0"} 0+100x90
+		trainmesh_proxy_end_delay_seconds_count 0+100x90`, 80 * time.Minute, ""},
+}
+
+// A Prometheus may evaluate the metrics of several clusters: one must not hide another.
+func TestEveryAggregationKeepsTheCluster(t *testing.T) {
+	for _, alert := range read(t) {
+		expression, err := parser.ParseExpr(alert.Expr)
+		if err != nil {
+			t.Fatalf("%s: %v", alert.Alert, err)
+		}
+		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+			if aggregate, ok := node.(*parser.AggregateExpr); ok && !slices.Contains(aggregate.Grouping, "cluster") {
+				t.Errorf("%s: %s", alert.Alert, aggregate)
+			}
+			if binary, ok := node.(*parser.BinaryExpr); ok && binary.VectorMatching != nil && binary.VectorMatching.On &&
+				!slices.Contains(binary.VectorMatching.MatchingLabels, "cluster") {
+				t.Errorf("%s: %s", alert.Alert, binary)
+			}
+			return nil
+		})
+	}
 }
 
 // Critical alerts page somebody: no tenant must be able to trigger one.

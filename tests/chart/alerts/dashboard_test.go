@@ -15,7 +15,7 @@ import (
 const dashboardFile = "../../../charts/trainmesh/files/dashboard.json"
 
 // Rows of the dashboard, in order.
-var rows = []string{"Webhook", "Fabric", "Gangs", "Controller", "Findings"}
+var rows = []string{"Webhook", "Fabric", "Gangs", "Controller", "Findings", "Resources"}
 
 type dashboard struct {
 	Panels     []panel `json:"panels"`
@@ -66,8 +66,16 @@ func (p panel) problems(documented string) []string {
 			found = append(found, "the legend is not in words: "+target.LegendFormat)
 		}
 		parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
-			if selector, ok := node.(*parser.VectorSelector); ok && !slices.ContainsFunc(selector.LabelMatchers, isClusterVariable) {
-				found = append(found, "a selector ignores the variable cluster: "+selector.String())
+			selector, ok := node.(*parser.VectorSelector)
+			if !ok {
+				return nil
+			}
+			for _, name := range variables {
+				// Only trainmesh's own series have the namespace and the job of its servers.
+				own := strings.HasPrefix(selector.Name, "trainmesh_")
+				if (own || name == "cluster") && !slices.ContainsFunc(selector.LabelMatchers, isVariable(name)) {
+					found = append(found, "a selector ignores the variable "+name+": "+selector.String())
+				}
 			}
 			return nil
 		})
@@ -84,14 +92,19 @@ func (p panel) problems(documented string) []string {
 }
 
 var (
-	withoutVariables = strings.NewReplacer("$__rate_interval", "1m", "$__range", "6h", "$cluster", "CLUSTER")
+	withoutVariables = strings.NewReplacer("$__rate_interval", "1m", "$__range", "6h", "$cluster", "cluster", "$namespace", "namespace", "$job", "job")
 	legendLabel      = regexp.MustCompile(`{{(\w+)}}`)
 	// A label, or a word that is not an abbreviation such as p99.
 	legendWord = regexp.MustCompile(`{{|\pL{3,}|CA`)
 )
 
-func isClusterVariable(matcher *labels.Matcher) bool {
-	return matcher.Name == "cluster" && matcher.Type == labels.MatchRegexp && matcher.Value == "CLUSTER"
+// variables of the dashboard, which are named as the labels that they select.
+var variables = []string{"cluster", "namespace", "job"}
+
+func isVariable(name string) func(*labels.Matcher) bool {
+	return func(matcher *labels.Matcher) bool {
+		return matcher.Name == name && matcher.Type == labels.MatchRegexp && matcher.Value == name
+	}
 }
 
 func groupedLabels(expression parser.Expr) []string {
@@ -131,13 +144,15 @@ func TestDashboard(t *testing.T) {
 	if !slices.Equal(titles, rows) {
 		t.Errorf("rows are %q, expected %q", titles, rows)
 	}
-	variables := map[string]string{}
+	listed := map[string]string{}
 	for _, variable := range board.Templating.List {
-		variables[variable.Name] = variable.AllValue
+		listed[variable.Name] = variable.AllValue
 	}
-	// Unlike Grafana's own value, this also matches series without the label.
-	if all, ok := variables["cluster"]; !ok || all != ".*" {
-		t.Errorf("variables are %q, expected cluster with all values as .*", variables)
+	for _, name := range variables {
+		// Unlike Grafana's own value, this also matches series without the label.
+		if listed[name] != ".*" {
+			t.Errorf("variables are %q, expected %s with all values as .*", listed, name)
+		}
 	}
 }
 

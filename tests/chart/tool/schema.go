@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"sigs.k8s.io/yaml"
@@ -17,13 +18,18 @@ var nullable = []string{
 	".controller.replicas", ".controller.resources.limits", ".controller.resources.requests",
 }
 
+// threshold matches a number that the chart's values replace, as the template of the alerts does.
+var threshold = regexp.MustCompile(`\([0-9.]+\)`)
+
 // valuesSchema writes the hand-written schema of the values of `chart`, with the configuration's schema in place of `config`,
 // the names of the alerts, and the default values as required: Helm removes a value that is null before it checks the schema, so
 // that templates would print its absence.
 func valuesSchema(out io.Writer, chart, configuration string) error {
 	var values, config, defaults schema
 	var alerts struct {
-		Groups []struct{ Rules []struct{ Alert string } }
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
 	}
 	for file, into := range map[string]any{
 		filepath.Join(chart, "values.schema.yaml"): &values,
@@ -40,13 +46,17 @@ func valuesSchema(out io.Writer, chart, configuration string) error {
 		}
 	}
 	require(values, defaults, "")
-	names := []string{}
+	names, thresholds := []string{}, []string{}
 	for _, group := range alerts.Groups {
 		for _, rule := range group.Rules {
 			names = append(names, rule.Alert)
+			if threshold.MatchString(rule.Expr) {
+				thresholds = append(thresholds, rule.Alert)
+			}
 		}
 	}
 	values["$defs"].(schema)["alert"] = schema{"enum": names}
+	values["$defs"].(schema)["threshold"] = schema{"enum": thresholds}
 	// These two belong to the document. The chart writes them, so that values must not.
 	for _, key := range []string{"$schema", "title", "required"} {
 		delete(config, key)
