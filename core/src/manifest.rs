@@ -4,15 +4,22 @@
 //! lists and admission reviews. An invalid document is an error item of the stream, so that the remaining documents are
 //! still read. Only the current document is held in memory. This module does not interpret the objects.
 //!
+//! [`Documents`] reads one object after the other. Its three steps are also available separately, because the second one takes
+//! most of the time and can run on several threads: [`Parts`] reads texts, [`Part::parse`] parses one of them, and
+//! [`Collector`] takes the results in order.
+//!
 //! Files and standard input are out of scope: the binary implements [`Source`] for them.
 
 mod braces;
+mod collector;
+mod documents;
 pub mod encoding;
 mod json;
 mod lines;
 mod list;
 mod object;
 mod parse;
+mod part;
 pub(crate) mod placeholder;
 mod reader;
 mod skipped;
@@ -27,9 +34,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use collector::Collector;
+pub use documents::Documents;
 pub use lines::DocumentText;
+pub use part::{ObjectResult, ParsedPart, Part};
 pub use placeholder::advice as placeholder_advice;
-pub use reader::Documents;
+pub use reader::Parts;
 pub use skipped::{CHART_FILE, KUSTOMIZATION_FILES, SkippedFile};
 pub use substitutions::{Substitutions, Variable, VariableError};
 pub use warning::DocumentWarning;
@@ -44,7 +54,7 @@ pub trait Source {
     fn name(&self) -> &Arc<str>;
 
     /// Opens the source at its start. The message of an error of kind `InvalidData` is reported as is.
-    fn open(&self) -> io::Result<Box<dyn Read + '_>>;
+    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>>;
 
     /// Returns how the source was found.
     fn origin(&self) -> Origin {

@@ -5,8 +5,6 @@ mod pod;
 mod show;
 
 use std::collections::BTreeSet;
-use std::sync::mpsc;
-use std::thread;
 
 use clap::ValueEnum;
 
@@ -21,10 +19,6 @@ use fail_on::Conditions;
 use show::show;
 use trainmesh_core::cluster_facts::ClusterFacts;
 use trainmesh_core::preview::{ManifestContext, Preview, namespace_of};
-
-/// Number of documents read ahead of the one being shown. Two suffice to keep both threads busy, and documents may be
-/// large.
-const READ_AHEAD: usize = 2;
 
 /// Show the patch that the pods of a manifest would get, and why.
 ///
@@ -161,18 +155,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Status> {
         live.as_ref().map_or_else(|| arguments.installation.offline(), |live| live.installation().clone());
     let preview =
         Preview::new(configuration, context, namespace.to_owned()).with_facts(facts).with_installation(installation);
-    let (sender, documents) = mpsc::sync_channel(READ_AHEAD);
-    let shown = thread::scope(|scope| {
-        let shown = scope.spawn(|| show(arguments, documents, &preview, live.as_ref()));
-        for document in inputs.documents() {
-            if sender.send(document).is_err() {
-                // The receiver has stopped with an error, which it returns.
-                break;
-            }
-        }
-        drop(sender);
-        shown.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })?;
+    let shown = show(arguments, &inputs, &preview, live.as_ref())?;
     Ok(if !shown.errors.is_empty() || shown.comparison_failed {
         Status::Failed
     } else if shown.causes.occur(&arguments.conditions) {

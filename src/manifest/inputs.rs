@@ -4,19 +4,25 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::iter;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trainmesh_core::manifest::{Document, DocumentError, Documents, Source as _, Substitutions};
+use trainmesh_core::manifest::{
+    Collector, Document, DocumentError, Documents, ObjectResult, Part, Parts, Source as _, Substitutions,
+};
 
 use super::directory::{Directory, MAX_FILES};
 use super::kustomize;
 use super::kustomize_origins::KustomizeOrigins;
+use super::parallel::{Limits, map_in_order};
 use super::pattern::Pattern;
 use super::source::Source;
 
 /// Path that denotes standard input.
 const STDIN: &str = "-";
+/// Size of a part of the input beyond its text, in bytes. It limits the number of files that are read ahead.
+const PART_OVERHEAD: usize = 256;
 
 /// Manifest sources of a command.
 pub struct Inputs {
@@ -146,16 +152,51 @@ impl Inputs {
         filters: &[&'a [u8]],
     ) -> impl Iterator<Item = Result<Document, DocumentError>> + 'a {
         let documents = Documents::new(&self.sources, filters, &self.substitutions);
-        documents.map(|document| match document {
-            Ok(document) => Ok(match self.kustomize.get(&document.source) {
-                Some(origins) => origins.relocate(document),
-                None => document,
-            }),
-            Err(error) => Err(match self.kustomize.get(&error.source) {
-                Some(origins) => origins.relocate_error(error),
-                None => error,
-            }),
+        documents.map(|document| {
+            document.map(|document| self.relocate(document)).map_err(|error| self.relocate_error(error))
         })
+    }
+
+    /// Computes `map` for all objects, which have no warnings, on several threads. Passes the results, or the errors of invalid
+    /// documents, to `consume` in the order of the input. If it fails, the remaining input is not read.
+    pub fn map_documents<T: Send, E>(
+        &self,
+        map: impl Fn(Document) -> T + Sync,
+        mut consume: impl FnMut(ObjectResult<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut consume = |result: ObjectResult<T>| consume(result.map_err(|error| self.relocate_error(error)));
+        let mut collector = Collector::new(&self.sources);
+        let parts = Parts::new(&self.sources, &self.substitutions);
+        let size = |part: &Part| part.text_length() + PART_OVERHEAD;
+        let map = |part: Part| part.parse(|document| map(self.relocate(document)));
+        let done = map_in_order(Limits::of_machine(), parts, size, map, |part| {
+            collector.add(part);
+            while let Some(result) = collector.pop() {
+                if let Err(error) = consume(result) {
+                    return ControlFlow::Break(Err(error));
+                }
+            }
+            if collector.is_full() { ControlFlow::Break(Ok(())) } else { ControlFlow::Continue(()) }
+        });
+        match done {
+            ControlFlow::Break(result) => result,
+            ControlFlow::Continue(()) => collector.finish().map_or(Ok(()), |error| consume(Err(error))),
+        }
+    }
+
+    /// Sets the position of an object of a rendered kustomization to that in its file.
+    fn relocate(&self, document: Document) -> Document {
+        match self.kustomize.get(&document.source) {
+            Some(origins) => origins.relocate(document),
+            None => document,
+        }
+    }
+
+    fn relocate_error(&self, error: DocumentError) -> DocumentError {
+        match self.kustomize.get(&error.source) {
+            Some(origins) => origins.relocate_error(error),
+            None => error,
+        }
     }
 
     fn new(sources: Vec<Source>) -> Self {

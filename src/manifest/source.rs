@@ -79,7 +79,7 @@ impl manifest::Source for Source {
         self.origin
     }
 
-    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
         Ok(match &self.content {
             // A file may have been replaced by a pipe, which could block, since its directory was listed.
             Content::File(path) if !fs::metadata(path)?.is_file() => return Err(invalid_data(NOT_A_FILE)),

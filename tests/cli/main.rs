@@ -32,6 +32,7 @@ mod layout;
 mod lint;
 mod live_pod;
 mod manifest_text;
+mod many_documents;
 mod nccl_table;
 mod no_cluster;
 mod partial_fabric;

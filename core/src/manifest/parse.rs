@@ -39,7 +39,7 @@ pub(super) fn parse_objects(
     document: usize,
     line: u64,
     item: Option<RawItem<'_>>,
-    text: Result<Cow<'_, str>, yaml::Error>,
+    text: Result<String, yaml::Error>,
 ) -> Vec<Result<Document, DocumentError>> {
     let error = |line, message, skipped| {
         let (source, placeholders) = (source.clone(), Vec::new());
@@ -62,7 +62,7 @@ pub(super) fn parse_objects(
     };
     let warning = |duplicate: &DuplicateKey| DocumentWarning::from_duplicate(source, document, line, duplicate);
     let mut warnings: Vec<_> = duplicates.iter().map(warning).collect();
-    let text = DocumentText::new(text.into_owned(), line);
+    let text = DocumentText::new(text, line);
     let extracted = match item {
         Some(RawItem { index, inherited }) => extract_item(value, index, inherited),
         None => extract_objects(value),

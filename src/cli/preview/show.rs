@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::sync::mpsc;
 
 use anyhow::bail;
 
@@ -15,6 +14,7 @@ use super::super::terminal::stdout_layout;
 use super::super::{colored_stdout, print_difference, print_error, print_note, print_warning, stderr};
 use super::Arguments;
 use super::fail_on::Causes;
+use crate::manifest::Inputs;
 use trainmesh_core::manifest::{Document, DocumentError, DocumentWarning};
 use trainmesh_core::preview::{DocumentPreview, FieldDifference, PodReport, Preview, Summary};
 use trainmesh_core::printable::Printable;
@@ -50,10 +50,17 @@ struct Note {
     others: usize,
 }
 
+/// A document with its preview.
+struct PreviewedDocument {
+    document: Document,
+    warnings: Vec<DocumentWarning>,
+    preview: Result<DocumentPreview, DocumentError>,
+}
+
 /// Prints every document in the order of the input.
 pub(super) fn show(
     arguments: &Arguments,
-    documents: mpsc::Receiver<Result<Document, DocumentError>>,
+    inputs: &Inputs,
     preview: &Preview,
     live: Option<&LiveCluster>,
 ) -> anyhow::Result<Shown> {
@@ -67,13 +74,18 @@ pub(super) fn show(
     let mut sink = (!arguments.summary).then(|| arguments.output.sink(color, options, preview));
     let mut shown = Shown::default();
     let mut progress = Progress::new();
-    for mut document in documents {
-        for warning in document.iter_mut().flat_map(|document| preview.take_warnings(document)) {
-            shown.add_warning(arguments, warning, stderr);
-        }
-        let previewed = document.and_then(|document| {
-            let previewed = preview.document(&document);
-            previewed.map_err(|error| document_error(preview, &document, &error)).map(|previewed| (document, previewed))
+    let preview_document = |mut document: Document| {
+        let warnings = preview.take_warnings(&mut document);
+        let found = preview.document(&document).map_err(|error| document_error(preview, &document, &error));
+        PreviewedDocument { document, warnings, preview: found }
+    };
+    inputs.map_documents(preview_document, |previewed| {
+        let previewed = previewed.and_then(|(previewed, warnings)| {
+            let PreviewedDocument { document, warnings: others, preview } = previewed;
+            for warning in warnings.into_iter().chain(others) {
+                shown.add_warning(arguments, warning, stderr);
+            }
+            preview.map(|preview| (document, preview))
         });
         match previewed {
             Err(error) if shown.skipped.add(&error, arguments.verbose, stderr) => {}
@@ -125,7 +137,8 @@ pub(super) fn show(
                 }
             }
         }
-    }
+        anyhow::Ok(())
+    })?;
     drop(progress);
     shown.require_role(arguments.role.as_deref())?;
     shown.finish(arguments, sink)?;
