@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 )
@@ -74,6 +75,20 @@ func (a *apiserver) request(method, path string, body []byte) ([]byte, error) {
 
 func (a *apiserver) create(path string, made object) {
 	must(a.request("POST", path, must(json.Marshal(made))))
+}
+
+// failures returns the number of requests of all clients that were answered with 429 or a status from 500.
+func (a *apiserver) failures() (sum float64) {
+	for line := range strings.Lines(string(must(a.request("GET", "/metrics", nil)))) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		_, code, _ := strings.Cut(series, `code="`)
+		if strings.HasPrefix(series, "apiserver_request_total{") && (strings.HasPrefix(code, "429") || strings.HasPrefix(code, "5")) {
+			var number float64
+			must(fmt.Sscan(value, &number))
+			sum += number
+		}
+	}
+	return sum
 }
 
 // awaitAccount waits for the service account that every pod of a new namespace needs, which a controller creates.

@@ -16,7 +16,8 @@ const quitter = "pilot-agent"
 
 type controllerOptions struct {
 	trainmesh, agent, lab string
-	ends, burst, pods     int
+	ends, together        int
+	burst, pods           int
 }
 
 // bench is one run: a namespace, a directory, and a controller that sees only the pods of this run.
@@ -32,6 +33,7 @@ func runController() {
 	flag.StringVar(&b.agent, "agent", "", "the program that an exec in a fake pod runs")
 	flag.StringVar(&b.lab, "lab", "", "the command that manages the cluster")
 	flag.IntVar(&b.ends, "ends", 100, "pods to complete on the real node")
+	flag.IntVar(&b.together, "together", 30, "pods of the real node to complete at once")
 	flag.IntVar(&b.burst, "burst", 1000, "fake pods that terminate at once")
 	flag.IntVar(&b.pods, "pods", 50_000, "fake pods to watch")
 	flag.Parse()
@@ -56,8 +58,14 @@ func runController() {
 	}
 	b.api.awaitAccount(b.namespace)
 
+	if b.ends > 0 || b.together > 0 {
+		command(b.lab, "mesh", "start")
+	}
 	if b.ends > 0 {
 		b.measureEnds()
+	}
+	if b.together > 0 {
+		b.measureTogether()
 	}
 	if b.burst > 0 {
 		b.measureBurst()

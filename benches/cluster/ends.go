@@ -14,7 +14,6 @@ const side = 5
 // measureEnds runs real containers with a real Envoy. It uses containerd's timestamps of the main container's last line
 // and of pilot-agent's line about the exit of Envoy, which are more precise than those of the kubelet.
 func (b *bench) measureEnds() {
-	command(b.lab, "mesh", "start")
 	controller := b.controller()
 	defer controller.end()
 	var took []time.Duration
@@ -38,12 +37,7 @@ func (b *bench) measureEnds() {
 
 // end runs one pod to completion and returns the time from the exit of its main container to that of its proxy.
 func (b *bench) end(name string) time.Duration {
-	b.api.create(pods(b.namespace), object{"apiVersion": "v1", "kind": "Pod",
-		"metadata": object{"name": name, "labels": object{"bench": b.name},
-			"annotations": object{"proxy.istio.io/config": "holdApplicationUntilProxyStarts: true", mark: marked}},
-		"spec": object{"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": []object{{"name": "train",
-			"image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
-			"command": []string{"sh", "-c", "sleep 2; echo done"}}}}})
+	b.createReal(name, "sleep 2; echo done", nil)
 	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		var pod struct{ Status struct{ Phase string } }
 		check(json.Unmarshal(must(b.api.request("GET", b.pod(name), nil)), &pod))
@@ -54,9 +48,28 @@ func (b *bench) end(name string) time.Duration {
 			panic(name + " does not complete")
 		}
 	}
-	delay := b.lastLine(name, "istio-proxy", "Envoy exited normally").Sub(b.lastLine(name, "train", "done"))
+	delay := b.exitDelay(name)
 	must(b.api.request("DELETE", b.pod(name)+"?gracePeriodSeconds=0", nil))
 	return delay
+}
+
+// createReal creates a pod on the real node, whose main container runs a script. It mounts each volume at its name.
+func (b *bench) createReal(name, script string, volumes []object) {
+	mounts := []object{}
+	for _, volume := range volumes {
+		mounts = append(mounts, object{"name": volume["name"], "mountPath": "/" + volume["name"].(string)})
+	}
+	b.api.create(pods(b.namespace), object{"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{"name": name, "labels": object{"bench": b.name},
+			"annotations": object{"proxy.istio.io/config": "holdApplicationUntilProxyStarts: true", mark: marked}},
+		"spec": object{"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "volumes": volumes,
+			"containers": []object{{"name": "train", "image": "trainmesh.test/busybox:1", "imagePullPolicy": "Never",
+				"command": []string{"sh", "-c", script}, "volumeMounts": mounts}}}})
+}
+
+// exitDelay returns the time from the exit of a pod's main container to that of its proxy.
+func (b *bench) exitDelay(name string) time.Duration {
+	return b.lastLine(name, "istio-proxy", "Envoy exited normally").Sub(b.lastLine(name, "train", "done"))
 }
 
 // lastLine returns the time at which a container wrote a text.

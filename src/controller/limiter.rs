@@ -171,6 +171,7 @@ impl Drop for Permit {
 
 #[cfg(test)]
 mod tests {
+    use super::limits::MIN_PER_NODE;
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(10);
@@ -190,16 +191,19 @@ mod tests {
     #[tokio::test]
     async fn a_dropped_waiter_leaves_its_turn_to_the_next() {
         let limiter = ActionLimiter::new();
-        // A new namespace has one slot per node.
-        let first = limiter.wait_for_turn("team-a", "a").await.expect("a turn");
+        let mut turns = Vec::new();
+        for _ in 0..MIN_PER_NODE / 4 {
+            turns.push(limiter.wait_for_turn("team-a", "a").await.expect("a turn"));
+        }
         {
             let mut gone = std::pin::pin!(limiter.wait_for_turn("team-a", "a"));
             assert!(futures::poll!(gone.as_mut()).is_pending(), "queued");
         }
         let mut next = std::pin::pin!(limiter.wait_for_turn("team-a", "a"));
         assert!(futures::poll!(next.as_mut()).is_pending(), "queued");
-        drop(first);
+        turns.pop();
         assert!(next.await.is_ok());
+        drop(turns);
         assert_eq!(limiter.shared.lock().schedule.in_use(), 0);
     }
 

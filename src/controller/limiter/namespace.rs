@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::limits::{MAX_ACTIONS, MAX_PER_NODE};
+use super::limits::MAX_ACTIONS;
 
 /// Time for which a namespace counts as slow after a slow action; doubles with each further one. Long compared with the
 /// timeout of an action (10 s), so that slow actions hold a slot for a small fraction of the time.
@@ -45,15 +45,25 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// Returns the maximum number of concurrent actions of one namespace: in total, and per node.
-    fn quota(self) -> (usize, usize) {
+    /// Returns the maximum number of concurrent actions of one namespace.
+    fn quota(self) -> usize {
         match self {
             // Half of the slots.
-            Self::Proven => (MAX_ACTIONS / 2, MAX_PER_NODE / 2),
+            Self::Proven => MAX_ACTIONS / 2,
             // The first action takes 100 ms, or shows that the namespace is slow.
-            Self::New => (8, 1),
+            Self::New => 8,
             // Enough to detect a recovery.
-            Self::Slow => (2, 1),
+            Self::Slow => 2,
+        }
+    }
+
+    /// Returns the maximum number of concurrent actions of one namespace on a node with this limit.
+    fn node_quota(self, limit: usize) -> usize {
+        match self {
+            Self::Proven => limit / 2,
+            // Several namespaces with slow actions on one node are needed to delay another new one, once.
+            Self::New => limit / 4,
+            Self::Slow => 1,
         }
     }
 }
@@ -82,12 +92,12 @@ impl<T> Namespace<T> {
 
     /// Returns true if the quota allows another action on some node.
     pub(super) fn has_capacity(&self, now: Instant) -> bool {
-        self.taken < self.class(now).quota().0
+        self.taken < self.class(now).quota()
     }
 
-    /// Returns true if the quota allows another action on this node.
-    pub(super) fn has_capacity_on(&self, node: &str, now: Instant) -> bool {
-        self.per_node.get(node).copied().unwrap_or_default() < self.class(now).quota().1
+    /// Returns true if the quota allows another action on this node, which has this limit.
+    pub(super) fn has_capacity_on(&self, node: &str, limit: usize, now: Instant) -> bool {
+        self.per_node.get(node).copied().unwrap_or_default() < self.class(now).node_quota(limit)
     }
 
     /// Charges the quota for a turn on `node` and the action that may follow it.
@@ -185,13 +195,16 @@ mod tests {
         let now = Instant::now();
         let mut namespace = Namespace::<()>::new(now);
         namespace.charge("a", now);
+        assert!(namespace.has_capacity_on("a", 8, now));
+        namespace.charge("a", now);
         assert!(
-            !namespace.has_capacity_on("a", now) && namespace.has_capacity_on("b", now),
-            "one slot per node at first"
+            !namespace.has_capacity_on("a", 8, now) && namespace.has_capacity_on("b", 8, now),
+            "a quarter of each node at first"
         );
+        namespace.refund("a");
         assert!(!namespace.is_expired(now + 2 * RETENTION));
         namespace.refund("a");
-        assert!(namespace.has_capacity_on("a", now) && namespace.has_capacity(now) && namespace.per_node.is_empty());
+        assert!(namespace.has_capacity_on("a", 8, now) && namespace.has_capacity(now) && namespace.per_node.is_empty());
         assert!(!namespace.is_expired(now + RETENTION) && namespace.is_expired(now + 2 * RETENTION));
     }
 }

@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::limits::{BUSY, MAX_PER_NODE, MAX_SLOW_PER_NODE, MIN_PER_NODE, QUICK};
+use super::namespace::Class;
+
 /// Time for which an unresponsive node is paused at first; doubles with each failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Upper bound: a recovered node is detected within a minute.
@@ -16,6 +19,8 @@ pub(super) struct Node {
     pub(super) unproven: usize,
     /// Those in slow namespaces.
     pub(super) slow: usize,
+    /// Maximum number of running actions.
+    limit: usize,
     /// Consecutive calls that did not reach the node.
     failures: u32,
     /// Time at which the next probe is due.
@@ -37,7 +42,28 @@ pub(super) enum Health {
 
 impl Node {
     pub(super) fn new(now: Instant) -> Self {
-        Self { running: 0, unproven: 0, slow: 0, failures: 0, due: now, probing: false }
+        Self { running: 0, unproven: 0, slow: 0, limit: MIN_PER_NODE, failures: 0, due: now, probing: false }
+    }
+
+    /// Returns true if an action of this class could run.
+    pub(super) fn has_slot(&self, class: Class) -> bool {
+        self.running < self.limit
+            && (class == Class::Proven || self.unproven < self.limit / 2)
+            && (class != Class::Slow || self.slow < MAX_SLOW_PER_NODE)
+    }
+
+    /// Returns the maximum number of running actions.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Records an action that completed after `elapsed`, which shows how busy the node is.
+    pub(super) fn record_duration(&mut self, elapsed: Duration) {
+        if elapsed <= QUICK {
+            self.limit = (self.limit + 1).min(MAX_PER_NODE);
+        } else if elapsed >= BUSY {
+            self.limit = (self.limit - 1).max(MIN_PER_NODE);
+        }
     }
 
     pub(super) fn health(&self, now: Instant) -> Health {
@@ -84,6 +110,22 @@ fn pause(failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_follows_the_duration_of_actions() {
+        let mut node = Node::new(Instant::now());
+        let mut after = |count: usize, duration: Duration| {
+            (0..count).for_each(|_| node.record_duration(duration));
+            node.limit()
+        };
+        let instant = Duration::from_millis(1);
+        assert_eq!(after(3, QUICK), MIN_PER_NODE + 3);
+        assert_eq!(after(3, QUICK + instant), MIN_PER_NODE + 3);
+        assert_eq!(after(3, BUSY.saturating_sub(instant)), MIN_PER_NODE + 3);
+        assert_eq!(after(2, BUSY), MIN_PER_NODE + 1);
+        assert_eq!(after(5, BUSY), MIN_PER_NODE);
+        assert_eq!(after(100, instant), MAX_PER_NODE);
+    }
 
     #[test]
     fn an_unresponsive_node_is_paused_with_exponential_backoff() {

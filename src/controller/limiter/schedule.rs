@@ -4,9 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::limits::{
-    MAX_ACTIONS, MAX_NAMESPACES, MAX_PER_NODE, MAX_PROBES, MAX_QUEUED, MAX_QUEUED_PER_NAMESPACE, MAX_SLOW,
-    MAX_SLOW_PER_NODE, MAX_TURNS, MAX_UNPROVEN, MAX_UNPROVEN_PER_NODE, PROBE_DELAY, QUEUE_FULL_DELAY, RATE,
-    SLOT_TAKEN_DELAY, SLOW_DIVISOR,
+    MAX_ACTIONS, MAX_NAMESPACES, MAX_PROBES, MAX_QUEUED, MAX_QUEUED_PER_NAMESPACE, MAX_SLOW, MAX_TURNS, MAX_UNPROVEN,
+    MIN_PER_NODE, PROBE_DELAY, QUEUE_FULL_DELAY, RATE, SLOT_TAKEN_DELAY, SLOW_DIVISOR,
 };
 use super::namespace::{Class, Namespace};
 use super::node::{Health, Node};
@@ -149,7 +148,7 @@ impl<T> Schedule<T> {
             return Ok(claim);
         }
         let class = self.namespaces.get(&claim.namespace).map_or(Class::New, |namespace| namespace.class(now));
-        let on_node = self.nodes.get(&claim.node).is_none_or(|node| has_slot_on(node, class));
+        let on_node = self.nodes.get(&claim.node).is_none_or(|node| node.has_slot(class));
         if !on_node || !self.has_slot(class) {
             self.cancel_turn(&claim);
             return Err(SLOT_TAKEN_DELAY);
@@ -219,8 +218,11 @@ impl<T> Schedule<T> {
                 tracing::warn!(node, failures, "the kubelet does not respond");
             }
         } else {
-            if self.nodes.get_mut(node).is_some_and(Node::record_response) {
-                tracing::info!(node, "the kubelet responds again");
+            if let Some(known) = self.nodes.get_mut(node) {
+                known.record_duration(elapsed);
+                if known.record_response() {
+                    tracing::info!(node, "the kubelet responds again");
+                }
             }
             let namespace = self.namespaces.entry(claim.namespace.clone()).or_insert_with(|| Namespace::new(now));
             if result == AttemptResult::TimedOut || elapsed > limit / SLOW_DIVISOR {
@@ -253,8 +255,9 @@ impl<T> Schedule<T> {
                 Health::ProbeDue if self.probes < MAX_PROBES => QueueDecision::Probe,
                 Health::ProbeDue => QueueDecision::Reject(PROBE_DELAY),
                 Health::Reachable => {
+                    let limit = known.map_or(MIN_PER_NODE, Node::limit);
                     let is_free =
-                        namespace.has_capacity_on(node, now) && known.is_none_or(|node| has_slot_on(node, class));
+                        namespace.has_capacity_on(node, limit, now) && known.is_none_or(|node| node.has_slot(class));
                     return is_free.then_some((position, QueueDecision::Grant));
                 }
             };
@@ -278,11 +281,4 @@ impl<T> Schedule<T> {
     fn node(&mut self, name: &str, now: Instant) -> &mut Node {
         self.nodes.entry(name.into()).or_insert_with(|| Node::new(now))
     }
-}
-
-/// Returns true if an action of this class could run on this node.
-fn has_slot_on(node: &Node, class: Class) -> bool {
-    node.running < MAX_PER_NODE
-        && (class == Class::Proven || node.unproven < MAX_UNPROVEN_PER_NODE)
-        && (class != Class::Slow || node.slow < MAX_SLOW_PER_NODE)
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::{Duration, Instant};
 
-use super::limits::{MAX_ACTIONS, MAX_PER_NODE};
+use super::limits::{BUSY, MAX_ACTIONS, MAX_PER_NODE};
 use super::schedule::{Claim, Next, Schedule};
 use trainmesh_core::lifecycle::AttemptResult;
 
@@ -68,8 +68,11 @@ impl Simulation {
 
     /// Adds a pod whose main containers complete `after` the start.
     fn add(&mut self, namespace: &str, after: Duration, action: (Duration, AttemptResult)) {
-        let index = self.pods.len();
-        let (node, arrival) = (NODES[index % NODES.len()], self.now + after);
+        self.add_on(NODES[self.pods.len() % NODES.len()], namespace, after, action);
+    }
+
+    fn add_on(&mut self, node: &'static str, namespace: &str, after: Duration, action: (Duration, AttemptResult)) {
+        let (index, arrival) = (self.pods.len(), self.now + after);
         self.pods.push(Pod { namespace: namespace.to_owned(), node, arrival, action, attempts: 0, done: None });
         self.after_delay(after, index, Event::Arrival);
     }
@@ -192,4 +195,40 @@ fn actions_just_below_their_timeout_delay_no_other() {
 #[test]
 fn more_pods_than_the_queues_hold_delay_no_other() {
     check(1_000, 1, Duration::from_millis(10));
+}
+
+/// Returns the time after which the last of these pods of one node has terminated; they complete in the same instant.
+fn together(pods: usize, duration: Duration) -> Duration {
+    let mut simulation = Simulation::new();
+    for _ in 0..pods {
+        simulation.add_on(NODES[0], WELL_BEHAVED, Duration::ZERO, (duration, AttemptResult::Sent));
+    }
+    // Another namespace is not affected.
+    simulation.add_on(NODES[0], "team-b", 2 * ACTION, (ACTION, AttemptResult::Sent));
+    simulation.run(Duration::from_mins(1));
+    let [done @ .., other] = &*simulation.pods else { return Duration::MAX };
+    assert_eq!(other.done, Some(READ + ACTION));
+    done.iter().map(|pod| pod.done.unwrap_or(Duration::MAX)).max().unwrap_or_default()
+}
+
+#[test]
+fn pods_of_a_node_that_complete_together_terminate_together() {
+    let round = READ + ACTION;
+    // 4 of a new namespace, 10, 15, 1.
+    assert_eq!(together(30, ACTION), 4 * round);
+    // Without free CPU: 4, then 8 at a time.
+    assert_eq!(together(28, BUSY), 4 * (READ + BUSY));
+}
+
+#[test]
+fn many_terminations_are_spread() {
+    let mut simulation = Simulation::new();
+    for _ in 0..1_000 {
+        simulation.add(WELL_BEHAVED, Duration::ZERO, (ACTION, AttemptResult::Sent));
+    }
+    simulation.run(Duration::from_mins(1));
+    let last = simulation.pods.iter().map(|pod| pod.done.unwrap_or(Duration::MAX)).max();
+    // 200 at once, and 100 per second.
+    let expected = Duration::from_secs(8);
+    assert!(last.is_some_and(|last| (expected..expected + Duration::from_secs(2)).contains(&last)), "{last:?}");
 }
