@@ -140,6 +140,8 @@ mod tests {
     #[case::null(json!({"nvidia.com/gpu": null}), true)]
     #[case::number(json!({"nvidia.com/gpu": 8}), true)]
     #[case::boolean(json!({"nvidia.com/gpu": true}), false)]
+    #[case::null_and_boolean(json!({"nvidia.com/gpu": null, "memory": true}), false)]
+    #[case::null_and_number(json!({"nvidia.com/gpu": null, "memory": 1}), true)]
     #[case::no_mapping(json!(["nvidia.com/gpu"]), false)]
     #[case::no_limits(json!(null), true)]
     fn a_quantity_of_null_is_zero(#[case] limits: Value, #[case] expected: bool) {
