@@ -101,5 +101,5 @@ fn a_closed_pipe_ends_the_preview_silently() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("{\"schemaVersion\":1"), "{line}");
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(child.wait().unwrap().code(), Some(141), "that of a process that SIGPIPE ends");
 }
