@@ -12,6 +12,7 @@ mod manifest_context;
 mod misplaced;
 mod namespace;
 mod objects;
+mod operator_fields;
 mod origins;
 mod placeholders;
 mod report;

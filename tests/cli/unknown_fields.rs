@@ -11,6 +11,12 @@ fn job(fields: &str) -> String {
     )
 }
 
+/// An object of an operator's kind with `spec`, in which TEMPLATE is a pod template.
+fn operator(kind: &str, api_version: &str, spec: &str) -> String {
+    let spec = spec.replace("TEMPLATE", "template: {spec: {containers: [{name: pytorch, image: i}]}}");
+    format!("{{apiVersion: {api_version}, kind: {kind}, metadata: {{name: a}}, spec: {{{spec}}}}}\n")
+}
+
 const TRAIN_JOB: &str = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: j}\n\
                          spec: {runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2}, CHANGES}\n";
 const OVERRIDES: &str =
@@ -30,6 +36,21 @@ fn train_job(changes: &str) -> String {
 #[case::workload_field(
     "preview -f - --fail-on warning", &job("").replace("spec:\n  template", "spec:\n  paralelism: 2\n  template"), 1, &[],
     "FP049: Job default/a: spec.paralelism has no effect: JobSpec has no field paralelism: did you mean parallelism?"
+)]
+#[case::field_of_an_operators_role(
+    "preview -f - --fail-on unknown", &operator("PyTorchJob", "kubeflow.org/v1", "pytorchReplicaSpecs: {Master: {replica: 4, TEMPLATE}}"), 1, &[],
+    "FP049: PyTorchJob default/a: spec.pytorchReplicaSpecs.Master.replica has no effect: ReplicaSpec has no field replica: did you mean replicas?"
+)]
+#[case::field_of_a_job_template(
+    "lint -f - --fail-on W", &operator("JobSet", "jobset.x-k8s.io/v1alpha2", "replicatedJobs: [{name: w, template: {spec: {paralelism: 4, TEMPLATE}}}]"), 1, &[],
+    "spec.replicatedJobs[0].template.spec.paralelism has no effect: JobSpec has no field paralelism: did you mean parallelism?"
+)]
+#[case::field_of_ray(
+    "lint -f - --fail-on W", &operator("RayCluster", "ray.io/v1", "headGroupSpec: {TEMPLATE}, workerGroupSpec: []"), 1, &[],
+    "spec.workerGroupSpec has no effect: RayClusterSpec has no field workerGroupSpec: did you mean workerGroupSpecs?"
+)]
+#[case::field_of_a_newer_operator(
+    "preview -f - --fail-on unknown,warning", &operator("PyTorchJob", "kubeflow.org/v1", "surprise: 1, pytorchReplicaSpecs: {Master: {replicas: 1, TEMPLATE}}"), 0, &[], ""
 )]
 #[case::workload_field_by_lint(
     "lint -f - --fail-on W", &job("").replace("metadata: {name: a}", "metadata: {name: a, lables: {a: b}}"), 1, &[],

@@ -7,13 +7,14 @@ use k8s_openapi::api::core::v1::ReplicationController;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::known_fields::{Probe, Step};
+use super::operator_fields::misspelled;
+use crate::known_fields::{Probe, Problem, Step};
 use crate::lint::{UNKNOWN_FIELDS, unknown_field_message};
 use crate::manifest::{Document, DocumentWarning};
 use crate::workload::{StockRuntimes, dropped_fields};
 
 /// Name of the type of pod templates.
-const POD_TEMPLATE: &str = "PodTemplateSpec";
+pub(super) const POD_TEMPLATE: &str = "PodTemplateSpec";
 
 /// Returns a warning of FP049 for each field of `document` that the apiserver drops. `stock` may select the version of
 /// Kubeflow Trainer.
@@ -21,18 +22,9 @@ pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: 
     let value = &document.value;
     let api_version = value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let messages: Vec<(String, String)> = match decoder(api_version, kind) {
-        Some(decode) => {
-            let found = Probe::run_excluding(POD_TEMPLATE, value, decode);
-            let messages = found.iter().map(|(path, problem)| {
-                let path: String = path.iter().map(Step::to_string).collect();
-                let message =
-                    format!("{} has no effect: {}", path.trim_start_matches('.'), unknown_field_message(problem));
-                (path, message)
-            });
-            messages.collect()
-        }
+        Some(decode) => describe(&Probe::run_excluding(POD_TEMPLATE, value, decode)),
         None if kind == "TrainJob" => dropped_fields(value, stock),
-        None => Vec::new(),
+        None => describe(&misspelled(kind, value)),
     };
     let name = super::name_of(document);
     let warning = |(path, message): (String, String)| DocumentWarning {
@@ -43,6 +35,16 @@ pub(super) fn warnings(document: &Document, kind: &str, namespace: &str, stock: 
         message: format!("{kind} {namespace}/{name}: {message}"),
     };
     messages.into_iter().map(warning).collect()
+}
+
+/// Returns the path of each problem, and a message that starts with it.
+fn describe(found: &[(Vec<Step>, Problem<'_>)]) -> Vec<(String, String)> {
+    let messages = found.iter().map(|(path, problem)| {
+        let path: String = path.iter().map(Step::to_string).collect();
+        let message = format!("{} has no effect: {}", path.trim_start_matches('.'), unknown_field_message(problem));
+        (path, message)
+    });
+    messages.collect()
 }
 
 /// Returns the decoder of a kind of Kubernetes that creates pods from templates.

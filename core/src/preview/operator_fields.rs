@@ -1,0 +1,89 @@
+//! Fields of the kinds of operators, outside their pod templates. An operator's version may have fields that are not
+//! listed, so that only a name that is similar to a listed one is a problem.
+
+mod table;
+
+use k8s_openapi::api::batch::v1::JobTemplateSpec;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::unknown_fields::POD_TEMPLATE;
+use crate::hint::nearest;
+use crate::known_fields::{Probe, Problem, Step};
+
+/// A field with its path.
+type Found<'a> = (Vec<Step>, Problem<'a>);
+
+/// Fields of a type.
+struct Fields {
+    /// Name of the type in the operator's source.
+    owner: &'static str,
+    /// Names of all fields.
+    names: &'static [&'static str],
+    /// Shapes of the fields to check.
+    nested: &'static [(&'static str, Shape)],
+}
+
+/// Shape of a value.
+enum Shape {
+    Object(&'static Fields),
+    /// An object whose keys are chosen by the user.
+    Map(&'static Fields),
+    List(&'static Fields),
+    /// A template of a Job of Kubernetes.
+    JobTemplate,
+}
+
+/// Maximum number of problems. More only repeat the same mistake.
+const MAX_FOUND: usize = 20;
+
+/// Returns the fields of `spec` of `kind` that are similar to a known one, with their paths.
+pub(super) fn misspelled<'a>(kind: &str, object: &'a Value) -> Vec<Found<'a>> {
+    let Some(fields) = table::spec_of(kind) else { return Vec::new() };
+    let mut found = Vec::new();
+    if let Some(spec) = object.get("spec") {
+        check_object(fields, spec, &mut vec![Step::Key("spec".to_owned())], &mut found);
+    }
+    found.truncate(MAX_FOUND);
+    found
+}
+
+fn check_object<'a>(fields: &'static Fields, value: &'a Value, path: &mut Vec<Step>, found: &mut Vec<Found<'a>>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        if found.len() >= MAX_FOUND {
+            return;
+        }
+        path.push(Step::Key(key.clone()));
+        if let Some((_, shape)) = fields.nested.iter().find(|(name, _)| name == key) {
+            check(shape, value, path, found);
+        } else if !fields.names.contains(&key.as_str()) && nearest(key, fields.names).is_some() {
+            found.push((path.clone(), Problem::Field { owner: fields.owner, name: key, known: fields.names }));
+        }
+        path.pop();
+    }
+}
+
+fn check<'a>(shape: &Shape, value: &'a Value, path: &mut Vec<Step>, found: &mut Vec<Found<'a>>) {
+    match shape {
+        Shape::Object(fields) => check_object(fields, value, path, found),
+        Shape::Map(fields) => {
+            for (key, value) in value.as_object().into_iter().flatten() {
+                path.push(Step::Key(key.clone()));
+                check_object(fields, value, path, found);
+                path.pop();
+            }
+        }
+        Shape::List(fields) => {
+            for (index, value) in value.as_array().into_iter().flatten().enumerate() {
+                path.push(Step::Index(index));
+                check_object(fields, value, path, found);
+                path.pop();
+            }
+        }
+        Shape::JobTemplate => {
+            let decode = |probe: Probe<'_, '_>| JobTemplateSpec::deserialize(probe).is_ok();
+            let problems = Probe::run_excluding(POD_TEMPLATE, value, decode);
+            found.extend(problems.into_iter().map(|(below, problem)| ([path.clone(), below].concat(), problem)));
+        }
+    }
+}
