@@ -196,6 +196,12 @@ impl GangWorkload {
         Ok(Self { owner, shape, state })
     }
 
+    /// Returns true if some pod of the workload has peers, with which it communicates.
+    #[must_use]
+    pub fn has_several_pods(&self) -> bool {
+        self.shape.roles.iter().map(|role| role.size).fold(0, u64::saturating_add) > 1
+    }
+
     /// Returns the gang of `pod`, a pod of this workload.
     ///
     /// # Errors

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::cluster_facts::ClusterView;
-use crate::config::Configuration;
+use crate::config::{Configuration, Traffic};
 use crate::gang::{GangMode, WorkloadKey};
 use crate::keys;
 use crate::pod::Pod;
 use crate::scope::Mode;
+use crate::workload;
 
 /// Input of the engine other than the pod.
 #[derive(Clone, Copy, Debug)]
@@ -79,12 +80,27 @@ pub fn workload_to_read(
     namespace_labels: &BTreeMap<String, String>,
     config: &Configuration,
 ) -> Option<WorkloadKey> {
+    // The permission to read jobs is part of the gang feature.
     if mode == Mode::IstioAux || !config.gang.enabled {
         return None;
     }
-    let GangChoice::Mode(selected) = GangChoice::new(pod, namespace_labels, config) else { return None };
-    let is_needed = selected == GangMode::Auto || selected.needs_workload();
-    WorkloadKey::of(pod, namespace).filter(|_| is_needed)
+    let needs_gang = match GangChoice::new(pod, namespace_labels, config) {
+        GangChoice::Mode(selected) => selected == GangMode::Auto || selected.needs_workload(),
+        GangChoice::Unset | GangChoice::OptedOut | GangChoice::Unknown(_) => false,
+    };
+    let needs_size = || {
+        selects_direct(pod, namespace_labels, config)
+            && workload::identify(pod).is_some_and(|member| member.training)
+            && !workload::shows_peers(pod)
+    };
+    WorkloadKey::of(pod, namespace).filter(|_| needs_gang || needs_size())
+}
+
+/// Returns true if the label of `pod`, else that of its namespace, else `config` selects the traffic mode `direct`.
+fn selects_direct(pod: Pod<'_>, namespace_labels: &BTreeMap<String, String>, config: &Configuration) -> bool {
+    let namespace = namespace_labels.get(keys::MESH_TRAFFIC).map(String::as_str);
+    let mode = pod.label(keys::MESH_TRAFFIC).or(namespace).map_or(Some(config.mesh.traffic), Traffic::parse);
+    config.mesh.enabled && mode == Some(Traffic::Direct)
 }
 
 impl<'a> Snapshot<'a> {

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rstest::rstest;
 use serde_json::{Value, json};
+use trainmesh_core::cidr::Cidr;
 use trainmesh_core::cluster_facts::ClusterView;
-use trainmesh_core::config::Configuration;
+use trainmesh_core::config::{Configuration, Traffic};
 use trainmesh_core::gang::{GangFacts, GangMode, GangView, GangWorkload, UnknownGang, WorkloadKey, WorkloadLookup};
 use trainmesh_core::mutate::{Outcome, RuleId, RuleOutcome, Snapshot, mutate, workload_to_read};
 use trainmesh_core::pod::Pod;
@@ -386,4 +387,74 @@ fn the_workload_is_read_only_if_a_rule_needs_it() {
     let mut off = config.clone();
     off.gang.enabled = false;
     assert!(!is_read(&mode("koordinator"), Mode::Enabled, &off));
+}
+
+/// Returns an Indexed Job with this parallelism, and a pod of it, which does not show the number of pods.
+fn indexed_job(parallelism: u64) -> (Value, Value) {
+    let template = json!({"spec": {"containers": [{"name": "a"}]}});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "uid": "u"},
+        "spec": {"parallelism": parallelism, "completions": parallelism, "completionMode": "Indexed", "template": template}});
+    let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "u", "controller": true});
+    let labels = json!({"batch.kubernetes.io/job-name": "a", "batch.kubernetes.io/job-completion-index": "0"});
+    let pod = json!({"metadata": {"name": "a-0-x", "labels": labels, "ownerReferences": [owner]},
+        "spec": {"containers": [{"name": "a", "image": "i"}]}});
+    (job, pod)
+}
+
+/// Returns a scenario in which only the mode `direct` is selected, for pods of `job`.
+fn direct(job: Value) -> Scenario {
+    let mut scenario = Scenario::new("none");
+    scenario.labels = BTreeMap::from([("istio-injection".to_owned(), "enabled".to_owned())]);
+    scenario.config.mesh.traffic = Traffic::Direct;
+    scenario.config.mesh.pod_cidrs = vec![Cidr::parse("10.244.0.0/16").unwrap()];
+    scenario.object = job;
+    scenario
+}
+
+#[rstest]
+#[case::several_pods(2, "applied TrafficDirect")]
+#[case::one_pod(1, "skipped PeersUnknown")]
+fn direct_traffic_depends_on_the_size_of_the_job(#[case] parallelism: u64, #[case] expected: &str) {
+    let traffic = |outcome: &Outcome| {
+        let found = outcome.rules.iter().find(|rule| rule.rule == RuleId::MeshTraffic).unwrap();
+        format!("{} {}", found.outcome.name(), found.reason.code())
+    };
+    let (job, pod) = indexed_job(parallelism);
+    let mut scenario = direct(job);
+    assert_eq!(traffic(&scenario.run(&pod)), expected);
+    assert_eq!(traffic(&scenario.run_with(&pod, WorkloadLookup::NotRead)), "skipped PeersUnknown");
+    let unreadable = UnknownGang::Object("no response".to_owned());
+    let outcome = scenario.run_with(&pod, WorkloadLookup::Failed(&unreadable));
+    assert_eq!(traffic(&outcome), "refused JobNotRead");
+    let warning = "mesh.traffic not applied: the job, which shows the number of its pods, cannot be read";
+    assert_eq!(outcome.warnings, [warning]);
+    let unknown = UnknownGang::Kind("Job");
+    assert_eq!(traffic(&scenario.run_with(&pod, WorkloadLookup::Failed(&unknown))), "skipped PeersUnknown");
+    scenario.config.gang.enabled = false;
+    assert_eq!(traffic(&scenario.run(&pod)), "skipped PeersUnknown");
+}
+
+#[test]
+fn the_job_is_read_for_direct_traffic_if_the_pod_does_not_show_its_size() {
+    let (job, pod) = indexed_job(2);
+    let Scenario { labels, mut config, .. } = direct(job);
+    let is_read = |pod: &Value, labels: &BTreeMap<String, String>, config: &Configuration| {
+        workload_to_read(Pod::new(pod), "team-a", Mode::Enabled, labels, config).is_some()
+    };
+    assert!(is_read(&pod, &labels, &config));
+    let mut shown = pod.clone();
+    shown["spec"]["containers"][0]["env"] = json!([{"name": "PET_NNODES", "value": "2"}]);
+    assert!(!is_read(&shown, &labels, &config));
+    let mut left = pod.clone();
+    left["metadata"]["labels"]["trainmesh.dev/mesh-traffic"] = "leave".into();
+    assert!(!is_read(&left, &labels, &config));
+    config.mesh.traffic = Traffic::Leave;
+    assert!(!is_read(&pod, &labels, &config));
+    left["metadata"]["labels"]["trainmesh.dev/mesh-traffic"] = "direct".into();
+    assert!(is_read(&left, &labels, &config));
+    config.mesh.enabled = false;
+    assert!(!is_read(&left, &labels, &config));
+    config.mesh.enabled = true;
+    config.gang.enabled = false;
+    assert!(!is_read(&left, &labels, &config));
 }

@@ -193,7 +193,7 @@ fn annotations_that_exclude_the_mode(
 
 #[test]
 fn without_ranges_the_mode_is_refused() {
-    let warning = "mesh.traffic not applied: mesh.podCIDRs is empty: set it in the configuration of trainmesh";
+    let warning = "mesh.traffic not applied: mesh.podCIDRs is empty: set it in the configuration; trainmesh doctor suggests ranges";
     check_direct(
         &with_ranges(&[], &["192.0.2.0/24"]),
         &rank(json!({})),

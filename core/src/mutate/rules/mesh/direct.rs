@@ -4,8 +4,8 @@
 //! Outbound, the ranges of the pods are excluded from capture. Inbound, only the ports that the pod declares are
 //! captured, without those on which the pods of the job communicate: the ephemeral ports of NCCL and Gloo are not
 //! declared. Both directions must match in all pods of a job, because a plain connection to a captured port is rejected
-//! under STRICT mTLS. Therefore the rule decides by fields that all pods of a job share, and refuses the pod completely
-//! if one direction is impossible.
+//! under STRICT mTLS. Therefore the rule decides by fields that all pods of a job share, or by the object of the job, and
+//! refuses the pod completely if one direction is impossible.
 
 mod annotations;
 mod inbound;
@@ -15,6 +15,7 @@ mod outbound;
 use super::super::{RuleContext, RuleDecision, annotation_pointer};
 use super::tls_mode::{self, ClientTls};
 use super::traffic::{KEPT_MUTUAL, not_injected};
+use crate::gang::{UnknownGang, WorkloadLookup};
 use crate::keys;
 use crate::mutate::{Plan, Reason};
 use crate::pod::{Injection, NotInjected};
@@ -48,8 +49,10 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     let Some(member) = workload::identify(pod).filter(|member| member.training) else {
         return RuleDecision::skipped(Reason::NotTraining);
     };
-    if !workload::shows_peers(pod) {
-        return RuleDecision::skipped(Reason::PeersUnknown);
+    match has_peers(context) {
+        Ok(true) => {}
+        Ok(false) => return RuleDecision::skipped(Reason::PeersUnknown),
+        Err(refusal) => return refused(refusal),
     }
     if context.injection != Injection::Expected {
         return refused(Refusal {
@@ -64,11 +67,32 @@ pub(super) fn decide(context: &RuleContext<'_>, plan: &mut Plan) -> RuleDecision
     plan_direct(context, member, plan).unwrap_or_else(refused)
 }
 
+/// Returns true if the pod is one of several of its job, by its own fields or by the object of the job.
+fn has_peers(context: &RuleContext<'_>) -> Result<bool, Refusal> {
+    if workload::shows_peers(context.pod) {
+        return Ok(true);
+    }
+    // Without the feature, the webhook has no permission to read jobs.
+    if !context.snapshot.config.gang.enabled {
+        return Ok(false);
+    }
+    match context.snapshot.cluster.gang.workload {
+        WorkloadLookup::Read(workload) => Ok(workload.has_several_pods()),
+        // A later request may succeed, so that other pods of the job get the mode.
+        WorkloadLookup::Failed(UnknownGang::Object(problem)) => Err(Refusal {
+            reason: Reason::JobNotRead,
+            detail: problem.clone(),
+            warning: "the job, which shows the number of its pods, cannot be read".to_owned(),
+        }),
+        WorkloadLookup::NotRead | WorkloadLookup::Failed(_) => Ok(false),
+    }
+}
+
 /// Plans the annotations of both directions, or none.
 fn plan_direct(context: &RuleContext<'_>, member: PodIdentity<'_>, plan: &mut Plan) -> Result<RuleDecision, Refusal> {
     let mesh = &context.snapshot.config.mesh;
     if mesh.pod_cidrs.is_empty() {
-        let fix = "set it in the configuration of trainmesh";
+        let fix = "set it in the configuration; trainmesh doctor suggests ranges";
         return Err(Refusal {
             reason: Reason::PodCidrsMissing,
             detail: fix.to_owned(),
